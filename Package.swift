@@ -1,0 +1,130 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let swiftSettings: [SwiftSetting] = [
+  .swiftLanguageMode(.v6),
+  .strictMemorySafety(),
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+]
+
+let package = Package(
+  name: "LongLink",
+  platforms: [.macOS(.v15)],
+  products: [
+    .library(name: "LongLink", targets: ["LongLink"]),
+    .library(name: "LongLinkServer", targets: ["LongLinkServer"]),
+    .library(name: "LongLinkTesting", targets: ["LongLinkTesting"]),
+    .library(name: "LongLinkProtobufC", targets: ["LongLinkProtobufC"]),
+    .executable(name: "longlink", targets: ["LongLinkCommand"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+  ],
+  targets: [
+    // C: checksums, system headers that the Swift overlay lacks, and generated messages.
+    .target(name: "CLongLinkAdler32"),
+    .target(name: "CLongLinkPOSIX"),
+    .systemLibrary(
+      name: "CProtobufC",
+      pkgConfig: "libprotobuf-c",
+      providers: [.apt(["libprotobuf-c-dev"]), .brew(["protobuf-c"])]
+    ),
+    .target(name: "CLongLinkControl", dependencies: ["CProtobufC"]),
+    .target(name: "CLongLinkDemo", dependencies: ["CProtobufC"]),
+
+    // The pure core, and the world it runs in.
+    .target(
+      name: "LongLinkCore",
+      dependencies: ["CLongLinkAdler32"],
+      swiftSettings: swiftSettings
+    ),
+    .target(
+      name: "LongLinkTransport",
+      dependencies: ["CLongLinkPOSIX", "LongLinkCore"],
+      swiftSettings: swiftSettings
+    ),
+    .target(
+      name: "LongLinkProtobufC",
+      dependencies: ["CProtobufC", "LongLinkCore"],
+      swiftSettings: swiftSettings
+    ),
+
+    // The two roles over one driver.
+    .target(
+      name: "LongLinkConnection",
+      dependencies: [
+        "CLongLinkControl", "LongLinkCore", "LongLinkProtobufC", "LongLinkTransport",
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .target(
+      name: "LongLink",
+      dependencies: [
+        "LongLinkConnection", "LongLinkCore", "LongLinkTransport",
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .target(
+      name: "LongLinkServer",
+      dependencies: [
+        "LongLinkConnection", "LongLinkCore", "LongLinkTransport",
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .target(
+      name: "LongLinkTesting",
+      dependencies: [
+        "LongLinkConnection", "LongLinkCore", "LongLinkTransport",
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .executableTarget(
+      name: "LongLinkCommand",
+      dependencies: [
+        "CLongLinkDemo", "LongLink", "LongLinkProtobufC", "LongLinkServer",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: swiftSettings
+    ),
+
+    .testTarget(
+      name: "LongLinkCoreTests",
+      dependencies: ["CLongLinkAdler32", "LongLinkCore"],
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
+      name: "LongLinkTransportTests",
+      dependencies: ["CLongLinkPOSIX", "LongLinkCore", "LongLinkTransport"],
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
+      name: "LongLinkProtobufCTests",
+      dependencies: [
+        "CLongLinkControl", "CLongLinkDemo", "CProtobufC", "LongLinkConnection", "LongLinkCore",
+        "LongLinkProtobufC",
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
+      name: "LongLinkTestingTests",
+      dependencies: ["LongLinkCore", "LongLinkTesting", "LongLinkTransport"],
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
+      name: "LongLinkTests",
+      dependencies: [
+        "CLongLinkDemo", "LongLink", "LongLinkConnection", "LongLinkCore", "LongLinkProtobufC",
+        "LongLinkServer", "LongLinkTesting", "LongLinkTransport",
+      ],
+      swiftSettings: swiftSettings
+    ),
+  ]
+)
