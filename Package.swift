@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-let swiftSettings: [SwiftSetting] = [
+var swiftSettings: [SwiftSetting] = [
   .swiftLanguageMode(.v6),
   .strictMemorySafety(),
   .enableUpcomingFeature("ExistentialAny"),
@@ -9,6 +9,12 @@ let swiftSettings: [SwiftSetting] = [
   .enableUpcomingFeature("MemberImportVisibility"),
   .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
+var cSettings: [CSetting] = []
+// The project's own checks take no warning; a newer compiler's must not keep users from building.
+if Context.environment["LONGLINK_WARNINGS_AS_ERRORS"] != nil {
+  swiftSettings.append(.treatAllWarnings(as: .error))
+  cSettings.append(.treatAllWarnings(as: .error))
+}
 
 let package = Package(
   name: "LongLink",
@@ -26,8 +32,8 @@ let package = Package(
   ],
   targets: [
     // C: checksums, system headers that the Swift overlay lacks, and generated messages.
-    .target(name: "CLongLinkAdler32"),
-    .target(name: "CLongLinkPOSIX"),
+    .target(name: "CLongLinkAdler32", cSettings: cSettings),
+    .target(name: "CLongLinkPOSIX", cSettings: cSettings),
     .systemLibrary(
       name: "CProtobufC",
       pkgConfig: "libprotobuf-c",
@@ -50,6 +56,12 @@ let package = Package(
     .target(
       name: "LongLinkProtobufC",
       dependencies: ["CProtobufC", "LongLinkCore"],
+      swiftSettings: swiftSettings
+    ),
+
+    .target(
+      name: "LongLinkDemoMessages",
+      dependencies: ["CLongLinkDemo", "CProtobufC", "LongLinkCore", "LongLinkProtobufC"],
       swiftSettings: swiftSettings
     ),
 
@@ -88,7 +100,7 @@ let package = Package(
     .executableTarget(
       name: "LongLinkCommand",
       dependencies: [
-        "CLongLinkDemo", "LongLink", "LongLinkProtobufC", "LongLinkServer",
+        "CLongLinkDemo", "LongLink", "LongLinkDemoMessages", "LongLinkProtobufC", "LongLinkServer",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),
       ],
@@ -97,7 +109,10 @@ let package = Package(
 
     .testTarget(
       name: "LongLinkCoreTests",
-      dependencies: ["CLongLinkAdler32", "LongLinkCore"],
+      dependencies: [
+        "CLongLinkAdler32", "CProtobufC", "LongLinkConnection", "LongLinkCore",
+        "LongLinkProtobufC",
+      ],
       swiftSettings: swiftSettings
     ),
     .testTarget(
@@ -105,11 +120,17 @@ let package = Package(
       dependencies: ["CLongLinkPOSIX", "LongLinkCore", "LongLinkTransport"],
       swiftSettings: swiftSettings
     ),
+    .target(
+      name: "CLongLinkProbe",
+      dependencies: ["CProtobufC"],
+      path: "Tests/CLongLinkProbe",
+      exclude: ["probe.proto"]
+    ),
     .testTarget(
       name: "LongLinkProtobufCTests",
       dependencies: [
-        "CLongLinkControl", "CLongLinkDemo", "CProtobufC", "LongLinkConnection", "LongLinkCore",
-        "LongLinkProtobufC",
+        "CLongLinkControl", "CLongLinkDemo", "CLongLinkProbe", "CProtobufC", "LongLinkConnection",
+        "LongLinkCore", "LongLinkDemoMessages", "LongLinkProtobufC",
       ],
       swiftSettings: swiftSettings
     ),
@@ -121,8 +142,17 @@ let package = Package(
     .testTarget(
       name: "LongLinkTests",
       dependencies: [
-        "CLongLinkDemo", "LongLink", "LongLinkConnection", "LongLinkCore", "LongLinkProtobufC",
-        "LongLinkServer", "LongLinkTesting", "LongLinkTransport",
+        "CLongLinkDemo", "LongLink", "LongLinkConnection", "LongLinkCore", "LongLinkDemoMessages",
+        "LongLinkProtobufC", "LongLinkServer", "LongLinkTesting", "LongLinkTransport",
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
+      name: "LongLinkCommandTests",
+      dependencies: [
+        "LongLinkCommand", "LongLinkConnection", "LongLinkCore", "LongLinkDemoMessages",
+        "LongLinkProtobufC",
       ],
       swiftSettings: swiftSettings
     ),

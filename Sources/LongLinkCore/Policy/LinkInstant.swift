@@ -18,7 +18,7 @@ public struct LinkInstant: InstantProtocol, Hashable, Sendable {
 
   /// How long after this instant `other` comes; negative when it comes before.
   public func duration(to other: LinkInstant) -> Duration {
-    .nanoseconds(other.nanoseconds - nanoseconds)
+    .nanoseconds(other - self)
   }
 
   /// Orders instants of one clock.

@@ -74,7 +74,7 @@ package protocol StreamListener: AnyObject {
   /// nil when there is none.
   ///
   /// Throws when one was there and could not be taken (`EMFILE` and the like).
-  func accept() throws(SocketError) -> AcceptedStream?
+  func accept() throws(SocketError) -> (any AcceptedStream)?
   /// Stops listening and, on a Unix-domain address, removes its file.
   func close()
 }

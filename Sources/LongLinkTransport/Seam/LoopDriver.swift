@@ -1,4 +1,4 @@
-public import LongLinkCore
+package import LongLinkCore
 
 /// The world that an event loop runs over: the kernel, or a simulated network.
 ///

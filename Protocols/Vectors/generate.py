@@ -1,0 +1,707 @@
+#!/usr/bin/env python3
+"""Makes the vectors beside this file, and the examples of ../wire.md, from wire.md's rules.
+
+It shares no code with the library. `generate.py` writes the files; `generate.py --check` fails
+when one of them is not current, or when wire.md and the vectors do not cite each other.
+"""
+
+import pathlib
+import re
+import struct
+import sys
+import zlib
+
+HERE = pathlib.Path(__file__).resolve().parent
+TEXT = HERE.parent / "wire.md"
+
+# ---- Frames -------------------------------------------------------------------------------------
+
+METADATA, MORE = 0x8000_0000, 0x4000_0000
+REQUEST, RESPONSE, ITEM, END, CANCEL, CREDIT, PUSH, PUSH_ACK = range(8)
+PING, PONG, HELLO, WELCOME, GOAWAY = range(8, 13)
+REFUSED = 0x80_0000
+SERVER = 0x8000_0000
+
+
+def frame(kind, serial, body=b"", tag=0, flags=0, length=None, flip=0):
+    """One frame. `length` states another length than the body's; `flip` damages the checksum."""
+    stated = len(body) if length is None else length
+    head = struct.pack(">III", flags | kind << 24 | tag, serial, stated)
+    return head + struct.pack(">I", zlib.adler32(head + body) ^ flip) + body
+
+
+def request(serial=50, body=b"", tag=1, **more):
+    return frame(REQUEST, serial, body, tag, **more)
+
+
+def response(serial=50, body=b"", tag=200, **more):
+    return frame(RESPONSE, serial, body, tag, **more)
+
+
+def push(body=b"", tag=7, serial=1, **more):
+    return frame(PUSH, serial, body, tag, **more)
+
+
+def hello(body=b""):
+    return frame(HELLO, 3, body)
+
+
+def welcome(body=b""):
+    return frame(WELCOME, 3, body)
+
+
+def goaway(body=b""):
+    return frame(GOAWAY, 4, body)
+
+
+def cancel(serial=50):
+    return frame(CANCEL, serial)
+
+
+# ---- Protocol Buffers ---------------------------------------------------------------------------
+
+
+def varint(value):
+    out = b""
+    while value > 0x7F:
+        out += bytes([value & 0x7F | 0x80])
+        value >>= 7
+    return out + bytes([value])
+
+
+def number(field, value):
+    return varint(field << 3) + varint(value)
+
+
+def data(field, value):
+    value = value.encode() if isinstance(value, str) else value
+    return varint(field << 3 | 2) + varint(len(value)) + value
+
+
+def block(metadata):
+    return struct.pack(">H", len(metadata)) + metadata
+
+
+DEADLINE = number(1, 1500)
+FULL = (
+    DEADLINE
+    + number(2, 3)
+    + data(3, b"\x01\x02")
+    + data(4, data(1, "a") + data(2, "b"))
+)
+
+# ---- The files ----------------------------------------------------------------------------------
+
+files = {}
+names = set()
+
+
+def short(raw):
+    """Hexadecimal; a long run of one byte is written as that byte, `*` and how often it stands."""
+    tokens, plain, at = [], "", 0
+    while at < len(raw):
+        run = 1
+        while at + run < len(raw) and raw[at + run] == raw[at]:
+            run += 1
+        if run >= 40:
+            if plain:
+                tokens.append(plain)
+            tokens.append(f"{raw[at]:02x}*{run}")
+            plain = ""
+        else:
+            plain += raw[at : at + run].hex()
+        at += run
+    if plain:
+        tokens.append(plain)
+    return "+".join(tokens)
+
+
+def spaced(raw):
+    """A frame with its header's four numbers apart, as a `hex:` line has it."""
+    parts = [raw[i : i + 4].hex() for i in range(0, min(16, len(raw)), 4)]
+    if len(raw) > 16:
+        parts.append(short(raw[16:]).replace("+", " "))
+    return " ".join(parts)
+
+
+def vector(file, name, sender, about, *steps, state="welcomed", features="metadata fragments", **setup):
+    """Steps are bytes (a frame), ("at", ms), ("end",), ("answer", serial), ("times", n, frame) and
+    text (an expectation)."""
+    assert name not in names, name
+    names.add(name)
+    lines = [f"name: {name}", f"about: {about}", f"from: {sender}", f"state: {state}"]
+    if state == "welcomed":
+        lines.append(f"features: {features or 'none'}")
+    for key, value in setup.items():
+        lines.append(f"{key}: {value}")
+    expected = False
+    for step in steps:
+        if isinstance(step, bytes):
+            lines.append(f"hex: {spaced(step)}")
+        elif isinstance(step, str):
+            expected = True
+            lines.append(f"expect: {step}")
+        elif step[0] == "times":
+            lines.append(f"hex: {step[2].hex()}*{step[1]}")
+        else:
+            lines.append(" ".join([f"{step[0]}:", *map(str, step[1:])]))
+    if not expected:
+        lines.append("expect: nothing")
+    files.setdefault(file, []).append("\n".join(lines))
+
+
+def got(kind, serial=None, body=b"", **fields):
+    parts = [kind]
+    if serial is not None:
+        parts.append(f"serial={serial}")
+    for key, value in fields.items():
+        parts.append(f"{key}={short(value) if isinstance(value, bytes) else value}")
+    return " ".join(parts + [f"body={short(body)}"])
+
+
+def got_request(serial=50, body=b"", type=1, **more):
+    return got("request", serial, body, type=type, **more)
+
+
+def got_response(serial=50, body=b"", code=200, refused="no", **more):
+    return got("response", serial, body, code=code, refused=refused, **more)
+
+
+def got_push(body=b"", type=7, **more):
+    return got("push", None, body, type=type, **more)
+
+
+def pong(body=b""):
+    return got("reply pong", None, body)
+
+
+def refuse(serial, code):
+    return f"reply response serial={serial} code={code} refused=yes"
+
+
+def violation(name, at=None):
+    codes = {
+        "lengthOverLimit": 413,
+        "frameTimeout": 408,
+        "firstFrameTimeout": 408,
+        "tooManyPings": 429,
+        "truncatedFrame": None,
+    }
+    code = codes.get(name, 400)
+    text = f"violation {name}"
+    if code:
+        text += f" code={code}"
+    return text if at is None else f"{text} at={at}"
+
+
+def frames():
+    add = lambda *a, **k: vector("frames", *a, **k)
+    add("request", "client", "A request, whole.", request(body=b"hello"), got_request(body=b"hello"))
+    add("request-empty", "client", "A body may be empty.", request(), got_request())
+    add("request-from-server", "server", "Either side may ask.",
+        request(SERVER | 50, b"hi", 9), got_request(SERVER | 50, b"hi", 9))
+    add("request-largest-type", "client", "A message type has 24 bits, and 0 is one.",
+        request(50, b"", 0xFFFFFF), got_request(50, b"", 0xFFFFFF),
+        request(51, b"", 0), got_request(51, b"", 0))
+    add("request-without-hello", "client", "Hello may be left out.",
+        request(body=b"x"), got_request(body=b"x"), state="fresh")
+    add("requests-out-of-order", "client", "The receiver assumes no order of serials.",
+        request(52), got_request(52), request(50), got_request(50), request(51), got_request(51))
+    add("response", "server", "A reply.", response(body=b"hello"), got_response(body=b"hello"),
+        waiting="50")
+    add("response-to-server", "client", "A reply to a request of the server.",
+        response(SERVER | 50, b"ok"), got_response(SERVER | 50, b"ok"), waiting=str(SERVER | 50))
+    add("response-refused", "server", "The request did not run, and may be made again.",
+        response(50, b"no such type", REFUSED | 404),
+        got_response(50, b"no such type", 404, "yes"), waiting="50")
+    add("response-rejected", "server", "Without the refused mark, 404 proves nothing.",
+        response(50, b"no such user", 404), got_response(50, b"no such user", 404), waiting="50")
+    add("response-application-code", "server", "From 1000 on, code and body are the application's.",
+        response(50, b"\x00\x01", 1000), got_response(50, b"\x00\x01", 1000),
+        response(51, b"", 0x7FFFFF), got_response(51, b"", 0x7FFFFF), waiting="50 51")
+    add("response-unlisted-code", "server", "A code below 1000 that no table has is a rejection.",
+        response(50, b"", 418), got_response(50, b"", 418),
+        response(51, b"", 0), got_response(51, b"", 0), waiting="50 51")
+    add("responses-out-of-order", "server", "Responses come in any order.",
+        response(51), got_response(51), response(50), got_response(50), waiting="50 51")
+    add("cancel", "client", "The responder stops the work and owes nothing more.",
+        request(), got_request(), cancel(), "cancel serial=50")
+    add("cancel-late", "client", "A cancel that crosses the response is dropped.",
+        request(), got_request(), ("answer", 50), cancel(), "drop unknownSerial serial=50")
+    add("cancel-unknown", "client", "A cancel for nothing is dropped.",
+        cancel(77), "drop unknownSerial serial=77", request(), got_request())
+    add("cancel-twice", "client", "The second cancel finds nothing.",
+        request(), got_request(), cancel(), "cancel serial=50", cancel(), "drop unknownSerial serial=50")
+    add("response-late", "server", "Nobody waits for it: dropped, and the connection goes on.",
+        response(), "drop lateReply serial=50", frame(PING, 0), pong())
+    add("response-twice", "server", "The second one answers nothing.",
+        response(body=b"1"), got_response(body=b"1"), response(body=b"2"), "drop lateReply serial=50",
+        waiting="50")
+    add("push", "server", "A one-way message.", push(b"news"), got_push(b"news"))
+    add("push-from-client", "client", "Either side may push.", push(b"", 0xFFFFFF), got_push(b"", 0xFFFFFF))
+    add("push-without-hello", "client", "Pushes need no hello.", push(b"x"), got_push(b"x"), state="fresh")
+    add("ignored-kinds", "client", "0x30 to 0x3F are read and ignored, whatever they carry.",
+        frame(0x30, 0, b"abc"), "drop ignoredKind",
+        frame(0x3F, 0xFFFFFFFF, b"", 0xFFFFFF, METADATA | MORE), "drop ignoredKind",
+        request(), got_request())
+    add("unknown-kind", "client", "A kind that version 1 does not know.",
+        frame(0x0D, 50), violation("unknownKind"))
+    add("unknown-kind-last", "server", "The last one below those that are ignored.",
+        frame(0x2F, 0), violation("unknownKind"))
+    add("item-not-agreed", "client", "Items are reserved.", frame(ITEM, 50), violation("kindNotAgreed"))
+    add("end-not-agreed", "client", "Ends are reserved.", frame(END, 50), violation("kindNotAgreed"))
+    add("credit-not-agreed", "client", "Credit is reserved.",
+        frame(CREDIT, 50, b"\x00\x01\x00\x00"), violation("kindNotAgreed"))
+    add("push-acknowledged-not-agreed", "server", "Pushes with serial 2 are reserved.",
+        push(struct.pack(">Q", 1) + b"x", serial=2), violation("kindNotAgreed"))
+    add("push-ack-not-agreed", "client", "Push acks are reserved.",
+        frame(PUSH_ACK, 2, struct.pack(">Q", 1)), violation("kindNotAgreed"))
+    add("stops-at-violation", "client", "Nothing behind a violation is acted on.",
+        request(50), got_request(50), frame(0x20, 0), violation("unknownKind"), request(51))
+
+
+def headers():
+    add = lambda *a, **k: vector("headers", *a, **k)
+    add("checksum-header", "client", "A damaged serial is found.",
+        request(50, b"hello").replace(b"\0\0\0\x32", b"\0\0\0\x33"), violation("checksumMismatch"))
+    add("checksum-body", "client", "A damaged body is found.",
+        request(50, b"hello")[:-1] + b"0", violation("checksumMismatch"))
+    add("checksum-itself", "server", "A damaged checksum is found.",
+        frame(PING, 0, b"x", flip=0x100), violation("checksumMismatch"))
+    add("checksum-ignored-kind", "client", "Frames that are ignored have to be whole as well.",
+        frame(0x30, 0, b"x", flip=1), violation("checksumMismatch"))
+    add("checksum-awaits-body", "client", "It is judged when the body is complete.",
+        request(50, b"hello", flip=1)[:-1])
+    add("checksum-largest-sums", "client", "Both sums wrap many times.",
+        request(50, b"\xff" * 20_000), got_request(50, b"\xff" * 20_000))
+    add("judged-on-header", "client", "A bad header is a violation before any byte of the body.",
+        frame(0x0D, 50, b"", length=5)[:16], violation("unknownKind"))
+    add("judged-before-checksum", "client", "What the header forbids is named, not the checksum.",
+        frame(PING, 50, flip=1), violation("serialOutOfRange"))
+    add("body-at-limit", "client", "The limit itself is allowed.",
+        request(50, b"x" * 100), got_request(50, b"x" * 100), limits="max_body=100")
+    add("body-over-limit", "client", "Judged on the header alone.",
+        request(50, b"", length=101)[:16], violation("lengthOverLimit"), limits="max_body=100")
+    add("body-over-default", "server", "Without a word about it the limit is 16 MiB.",
+        push(b"", length=16_777_217)[:16], violation("lengthOverLimit"))
+    add("body-huge", "server", "The largest length that can be stated.",
+        response(50, b"", length=0xFFFFFFFF)[:16], violation("lengthOverLimit"), waiting="50")
+    add("body-over-limit-ignored-kind", "client", "The limit holds for what is ignored.",
+        frame(0x31, 0, b"", length=101)[:16], violation("lengthOverLimit"), limits="max_body=100")
+    add("body-limit-with-metadata", "client", "The limit counts the metadata block.",
+        request(50, block(DEADLINE) + b"x" * 95, flags=METADATA),
+        got_request(50, b"x" * 95, metadata=DEADLINE),
+        request(51, b"", flags=METADATA, length=101)[:16], violation("lengthOverLimit"),
+        limits="max_body=100")
+    for name, raw in {
+        "ping": frame(PING, 0, flags=MORE), "pong": frame(PONG, 0, flags=METADATA),
+        "cancel": frame(CANCEL, 50, flags=MORE), "goaway": frame(GOAWAY, 4, flags=METADATA),
+    }.items():
+        add(f"flag-on-{name}", "client", "The kind has no flags.", raw, violation("flagNotAllowed"))
+    add("flag-on-hello", "client", "Hello has no flags.",
+        frame(HELLO, 3, flags=MORE), violation("flagNotAllowed"), state="fresh")
+    add("flag-on-welcome", "server", "Welcome has no flags.",
+        frame(WELCOME, 3, b"\0\0", flags=METADATA), violation("flagNotAllowed"), state="fresh")
+    for name, raw, state in [
+        ("ping", frame(PING, 0, tag=1), "welcomed"), ("pong", frame(PONG, 0, tag=1), "welcomed"),
+        ("cancel", frame(CANCEL, 50, tag=1), "welcomed"), ("goaway", frame(GOAWAY, 4, tag=503), "welcomed"),
+        ("hello", frame(HELLO, 3, tag=1), "fresh"),
+    ]:
+        add(f"tag-on-{name}", "client", "The tag has to be 0.", raw, violation("tagNotAllowed"), state=state)
+    add("tag-on-welcome", "server", "The tag has to be 0.",
+        frame(WELCOME, 3, tag=1), violation("tagNotAllowed"), state="fresh")
+    add("tag-ok-and-refused", "server", "200 cannot be refused.",
+        response(50, b"", REFUSED | 200), violation("tagNotAllowed"), waiting="50")
+    add("size-of-cancel", "client", "A cancel has no body.",
+        frame(CANCEL, 50, b"x"), violation("sizeNotAllowed"))
+    add("size-of-ping", "client", "A ping has at most 64 bytes.",
+        frame(PING, 0, b"x" * 65), violation("sizeNotAllowed"))
+    add("size-of-pong", "client", "A pong has at most 64 bytes.",
+        frame(PONG, 0, b"x" * 65), violation("sizeNotAllowed"))
+    add("size-of-hello", "client", "A hello has at most 65,536 bytes.",
+        frame(HELLO, 3, b"", length=65_537)[:16], violation("lengthOverLimit"), state="fresh")
+    add("size-of-welcome", "server", "A welcome has at most 65,536 bytes.",
+        frame(WELCOME, 3, b"", length=65_537)[:16], violation("lengthOverLimit"), state="fresh")
+    add("size-of-goaway", "server", "A goaway has at most 65,536 bytes.",
+        frame(GOAWAY, 4, b"", length=65_537)[:16], violation("lengthOverLimit"))
+
+
+def serials():
+    add = lambda *a, **k: vector("serials", *a, **k)
+    add("serial-ends", "client", "50 and 0x7FFFFFFF are the ends of the client's range.",
+        request(50), got_request(50), request(0x7FFFFFFF), got_request(0x7FFFFFFF))
+    add("serial-ends-server", "server", "The same with bit 31 set for the server.",
+        request(0x80000032), got_request(0x80000032), request(0xFFFFFFFF), got_request(0xFFFFFFFF))
+    bad = violation("serialOutOfRange")
+    add("serial-reserved", "client", "0 to 49 are reserved.", request(49), bad)
+    add("serial-zero", "client", "0 is for pings.", request(0), bad)
+    add("serial-reserved-server", "server", "The low 31 bits begin at 50 too.", request(0x80000031), bad)
+    add("serial-of-server-from-client", "client", "Bit 31 is the server's.", request(0x80000032), bad)
+    add("serial-of-client-from-server", "server", "Without bit 31 it is the client's.", request(50), bad)
+    add("serial-of-response", "server", "A response names a request of the receiver.",
+        response(0x80000032), bad)
+    add("serial-of-response-reserved", "server", "No request has a reserved serial.", response(3), bad)
+    add("serial-of-cancel", "client", "Only the requester cancels.", cancel(0x80000032), bad)
+    add("serial-of-cancel-from-responder", "server", "The responder has no cancel.", cancel(50), bad)
+    add("serial-of-push", "server", "Pushes have serial 1.", push(serial=0), bad)
+    add("serial-of-push-other", "server", "Pushes have serial 1, or 2 when that is agreed.",
+        push(serial=50), bad)
+    add("serial-of-ping", "client", "Pings have serial 0.", frame(PING, 1), bad)
+    add("serial-of-pong", "client", "Pongs have serial 0.", frame(PONG, 50), bad)
+    add("serial-of-hello", "client", "Hello has serial 3.", frame(HELLO, 0), bad, state="fresh")
+    add("serial-of-welcome", "server", "Welcome has serial 3.", frame(WELCOME, 4), bad, state="fresh")
+    add("serial-of-goaway", "server", "Goaway has serial 4.", frame(GOAWAY, 3), bad)
+    add("serial-in-use", "client", "The request before still runs.",
+        request(50), got_request(50), request(50), violation("serialInUse"))
+    add("serial-in-use-fragment", "client", "A first fragment takes a serial too.",
+        request(50), got_request(50), request(50, b"x", flags=MORE), violation("serialInUse"))
+    add("serial-again", "client", "A serial is free once its request has been answered.",
+        request(50, b"1"), got_request(50, b"1"), ("answer", 50), request(50, b"2"), got_request(50, b"2"))
+
+
+def metadata():
+    add = lambda *a, **k: vector("metadata", *a, **k)
+    add("metadata-request", "client", "A count, the metadata, the payload.",
+        request(50, block(DEADLINE) + b"hello", flags=METADATA),
+        got_request(50, b"hello", metadata=DEADLINE))
+    add("metadata-all-fields", "client", "Every field of a request's metadata.",
+        request(50, block(FULL), flags=METADATA), got_request(50, b"", metadata=FULL))
+    add("metadata-empty", "client", "An empty block is metadata of which every field is absent.",
+        request(50, b"\0\0x", flags=METADATA), got_request(50, b"x", metadata=b""))
+    add("metadata-response", "server", "A response says when to ask again.",
+        response(50, block(number(5, 250)) + b"busy", REFUSED | 429, flags=METADATA),
+        got_response(50, b"busy", 429, "yes", metadata=number(5, 250)), waiting="50")
+    add("metadata-push", "server", "A push may have metadata.",
+        push(block(data(4, data(1, "k") + data(2, "v"))) + b"p", flags=METADATA),
+        got_push(b"p", metadata=data(4, data(1, "k") + data(2, "v"))))
+    add("metadata-unknown-field", "client", "Fields that a receiver does not know are ignored.",
+        request(50, block(number(99, 1) + DEADLINE), flags=METADATA),
+        got_request(50, b"", metadata=number(99, 1) + DEADLINE))
+    bad = violation("metadataTooLong")
+    add("metadata-no-count", "client", "There is no room for the count.",
+        request(50, b"\0", flags=METADATA), bad)
+    add("metadata-over-body", "client", "The block would end behind the body.",
+        request(50, b"\0\x04" + DEADLINE, flags=METADATA), bad)
+    add("metadata-over-body-response", "server", "The same in a response.",
+        response(50, b"\xff\xff", flags=METADATA), bad, waiting="50")
+    add("metadata-over-body-refused", "client", "The block is judged before the refusal.",
+        request(50), got_request(50), request(51, b"\0\x04" + DEADLINE, flags=METADATA), bad,
+        limits="max_in_flight=1")
+    add("metadata-over-body-late", "server", "Nobody waits for the response; it is judged all the same.",
+        response(50, b"\0\x01", flags=METADATA), bad)
+    add("metadata-malformed-late", "server", "Nobody waits for it, but the block cannot be decoded.",
+        response(50, block(DEADLINE[:-1]), flags=METADATA), violation("malformedControl"))
+    add("metadata-malformed", "client", "It ends in the middle of a field.",
+        request(50, block(DEADLINE[:-1]), flags=METADATA), violation("malformedControl"))
+    add("metadata-malformed-text", "client", "A key that is not UTF-8.",
+        request(50, block(data(4, data(1, b"\xff") + data(2, b""))), flags=METADATA),
+        violation("malformedControl"))
+    add("metadata-not-agreed", "client", "The welcome did not name the feature.",
+        request(50, b"\0\0", flags=METADATA), violation("flagNotAllowed"), features="fragments")
+    add("metadata-before-hello", "client", "Nothing is agreed without a hello.",
+        request(50, b"\0\0", flags=METADATA), violation("flagNotAllowed"), state="fresh")
+    add("metadata-before-welcome", "server", "Nothing is agreed before the welcome.",
+        push(b"\0\0", flags=METADATA), violation("flagNotAllowed"), state="fresh")
+
+
+def fragments():
+    add = lambda *a, **k: vector("fragments", *a, **k)
+    part = lambda body, serial=50, flags=0, **k: request(serial, body, flags=MORE | flags, **k)
+    add("fragments-two", "client", "Joined in order, up to the first frame without the flag.",
+        part(b"hel"), request(50, b"lo"), got_request(50, b"hello"))
+    add("fragments-three-interleaved", "client", "Frames of other exchanges may stand between them.",
+        part(b"a"), request(51, b"whole"), got_request(51, b"whole"), part(b"b"),
+        frame(PING, 0, b"p"), pong(b"p"), request(50, b"c"), got_request(50, b"abc"))
+    add("fragments-of-two-requests", "client", "Two messages at once, fragment by fragment.",
+        part(b"a"), part(b"1", 51), request(51, b"2"), got_request(51, b"12"),
+        request(50, b"b"), got_request(50, b"ab"))
+    add("fragments-last-empty", "client", "The last fragment may be empty.",
+        part(b"a"), request(50, b""), got_request(50, b"a"))
+    add("fragments-largest", "client", "65,536 bytes is the most that one has.",
+        part(b"x" * 65_536), request(50, b"y" * 65_536),
+        got_request(50, b"x" * 65_536 + b"y" * 65_536))
+    add("fragments-response", "server", "A response in fragments.",
+        response(50, b"a", flags=MORE), response(50, b"b"), got_response(50, b"ab"), waiting="50")
+    add("fragments-response-and-push", "server", "Kinds are told apart.",
+        response(50, b"a", flags=MORE), push(b"1", flags=MORE), response(50, b"b"),
+        got_response(50, b"ab"), push(b"2"), got_push(b"12"), waiting="50")
+    add("fragments-metadata", "client", "The first fragment may have metadata, and counts it once.",
+        part(block(DEADLINE) + b"he", flags=METADATA), request(50, b"llo"),
+        got_request(50, b"hello", metadata=DEADLINE))
+    add("fragments-metadata-across", "client", "The block may go on in the next fragment.",
+        part(block(DEADLINE)[:3], flags=METADATA), request(50, block(DEADLINE)[3:] + b"x"),
+        got_request(50, b"x", metadata=DEADLINE))
+    add("fragments-metadata-too-long", "client", "The block would end behind the last fragment.",
+        part(b"\0\x09" + DEADLINE, flags=METADATA), request(50, b"x"), violation("metadataTooLong"))
+    add("fragments-metadata-no-count", "client", "The first fragment has no room for the count.",
+        part(b"\0", flags=METADATA), violation("metadataTooLong"))
+    bad = violation("fragmentMismatch")
+    add("fragments-other-tag", "client", "All have the same tag.", part(b"a"), request(50, b"b", 2), bad)
+    add("fragments-later-metadata", "client", "Only the first may have metadata.",
+        part(b"a"), request(50, b"\0\0", flags=METADATA), bad)
+    add("fragments-empty", "client", "A fragment with the more flag carries something.",
+        part(b""), violation("sizeNotAllowed"))
+    add("fragments-too-large", "client", "65,537 bytes are no fragment.",
+        part(b"", length=65_537)[:16], violation("sizeNotAllowed"))
+    add("fragments-last-too-large", "client", "Nor are they a last one.",
+        part(b"a"), request(50, b"x" * 65_537), violation("sizeNotAllowed"))
+    add("fragments-not-agreed", "client", "The welcome did not name the feature.",
+        part(b"a"), violation("flagNotAllowed"), features="metadata")
+    add("fragments-before-hello", "client", "Nothing is agreed without a hello.",
+        part(b"a"), violation("flagNotAllowed"), state="fresh")
+    add("fragments-before-welcome", "server", "Nothing is agreed before the welcome.",
+        push(b"a", flags=MORE), violation("flagNotAllowed"), state="fresh")
+    add("fragments-over-limit", "client", "Refused with 413; the rest is discarded.",
+        part(b"x" * 60), part(b"x" * 60), refuse(50, 413), part(b"x" * 60), request(50, b"x"),
+        request(51), got_request(51), limits="max_body=100")
+    add("fragments-at-limit", "client", "The limit itself is allowed.",
+        part(b"x" * 60), request(50, b"x" * 40), got_request(50, b"x" * 100), limits="max_body=100")
+    add("fragments-over-limit-at-last", "client", "The last fragment ends the discarding.",
+        part(b"x" * 60), request(50, b"x" * 60), refuse(50, 413), request(50, b"again"),
+        got_request(50, b"again"), limits="max_body=100")
+    add("fragments-over-limit-then-cancel", "client", "A cancel ends the discarding.",
+        part(b"x" * 60), part(b"x" * 60), refuse(50, 413), cancel(50), request(50, b"again"),
+        got_request(50, b"again"), limits="max_body=100")
+    add("fragments-over-limit-then-cancel-twice", "client", "The second cancel finds nothing.",
+        part(b"x" * 60), part(b"x" * 60), refuse(50, 413), cancel(50), cancel(50),
+        "drop unknownSerial serial=50", limits="max_body=100")
+    add("fragments-over-limit-at-last-then-cancel", "client", "Nothing is being discarded any more.",
+        part(b"x" * 60), request(50, b"x" * 60), refuse(50, 413), cancel(50),
+        "drop unknownSerial serial=50", limits="max_body=100")
+    overloaded = [request(50), got_request(50), part(b"a", 51), refuse(51, 429)]
+    add("fragments-discarded-other-tag", "client", "What is discarded has the same tag too.",
+        *overloaded, request(51, b"b", 2), bad, limits="max_in_flight=1")
+    add("fragments-discarded-metadata", "client", "And metadata in the first fragment alone.",
+        *overloaded, part(b"\0\0", 51, METADATA), bad, limits="max_in_flight=1")
+    add("fragments-discarded-too-large", "client", "And at most 65,536 bytes.",
+        *overloaded, request(51, b"x" * 65_537), violation("sizeNotAllowed"), limits="max_in_flight=1")
+    add("fragments-response-late", "server", "Nothing is remembered of what is dropped; it counts once.",
+        response(50, b"a", flags=MORE), response(50, block(b"") + b"b", 404, flags=METADATA | MORE),
+        response(50, b"c", 404), "drop lateReply serial=50", frame(PING, 0), pong())
+    add("fragments-over-limit-response", "server", "A response over the limit is a violation.",
+        response(50, b"x" * 60, flags=MORE), response(50, b"x" * 60), violation("lengthOverLimit"),
+        waiting="50", limits="max_body=100")
+    add("fragments-over-limit-push", "server", "So is a push.",
+        push(b"x" * 60, flags=MORE), push(b"x" * 60, flags=MORE), violation("lengthOverLimit"),
+        limits="max_body=100")
+    add("fragments-over-memory", "client", "The receiver bounds what all assemblies hold together.",
+        part(b"x" * 60), part(b"x" * 60, 51), refuse(51, 429), request(51, b"x"),
+        request(50, b"y"), got_request(50, b"x" * 60 + b"y"), limits="max_assembly=100")
+    add("fragments-cancelled", "client", "A cancel discards what has come.",
+        part(b"a"), cancel(50), request(50, b"b"), got_request(50, b"b"))
+    add("fragments-count-as-request", "client", "A request counts from its first fragment on.",
+        part(b"a"), request(51), refuse(51, 429), request(50, b"b"), got_request(50, b"ab"),
+        limits="max_in_flight=1")
+    add("fragments-refused-overloaded", "client", "Refused at its first fragment; the rest is discarded.",
+        request(50), got_request(50), part(b"a", 51), refuse(51, 429), part(b"b", 51),
+        request(51, b"c"), frame(PING, 0), pong(), limits="max_in_flight=1")
+    add("fragments-refused-draining", "client", "The same while draining.",
+        part(b"a"), refuse(50, 503), request(50, b"b"), frame(PING, 0), pong(), draining="yes")
+
+
+def handshake():
+    add = lambda *a, **k: vector("handshake", *a, state="fresh", **k)
+    reply = lambda interval=30_000, timeout=10_000, features=0: (
+        f"reply welcome version=1 features={features}"
+        f" heartbeat_interval={interval} heartbeat_timeout={timeout}")
+    add("hello-empty", "client", "Every field absent: the defaults, no features.", hello(), "hello", reply())
+    every = (number(1, 1) + number(2, 3) + number(3, 1_000_000) + number(4, 10) + number(5, 5_000)
+             + number(6, 2_000) + data(7, b"\x00\xff") + data(8, "probe") + data(9, b"\x09") + number(10, 4))
+    add("hello-full", "client", "Every field.", hello(every),
+        "hello version=1 features=3 max_body=1000000 max_in_flight=10 heartbeat_interval=5000"
+        " heartbeat_timeout=2000 credential=00ff name=probe session=09 last_push=4",
+        reply(5_000, 2_000, 3))
+    add("hello-then-request", "client", "Requests may follow at once.",
+        hello(), "hello", reply(), request(), got_request())
+    add("hello-features-both-have", "client", "The welcome names the features that both have.",
+        hello(number(2, 0xFFFF_FFFF_FFFF_FFFE)), "hello features=18446744073709551614", reply(features=2))
+    add("hello-later-version", "client", "The server answers with what it speaks.",
+        hello(number(1, 2)), "hello version=2", reply())
+    add("hello-heartbeat-smaller", "client", "The smaller of both interval and timeout is used.",
+        hello(number(5, 60_000) + number(6, 3_000)),
+        "hello heartbeat_interval=60000 heartbeat_timeout=3000", reply(30_000, 3_000))
+    add("hello-heartbeat-least", "client", "An interval has at least 200 ms, a timeout 100 ms.",
+        hello(number(5, 1) + number(6, 1)), "hello heartbeat_interval=1 heartbeat_timeout=1",
+        reply(200, 100))
+    add("hello-unknown-field", "client", "Unknown fields are ignored.",
+        hello(data(1000, b"x") + number(2, 1)), "hello features=1", reply(features=1))
+    add("hello-last-value-counts", "client", "Of a field that stands twice the last one counts.",
+        hello(number(5, 900) + number(5, 800)), "hello heartbeat_interval=800", reply(800))
+    add("hello-second", "client", "Hello is sent once.",
+        hello(), "hello", reply(), hello(), violation("unexpectedHello"))
+    add("hello-after-ping", "client", "Hello comes first or not at all.",
+        frame(PING, 0), pong(), hello(), violation("helloNotFirst"))
+    add("hello-after-request", "client", "Hello comes first or not at all.",
+        request(), got_request(), hello(), violation("helloNotFirst"))
+    add("hello-after-ignored", "client", "A frame that is ignored was a first frame too.",
+        frame(0x30, 0), "drop ignoredKind", hello(), violation("helloNotFirst"))
+    add("hello-from-server", "server", "A server says no hello.", hello(), violation("unexpectedHello"))
+    for name, body, about in [
+        ("truncated", DEADLINE[:2], "It ends in the middle of a number."),
+        ("length", b"\x42\x05ab", "A string that would end behind the body."),
+        ("utf8", data(8, b"\xc3\x28"), "A string that is not UTF-8."),
+        ("nul", data(8, b"a\x00b"), "A string with a NUL."),
+        ("field-zero", b"\x00\x00", "There is no field 0."),
+        ("group", b"\x0b\x0c", "Groups are not used."),
+        ("field-wide", b"\x88\x80\x80\x80\x10\x01", "A field number that 32 bits do not hold."),
+        ("length-wide", b"\x42\x81\x80\x80\x80\x10a", "A length that 32 bits do not hold."),
+        ("wire-type", data(1, b"x"), "A known field in another encoding than its own."),
+    ]:
+        add(f"hello-malformed-{name}", "client", about, hello(body), violation("malformedControl"))
+    add("welcome-empty", "server", "Every field absent: the defaults, no features.", welcome(), "welcome")
+    add("welcome-full", "server", "Every field.",
+        welcome(number(1, 1) + number(2, 3) + number(3, 1_000_000) + number(4, 10) + number(5, 5_000)
+                + number(6, 2_000) + data(7, b"\x09") + number(8, 1) + data(9, "host")),
+        "welcome version=1 features=3 max_body=1000000 max_in_flight=10 heartbeat_interval=5000"
+        " heartbeat_timeout=2000 session=09 resumed=1 name=host")
+    add("welcome-not-first", "server", "Pings, pushes and a goaway may come before it.",
+        frame(PING, 0, b"a"), pong(b"a"), push(b"b"), got_push(b"b"), welcome(), "welcome")
+    add("welcome-second", "server", "It is sent once.",
+        welcome(), "welcome", welcome(), violation("unexpectedWelcome"))
+    add("welcome-from-client", "client", "A client sends none.", welcome(), violation("unexpectedWelcome"))
+    add("welcome-feature-not-offered", "server", "The hello did not name streams.",
+        welcome(number(2, 7)), violation("featureNotOffered"))
+    add("welcome-version-not-offered", "server", "The hello named version 1.",
+        welcome(number(1, 2)), violation("versionNotOffered"))
+    add("welcome-malformed", "server", "It cannot be decoded.",
+        welcome(data(9, b"\xff")), violation("malformedControl"))
+    add("welcome-flags-after", "server", "What was agreed may be used from the welcome on.",
+        welcome(number(2, 3)), "welcome features=3",
+        push(block(b"") + b"a", flags=METADATA | MORE), push(b"b"), got_push(b"ab", metadata=b""))
+    add("first-frame-late", "client", "10 s without a frame.",
+        ("at", 10_000), violation("firstFrameTimeout", 10_000))
+    add("first-frame-incomplete", "client", "A part of a frame is no frame.",
+        ("at", 9_000), hello()[:10], ("at", 10_000), violation("firstFrameTimeout", 10_000))
+    add("first-frame-in-time", "client", "Any frame is a first frame.",
+        ("at", 9_999), frame(PING, 0), pong(), ("at", 12_000))
+
+
+def control():
+    add = lambda *a, **k: vector("control", *a, **k)
+    add("ping", "client", "Answered with its body.", frame(PING, 0, b"12345678"), pong(b"12345678"))
+    add("ping-empty", "server", "Answered with its body, which may be empty.", frame(PING, 0), pong())
+    add("ping-largest", "server", "64 bytes.", frame(PING, 0, b"p" * 64), pong(b"p" * 64))
+    add("pings-in-order", "client", "Answered in order.",
+        frame(PING, 0, b"1"), frame(PING, 0, b"2"), pong(b"1"), pong(b"2"))
+    add("ping-without-hello", "client", "Pings need no hello.", frame(PING, 0), pong(), state="fresh")
+    add("ping-before-welcome", "server", "Nor a welcome.", frame(PING, 0), pong(), state="fresh")
+    add("pong-unsolicited", "client", "Nobody asked: dropped.",
+        frame(PONG, 0, b"x"), "drop unsolicitedPong", request(), got_request())
+    add("pings-100", "client", "100 within 10 s are allowed.", ("times", 100, frame(PING, 0)), pong() + " times=100")
+    add("pings-101", "client", "The 101st is a violation.", ("times", 101, frame(PING, 0)), pong() + " times=100",
+        violation("tooManyPings"))
+    add("pings-101-within-window", "client", "9,999 ms is within 10 s.",
+        ("at", 0), ("times", 100, frame(PING, 0)), pong() + " times=100",
+        ("at", 9_999), frame(PING, 0), violation("tooManyPings", 9_999))
+    add("pings-101-over-window", "client", "10,000 ms is not.",
+        ("at", 0), ("times", 100, frame(PING, 0)), pong() + " times=100", ("at", 10_000), frame(PING, 0), pong())
+    full = (number(1, 503) + data(2, "restart") + number(3, 7) + number(4, 5_000) + number(5, 1_000)
+            + data(6, "b.example:9000") + data(6, "[2001:db8::1]:9000"))
+    add("goaway", "server", "Every field.", goaway(full),
+        "goaway code=503 reason=restart requests_accepted=7 spread=5000 retry_after=1000"
+        " alternatives=b.example:9000 alternatives=[2001:db8::1]:9000")
+    add("goaway-empty", "client", "Every field absent.", goaway(), "goaway")
+    add("goaway-before-welcome", "server", "It may come at any time.",
+        goaway(number(1, 401)), "goaway code=401", state="fresh")
+    add("goaway-then-response", "server", "What is under way finishes.",
+        goaway(number(1, 503) + number(3, 1)), "goaway code=503 requests_accepted=1",
+        response(50, b"x"), got_response(50, b"x"), waiting="50")
+    add("goaway-twice", "server", "The later one counts.",
+        goaway(number(1, 503)), "goaway code=503", goaway(number(1, 400)), "goaway code=400")
+    add("goaway-malformed", "server", "It cannot be decoded.",
+        goaway(b"\x12\x7f"), violation("malformedControl"))
+    add("request-while-draining", "client", "Refused with 503.",
+        request(), refuse(50, 503), draining="yes")
+    add("request-overloaded", "client", "More at once than is allowed: refused with 429.",
+        request(50), got_request(50), request(51), refuse(51, 429), limits="max_in_flight=1")
+    add("request-after-overload", "client", "There is room again once one has been answered.",
+        request(50), got_request(50), request(51), refuse(51, 429), ("answer", 50),
+        request(52), got_request(52), limits="max_in_flight=1")
+    add("end-of-stream", "client", "Between two frames it is an ordinary end; nothing is owed.",
+        request(), got_request(), ("end",), "closed")
+    add("end-of-stream-from-server", "server", "The same for a client.", ("end",), "closed", waiting="50")
+    add("end-in-header", "client", "In the middle of a header it is damage.",
+        request()[:7], ("end",), violation("truncatedFrame"))
+    add("end-in-body", "client", "In the middle of a body it is damage.",
+        request(50, b"hello")[:-1], ("end",), violation("truncatedFrame"))
+    add("frame-in-time", "client", "A frame has 30 s from its first byte to its last.",
+        ("at", 1_000), request(50, b"x")[:5], ("at", 30_999), request(50, b"x")[5:], got_request(50, b"x"))
+    add("frame-late", "client", "Not a millisecond more.",
+        ("at", 1_000), request(50, b"x")[:5], ("at", 31_000), violation("frameTimeout", 31_000))
+    add("frame-dribbled", "client", "Single bytes do not buy time.",
+        ("at", 0), request(50, b"x")[:1], ("at", 14_000), request(50, b"x")[1:2],
+        ("at", 28_000), request(50, b"x")[2:3], ("at", 30_000), violation("frameTimeout", 30_000))
+    add("frame-late-behind-whole", "client", "The time begins with the frame's own first byte.",
+        ("at", 0), request(50)[:8], ("at", 20_000), request(50)[8:] + request(51)[:1],
+        got_request(50), ("at", 49_999), request(51)[1:], got_request(51))
+
+
+HEAD = """\
+# Made by generate.py; README.md describes the format.
+"""
+
+
+def examples():
+    lines = []
+
+    def show(title, *raws):
+        lines.append(f"{title}\n\n```")
+        for raw in raws:
+            lines.append(spaced(raw[:16]))
+            rest = raw[16:]
+            for at in range(0, len(rest), 32):
+                lines.append("  " + rest[at : at + 32].hex(" "))
+        lines.append("```\n")
+
+    show("A hello with version 1, features metadata and fragments, and the name `probe`. Its body is"
+         "\n11 bytes: `08 01` version 1, `10 03` features 3, `42 05 …` name.",
+         hello(number(1, 1) + number(2, 3) + data(8, "probe")))
+    show("A welcome that agrees to both features, with the default heartbeat spelled out.",
+         welcome(number(1, 1) + number(2, 3) + number(5, 30_000) + number(6, 10_000)))
+    show("A request of type 1 with serial 50 and the payload `hello`.", request(50, b"hello"))
+    show("Its response: code 200 (0xC8), the same payload.", response(50, b"hello"))
+    show("A refusal of request 51: code 404 with the refused bit (0x800194), detail `unknown type`.",
+         response(51, b"unknown type", REFUSED | 404))
+    show("A request with metadata that says 1,500 ms remain: count `00 03`, `08 dc 0b`, then `hello`.",
+         request(52, block(DEADLINE) + b"hello", flags=METADATA))
+    show("The request `hello` with serial 53 in two fragments.",
+         request(53, b"hel", flags=MORE), request(53, b"lo"))
+    show("A cancel of request 53.", cancel(53))
+    show("A push of type 7 with the payload `news`.", push(b"news"))
+    show("A ping that carries eight bytes, and its pong.",
+         frame(PING, 0, b"\0\0\0\0\0\0\0\x01"), frame(PONG, 0, b"\0\0\0\0\0\0\0\x01"))
+    show("A goaway: code 503, reason `restart`, 7 requests accepted, to be spread over 5,000 ms.",
+         goaway(number(1, 503) + data(2, "restart") + number(3, 7) + number(4, 5_000)))
+    return "\n".join(lines)
+
+
+def main():
+    check = "--check" in sys.argv[1:]
+    for topic in (frames, headers, serials, metadata, fragments, handshake, control):
+        topic()
+    failures = []
+
+    def write(path, content):
+        if path.exists() and path.read_text(encoding="utf-8") == content:
+            return
+        if check:
+            failures.append(f"{path.name} is not current: run generate.py")
+        else:
+            path.write_text(content, encoding="utf-8")
+
+    for topic, blocks in files.items():
+        write(HERE / f"{topic}.txt", HEAD + "\n" + "\n\n".join(blocks) + "\n")
+    text = TEXT.read_text(encoding="utf-8")
+    begin, end = "<!-- examples: made by Vectors/generate.py -->\n", "<!-- end of examples -->"
+    before, rest = text.split(begin)
+    write(TEXT, before + begin + "\n" + examples() + "\n" + end + rest.split(end)[1])
+
+    cited = set(re.findall(r"`\[([a-z0-9-]+)\]`", text))
+    failures += [f"wire.md cites {name}, which is no vector" for name in sorted(cited - names)]
+    failures += [f"wire.md does not cite {name}" for name in sorted(names - cited)]
+    for failure in failures:
+        print(failure, file=sys.stderr)
+    sys.exit(1 if failures else 0)
+
+
+main()

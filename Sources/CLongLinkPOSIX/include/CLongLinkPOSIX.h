@@ -1,0 +1,85 @@
+#ifndef CLONGLINK_POSIX_H
+#define CLONGLINK_POSIX_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#if defined(__linux__)
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+// A load of a fixed offset from the thread register, where the general model calls a function.
+#define CLL_FAST_TLS __attribute__((tls_model("initial-exec")))
+#else
+#define CLL_FAST_TLS
+#endif
+
+/// The event loop that the calling thread runs at the moment, or NULL.
+extern _Thread_local void *_Nullable cll_current_loop_storage CLL_FAST_TLS;
+
+static inline void *_Nullable cll_current_loop(void) {
+  return cll_current_loop_storage;
+}
+
+static inline void cll_set_current_loop(void *_Nullable loop) {
+  cll_current_loop_storage = loop;
+}
+
+/// Tells the thread sanitizer, where the program is built with it, that a lock was taken.
+void cll_sanitizer_locked(void *_Nonnull lock);
+
+/// Tells the thread sanitizer, where the program is built with it, that a lock is to be given back.
+void cll_sanitizer_unlocks(void *_Nonnull lock);
+
+/// A thread that was started and can be waited for.
+typedef struct {
+  pthread_t id;
+} cll_thread;
+
+/// Starts a thread that takes no signals meant for the process, and returns 0 or an errno.
+///
+/// `thread` is NULL for one that nobody waits for. `name` is cut to what the system takes.
+int cll_thread_start(
+  cll_thread *_Nullable thread,
+  const char *_Nonnull name,
+  size_t stack_size,
+  void (*_Nonnull body)(void *_Nonnull),
+  void *_Nonnull argument
+);
+
+/// Waits until a thread has ended.
+void cll_thread_join(cll_thread thread);
+
+/// The symbol of an errno, such as "ECONNREFUSED", or NULL for one that sockets do not give.
+const char *_Nullable cll_errno_name(int code);
+
+/// Puts the system's text for an errno into `buffer`.
+void cll_errno_text(int code, char *_Nonnull buffer, size_t size);
+
+#if defined(__linux__)
+// What the Swift overlay shows differently from one C library to another, or not at all.
+enum {
+  cll_epoll_cloexec = EPOLL_CLOEXEC,
+  cll_eventfd_flags = EFD_CLOEXEC | EFD_NONBLOCK,
+};
+
+/// accept4(2), for a descriptor that closes on exec and does not block.
+int cll_accept(
+  int descriptor, struct sockaddr *_Nullable address, socklen_t *_Nullable length
+);
+
+/// epoll_event is packed on some processors and a union holds its key: these hide both.
+static inline void cll_epoll_event_set(
+  struct epoll_event *_Nonnull event, unsigned int events, unsigned long long key
+) {
+  event->events = events;
+  event->data.u64 = key;
+}
+
+static inline unsigned long long cll_epoll_event_key(const struct epoll_event *_Nonnull event) {
+  return event->data.u64;
+}
+#endif
+
+#endif

@@ -1,0 +1,28 @@
+public import Dispatch
+
+/// Where a completion handler is called.
+public struct CallbackExecutor: Sendable {
+  private let run: @Sendable (@escaping @Sendable () -> Void) -> Void
+
+  /// Makes an executor of a function that runs what it is given, once, somewhere.
+  public init(_ run: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void) {
+    self.run = run
+  }
+
+  /// Calls on a dispatch queue.
+  public static func queue(_ queue: DispatchQueue) -> CallbackExecutor {
+    CallbackExecutor { work in queue.async(execute: work) }
+  }
+
+  /// Calls in a task that runs on an executor.
+  public static func executor(_ executor: any TaskExecutor) -> CallbackExecutor {
+    CallbackExecutor { work in _ = Task(executorPreference: executor) { work() } }
+  }
+
+  /// Calls on the client's loop, at once: the handler must not block.
+  public static let clientLoop = CallbackExecutor { work in work() }
+
+  func callAsFunction(_ work: @escaping @Sendable () -> Void) {
+    run(work)
+  }
+}

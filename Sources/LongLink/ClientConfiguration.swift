@@ -1,0 +1,81 @@
+public import LongLinkConnection
+public import LongLinkCore
+public import Logging
+
+/// What a client is to do. Every field but the servers has a default.
+public struct ClientConfiguration: Sendable {
+  /// Where the server is; several are tried in turn when one fails.
+  public var servers: [Endpoint]
+  /// How long a request may take where it says nothing, from its creation on. Default 15 s.
+  public var deadline: Duration = .seconds(15)
+  /// What happens to requests while there is no connection. Default: they wait.
+  public var offline: OfflinePolicy = .wait
+  /// The most requests that may wait for a connection or for room on it. Default 10,000.
+  public var maxWaiting = 10_000
+  /// How long one connect may take, its handshake included. Default 10 s.
+  public var connectTimeout: Duration = .seconds(10)
+  /// How a dead server is found. The server may agree to a shorter one.
+  public var heartbeat = Heartbeat()
+  /// How long to wait before connecting again.
+  public var reconnect = ReconnectPolicy()
+  /// The largest body that is accepted from the server, in bytes. Default 16 MiB.
+  public var maxBody = 16_777_216
+  /// The most requests of the server that are handled at once. Default 1,024.
+  public var maxInFlight = 1_024
+  /// How long one frame may take from its first byte to its last. Default 30 s.
+  public var frameTimeout: Duration = .seconds(30)
+  /// The name by which the server's log knows this client. Default: none.
+  public var name = ""
+  /// Where the client logs. Bodies are never logged.
+  public var logger = Logger(label: "longlink.client")
+
+  /// Makes a configuration for one or more servers.
+  public init(servers: [Endpoint]) {
+    self.servers = servers
+  }
+
+  /// Throws `invalidConfiguration`, naming the field, when the configuration cannot work.
+  public func validate() throws(LongLinkError) {
+    if servers.isEmpty { throw .configuration("servers", "there are none") }
+    for (index, server) in servers.enumerated() { try server.validate(field: "servers[\(index)]") }
+    try ClientConfiguration.positive(deadline, "deadline")
+    try ClientConfiguration.positive(connectTimeout, "connectTimeout")
+    try ClientConfiguration.positive(frameTimeout, "frameTimeout")
+    try ClientConfiguration.positive(reconnect.base, "reconnect.base")
+    if reconnect.cap < reconnect.base {
+      throw .configuration("reconnect.cap", "it is below reconnect.base")
+    }
+    if reconnect.afterClose < .zero || reconnect.afterLostHeartbeat < .zero {
+      throw .configuration("reconnect", "a time is negative")
+    }
+    try heartbeat.validate(field: "heartbeat")
+    if maxWaiting < 0 { throw .configuration("maxWaiting", "it is negative") }
+    if maxInFlight < 1 { throw .configuration("maxInFlight", "it is below 1") }
+    if maxBody < 1 || maxBody > 1 << 31 {
+      throw .configuration("maxBody", "it is not within 1 and 2,147,483,648")
+    }
+    if name.utf8.contains(0) { throw .configuration("name", "it contains a NUL") }
+    if name.utf8.count > 1024 { throw .configuration("name", "it is longer than 1,024 bytes") }
+  }
+
+  private static func positive(_ duration: Duration, _ field: String) throws(LongLinkError) {
+    if duration <= .zero { throw .configuration(field, "\(duration) is not above zero") }
+  }
+
+  /// What the session of each connection is told.
+  var sessionSettings: SessionSettings {
+    var settings = SessionSettings(role: .client)
+    settings.maxBody = maxBody
+    // What comes was asked for: requests at once and their bodies bound it.
+    settings.maxAssembly = .max
+    settings.maxInFlight = maxInFlight
+    settings.heartbeatInterval = heartbeat.interval.clampedNanoseconds
+    settings.heartbeatTimeout = heartbeat.timeout.clampedNanoseconds
+    settings.handshakeTimeout = connectTimeout.clampedNanoseconds
+    settings.frameTimeout = frameTimeout.clampedNanoseconds
+    settings.writingTimeout = (heartbeat.interval + heartbeat.timeout).clampedNanoseconds
+    settings.maxUnread = .max
+    settings.name = name
+    return settings
+  }
+}

@@ -1,0 +1,83 @@
+import LongLinkConnection
+import LongLinkCore
+import LongLinkTransport
+
+extension ClientCore {
+  /// A close that is under way.
+  struct Closing {
+    var timer: LoopTimer?
+    var waiters: [@Sendable () -> Void]
+    /// Nothing is awaited any more but the ends of the connections.
+    var isFinishing = false
+  }
+
+  /// Closes: at once, or when what is in flight has ended, within a bound in nanoseconds.
+  func close(within bound: Int64?, _ completion: @escaping @Sendable () -> Void) {
+    if closing == nil {
+      closing = Closing(waiters: [completion])
+      if let bound, bound > 0, hasWork {
+        closing?.timer = loop.schedule(
+          at: loop.now + bound, self, token: Timer.closing.rawValue)
+        return
+      }
+      finishClosing(aborts: bound == nil)
+    } else if closing?.waiters.isEmpty == true {
+      completion()
+    } else {
+      closing?.waiters.append(completion)
+      if bound == nil { finishClosing(aborts: true) }
+    }
+  }
+
+  /// Whether requests have not ended, or something has not been written.
+  private var hasWork: Bool {
+    requests.count > 0 || connections.contains { !$0.link.session.outbox.isEmpty }
+  }
+
+  /// Goes on with the closing when nothing is in flight any more.
+  func finishClosingIfDone() {
+    guard let closing, !closing.isFinishing, !hasWork else { return }
+    finishClosing(aborts: false)
+  }
+
+  func closingElapsed() {
+    closing?.timer = nil
+    finishClosing(aborts: true)
+  }
+
+  private func finishClosing(aborts: Bool) {
+    closing?.isFinishing = true
+    if let timer = closing?.timer { loop.cancel(timer) }
+    closing?.timer = nil
+    if let workedTimer { loop.cancel(workedTimer) }
+    workedTimer = nil
+    machine.close()
+    requests.failWaiting(all: true) { operation, _ in
+      LongLinkError(.closed, doing: operation, detail: "the client was closed")
+    }
+    for connection in connections {
+      if aborts {
+        connection.link.close(.closedHere)
+      } else {
+        connection.link.session.shutDown(at: loop.now)
+        connection.link.drain()
+      }
+    }
+    resumeConnectWaiters(
+      .failure(LongLinkError(.closed, doing: "connect", detail: "the client was closed")))
+    connectionEnded()
+    perform()
+  }
+
+  /// A connection has ended; the last one ends the closing.
+  func connectionEnded() {
+    guard let closing, closing.isFinishing, connections.isEmpty else { return }
+    self.closing?.waiters = []
+    if let workedTimer { loop.cancel(workedTimer) }
+    workedTimer = nil
+    requests.stop()
+    hub.close()
+    states.set(.closed)
+    for waiter in closing.waiters { waiter() }
+  }
+}

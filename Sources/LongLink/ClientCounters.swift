@@ -1,0 +1,48 @@
+public import LongLinkConnection
+
+/// What a client has counted since it was made.
+public struct ClientCounters: Hashable, Sendable {
+  /// How requests ended.
+  public var requests: RequestCounters
+  /// What the connections, past and present, counted.
+  public var connections: ConnectionCounters
+  /// Requests that have not ended.
+  public var requestsOpen: Int
+  /// Connections whose handshake was completed; all but the first were reconnects.
+  public var connects: UInt64
+  /// Connects, or their handshakes, that came to nothing.
+  public var failedAttempts: UInt64
+  /// Pushes that were dropped since a consumer fell behind.
+  public var pushesDropped: UInt64
+  /// Pushes that nobody had subscribed to.
+  public var pushesUnhandled: UInt64
+}
+
+extension ClientCore {
+  var snapshot: ClientCounters {
+    var totals = counters.ended
+    for connection in connections {
+      totals.add(connection.link.session.counters, connection.responder.counters)
+    }
+    let pushes = hub.counts
+    return ClientCounters(
+      requests: requests.counters, connections: totals, requestsOpen: requests.count,
+      connects: counters.connects, failedAttempts: counters.failedAttempts,
+      pushesDropped: pushes.dropped, pushesUnhandled: pushes.unhandled)
+  }
+
+  /// Calls `completion` when there is a connection, or when a try for one has failed.
+  func connect(_ completion: @escaping @Sendable (Result<Void, LongLinkError>) -> Void) {
+    guard closing == nil else {
+      completion(
+        .failure(LongLinkError(.closed, doing: "connect", detail: "the client was closed")))
+      return
+    }
+    if requests.current != nil {
+      completion(.success(()))
+      return
+    }
+    connectWaiters.append(completion)
+    start()
+  }
+}

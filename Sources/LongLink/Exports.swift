@@ -1,0 +1,3 @@
+@_exported public import LongLinkConnection
+@_exported public import LongLinkCore
+@_exported public import LongLinkTransport

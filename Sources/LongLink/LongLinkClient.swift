@@ -1,0 +1,146 @@
+public import LongLinkConnection
+public import LongLinkCore
+public import LongLinkTransport
+
+/// One persistent connection to a server, kept up for as long as the client lives.
+///
+/// It connects when `connect()` or a first request asks for it, and again, after a delay, whenever
+/// the connection ends, until `close`. It may be used from any thread; from tasks on its own event
+/// loop (`Task(executorPreference: client.loop)`) requests cost least, since no thread is changed.
+/// A client that is let go of without `close` aborts what is in flight.
+public final class LongLinkClient: Sendable {
+  /// What the client was told to do.
+  public let configuration: ClientConfiguration
+  /// The loop that the connection lives on.
+  public let loop: EventLoop
+  let core: LoopBound<ClientCore>
+  let router = Router()
+  let hub = PushHub()
+  let states = StateHub()
+
+  /// Makes a client. Nothing is opened yet.
+  ///
+  /// Throws `invalidConfiguration`, naming the field, when the configuration cannot work.
+  public init(
+    _ configuration: ClientConfiguration, on loop: EventLoop = .shared
+  ) throws(LongLinkError) {
+    try configuration.validate()
+    self.configuration = configuration
+    self.loop = loop
+    core = LoopBound(
+      ClientCore(
+        configuration: configuration, on: loop, router: router, hub: hub, states: states),
+      on: loop)
+  }
+
+  /// Makes a client of one server with the default configuration.
+  public convenience init(
+    to host: String, port: UInt16, on loop: EventLoop = .shared
+  ) throws(LongLinkError) {
+    try self.init(ClientConfiguration(servers: [.host(host, port: port)]), on: loop)
+  }
+
+  deinit {
+    loop.execute { [core] in core.value.close(within: nil) {} }
+  }
+
+  /// Waits for the connection.
+  ///
+  /// Returns at once where there is one. Throws `connectFailed` when each address of one server has
+  /// failed (the client goes on trying), `closed`, or `cancelled` when the task is.
+  public func connect() async throws(LongLinkError) {
+    let gate = Gate<Result<Void, LongLinkError>>()
+    loop.execute { [core] in
+      core.value.connect { gate.open($0) }
+    }
+    let result = await withTaskCancellationHandler {
+      await gate.value
+    } onCancel: {
+      gate.open(.failure(LongLinkError(.cancelled, doing: "connect")))
+    }
+    try result.get()
+  }
+
+  /// Where the connection stands.
+  public var state: ConnectionState { states.state }
+
+  /// The present state, then each change; it ends with `closed`. A slow consumer sees the newest
+  /// 64.
+  public var stateChanges: AsyncStream<ConnectionState> { states.subscribe() }
+
+  /// Closes and returns when the connection has ended; every request has ended by then.
+  ///
+  /// What is in flight may finish within `bound`; nil aborts it. New requests fail with `closed`.
+  public func close(within bound: Duration? = nil) async {
+    let gate = Gate<Void>()
+    loop.execute { [core] in
+      core.value.close(within: bound?.clampedNanoseconds) { gate.open(()) }
+    }
+    await gate.value
+  }
+
+  /// The time from a ping to its pong.
+  ///
+  /// Throws `notConnected` without a connection, `connectionLost` when it ends before the pong, and
+  /// `overloaded` past 90 pings in 10 seconds, since a server closes after 100.
+  public func ping() async throws(LongLinkError) -> Duration {
+    let gate = Gate<Result<Duration, LongLinkError>>()
+    loop.execute { [core] in core.value.ping { gate.open($0) } }
+    let result = await withTaskCancellationHandler {
+      await gate.value
+    } onCancel: {
+      gate.open(.failure(LongLinkError(.cancelled, delivery: .sent, doing: "ping")))
+    }
+    return try result.get()
+  }
+
+  /// What the client has counted so far.
+  public func counters() async -> ClientCounters {
+    await loop.run { [core] in core.value.snapshot }
+  }
+}
+
+// MARK: - Pushes and requests of the server
+
+extension LongLinkClient {
+  /// The server's pushes of one type, or of all where `type` is nil; it ends when the client
+  /// closes.
+  ///
+  /// Pushes are buffered from this call on, over reconnects too. What a full buffer drops is
+  /// counted.
+  public func pushes(
+    of type: MessageType? = nil, buffer: PushBuffer = .dropOldest(1024)
+  ) -> AsyncStream<Push> {
+    hub.subscribe(type, buffer)
+  }
+
+  /// Sets the function that is called, on the client's loop, with each push of a type.
+  public func onPush(_ type: MessageType, _ handler: @escaping @Sendable (Push) -> Void) {
+    hub.handle(type, handler)
+  }
+
+  /// Sets the handler of the server's requests of a type, for connections made from now on.
+  ///
+  /// It runs in a task on the client's loop unless told otherwise, and is cancelled when the server
+  /// cancels or the connection ends. A type without a handler is refused with 404.
+  public func onRequest(
+    _ type: MessageType,
+    on placement: HandlerPlacement = .connectionLoop,
+    _ handler: @escaping @Sendable (InboundRequest) async throws -> any BodyEncodable & Sendable
+  ) {
+    router.set(type, .task(placement, handler))
+  }
+
+  /// Sends a one-way message.
+  ///
+  /// It is queued when this returns. Throws `notConnected` without a connection, since nobody would
+  /// know whether it ever left; `tooLarge`; `encodingFailed`; `closed`.
+  public func push(
+    _ type: MessageType, _ body: some BodyEncodable & Sendable
+  ) async throws(LongLinkError) {
+    let result: Result<Void, LongLinkError> = await loop.run { [core] in
+      Result { () throws(LongLinkError) in try core.value.push(type, body) }
+    }
+    try result.get()
+  }
+}

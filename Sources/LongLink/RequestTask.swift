@@ -1,0 +1,96 @@
+public import LongLinkConnection
+public import LongLinkCore
+import LongLinkTransport
+import Synchronization
+
+/// One request, for callers who keep it: it can be looked at, cancelled and awaited.
+///
+/// It may be used from any thread. Letting go of it changes nothing: the request goes on.
+public final class RequestTask: Sendable {
+  private struct Progress {
+    var id: RequestID?
+    var isCancelled = false
+    var outcome: Outcome?
+    var waiters: [Waiter<Outcome>] = []
+  }
+
+  /// What the body of the request carries.
+  public let type: MessageType
+  private let core: LoopBound<ClientCore>
+  private let loop: EventLoop
+  private let progress = Mutex(Progress())
+
+  init(type: MessageType, core: LoopBound<ClientCore>, on loop: EventLoop) {
+    self.type = type
+    self.core = core
+    self.loop = loop
+  }
+
+  /// Submits the request; on the loop.
+  func submit(
+    _ body: any BodyEncodable & Sendable, _ options: RequestOptions,
+    _ completion: @escaping @Sendable (Outcome) -> Void
+  ) {
+    guard !progress.withLock({ $0.isCancelled }) else {
+      finish(.failure(LongLinkError(.cancelled, doing: "request type=\(type)")), completion)
+      return
+    }
+    let id = core.value.submit(type, body, options) { self.finish($0, completion) }
+    let isCancelled = progress.withLock { progress in
+      progress.id = id
+      return progress.isCancelled
+    }
+    if isCancelled { core.value.cancel(id) }
+  }
+
+  private func finish(_ outcome: Outcome, _ completion: @Sendable (Outcome) -> Void) {
+    let waiters = progress.withLock { progress in
+      progress.outcome = outcome
+      defer { progress.waiters = [] }
+      return progress.waiters
+    }
+    for waiter in waiters { waiter(outcome) }
+    completion(outcome)
+  }
+
+  /// The serial on the wire, by which the logs of both sides name the request; nil until it has
+  /// one.
+  public var serial: UInt32? { progress.withLock { $0.id?.serial } }
+
+  /// Where the request stands.
+  public var state: RequestState {
+    get async {
+      let id: RequestID? = progress.withLock { $0.outcome == nil ? $0.id : nil }
+      if progress.withLock({ $0.outcome != nil }) { return .completed }
+      guard let id else { return .created }
+      return await loop.run { [core] in core.value.requests.state(of: id) } ?? .completed
+    }
+  }
+
+  /// Ends the request with `cancelled`, unless it has ended.
+  public func cancel() {
+    let id: RequestID? = progress.withLock { progress in
+      progress.isCancelled = true
+      return progress.id
+    }
+    if let id { loop.execute { [core] in core.value.cancel(id) } }
+  }
+
+  /// The body of the answer, awaited; cancelling the waiting task cancels the request.
+  public var value: [UInt8] {
+    get async throws(LongLinkError) {
+      let outcome = await withTaskCancellationHandler {
+        await suspend { (waiter: Waiter<Outcome>) in
+          let outcome = progress.withLock { progress -> Outcome? in
+            if progress.outcome == nil { progress.waiters.append(waiter) }
+            return progress.outcome
+          }
+          if let outcome { waiter(outcome) }
+        }
+      } onCancel: {
+        cancel()
+      }
+      return try outcome.get()
+    }
+  }
+}

@@ -1,0 +1,65 @@
+import ArgumentParser
+import LongLink
+
+/// `longlink ping`.
+struct PingCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "ping",
+    abstract: "Measures the time from pings to their pongs.",
+    discussion: """
+      Prints each round-trip time, then their minimum, median, 99th percentile and maximum. A \
+      server closes on whoever sends it more than 100 pings in 10 seconds, so more than 90 need \
+      an interval of at least 0.12 seconds.
+      """)
+
+  @OptionGroup var server: ServerOptions
+
+  @Option(
+    parsing: .unconditional, help: "How many pings to send (default: 5).", transform: Values.count)
+  var count = 5
+
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp("The time between two pings (default: 1).", valueName: "seconds"),
+    transform: Values.interval)
+  var interval: Duration = .seconds(1)
+
+  func validate() throws {
+    if count > 90, interval < .milliseconds(120) {
+      throw ValidationError(
+        "More than 90 pings need an interval of at least 0.12: a server takes 100 in 10 seconds.")
+    }
+  }
+
+  func run() async throws {
+    Output.logToStandardError()
+    let client = try server.makeClient { configuration in
+      configuration.heartbeat = Heartbeat(interval: .seconds(5), timeout: .seconds(5))
+    }
+    var times: [Duration] = []
+    do {
+      try await client.connect()
+      for number in 1...count {
+        let time = try await client.ping()
+        times.append(time)
+        try Output.line("pong \(number) from \(server.endpoint): \(time.inMilliseconds)")
+        if number < count { try await Task.sleep(for: interval) }
+      }
+    } catch let error as LongLinkError {
+      Output.error("\(error)")
+      if !times.isEmpty { try Output.line(PingCommand.summary(of: times)) }
+      throw ExitCode(ExitStatus.of(error))
+    }
+    try Output.line(PingCommand.summary(of: times))
+    await client.close(within: .zero)
+  }
+
+  /// The least, middle, 99th in 100, and greatest of one or more times.
+  static func summary(of times: [Duration]) -> String {
+    let sorted = times.sorted()
+    // The nearest rank: the least time that as large a part of all times does not exceed.
+    func rank(_ percent: Int) -> Duration { sorted[(sorted.count * percent + 99) / 100 - 1] }
+    let shown = [sorted[0], rank(50), rank(99), sorted[sorted.count - 1]].map(\.inMilliseconds)
+    return "min/median/p99/max: \(shown.joined(separator: " / "))"
+  }
+}

@@ -1,0 +1,46 @@
+import ArgumentParser
+import Foundation
+import Logging
+
+/// Standard output and standard error.
+enum Output {
+  /// Writes bytes to standard output at once. A reader that has gone ends the program.
+  static func write(_ bytes: [UInt8]) throws {
+    try FileHandle.standardOutput.write(contentsOf: Data(bytes))
+  }
+
+  /// Writes a line to standard output at once.
+  static func line(_ text: String) throws {
+    try write(Array("\(text)\n".utf8))
+  }
+
+  /// Writes a line to standard error.
+  static func error(_ text: String) {
+    try? FileHandle.standardError.write(
+      contentsOf: Data("longlink: \(printable(text))\n".utf8))
+  }
+
+  /// The text with control characters spelled out: a peer's words must not steer a terminal.
+  private static func printable(_ text: String) -> String {
+    var result = ""
+    for scalar in text.unicodeScalars {
+      if scalar.properties.generalCategory == .control, scalar != "\n", scalar != "\t" {
+        result += "\\u{\(String(scalar.value, radix: 16))}"
+      } else {
+        result.unicodeScalars.append(scalar)
+      }
+    }
+    return result
+  }
+
+  /// Tells what is wrong with the arguments; throw what it returns.
+  static func usageError(_ text: String) -> ExitCode {
+    error(text)
+    return ExitCode(ExitStatus.usage)
+  }
+
+  /// Has every logger write to standard error.
+  static func logToStandardError() {
+    LoggingSystem.bootstrap { label in StreamLogHandler.standardError(label: label) }
+  }
+}

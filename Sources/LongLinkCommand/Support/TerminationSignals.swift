@@ -1,0 +1,40 @@
+import Foundation
+import Synchronization
+
+/// Where the signal handler writes; all that it may touch.
+private let signalledDescriptor = Atomic<Int32>(-1)
+
+/// Turns the first SIGINT or SIGTERM into a value; a second one ends the process at once.
+struct TerminationSignals {
+  private let stream: AsyncStream<Int32>
+
+  /// Takes the signals over. Once in a process.
+  init() {
+    let pipe = Pipe()
+    let (stream, continuation) = AsyncStream.makeStream(of: Int32.self)
+    self.stream = stream
+    signalledDescriptor.store(pipe.fileHandleForWriting.fileDescriptor, ordering: .releasing)
+    Thread.detachNewThread {
+      if let byte = try? pipe.fileHandleForReading.read(upToCount: 1)?.first {
+        continuation.yield(Int32(byte))
+      }
+      continuation.finish()
+      // The handler may still be about to write.
+      withExtendedLifetime(pipe.fileHandleForWriting) {}
+    }
+    for number in [SIGINT, SIGTERM] {
+      signal(number) { number in
+        signal(SIGINT, SIG_DFL)
+        signal(SIGTERM, SIG_DFL)
+        var byte = UInt8(truncatingIfNeeded: number)
+        _ = unsafe write(signalledDescriptor.load(ordering: .acquiring), &byte, 1)
+      }
+    }
+  }
+
+  /// Waits for the first signal; nil when the waiting task is cancelled.
+  @discardableResult
+  func first() async -> Int32? {
+    await stream.first { _ in true }
+  }
+}

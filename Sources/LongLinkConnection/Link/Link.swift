@@ -1,0 +1,343 @@
+package import Logging
+package import LongLinkCore
+internal import LongLinkProtobufC
+package import LongLinkTransport
+
+/// Hears, on the loop, what happens on its links.
+package protocol LinkOwner: AnyObject {
+  /// One effect of the session that is not about bytes; the slices in it are good during the call.
+  func link(_ link: Link, did effect: Effect)
+  /// The link has ended; it says nothing more.
+  func link(_ link: Link, endedWith reason: CloseReason)
+  /// Everything that was to be sent has been written.
+  func linkWroteAll(_ link: Link)
+}
+
+/// One connection: a stream, a session, and the moving of bytes between them.
+///
+/// It lives on its loop. Reading and timers drive the session; its effects are carried out here
+/// when they concern the stream or control bodies, else handed to the owner. Whatever a turn of the
+/// loop produces is written at the end of that turn.
+package final class Link {
+  package let id: UInt32
+  package let loop: EventLoop
+  package var session: Session
+  package private(set) var peer: SocketAddress?
+  package var logger: Logger
+  /// The metadata of the message that the owner is being told of; nil where it has none.
+  package private(set) var metadata: Metadata?
+  private var coder = MetadataCoder()
+  private var stream: (any ByteStream)?
+  private var owner: (any LinkOwner)?
+  private var isConnected: Bool
+  private var interest: Readiness = []
+  private var timer: LoopTimer?
+  private var armedFor = LinkInstant.distantFuture
+  private var endsTurn = false
+  private var isDraining = false
+
+  /// The most that one read takes from the stream.
+  private static let readSize = 262_144
+  /// Reads of one stream in one turn, so that the others get theirs.
+  private static let readsPerTurn = 4
+
+  package init(
+    id: UInt32, stream: any ByteStream, isConnected: Bool, settings: SessionSettings,
+    on loop: EventLoop, owner: any LinkOwner, logger: Logger
+  ) {
+    self.id = id
+    self.loop = loop
+    self.stream = stream
+    self.isConnected = isConnected
+    self.owner = owner
+    self.logger = logger
+    peer = stream.peerAddress
+    session = Session(settings: settings, at: loop.driver.now)
+    self.logger[metadataKey: "peer"] = "\(peer.map(String.init(describing:)) ?? "unknown")"
+  }
+
+  /// Starts to listen for readiness.
+  package func start() {
+    stream?.attach(self, token: UInt64(id))
+    setInterest(isConnected ? .read : .write)
+    if isConnected { drain() }
+    arm()
+  }
+
+  /// Whether anything may still come of the link.
+  package var isAlive: Bool { stream != nil }
+
+  /// Ends the link at once.
+  package func close(_ reason: CloseReason) {
+    session.close(reason)
+    drain()
+  }
+
+  private func setInterest(_ next: Readiness) {
+    guard next != interest else { return }
+    interest = next
+    stream?.setInterest(next)
+  }
+}
+
+// MARK: - Reading
+
+extension Link: StreamHandler {
+  package func streamReady(_ readiness: Readiness, token: UInt64) {
+    guard isConnected || finishConnecting() else { return }
+    if readiness.contains(.read) { read() }
+    if readiness.contains(.write), isAlive { flush() }
+    followReading()
+    arm()
+  }
+
+  private func finishConnecting() -> Bool {
+    guard let stream else { return false }
+    do {
+      guard try stream.finishConnecting() else { return false }
+    } catch {
+      session.failed(errno: error.errno)
+      drain()
+      return false
+    }
+    isConnected = true
+    setInterest(.read)
+    drain()
+    return isAlive
+  }
+
+  private func read() {
+    for _ in 0..<Link.readsPerTurn {
+      guard let stream, !session.holdsReading else { return }
+      // While nothing is left over, the bytes go into the loop's memory, which is warm.
+      let borrows = session.input.isEmpty
+      if borrows { swap(&session.input, &loop.readQueue) }
+      let result = Result { () throws(SocketError) in
+        try session.input.append(capacity: Link.readSize) { (span) throws(SocketError) in
+          try stream.read(into: &span)
+        }
+      }
+      let isFull = accept(result)
+      if borrows { returnMemory() }
+      guard isFull else { return }
+    }
+  }
+
+  /// Takes the outcome of a read; true when more is likely to be there.
+  private func accept(_ result: Result<ReadOutcome, SocketError>) -> Bool {
+    switch result {
+    case .success(.bytes(let count)):
+      session.received(count, at: loop.driver.now)
+      drain()
+      return count == Link.readSize
+    case .success(.wouldBlock):
+      return false
+    case .success(.end):
+      session.ended(at: loop.driver.now)
+      flush()
+      drain()
+      return false
+    case .failure(let error):
+      session.failed(errno: error.errno)
+      drain()
+      return false
+    }
+  }
+
+  private func returnMemory() {
+    if session.input.isEmpty {
+      session.input.removeAll()
+      swap(&session.input, &loop.readQueue)
+    } else {
+      let rest = session.input.detachRest()
+      loop.readQueue = session.input
+      session.input = rest
+    }
+  }
+}
+
+// MARK: - Effects
+
+extension Link {
+  /// Carries out what the session asks for until it asks for nothing.
+  package func drain() {
+    // An owner that acts on an effect may come back here; the outer call goes on with the rest.
+    guard !isDraining else { return }
+    isDraining = true
+    while let effect = session.nextEffect() { perform(effect) }
+    isDraining = false
+    if session.wantsToWrite { writeAtEndOfTurn() }
+  }
+
+  private func perform(_ effect: Effect) {
+    switch effect {
+    case .send(let message):
+      session.enqueue(message)
+    case .decodeHello(let slice):
+      decode(slice, .hello, serial: Wire.handshakeSerial, Hello.init(decoding:)) {
+        session.received(hello: $0)
+      }
+    case .decodeWelcome(let slice):
+      decode(slice, .welcome, serial: Wire.handshakeSerial, Welcome.init(decoding:)) {
+        session.received(welcome: $0)
+      }
+    case .decodeGoAway(let slice):
+      decode(slice, .goaway, serial: Wire.goawaySerial, GoAway.init(decoding:)) {
+        session.received(goaway: $0)
+      }
+    case .shutDownWriting:
+      stream?.shutDownWriting()
+    case .close(let reason):
+      end(reason)
+    case .request(let arrival), .response(let arrival), .push(let arrival):
+      if judgeMetadata(of: arrival, effect) { owner?.link(self, did: effect) }
+    case .cancel, .collect, .established, .ponged, .began,
+      .peerLeaving, .abandon:
+      owner?.link(self, did: effect)
+    }
+  }
+
+  /// Decodes a message's metadata; false when that cannot be done, which ends the connection,
+  /// whether anybody wants the message or not.
+  @inline(__always)
+  private func judgeMetadata(of arrival: Arrival, _ effect: Effect) -> Bool {
+    guard let slice = arrival.metadata else {
+      metadata = nil
+      return true
+    }
+    return decodeMetadata(slice, arrival, effect)
+  }
+
+  private func decodeMetadata(
+    _ slice: BodySlice, _ arrival: Arrival, _ effect: Effect
+  ) -> Bool {
+    do throws(BodyError) {
+      metadata = try session.withBody(slice) { (bytes) throws(BodyError) in
+        try coder.decode(bytes)
+      }
+      return true
+    } catch {
+      let kind: FrameKind =
+        switch effect {
+        case .request: .request
+        case .push: .push
+        default: .response
+        }
+      session.failed(toDecode: kind, serial: arrival.serial)
+      return false
+    }
+  }
+
+  private func decode<Message>(
+    _ slice: BodySlice, _ kind: FrameKind, serial: UInt32,
+    _ decoder: (RawSpan) throws(BodyError) -> Message, then accept: (Message) -> Void
+  ) {
+    do throws(BodyError) {
+      accept(try session.withBody(slice, decoder))
+    } catch {
+      session.failed(toDecode: kind, serial: serial)
+    }
+  }
+
+  private func end(_ reason: CloseReason) {
+    guard let stream else { return }
+    if let timer { loop.cancel(timer) }
+    timer = nil
+    armedFor = .distantFuture
+    if case .heartbeatLost = reason { stream.reset() } else { stream.close() }
+    self.stream = nil
+    let owner = owner
+    self.owner = nil
+    owner?.link(self, endedWith: reason)
+  }
+}
+
+// MARK: - Writing
+
+extension Link: TurnHandler {
+  /// Sees to it that what the session has to send leaves at the end of this turn.
+  @inline(__always)
+  package func writeAtEndOfTurn() {
+    guard !endsTurn, isConnected else { return }
+    guard !interest.contains(.write) else {
+      // The peer takes nothing now: readiness will tell when it does.
+      arm()
+      return
+    }
+    endsTurn = true
+    loop.atEndOfTurn(self, token: UInt64(id))
+  }
+
+  package func turnEnds(token: UInt64) {
+    endsTurn = false
+    flush()
+    arm()
+  }
+
+  private func flush() {
+    guard let stream, isConnected else { return }
+    let wasHolding = session.holdsReading
+    var isBlocked = false
+    do throws(SocketError) {
+      repeat {
+        let size = session.outbox.withChunk { $0.byteCount }
+        let count = try session.outbox.withChunk { (chunk) throws(SocketError) in
+          chunk.byteCount == 0 ? 0 : try stream.write(chunk)
+        }
+        session.wrote(count, at: loop.now)
+        isBlocked = count < size
+      } while !isBlocked && session.outbox.encodedBytes > 0
+    } catch {
+      session.failed(errno: error.errno)
+    }
+    if wasHolding || session.holdsReading { followHolding() }
+    setInterest(readInterest.union(isBlocked ? .write : []))
+    if session.outbox.isEmpty { owner?.linkWroteAll(self) }
+    drain()
+    guard isAlive else { return }
+    setInterest(readInterest.union(isBlocked ? .write : []))
+  }
+
+  /// Stops to be told of bytes that are not read for the time being.
+  private func followReading() {
+    guard isAlive, isConnected, session.holdsReading == interest.contains(.read) else { return }
+    setInterest(readInterest.union(interest.intersection(.write)))
+  }
+
+  private var readInterest: Readiness { session.holdsReading ? [] : .read }
+
+  /// Frames that were left while the peer did not read are taken up again.
+  private func followHolding() {
+    if !session.holdsReading { session.resumedReading(at: loop.now) }
+  }
+}
+
+// MARK: - Time
+
+extension Link: TimerHandler {
+  /// Sets the loop's timer when the session wants to be called earlier than it is set for.
+  @inline(__always)
+  package func arm() {
+    if session.deadline < armedFor { setTimer() }
+  }
+
+  private func setTimer() {
+    guard isAlive else { return }
+    if let timer { loop.cancel(timer) }
+    armedFor = session.deadline
+    timer = loop.schedule(at: armedFor, self, token: UInt64(id))
+  }
+
+  package func timerFired(token: UInt64) {
+    guard isAlive else { return }
+    timer = nil
+    armedFor = .distantFuture
+    // After a pause of the process the peer's bytes may wait in the socket: they count first.
+    if isConnected, interest.contains(.read) { read() }
+    guard isAlive else { return }
+    session.elapsed(to: loop.driver.now)
+    drain()
+    if session.isIdle { session.releaseStorage() }
+    arm()
+  }
+}

@@ -1,0 +1,137 @@
+public import LongLinkCore
+
+/// What one or more connections counted, each number since its beginning.
+public struct ConnectionCounters: Hashable, Sendable {
+  /// Bytes read.
+  public var bytesReceived: UInt64 = 0
+  /// Bytes written.
+  public var bytesSent: UInt64 = 0
+  /// Whole, undamaged frames read.
+  public var framesReceived: UInt64 = 0
+  /// Requests of this side that left.
+  public var requestsSent: UInt64 = 0
+  /// Requests of the peer that arrived.
+  public var requestsReceived: UInt64 = 0
+  /// Responses of the peer that arrived.
+  public var responsesReceived: UInt64 = 0
+  /// Responses of this side that were queued to leave.
+  public var responsesSent: UInt64 = 0
+  /// Requests of the peer that were refused without calling a handler.
+  public var refused: UInt64 = 0
+  /// Pushes that arrived.
+  public var pushesReceived: UInt64 = 0
+  /// Pushes that were queued to leave.
+  public var pushesSent: UInt64 = 0
+  /// Pings sent, heartbeats included.
+  public var pingsSent: UInt64 = 0
+  /// Pings received.
+  public var pingsReceived: UInt64 = 0
+  /// Cancels sent.
+  public var cancelsSent: UInt64 = 0
+  /// Cancels received.
+  public var cancelsReceived: UInt64 = 0
+  /// Cancels for requests that were unknown or had ended: dropped.
+  public var droppedUnknownSerials: UInt64 = 0
+  /// Pongs without a ping: dropped.
+  public var droppedPongs: UInt64 = 0
+  /// Frames of the kinds that are read and ignored: dropped.
+  public var droppedIgnorable: UInt64 = 0
+  /// Answers that were not owed any more: dropped.
+  public var droppedResponses: UInt64 = 0
+  /// Handlers that began.
+  public var handled: UInt64 = 0
+  /// Requests whose handlers were cancelled by the peer.
+  public var handlersCancelled: UInt64 = 0
+  /// Requests whose handlers were cancelled since their connection ended.
+  public var handlersAbandoned: UInt64 = 0
+  /// Requests refused or given up since their deadline had passed.
+  public var handlersLate: UInt64 = 0
+  /// Handlers that failed with an error of their own.
+  public var handlersFailed: UInt64 = 0
+  /// Connections that ended, by reason; the rule for violations.
+  public var endings: [String: UInt64] = [:]
+  /// Connections that ended because the peer broke a rule, by rule.
+  public var violations: [Violation.Rule: UInt64] = [:]
+
+  /// Makes counters that are all zero.
+  public init() {}
+
+  /// Adds what one session and its handlers counted.
+  package mutating func add(_ session: SessionCounters, _ responder: ResponderCounters) {
+    bytesReceived += session.bytesReceived
+    bytesSent += session.bytesSent
+    framesReceived += session.framesReceived
+    requestsSent += session.requestsSent
+    requestsReceived += session.requestsReceived
+    responsesReceived += session.responsesReceived
+    responsesSent += session.responsesSent
+    refused += session.refused
+    pushesReceived += session.pushesReceived
+    pushesSent += session.pushesSent
+    pingsSent += session.pingsSent
+    pingsReceived += session.pingsReceived
+    cancelsSent += session.cancelsSent
+    cancelsReceived += session.cancelsReceived
+    droppedUnknownSerials += session.droppedUnknownSerials
+    droppedPongs += session.droppedPongs
+    droppedIgnorable += session.droppedIgnorable
+    droppedResponses += session.droppedResponses + responder.droppedAnswers
+    handled += responder.handled
+    handlersCancelled += responder.cancelled
+    handlersAbandoned += responder.abandoned
+    handlersLate += responder.late
+    handlersFailed += responder.failed
+  }
+
+  /// Counts the end of a connection.
+  package mutating func ended(_ reason: CloseReason) {
+    endings[reason.name, default: 0] += 1
+    if case .violation(let violation) = reason { violations[violation.rule, default: 0] += 1 }
+  }
+
+  /// Adds what another set of connections counted.
+  package static func += (lhs: inout ConnectionCounters, rhs: ConnectionCounters) {
+    lhs.bytesReceived += rhs.bytesReceived
+    lhs.bytesSent += rhs.bytesSent
+    lhs.framesReceived += rhs.framesReceived
+    lhs.requestsSent += rhs.requestsSent
+    lhs.requestsReceived += rhs.requestsReceived
+    lhs.responsesReceived += rhs.responsesReceived
+    lhs.responsesSent += rhs.responsesSent
+    lhs.refused += rhs.refused
+    lhs.pushesReceived += rhs.pushesReceived
+    lhs.pushesSent += rhs.pushesSent
+    lhs.pingsSent += rhs.pingsSent
+    lhs.pingsReceived += rhs.pingsReceived
+    lhs.cancelsSent += rhs.cancelsSent
+    lhs.cancelsReceived += rhs.cancelsReceived
+    lhs.droppedUnknownSerials += rhs.droppedUnknownSerials
+    lhs.droppedPongs += rhs.droppedPongs
+    lhs.droppedIgnorable += rhs.droppedIgnorable
+    lhs.droppedResponses += rhs.droppedResponses
+    lhs.handled += rhs.handled
+    lhs.handlersCancelled += rhs.handlersCancelled
+    lhs.handlersAbandoned += rhs.handlersAbandoned
+    lhs.handlersLate += rhs.handlersLate
+    lhs.handlersFailed += rhs.handlersFailed
+    lhs.endings.merge(rhs.endings, uniquingKeysWith: +)
+    lhs.violations.merge(rhs.violations, uniquingKeysWith: +)
+  }
+}
+
+extension CloseReason {
+  /// A short name for counting.
+  package var name: String {
+    switch self {
+    case .violation: "violation"
+    case .closedByPeer: "closedByPeer"
+    case .heartbeatLost: "heartbeatLost"
+    case .handshakeTimeout: "handshakeTimeout"
+    case .stalledPeer: "stalledPeer"
+    case .unreadOutput: "unreadOutput"
+    case .transport: "transport"
+    case .goneAway: "goneAway"
+    case .closedHere: "closedHere"
+    }
+  }
+}

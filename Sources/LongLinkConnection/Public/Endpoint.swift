@@ -1,0 +1,66 @@
+/// Where a server is reached.
+public struct Endpoint: Hashable, Sendable {
+  package enum Kind: Hashable, Sendable {
+    case host(String, port: UInt16)
+    case unix(path: String)
+  }
+
+  package let kind: Kind
+
+  /// A host name or a literal IPv4 or IPv6 address, and a port of 1 to 65,535.
+  public static func host(_ name: String, port: UInt16) -> Endpoint {
+    Endpoint(kind: .host(name, port: port))
+  }
+
+  /// A Unix-domain socket by its path in the file system.
+  public static func unix(path: String) -> Endpoint {
+    Endpoint(kind: .unix(path: path))
+  }
+
+  /// Throws when a client could never reach it.
+  package func validate(field: String) throws(LongLinkError) {
+    switch kind {
+    case .host(let name, let port):
+      if name.isEmpty { throw .configuration(field, "the host is empty") }
+      if name.utf8.contains(0) { throw .configuration(field, "the host contains a NUL") }
+      if port == 0 { throw .configuration(field, "a client cannot connect to port 0") }
+    case .unix(let path):
+      if path.isEmpty { throw .configuration(field, "the path is empty") }
+      if path.utf8.contains(0) { throw .configuration(field, "the path contains a NUL") }
+    }
+  }
+}
+
+extension Endpoint: CustomStringConvertible {
+  /// `host:port`, or `unix:path`.
+  public var description: String {
+    switch kind {
+    case .host(let name, let port): name.contains(":") ? "[\(name)]:\(port)" : "\(name):\(port)"
+    case .unix(let path): "unix:\(path)"
+    }
+  }
+}
+
+/// How a dead peer is found.
+public struct Heartbeat: Hashable, Sendable {
+  /// A ping is sent when nothing was read for so long. Default 30 s, at least 200 ms.
+  public var interval: Duration
+  /// The peer is given up when nothing is read for so long after that. Default 10 s, at least 100
+  /// ms.
+  public var timeout: Duration
+
+  /// Makes a heartbeat; a dead peer is found within `interval + timeout`.
+  public init(interval: Duration = .seconds(30), timeout: Duration = .seconds(10)) {
+    self.interval = interval
+    self.timeout = timeout
+  }
+
+  package func validate(field: String) throws(LongLinkError) {
+    if interval < .milliseconds(200) || interval > .seconds(4_000_000) {
+      throw .configuration("\(field).interval", "\(interval) is not within 200 ms and 46 days")
+    }
+    if timeout < .milliseconds(100) || timeout > .seconds(4_000_000) {
+      throw .configuration("\(field).timeout", "\(timeout) is not within 100 ms and 46 days")
+    }
+  }
+}

@@ -1,0 +1,172 @@
+public import LongLinkCore
+public import LongLinkTransport
+
+/// Why a request, a connect or a call failed, and what may have happened to what was sent.
+///
+/// `delivery` alone tells whether a retry is safe; no `code` does.
+public struct LongLinkError: Error, Sendable {
+  /// What went wrong; later versions may add codes.
+  public struct Code: Hashable, Sendable, CustomStringConvertible {
+    private let name: String
+
+    private init(_ name: String) {
+      self.name = name
+    }
+
+    /// There is no connection, and the caller asked not to wait for one.
+    public static let notConnected = Code("notConnected")
+    /// The connect, or its handshake, came to nothing; `systemError` and `peer` tell more.
+    public static let connectFailed = Code("connectFailed")
+    /// The connection ended before the answer came; `closeReason` says why.
+    public static let connectionLost = Code("connectionLost")
+    /// The deadline passed before the answer came.
+    public static let deadlineExceeded = Code("deadlineExceeded")
+    /// The caller, or its task, cancelled.
+    public static let cancelled = Code("cancelled")
+    /// The peer answered with a code other than 200; `response` and `body` tell which.
+    public static let rejected = Code("rejected")
+    /// A frame failed its checksum; the connection was closed.
+    public static let corrupted = Code("corrupted")
+    /// One side broke a rule of the protocol; the connection was closed.
+    public static let protocolViolation = Code("protocolViolation")
+    /// The body is larger than the peer accepts.
+    public static let tooLarge = Code("tooLarge")
+    /// The message has no encoding.
+    public static let encodingFailed = Code("encodingFailed")
+    /// The reply arrived and is not the message that was expected.
+    public static let decodingFailed = Code("decodingFailed")
+    /// More requests wait than the configuration allows.
+    public static let overloaded = Code("overloaded")
+    /// The client, server or session was closed.
+    public static let closed = Code("closed")
+    /// A configuration is wrong; `operation` names the field, `detail` says why.
+    public static let invalidConfiguration = Code("invalidConfiguration")
+
+    /// The code's name.
+    public var description: String { name }
+  }
+
+  private final class Storage: Sendable {
+    let code: Code
+    let delivery: Delivery
+    let operation: String
+    let detail: String
+    let peer: SocketAddress?
+    let response: ResponseCode?
+    let body: [UInt8]
+    let retryAfter: Duration?
+    let systemError: Int32?
+    let closeReason: CloseReason?
+
+    init(
+      code: Code, delivery: Delivery, operation: String, detail: String, peer: SocketAddress?,
+      response: ResponseCode?, body: [UInt8], retryAfter: Duration?, systemError: Int32?,
+      closeReason: CloseReason?
+    ) {
+      self.code = code
+      self.delivery = delivery
+      self.operation = operation
+      self.detail = detail
+      self.peer = peer
+      self.response = response
+      self.body = body
+      self.retryAfter = retryAfter
+      self.systemError = systemError
+      self.closeReason = closeReason
+    }
+  }
+
+  private let storage: Storage
+
+  package init(
+    _ code: Code,
+    delivery: Delivery = .notSent,
+    doing operation: String,
+    detail: String = "",
+    peer: SocketAddress? = nil,
+    response: ResponseCode? = nil,
+    body: [UInt8] = [],
+    retryAfter: Duration? = nil,
+    systemError: Int32? = nil,
+    closeReason: CloseReason? = nil
+  ) {
+    storage = Storage(
+      code: code, delivery: delivery, operation: operation, detail: detail, peer: peer,
+      response: response, body: body, retryAfter: retryAfter, systemError: systemError,
+      closeReason: closeReason)
+  }
+
+  /// What went wrong.
+  public var code: Code { storage.code }
+  /// What may have happened to the request.
+  public var delivery: Delivery { storage.delivery }
+  /// What was being done, with the message type and serial of a request.
+  public var operation: String { storage.operation }
+  /// More about it, for a person.
+  public var detail: String { storage.detail }
+  /// The peer that it was being done to, where one is known.
+  public var peer: SocketAddress? { storage.peer }
+  /// The code of the peer's answer, when it rejected the request.
+  public var response: ResponseCode? { storage.response }
+  /// The body of the peer's answer: its own from code 1000 on, else a text for people.
+  public var body: [UInt8] { storage.body }
+  /// How long the peer asks to wait before the next try, when it said so.
+  public var retryAfter: Duration? { storage.retryAfter }
+  /// The system's `errno`, where a system call failed.
+  public var systemError: Int32? { storage.systemError }
+  /// Why the connection ended, where that is what failed the request.
+  public var closeReason: CloseReason? { storage.closeReason }
+}
+
+extension LongLinkError: CustomStringConvertible {
+  /// What was being done, to which peer, what went wrong, and what may have happened.
+  public var description: String {
+    var text = "\(operation)"
+    if let peer { text += " to \(peer)" }
+    text += ": \(code)"
+    if let response { text += " \(response)" }
+    if !detail.isEmpty { text += " (\(detail))" }
+    text += "; delivery: \(delivery.rawValue)"
+    if let retryAfter { text += "; retry after \(retryAfter)" }
+    return text
+  }
+}
+
+extension LongLinkError: Equatable {
+  /// Whether all that both tell is the same.
+  public static func == (lhs: LongLinkError, rhs: LongLinkError) -> Bool {
+    lhs.code == rhs.code && lhs.delivery == rhs.delivery && lhs.operation == rhs.operation
+      && lhs.detail == rhs.detail && lhs.peer == rhs.peer && lhs.response == rhs.response
+      && lhs.body == rhs.body && lhs.retryAfter == rhs.retryAfter
+      && lhs.systemError == rhs.systemError && lhs.closeReason == rhs.closeReason
+  }
+}
+
+extension LongLinkError {
+  /// The error of a request whose connection ended.
+  package static func lost(
+    _ reason: CloseReason, delivery: Delivery, doing operation: String, peer: SocketAddress?
+  ) -> LongLinkError {
+    let code: Code
+    var systemError: Int32?
+    switch reason {
+    case .violation(let violation):
+      code = violation.rule == .checksumMismatch ? .corrupted : .protocolViolation
+    case .transport(let errno):
+      code = .connectionLost
+      systemError = errno
+    case .closedHere:
+      code = .closed
+    case .closedByPeer, .heartbeatLost, .handshakeTimeout, .stalledPeer, .unreadOutput, .goneAway:
+      code = .connectionLost
+    }
+    return LongLinkError(
+      code, delivery: delivery, doing: operation, detail: reason.description, peer: peer,
+      systemError: systemError, closeReason: reason)
+  }
+
+  /// A configuration error that names its field.
+  package static func configuration(_ field: String, _ detail: String) -> LongLinkError {
+    LongLinkError(.invalidConfiguration, doing: "check \(field)", detail: detail)
+  }
+}

@@ -1,0 +1,11 @@
+package import LongLinkCore
+
+extension BodyDecodable {
+  /// Decodes from an array.
+  package init(copying bytes: [UInt8]) throws(BodyError) {
+    self = try unsafe bytes.withUnsafeBufferPointer { (buffer) throws(BodyError) in
+      // The span does not outlive the call, and so not the array's memory.
+      try Self(decoding: unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(buffer)))
+    }
+  }
+}

@@ -1,0 +1,97 @@
+package import LongLinkCore
+package import LongLinkTransport
+
+/// What takes requests, on its loop.
+package protocol RequestSink: AnyObject {
+  /// Gives a request its identity. It is registered, and nothing else happens yet.
+  func register(
+    _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: RequestOptions
+  ) -> RequestID
+  /// Sends a registered request, lets it wait or fails it; `completion` is called exactly once.
+  func launch(_ id: RequestID, _ completion: Completion)
+  /// Ends a request with `cancelled`, unless it has ended.
+  func cancel(_ id: RequestID)
+}
+
+extension RequestSink {
+  /// Registers and launches.
+  @discardableResult
+  package func submit(
+    _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: RequestOptions,
+    _ completion: @escaping @Sendable (Outcome) -> Void
+  ) -> RequestID {
+    let id = register(type, body, options)
+    launch(id, .function(completion))
+    return id
+  }
+}
+
+/// One request from a task: registered on the loop, cancelled with the task, resumed once.
+///
+/// On the loop itself nothing is hopped to: the request is registered and sent by this very call,
+/// and nothing is allocated for it here.
+package func exchange<Sink: RequestSink & SendableMetatype>(
+  _ sink: LoopBound<Sink>, on loop: EventLoop,
+  _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: RequestOptions
+) async throws(LongLinkError) -> [UInt8] {
+  let outcome =
+    if loop.isCurrent {
+      await converse(sink, on: loop, type, body, options)
+    } else {
+      await LoopActor(loop).converse(sink, type, body, options)
+    }
+  return try outcome.get()
+}
+
+/// Runs on the loop; `sink` traps elsewhere.
+///
+/// The closures below keep to `isolation`, and so to the loop's thread, because they mention it.
+private func converse<Sink: RequestSink & SendableMetatype>(
+  _ sink: LoopBound<Sink>, on loop: EventLoop,
+  _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: RequestOptions,
+  isolation: isolated (any Actor)? = #isolation
+) async -> Outcome {
+  if Task.isCancelled {
+    return .failure(LongLinkError(.cancelled, doing: "request type=\(type)"))
+  }
+  let id = sink.value.register(type, body, options)
+  return await withTaskCancellationHandler {
+    _ = isolation
+    return await suspend { sink.value.launch(id, .waiter($0)) }
+  } onCancel: {
+    // This may run on any thread. The loop gets to it after the launch.
+    loop.execute { sink.value.cancel(id) }
+  }
+}
+
+/// An actor on a loop, to hop there.
+private actor LoopActor {
+  private let loop: EventLoop
+
+  init(_ loop: EventLoop) {
+    self.loop = loop
+  }
+
+  nonisolated var unownedExecutor: UnownedSerialExecutor {
+    unsafe loop.asUnownedSerialExecutor()
+  }
+
+  func converse<Sink: RequestSink & SendableMetatype>(
+    _ sink: LoopBound<Sink>, _ type: MessageType,
+    _ body: any BodyEncodable & Sendable, _ options: RequestOptions
+  ) async -> Outcome {
+    await LongLinkConnection.converse(sink, on: loop, type, body, options)
+  }
+
+  func perform<Value: Sendable>(_ work: @Sendable () -> Value) -> Value {
+    work()
+  }
+}
+
+extension EventLoop {
+  /// Runs a function on the loop and returns its value; at once where the caller is there already.
+  package func run<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value {
+    if isCurrent { return work() }
+    return await LoopActor(self).perform(work)
+  }
+}

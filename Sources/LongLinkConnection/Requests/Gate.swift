@@ -1,0 +1,35 @@
+internal import Synchronization
+
+/// A value that one side provides, once, and others await. Later values are ignored.
+package final class Gate<Value: Sendable>: Sendable {
+  private struct State {
+    var value: Value?
+    var waiters: [Waiter<Value>] = []
+  }
+
+  private let state = Mutex(State())
+
+  package init() {}
+
+  package func open(_ value: Value) {
+    let waiters = state.withLock { state -> [Waiter<Value>] in
+      guard state.value == nil else { return [] }
+      state.value = value
+      defer { state.waiters = [] }
+      return state.waiters
+    }
+    for waiter in waiters { waiter(value) }
+  }
+
+  package var value: Value {
+    get async {
+      await suspend { (waiter: Waiter<Value>) in
+        let value = state.withLock { state -> Value? in
+          if state.value == nil { state.waiters.append(waiter) }
+          return state.value
+        }
+        if let value { waiter(value) }
+      }
+    }
+  }
+}

@@ -1,0 +1,36 @@
+internal import LongLinkCore
+
+/// The serials that were given up here without a word to the peer, oldest first.
+///
+/// Each takes room at the peer until its answer comes.
+struct OwedAnswers {
+  private var serials = SerialTable<Void>()
+  private var order = Queue<UInt32>()
+
+  var count: Int { serials.count }
+
+  mutating func add(_ serial: UInt32) {
+    serials[serial] = ()
+    order.append(serial)
+  }
+
+  /// The answer has come.
+  mutating func remove(_ serial: UInt32) {
+    guard serials.remove(serial) != nil else { return }
+    if serials.isEmpty {
+      order.removeAll()
+    } else if order.count > 2 * serials.count + 64 {
+      let left = order.elements.filter { serials.contains($0) }
+      order.removeAll()
+      for serial in left { order.append(serial) }
+    }
+  }
+
+  /// Takes out the serial that was added first.
+  mutating func takeOldest() -> UInt32? {
+    while let serial = order.popFirst() {
+      if serials.remove(serial) != nil { return serial }
+    }
+    return nil
+  }
+}

@@ -1,0 +1,332 @@
+package import LongLinkCore
+package import LongLinkTransport
+
+/// The requests of one side, with what the core does not keep: bodies and whoever waits.
+///
+/// It lives on its loop. The owner says which link may carry requests; everything that ends a
+/// request goes through `finish`, once.
+package final class Requests: TimerHandler {
+  private let loop: EventLoop
+  var dispatch: Dispatch
+  var pending = SerialTable<PendingRequest>()
+  private var coder = MetadataCoder()
+  private var timer: LoopTimer?
+  private var armedFor = LinkInstant.distantFuture
+  /// The links that carry requests, the newest last.
+  var links: [Link] = []
+  /// The link that new requests go to.
+  package internal(set) var current: Link?
+  package var counters = RequestCounters()
+  /// Requests that ended here and that the peer still runs, for all that is known.
+  var owed = OwedAnswers()
+  private var isPumping = false
+  /// The most requests that may wait, and the most bytes of theirs.
+  private let maxWaiting: Int
+  /// Called when the last request has ended.
+  package var onIdle: (() -> Void)?
+  /// Called when the last request of a link that takes no new ones has ended.
+  package var onRetired: ((Link) -> Void)?
+
+  package init(role: Role, maxWaiting: Int, on loop: EventLoop) {
+    self.loop = loop
+    self.maxWaiting = maxWaiting
+    dispatch = Dispatch(role: role)
+  }
+
+  /// Requests that have not ended.
+  package var count: Int { dispatch.count }
+  package var waitingCount: Int { dispatch.waitingCount }
+  package var carriedCount: Int { dispatch.carriedCount }
+}
+
+// MARK: - Beginning
+
+extension Requests {
+  /// Gives a request its identity and its place in the tables; nothing is sent yet.
+  @inline(__always)
+  package func register(
+    _ type: MessageType,
+    _ body: any BodyEncodable & Sendable,
+    _ options: RequestOptions,
+    defaults: RequestDefaults
+  ) -> RequestID {
+    let now = loop.now
+    let deadline = now + (options.deadline.map(\.clampedNanoseconds) ?? defaults.deadline)
+    let id = dispatch.create(
+      deadline: deadline, notifiesCancel: options.cancellation == .notifyServer, at: now)
+    let request = PendingRequest(
+      type: type, body: body, deadline: deadline, offline: options.offline ?? defaults.offline,
+      metadata: options.hasMetadata ? Metadata(options) : nil)
+    counters.submitted += 1
+    pending.insert(request, for: id.serial)
+    if deadline < armedFor { arm() }
+    return id
+  }
+
+  /// Sends a registered request, or lets it wait, as there is a link or not.
+  @inline(__always)
+  package func launch(_ id: RequestID, _ completion: Completion) {
+    let request = pending.update(id.serial) { request in
+      request.completion = completion
+      return request
+    }
+    guard let request else { return }
+    if let link = current, dispatch.waitingCount == 0, hasRoom(link) {
+      place(id, request, on: link)
+    } else {
+      wait(id, request)
+    }
+  }
+
+  /// Ends a registered request before anything is done for it, unless `launch` would send it.
+  package func launch(
+    _ id: RequestID, _ completion: Completion, failing make: (String) -> LongLinkError
+  ) {
+    _ = pending.update(id.serial) { $0.completion = completion }
+    guard let request = pending[id.serial], dispatch.end(id) != nil else { return }
+    finish(id, .failure(make(operation(id, request))))
+    disarmIfUnused()
+  }
+
+  /// Whether a registered request chose to fail where there is no connection.
+  package func failsOffline(_ id: RequestID) -> Bool {
+    pending[id.serial]?.offline == .fail
+  }
+
+  /// Whether the peer takes one more; it is told of requests that nobody waits for when they are
+  /// what fills it.
+  private func hasRoom(_ link: Link) -> Bool {
+    guard link.session.isOpen else { return false }
+    let limit = link.session.agreement.maxInFlight
+    if dispatch.carriedCount + owed.count < limit { return true }
+    guard dispatch.carriedCount < limit, let serial = owed.takeOldest() else { return false }
+    _ = link.session.cancel(serial, .keptBack, notifying: true)
+    link.writeAtEndOfTurn()
+    return true
+  }
+
+  private func wait(_ id: RequestID, _ request: PendingRequest) {
+    guard dispatch.waitingCount < maxWaiting else {
+      _ = dispatch.end(id)
+      finish(id, .failure(error(.overloaded, id, request, .notSent, "\(maxWaiting) wait already")))
+      return
+    }
+    dispatch.wait(id)
+  }
+
+  /// Hands a request to a link.
+  private func place(_ id: RequestID, _ request: PendingRequest, on link: Link) {
+    if let deadline = request.deadline, deadline <= loop.now {
+      fail(id, .deadlineExceeded, request, "")
+      return
+    }
+    do throws(BodyError) {
+      var metadata = try metadata(for: request, on: link)
+      let size = try request.body.encodedByteCount
+      var length = metadata.map { 2 + $0.count + size } ?? size
+      if request.metadata == nil, !link.session.accepts(bodyOf: length) {
+        // The peer can do without the time that remains; the body it needs.
+        metadata = nil
+        length = size
+      }
+      guard link.session.accepts(bodyOf: length) else {
+        let limit = link.session.agreement.maxBody
+        fail(id, .tooLarge, request, "\(length) bytes, of which the peer accepts \(limit)")
+        return
+      }
+      let placement = try link.session.request(
+        id.serial, type: request.type, metadata: metadata, count: size, at: loop.now
+      ) { (span) throws(BodyError) in
+        try request.body.encode(into: &span)
+      }
+      dispatch.placed(id, on: link.id, placement)
+      if placement.begin == nil { link.drain() }
+      link.writeAtEndOfTurn()
+    } catch {
+      fail(id, .encodingFailed, request, "\(error)")
+    }
+  }
+
+  private func fail(
+    _ id: RequestID, _ code: LongLinkError.Code, _ request: PendingRequest, _ detail: String
+  ) {
+    guard dispatch.end(id) != nil else { return }
+    finish(id, .failure(error(code, id, request, .notSent, detail)))
+  }
+
+  private func metadata(
+    for request: PendingRequest, on link: Link
+  ) throws(BodyError) -> [UInt8]? {
+    guard link.session.agreement.features.contains(.metadata) else { return nil }
+    let remaining = request.deadline.map { deadline -> UInt32 in
+      // Rounded up, so that the peer does not give up before this side does.
+      let (milliseconds, rest) = (deadline - loop.now).quotientAndRemainder(dividingBy: 1_000_000)
+      return UInt32(clamping: rest > 0 ? milliseconds + 1 : milliseconds)
+    }
+    if var metadata = request.metadata {
+      metadata.remaining = remaining
+      let bytes = try metadata.encodedBytes()
+      guard bytes.count <= Wire.metadataLimit else {
+        throw BodyError(.tooLarge, detail: "the metadata has \(bytes.count) bytes")
+      }
+      return bytes
+    }
+    guard let remaining else { return nil }
+    return try coder.encode(remaining: remaining)
+  }
+
+  /// Sends what waits, as far as the peer takes it.
+  package func pump() {
+    // What fails at once comes back here; the outer call goes on with the rest.
+    guard !isPumping else { return }
+    isPumping = true
+    defer { isPumping = false }
+    while let link = current, hasRoom(link), let id = dispatch.nextWaiting() {
+      guard let request = pending[id.serial] else { continue }
+      place(id, request, on: link)
+    }
+  }
+}
+
+// MARK: - Ending
+
+extension Requests {
+  /// Takes a response: the one place where a request succeeds.
+  @inline(__always)
+  package func answered(_ arrival: Arrival, on link: Link) {
+    guard let id = dispatch.answered(arrival.serial, on: link.id),
+      let request = pending.remove(arrival.serial)
+    else {
+      // Its caller cancelled it, or its deadline passed, while the response was on its way.
+      counters.lateReplies += 1
+      owed.remove(arrival.serial)
+      if dispatch.waitingCount > 0 { pump() }
+      return
+    }
+    let body = link.session.withBody(arrival.payload) { [UInt8](decoding: $0) }
+    if arrival.code == .ok {
+      counters.succeeded += 1
+      request.completion?(.success(body))
+    } else {
+      let error = rejection(arrival, body, id, request, link)
+      counters.count(error)
+      request.completion?(.failure(error))
+    }
+    if dispatch.waitingCount > 0 { pump() }
+    if link !== current, isUnused(link) { onRetired?(link) }
+    if dispatch.count == 0 { onIdle?() }
+  }
+
+  /// Whether a link carries no request.
+  package func isUnused(_ link: Link) -> Bool {
+    dispatch.carried(by: link.id).isEmpty
+  }
+
+  private func rejection(
+    _ arrival: Arrival, _ body: [UInt8], _ id: RequestID, _ request: PendingRequest, _ link: Link
+  ) -> LongLinkError {
+    let hint = link.metadata?.retryAfter ?? 0
+    let retryAfter: Duration? = hint > 0 ? .milliseconds(Int64(hint)) : nil
+    let detail = arrival.code.isApplication ? "" : String(decoding: body, as: UTF8.self)
+    if arrival.code == .deadlinePassed, !arrival.isRefused, let deadline = request.deadline,
+      deadline <= loop.now
+    {
+      // Both sides watch the deadline. The peer's word of it came before this side's own timer.
+      return error(.deadlineExceeded, id, request, .sent, detail)
+    }
+    return LongLinkError(
+      .rejected, delivery: arrival.isRefused ? .refused : .answered,
+      doing: operation(id, request), detail: detail, peer: link.peer, response: arrival.code,
+      body: body, retryAfter: retryAfter)
+  }
+
+  /// Ends a request because its caller wants no answer any more.
+  package func cancel(_ id: RequestID) {
+    guard let entry = dispatch.end(id), let request = pending[id.serial] else { return }
+    let delivery = withdraw(id, entry)
+    finish(id, .failure(error(.cancelled, id, request, delivery, "")))
+  }
+
+  /// Takes an ended request off its link and says what may have happened to it.
+  private func withdraw(_ id: RequestID, _ entry: Dispatch.Entry) -> Delivery {
+    guard let link = links.first(where: { $0.id == entry.link }) else { return .notSent }
+    let written = link.session.outbox.written
+    let isUnsent = link.session.cancel(
+      id.serial, entry.placement, notifying: entry.notifiesCancel)
+    if !isUnsent, !entry.notifiesCancel, link === current { owed.add(id.serial) }
+    // One that was kept back may have begun without word of it having come yet.
+    let hasBegun = !isUnsent && link.session.isOpen && entry.placement.begin == nil
+    link.drain()
+    if link !== current, isUnused(link) { onRetired?(link) }
+    return hasBegun ? .sent : entry.delivery(written: written)
+  }
+
+  func finish(_ id: RequestID, _ outcome: Outcome) {
+    guard let request = pending.remove(id.serial) else { return }
+    if case .failure(let error) = outcome { counters.count(error) }
+    request.completion?(outcome)
+    if dispatch.waitingCount > 0 { pump() }
+    if dispatch.count == 0 { onIdle?() }
+  }
+
+  func operation(_ id: RequestID, _ request: PendingRequest) -> String {
+    "request type=\(request.type) serial=\(id.serial)"
+  }
+
+  private func error(
+    _ code: LongLinkError.Code, _ id: RequestID, _ request: PendingRequest, _ delivery: Delivery,
+    _ detail: String
+  ) -> LongLinkError {
+    LongLinkError(
+      code, delivery: delivery, doing: operation(id, request), detail: detail,
+      peer: (current ?? links.last)?.peer)
+  }
+
+  /// Where a request stands; nil once it has ended.
+  package func state(of id: RequestID) -> RequestState? {
+    guard let entry = dispatch.entry(id) else { return nil }
+    guard let link = links.first(where: { $0.id == entry.link }),
+      let begin = entry.placement.begin
+    else {
+      return .created
+    }
+    return begin < link.session.outbox.written ? .waiting : .sending
+  }
+}
+
+// MARK: - Deadlines
+
+extension Requests {
+  /// Lets go of the timer, when no request will come any more.
+  package func stop() {
+    if let timer { loop.cancel(timer) }
+    timer = nil
+  }
+
+  private func arm() {
+    guard let deadline = dispatch.deadline, deadline < armedFor else { return }
+    if let timer { loop.cancel(timer) }
+    armedFor = deadline
+    timer = loop.schedule(at: deadline, self, token: 0)
+  }
+
+  /// The timer would keep this alive, and its loop awake, long after the last request.
+  func disarmIfUnused() {
+    guard dispatch.count == 0, let timer else { return }
+    loop.cancel(timer)
+    self.timer = nil
+    armedFor = .distantFuture
+  }
+
+  package func timerFired(token: UInt64) {
+    timer = nil
+    armedFor = .distantFuture
+    dispatch.elapsed(to: loop.driver.now)
+    while let (id, entry) = dispatch.nextExpired() {
+      guard let request = pending[id.serial] else { continue }
+      let delivery = withdraw(id, entry)
+      finish(id, .failure(error(.deadlineExceeded, id, request, delivery, "")))
+    }
+    arm()
+  }
+}

@@ -1,0 +1,23 @@
+/// Someone suspended until a value comes. Whoever holds it calls it exactly once.
+@safe package struct Waiter<Value: Sendable>: Sendable {
+  private let continuation: UnsafeContinuation<Value, Never>
+
+  fileprivate init(_ continuation: UnsafeContinuation<Value, Never>) {
+    unsafe self.continuation = continuation
+  }
+
+  /// Resumes with the value.
+  @inline(__always)
+  package func callAsFunction(_ value: Value) {
+    // The holders keep the promise of one call: they take the waiter out of its table first.
+    unsafe continuation.resume(returning: value)
+  }
+}
+
+/// Suspends until the waiter that `body` is given is called.
+@inline(__always)
+package func suspend<Value: Sendable>(_ body: (Waiter<Value>) -> Void) async -> Value {
+  await unsafe withUnsafeContinuation { continuation in
+    body(unsafe Waiter(continuation))
+  }
+}

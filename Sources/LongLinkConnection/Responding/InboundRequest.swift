@@ -1,0 +1,73 @@
+public import LongLinkCore
+public import LongLinkTransport
+
+/// A request of the peer, as its handler sees it.
+public struct InboundRequest: Sendable {
+  /// What the body carries.
+  public let type: MessageType
+  /// The body.
+  public let body: [UInt8]
+  /// The serial, by which logs of both sides name the request.
+  public let serial: UInt32
+  /// The connection that it came on.
+  public let session: PeerSession
+  /// When nobody waits for the answer any more; nil when the peer did not say.
+  public let deadline: LinkInstant?
+  private let metadata: Metadata?
+
+  package init(
+    type: MessageType, body: [UInt8], serial: UInt32, session: PeerSession,
+    deadline: LinkInstant?, metadata: Metadata?
+  ) {
+    self.type = type
+    self.body = body
+    self.serial = serial
+    self.session = session
+    self.deadline = deadline
+    self.metadata = metadata
+  }
+
+  /// How urgent the peer says it is; 0 is ordinary.
+  public var priority: UInt32 { metadata?.priority ?? 0 }
+  /// The same for two tries of one request; empty when the peer gave none.
+  public var idempotencyKey: [UInt8] { metadata?.idempotencyKey ?? [] }
+  /// Trace context and the like.
+  public var entries: [String: String] {
+    guard let metadata, !metadata.entries.isEmpty else { return [:] }
+    return Dictionary(metadata.entries.map { ($0.key, $0.value) }) { _, last in last }
+  }
+  /// The clock of the connection's loop; its sleeps end when the request is cancelled.
+  public var clock: EventLoopClock { session.clock }
+}
+
+/// Thrown by a handler to answer with a code other than 200.
+public struct Rejection: Error, Sendable {
+  /// The code; from 1000 on it is the application's own.
+  public var code: ResponseCode
+  /// From 1000 on the application's own bytes; below, a text for people.
+  public var body: [UInt8]
+  /// How long the peer should wait before the next try; told with 429 and 503 alone.
+  public var retryAfter: Duration?
+
+  /// Rejects with bytes of the application's own.
+  public init(_ code: ResponseCode, body: [UInt8], retryAfter: Duration? = nil) {
+    self.code = code
+    self.body = body
+    self.retryAfter = retryAfter
+  }
+
+  /// Rejects with a text.
+  public init(_ code: ResponseCode, _ detail: String = "", retryAfter: Duration? = nil) {
+    self.init(code, body: Array(detail.utf8), retryAfter: retryAfter)
+  }
+}
+
+/// Where an asynchronous handler runs.
+public enum HandlerPlacement: Sendable {
+  /// On the loop of the connection, which it must not block.
+  case connectionLoop
+  /// On the global pool of the Swift runtime.
+  case globalPool
+  /// On an executor of the caller's.
+  case executor(any TaskExecutor)
+}

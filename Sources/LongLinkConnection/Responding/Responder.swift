@@ -1,0 +1,259 @@
+internal import Logging
+package import LongLinkCore
+internal import LongLinkTransport
+
+/// Runs the handlers of one connection's inbound requests, and sends what they answer.
+///
+/// It lives on its loop. A request leaves `running` exactly once: answered, cancelled by the peer,
+/// past its deadline, or with the connection.
+package final class Responder: TimerHandler {
+  private struct Running {
+    /// Tells the request from a later one with the same serial.
+    let number: UInt64
+    var task: Task<Void, Never>?
+    var timer: LoopTimer?
+  }
+
+  private unowned let link: Link
+  private let routes: Routes
+  private let session: PeerSession
+  private var running = SerialTable<Running>()
+  private var started: UInt64 = 0
+  package var counters = ResponderCounters()
+  /// Called when the last handler has ended.
+  package var onIdle: (() -> Void)?
+
+  package init(link: Link, routes: Routes, session: PeerSession) {
+    self.link = link
+    self.routes = routes
+    self.session = session
+  }
+
+  /// Requests whose handlers have not ended.
+  package var runningCount: Int { running.count }
+
+  /// Takes a request that has arrived.
+  package func handle(_ arrival: Arrival) {
+    guard let route = routes[arrival.type] else {
+      counters.unknownTypes += 1
+      refuse(arrival.serial, .unknownType, "no handler for message type \(arrival.tag)")
+      return
+    }
+    let metadata = link.metadata
+    if metadata?.remaining == 0 {
+      counters.late += 1
+      refuse(arrival.serial, .deadlinePassed, "the deadline had passed on arrival")
+      return
+    }
+    let deadline = metadata?.remaining.map { link.loop.now + Int64($0) * 1_000_000 }
+    let request = InboundRequest(
+      type: arrival.type,
+      body: link.session.withBody(arrival.payload) { [UInt8](decoding: $0) },
+      serial: arrival.serial, session: session, deadline: deadline, metadata: metadata)
+    counters.handled += 1
+    switch route {
+    case .inline(let handler): run(handler, request)
+    case .task(let placement, let handler): start(handler, placement, request)
+    }
+  }
+
+  private func run(
+    _ handler: @Sendable (InboundRequest) throws -> AnyBody, _ request: InboundRequest
+  ) {
+    do {
+      answer(request.serial, request.type, try handler(request))
+    } catch {
+      reject(request.serial, request.type, error)
+    }
+  }
+
+  private func start(
+    _ handler: @escaping @Sendable (InboundRequest) async throws -> AnyBody,
+    _ placement: HandlerPlacement, _ request: InboundRequest
+  ) {
+    started += 1
+    let number = started
+    var entry = Running(number: number)
+    if let deadline = request.deadline {
+      entry.timer = link.loop.schedule(at: deadline, self, token: UInt64(request.serial))
+    }
+    let loop = link.loop
+    let bound = LoopBound(self, on: loop)
+    let work: @Sendable () async -> Void = {
+      let result: Result<AnyBody, any Error>
+      do {
+        result = .success(try await handler(request))
+      } catch {
+        result = .failure(error)
+      }
+      if loop.isCurrent {
+        bound.value.finished(request.serial, request.type, number, result)
+      } else {
+        loop.execute { bound.value.finished(request.serial, request.type, number, result) }
+      }
+    }
+    // An executor may run the task at once, so that its end must find the entry.
+    running.insert(entry, for: request.serial)
+    let task =
+      switch placement {
+      case .connectionLoop: Task(executorPreference: loop) { await work() }
+      case .globalPool: Task(executorPreference: globalConcurrentExecutor) { await work() }
+      case .executor(let executor): Task(executorPreference: executor) { await work() }
+      }
+    _ = running.update(request.serial) { entry in
+      if entry.number == number { entry.task = task }
+    }
+  }
+
+  private func finished(
+    _ serial: UInt32, _ type: MessageType, _ number: UInt64, _ result: Result<AnyBody, any Error>
+  ) {
+    guard running[serial]?.number == number else {
+      // The peer cancelled it, its deadline passed, or the connection has ended meanwhile.
+      counters.droppedAnswers += 1
+      return
+    }
+    // An answer may be the one byte too many that ends the session: the link must outlive this.
+    let link = link
+    end(serial)
+    switch result {
+    case .success(let body): answer(serial, type, body)
+    case .failure(let error): reject(serial, type, error)
+    }
+    if running.isEmpty { onIdle?() }
+    withExtendedLifetime(link) {}
+  }
+
+  private func end(_ serial: UInt32) {
+    guard let entry = running.remove(serial) else { return }
+    if let timer = entry.timer { link.loop.cancel(timer) }
+  }
+}
+
+// MARK: - Answers
+
+extension Responder {
+  private func answer(_ serial: UInt32, _ type: MessageType, _ body: AnyBody) {
+    do throws(BodyError) {
+      let size = try body.encodedByteCount
+      guard link.session.accepts(bodyOf: size) else {
+        let limit = link.session.agreement.maxBody
+        link.logger.error(
+          "An answer is larger than the peer accepts",
+          metadata: ["type": "\(type)", "serial": "\(serial)", "bytes": "\(size)"])
+        send(serial, .failed, Array("the answer is larger than \(limit) bytes".utf8))
+        return
+      }
+      let isOwed = try link.session.respond(serial, code: .ok, count: size) {
+        (span) throws(BodyError) in try body.encode(into: &span)
+      }
+      if !isOwed { counters.droppedAnswers += 1 }
+      written()
+    } catch {
+      link.logger.error(
+        "An answer has no encoding",
+        metadata: ["type": "\(type)", "serial": "\(serial)", "error": "\(error)"])
+      send(serial, .failed, Array("the answer has no encoding".utf8))
+    }
+  }
+
+  private func reject(_ serial: UInt32, _ type: MessageType, _ error: any Error) {
+    switch error {
+    case let rejection as Rejection:
+      counters.rejected += 1
+      send(serial, rejection.code, rejection.body, retryAfter: rejection.retryAfter)
+    case let error as BodyError:
+      counters.rejected += 1
+      send(serial, .malformed, Array("\(error)".utf8))
+    case is CancellationError:
+      send(serial, .cancelled, Array("cancelled".utf8))
+    default:
+      counters.failed += 1
+      // The error's own text may hold what the peer should not see; it is for the log alone.
+      link.logger.error(
+        "A handler failed",
+        metadata: ["type": "\(type)", "serial": "\(serial)", "error": "\(error)"])
+      send(serial, .failed, Array("the handler failed".utf8))
+    }
+  }
+
+  private func send(
+    _ serial: UInt32, _ code: ResponseCode, _ body: [UInt8], isRefused: Bool = false,
+    retryAfter: Duration? = nil
+  ) {
+    var metadata: [UInt8]?
+    if let retryAfter, link.session.agreement.features.contains(.metadata) {
+      metadata = try? Metadata(retryAfter: retryAfter.wireMilliseconds).encodedBytes()
+    }
+    var room = link.session.agreement.maxBody
+    if let block = metadata {
+      room -= 2 + block.count
+      if room < 0 { (metadata, room) = (nil, link.session.agreement.maxBody) }
+    }
+    let body = body.prefix(room)
+    link.session.respond(
+      serial, code: code, isRefused: isRefused, metadata: metadata, count: body.count
+    ) { span in
+      for byte in body { span.append(byte) }
+    }
+    written()
+  }
+
+  private func refuse(_ serial: UInt32, _ code: ResponseCode, _ detail: String) {
+    send(serial, code, Array(detail.utf8), isRefused: true)
+  }
+
+  private func written() {
+    link.drain()
+    link.writeAtEndOfTurn()
+    link.arm()
+  }
+}
+
+// MARK: - Endings that are not answers
+
+extension Responder {
+  /// The peer wants no answer any more: the handler's task is cancelled.
+  package func cancel(_ serial: UInt32) {
+    guard let task = running[serial]?.task else { return }
+    counters.cancelled += 1
+    end(serial)
+    task.cancel()
+    if running.isEmpty { onIdle?() }
+  }
+
+  /// The connection has ended: every handler's task is cancelled.
+  package func abandon() {
+    let serials = running.keys.sorted()
+    for serial in serials {
+      let task = running[serial]?.task
+      end(serial)
+      task?.cancel()
+    }
+    counters.abandoned += UInt64(serials.count)
+  }
+
+  package func timerFired(token: UInt64) {
+    let link = link
+    defer { withExtendedLifetime(link) {} }
+    let serial = UInt32(token)
+    guard let task = running[serial]?.task else { return }
+    counters.late += 1
+    end(serial)
+    task.cancel()
+    send(serial, .deadlinePassed, Array("the deadline passed before the answer".utf8))
+    if running.isEmpty { onIdle?() }
+  }
+}
+
+/// What one connection's handlers did, each number since its beginning.
+package struct ResponderCounters: Equatable, Sendable {
+  package var handled: UInt64 = 0
+  package var rejected: UInt64 = 0
+  package var failed: UInt64 = 0
+  package var unknownTypes: UInt64 = 0
+  package var late: UInt64 = 0
+  package var cancelled: UInt64 = 0
+  package var abandoned: UInt64 = 0
+  package var droppedAnswers: UInt64 = 0
+}

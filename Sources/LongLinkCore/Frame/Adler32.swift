@@ -1,0 +1,23 @@
+import CLongLinkAdler32
+
+/// The checksum of RFC 1950: it finds accidents, and nothing that somebody does on purpose.
+package enum Adler32 {
+  /// The checksum of `bytes` where nothing comes before them, or, given the checksum of what comes
+  /// before them as `continuing`, that of both together.
+  @inline(__always)
+  package static func checksum(of bytes: RawSpan, continuing: UInt32 = 1) -> UInt32 {
+    // The buffer is used within the closure alone.
+    unsafe bytes.withUnsafeBytes { unsafe checksum(of: $0, continuing: continuing) }
+  }
+
+  /// The same for memory that the caller vouches for.
+  @inline(__always)
+  package static func checksum(of bytes: UnsafeRawBufferPointer, continuing: UInt32 = 1) -> UInt32 {
+    // The C function reads `count` bytes from the start, and none of an empty buffer.
+    unsafe longlink_adler32(
+      continuing,
+      bytes.baseAddress?.assumingMemoryBound(to: UInt8.self),
+      bytes.count
+    )
+  }
+}

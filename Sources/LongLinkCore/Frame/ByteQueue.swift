@@ -1,0 +1,140 @@
+/// Bytes that are appended at the back and taken from the front, in one contiguous piece.
+///
+/// Positions are indices into the storage; they stay valid until the next append.
+package struct ByteQueue: Sendable {
+  private var storage: [UInt8] = []
+  private var head = 0
+
+  package init() {}
+
+  /// Takes an array over.
+  package init(_ bytes: [UInt8]) {
+    storage = bytes
+  }
+
+  package var count: Int { storage.count - head }
+  package var isEmpty: Bool { head == storage.count }
+  package var capacity: Int { storage.capacity }
+  /// Where the first byte is.
+  package var position: Int { head }
+
+  /// Takes bytes from the front.
+  @inline(__always)
+  package mutating func removeFirst(_ count: Int) {
+    precondition(count <= self.count)
+    head += count
+    if head == storage.count {
+      storage.removeAll(keepingCapacity: true)
+      head = 0
+    }
+  }
+
+  /// Takes bytes from the front and leaves the storage as it is, so that positions stay valid.
+  @inline(__always)
+  package mutating func skip(_ count: Int) {
+    precondition(count <= self.count)
+    head += count
+  }
+
+  /// Takes everything.
+  package mutating func removeAll() {
+    storage.removeAll(keepingCapacity: true)
+    head = 0
+  }
+
+  /// Gives the storage back when nothing is in it and it is larger than `bytes`.
+  package mutating func releaseStorage(over bytes: Int) {
+    if isEmpty, storage.capacity > bytes {
+      storage = []
+      head = 0
+    }
+  }
+
+  /// Takes everything as an array.
+  package mutating func takeAll() -> [UInt8] {
+    let bytes = head == 0 ? storage : Array(storage[head...])
+    self = ByteQueue()
+    return bytes
+  }
+
+  /// Moves what is left into storage of its own and keeps the emptied storage.
+  package mutating func detachRest() -> ByteQueue {
+    let rest = ByteQueue(Array(storage[head...]))
+    removeAll()
+    return rest
+  }
+
+  /// Moves what is left to the front, when that frees at least as much as has to be moved.
+  private mutating func reclaim() {
+    if head == storage.count {
+      storage.removeAll(keepingCapacity: true)
+      head = 0
+    } else if head >= 4096, head >= count {
+      storage.removeSubrange(0..<head)
+      head = 0
+    }
+  }
+
+  /// Appends what `body` writes into at most `capacity` bytes of room.
+  package mutating func append<Result, Failure>(
+    capacity: Int,
+    _ body: (inout OutputRawSpan) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    reclaim()
+    var result: Result?
+    try storage.append(addingCapacity: capacity) { (span) throws(Failure) in
+      try unsafe span.withUnsafeMutableBufferPointer { (buffer, count) throws(Failure) in
+        // The raw span covers the same free memory and is finished before the closure returns.
+        var raw = unsafe OutputRawSpan(
+          buffer: UnsafeMutableRawBufferPointer(buffer), initializedCount: count)
+        result = try body(&raw)
+        count = unsafe raw.finalize(for: UnsafeMutableRawBufferPointer(buffer))
+      }
+    }
+    return result!
+  }
+
+  /// Appends a copy of `bytes`.
+  package mutating func append(_ bytes: RawSpan) {
+    append(capacity: bytes.byteCount) { span in
+      unsafe bytes.withUnsafeBytes { source in
+        unsafe span.appendBytes(source)
+      }
+    }
+  }
+
+  /// Lends the memory of all that is in the storage, taken bytes included; index it by position.
+  @inline(__always)
+  package func withStorage<Result, Failure>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try unsafe storage.withUnsafeBufferPointer { (buffer) throws(Failure) in
+      try unsafe body(UnsafeRawBufferPointer(buffer))
+    }
+  }
+
+  /// Lends the memory of a message's first bytes for a correction in place.
+  package mutating func withMutableStorage(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
+    unsafe storage.withUnsafeMutableBytes { buffer in unsafe body(buffer) }
+  }
+}
+
+extension ByteQueue: Equatable {
+  package static func == (lhs: ByteQueue, rhs: ByteQueue) -> Bool {
+    lhs.storage[lhs.head...] == rhs.storage[rhs.head...]
+  }
+}
+
+extension OutputRawSpan {
+  /// Appends a copy of `bytes`; there must be room.
+  @inline(__always)
+  package mutating func appendBytes(_ bytes: UnsafeRawBufferPointer) {
+    precondition(bytes.count <= freeCapacity, "the body is larger than it said it would be")
+    unsafe withUnsafeMutableBytes { buffer, count in
+      guard let source = bytes.baseAddress, let target = buffer.baseAddress else { return }
+      // Both pointers cover at least bytes.count bytes, by the precondition above.
+      unsafe (target + count).copyMemory(from: source, byteCount: bytes.count)
+      count += bytes.count
+    }
+  }
+}

@@ -1,0 +1,99 @@
+/// How a frame's header lies in the bytes, and what its checksum covers.
+///
+/// The session deals in `FrameHead` alone; whatever differs between layouts stands behind this
+/// seam.
+package enum FrameLayout: Equatable, Sendable {
+  /// The layout of `Protocols/wire.md`: four 32-bit integers in network order.
+  case native
+
+  /// Bytes before the body.
+  package var headerLength: Int {
+    switch self {
+    case .native: NativeLayout.headerLength
+    }
+  }
+
+  /// Reads the header at `bytes`, which must hold `headerLength` bytes.
+  @inline(__always)
+  package func head(at bytes: UnsafeRawPointer) throws(Violation) -> FrameHead {
+    switch self {
+    case .native: try unsafe NativeLayout.head(at: bytes)
+    }
+  }
+
+  /// Whether the frame at `bytes`, whole and with `length` bytes of body, is undamaged.
+  @inline(__always)
+  package func isIntact(at bytes: UnsafeRawPointer, length: Int) -> Bool {
+    switch self {
+    case .native: unsafe NativeLayout.isIntact(at: bytes, length: length)
+    }
+  }
+
+  /// Writes the header, checksum included, in front of a body that already stands behind it.
+  @inline(__always)
+  package func seal(_ head: FrameHead, at bytes: UnsafeMutableRawPointer) {
+    switch self {
+    case .native: unsafe NativeLayout.seal(head, at: bytes)
+    }
+  }
+}
+
+/// The layout of wire version 1: type, serial, length, Adler-32.
+enum NativeLayout {
+  static let headerLength = 16
+  /// The checksum covers the header up to itself, and then the body.
+  private static let summedLength = 12
+
+  @inline(__always)
+  private static func load(_ bytes: UnsafeRawPointer, _ offset: Int) -> UInt32 {
+    // The caller vouches for 16 bytes; an unaligned load of a trivial type is sound.
+    UInt32(bigEndian: unsafe bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
+  }
+
+  @inline(__always)
+  private static func store(_ value: UInt32, _ bytes: UnsafeMutableRawPointer, _ offset: Int) {
+    // As for loading: within the 16 bytes that the caller vouches for.
+    unsafe bytes.storeBytes(of: value.bigEndian, toByteOffset: offset, as: UInt32.self)
+  }
+
+  @inline(__always)
+  static func head(at bytes: UnsafeRawPointer) throws(Violation) -> FrameHead {
+    let word = unsafe load(bytes, 0)
+    let serial = unsafe load(bytes, 4)
+    let byte = UInt8(truncatingIfNeeded: (word >> 24) & 0x3F)
+    guard let kind = FrameKind(wire: byte) else {
+      throw Violation(.unknownKind, kind: byte, serial: serial)
+    }
+    return FrameHead(
+      kind,
+      flags: FrameFlags(rawValue: UInt8(truncatingIfNeeded: word >> 30)),
+      tag: word & Wire.tagMask,
+      serial: serial,
+      length: Int(unsafe load(bytes, 8))
+    )
+  }
+
+  @inline(__always)
+  private static func checksum(_ bytes: UnsafeRawPointer, _ length: Int) -> UInt32 {
+    // The frame is whole: 16 bytes of header and `length` bytes of body stand at `bytes`.
+    let header = unsafe Adler32.checksum(
+      of: UnsafeRawBufferPointer(start: bytes, count: summedLength))
+    return unsafe Adler32.checksum(
+      of: UnsafeRawBufferPointer(start: bytes + headerLength, count: length), continuing: header)
+  }
+
+  @inline(__always)
+  static func isIntact(at bytes: UnsafeRawPointer, length: Int) -> Bool {
+    unsafe checksum(bytes, length) == load(bytes, 12)
+  }
+
+  @inline(__always)
+  static func seal(_ head: FrameHead, at bytes: UnsafeMutableRawPointer) {
+    let word =
+      UInt32(head.flags.rawValue) << 30 | UInt32(head.kind.rawValue) << 24 | head.tag
+    unsafe store(word, bytes, 0)
+    unsafe store(head.serial, bytes, 4)
+    unsafe store(UInt32(head.length), bytes, 8)
+    unsafe store(checksum(bytes, head.length), bytes, 12)
+  }
+}

@@ -1,0 +1,78 @@
+/// The fixed numbers of wire version 1; `Protocols/wire.md` is their source.
+package enum Wire {
+  /// The version of the protocol that this code speaks.
+  package static let version: UInt32 = 1
+  /// The largest body of one fragment, in bytes.
+  package static let fragmentLimit = 65_536
+  /// The largest body of a hello, welcome or goaway, in bytes.
+  package static let controlLimit = 65_536
+  /// The largest metadata block, in bytes: what its count can tell.
+  package static let metadataLimit = 65_535
+  /// The largest body of a ping, in bytes.
+  package static let pingLimit = 64
+  /// How many pings a peer may send in `pingWindow`.
+  package static let pingsPerWindow = 100
+  /// The window in which pings are counted, in nanoseconds.
+  package static let pingWindow: Int64 = 10_000_000_000
+  /// How long a closing side reads and discards, in nanoseconds.
+  package static let lingerTime: Int64 = 1_000_000_000
+
+  package static let plainPushSerial: UInt32 = 1
+  package static let acknowledgedPushSerial: UInt32 = 2
+  package static let handshakeSerial: UInt32 = 3
+  package static let goawaySerial: UInt32 = 4
+  /// The first serial that is not reserved.
+  package static let firstSerial: UInt32 = 50
+  /// Set on the serials that a server hands out.
+  package static let serverBit: UInt32 = 0x8000_0000
+  /// Set in a response's tag by a framework that did not call a handler.
+  package static let refusedBit: UInt32 = 0x80_0000
+  /// The code within a response's tag.
+  package static let codeMask: UInt32 = 0x7F_FFFF
+  package static let tagMask: UInt32 = 0xFF_FFFF
+
+  /// What an absent field of hello or welcome means.
+  package static let defaultBody: UInt32 = 16_777_216
+  package static let defaultInFlight: UInt32 = 1_024
+  package static let defaultInterval: UInt32 = 30_000
+  package static let defaultTimeout: UInt32 = 10_000
+  /// The shortest heartbeat that a server agrees to, in milliseconds.
+  package static let shortestInterval: UInt32 = 200
+  package static let shortestTimeout: UInt32 = 100
+}
+
+/// Abilities that are used only when both sides named them in hello and welcome.
+public struct Features: OptionSet, Hashable, Sendable {
+  /// The bits as they stand on the wire.
+  public let rawValue: UInt64
+
+  /// Makes a set from the bits on the wire.
+  public init(rawValue: UInt64) {
+    self.rawValue = rawValue
+  }
+
+  /// Requests, responses and pushes may carry metadata.
+  public static let metadata = Features(rawValue: 1)
+  /// Large bodies may be sent in fragments.
+  public static let fragments = Features(rawValue: 2)
+
+  /// All that this version of the library speaks.
+  package static let supported: Features = [.metadata, .fragments]
+}
+
+/// Which side of the connection a session is.
+package enum Role: Equatable, Sendable {
+  case client
+  case server
+
+  /// Whether a serial is one that this side hands out.
+  @inline(__always)
+  package func owns(_ serial: UInt32) -> Bool {
+    (serial & Wire.serverBit != 0) == (self == .server)
+      && serial & ~Wire.serverBit >= Wire.firstSerial
+  }
+
+  package var peer: Role {
+    self == .client ? .server : .client
+  }
+}

@@ -1,0 +1,27 @@
+/// A value that can write itself as the body of a frame.
+///
+/// Both members may be called from any thread and must agree with each other while the value does
+/// not change. Neither keeps anything: the bytes go straight into the outgoing frame.
+public protocol BodyEncodable {
+  /// The number of bytes that `encode(into:)` appends.
+  ///
+  /// Throws where the value has no encoding; `encode(into:)` would throw the same.
+  var encodedByteCount: Int { get throws(BodyError) }
+
+  /// Appends exactly `encodedByteCount` bytes to a span that has room for them.
+  ///
+  /// Where it throws, what it appended is dropped and nothing is sent.
+  func encode(into output: inout OutputRawSpan) throws(BodyError)
+}
+
+/// A value that can be read from the body of a frame.
+public protocol BodyDecodable {
+  /// Reads the value from a whole body, which is valid during the call alone.
+  ///
+  /// The bytes come from the network: anything may stand there, and whatever does must lead to a
+  /// value or an error. May be called on any thread.
+  init(decoding body: RawSpan) throws(BodyError)
+}
+
+/// A value that can be both written as a body and read from one.
+public typealias BodyCodable = BodyEncodable & BodyDecodable

@@ -1,0 +1,24 @@
+extension BodyEncodable {
+  /// The body as bytes of its own, where there is no frame to write it into yet.
+  ///
+  /// Throws what encoding throws.
+  public func encodedBytes() throws(BodyError) -> [UInt8] {
+    let count = try encodedByteCount
+    var failure: BodyError?
+    let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initializedCount in
+      // The span covers memory that the array owns; `finalize` says how much of it was written.
+      let raw = unsafe UnsafeMutableRawBufferPointer(
+        rebasing: UnsafeMutableRawBufferPointer(buffer)[..<count]
+      )
+      var output = unsafe OutputRawSpan(buffer: raw, initializedCount: 0)
+      do throws(BodyError) {
+        try encode(into: &output)
+      } catch {
+        failure = error
+      }
+      initializedCount = unsafe output.finalize(for: raw)
+    }
+    if let failure { throw failure }
+    return bytes
+  }
+}

@@ -1,0 +1,163 @@
+/// The client's greeting. A field that is 0 or empty stands for its default.
+package struct Hello: Equatable, Sendable {
+  package var version: UInt32
+  /// A bit for each feature, as the wire numbers them.
+  package var features: UInt64
+  /// The largest body that the client accepts, in bytes.
+  package var maxBody: UInt32
+  package var maxInFlight: UInt32
+  /// In milliseconds, as is the timeout.
+  package var heartbeatInterval: UInt32
+  package var heartbeatTimeout: UInt32
+  package var credential: [UInt8]
+  package var name: String
+  package var session: [UInt8]
+  package var lastPush: UInt64
+
+  package init(
+    version: UInt32 = 0,
+    features: UInt64 = 0,
+    maxBody: UInt32 = 0,
+    maxInFlight: UInt32 = 0,
+    heartbeatInterval: UInt32 = 0,
+    heartbeatTimeout: UInt32 = 0,
+    credential: [UInt8] = [],
+    name: String = "",
+    session: [UInt8] = [],
+    lastPush: UInt64 = 0
+  ) {
+    self.version = version
+    self.features = features
+    self.maxBody = maxBody
+    self.maxInFlight = maxInFlight
+    self.heartbeatInterval = heartbeatInterval
+    self.heartbeatTimeout = heartbeatTimeout
+    self.credential = credential
+    self.name = name
+    self.session = session
+    self.lastPush = lastPush
+  }
+}
+
+/// The server's answer to a hello. A field that is 0 or empty stands for its default.
+package struct Welcome: Equatable, Sendable {
+  package var version: UInt32
+  /// A bit for each feature that both sides have.
+  package var features: UInt64
+  /// The largest body that the server accepts, in bytes.
+  package var maxBody: UInt32
+  package var maxInFlight: UInt32
+  /// In milliseconds, as is the timeout; what both sides use.
+  package var heartbeatInterval: UInt32
+  package var heartbeatTimeout: UInt32
+  package var session: [UInt8]
+  package var resumed: Bool
+  package var name: String
+
+  package init(
+    version: UInt32 = 0,
+    features: UInt64 = 0,
+    maxBody: UInt32 = 0,
+    maxInFlight: UInt32 = 0,
+    heartbeatInterval: UInt32 = 0,
+    heartbeatTimeout: UInt32 = 0,
+    session: [UInt8] = [],
+    resumed: Bool = false,
+    name: String = ""
+  ) {
+    self.version = version
+    self.features = features
+    self.maxBody = maxBody
+    self.maxInFlight = maxInFlight
+    self.heartbeatInterval = heartbeatInterval
+    self.heartbeatTimeout = heartbeatTimeout
+    self.session = session
+    self.resumed = resumed
+    self.name = name
+  }
+}
+
+/// Says that its sender takes no new requests on this connection.
+package struct GoAway: Equatable, Sendable {
+  package var code: UInt32
+  package var reason: String
+  package var requestsAccepted: UInt64
+  /// In milliseconds, as is `retryAfter`; 0 for no hint.
+  package var spread: UInt32
+  package var retryAfter: UInt32
+  package var alternatives: [String]
+
+  package init(
+    code: UInt32 = 0,
+    reason: String = "",
+    requestsAccepted: UInt64 = 0,
+    spread: UInt32 = 0,
+    retryAfter: UInt32 = 0,
+    alternatives: [String] = []
+  ) {
+    self.code = code
+    self.reason = reason
+    self.requestsAccepted = requestsAccepted
+    self.spread = spread
+    self.retryAfter = retryAfter
+    self.alternatives = alternatives
+  }
+}
+
+/// What stands before the payload of a frame that has the metadata flag.
+package struct Metadata: Equatable, Sendable {
+  /// The time left, in milliseconds; 0 where the deadline has passed, nil where there is none.
+  package var remaining: UInt32?
+  package var priority: UInt32
+  package var idempotencyKey: [UInt8]
+  /// In the order given when made, by the bytes of the keys and without duplicates when decoded.
+  package var entries: [Entry]
+  /// In milliseconds; 0 for no hint.
+  package var retryAfter: UInt32
+
+  package init(
+    remaining: UInt32? = nil,
+    priority: UInt32 = 0,
+    idempotencyKey: [UInt8] = [],
+    entries: [Entry] = [],
+    retryAfter: UInt32 = 0
+  ) {
+    self.remaining = remaining
+    self.priority = priority
+    self.idempotencyKey = idempotencyKey
+    self.entries = entries
+    self.retryAfter = retryAfter
+  }
+}
+
+extension Metadata {
+  /// One key and its value.
+  package struct Entry: Equatable, Sendable {
+    package var key: String
+    package var value: String
+
+    package init(key: String, value: String) {
+      self.key = key
+      self.value = value
+    }
+  }
+
+  /// The entries as they are written: by the bytes of the keys, the last of each key alone.
+  package var canonicalEntries: [Entry] {
+    var result: [Entry] = []
+    result.reserveCapacity(entries.count)
+    let sorted = entries.enumerated().sorted { first, second in
+      if first.element.key.utf8.elementsEqual(second.element.key.utf8) {
+        return first.offset < second.offset
+      }
+      return first.element.key.utf8.lexicographicallyPrecedes(second.element.key.utf8)
+    }
+    for (_, entry) in sorted {
+      if let last = result.last, last.key.utf8.elementsEqual(entry.key.utf8) {
+        result.removeLast()
+      }
+      result.append(entry)
+    }
+    return result
+  }
+}

@@ -1,0 +1,44 @@
+/// A body of no bytes: the request or the answer that has nothing to say.
+public struct EmptyBody: BodyEncodable, BodyDecodable, Hashable, Sendable {
+  /// Makes the empty body.
+  public init() {}
+
+  /// Reads the empty body.
+  ///
+  /// Throws `.notRepresentable` where the body has bytes, since they would be lost.
+  public init(decoding body: RawSpan) throws(BodyError) {
+    guard body.isEmpty else {
+      throw BodyError(.notRepresentable, at: 0, detail: "bytes where none were expected")
+    }
+  }
+
+  /// Always 0.
+  public var encodedByteCount: Int { 0 }
+
+  /// Appends nothing.
+  public func encode(into output: inout OutputRawSpan) {}
+}
+
+/// Bytes are the body as they stand.
+extension [UInt8]: BodyEncodable, BodyDecodable {
+  /// Copies the body.
+  public init(decoding body: RawSpan) {
+    self = unsafe body.withUnsafeBytes { bytes in unsafe [UInt8](bytes) }
+  }
+
+  /// The count of the array.
+  public var encodedByteCount: Int { count }
+
+  /// Appends the bytes of the array.
+  public func encode(into output: inout OutputRawSpan) {
+    precondition(output.freeCapacity >= count, "no room for the body")
+    unsafe output.withUnsafeMutableBytes { buffer, initializedCount in
+      // In bounds by the precondition; the array cannot overlap memory that is being written.
+      unsafe withUnsafeBytes { bytes in
+        unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[initializedCount...])
+          .copyMemory(from: bytes)
+      }
+      initializedCount += count
+    }
+  }
+}

@@ -1,0 +1,17 @@
+/// What may have happened to a request that failed.
+///
+/// Only ``notSent`` and ``refused`` prove that the peer's handler did not run, whatever the code
+/// says.
+public enum Delivery: String, Hashable, Sendable, CaseIterable {
+  /// No byte of the request was handed to the network: it did not run. Sending it again is safe.
+  case notSent
+  /// Some or all of it left and nothing came back: it may have run, or may yet run.
+  case sent
+  /// It arrived, and the peer says that its handler was not called. Sending it again is safe.
+  case refused
+  /// It arrived, its handler ran, and this is what it answered.
+  case answered
+
+  /// Whether the request certainly did not run.
+  public var isSafeToRetry: Bool { self == .notSent || self == .refused }
+}

@@ -1,0 +1,76 @@
+/// How a request was answered: a number that both sides know. From 1000 on it is the application's.
+public struct ResponseCode: RawRepresentable, Hashable, Sendable, ExpressibleByIntegerLiteral,
+  CustomStringConvertible
+{
+  /// The number on the wire, 0 to 8,388,607 (23 bits).
+  public let rawValue: UInt32
+
+  /// Makes a code. Higher bits than the 23 of the wire are cut off.
+  public init(rawValue: UInt32) {
+    self.rawValue = rawValue & Wire.codeMask
+  }
+
+  /// Makes a code from a literal. A number over 8,388,607 is a programming error.
+  public init(integerLiteral value: UInt32) {
+    precondition(value <= Wire.codeMask, "a response code has 23 bits; \(value) is too large")
+    rawValue = value
+  }
+
+  /// 200: answered, with the reply as the body.
+  public static let ok: ResponseCode = 200
+  /// 400: the body could not be understood.
+  public static let malformed: ResponseCode = 400
+  /// 401: the peer has not proved who it is.
+  public static let unauthenticated: ResponseCode = 401
+  /// 403: the peer may not do this.
+  public static let forbidden: ResponseCode = 403
+  /// 404: nobody handles this message type.
+  public static let unknownType: ResponseCode = 404
+  /// 408: the deadline passed before there was an answer.
+  public static let deadlinePassed: ResponseCode = 408
+  /// 409: the idempotency key was used for another request.
+  public static let conflict: ResponseCode = 409
+  /// 413: the body is larger than is accepted.
+  public static let tooLarge: ResponseCode = 413
+  /// 429: too many requests at once.
+  public static let overloaded: ResponseCode = 429
+  /// 499: cancelled.
+  public static let cancelled: ResponseCode = 499
+  /// 500: the handler failed.
+  public static let failed: ResponseCode = 500
+  /// 503: the peer is going away and takes nothing new.
+  public static let draining: ResponseCode = 503
+
+  /// Whether the code, and the body that comes with it, is the application's own.
+  public var isApplication: Bool { rawValue >= 1000 }
+
+  /// The number.
+  public var description: String { String(rawValue) }
+}
+
+/// The number by which both sides know what a request or push carries: 0 to 16,777,215.
+public struct MessageType: RawRepresentable, Hashable, Sendable, ExpressibleByIntegerLiteral,
+  CustomStringConvertible
+{
+  /// The number on the wire, 0 to 16,777,215 (24 bits).
+  public let rawValue: UInt32
+
+  /// Makes a message type; nil for a number over 16,777,215.
+  public init?(rawValue: UInt32) {
+    guard rawValue <= Wire.tagMask else { return nil }
+    self.rawValue = rawValue
+  }
+
+  /// Makes a message type from a literal. A number over 16,777,215 is a programming error.
+  public init(integerLiteral value: UInt32) {
+    precondition(value <= Wire.tagMask, "a message type has 24 bits; \(value) is too large")
+    rawValue = value
+  }
+
+  package init(tag: UInt32) {
+    rawValue = tag & Wire.tagMask
+  }
+
+  /// The number.
+  public var description: String { String(rawValue) }
+}

@@ -1,0 +1,38 @@
+/// Why a connection has ended.
+public enum CloseReason: Hashable, Sendable {
+  /// The peer broke a rule of the wire.
+  case violation(Violation)
+  /// The peer ended the stream between two frames.
+  case closedByPeer
+  /// Nothing was read for the heartbeat's interval and timeout.
+  case heartbeatLost
+  /// The peer did not answer the hello in time, or the connect took too long.
+  case handshakeTimeout
+  /// The peer took no byte of what was waiting to be written for too long.
+  case stalledPeer
+  /// More bytes waited for the peer than it may leave unread.
+  case unreadOutput
+  /// The system reported an error on the socket (`errno`).
+  case transport(Int32)
+  /// The peer said goaway with this code, and then its end of the stream.
+  case goneAway(ResponseCode)
+  /// This side closed on purpose.
+  case closedHere
+}
+
+extension CloseReason: CustomStringConvertible {
+  /// The reason in words.
+  public var description: String {
+    switch self {
+    case .violation(let violation): "the peer broke a rule: \(violation)"
+    case .closedByPeer: "the peer closed the connection"
+    case .heartbeatLost: "the peer was silent for longer than the heartbeat allows"
+    case .handshakeTimeout: "the peer did not complete the handshake in time"
+    case .stalledPeer: "the peer stopped reading"
+    case .unreadOutput: "the peer left too much unread"
+    case .transport(let code): "the connection failed (errno \(code))"
+    case .goneAway(let code): "the peer went away with code \(code)"
+    case .closedHere: "closed on purpose"
+    }
+  }
+}

@@ -1,0 +1,90 @@
+/// A stretch of a message in the session's memory, good until the session is asked for the next
+/// effect.
+package struct BodySlice: Equatable, Sendable {
+  package var start: Int
+  package var count: Int
+  /// Whether it stands in the joined fragments instead of the input.
+  package var isAssembled: Bool
+
+  package init(start: Int, count: Int, isAssembled: Bool = false) {
+    self.start = start
+    self.count = count
+    self.isAssembled = isAssembled
+  }
+
+  package static let empty = BodySlice(start: 0, count: 0)
+}
+
+/// A message as it arrived.
+package struct Arrival: Equatable, Sendable {
+  package var serial: UInt32
+  /// The message type of a request or push; the code and refused bit of a response.
+  package var tag: UInt32
+  /// The encoded metadata; nil where there is none.
+  package var metadata: BodySlice?
+  package var payload: BodySlice
+
+  package init(serial: UInt32, tag: UInt32, metadata: BodySlice? = nil, payload: BodySlice) {
+    self.serial = serial
+    self.tag = tag
+    self.metadata = metadata
+    self.payload = payload
+  }
+
+  package var type: MessageType { MessageType(tag: tag) }
+  package var code: ResponseCode { ResponseCode(rawValue: tag & Wire.codeMask) }
+  package var isRefused: Bool { tag & Wire.refusedBit != 0 }
+}
+
+/// A control message on its way to the encoder.
+package enum ControlMessage: Equatable, Sendable {
+  case hello(Hello)
+  case welcome(Welcome)
+  case goaway(GoAway)
+}
+
+/// What a session asks of its driver, one thing each, in order.
+package enum Effect: Equatable, Sendable {
+  /// Encode the message and hand the bytes to `enqueue`.
+  case send(ControlMessage)
+  /// Decode a hello and tell `received(hello:)`, or `failed(toDecode:)`.
+  case decodeHello(BodySlice)
+  /// Decode a welcome and tell `received(welcome:)`, or `failed(toDecode:)`.
+  case decodeWelcome(BodySlice)
+  /// Decode a goaway and tell `received(goaway:)`, or `failed(toDecode:)`.
+  case decodeGoAway(BodySlice)
+  /// The handshake is complete, or the peer does without one.
+  case established
+  /// Run the handler of a request; `respond` ends it.
+  case request(Arrival)
+  /// Stop the work on the peer's request; nothing more is owed.
+  case cancel(serial: UInt32)
+  /// A response comes in fragments: call `abandonResponse` unless somebody waits for it.
+  case collect(serial: UInt32)
+  /// Hand a response to whoever asked.
+  case response(Arrival)
+  /// Hand a push over.
+  case push(Arrival)
+  /// An asked-for ping was answered after this many nanoseconds.
+  case ponged(id: UInt64, roundTrip: Int64)
+  /// A request that was kept back has begun to leave.
+  case began(serial: UInt32, at: UInt64, ordinal: UInt64)
+  /// The peer is going away: begin nothing new here.
+  case peerLeaving(GoAway)
+  /// The connection is lost to all exchanges; `close` follows when the peer has been told.
+  case abandon(CloseReason)
+  /// Send the end of the stream, now that all is written.
+  case shutDownWriting
+  /// Close the stream; nothing follows.
+  case close(CloseReason)
+
+  /// Whether it hands on something that the peer sent.
+  var isDelivery: Bool {
+    switch self {
+    case .decodeHello, .decodeWelcome, .decodeGoAway, .request, .cancel, .collect, .response, .push:
+      true
+    case .send, .established, .ponged, .began, .peerLeaving, .abandon, .shutDownWriting, .close:
+      false
+    }
+  }
+}

@@ -1,0 +1,84 @@
+/// First in, first out, in an array that gives taken room back now and then.
+package struct Queue<Element> {
+  private var storage: [Element?] = []
+  private var head = 0
+
+  package init() {}
+
+  package var count: Int { storage.count - head }
+  package var isEmpty: Bool { head == storage.count }
+  /// The element that leaves next.
+  package var first: Element? { isEmpty ? nil : storage[head] }
+
+  package mutating func append(_ element: Element) {
+    storage.append(element)
+  }
+
+  /// Puts an element in front of all others.
+  package mutating func prepend(_ element: Element) {
+    if head == 0 {
+      // As much room as there are elements, so that many calls in a row cost no more than
+      // appending.
+      let room = max(8, storage.count)
+      storage.insert(contentsOf: repeatElement(nil, count: room), at: 0)
+      head = room
+    }
+    head -= 1
+    storage[head] = element
+  }
+
+  package mutating func popFirst() -> Element? {
+    guard head < storage.count else { return nil }
+    let element = storage[head].take()
+    head += 1
+    if head == storage.count {
+      storage.removeAll(keepingCapacity: storage.capacity <= 1024)
+      head = 0
+    } else if head >= 1024, head >= storage.count / 2 {
+      storage.removeSubrange(0..<head)
+      head = 0
+    }
+    return element
+  }
+
+  /// Changes the element that leaves next.
+  package mutating func updateFirst(_ change: (inout Element) -> Void) {
+    precondition(!isEmpty)
+    change(&storage[head]!)
+  }
+
+  /// Takes out the first element that matches.
+  package mutating func remove(where matches: (Element) -> Bool) -> Element? {
+    guard let index = storage[head...].firstIndex(where: { $0.map(matches) ?? false }) else {
+      return nil
+    }
+    let element = storage.remove(at: index)
+    if head == storage.count {
+      storage.removeAll(keepingCapacity: true)
+      head = 0
+    }
+    return element
+  }
+
+  package mutating func removeAll() {
+    storage = []
+    head = 0
+  }
+
+  /// Takes out every element that matches.
+  package mutating func removeAll(where matches: (Element) -> Bool) {
+    storage.removeAll { $0.map(matches) ?? true }
+    head = 0
+  }
+
+  /// The elements in their order.
+  package var elements: [Element] { storage[head...].compactMap { $0 } }
+}
+
+extension Queue: Equatable where Element: Equatable {
+  package static func == (lhs: Queue, rhs: Queue) -> Bool {
+    lhs.elements == rhs.elements
+  }
+}
+
+extension Queue: Sendable where Element: Sendable {}

@@ -1,0 +1,140 @@
+/// Values by serial: open addressing with linear probing, at most half full.
+///
+/// Serials that follow one another fall into slots that follow one another, so that a look-up in
+/// the usual case is one comparison. A peer that picks its serials to collide costs at most a walk
+/// over the requests that it may have at once. Serial 0 is reserved on the wire and marks a free
+/// slot.
+@frozen
+@usableFromInline
+package struct SerialTable<Value> {
+  @usableFromInline var serials: [UInt32] = []
+  @usableFromInline var values: [Value?] = []
+  @usableFromInline package internal(set) var count = 0
+
+  @inlinable package init() {}
+
+  @inlinable package var isEmpty: Bool { count == 0 }
+  /// Slots, free ones included.
+  @inlinable package var capacity: Int { serials.count }
+
+  @inlinable
+  func slot(of serial: UInt32) -> Int? {
+    guard count > 0, serial != 0 else { return nil }
+    let mask = serials.count - 1
+    var index = Int(serial) & mask
+    while true {
+      let found = serials[index]
+      if found == serial { return index }
+      if found == 0 { return nil }
+      index = (index + 1) & mask
+    }
+  }
+
+  /// Whether there is a value for `serial`.
+  @inlinable
+  package func contains(_ serial: UInt32) -> Bool {
+    slot(of: serial) != nil
+  }
+
+  /// The value for `serial`; setting it where there is one replaces it.
+  @inlinable
+  package subscript(serial: UInt32) -> Value? {
+    get {
+      guard let slot = slot(of: serial) else { return nil }
+      return values[slot]
+    }
+    set {
+      guard let newValue else {
+        remove(serial)
+        return
+      }
+      if let slot = slot(of: serial) {
+        values[slot] = newValue
+      } else {
+        insert(newValue, for: serial)
+      }
+    }
+  }
+
+  /// Adds a value for a serial that has none.
+  @inlinable
+  package mutating func insert(_ value: Value, for serial: UInt32) {
+    precondition(serial != 0, "serial 0 is reserved")
+    if (count + 1) * 2 > serials.count { grow() }
+    let mask = serials.count - 1
+    var index = Int(serial) & mask
+    while serials[index] != 0 {
+      index = (index + 1) & mask
+    }
+    serials[index] = serial
+    values[index] = value
+    count += 1
+  }
+
+  /// Changes the value for `serial` in place; nil when there is none.
+  @inlinable
+  package mutating func update<Result>(
+    _ serial: UInt32, _ change: (inout Value) -> Result
+  ) -> Result? {
+    guard let slot = slot(of: serial) else { return nil }
+    return change(&values[slot]!)
+  }
+
+  /// Takes the value for `serial` out.
+  @inlinable
+  @discardableResult
+  package mutating func remove(_ serial: UInt32) -> Value? {
+    guard var hole = slot(of: serial) else { return nil }
+    let removed = values[hole]
+    let mask = serials.count - 1
+    // Knuth's deletion for linear probing: what stands behind the hole and belongs at or before it
+    // moves into it, so that no probe ever meets a gap.
+    var next = (hole + 1) & mask
+    while serials[next] != 0 {
+      let home = Int(serials[next]) & mask
+      if ((next &- home) & mask) >= ((next &- hole) & mask) {
+        serials[hole] = serials[next]
+        values[hole] = values[next]
+        hole = next
+      }
+      next = (next + 1) & mask
+    }
+    serials[hole] = 0
+    values[hole] = nil
+    count -= 1
+    return removed
+  }
+
+  /// The serials that have values, in no order that may reach an effect unsorted.
+  @inlinable package var keys: [UInt32] { serials.filter { $0 != 0 } }
+
+  /// Gives memory back when nothing is left in a table that had grown.
+  @inlinable
+  package mutating func releaseStorage(over slots: Int) {
+    if isEmpty, serials.count > slots {
+      serials = []
+      values = []
+    }
+  }
+
+  @usableFromInline
+  mutating func grow() {
+    let size = max(16, serials.count * 2)
+    var old = self
+    serials = Array(repeating: 0, count: size)
+    values = Array(repeating: nil, count: size)
+    count = 0
+    for index in old.serials.indices where old.serials[index] != 0 {
+      insert(old.values[index].take()!, for: old.serials[index])
+    }
+  }
+}
+
+extension SerialTable: Equatable where Value: Equatable {
+  @inlinable
+  package static func == (lhs: SerialTable, rhs: SerialTable) -> Bool {
+    lhs.count == rhs.count && lhs.keys.allSatisfy { lhs[$0] == rhs[$0] }
+  }
+}
+
+extension SerialTable: Sendable where Value: Sendable {}

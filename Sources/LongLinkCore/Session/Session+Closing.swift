@@ -1,0 +1,108 @@
+extension Session {
+  /// The peer broke a rule: it is told why, and the connection ends.
+  mutating func violate(_ violation: Violation) {
+    guard isLive else { return }
+    let goaway = GoAway(
+      code: violation.goawayCode.rawValue,
+      reason: violation.description,
+      requestsAccepted: requestsAccepted)
+    beginClosing(.violation(violation), saying: goaway)
+  }
+
+  /// Ends the connection on purpose once what is encoded has left.
+  package mutating func shutDown(at now: LinkInstant) {
+    self.now = max(self.now, now)
+    guard isLive else { return }
+    beginClosing(.closedHere, saying: nil)
+  }
+
+  /// Says that nothing new is taken here; what runs goes on.
+  package mutating func goAway(
+    code: ResponseCode, reason: String, spread: UInt32, retryAfter: UInt32, alternatives: [String]
+  ) {
+    guard isLive, !saidGoAway else { return }
+    saidGoAway = true
+    send(
+      .goaway(
+        GoAway(
+          code: code.rawValue, reason: reason, requestsAccepted: requestsAccepted,
+          spread: spread, retryAfter: retryAfter, alternatives: alternatives)))
+  }
+
+  /// Tells what the peer's goaway said.
+  package mutating func received(goaway: GoAway) {
+    guard isLive else { return }
+    peerGoAway = goaway
+    effects.append(.peerLeaving(goaway))
+  }
+
+  /// Tells that the system reported an error on the socket.
+  package mutating func failed(errno code: Int32) {
+    if case .closing(let reason) = phase {
+      close(reason)
+    } else {
+      close(.transport(code))
+    }
+  }
+
+  /// Ends the connection at once.
+  package mutating func close(_ reason: CloseReason) {
+    guard !isClosed else { return }
+    let wasLive = isLive
+    phase = .closed(reason)
+    timers = SessionTimers()
+    forgetPeer()
+    outbox.dropPending()
+    input.removeAll()
+    if wasLive { effects.append(.abandon(reason)) }
+    effects.append(.close(reason))
+  }
+
+  /// Whether exchanges may still go on.
+  package var isLive: Bool {
+    switch phase {
+    case .fresh, .greeting, .open: true
+    case .closing, .closed: false
+    }
+  }
+
+  private mutating func beginClosing(_ reason: CloseReason, saying goaway: GoAway?) {
+    outbox.dropPending()
+    forgetPeer()
+    if let goaway {
+      saidGoAway = true
+      send(.goaway(goaway))
+    }
+    phase = .closing(reason)
+    timers = SessionTimers()
+    timers[.linger] = now + Wire.lingerTime
+    effects.append(.abandon(reason))
+  }
+
+  /// Nothing of the peer's is acted on or handed on any more, not even what waits to be.
+  private mutating func forgetPeer() {
+    inbound = SerialTable()
+    assemblies = SerialTable()
+    assemblyBytes = 0
+    discarding = 0
+    effects.removeAll { $0.isDelivery }
+  }
+
+  mutating func lingerElapsed() {
+    if case .closing(let reason) = phase { close(reason) }
+  }
+
+  /// Whether nothing is on its way in or out.
+  package var isIdle: Bool {
+    input.isEmpty && outbox.isEmpty && assemblies.isEmpty && inbound.isEmpty
+  }
+
+  /// Gives memory back that an idle connection does not need.
+  package mutating func releaseStorage() {
+    input.releaseStorage(over: 0)
+    outbox.releaseStorage()
+    inbound.releaseStorage(over: 16)
+    assemblies.releaseStorage(over: 16)
+    assembled = ByteQueue()
+  }
+}

@@ -1,0 +1,106 @@
+extension Session {
+  /// What a client says of itself.
+  var ownHello: Hello {
+    Hello(
+      version: Wire.version,
+      features: settings.features.rawValue,
+      maxBody: UInt32(clamping: settings.maxBody),
+      maxInFlight: UInt32(clamping: settings.maxInFlight),
+      heartbeatInterval: UInt32(clamping: settings.heartbeatInterval / 1_000_000),
+      heartbeatTimeout: UInt32(clamping: settings.heartbeatTimeout / 1_000_000),
+      name: settings.name)
+  }
+
+  /// A server's first frame that is not a hello shows a peer that does without one.
+  mutating func acceptFirst(_ head: FrameHead) throws(Violation) {
+    guard settings.role == .server, head.kind != .hello else { return }
+    open()
+  }
+
+  mutating func acceptHello(_ head: FrameHead) throws(Violation) {
+    guard settings.role == .server, !heardHello else { throw Violation(.unexpectedHello, head) }
+    guard phase == .fresh else { throw Violation(.helloNotFirst, head) }
+    heardHello = true
+    phase = .greeting
+  }
+
+  mutating func acceptWelcome(_ head: FrameHead) throws(Violation) {
+    guard settings.role == .client, phase == .fresh else {
+      throw Violation(.unexpectedWelcome, head)
+    }
+    phase = .greeting
+  }
+
+  /// Tells what the hello said; the welcome is sent.
+  package mutating func received(hello: Hello) {
+    guard phase == .greeting else { return }
+    agreement.features = settings.features.intersection(Features(rawValue: hello.features))
+    agreement.maxBody = Int(hello.maxBody.or(Wire.defaultBody))
+    agreement.maxInFlight = Int(hello.maxInFlight.or(Wire.defaultInFlight))
+    let interval = min(
+      hello.heartbeatInterval.or(Wire.defaultInterval),
+      UInt32(clamping: settings.heartbeatInterval / 1_000_000))
+    let timeout = min(
+      hello.heartbeatTimeout.or(Wire.defaultTimeout),
+      UInt32(clamping: settings.heartbeatTimeout / 1_000_000))
+    agreement.name = hello.name
+    agreeHeartbeat(interval: interval, timeout: timeout)
+    send(
+      .welcome(
+        Welcome(
+          version: min(hello.version.or(Wire.version), Wire.version),
+          features: agreement.features.rawValue,
+          maxBody: UInt32(clamping: settings.maxBody),
+          maxInFlight: UInt32(clamping: settings.maxInFlight),
+          heartbeatInterval: UInt32(clamping: agreement.heartbeatInterval / 1_000_000),
+          heartbeatTimeout: UInt32(clamping: agreement.heartbeatTimeout / 1_000_000),
+          name: settings.name)))
+    open()
+  }
+
+  /// Tells what the welcome said; the session is open, or the welcome breaks a rule.
+  package mutating func received(welcome: Welcome) {
+    guard phase == .greeting else { return }
+    let kind = FrameKind.welcome.rawValue
+    let features = Features(rawValue: welcome.features)
+    guard features.isSubset(of: settings.features) else {
+      violate(Violation(.featureNotOffered, kind: kind, value: welcome.features))
+      return
+    }
+    guard welcome.version <= Wire.version else {
+      violate(Violation(.versionNotOffered, kind: kind, value: UInt64(welcome.version)))
+      return
+    }
+    agreement.features = features
+    agreement.maxBody = Int(welcome.maxBody.or(Wire.defaultBody))
+    agreement.maxInFlight = Int(welcome.maxInFlight.or(Wire.defaultInFlight))
+    agreement.name = welcome.name
+    agreeHeartbeat(
+      interval: welcome.heartbeatInterval.or(Wire.defaultInterval),
+      timeout: welcome.heartbeatTimeout.or(Wire.defaultTimeout))
+    open()
+  }
+
+  /// Tells that a control body or metadata block could not be decoded.
+  package mutating func failed(toDecode kind: FrameKind, serial: UInt32) {
+    violate(Violation(.malformedControl, kind: kind.rawValue, serial: serial))
+  }
+
+  private mutating func agreeHeartbeat(interval: UInt32, timeout: UInt32) {
+    agreement.heartbeatInterval = Int64(max(interval, Wire.shortestInterval)) * 1_000_000
+    agreement.heartbeatTimeout = Int64(max(timeout, Wire.shortestTimeout)) * 1_000_000
+  }
+
+  private mutating func open() {
+    phase = .open
+    outbox.usesFragments = agreement.features.contains(.fragments)
+    timers.clear(.handshake)
+    timers[.heartbeat] = lastRead + agreement.heartbeatInterval
+    effects.append(.established)
+  }
+}
+
+extension UInt32 {
+  /// The number, or what its absence on the wire stands for.
+  fileprivate func or(_ fallback: UInt32) -> UInt32 { self == 0 ? fallback : self }
+}

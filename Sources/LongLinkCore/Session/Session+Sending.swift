@@ -1,0 +1,232 @@
+/// Where a request stands in the stream of the session that it was handed to.
+package struct RequestPlacement: Equatable, Sendable {
+  /// The offset in the stream of its first byte; nil while it is kept back.
+  package var begin: UInt64?
+  /// Its place among the requests that this side began on the connection, from 1; 0 while kept
+  /// back.
+  package var ordinal: UInt64
+
+  /// That of a request which has not begun to leave.
+  package static let keptBack = RequestPlacement(begin: nil, ordinal: 0)
+
+  package init(begin: UInt64?, ordinal: UInt64) {
+    self.begin = begin
+    self.ordinal = ordinal
+  }
+}
+
+extension Session {
+  /// Whether a message of this many bytes, metadata included, is within what the peer accepts.
+  @inline(__always)
+  package func accepts(bodyOf count: Int) -> Bool { count <= agreement.maxBody }
+
+  /// Sends a request. The session must be open and the body within the peer's limit.
+  package mutating func request<Failure>(
+    _ serial: UInt32,
+    type: MessageType,
+    metadata: [UInt8]?,
+    count: Int,
+    at now: LinkInstant,
+    _ body: (inout OutputRawSpan) throws(Failure) -> Void
+  ) throws(Failure) -> RequestPlacement {
+    precondition(isOpen && settings.role.owns(serial))
+    self.now = max(self.now, now)
+    probeBeforeData()
+    let head = messageHead(.request, tag: type.rawValue, serial, metadata, count)
+    switch try outbox.append(head, metadata: metadata ?? [], body) {
+    case .encoded(let begin):
+      counters.requestsSent += 1
+      requestsBegun += 1
+      return RequestPlacement(begin: begin, ordinal: requestsBegun)
+    case .queued:
+      refill()
+      return .keptBack
+    }
+  }
+
+  /// Answers a request of the peer; false when it is not owed any more (cancelled, or answered).
+  @discardableResult
+  package mutating func respond<Failure>(
+    _ serial: UInt32,
+    code: ResponseCode,
+    isRefused: Bool = false,
+    metadata: [UInt8]? = nil,
+    count: Int,
+    _ body: (inout OutputRawSpan) throws(Failure) -> Void
+  ) throws(Failure) -> Bool {
+    guard isLive, let exchange = inbound[serial], exchange.state == .running else {
+      counters.droppedResponses += 1
+      return false
+    }
+    let tag = code.rawValue | (isRefused ? Wire.refusedBit : 0)
+    let head = messageHead(.response, tag: tag, serial, metadata, count)
+    switch try outbox.append(head, metadata: metadata ?? [], body) {
+    case .encoded:
+      inbound.remove(serial)
+    case .queued:
+      _ = inbound.update(serial) { $0.state = .responding }
+      refill()
+    }
+    counters.responsesSent += 1
+    if isRefused { counters.refused += 1 }
+    judgeUnread()
+    return true
+  }
+
+  /// Sends a one-way message.
+  package mutating func push<Failure>(
+    _ type: MessageType,
+    metadata: [UInt8]? = nil,
+    count: Int,
+    at now: LinkInstant,
+    _ body: (inout OutputRawSpan) throws(Failure) -> Void
+  ) throws(Failure) {
+    precondition(isOpen)
+    self.now = max(self.now, now)
+    probeBeforeData()
+    let head = messageHead(.push, tag: type.rawValue, Wire.plainPushSerial, metadata, count)
+    if case .queued = try outbox.append(head, metadata: metadata ?? [], body) { refill() }
+    counters.pushesSent += 1
+    judgeUnread()
+  }
+
+  /// Sends a one-way message whose whole frame was encoded before, for many sessions at once.
+  package mutating func push(_ type: MessageType, _ body: [UInt8], encoded frame: [UInt8]) {
+    if outbox.takesWhole(body.count) {
+      outbox.append(encoded: frame)
+      counters.pushesSent += 1
+      judgeUnread()
+    } else {
+      push(type, count: body.count, at: now) { span in body.encode(into: &span) }
+    }
+  }
+
+  /// Takes a request back, or tells the peer when that is asked for or needed.
+  ///
+  /// True when no byte of it had left.
+  package mutating func cancel(
+    _ serial: UInt32, _ placement: RequestPlacement, notifying: Bool
+  ) -> Bool {
+    guard isOpen else { return false }
+    abandonResponse(serial)
+    switch outbox.withdraw(.request, serial: serial, encodedAt: placement.begin) {
+    case .unsent:
+      if placement.begin != nil { withdrawn.insert(placement.ordinal) }
+      // What it took up is free, and perhaps nothing is left that waits for the peer.
+      if outbox.holdsBack { refill() }
+      if outbox.encodedBytes == 0 { timers.clear(.writing) }
+      return true
+    case .partial:
+      // Without it the peer would wait for the rest for ever.
+      encodeCancel(serial)
+    case .tooLate:
+      if notifying { encodeCancel(serial) }
+    }
+    return false
+  }
+
+  mutating func encodeCancel(_ serial: UInt32) {
+    outbox.encode(FrameHead(.cancel, serial: serial, length: 0))
+    counters.cancelsSent += 1
+  }
+
+  /// Answers a request in the framework's own name: no handler was called.
+  mutating func refuse(_ serial: UInt32, _ code: ResponseCode) {
+    let detail =
+      switch code {
+      case .draining: "going away"
+      case .tooLarge: "the body is larger than \(settings.maxBody) bytes"
+      default: "too many requests at once"
+      }
+    let tag = code.rawValue | Wire.refusedBit
+    let body = detail.utf8.prefix(agreement.maxBody)
+    let head = messageHead(.response, tag: tag, serial, nil, body.count)
+    outbox.encode(head) { span in
+      for byte in body { span.append(byte) }
+    }
+    counters.responsesSent += 1
+    counters.refused += 1
+    judgeUnread()
+  }
+
+  /// Sends the encoded body of a control message that `.send` asked for.
+  package mutating func enqueue(_ kind: FrameKind, body: [UInt8]) {
+    pendingSends -= 1
+    let serial = kind == .goaway ? Wire.goawaySerial : Wire.handshakeSerial
+    outbox.encode(FrameHead(kind, serial: serial, length: body.count)) { span in
+      unsafe body.withUnsafeBytes { unsafe span.appendBytes($0) }
+    }
+  }
+
+  private func messageHead(
+    _ kind: FrameKind, tag: UInt32, _ serial: UInt32, _ metadata: [UInt8]?, _ count: Int
+  ) -> FrameHead {
+    guard let metadata else { return FrameHead(kind, tag: tag, serial: serial, length: count) }
+    precondition(metadata.count <= Wire.metadataLimit, "the metadata has no room for its count")
+    return FrameHead(
+      kind, flags: .metadata, tag: tag, serial: serial, length: 2 + metadata.count + count)
+  }
+
+  mutating func send(_ message: ControlMessage) {
+    pendingSends += 1
+    effects.append(.send(message))
+  }
+
+  private mutating func judgeUnread() {
+    if outbox.totalBytes > settings.maxUnread { close(.unreadOutput) }
+  }
+
+  /// The place, among the requests of this side that were begun here, of the last one of
+  /// `accepted`: those that were taken back before a byte of them left have a place and were never
+  /// counted.
+  package func ordinal(ofAccepted accepted: UInt64) -> UInt64 {
+    accepted < requestsBegun ? withdrawn.ordinal(of: accepted) : requestsBegun
+  }
+
+  /// Encodes what was kept back, as room allows, and tells of what that begins and ends.
+  mutating func refill() {
+    var events: [Outbox.Event] = []
+    outbox.refill { events.append($0) }
+    for event in events {
+      switch event {
+      case .began(.request, let serial, let begin):
+        counters.requestsSent += 1
+        requestsBegun += 1
+        effects.append(.began(serial: serial, at: begin, ordinal: requestsBegun))
+      case .finished(.response, let serial):
+        inbound.remove(serial)
+      case .began, .finished:
+        break
+      }
+    }
+  }
+}
+
+extension Session {
+  /// Whether the driver should try to write.
+  package var wantsToWrite: Bool {
+    if outbox.encodedBytes > 0 { return true }
+    if case .closing = phase { return !hasShutDown }
+    return false
+  }
+
+  /// Tells how many bytes of the outbox's chunks were written; the rest waits for the peer.
+  package mutating func wrote(_ count: Int, at now: LinkInstant) {
+    self.now = max(self.now, now)
+    if count > 0 {
+      outbox.wrote(count)
+      counters.bytesSent += UInt64(count)
+    }
+    guard !isClosed else { return }
+    if count > 0, outbox.holdsBack { refill() }
+    if outbox.encodedBytes == 0 {
+      timers.clear(.writing)
+    } else if count > 0 || timers[.writing] == .distantFuture {
+      timers[.writing] = self.now + settings.writingTimeout
+    }
+    if case .closing = phase, outbox.isEmpty, pendingSends == 0, !hasShutDown {
+      hasShutDown = true
+      effects.append(.shutDownWriting)
+    }
+  }
+}

@@ -1,0 +1,159 @@
+/// One connection's protocol, for either role: bytes and instants in, effects out.
+///
+/// The driver appends what it read to `input` and calls `received(at:)`, calls `elapsed(to:)` when
+/// `deadline` has come, and drains `nextEffect()` after each of these and after every command.
+/// Nothing here knows a socket, a thread or a clock.
+package struct Session: Equatable {
+  /// Where a connection stands.
+  package enum Phase: Equatable, Sendable {
+    /// Nothing has come. Can become: greeting, open, closing, closed.
+    case fresh
+    /// Server: the hello is with the decoder. Can become: open, closing, closed.
+    case greeting
+    /// Frames flow. Can become: closing, closed.
+    case open
+    /// A goaway says why; the peer's end is awaited. Can become: closed.
+    case closing(CloseReason)
+    /// Nothing happens any more.
+    case closed(CloseReason)
+  }
+
+  /// What the peer said of itself, or the defaults.
+  package struct Agreement: Equatable, Sendable {
+    package var features: Features = []
+    /// The largest body that the peer accepts, in bytes.
+    package var maxBody = Int(Wire.defaultBody)
+    /// The most requests of this side that the peer runs at once.
+    package var maxInFlight = Int(Wire.defaultInFlight)
+    package var heartbeatInterval: Int64
+    package var heartbeatTimeout: Int64
+    package var name = ""
+  }
+
+  /// A request of the peer that is not yet answered to its end.
+  struct Inbound: Equatable, Sendable {
+    enum State: Equatable, Sendable {
+      case assembling
+      case running
+      case responding
+    }
+    var state: State
+  }
+
+  package let settings: SessionSettings
+  package internal(set) var phase = Phase.fresh
+  package internal(set) var agreement: Agreement
+  package internal(set) var counters = SessionCounters()
+  /// What was read and not yet taken; the driver appends here.
+  package var input = ByteQueue()
+  /// What waits to be written; the driver takes its chunks and tells `wrote`.
+  package var outbox: Outbox
+  var timers = SessionTimers()
+  var effects = Queue<Effect>()
+  var now: LinkInstant
+
+  // Receiving
+  var frameBegan: LinkInstant?
+  var inbound = SerialTable<Inbound>()
+  /// Messages of which fragments have come: the serial tells their kind as well.
+  var assemblies = SerialTable<Assembly>()
+  /// Bytes that they hold.
+  var assemblyBytes = 0
+  /// How many of them are read and forgotten.
+  var discarding = 0
+  /// The joined fragments of the message that the last effect told of.
+  var assembled = ByteQueue()
+  /// The peer's requests in the order of their first frames, up to this side's goaway.
+  package internal(set) var requestsAccepted: UInt64 = 0
+  var pingTimes: [LinkInstant] = []
+  var heardHello = false
+
+  // Sending
+  /// This side's requests that have begun to leave.
+  package internal(set) var requestsBegun: UInt64 = 0
+  package internal(set) var saidGoAway = false
+  package internal(set) var peerGoAway: GoAway?
+  /// Control messages that the driver was asked to send and has not handed back yet.
+  var pendingSends = 0
+  var hasShutDown = false
+  var withdrawn = WithdrawnOrdinals()
+
+  // Liveness
+  package internal(set) var lastRead: LinkInstant
+  /// Until when a byte must come; nil while nothing is suspected.
+  var silentUntil: LinkInstant?
+  var pings = Queue<OutstandingPing>()
+  var nextPing: UInt64 = 1
+
+  package init(settings: SessionSettings, at now: LinkInstant) {
+    self.settings = settings
+    self.now = now
+    lastRead = now
+    outbox = Outbox(layout: settings.layout, highWater: settings.highWater)
+    agreement = Agreement(
+      heartbeatInterval: settings.heartbeatInterval, heartbeatTimeout: settings.heartbeatTimeout)
+    timers[.handshake] = now + settings.handshakeTimeout
+    if settings.role == .client {
+      send(.hello(ownHello))
+    }
+  }
+
+  /// When `elapsed(to:)` wants to be called.
+  package var deadline: LinkInstant { timers.deadline }
+
+  /// Whether frames may be sent that are not part of closing.
+  package var isOpen: Bool {
+    if case .open = phase { return true }
+    return false
+  }
+
+  /// Whether anything is still to happen.
+  package var isClosed: Bool {
+    if case .closed = phase { return true }
+    return false
+  }
+
+  /// The peer's requests that are not yet answered.
+  package var requestsRunning: Int { inbound.count }
+
+  /// Whether the peer's bytes should wait, since it does not take the answers.
+  package var holdsReading: Bool {
+    // A large answer alone is no reason: it must not hold up the requests and cancels behind it.
+    settings.role == .server && isOpen
+      && (outbox.isCongested || outbox.totalBytes > settings.maxUnread / 2)
+  }
+}
+
+extension Session {
+  /// Tells of the passing of time: everything that is due happens.
+  ///
+  /// The driver reads what waits in the socket first, so that a late call judges nobody wrongly.
+  package mutating func elapsed(to now: LinkInstant) {
+    self.now = max(self.now, now)
+    while let timer = timers.nextDue(at: self.now) {
+      switch timer {
+      case .handshake: handshakeElapsed()
+      case .frame: frameElapsed()
+      case .heartbeat: heartbeatElapsed()
+      case .writing: close(.stalledPeer)
+      case .linger: lingerElapsed()
+      }
+    }
+  }
+
+  private mutating func handshakeElapsed() {
+    switch (phase, settings.role) {
+    case (.fresh, .server), (.greeting, .server):
+      violate(Violation(.firstFrameTimeout))
+    case (.fresh, .client), (.greeting, .client):
+      close(.handshakeTimeout)
+    case (.open, _), (.closing, _), (.closed, _):
+      break
+    }
+  }
+
+  private mutating func frameElapsed() {
+    guard !holdsReading else { return }
+    violate(Violation(.frameTimeout))
+  }
+}

@@ -1,0 +1,54 @@
+/// What one side of a connection allows and asks for.
+package struct SessionSettings: Equatable, Sendable {
+  package var role: Role
+  package var layout = FrameLayout.native
+  /// The largest body that this side accepts, in bytes.
+  package var maxBody = Int(Wire.defaultBody)
+  /// The most requests of the peer that run at once.
+  package var maxInFlight = Int(Wire.defaultInFlight)
+  /// The most bytes that unfinished messages of the peer may hold together.
+  package var maxAssembly = 67_108_864
+  /// This side's heartbeat, in nanoseconds, until both agree on another.
+  package var heartbeatInterval = Int64(Wire.defaultInterval) * 1_000_000
+  package var heartbeatTimeout = Int64(Wire.defaultTimeout) * 1_000_000
+  /// How long the first frame (of a client) or the welcome (of a server) may take, in nanoseconds.
+  package var handshakeTimeout: Int64 = 10_000_000_000
+  /// How long one frame may take from its first byte to its last, in nanoseconds.
+  package var frameTimeout: Int64 = 30_000_000_000
+  /// How long the peer may take no byte of what waits for it, in nanoseconds.
+  package var writingTimeout: Int64 = 40_000_000_000
+  /// The most bytes that may wait for a peer; from half of them on its requests are not read.
+  package var maxUnread = 67_108_864
+  /// From this many encoded bytes on the peer's requests are not read, and frames are kept back.
+  package var highWater = 262_144
+  package var features = Features.supported
+  package var name = ""
+
+  package init(role: Role) {
+    self.role = role
+  }
+}
+
+/// What a session counts, each number since its beginning.
+package struct SessionCounters: Equatable, Sendable {
+  package var framesReceived: UInt64 = 0
+  package var bytesReceived: UInt64 = 0
+  package var bytesSent: UInt64 = 0
+  package var requestsReceived: UInt64 = 0
+  package var responsesReceived: UInt64 = 0
+  package var pushesReceived: UInt64 = 0
+  package var requestsSent: UInt64 = 0
+  package var responsesSent: UInt64 = 0
+  package var pushesSent: UInt64 = 0
+  package var pingsSent: UInt64 = 0
+  package var pingsReceived: UInt64 = 0
+  package var cancelsSent: UInt64 = 0
+  package var cancelsReceived: UInt64 = 0
+  package var refused: UInt64 = 0
+  package var droppedUnknownSerials: UInt64 = 0
+  package var droppedPongs: UInt64 = 0
+  package var droppedIgnorable: UInt64 = 0
+  package var droppedResponses: UInt64 = 0
+
+  package init() {}
+}

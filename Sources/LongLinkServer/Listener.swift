@@ -1,0 +1,79 @@
+import Logging
+import LongLinkConnection
+import LongLinkCore
+import LongLinkTransport
+
+/// Accepts connections on one address and deals them out to the loops in turn.
+final class Listener: StreamHandler, TimerHandler {
+  private let loop: EventLoop
+  private let lanes: [LoopBound<ServerLane>]
+  private let loops: [EventLoop]
+  private let shared: ServerShared
+  private let logger: Logger
+  private var socket: (any StreamListener)?
+  private var next = 0
+  private var pause: LoopTimer?
+
+  /// How long accepting rests when the system has no descriptor left, in nanoseconds.
+  private static let rest: Int64 = 100_000_000
+  /// Connections taken in one turn, so that sessions get their turn too.
+  private static let acceptsPerTurn = 64
+
+  init(
+    socket: any StreamListener, on loop: EventLoop, loops: [EventLoop],
+    lanes: [LoopBound<ServerLane>], shared: ServerShared, logger: Logger
+  ) {
+    self.socket = socket
+    self.loop = loop
+    self.loops = loops
+    self.lanes = lanes
+    self.shared = shared
+    self.logger = logger
+  }
+
+  var address: SocketAddress? { socket?.localAddress }
+
+  func start() {
+    socket?.attach(self, token: 0)
+    socket?.setInterest(.read)
+  }
+
+  func streamReady(_ readiness: Readiness, token: UInt64) {
+    do throws(SocketError) {
+      for _ in 0..<Listener.acceptsPerTurn {
+        guard let accepted = try socket?.accept() else { return }
+        deal(accepted)
+      }
+    } catch {
+      shared.acceptFailed()
+      logger.warning("Could not accept a connection", metadata: ["error": "\(error)"])
+      socket?.setInterest([])
+      pause = loop.schedule(at: loop.now + Listener.rest, self, token: 0)
+    }
+  }
+
+  private func deal(_ accepted: any AcceptedStream) {
+    guard let id = shared.admit() else {
+      logger.warning(
+        "Turned a connection away: there are as many sessions as may be",
+        metadata: ["peer": "\(accepted.peerAddress.map(String.init(describing:)) ?? "unknown")"])
+      return  // Letting go of it closes it.
+    }
+    let index = next
+    next = (next + 1) % lanes.count
+    let lane = lanes[index]
+    loops[index].execute { lane.value.adopt(accepted, id: id) }
+  }
+
+  func timerFired(token: UInt64) {
+    pause = nil
+    socket?.setInterest(.read)
+  }
+
+  func close() {
+    if let pause { loop.cancel(pause) }
+    pause = nil
+    socket?.close()
+    socket = nil
+  }
+}

@@ -1,0 +1,100 @@
+public import LongLinkConnection
+internal import LongLinkCore
+public import Logging
+
+/// What a server is to do, and what it allows. Every field but the addresses has a default that
+/// suits the public internet.
+public struct ServerConfiguration: Sendable {
+  /// Where to listen: literal addresses or names, and port 0 for a free one; or Unix sockets.
+  public var listen: [Endpoint]
+  /// How many event loops the server makes for itself, when it is given none. Default 1.
+  public var loops = 1
+  /// The most sessions at once; further connections are closed and counted. Default 10,000.
+  public var maxSessions = 10_000
+  /// The most requests of one session that run at once; further ones are refused with 429.
+  /// Default 1,024.
+  public var maxInFlight = 1_024
+  /// The largest body that is accepted, in bytes. Default 16 MiB.
+  public var maxBody = 16_777_216
+  /// The most bytes that one session's unfinished messages may hold together. Default 64 MiB.
+  public var maxAssembly = 67_108_864
+  /// The most bytes that may wait for a session which does not read; past it the session is
+  /// dropped. Default 64 MiB.
+  public var maxUnreadOutput = 67_108_864
+  /// How long a new connection may take for its first frame. Default 10 s.
+  public var firstFrameTimeout: Duration = .seconds(10)
+  /// How long one frame may take from its first byte to its last. Default 30 s.
+  public var frameTimeout: Duration = .seconds(30)
+  /// How a dead client is found; the shorter of this and the client's is used.
+  public var heartbeat = Heartbeat()
+  /// How long the server's own requests may take where they say nothing. Default 15 s.
+  public var deadline: Duration = .seconds(15)
+  /// Over how long clients are asked to spread when they come back after a drain. Default 5 s.
+  public var drainSpread: Duration = .seconds(5)
+  /// The name that clients are told. Default: none.
+  public var name = ""
+  /// Where the server logs. Bodies are never logged.
+  public var logger = Logger(label: "longlink.server")
+
+  /// Makes a configuration that listens on one or more addresses.
+  public init(listen: [Endpoint]) {
+    self.listen = listen
+  }
+
+  /// Throws `invalidConfiguration`, naming the field, when the configuration cannot work.
+  public func validate() throws(LongLinkError) {
+    if listen.isEmpty { throw .configuration("listen", "there is no address") }
+    for (index, endpoint) in listen.enumerated() {
+      switch endpoint.kind {
+      case .host(let host, _):
+        if host.isEmpty { throw .configuration("listen[\(index)]", "the host is empty") }
+        if host.utf8.contains(0) {
+          throw .configuration("listen[\(index)]", "the host contains a NUL")
+        }
+      case .unix(let path):
+        if path.isEmpty { throw .configuration("listen[\(index)]", "the path is empty") }
+        if path.utf8.contains(0) {
+          throw .configuration("listen[\(index)]", "the path contains a NUL")
+        }
+      }
+    }
+    try atLeast(1, loops, "loops")
+    try atLeast(1, maxSessions, "maxSessions")
+    try atLeast(1, maxInFlight, "maxInFlight")
+    try atLeast(1, maxBody, "maxBody")
+    if maxBody > 1 << 31 { throw .configuration("maxBody", "it is above 2,147,483,648") }
+    try atLeast(maxBody, maxAssembly, "maxAssembly")
+    try atLeast(maxBody, maxUnreadOutput, "maxUnreadOutput")
+    try positive(firstFrameTimeout, "firstFrameTimeout")
+    try positive(frameTimeout, "frameTimeout")
+    try positive(deadline, "deadline")
+    if drainSpread < .zero { throw .configuration("drainSpread", "it is negative") }
+    try heartbeat.validate(field: "heartbeat")
+    if name.utf8.contains(0) { throw .configuration("name", "it contains a NUL") }
+    if name.utf8.count > 1024 { throw .configuration("name", "it is longer than 1,024 bytes") }
+  }
+
+  private func atLeast(_ least: Int, _ value: Int, _ field: String) throws(LongLinkError) {
+    if value < least { throw .configuration(field, "\(value) is below \(least)") }
+  }
+
+  private func positive(_ duration: Duration, _ field: String) throws(LongLinkError) {
+    if duration <= .zero { throw .configuration(field, "\(duration) is not above zero") }
+  }
+
+  /// What each session is told.
+  var sessionSettings: SessionSettings {
+    var settings = SessionSettings(role: .server)
+    settings.maxBody = maxBody
+    settings.maxInFlight = maxInFlight
+    settings.maxAssembly = maxAssembly
+    settings.maxUnread = maxUnreadOutput
+    settings.heartbeatInterval = heartbeat.interval.clampedNanoseconds
+    settings.heartbeatTimeout = heartbeat.timeout.clampedNanoseconds
+    settings.handshakeTimeout = firstFrameTimeout.clampedNanoseconds
+    settings.frameTimeout = frameTimeout.clampedNanoseconds
+    settings.writingTimeout = (heartbeat.interval + heartbeat.timeout).clampedNanoseconds
+    settings.name = name
+    return settings
+  }
+}

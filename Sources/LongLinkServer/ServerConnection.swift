@@ -1,0 +1,154 @@
+import Logging
+import LongLinkConnection
+import LongLinkCore
+import LongLinkTransport
+
+/// One session of the server, on its loop.
+final class ServerConnection {
+  let id: UInt64
+  private(set) var link: Link!
+  private(set) var responder: Responder!
+  private(set) var session: PeerSession!
+  private unowned let lane: ServerLane
+  private var requestsIfAny: Requests?
+  private var isDraining = false
+
+  init(id: UInt64, stream: any ByteStream, lane: ServerLane) {
+    self.id = id
+    self.lane = lane
+    var logger = lane.logger
+    logger[metadataKey: "session"] = "\(id)"
+    link = Link(
+      id: UInt32(truncatingIfNeeded: id), stream: stream, isConnected: true,
+      settings: lane.settings, on: lane.loop, owner: self, logger: logger)
+    session = PeerSession(id: id, address: link.peer, on: lane.loop, owner: self)
+    responder = Responder(link: link, routes: lane.routes, session: session)
+    responder.onIdle = { [weak self] in self?.finishIfDrained() }
+  }
+
+  /// Requests of the server to this client; made when the first one is.
+  private var requests: Requests {
+    if let requestsIfAny { return requestsIfAny }
+    let made = Requests(role: .server, maxWaiting: lane.maxWaiting, on: lane.loop)
+    if link.session.isOpen { made.opened(link) }
+    requestsIfAny = made
+    return made
+  }
+
+  var requestCounters: RequestCounters { requestsIfAny?.counters ?? RequestCounters() }
+
+  /// Tells the client to go, and ends the session when what runs has ended.
+  func drain(spread: Duration) {
+    isDraining = true
+    link.session.goAway(
+      code: .draining, reason: "the server is shutting down", spread: spread.wireMilliseconds,
+      retryAfter: 0, alternatives: [])
+    link.drain()
+    finishIfDrained()
+  }
+
+  private func finishIfDrained() {
+    guard isDraining, link.session.requestsRunning == 0, link.session.outbox.isEmpty,
+      requestsIfAny?.carriedCount ?? 0 == 0
+    else { return }
+    link.session.shutDown(at: lane.loop.now)
+    link.drain()
+  }
+}
+
+extension ServerConnection: LinkOwner {
+  func link(_ link: Link, did effect: Effect) {
+    switch effect {
+    case .request(let arrival):
+      responder.handle(arrival)
+      finishIfDrained()
+    case .cancel(let serial):
+      responder.cancel(serial)
+    case .response(let arrival):
+      requests.answered(arrival, on: link)
+      finishIfDrained()
+    case .collect(let serial):
+      requests.collect(serial, on: link)
+    case .push(let arrival):
+      let body = link.session.withBody(arrival.payload) { [UInt8](decoding: $0) }
+      lane.received(Push(type: arrival.type, body: body), from: session)
+    case .established:
+      // The frame that opened the session may have broken a rule in the same breath.
+      guard link.session.isOpen else { return }
+      requestsIfAny?.opened(link)
+      lane.opened(self)
+    case .began(let serial, let begin, let ordinal):
+      requests.began(serial, on: link, at: begin, ordinal: ordinal)
+    case .peerLeaving(let goaway):
+      link.logger.info(
+        "The client is going away",
+        metadata: ["code": "\(goaway.code)", "reason": "\(goaway.reason)"])
+      requestsIfAny?.leaving(
+        link, accepted: goaway.requestsAccepted, code: ResponseCode(rawValue: goaway.code),
+        reason: goaway.reason)
+      isDraining = true
+      finishIfDrained()
+    case .abandon(let reason):
+      lane.abandoned(reason)
+      responder.abandon()
+      requestsIfAny?.lost(link, reason, resends: false)
+      requestsIfAny?.failWaiting(all: true) { operation, _ in
+        .lost(reason, delivery: .notSent, doing: operation, peer: link.peer)
+      }
+    case .ponged, .send, .decodeHello, .decodeWelcome, .decodeGoAway, .shutDownWriting, .close:
+      break
+    }
+  }
+
+  func linkWroteAll(_ link: Link) {
+    finishIfDrained()
+  }
+
+  func link(_ link: Link, endedWith reason: CloseReason) {
+    requestsIfAny?.failWaiting(all: true) { operation, _ in
+      .lost(reason, delivery: .notSent, doing: operation, peer: link.peer)
+    }
+    requestsIfAny?.stop()
+    switch reason {
+    case .violation, .heartbeatLost, .stalledPeer, .unreadOutput:
+      link.logger.warning("Session ended", metadata: ["reason": "\(reason)"])
+    case .closedByPeer, .closedHere, .goneAway, .handshakeTimeout, .transport:
+      link.logger.debug("Session ended", metadata: ["reason": "\(reason)"])
+    }
+    lane.ended(self)
+  }
+}
+
+extension ServerConnection: PeerSessionOwner {
+  func register(
+    _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: RequestOptions
+  ) -> RequestID {
+    requests.register(type, body, options, defaults: lane.defaults)
+  }
+
+  func launch(_ id: RequestID, _ completion: Completion) {
+    // While the session closes nobody is left who would end what begins to wait.
+    if link.isAlive, link.session.isLive {
+      requests.launch(id, completion)
+    } else {
+      requests.launch(id, completion) { operation in
+        LongLinkError(.closed, doing: operation, detail: "the session has ended")
+      }
+    }
+  }
+
+  func cancel(_ id: RequestID) {
+    requests.cancel(id)
+  }
+
+  func push(
+    _ type: MessageType, _ body: any BodyEncodable & Sendable
+  ) throws(LongLinkError) {
+    try link.push(type, body)
+  }
+
+  func closeSession() {
+    link.session.shutDown(at: lane.loop.now)
+    link.drain()
+  }
+}

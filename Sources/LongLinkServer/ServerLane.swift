@@ -1,0 +1,125 @@
+import Logging
+import LongLinkConnection
+import LongLinkCore
+import LongLinkTransport
+
+/// The part of a server that lives on one loop: its sessions, and what they counted.
+final class ServerLane: TimerHandler {
+  let loop: EventLoop
+  let settings: SessionSettings
+  let defaults: RequestDefaults
+  let routes: Routes
+  let logger: Logger
+  /// The most requests of the server that may wait for one session.
+  let maxWaiting = 1_024
+  private let shared: ServerShared
+  private var connections: [UInt64: ServerConnection] = [:]
+  private var totals = ConnectionCounters()
+  private var requestTotals = RequestCounters()
+  private var drainTimer: LoopTimer?
+  /// Connections that arrive now are closed.
+  private var isDraining = false
+  private var onDrained: (@Sendable () -> Void)?
+
+  init(
+    loop: EventLoop, configuration: ServerConfiguration, routes: Routes, shared: ServerShared
+  ) {
+    self.loop = loop
+    self.routes = routes
+    self.shared = shared
+    settings = configuration.sessionSettings
+    defaults = RequestDefaults(
+      deadline: configuration.deadline.clampedNanoseconds, offline: .wait)
+    logger = configuration.logger
+  }
+
+  /// Takes a connection that the listener accepted for this loop.
+  func adopt(_ accepted: any AcceptedStream, id: UInt64) {
+    do throws(SocketError) {
+      let stream = try accepted.adopt(on: loop)
+      guard !isDraining else {
+        stream.close()
+        shared.sessionEnded()
+        return
+      }
+      let connection = ServerConnection(id: id, stream: stream, lane: self)
+      connections[id] = connection
+      connection.link.start()
+    } catch {
+      logger.warning("Could not take a connection", metadata: ["error": "\(error)"])
+      shared.sessionEnded()
+    }
+  }
+
+  func opened(_ connection: ServerConnection) {
+    connection.link.logger.debug("Session opened")
+    shared.onSession?(connection.session)
+  }
+
+  func received(_ push: Push, from session: PeerSession) {
+    shared.received(push, from: session)
+  }
+
+  /// Counts why a session is lost, which the peer may take a while to hear.
+  func abandoned(_ reason: CloseReason) {
+    totals.ended(reason)
+  }
+
+  func ended(_ connection: ServerConnection) {
+    guard connections.removeValue(forKey: connection.id) != nil else { return }
+    totals.add(connection.link.session.counters, connection.responder.counters)
+    requestTotals += connection.requestCounters
+    shared.sessionEnded()
+    if connections.isEmpty { finishDraining() }
+  }
+
+  /// The connections in the order in which they were accepted.
+  private var ordered: [ServerConnection] {
+    connections.keys.sorted().compactMap { connections[$0] }
+  }
+
+  /// Sends one frame, encoded once, to every session that accepts its size.
+  func broadcast(_ broadcast: Broadcast) {
+    for connection in ordered { connection.link.push(broadcast) }
+  }
+
+  var sessions: [PeerSession] { ordered.map(\.session) }
+
+  /// What this loop's sessions, past and present, counted.
+  var counters: (connections: ConnectionCounters, requests: RequestCounters, running: Int) {
+    var total = totals
+    var requests = requestTotals
+    var running = 0
+    for connection in connections.values {
+      total.add(connection.link.session.counters, connection.responder.counters)
+      requests += connection.requestCounters
+      running += connection.link.session.requestsRunning
+    }
+    return (total, requests, running)
+  }
+
+  /// Drains every session and calls `completion` when the last one has ended.
+  func drain(within bound: Int64, spread: Duration, _ completion: @escaping @Sendable () -> Void) {
+    isDraining = true
+    onDrained = completion
+    for connection in ordered { connection.drain(spread: spread) }
+    guard !connections.isEmpty else {
+      finishDraining()
+      return
+    }
+    drainTimer = loop.schedule(at: loop.now + bound, self, token: 0)
+  }
+
+  func timerFired(token: UInt64) {
+    drainTimer = nil
+    for connection in ordered { connection.link.close(.closedHere) }
+  }
+
+  private func finishDraining() {
+    guard let onDrained else { return }
+    if let drainTimer { loop.cancel(drainTimer) }
+    drainTimer = nil
+    self.onDrained = nil
+    onDrained()
+  }
+}

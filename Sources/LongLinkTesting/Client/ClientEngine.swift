@@ -1,0 +1,108 @@
+internal import LongLinkCore
+internal import LongLinkTransport
+internal import Synchronization
+
+/// The part of a simulated client that lives on its loop.
+final class ClientEngine {
+  private let loop: EventLoop
+  private let journal: Journal
+  private let options: ClientOptions
+  private var connection: PeerConnection?
+  private var connecting: (@Sendable (SocketError?) -> Void)?
+
+  init(on loop: EventLoop, journal: Journal, options: ClientOptions) {
+    self.loop = loop
+    self.journal = journal
+    self.options = options
+  }
+
+  /// Begins to connect; `completion` is called once.
+  func connect(to address: SocketAddress, _ completion: @escaping @Sendable (SocketError?) -> Void)
+  {
+    do throws(SocketError) {
+      let stream = try loop.driver.connect(to: address, options: SocketOptions())
+      connecting = completion
+      connection = PeerConnection(stream, number: 1, isConnecting: true, on: loop, owner: self)
+    } catch {
+      completion(error)
+    }
+  }
+
+  func send(_ output: PeerConnection.Output) {
+    connection?.send(output)
+  }
+
+  func setReading(_ isReading: Bool) {
+    connection?.setReading(isReading)
+  }
+
+  /// Sends a request with the next serial, which is returned.
+  func ask(_ type: MessageType, _ body: [UInt8], _ metadata: WireMetadata?) -> UInt32? {
+    guard let connection, connection.isOpen else { return nil }
+    connection.lastSerial = max(connection.lastSerial, Wire.firstSerial - 1) + 1
+    let serial = connection.lastSerial
+    let frame = WireFrame.request(type, serial: serial, body, metadata: metadata)
+    connection.send(.bytes(frame.bytes))
+    return serial
+  }
+
+  func close() {
+    connection?.close()
+  }
+
+  func reset() {
+    connection?.reset()
+  }
+}
+
+extension ClientEngine: PeerConnectionOwner {
+  func connected(_ connection: PeerConnection, _ error: SocketError?) {
+    if error == nil { journal.update { $0.connections = 1 } }
+    connecting.take()?(error)
+  }
+
+  func received(_ reading: FrameReader.Reading, on connection: PeerConnection) {
+    let frame = reading.frame
+    let received = ReceivedFrame(
+      connection: 1,
+      frame: frame,
+      isIntact: reading.isIntact,
+      time: loop.now
+    )
+    var message: WireFrame?
+    if reading.isIntact {
+      switch frame.kind {
+      case .request, .response, .push: message = connection.joiner.join(frame)
+      case .cancel: connection.joiner.drop(frame.serial)
+      case .ping where options.answersPings:
+        connection.send(.bytes(WireFrame.pong(frame.body).bytes))
+      default: break
+      }
+    }
+    let whole = message
+    journal.update { record in
+      record.frames.append(received)
+      if let whole { _ = record.add(whole, connection: 1, time: received.time) }
+    }
+  }
+
+  func ended(_ connection: PeerConnection, _ reason: ConnectionEnding.Reason) {
+    let ending = ConnectionEnding(
+      connection: 1,
+      reason: reason,
+      unfinishedBytes: connection.reader.unfinished,
+      time: loop.now
+    )
+    journal.update { $0.endings.append(ending) }
+  }
+}
+
+/// What a client does by itself; from any thread.
+final class ClientOptions: Sendable {
+  private let pings = Atomic(true)
+
+  var answersPings: Bool {
+    get { pings.load(ordering: .relaxed) }
+    set { pings.store(newValue, ordering: .relaxed) }
+  }
+}

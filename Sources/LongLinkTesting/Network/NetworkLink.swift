@@ -1,0 +1,169 @@
+internal import LongLinkCore
+internal import LongLinkTransport
+
+/// One end of a link: who asked for the connection, or who listened.
+enum Side: UInt8, CustomStringConvertible {
+  case initiator
+  case acceptor
+
+  var other: Side { self == .initiator ? .acceptor : .initiator }
+  var description: String { self == .initiator ? "client" : "server" }
+}
+
+/// Names one end of one link.
+struct EndName: Hashable {
+  let link: Int
+  let side: Side
+
+  var other: EndName { EndName(link: link, side: side.other) }
+}
+
+/// One connection of the simulated network. What the world holds is reached under its lock alone.
+final class NetworkLink {
+  let number: Int
+  let destination: SocketAddress
+  let initiator: LinkEnd
+  /// Nil until the connect has reached a listener.
+  var acceptor: LinkEnd?
+
+  init(number: Int, destination: SocketAddress, initiator: LinkEnd) {
+    self.number = number
+    self.destination = destination
+    self.initiator = initiator
+  }
+
+  func end(_ side: Side) -> LinkEnd? {
+    side == .initiator ? initiator : acceptor
+  }
+
+  /// Whether somebody has it open.
+  var isOpen: Bool { initiator.isOpen || acceptor?.isOpen == true }
+}
+
+/// One end of a link, as its owner sees it, and the direction that it writes into.
+final class LinkEnd {
+  enum Phase: Equatable {
+    case connecting
+    case connected
+    /// The connect came to nothing, for this reason.
+    case failed(CInt)
+    /// Its owner has closed it.
+    case closed
+  }
+
+  let name: EndName
+  /// The loop that owns it; nil until it is adopted.
+  var loop: Int?
+  var phase: Phase
+  let local: SocketAddress?
+  let peer: SocketAddress?
+  var interest: Readiness = []
+  var inbox = ByteQueue()
+  /// The peer's end has arrived.
+  var hasEnded = false
+  /// This side has ended.
+  var isShut = false
+  /// What the next read or write throws; told once.
+  var error: CInt?
+  /// Nothing comes or goes any more.
+  var isBroken = false
+  var userTimeout: Int64?
+  var hasTimeout = false
+  let output: Direction
+
+  init(
+    _ name: EndName,
+    loop: Int?,
+    phase: Phase,
+    local: SocketAddress?,
+    peer: SocketAddress?,
+    conditions: LinkConditions
+  ) {
+    self.name = name
+    self.loop = loop
+    self.phase = phase
+    self.local = local
+    self.peer = peer
+    output = Direction(conditions: conditions)
+  }
+
+  var isOpen: Bool { phase != .closed }
+
+  /// What its owner can do without waiting.
+  var readiness: Readiness {
+    switch phase {
+    case .connecting, .closed: return []
+    case .failed: return [.read, .write]
+    case .connected: break
+    }
+    if isBroken { return [.read, .write] }
+    var readiness: Readiness = []
+    if !inbox.isEmpty || hasEnded { readiness.insert(.read) }
+    if isShut || output.room > 0 { readiness.insert(.write) }
+    return readiness
+  }
+}
+
+/// One direction of a link, as the network sees it.
+final class Direction {
+  var conditions: LinkConditions
+  /// Bytes that were written and that the receiver has not read.
+  var unread = 0
+  /// Bytes that were written since the beginning.
+  var written = 0
+  /// When the last packet arrives: later ones do not overtake it.
+  var lastArrival = LinkInstant(nanoseconds: 0)
+  /// True while nothing arrives; what is sent waits in `held`.
+  var isSilent = false
+  var held: [Packet] = []
+  /// Packets of an earlier epoch are dropped when they arrive.
+  var epoch: UInt32 = 0
+  var flips: [Flip] = []
+
+  /// A bit that will be wrong, by the byte's place in all that is written.
+  struct Flip {
+    let offset: Int
+    let bit: Int
+  }
+
+  init(conditions: LinkConditions) {
+    self.conditions = conditions
+  }
+
+  var room: Int { max(conditions.window - unread, 0) }
+
+  /// Takes written bytes over, with the flips that lie in them; returns the flips that were made.
+  func take(_ bytes: inout [UInt8]) -> [Flip] {
+    let range = written..<written + bytes.count
+    let made = flips.filter { range.contains($0.offset) }
+    for flip in made { bytes[flip.offset - written] ^= 1 << flip.bit }
+    flips.removeAll { $0.offset < range.upperBound }
+    written = range.upperBound
+    unread += bytes.count
+    return made
+  }
+
+  /// Drops what is under way.
+  func drop() {
+    epoch += 1
+    held = []
+  }
+}
+
+/// What travels from one end of a link to the other.
+enum Packet {
+  case bytes([UInt8])
+  case end
+  case reset
+}
+
+/// A listening socket of the simulated network.
+struct NetworkListener {
+  let number: Int
+  let loop: Int
+  let address: SocketAddress
+  let backlog: Int
+  var interest: Readiness = []
+  /// The links that wait to be accepted.
+  var queue: [Int] = []
+}

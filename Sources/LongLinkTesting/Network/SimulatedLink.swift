@@ -1,0 +1,100 @@
+public import LongLinkTransport
+
+/// One connection of the simulated network, to be watched, shaped and broken. From any thread.
+///
+/// What is done to a link that is closed does nothing.
+public struct SimulatedLink: Sendable {
+  /// Which bytes are meant: the connecting side is the client.
+  public enum Direction: Hashable, Sendable {
+    /// What the client writes.
+    case toServer
+    /// What the server writes.
+    case toClient
+    /// What either writes.
+    case both
+  }
+
+  /// Counts the links of a simulation from 1.
+  public let number: Int
+  let world: SharedWorld
+
+  /// The address that was connected to; nil once the link is closed.
+  public var destination: SocketAddress? { world { $0.links[number]?.destination } }
+
+  /// Whether one of its sides has it open.
+  public var isOpen: Bool { world { $0.links[number] != nil } }
+
+  /// How many bytes were written in a direction since the link was made; 0 once it is closed.
+  public func bytesWritten(_ direction: Direction = .both) -> Int {
+    world { world in
+      names(direction).reduce(0) { $0 + (world.end($1)?.output.written ?? 0) }
+    }
+  }
+
+  /// Says how bytes travel that are written from now on.
+  public func setConditions(_ conditions: LinkConditions, _ direction: Direction = .both) {
+    world { world in
+      for name in names(direction) {
+        world.end(name)?.output.conditions = conditions
+        world.mark(.end(name))
+      }
+    }
+  }
+
+  /// Loses the link: both sides hear of a reset (`ECONNRESET`) after what has reached them already.
+  public func lose() {
+    world { $0.lose(number) }
+  }
+
+  /// Makes a link half-open: what is written from now on never arrives, ends and resets included,
+  /// and nobody is told. The writer's window fills.
+  public func silence(_ direction: Direction = .both) {
+    world { world in
+      for name in names(direction) { world.silence(name) }
+    }
+  }
+
+  /// Ends a silence: what was written meanwhile arrives, as if it were sent again, and what
+  /// follows.
+  public func restore(_ direction: Direction = .both) {
+    world { world in
+      for name in names(direction) { world.restore(name) }
+    }
+  }
+
+  /// Flips one bit (0 to 7, 0 the lowest) of a byte that will be written in a direction.
+  ///
+  /// `offset` counts the direction's bytes from 0. One that was written before stays as it was.
+  public func flipBit(_ bit: Int, ofByte offset: Int, _ direction: Direction) {
+    precondition((0...7).contains(bit), "a byte has the bits 0 to 7")
+    world { world in
+      for name in names(direction) {
+        world.end(name)?.output.flips.append(.init(offset: offset, bit: bit))
+      }
+    }
+  }
+
+  private func names(_ direction: Direction) -> [EndName] {
+    let client = EndName(link: number, side: .initiator)
+    return switch direction {
+    case .toServer: [client]
+    case .toClient: [client.other]
+    case .both: [client, client.other]
+    }
+  }
+}
+
+extension World {
+  func openStreams(loopNames: [String]) -> [String] {
+    links.keys.sorted().flatMap { number -> [String] in
+      guard let link = links[number] else { return [] }
+      return [link.initiator, link.acceptor].compactMap { end in
+        guard let end, end.isOpen else { return nil }
+        let owner = end.loop.map { "loop \"\(loopNames[$0])\"" } ?? "no loop yet"
+        let local = end.local?.description ?? "?"
+        let peer = end.peer?.description ?? "?"
+        return "link \(number) \(end.name.side), \(owner), from \(local) to \(peer)"
+      }
+    }
+  }
+}

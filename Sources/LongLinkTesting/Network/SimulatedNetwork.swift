@@ -1,0 +1,75 @@
+internal import LongLinkCore
+public import LongLinkTransport
+
+/// The network between the loops of a simulation. From any thread; changes hold from the present
+/// moment of virtual time on.
+public struct SimulatedNetwork: Sendable {
+  let world: SharedWorld
+
+  /// How bytes travel on links that are made from now on, in both directions.
+  public var conditions: LinkConditions {
+    get { world { $0.conditions } }
+    nonmutating set { world { $0.conditions = newValue } }
+  }
+
+  /// Says how bytes travel on new links to an address, in both directions; nil for as on others.
+  public func setConditions(_ conditions: LinkConditions?, to address: SocketAddress) {
+    world { $0.conditionsByAddress[address] = conditions }
+  }
+
+  /// How attempts to connect are answered from now on.
+  public var connects: ConnectBehavior {
+    get { world { $0.connectBehavior } }
+    nonmutating set { world { $0.connectBehavior = newValue } }
+  }
+
+  /// Says how attempts to connect to an address are answered; nil for as to others.
+  public func setConnects(_ behavior: ConnectBehavior?, to address: SocketAddress) {
+    world { $0.connectBehaviorByAddress[address] = behavior }
+  }
+
+  // MARK: Names
+
+  /// Gives a name its addresses, in order, whose ports do not matter, and how long a look-up takes.
+  ///
+  /// Other names are not found, except `localhost`.
+  public func host(
+    _ name: String,
+    addresses: [SocketAddress],
+    delay: Duration = .milliseconds(1)
+  ) {
+    let record = World.HostRecord(
+      result: .success(addresses),
+      delay: max(delay.clampedNanoseconds, 0)
+    )
+    world { $0.hosts[name] = record }
+  }
+
+  /// Makes look-ups of a name fail, after a time.
+  public func failLookUps(
+    of name: String,
+    with error: ResolveError,
+    delay: Duration = .milliseconds(1)
+  ) {
+    let record = World.HostRecord(result: .failure(error), delay: max(delay.clampedNanoseconds, 0))
+    world { $0.hosts[name] = record }
+  }
+
+  // MARK: Links
+
+  /// The links that one of their sides has open, connecting ones included, in the order in which
+  /// they were made.
+  public var links: [SimulatedLink] {
+    world { world in world.links.keys.sorted() }.map { SimulatedLink(number: $0, world: world) }
+  }
+
+  /// The links to an address, in the order in which they were made.
+  public func links(to address: SocketAddress) -> [SimulatedLink] {
+    links.filter { $0.destination == address }
+  }
+
+  /// Loses all links at once: both sides of each hear of a reset.
+  public func loseAllLinks() {
+    for link in links { link.lose() }
+  }
+}

@@ -1,0 +1,107 @@
+internal import LongLinkCore
+internal import LongLinkTransport
+
+/// One end of a link, as a stream of bytes on its loop.
+final class SimulatedStream: ByteStream {
+  private let name: EndName
+  private let driver: SimulatedDriver
+  private let world: SharedWorld
+  private let loop: EventLoop
+  private var interest: Readiness = []
+  private var isAttached = false
+  private var isOpen = true
+  let localAddress: SocketAddress?
+  let peerAddress: SocketAddress?
+
+  init(_ name: EndName, driver: SimulatedDriver, loop: EventLoop) {
+    self.name = name
+    self.driver = driver
+    self.loop = loop
+    world = driver.world
+    (localAddress, peerAddress) = world { ($0.end(name)?.local, $0.end(name)?.peer) }
+  }
+
+  deinit {
+    guard isOpen else { return }
+    world { [name] in $0.close(name) }
+    guard isAttached else { return }
+    if loop.isCurrent {
+      driver.unregister(.end(name))
+    } else {
+      loop.execute { [loop, name] in
+        (loop.driver as? SimulatedDriver)?.unregister(.end(name))
+      }
+    }
+  }
+
+  func attach(_ handler: any StreamHandler, token: UInt64) {
+    requireOpen()
+    driver.register(.end(name), handler, token: token)
+    isAttached = true
+    world { [name, interest] in $0.setInterest(interest, of: .end(name)) }
+  }
+
+  func setInterest(_ interest: Readiness) {
+    requireOpen()
+    guard interest != self.interest else { return }
+    self.interest = interest
+    guard isAttached else { return }
+    world { [name] in $0.setInterest(interest, of: .end(name)) }
+  }
+
+  func finishConnecting() throws(SocketError) -> Bool {
+    requireOpen()
+    do throws(Errno) {
+      return try world { [name] (world) throws(Errno) in try world.finishConnecting(name) }
+    } catch {
+      throw SocketError(operation: "connect", errno: error.code, address: peerAddress)
+    }
+  }
+
+  func read(into buffer: inout OutputRawSpan) throws(SocketError) -> ReadOutcome {
+    requireOpen()
+    precondition(!buffer.isFull, "a read needs room for a byte at least")
+    do throws(Errno) {
+      let count = try world { [name] (world) throws(Errno) in
+        try world.read(name, into: &buffer)
+      }
+      guard let count else { return .wouldBlock }
+      return count == 0 ? .end : .bytes(count)
+    } catch {
+      throw SocketError(operation: "read", errno: error.code, address: peerAddress)
+    }
+  }
+
+  func write(_ bytes: RawSpan) throws(SocketError) -> Int {
+    requireOpen()
+    do throws(Errno) {
+      return try world { [name] (world) throws(Errno) in try world.write(name, bytes) }
+    } catch {
+      throw SocketError(operation: "write", errno: error.code, address: peerAddress)
+    }
+  }
+
+  func shutDownWriting() {
+    requireOpen()
+    world { [name] in $0.shutDownWriting(name) }
+  }
+
+  func close() {
+    release { $0.close($1) }
+  }
+
+  func reset() {
+    release { $0.reset($1) }
+  }
+
+  private func release(_ body: (inout World, EndName) -> Void) {
+    guard isOpen else { return }
+    isOpen = false
+    if isAttached { driver.unregister(.end(name)) }
+    world { [name] in body(&$0, name) }
+  }
+
+  private func requireOpen() {
+    precondition(isOpen, "a closed stream was used")
+  }
+}

@@ -1,0 +1,24 @@
+extension Journal {
+  /// Waits for something to stand in the record that comes on one connection.
+  ///
+  /// Throws where the connection ends before that.
+  func message<T>(
+    on connection: Int,
+    _ find: @escaping @Sendable (PeerRecord) -> T?
+  ) async throws -> T {
+    try await wait { record in
+      find(record) != nil || record.ending(of: connection) != nil
+    }
+    let record = record
+    guard let found = find(record) else {
+      throw ConnectionEndedError(ending: record.ending(of: connection))
+    }
+    return found
+  }
+}
+
+extension PeerRecord {
+  func ending(of connection: Int) -> ConnectionEnding? {
+    endings.first { $0.connection == connection }
+  }
+}

@@ -1,0 +1,31 @@
+/// Joins the fragments of messages, for one connection.
+struct MessageJoiner {
+  private struct Key: Hashable {
+    let kind: WireFrame.Kind
+    let serial: UInt32
+  }
+
+  private var unfinished: [Key: WireFrame] = [:]
+
+  /// Takes a frame; returns the whole message where this was its last part.
+  mutating func join(_ frame: WireFrame) -> WireFrame? {
+    let key = Key(kind: frame.kind, serial: frame.serial)
+    guard var message = unfinished.removeValue(forKey: key) else {
+      guard frame.moreFollows else { return frame }
+      unfinished[key] = frame
+      return nil
+    }
+    message.body += frame.body
+    guard !frame.moreFollows else {
+      unfinished[key] = message
+      return nil
+    }
+    message.moreFollows = false
+    return message
+  }
+
+  /// Forgets a request that was withdrawn.
+  mutating func drop(_ serial: UInt32) {
+    unfinished[Key(kind: .request, serial: serial)] = nil
+  }
+}

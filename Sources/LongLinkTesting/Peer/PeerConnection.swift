@@ -1,0 +1,237 @@
+internal import LongLinkCore
+internal import LongLinkTransport
+
+/// Hears, on the loop, what happens on a scripted peer's connection.
+protocol PeerConnectionOwner: AnyObject {
+  /// The connect has come to its end; not called for accepted connections.
+  func connected(_ connection: PeerConnection, _ error: SocketError?)
+  func received(_ reading: FrameReader.Reading, on connection: PeerConnection)
+  /// Called once. The connection does nothing any more, unless the peer has only ended its side.
+  func ended(_ connection: PeerConnection, _ reason: ConnectionEnding.Reason)
+}
+
+/// One connection of a scripted peer: frames come out, and anything goes in. On its loop.
+final class PeerConnection: StreamHandler, TimerHandler, TurnHandler {
+  /// What goes out, one after the other.
+  enum Output {
+    case bytes([UInt8])
+    /// One byte, a pause in nanoseconds, the next byte.
+    case dribble([UInt8], every: Int64)
+    case end
+    case close
+    case reset
+  }
+
+  private static let readSize = 65_536
+
+  let number: Int
+  /// Messages of more than one frame.
+  var joiner = MessageJoiner()
+  /// Requests that came whole.
+  var requestsReceived: UInt64 = 0
+  var lastSerial: UInt32 = 0
+  private(set) var reader = FrameReader()
+  private var incoming = ByteQueue()
+  private(set) var isOpen = true
+  private let loop: EventLoop
+  private let stream: any ByteStream
+  private weak var owner: (any PeerConnectionOwner)?
+  private var isConnecting: Bool
+  private var hasEnded = false
+  private var isReading = true
+  private var isFrozen = false
+  private var isBlocked = false
+  private var flushIsAsked = false
+  private var queue: [Output] = []
+  private var dribbleTimer: LoopTimer?
+
+  init(
+    _ stream: any ByteStream,
+    number: Int,
+    isConnecting: Bool,
+    on loop: EventLoop,
+    owner: any PeerConnectionOwner
+  ) {
+    self.stream = stream
+    self.number = number
+    self.isConnecting = isConnecting
+    self.loop = loop
+    self.owner = owner
+    stream.attach(self, token: 0)
+    updateInterest()
+  }
+
+  // MARK: Orders
+
+  func send(_ output: Output) {
+    guard isOpen else { return }
+    queue.append(output)
+    askForFlush()
+  }
+
+  func setReading(_ isReading: Bool) {
+    self.isReading = isReading
+    updateInterest()
+  }
+
+  /// Neither reads nor writes while frozen.
+  func setFrozen(_ isFrozen: Bool) {
+    self.isFrozen = isFrozen
+    updateInterest()
+    if !isFrozen { askForFlush() }
+  }
+
+  func close() {
+    finish(.closedHere) { $0.close() }
+  }
+
+  func reset() {
+    finish(.closedHere) { $0.reset() }
+  }
+
+  // MARK: Events
+
+  func streamReady(_ readiness: Readiness, token: UInt64) {
+    if isConnecting { return finishConnecting() }
+    if readiness.contains(.write) {
+      isBlocked = false
+      flush()
+    }
+    if readiness.contains(.read), isOpen { read() }
+    updateInterest()
+  }
+
+  func timerFired(token: UInt64) {
+    dribbleTimer = nil
+    flush()
+    updateInterest()
+  }
+
+  func turnEnds(token: UInt64) {
+    flushIsAsked = false
+    flush()
+    updateInterest()
+  }
+
+  private func finishConnecting() {
+    do throws(SocketError) {
+      guard try stream.finishConnecting() else { return }
+      isConnecting = false
+      owner?.connected(self, nil)
+      updateInterest()
+    } catch {
+      isOpen = false
+      stream.close()
+      owner?.connected(self, error)
+    }
+  }
+
+  private func read() {
+    do throws(SocketError) {
+      let outcome = try incoming.append(capacity: Self.readSize) { (span) throws(SocketError) in
+        try stream.read(into: &span)
+      }
+      switch outcome {
+      case .wouldBlock: return
+      case .bytes: break
+      case .end:
+        hasEnded = true
+        owner?.ended(self, .endedByPeer)
+        return
+      }
+      reader.append(unsafe incoming.withStorage { unsafe [UInt8]($0) })
+      incoming.removeAll()
+    } catch {
+      return fail(error)
+    }
+    while isOpen, let reading = reader.next() { owner?.received(reading, on: self) }
+  }
+
+  // MARK: Writing
+
+  private func askForFlush() {
+    guard !flushIsAsked else { return }
+    flushIsAsked = true
+    loop.atEndOfTurn(self, token: 0)
+  }
+
+  /// Writes what can be written, joining what stands side by side.
+  private func flush() {
+    while isOpen, !isConnecting, !isFrozen, !isBlocked, dribbleTimer == nil, !queue.isEmpty {
+      switch queue[0] {
+      case .bytes(let bytes):
+        var joined = bytes
+        var count = 1
+        while count < queue.count, case .bytes(let more) = queue[count] {
+          joined += more
+          count += 1
+        }
+        queue.removeFirst(count)
+        write(joined)
+      case .dribble(let bytes, let interval):
+        queue.removeFirst()
+        dribble(bytes, every: interval)
+      case .end:
+        queue.removeFirst()
+        stream.shutDownWriting()
+      case .close:
+        close()
+      case .reset:
+        reset()
+      }
+    }
+  }
+
+  private func write(_ bytes: [UInt8]) {
+    var rest = bytes[...]
+    do throws(SocketError) {
+      while !rest.isEmpty {
+        // The elements are bytes: there is no padding between them.
+        let count = try unsafe stream.write(rest.span.bytes)
+        rest = rest.dropFirst(count)
+        if count == 0 {
+          isBlocked = true
+          queue.insert(.bytes(Array(rest)), at: 0)
+          return
+        }
+      }
+    } catch {
+      fail(error)
+    }
+  }
+
+  private func dribble(_ bytes: [UInt8], every interval: Int64) {
+    guard let first = bytes.first else { return }
+    if bytes.count > 1 { queue.insert(.dribble(Array(bytes.dropFirst()), every: interval), at: 0) }
+    write([first])
+    guard isOpen, !isBlocked, bytes.count > 1 else { return }
+    dribbleTimer = loop.schedule(at: loop.driver.now + interval, self, token: 0)
+  }
+
+  // MARK: The end
+
+  private func fail(_ error: SocketError) {
+    finish(.failed(errno: error.errno)) { $0.close() }
+  }
+
+  private func finish(
+    _ reason: ConnectionEnding.Reason,
+    _ end: (any ByteStream) -> Void
+  ) {
+    guard isOpen else { return }
+    isOpen = false
+    queue = []
+    if let dribbleTimer { loop.cancel(dribbleTimer) }
+    end(stream)
+    if !hasEnded { owner?.ended(self, reason) }
+  }
+
+  private func updateInterest() {
+    guard isOpen else { return }
+    if isConnecting { return stream.setInterest(.write) }
+    var interest: Readiness = []
+    if isReading, !isFrozen, !hasEnded { interest.insert(.read) }
+    if isBlocked, !isFrozen { interest.insert(.write) }
+    stream.setInterest(interest)
+  }
+}

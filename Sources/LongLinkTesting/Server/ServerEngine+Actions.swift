@@ -1,0 +1,82 @@
+internal import LongLinkCore
+internal import LongLinkTransport
+
+// What a script's actions do.
+extension ServerEngine {
+  func perform(_ pending: Pending) {
+    guard let connection = connections[pending.request.connection] else { return }
+    switch pending.step {
+    case .nothing:
+      break
+    case .frames(let make):
+      for frame in make(pending.request) { connection.send(.bytes(frame.bytes)) }
+    case .raw(let make):
+      connection.send(.bytes(make(pending.request)))
+    case .dribble(let make, let interval):
+      connection.send(.dribble(make(pending.request), every: interval))
+    case .ask(let type, let body):
+      _ = ask(type, body, on: connection.number)
+    case .goAway(let make):
+      connection.send(.bytes(make(connection.requestsReceived).bytes))
+    case .end:
+      connection.send(.end)
+    case .close:
+      connection.send(.close)
+    case .reset:
+      connection.send(.reset)
+    case .stopReading:
+      connection.setReading(false)
+    case .freeze:
+      setFrozen(true)
+    case .delay(let time, let step):
+      delay(Pending(step: step, request: pending.request), by: time)
+    case .all(let steps):
+      for step in steps { perform(Pending(step: step, request: pending.request)) }
+    case .hold(let count, let order, let step):
+      hold(Pending(step: step, request: pending.request), until: count, order)
+    }
+  }
+
+  private func delay(_ pending: Pending, by time: Int64) {
+    delaysMade += 1
+    let timer = loop.schedule(at: loop.driver.now + max(time, 0), self, token: delaysMade)
+    delayed[delaysMade] = Delayed(pending: pending, timer: timer)
+  }
+
+  private func hold(_ pending: Pending, until count: Int, _ order: ServerAction.Order) {
+    let key = HoldKey(connection: pending.request.connection, type: pending.request.type)
+    held[key, default: []].append(pending)
+    guard let group = held[key], group.count >= count else { return }
+    held[key] = nil
+    switch order {
+    case .asReceived: for pending in group { perform(pending) }
+    case .reversed: for pending in group.reversed() { perform(pending) }
+    case .shuffled:
+      var chance = LoopChance(driver: loop.driver)
+      for pending in group.shuffled(using: &chance) { perform(pending) }
+    }
+  }
+
+  func releaseHeld() {
+    let groups = held.values.flatMap(\.self).sorted {
+      ($0.request.connection, $0.request.time, $0.request.serial)
+        < ($1.request.connection, $1.request.time, $1.request.serial)
+    }
+    held = [:]
+    for pending in groups { perform(pending) }
+  }
+}
+
+extension ServerEngine: TimerHandler {
+  func timerFired(token: UInt64) {
+    guard let delayed = delayed.removeValue(forKey: token) else { return }
+    perform(delayed.pending)
+  }
+}
+
+/// The chance of a loop as a generator.
+private struct LoopChance: RandomNumberGenerator {
+  let driver: any LoopDriver
+
+  func next() -> UInt64 { driver.nextRandom() }
+}

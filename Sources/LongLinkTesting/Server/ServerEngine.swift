@@ -1,0 +1,215 @@
+internal import LongLinkCore
+internal import LongLinkTransport
+
+/// The part of a simulated server that lives on its loop: it listens, and does what the script
+/// says.
+final class ServerEngine: StreamHandler {
+  let loop: EventLoop
+  let journal: Journal
+  private let script: ScriptBox
+  private let listener: any StreamListener
+  private(set) var connections: [Int: PeerConnection] = [:]
+  private var connectionsMade = 0
+  private var isReading = true
+  private var isFrozen = false
+  var held: [HoldKey: [Pending]] = [:]
+  var delayed: [UInt64: Delayed] = [:]
+  var delaysMade: UInt64 = 0
+  private(set) var isStopped = false
+
+  /// Something that is still to be done about a request.
+  struct Pending {
+    let step: ServerAction.Step
+    let request: ReceivedMessage
+  }
+
+  struct Delayed {
+    let pending: Pending
+    let timer: LoopTimer
+  }
+
+  struct HoldKey: Hashable {
+    let connection: Int
+    let type: MessageType
+  }
+
+  init(
+    on loop: EventLoop,
+    at address: SocketAddress,
+    script: ScriptBox,
+    journal: Journal
+  ) throws(SocketError) {
+    self.loop = loop
+    self.script = script
+    self.journal = journal
+    listener = try loop.driver.listen(on: address, options: SocketOptions())
+    listener.attach(self, token: 0)
+    listener.setInterest(.read)
+  }
+
+  var address: SocketAddress { listener.localAddress }
+
+  /// The open connections in the order in which they came.
+  var openConnections: [PeerConnection] {
+    connections.keys.sorted().compactMap { connections[$0] }
+  }
+
+  func streamReady(_ readiness: Readiness, token: UInt64) {
+    do throws(SocketError) {
+      while let accepted = try listener.accept() {
+        let stream = try accepted.adopt(on: loop)
+        connectionsMade += 1
+        let connection = PeerConnection(
+          stream,
+          number: connectionsMade,
+          isConnecting: false,
+          on: loop,
+          owner: self
+        )
+        connections[connection.number] = connection
+        connection.setReading(isReading)
+        journal.update { $0.connections += 1 }
+      }
+    } catch {
+      // The connection came and went; the next one is told of again.
+    }
+  }
+
+  // MARK: Orders for all
+
+  func setReading(_ isReading: Bool) {
+    self.isReading = isReading
+    for connection in openConnections { connection.setReading(isReading) }
+  }
+
+  func setFrozen(_ isFrozen: Bool) {
+    guard !isStopped else { return }
+    self.isFrozen = isFrozen
+    listener.setInterest(isFrozen ? [] : .read)
+    for connection in openConnections { connection.setFrozen(isFrozen) }
+  }
+
+  func send(_ output: PeerConnection.Output, to number: Int?) {
+    if let number {
+      connections[number]?.send(output)
+    } else {
+      for connection in openConnections { connection.send(output) }
+    }
+  }
+
+  func sayGoAway(_ make: (UInt64) -> WireFrame) {
+    for connection in openConnections {
+      connection.send(.bytes(make(connection.requestsReceived).bytes))
+    }
+  }
+
+  /// Sends a request; nil where no such connection is open.
+  func ask(_ type: MessageType, _ body: [UInt8], on number: Int?) -> (Int, UInt32)? {
+    guard let number = number ?? connections.keys.max(), let connection = connections[number] else {
+      return nil
+    }
+    connection.lastSerial = max(connection.lastSerial, Wire.firstSerial - 1) + 1
+    let serial = connection.lastSerial | Wire.serverBit
+    connection.send(.bytes(WireFrame.request(type, serial: serial, body).bytes))
+    return (number, serial)
+  }
+
+  func stop() {
+    guard !isStopped else { return }
+    isStopped = true
+    listener.close()
+    for connection in openConnections { connection.close() }
+    for delayed in delayed.values { loop.cancel(delayed.timer) }
+    delayed = [:]
+    held = [:]
+    journal.finish()
+  }
+}
+
+extension ServerEngine: PeerConnectionOwner {
+  func connected(_ connection: PeerConnection, _ error: SocketError?) {}
+
+  func received(_ reading: FrameReader.Reading, on connection: PeerConnection) {
+    let frame = reading.frame
+    let received = ReceivedFrame(
+      connection: connection.number,
+      frame: frame,
+      isIntact: reading.isIntact,
+      time: loop.now
+    )
+    guard reading.isIntact else {
+      journal.update { $0.frames.append(received) }
+      return
+    }
+    var message: WireFrame?
+    switch frame.kind {
+    case .request, .response, .push: message = connection.joiner.join(frame)
+    case .cancel: connection.joiner.drop(frame.serial)
+    default: break
+    }
+    let whole = message
+    let noted = journal.update { record -> ReceivedMessage? in
+      record.frames.append(received)
+      return whole.map {
+        record.add($0, connection: received.connection, time: received.time)
+      }
+    }
+    answer(frame, noted, on: connection)
+  }
+
+  func ended(_ connection: PeerConnection, _ reason: ConnectionEnding.Reason) {
+    connections[connection.number] = nil
+    let ending = ConnectionEnding(
+      connection: connection.number,
+      reason: reason,
+      unfinishedBytes: connection.reader.unfinished,
+      time: loop.now
+    )
+    journal.update { $0.endings.append(ending) }
+    // Nothing is owed to a peer that has ended its side.
+    connection.close()
+  }
+
+  private func answer(
+    _ frame: WireFrame,
+    _ message: ReceivedMessage?,
+    on connection: PeerConnection
+  ) {
+    switch frame.kind {
+    case .hello:
+      greet(frame, on: connection)
+    case .ping where script.withLock({ $0.answersPings }):
+      connection.send(.bytes(WireFrame.pong(frame.body).bytes))
+    case .request:
+      guard let message else { return }
+      connection.requestsReceived += 1
+      let action = script.withLock { $0.action(for: message) }
+      perform(Pending(step: action().step, request: message))
+    default:
+      break
+    }
+  }
+
+  private func greet(_ hello: WireFrame, on connection: PeerConnection) {
+    switch script.withLock({ $0.handshake.step }) {
+    case .welcome(let features):
+      let fields = hello.helloFields
+      let welcome = WireFrame.welcome(
+        features: features.intersection(fields?.features ?? []),
+        heartbeatInterval: fields?.heartbeatInterval,
+        heartbeatTimeout: fields?.heartbeatTimeout,
+        name: "simulated"
+      )
+      connection.send(.bytes(welcome.bytes))
+    case .frames(let frames):
+      for frame in frames { connection.send(.bytes(frame.bytes)) }
+    case .refuse(let goAway):
+      connection.send(.bytes(goAway.bytes))
+      connection.send(.close)
+    case .close:
+      connection.send(.close)
+    case .reset:
+      connection.send(.reset)
+    }
+  }
+}

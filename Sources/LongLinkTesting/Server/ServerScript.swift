@@ -1,0 +1,42 @@
+internal import LongLinkCore
+internal import Synchronization
+
+/// What a test has told a server to do. A value behind the server's lock.
+struct ServerScript: Sendable {
+  enum Rule: Sendable {
+    case made(@Sendable (ReceivedMessage) -> ServerAction)
+    /// The last one repeats.
+    case listed([ServerAction], taken: Int)
+  }
+
+  var rules: [MessageType: Rule] = [:]
+  var fallback: @Sendable (ReceivedMessage) -> ServerAction = { _ in
+    .refuse(.unknownType, "no action is scripted for this message type")
+  }
+  var handshake = ServerHandshake.normal
+  var answersPings = true
+
+  /// What to do about a request.
+  mutating func action(for request: ReceivedMessage) -> @Sendable () -> ServerAction {
+    switch rules[request.type] {
+    case nil:
+      let fallback = fallback
+      return { fallback(request) }
+    case .made(let make):
+      return { make(request) }
+    case .listed(let actions, let taken):
+      rules[request.type] = .listed(actions, taken: taken + 1)
+      let action = actions.isEmpty ? .never : actions[min(taken, actions.count - 1)]
+      return { action }
+    }
+  }
+}
+
+/// A server's script behind its lock, shared by the server and its part on the loop.
+final class ScriptBox: Sendable {
+  private let script = Mutex(ServerScript())
+
+  func withLock<T: Sendable>(_ body: (inout ServerScript) -> T) -> T {
+    script.withLock { body(&$0) }
+  }
+}

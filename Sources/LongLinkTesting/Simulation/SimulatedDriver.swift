@@ -1,0 +1,111 @@
+internal import LongLinkCore
+internal import LongLinkTransport
+
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// The simulated world as one loop sees it.
+final class SimulatedDriver: LoopDriver {
+  let world: SharedWorld
+  /// The loop's place in the order in which the simulation made its loops.
+  let index: Int
+  /// The loop that this is the driver of; it owns the driver.
+  unowned var loop: EventLoop!
+  private var generator: SeededGenerator
+  private var registrations: [World.SocketName: Registration] = [:]
+  private var isClosed = false
+
+  private struct Registration {
+    var handler: any StreamHandler
+    var token: UInt64
+  }
+
+  init(world: SharedWorld, index: Int, generator: SeededGenerator) {
+    self.world = world
+    self.index = index
+    self.generator = generator
+  }
+
+  var now: LinkInstant { world.now }
+
+  /// Delivers what is ready. It never waits: the simulation moves time between turns.
+  func wait(until deadline: LinkInstant?) {
+    for name in world({ $0.takeReady(index) }) {
+      // A handler that ran before may have closed this one, or lost interest in it.
+      let readiness = world { $0.deliverable(name) }
+      guard !readiness.isEmpty, let registration = registrations[name] else { continue }
+      registration.handler.streamReady(readiness, token: registration.token)
+      // Readiness is told again for as long as it lasts.
+      world { $0.mark(name) }
+    }
+  }
+
+  /// The simulation looks for work after each turn by itself.
+  func wake() {}
+
+  func nextRandom() -> UInt64 {
+    generator.next()
+  }
+
+  func connect(
+    to address: SocketAddress,
+    options: SocketOptions
+  ) throws(SocketError) -> any ByteStream {
+    do throws(Errno) {
+      guard !isClosed else { throw Errno(ESHUTDOWN) }
+      let link = try world { (world) throws(Errno) in
+        try world.connect(from: index, to: address, userTimeout: options.userTimeout)
+      }
+      return SimulatedStream(EndName(link: link, side: .initiator), driver: self, loop: loop)
+    } catch {
+      throw SocketError(operation: "connect", errno: error.code, address: address)
+    }
+  }
+
+  func listen(
+    on address: SocketAddress,
+    options: SocketOptions
+  ) throws(SocketError) -> any StreamListener {
+    do throws(Errno) {
+      guard !isClosed else { throw Errno(ESHUTDOWN) }
+      let listener = try world { (world) throws(Errno) in
+        try world.listen(on: index, at: address, backlog: Int(options.backlog))
+      }
+      return SimulatedListener(listener, driver: self, loop: loop)
+    } catch {
+      throw SocketError(operation: "listen", errno: error.code, address: address)
+    }
+  }
+
+  func resolve(
+    host: String,
+    port: UInt16,
+    completion: @escaping @Sendable (Result<[SocketAddress], ResolveError>) -> Void
+  ) {
+    let deliver = { @Sendable [loop = loop!] (result: Result<[SocketAddress], ResolveError>) in
+      loop.execute { completion(result) }
+    }
+    if let address = SocketAddress(literal: host, port: port) {
+      return deliver(.success([address]))
+    }
+    world { $0.lookUp(host, port: port, deliver) }
+  }
+
+  func close() {
+    isClosed = true
+    registrations = [:]
+  }
+
+  func register(_ name: World.SocketName, _ handler: any StreamHandler, token: UInt64) {
+    registrations[name] = Registration(handler: handler, token: token)
+  }
+
+  func unregister(_ name: World.SocketName) {
+    registrations[name] = nil
+  }
+}

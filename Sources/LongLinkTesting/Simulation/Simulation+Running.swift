@@ -1,0 +1,182 @@
+internal import LongLinkCore
+internal import LongLinkTransport
+internal import Synchronization
+
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+extension Simulation {
+  /// Runs a body as a task on the main loop, and everything else that happens meanwhile.
+  ///
+  /// Returns what the body returns and throws what it throws; ``SimulationError`` where it cannot
+  /// come to its end. Then it is cancelled, and left behind if it does not heed that. The world
+  /// stands still afterwards; a later `run` goes on from there. There is one `run` at a time.
+  public func run<T: Sendable>(
+    _ body: @escaping @Sendable () async throws -> T
+  ) async throws -> T {
+    let thread = try EventLoop(name: "simulation")
+    defer { thread.shutDown() }
+    let outcome = Outcome<T>()
+    let task = start(body, outcome)
+    return try await withTaskCancellationHandler {
+      try await withCheckedContinuation { continuation in
+        thread.execute {
+          continuation.resume(returning: self.finish(task, outcome))
+        }
+      }.get()
+    } onCancel: {
+      task.cancel()
+    }
+  }
+
+  /// Runs a body to its end and blocks the thread meanwhile, for tests that are not `async`.
+  ///
+  /// As `run` does in all else. It must not be called in a simulation.
+  public func runBlocking<T: Sendable>(
+    _ body: @escaping @Sendable () async throws -> T
+  ) throws -> T {
+    precondition(!loops.contains { $0.isCurrent }, "a simulation cannot be run within itself")
+    let thread = try EventLoop(name: "simulation")
+    let outcome = Outcome<T>()
+    let task = start(body, outcome)
+    let result = Mutex<Result<T, any Error>?>(nil)
+    thread.execute {
+      let value = self.finish(task, outcome)
+      result.withLock { $0 = value }
+    }
+    // Runs what was queued, and returns when the thread has ended.
+    thread.shutDown()
+    return try result.withLock { $0! }.get()
+  }
+
+  private func start<T: Sendable>(
+    _ body: @escaping @Sendable () async throws -> T,
+    _ outcome: Outcome<T>
+  ) -> Task<Void, Never> {
+    Task(executorPreference: mainLoop) {
+      do {
+        let value = try await body()
+        outcome.result.withLock { $0 = .success(value) }
+      } catch {
+        outcome.result.withLock { $0 = .failure(error) }
+      }
+    }
+  }
+
+  /// Steps the world until the body has come to its end, or cannot.
+  private func finish<T: Sendable>(
+    _ task: Task<Void, Never>,
+    _ outcome: Outcome<T>
+  ) -> Result<T, any Error> {
+    let isFirst = runState.compareExchange(
+      expected: false,
+      desired: true,
+      ordering: .acquiringAndReleasing
+    ).exchanged
+    precondition(isFirst, "a simulation is run by one caller at a time")
+    defer { runState.store(false, ordering: .releasing) }
+    let limit = now.advanced(by: configuration.timeLimit)
+    do throws(SimulationError) {
+      try step(until: limit) { outcome.isThere }
+      settle()
+      return outcome.result.withLock { $0! }
+    } catch {
+      task.cancel()
+      // Those who heed the cancellation end in good order; the error says why all ended.
+      try? step(until: limit.advanced(by: .seconds(60))) { outcome.isThere }
+      settle()
+      return .failure(error)
+    }
+  }
+}
+
+/// Where a body leaves what came of it.
+private final class Outcome<T: Sendable>: Sendable {
+  let result = Mutex<Result<T, any Error>?>(nil)
+
+  var isThere: Bool { result.withLock { $0 != nil } }
+}
+
+// MARK: - Steps
+
+extension Simulation {
+  /// Turns loops that have work, in their order, and moves time when none has.
+  private func step(
+    until limit: LinkInstant,
+    _ isDone: () -> Bool
+  ) throws(SimulationError) {
+    var turns = 0
+    while true {
+      let turned = turnLoops()
+      if isDone() { return }
+      if turned > 0 {
+        turns += turned
+        guard turns <= configuration.turnLimit else { throw failure(.busy) }
+        continue
+      }
+      turns = 0
+      guard let next = nextTime else {
+        guard awaitForeignWork() else { throw failure(.stuck) }
+        continue
+      }
+      guard next <= limit else { throw failure(.timeLimit) }
+      world.advance(to: next)
+    }
+  }
+
+  /// Lets the work of this moment come to its end, after a body has.
+  private func settle() {
+    var turns = 0
+    while turns < configuration.turnLimit {
+      let turned = turnLoops()
+      guard turned > 0 else { return }
+      turns += turned
+    }
+  }
+
+  /// Gives each loop that has something to do one turn, and returns how many had.
+  private func turnLoops() -> Int {
+    var turned = 0
+    for (index, loop) in loops.enumerated() {
+      let isDue = loop.nextDeadline.map { $0 <= now } ?? false
+      guard isDue || loop.hasWork || world({ $0.hasReady(index) }) else { continue }
+      loop.turn(waitingUntil: .distantPast)
+      turned += 1
+    }
+    return turned
+  }
+
+  /// When something happens next; nil when nothing will.
+  private var nextTime: LinkInstant? {
+    let times =
+      loops.compactMap(\.nextDeadline) + [world { $0.schedule.nextTime }].compactMap { $0 }
+    return times.min()
+  }
+
+  /// Waits in real time for work from threads outside of the simulation; false when none comes.
+  private func awaitForeignWork() -> Bool {
+    let clock = ContinuousClock()
+    let end = clock.now + configuration.foreignGrace
+    repeat {
+      if loops.contains(where: { $0.hasWork }) { return true }
+      usleep(200)
+    } while clock.now < end
+    return loops.contains { $0.hasWork }
+  }
+
+  private func failure(_ code: SimulationError.Code) -> SimulationError {
+    var lines = loops.map { loop in
+      let timer = loop.nextDeadline.map { "a timer at \($0.sinceStart)" } ?? "no timer"
+      return "loop \"\(loop.name)\": \(loop.hasWork ? "work, " : "")\(timer)"
+    }
+    lines += openStreams.map { "open: \($0)" }
+    lines += openListeners.map { "listening: \($0)" }
+    lines += trace.suffix(20).map { "  \($0)" }
+    return SimulationError(code: code, time: now, state: lines.joined(separator: "\n"))
+  }
+}

@@ -1,0 +1,121 @@
+internal import LongLinkCore
+internal import LongLinkTransport
+
+/// What happened in a simulated world: the last events for people, and a hash over all of them.
+struct Trace {
+  enum Kind: UInt8 {
+    case timeMoved
+    case loopMade
+    case listening
+    case listenerClosed
+    case connecting
+    case connectArrived
+    case connectFailed
+    case connected
+    case written
+    case bytesArrived
+    case endSent
+    case endArrived
+    case resetSent
+    case resetArrived
+    case closed
+    case linkLost
+    case silenced
+    case restored
+    case corrupted
+    case timedOut
+    case lookedUp
+  }
+
+  /// `link` is 0 where no link is meant; `value` and `digest` say what the kind needs.
+  struct Entry {
+    var time: LinkInstant
+    var kind: Kind
+    var link = 0
+    var side = Side.initiator
+    var value: UInt64 = 0
+    var digest: UInt32 = 0
+    var address: SocketAddress?
+  }
+
+  /// FNV-1a, 64 bits, of all entries since the beginning
+  /// (<http://www.isthe.com/chongo/tech/comp/fnv>).
+  private(set) var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+  private(set) var count: UInt64 = 0
+  private var entries: [Entry] = []
+  private var oldest = 0
+  private let capacity: Int
+
+  init(capacity: Int) {
+    self.capacity = max(capacity, 0)
+  }
+
+  mutating func append(_ entry: Entry) {
+    count += 1
+    mix(UInt64(bitPattern: entry.time.nanoseconds))
+    mix(UInt64(entry.kind.rawValue) | UInt64(entry.side.rawValue) << 8)
+    mix(UInt64(entry.link))
+    mix(entry.value)
+    mix(UInt64(entry.digest))
+    if let address = entry.address {
+      for byte in address.description.utf8 { mix(byte) }
+    }
+    guard capacity > 0 else { return }
+    if entries.count < capacity {
+      entries.append(entry)
+    } else {
+      entries[oldest] = entry
+      oldest = (oldest + 1) % capacity
+    }
+  }
+
+  /// The entries that are kept, the oldest first, a line each.
+  var lines: [String] {
+    (entries[oldest...] + entries[..<oldest]).map(\.line)
+  }
+
+  private mutating func mix(_ word: UInt64) {
+    var rest = word
+    for _ in 0..<8 {
+      mix(UInt8(truncatingIfNeeded: rest))
+      rest >>= 8
+    }
+  }
+
+  private mutating func mix(_ byte: UInt8) {
+    hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3
+  }
+}
+
+extension Trace.Entry {
+  /// When, where and what, for a person.
+  var line: String {
+    let place = link == 0 ? "" : "link \(link) \(side): "
+    let subject = address.map { " \($0)" } ?? ""
+    let what =
+      switch kind {
+      case .timeMoved: "time moves"
+      case .loopMade: "loop \(value) is made"
+      case .listening: "listens on\(subject)"
+      case .listenerClosed: "stops listening on\(subject)"
+      case .connecting: "connects to\(subject)"
+      case .connectArrived: "reaches\(subject)"
+      case .connectFailed: "fails to connect, errno \(value)"
+      case .connected: "is connected"
+      case .written: "writes \(value) bytes (\(String(digest, radix: 16)))"
+      case .bytesArrived: "gets \(value) bytes"
+      case .endSent: "ends its side"
+      case .endArrived: "gets the end"
+      case .resetSent: "resets"
+      case .resetArrived: "gets a reset"
+      case .closed: "closes"
+      case .linkLost: "the link is lost"
+      case .silenced: "what it sends is lost from now on"
+      case .restored: "what it sends arrives again"
+      case .corrupted: "bit \(digest) of byte \(value) is flipped"
+      case .timedOut: "gives up, since nothing is acknowledged"
+      case .lookedUp: "a name is looked up, \(value) addresses"
+      }
+    return "\(time.sinceStart)  \(place)\(what)"
+  }
+}

@@ -1,0 +1,163 @@
+internal import LongLinkCore
+
+/// One frame as it stands on the wire: anything that fits, whether a peer may send it or not.
+public struct WireFrame: Hashable, Sendable {
+  /// What a frame is for: six bits.
+  public struct Kind: RawRepresentable, Hashable, Sendable {
+    /// The number on the wire, 0 to 63.
+    public let rawValue: UInt8
+
+    /// Makes a kind, also one that no version knows. Higher bits than six are cut off.
+    public init(rawValue: UInt8) {
+      self.rawValue = rawValue & 0x3F
+    }
+  }
+
+  /// What the frame is for.
+  public var kind: Kind
+  /// The message type, or the code and refused bit of a response: 24 bits, higher ones are cut off.
+  public var tag: UInt32
+  /// Which exchange the frame belongs to.
+  public var serial: UInt32
+  /// The flag that the message goes on in another frame.
+  public var moreFollows: Bool
+  /// The flag that the body begins with a metadata block.
+  public var hasMetadata: Bool
+  /// All that stands behind the header: the metadata block, where there is one, and the payload.
+  public var body: [UInt8]
+
+  /// Makes a frame of whatever is given; nothing is checked.
+  public init(
+    _ kind: Kind,
+    tag: UInt32 = 0,
+    serial: UInt32 = 0,
+    moreFollows: Bool = false,
+    hasMetadata: Bool = false,
+    body: [UInt8] = []
+  ) {
+    self.kind = kind
+    self.tag = tag
+    self.serial = serial
+    self.moreFollows = moreFollows
+    self.hasMetadata = hasMetadata
+    self.body = body
+  }
+
+  /// Makes a frame whose body begins with metadata, where there is some.
+  public init(
+    _ kind: Kind,
+    tag: UInt32,
+    serial: UInt32,
+    metadata: WireMetadata?,
+    payload: [UInt8]
+  ) {
+    self.init(
+      kind,
+      tag: tag,
+      serial: serial,
+      hasMetadata: metadata != nil,
+      body: (metadata?.block ?? []) + payload
+    )
+  }
+}
+
+extension WireFrame.Kind: CustomStringConvertible {
+  /// A request, of either side.
+  public static let request = Self(rawValue: 0x00)
+  /// The answer to a request.
+  public static let response = Self(rawValue: 0x01)
+  /// One element of a stream.
+  public static let item = Self(rawValue: 0x02)
+  /// The end of a stream.
+  public static let end = Self(rawValue: 0x03)
+  /// The withdrawal of a request.
+  public static let cancel = Self(rawValue: 0x04)
+  /// Room for more items.
+  public static let credit = Self(rawValue: 0x05)
+  /// A message that is not answered.
+  public static let push = Self(rawValue: 0x06)
+  /// The acknowledgement of pushes.
+  public static let pushAck = Self(rawValue: 0x07)
+  /// The question whether the peer is there.
+  public static let ping = Self(rawValue: 0x08)
+  /// The answer to a ping.
+  public static let pong = Self(rawValue: 0x09)
+  /// A client's greeting.
+  public static let hello = Self(rawValue: 0x0A)
+  /// A server's answer to the greeting.
+  public static let welcome = Self(rawValue: 0x0B)
+  /// The word that its sender takes nothing new.
+  public static let goaway = Self(rawValue: 0x0C)
+
+  /// The kind's name, or its number.
+  public var description: String {
+    switch FrameKind(rawValue: rawValue) {
+    case .ignorable, nil: "0x" + String(rawValue, radix: 16)
+    case let kind?: "\(kind)"
+    }
+  }
+}
+
+// MARK: - On the wire
+
+extension WireFrame {
+  /// Bytes before the body.
+  static let headerLength = 16
+
+  /// The frame's bytes, header first, with the right checksum.
+  public var bytes: [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(Self.headerLength + body.count)
+    let flags: UInt32 = (hasMetadata ? 1 << 31 : 0) | (moreFollows ? 1 << 30 : 0)
+    bytes.appendWord(flags | UInt32(kind.rawValue) << 24 | tag & Wire.tagMask)
+    bytes.appendWord(serial)
+    bytes.appendWord(UInt32(truncatingIfNeeded: body.count))
+    bytes.appendWord(Self.checksum(header: bytes, body: body[...]))
+    bytes += body
+    return bytes
+  }
+
+  /// The frame's bytes with a wrong checksum.
+  public var corruptBytes: [UInt8] {
+    var bytes = bytes
+    bytes[15] ^= 0x01
+    return bytes
+  }
+
+  /// The metadata at the beginning of the body; nil where there is none or it cannot be read.
+  public var metadata: WireMetadata? {
+    guard hasMetadata, let block = blockLength else { return nil }
+    return WireMetadata(encoded: body[2..<block])
+  }
+
+  /// The body without the metadata block.
+  public var payload: [UInt8] {
+    guard hasMetadata, let block = blockLength else { return body }
+    return Array(body[block...])
+  }
+
+  private var blockLength: Int? {
+    guard body.count >= 2 else { return nil }
+    let length = 2 + (Int(body[0]) << 8 | Int(body[1]))
+    return length <= body.count ? length : nil
+  }
+
+  /// The Adler-32 of a header's first twelve bytes, followed by the body.
+  static func checksum(header: [UInt8], body: ArraySlice<UInt8>) -> UInt32 {
+    // The elements are bytes: there is no padding between them.
+    let sum = unsafe Adler32.checksum(of: header.span.bytes)
+    return unsafe Adler32.checksum(of: body.span.bytes, continuing: sum)
+  }
+}
+
+extension [UInt8] {
+  /// Appends four bytes in network order.
+  mutating func appendWord(_ word: UInt32) {
+    for shift in [24, 16, 8, 0] as [UInt32] { append(UInt8(truncatingIfNeeded: word >> shift)) }
+  }
+
+  /// The four bytes at a place, in network order.
+  func word(at index: Int) -> UInt32 {
+    self[index..<index + 4].reduce(0) { $0 << 8 | UInt32($1) }
+  }
+}

@@ -1,0 +1,60 @@
+internal import LongLinkConnection
+internal import LongLinkCore
+
+/// What stands before the payload of a request, response or push.
+public struct WireMetadata: Hashable, Sendable {
+  /// The time that a request has left, in whole milliseconds; nil where it has no deadline.
+  public var remaining: Duration?
+  /// How urgent a request is; 0 is ordinary.
+  public var priority: UInt32
+  /// By what a request made again is known; empty for none.
+  public var idempotencyKey: [UInt8]
+  /// Whatever else is sent along.
+  public var entries: [String: String]
+  /// How long to wait before asking again, in whole milliseconds; nil for no hint.
+  public var retryAfter: Duration?
+
+  /// Makes metadata. Negative times are 0; parts of a millisecond are rounded up.
+  public init(
+    remaining: Duration? = nil,
+    priority: UInt32 = 0,
+    idempotencyKey: [UInt8] = [],
+    entries: [String: String] = [:],
+    retryAfter: Duration? = nil
+  ) {
+    self.remaining = remaining
+    self.priority = priority
+    self.idempotencyKey = idempotencyKey
+    self.entries = entries
+    self.retryAfter = retryAfter
+  }
+
+  init?(encoded: ArraySlice<UInt8>) {
+    guard let metadata = Metadata(wire: encoded) else { return nil }
+    self.init(
+      remaining: metadata.remaining.map { .milliseconds($0) },
+      priority: metadata.priority,
+      idempotencyKey: metadata.idempotencyKey,
+      entries: Dictionary(
+        metadata.entries.map { ($0.key, $0.value) },
+        uniquingKeysWith: { _, last in last }
+      ),
+      retryAfter: metadata.retryAfter == 0 ? nil : .milliseconds(metadata.retryAfter)
+    )
+  }
+
+  /// The block as it stands in a body: its length in two bytes, and what it says.
+  var block: [UInt8] {
+    let metadata = Metadata(
+      remaining: remaining?.wireMilliseconds,
+      priority: priority,
+      idempotencyKey: idempotencyKey,
+      // The encoder puts them in the order of their keys.
+      entries: entries.map { Metadata.Entry(key: $0.key, value: $0.value) },
+      retryAfter: retryAfter?.wireMilliseconds ?? 0
+    )
+    let encoded = metadata.wireBytes
+    precondition(encoded.count <= 0xFFFF, "metadata has at most 65,535 bytes")
+    return [UInt8(encoded.count >> 8), UInt8(encoded.count & 0xFF)] + encoded
+  }
+}

@@ -1,0 +1,66 @@
+internal import CLongLinkPOSIX
+
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// What the system answered when it refused something that was asked of a socket.
+public struct SocketError: Error, Equatable, Sendable {
+  /// What was being done, such as `connect` or `accept`.
+  public var operation: String
+  /// The system's error number, such as `ECONNREFUSED`.
+  public var errno: CInt
+  /// The address it was being done to, where there is one.
+  public var address: SocketAddress?
+
+  /// Makes an error from what was being done, the system's error number and the address.
+  public init(operation: String, errno: CInt, address: SocketAddress? = nil) {
+    self.operation = operation
+    self.errno = errno
+    self.address = address
+  }
+}
+
+extension SocketError: CustomStringConvertible {
+  /// What was being done, to which address, and the system's text and name for the error.
+  public var description: String {
+    let text = unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
+      unsafe cll_errno_text(errno, buffer.baseAddress!, buffer.count)
+      return unsafe String(cString: buffer.baseAddress!)
+    }
+    let name = unsafe cll_errno_name(errno).map { unsafe String(cString: $0) } ?? "errno \(errno)"
+    let subject = address.map { "\(operation) \($0)" } ?? operation
+    let limit =
+      errno == ENAMETOOLONG && address?.family == .unix
+      ? ": a path has at most \(SocketAddress.longestUnixPath) bytes" : ""
+    return "\(subject): \(text) (\(name))\(limit)"
+  }
+}
+
+/// Why a name could not be turned into addresses.
+public struct ResolveError: Error, Equatable, Sendable {
+  /// The name that was looked up.
+  public var host: String
+  /// The system's text for the failure.
+  public var reason: String
+  /// The system's code for the failure: an `EAI_` constant of `getaddrinfo`, or 0.
+  public var code: CInt
+
+  /// Makes an error from the name that was looked up and the system's text and code.
+  public init(host: String, reason: String, code: CInt) {
+    self.host = host
+    self.reason = reason
+    self.code = code
+  }
+}
+
+extension ResolveError: CustomStringConvertible {
+  /// The name and the system's text for the failure.
+  public var description: String {
+    "look up \(host): \(reason)"
+  }
+}

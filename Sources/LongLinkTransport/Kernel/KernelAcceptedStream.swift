@@ -1,0 +1,34 @@
+internal import Synchronization
+
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// An accepted socket that no loop owns yet.
+final class KernelAcceptedStream: AcceptedStream {
+  let peerAddress: SocketAddress?
+  private let socket: Mutex<Socket?>
+
+  init(_ socket: consuming Socket, peer: SocketAddress?) {
+    peerAddress = peer
+    self.socket = Mutex(consume socket)
+  }
+
+  func adopt(on loop: EventLoop) throws(SocketError) -> any ByteStream {
+    loop.preconditionCurrent()
+    guard let driver = loop.driver as? KernelDriver else {
+      preconditionFailure("a loop over the kernel is needed for a stream of the kernel")
+    }
+    guard let socket = socket.withLock({ $0.take() }) else {
+      preconditionFailure("an accepted stream was adopted twice")
+    }
+    guard !driver.isClosed else {
+      throw SocketError(operation: "accept", errno: ESHUTDOWN, address: peerAddress)
+    }
+    return KernelStream(socket, loop: loop, driver: driver, peer: peerAddress)
+  }
+}

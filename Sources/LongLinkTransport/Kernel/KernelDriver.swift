@@ -1,0 +1,193 @@
+internal import LongLinkCore
+
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// The kernel's world: sockets, a poller and the monotonic clock.
+final class KernelDriver: LoopDriver {
+  /// The loop that this is the driver of; it owns the driver.
+  unowned var loop: EventLoop!
+  var systemCalls = SystemCallCounts()
+  private let poller: any Poller
+  private let waker: Waker
+  private let resolver: Resolver
+  private var registrations = SlotTable<Registration>()
+  private var random = SystemRandomNumberGenerator()
+  private(set) var isClosed = false
+
+  /// Who is told of a descriptor's readiness, and of which.
+  private struct Registration {
+    let descriptor: CInt
+    var handler: any StreamHandler
+    var token: UInt64
+    var interest: Readiness
+  }
+
+  init(poller: any Poller, resolver: Resolver = .shared) {
+    self.poller = poller
+    self.resolver = resolver
+    waker = poller.waker
+  }
+
+  var now: LinkInstant {
+    LinkInstant(nanoseconds: SystemCall.monotonicNanoseconds())
+  }
+
+  func wait(until deadline: LinkInstant?) {
+    guard !isClosed else { return }
+    systemCalls.waits += 1
+    let count = poller.wait(milliseconds: milliseconds(until: deadline))
+    loop.eventPhaseBegan(at: now)
+    for index in 0..<count {
+      let event = poller.event(at: index)
+      // A handler that ran before may have closed this one, or lost interest in it.
+      guard let registration = registrations[event.key.rawValue] else { continue }
+      let readiness = event.readiness.intersection(registration.interest)
+      guard !readiness.isEmpty else { continue }
+      registration.handler.streamReady(readiness, token: registration.token)
+    }
+  }
+
+  func wake() {
+    waker.wake()
+  }
+
+  func nextRandom() -> UInt64 {
+    random.next()
+  }
+
+  func resolve(
+    host: String,
+    port: UInt16,
+    completion: @escaping @Sendable (Result<[SocketAddress], ResolveError>) -> Void
+  ) {
+    let deliver = { @Sendable [loop = loop!] (result: Result<[SocketAddress], ResolveError>) in
+      loop.execute {
+        // Nobody is left to be told once the loop was shut down.
+        if !loop.isStopped { completion(result) }
+      }
+    }
+    if let address = SocketAddress(literal: host, port: port) {
+      deliver(.success([address]))
+    } else {
+      resolver.resolve(host: host, port: port, completion: deliver)
+    }
+  }
+
+  /// Releases everything but the waker. Streams that are still open close by themselves.
+  func close() {
+    guard !isClosed else { return }
+    isClosed = true
+    for registration in registrations.removeAll() {
+      poller.remove(registration.descriptor)
+    }
+    poller.close()
+  }
+
+  /// Rounded up, since a wait that ends early would be begun again and again.
+  private func milliseconds(until deadline: LinkInstant?) -> CInt {
+    guard let deadline, deadline != .distantFuture else { return -1 }
+    guard deadline.nanoseconds > 0 else { return 0 }
+    let remaining = deadline - now
+    guard remaining > 0 else { return 0 }
+    return CInt(clamping: (remaining - 1) / 1_000_000 + 1)
+  }
+}
+
+// MARK: - Registrations
+
+extension KernelDriver {
+  /// Gives a descriptor a handler and returns the registration's key.
+  func register(_ descriptor: CInt, _ handler: any StreamHandler, token: UInt64) -> PollKey {
+    let registration = Registration(
+      descriptor: descriptor,
+      handler: handler,
+      token: token,
+      interest: []
+    )
+    return PollKey(rawValue: registrations.insert(registration))
+  }
+
+  /// Gives a registration another handler and token.
+  func replace(_ key: PollKey, _ handler: any StreamHandler, token: UInt64) {
+    registrations[key.rawValue]?.handler = handler
+    registrations[key.rawValue]?.token = token
+  }
+
+  /// Changes what is polled for, with a system call where that is not what it was.
+  ///
+  /// Where the poller refuses, the handler is told of readiness all the same, next turn, so that it
+  /// meets the failure, which the stream keeps.
+  func setInterest(_ key: PollKey, _ interest: Readiness) throws(Errno) {
+    guard let registration = registrations[key.rawValue] else { return }
+    let former = registration.interest
+    guard interest != former else { return }
+    registrations[key.rawValue]?.interest = interest
+    systemCalls.controls += 1
+    do throws(Errno) {
+      if interest.isEmpty {
+        poller.remove(registration.descriptor)
+      } else if former.isEmpty {
+        try poller.add(registration.descriptor, key: key, interest: interest)
+      } else {
+        try poller.modify(registration.descriptor, key: key, interest: interest)
+      }
+    } catch {
+      registrations[key.rawValue]?.interest = []
+      loop.execute { [loop = loop!] in
+        guard let driver = loop.driver as? KernelDriver else { return }
+        driver.deliver(interest, to: key)
+      }
+      throw error
+    }
+  }
+
+  /// Ends a registration and releases its handler. The descriptor is still open.
+  func unregister(_ key: PollKey) {
+    guard let registration = registrations.remove(key.rawValue) else { return }
+    guard !registration.interest.isEmpty, !isClosed else { return }
+    systemCalls.controls += 1
+    poller.remove(registration.descriptor)
+  }
+
+  private func deliver(_ readiness: Readiness, to key: PollKey) {
+    guard let registration = registrations[key.rawValue] else { return }
+    registration.handler.streamReady(readiness, token: registration.token)
+  }
+}
+
+// MARK: - Sockets
+
+extension KernelDriver {
+  func connect(
+    to address: SocketAddress,
+    options: SocketOptions
+  ) throws(SocketError) -> any ByteStream {
+    do throws(Errno) {
+      guard !isClosed else { throw Errno(ESHUTDOWN) }
+      let socket = try Socket(address.nativeFamily)
+      try socket.configure(options, tcp: address.family != .unix)
+      _ = try SystemCall.connect(socket.descriptor, to: address)
+      return KernelStream(socket, loop: loop, driver: self, peer: address)
+    } catch {
+      throw SocketError(operation: "connect", errno: error.code, address: address)
+    }
+  }
+
+  func listen(
+    on address: SocketAddress,
+    options: SocketOptions
+  ) throws(SocketError) -> any StreamListener {
+    do throws(Errno) {
+      guard !isClosed else { throw Errno(ESHUTDOWN) }
+      return try KernelListener(on: address, options: options, loop: loop, driver: self)
+    } catch {
+      throw SocketError(operation: "listen", errno: error.code, address: address)
+    }
+  }
+}

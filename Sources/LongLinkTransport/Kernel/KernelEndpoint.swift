@@ -1,0 +1,78 @@
+/// What a stream and a listener have in common: a socket, and its registration with a loop's
+/// poller.
+final class KernelEndpoint {
+  let loop: EventLoop
+  let driver: KernelDriver
+  /// The socket's, and -1 once closed.
+  private(set) var descriptor: CInt
+  /// Why the poller would not watch the socket, which the next use of it is to report.
+  private(set) var failure: Errno?
+  private var socket: Socket?
+  private var key: PollKey?
+  private var interest: Readiness = []
+
+  init(_ socket: consuming Socket, loop: EventLoop, driver: KernelDriver) {
+    self.loop = loop
+    self.driver = driver
+    descriptor = socket.descriptor
+    self.socket = consume socket
+  }
+
+  deinit {
+    guard let key else { return }
+    if loop.isCurrent {
+      driver.unregister(key)
+    } else if let descriptor = socket.take()?.relinquish() {
+      // The registration belongs to the loop, and must be gone before the descriptor is.
+      loop.execute { [loop] in
+        (loop.driver as? KernelDriver)?.unregister(key)
+        SystemCall.close(descriptor)
+      }
+    }
+  }
+
+  func attach(_ handler: any StreamHandler, token: UInt64) {
+    requireOpen()
+    if let key {
+      driver.replace(key, handler, token: token)
+    } else {
+      key = driver.register(descriptor, handler, token: token)
+      applyInterest()
+    }
+  }
+
+  func setInterest(_ interest: Readiness) {
+    requireOpen()
+    guard interest != self.interest else { return }
+    self.interest = interest
+    applyInterest()
+  }
+
+  private func applyInterest() {
+    guard let key else { return }
+    do throws(Errno) {
+      try driver.setInterest(key, interest)
+    } catch {
+      failure = error
+    }
+  }
+
+  /// Ends the registration and gives the socket up; nil when that was done before.
+  func release() -> Socket? {
+    descriptor = -1
+    if let key = key.take() { driver.unregister(key) }
+    return socket.take()
+  }
+
+  @inline(__always)
+  func requireOpen() {
+    precondition(descriptor >= 0, "a stream or listener was used after it was closed")
+  }
+
+  /// The same, where a failure to watch the socket counts as one of its own.
+  @inline(__always)
+  func requireUsable() throws(Errno) {
+    requireOpen()
+    if let failure { throw failure }
+  }
+}

@@ -1,0 +1,82 @@
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// Waits with poll(2), which every system has. A wait costs time for each watched descriptor.
+final class PollPoller: Poller {
+  let waker: Waker
+  private var watched: [pollfd]
+  /// The keys of `watched`, at the same places; the waker's own is first.
+  private var keys: [PollKey]
+  private var places: [CInt: Int] = [:]
+  private var events: [PollEvent] = []
+
+  init() throws(Errno) {
+    waker = try Waker(preferringPipe: true)
+    watched = [pollfd(fd: waker.readEnd, events: Int16(POLLIN), revents: 0)]
+    keys = [PollKey(rawValue: .max)]
+  }
+
+  func add(_ descriptor: CInt, key: PollKey, interest: Readiness) throws(Errno) {
+    guard places[descriptor] == nil else { throw Errno(EEXIST) }
+    places[descriptor] = watched.count
+    watched.append(pollfd(fd: descriptor, events: Self.mask(interest), revents: 0))
+    keys.append(key)
+  }
+
+  func modify(_ descriptor: CInt, key: PollKey, interest: Readiness) throws(Errno) {
+    guard let place = places[descriptor] else { throw Errno(ENOENT) }
+    watched[place].events = Self.mask(interest)
+    keys[place] = key
+  }
+
+  func remove(_ descriptor: CInt) {
+    guard let place = places.removeValue(forKey: descriptor) else { return }
+    let last = watched.count - 1
+    if place != last {
+      watched[place] = watched[last]
+      keys[place] = keys[last]
+      places[watched[place].fd] = place
+    }
+    watched.removeLast()
+    keys.removeLast()
+  }
+
+  func wait(milliseconds: CInt) -> Int {
+    events.removeAll(keepingCapacity: true)
+    let count = unsafe watched.withUnsafeMutableBufferPointer { buffer in
+      unsafe poll(buffer.baseAddress, nfds_t(buffer.count), milliseconds)
+    }
+    guard count > 0 else { return 0 }
+    if watched[0].revents != 0 { waker.drain() }
+    for place in 1..<watched.count where watched[place].revents != 0 {
+      let bits = watched[place].revents
+      let failed = bits & Int16(POLLERR | POLLHUP | POLLNVAL) != 0
+      var readiness: Readiness = []
+      if failed || bits & Int16(POLLIN) != 0 { readiness.insert(.read) }
+      if failed || bits & Int16(POLLOUT) != 0 { readiness.insert(.write) }
+      events.append(PollEvent(key: keys[place], readiness: readiness))
+    }
+    return events.count
+  }
+
+  func event(at index: Int) -> PollEvent {
+    events[index]
+  }
+
+  func close() {
+    watched.removeAll()
+    keys.removeAll()
+    places.removeAll()
+    events.removeAll()
+  }
+
+  private static func mask(_ interest: Readiness) -> Int16 {
+    (interest.contains(.read) ? Int16(POLLIN) : 0)
+      | (interest.contains(.write) ? Int16(POLLOUT) : 0)
+  }
+}

@@ -1,0 +1,259 @@
+internal import CLongLinkPOSIX
+
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// The system's number for a failure.
+struct Errno: Error, Equatable {
+  let code: CInt
+
+  init(_ code: CInt) {
+    self.code = code
+  }
+}
+
+/// The system calls, one function each, with one rule for interruption by a signal.
+///
+/// "Would block" is a value here, not an error. Every descriptor that is made closes on exec and
+/// does not block.
+enum SystemCall {
+  /// Repeats a call for as long as a signal interrupts it.
+  @inline(__always)
+  private static func retrying<I: FixedWidthInteger & SignedInteger>(
+    _ call: () -> I
+  ) throws(Errno) -> I {
+    while true {
+      let result = call()
+      if result >= 0 { return result }
+      let code = errno
+      if code != EINTR { throw Errno(code) }
+    }
+  }
+
+  /// The same for a transfer of bytes; nil when it would block.
+  @inline(__always)
+  private static func transferring(_ call: () -> Int) throws(Errno) -> Int? {
+    while true {
+      let result = call()
+      if result >= 0 { return result }
+      let code = errno
+      if code == EAGAIN || code == EWOULDBLOCK { return nil }
+      if code != EINTR { throw Errno(code) }
+    }
+  }
+
+  static func socket(_ family: CInt) throws(Errno) -> CInt {
+    #if canImport(Darwin)
+    let descriptor = try retrying { Darwin.socket(family, SOCK_STREAM, 0) }
+    try preparingOrClosing(descriptor)
+    return descriptor
+    #else
+    let type = CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+    #if canImport(Glibc)
+    return try retrying { Glibc.socket(family, type, 0) }
+    #else
+    return try retrying { Musl.socket(family, type, 0) }
+    #endif
+    #endif
+  }
+
+  #if canImport(Darwin)
+  private static func preparingOrClosing(_ descriptor: CInt) throws(Errno) {
+    do throws(Errno) {
+      try prepare(descriptor)
+      try setOption(descriptor, SOL_SOCKET, SO_NOSIGPIPE, 1)
+    } catch {
+      close(descriptor)
+      throw error
+    }
+  }
+  #endif
+
+  /// Makes a descriptor close on exec and not block, where it could not be made so.
+  static func prepare(_ descriptor: CInt) throws(Errno) {
+    _ = try retrying { fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
+    let flags = try retrying { fcntl(descriptor, F_GETFL) }
+    _ = try retrying { fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) }
+  }
+
+  /// Closes a descriptor. It is gone whatever the outcome, so that there is nothing to repeat.
+  static func close(_ descriptor: CInt) {
+    #if canImport(Darwin)
+    _ = Darwin.close(descriptor)
+    #elseif canImport(Glibc)
+    _ = Glibc.close(descriptor)
+    #else
+    _ = Musl.close(descriptor)
+    #endif
+  }
+
+  /// Begins to connect. True when it is done already.
+  static func connect(_ descriptor: CInt, to address: SocketAddress) throws(Errno) -> Bool {
+    try unsafe address.withNative { (native, length) throws(Errno) -> Bool in
+      #if canImport(Darwin)
+      let result = unsafe Darwin.connect(descriptor, native, length)
+      #elseif canImport(Glibc)
+      let result = unsafe Glibc.connect(descriptor, native, length)
+      #else
+      let result = unsafe Musl.connect(descriptor, native, length)
+      #endif
+      if result == 0 { return true }
+      let code = errno
+      // An interrupted connect goes on by itself, and is not to be repeated.
+      if code == EINPROGRESS || code == EINTR { return false }
+      throw Errno(code)
+    }
+  }
+
+  static func bind(_ descriptor: CInt, to address: SocketAddress) throws(Errno) {
+    try unsafe address.withNative { (native, length) throws(Errno) in
+      #if canImport(Darwin)
+      _ = try retrying { unsafe Darwin.bind(descriptor, native, length) }
+      #elseif canImport(Glibc)
+      _ = try retrying { unsafe Glibc.bind(descriptor, native, length) }
+      #else
+      _ = try retrying { unsafe Musl.bind(descriptor, native, length) }
+      #endif
+    }
+  }
+
+  static func listen(_ descriptor: CInt, backlog: CInt) throws(Errno) {
+    #if canImport(Darwin)
+    _ = try retrying { Darwin.listen(descriptor, backlog) }
+    #elseif canImport(Glibc)
+    _ = try retrying { Glibc.listen(descriptor, backlog) }
+    #else
+    _ = try retrying { Musl.listen(descriptor, backlog) }
+    #endif
+  }
+
+  /// Takes a connection that waits; nil when there is none.
+  static func accept(
+    _ descriptor: CInt
+  ) throws(Errno) -> (descriptor: CInt, peer: SocketAddress?)? {
+    var accepted: CInt? = nil
+    let peer = try unsafe SocketAddress.native { (native, length) throws(Errno) in
+      accepted = try transferring {
+        #if canImport(Darwin)
+        unsafe Int(Darwin.accept(descriptor, native, length))
+        #else
+        unsafe Int(cll_accept(descriptor, native, length))
+        #endif
+      }.map { CInt($0) }
+    }
+    guard let accepted else { return nil }
+    #if canImport(Darwin)
+    try preparingOrClosing(accepted)
+    #endif
+    return (accepted, peer)
+  }
+
+  /// Receives at most as many bytes as `buffer` holds; nil when there are none yet.
+  @inline(__always)
+  static func receive(
+    _ descriptor: CInt,
+    into buffer: UnsafeMutableRawBufferPointer
+  ) throws(Errno) -> Int? {
+    try transferring { unsafe recv(descriptor, buffer.baseAddress, buffer.count, 0) }
+  }
+
+  /// Sends a prefix of `bytes`, without ever raising SIGPIPE; nil when there is no room.
+  @inline(__always)
+  static func send(_ descriptor: CInt, _ bytes: UnsafeRawBufferPointer) throws(Errno) -> Int? {
+    #if canImport(Darwin)
+    try transferring { unsafe Darwin.send(descriptor, bytes.baseAddress, bytes.count, 0) }
+    #else
+    let flags = CInt(MSG_NOSIGNAL)
+    #if canImport(Glibc)
+    return try transferring {
+      unsafe Glibc.send(descriptor, bytes.baseAddress, bytes.count, flags)
+    }
+    #else
+    return try transferring { unsafe Musl.send(descriptor, bytes.baseAddress, bytes.count, flags) }
+    #endif
+    #endif
+  }
+
+  static func shutDownWriting(_ descriptor: CInt) {
+    // It can only fail where the connection is gone, which the next read tells.
+    _ = shutdown(descriptor, CInt(SHUT_WR))
+  }
+
+  static func setOption(
+    _ descriptor: CInt,
+    _ level: CInt,
+    _ name: CInt,
+    _ value: CInt
+  ) throws(Errno) {
+    var value = value
+    let size = socklen_t(MemoryLayout<CInt>.size)
+    _ = try retrying { unsafe setsockopt(descriptor, level, name, &value, size) }
+  }
+
+  /// Makes the next close drop what was not delivered and reset the connection.
+  static func setLingerToReset(_ descriptor: CInt) {
+    var value = linger(l_onoff: 1, l_linger: 0)
+    let size = socklen_t(MemoryLayout<linger>.size)
+    _ = unsafe setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &value, size)
+  }
+
+  /// The error that waits on a socket, which is thereby taken from it; 0 for none.
+  static func pendingError(_ descriptor: CInt) throws(Errno) -> CInt {
+    var value: CInt = 0
+    var size = socklen_t(MemoryLayout<CInt>.size)
+    _ = try retrying { unsafe getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &value, &size) }
+    return value
+  }
+
+  static func localAddress(_ descriptor: CInt) throws(Errno) -> SocketAddress? {
+    try unsafe SocketAddress.native { (native, length) throws(Errno) in
+      _ = try retrying { unsafe getsockname(descriptor, native, length) }
+    }
+  }
+
+  /// True for a socket that is connected.
+  static func hasPeer(_ descriptor: CInt) -> Bool {
+    let peer = try? unsafe SocketAddress.native { (native, length) throws(Errno) in
+      _ = try retrying { unsafe getpeername(descriptor, native, length) }
+    }
+    return peer != nil
+  }
+
+  /// A descriptor of no use in itself, which can be given up where one is needed.
+  static func openNull() throws(Errno) -> CInt {
+    try retrying { unsafe open("/dev/null", O_RDONLY | O_CLOEXEC) }
+  }
+
+  /// Which file a path names, when that is a socket; nil otherwise.
+  static func socketFile(at path: String) -> SocketFile? {
+    var status = stat()
+    guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else { return nil }
+    return SocketFile(
+      device: UInt64(truncatingIfNeeded: status.st_dev),
+      node: UInt64(status.st_ino)
+    )
+  }
+
+  static func removeFile(at path: String) {
+    _ = unsafe unlink(path)
+  }
+
+  /// The monotonic time, in nanoseconds.
+  @inline(__always)
+  static func monotonicNanoseconds() -> Int64 {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+    return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
+  }
+}
+
+/// The identity of a Unix-domain socket's file.
+struct SocketFile: Equatable {
+  let device: UInt64
+  let node: UInt64
+}

@@ -1,0 +1,64 @@
+internal import CLongLinkPOSIX
+
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// A descriptor that becomes readable when any thread says so.
+///
+/// It stays open until the last thread that might use it has let go of it: a late wake-up must not
+/// write into a descriptor that was given to somebody else meanwhile.
+final class Waker: Sendable {
+  /// What to poll for reading.
+  let readEnd: CInt
+  private let writeEnd: CInt
+
+  /// An event counter where the system has them, else a pipe.
+  init(preferringPipe: Bool = false) throws(Errno) {
+    #if os(Linux)
+    if !preferringPipe {
+      readEnd = eventfd(0, CInt(cll_eventfd_flags))
+      guard readEnd >= 0 else { throw Errno(errno) }
+      writeEnd = readEnd
+      return
+    }
+    #endif
+    var ends: (CInt, CInt) = (-1, -1)
+    let result = unsafe withUnsafeMutableBytes(of: &ends) { bytes in
+      unsafe pipe(bytes.baseAddress!.assumingMemoryBound(to: CInt.self))
+    }
+    guard result == 0 else { throw Errno(errno) }
+    (readEnd, writeEnd) = ends
+    do throws(Errno) {
+      try SystemCall.prepare(readEnd)
+      try SystemCall.prepare(writeEnd)
+    } catch {
+      SystemCall.close(readEnd)
+      SystemCall.close(writeEnd)
+      throw error
+    }
+  }
+
+  deinit {
+    SystemCall.close(readEnd)
+    if writeEnd != readEnd { SystemCall.close(writeEnd) }
+  }
+
+  /// Makes `readEnd` readable.
+  func wake() {
+    var one: UInt64 = 1
+    // It fails only where so many wake-ups wait that one more would not matter.
+    _ = unsafe write(writeEnd, &one, MemoryLayout<UInt64>.size)
+  }
+
+  /// Takes the wake-ups that wait.
+  func drain() {
+    unsafe withUnsafeTemporaryAllocation(byteCount: 512, alignment: 8) { buffer in
+      while unsafe read(readEnd, buffer.baseAddress!, buffer.count) == buffer.count {}
+    }
+  }
+}

@@ -1,0 +1,42 @@
+extension EventLoop {
+  /// How a loop waits, and what it does about work that holds it up.
+  public struct Configuration: Sendable {
+    /// The ways to wait for sockets.
+    public enum Poller: Hashable, Sendable {
+      /// The best one that the system has.
+      case systemDefault
+      /// epoll(7), which Linux alone has.
+      case epoll
+      /// poll(2), which takes time for each open socket.
+      case poll
+    }
+
+    /// How the loop waits for sockets. The default is the best that the system has.
+    public var poller: Poller
+
+    /// How long a turn of the loop may keep it busy before it counts as stalled: 200 ms by default.
+    public var stallThreshold: Duration
+
+    /// Called on the loop, after a stall is over. It must not block.
+    public var onStall: (@Sendable (Stall) -> Void)?
+
+    /// Makes a configuration; each part has a default.
+    public init(
+      poller: Poller = .systemDefault,
+      stallThreshold: Duration = .milliseconds(200),
+      onStall: (@Sendable (Stall) -> Void)? = nil
+    ) {
+      self.poller = poller
+      self.stallThreshold = stallThreshold
+      self.onStall = onStall
+    }
+  }
+
+  /// A time in which work that ran on a loop kept it from everything else.
+  public struct Stall: Equatable, Sendable {
+    /// The loop's name.
+    public let loop: String
+    /// How long it was kept busy.
+    public let duration: Duration
+  }
+}

@@ -1,0 +1,54 @@
+internal import Synchronization
+
+extension EventLoop {
+  /// Runs a closure on the loop, after all that was handed over before it. From any thread.
+  public func execute(_ work: @escaping @Sendable () -> Void) {
+    enqueue(.closure(work))
+  }
+
+  /// Runs a job of an actor that lives on the loop.
+  public func enqueue(_ job: consuming ExecutorJob) {
+    enqueue(.actorJob(UnownedJob(job)))
+  }
+
+  /// Runs a job of a task that prefers the loop and is isolated to no actor.
+  ///
+  /// It is told from an actor's job because it has to run as what it is: the runtime would queue it
+  /// once more to leave an actor's isolation.
+  @_implements(TaskExecutor,enqueue(_:))
+  public func enqueueOnTaskExecutor(_ job: consuming ExecutorJob) {
+    enqueue(.taskJob(UnownedJob(job)))
+  }
+
+  @inline(__always)
+  private func enqueue(_ item: consuming Work) {
+    if isCurrent {
+      work.append(item)
+    } else {
+      handOver(item)
+    }
+  }
+
+  /// True when the caller runs on this loop, which the runtime asks for.
+  public func isIsolatingCurrentContext() -> Bool? {
+    isCurrent
+  }
+
+  /// Traps when the caller does not run on this loop.
+  public func checkIsolated() {
+    precondition(isCurrent, "this code must run on the event loop \"\(name)\"")
+  }
+
+  /// Puts work into the inbox, and wakes the loop where it sleeps and nobody has done so.
+  private func handOver(_ item: consuming Work) {
+    let item = item
+    let startsThread = inbox.withLock(of: self) { inbox in
+      inbox.work.append(item)
+      guard inbox.isStopped else { return false }
+      defer { inbox.hasLateThread = true }
+      return !inbox.hasLateThread
+    }
+    if signal.exchange(.called, ordering: .acquiringAndReleasing) == .asleep { driver.wake() }
+    if startsThread { startLateThread() }
+  }
+}

@@ -1,0 +1,148 @@
+internal import CLongLinkPOSIX
+internal import Synchronization
+
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// What has become of a loop's thread.
+enum LoopThread {
+  /// The loop has none: its maker turns it.
+  case none
+  case running(cll_thread)
+  case joined
+}
+
+extension EventLoop {
+  private static let stackSize = 2 << 20
+  /// Enough for a million jobs that were queued when the loop was shut down.
+  private static let lastTurns = 256
+
+  /// A loop for whoever does not need one of their own. It is made at its first use.
+  public static let shared: EventLoop = {
+    do throws(SocketError) {
+      return try EventLoop(name: "longlink-shared")
+    } catch {
+      fatalError("the shared event loop cannot be started: \(error)")
+    }
+  }()
+
+  /// Starts a loop with a thread of its own, which runs until `shutDown`.
+  ///
+  /// Throws when the system has no descriptor or no thread left.
+  public convenience init(
+    name: String = "longlink",
+    configuration: Configuration = Configuration()
+  ) throws(SocketError) {
+    let driver: KernelDriver
+    do throws(Errno) {
+      driver = KernelDriver(poller: try configuration.poller.make())
+    } catch {
+      throw SocketError(operation: "start an event loop", errno: error.code)
+    }
+    self.init(driver: driver, name: name, configuration: configuration)
+    try start()
+  }
+
+  /// Gives the loop its thread.
+  func start() throws(SocketError) {
+    var started = cll_thread()
+    let failure = unsafe cll_thread_start(
+      &started,
+      name,
+      Self.stackSize,
+      { unsafe Unmanaged<EventLoop>.fromOpaque($0).takeRetainedValue().run() },
+      Unmanaged.passRetained(self).toOpaque()
+    )
+    guard failure == 0 else {
+      unsafe Unmanaged.passUnretained(self).release()
+      throw SocketError(operation: "start an event loop", errno: failure)
+    }
+    thread.withLock { $0 = .running(started) }
+  }
+
+  /// Stops the loop: runs what is queued, fires what timers wait, and waits for its thread to end.
+  ///
+  /// Calling it again does nothing. Calling it on the loop itself is a programming error. Close
+  /// what lives on the loop first. Work that comes afterwards still runs, in order, on a thread
+  /// that exists for as long as there is some; sleeps then end at once with `CancellationError`.
+  public func shutDown() {
+    precondition(!isCurrent, "an event loop cannot be shut down from itself")
+    // Held while waiting, so that each caller returns when the thread has ended.
+    thread.withLock { thread in
+      guard case .running(let running) = thread else { return }
+      execute { [unowned self] in isStopping = true }
+      cll_thread_join(running)
+      thread = .joined
+    }
+  }
+
+  /// The body of the loop's thread.
+  private func run() {
+    while !isStopping { turn(waitingUntil: nil) }
+    unsafe cll_set_current_loop(Unmanaged.passUnretained(self).toOpaque())
+    isStopped = true
+    expireTimers()
+    driver.close()
+    // What never ends must not keep `shutDown` from returning.
+    for _ in 0..<Self.lastTurns {
+      turn(waitingUntil: .distantPast)
+      if !hasWork, becomeIdle() { return }
+    }
+    cll_set_current_loop(nil)
+    inbox.withLock(of: self) { inbox in
+      inbox.isStopped = true
+      inbox.hasLateThread = true
+    }
+    startLateThread()
+  }
+
+  /// Runs work that has come after the end, until there is no more of it.
+  private func runLateWork() {
+    repeat {
+      turn(waitingUntil: .distantPast)
+    } while hasWork || !becomeIdle()
+  }
+
+  private func becomeIdle() -> Bool {
+    inbox.withLock(of: self) { inbox in
+      guard inbox.work.isEmpty else { return false }
+      inbox.isStopped = true
+      inbox.hasLateThread = false
+      return true
+    }
+  }
+
+  /// Starts the thread for work that has come after the end.
+  func startLateThread() {
+    let failure = unsafe cll_thread_start(
+      nil,
+      name,
+      Self.stackSize,
+      { unsafe Unmanaged<EventLoop>.fromOpaque($0).takeRetainedValue().runLateWork() },
+      Unmanaged.passRetained(self).toOpaque()
+    )
+    // The work can neither be dropped (a task would never end) nor run here (it may hold locks).
+    precondition(failure == 0, "no thread for work on an event loop that was shut down")
+  }
+}
+
+extension EventLoop.Configuration.Poller {
+  func make() throws(Errno) -> any Poller {
+    switch self {
+    case .poll:
+      return try PollPoller()
+    case .systemDefault, .epoll:
+      #if os(Linux)
+      return try EpollPoller()
+      #else
+      guard self == .systemDefault else { throw Errno(ENOTSUP) }
+      return try PollPoller()
+      #endif
+    }
+  }
+}

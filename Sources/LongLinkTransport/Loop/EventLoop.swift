@@ -1,0 +1,230 @@
+internal import CLongLinkPOSIX
+package import LongLinkCore
+internal import Synchronization
+
+/// One thread that waits for sockets and timers, and runs the work of whoever lives on it.
+///
+/// A loop is an executor for actors (`unownedExecutor`) and for tasks
+/// (`Task(executorPreference:)`). All of its work runs one piece after the other, in the order in
+/// which it was handed over, so that it must never block.
+public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable {
+  // Everything here belongs to the loop's thread, except `inbox`, `signal`, `thread` and what is
+  // constant.
+
+  /// The name that the loop was given, which its thread has too.
+  public let name: String
+
+  package let driver: any LoopDriver
+  let configuration: Configuration
+  let stallThreshold: Int64
+
+  let work = WorkRing()
+  var turnHandlers: [TurnEnd] = []
+  private var spareInbox: [Work] = []
+  private var spareTurnHandlers: [TurnEnd] = []
+  private var cachedNow: LinkInstant
+  private var nowIsCurrent = false
+  /// When the loop began to be busy in this turn.
+  private var busySince: LinkInstant?
+  var timers: LoopTimers
+  /// True once nothing but late work runs here.
+  var isStopped = false
+  /// True once the loop's thread is to end.
+  var isStopping = false
+  /// Memory that the streams of this loop read into by turns, so that idle ones need none.
+  @exclusivity(unchecked) package var readQueue = ByteQueue()
+
+  /// What other threads hand over.
+  let inbox = Mutex(Inbox())
+  let signal = Atomic(Signal.awake)
+  let thread = Mutex<LoopThread>(.none)
+
+  struct TurnEnd {
+    let handler: any TurnHandler
+    let token: UInt64
+  }
+
+  struct Inbox {
+    var work: [Work] = []
+    /// Work that comes once the loop has stopped gets a thread of its own, one at a time.
+    var isStopped = false
+    var hasLateThread = false
+  }
+
+  /// Tells whoever hands work over whether the loop has to be woken.
+  enum Signal: UInt8, AtomicRepresentable {
+    /// The loop is busy and will look at the inbox before it sleeps.
+    case awake
+    /// The loop sleeps, or is about to.
+    case asleep
+    /// There is something in the inbox, and the loop has been told.
+    case called
+  }
+
+  /// Makes a loop without a thread: whoever made it calls `turn`.
+  package init(driver: any LoopDriver, name: String, configuration: Configuration) {
+    self.driver = driver
+    self.name = name
+    self.configuration = configuration
+    stallThreshold = configuration.stallThreshold.clampedNanoseconds
+    cachedNow = driver.now
+    timers = LoopTimers(now: cachedNow)
+    if let kernel = driver as? KernelDriver { kernel.loop = self }
+  }
+
+  /// Makes a loop without a thread: whoever made it calls `turn`.
+  package convenience init(driver: any LoopDriver, name: String) {
+    self.init(driver: driver, name: name, configuration: Configuration())
+  }
+
+  /// True when the caller runs on this loop.
+  public var isCurrent: Bool {
+    unsafe cll_current_loop() == Unmanaged.passUnretained(self).toOpaque()
+  }
+
+  /// Traps with a clear message when the caller does not run on this loop.
+  package func preconditionCurrent() {
+    precondition(isCurrent, "this must be called on the event loop that it belongs to")
+  }
+
+  /// The time at which this turn's events were there. `driver.now` tells the exact time.
+  package var now: LinkInstant {
+    if !nowIsCurrent { eventPhaseBegan(at: driver.now) }
+    return cachedNow
+  }
+
+  /// Hears from the driver that a wait is over and that handlers will run.
+  func eventPhaseBegan(at instant: LinkInstant) {
+    cachedNow = instant
+    nowIsCurrent = true
+    if busySince == nil { busySince = instant }
+  }
+
+  /// True while jobs, closures or handlers of the turn's end wait, also from other threads.
+  package var hasWork: Bool {
+    !work.isEmpty || !turnHandlers.isEmpty || signal.load(ordering: .acquiring) == .called
+  }
+
+  /// The time of the earliest timer; nil where there is none.
+  package var nextDeadline: LinkInstant? {
+    timers.nextDeadline
+  }
+
+  /// Calls `handler` once, when this turn ends; called between turns, when the next one does.
+  package func atEndOfTurn(_ handler: any TurnHandler, token: UInt64) {
+    preconditionCurrent()
+    turnHandlers.append(TurnEnd(handler: handler, token: token))
+  }
+}
+
+// MARK: - The turn
+
+extension EventLoop {
+  /// The most jobs that one turn runs, so that sockets get their turn too.
+  private static let mostJobs = 4096
+
+  /// Runs one turn: waits for events, until `limit` at the latest and not at all where work waits,
+  /// and delivers them; fires the timers that are due; runs jobs and closures; ends the turn.
+  package func turn(waitingUntil limit: LinkInstant?) {
+    let former = unsafe cll_current_loop()
+    unsafe cll_set_current_loop(Unmanaged.passUnretained(self).toOpaque())
+    defer { unsafe cll_set_current_loop(former) }
+
+    waitForEvents(until: limit)
+    fireTimers()
+    runWork()
+    endTurn()
+    if let onStall = configuration.onStall { reportStall(to: onStall) }
+  }
+
+  private func waitForEvents(until limit: LinkInstant?) {
+    busySince = nil
+    var deadline = limit
+    if !work.isEmpty || !turnHandlers.isEmpty {
+      deadline = .distantPast
+    } else {
+      if let timer = nextDeadline { deadline = min(timer, deadline ?? timer) }
+      // Whoever hands work over from now on sees that the loop sleeps, and wakes it.
+      let (slept, _) = signal.compareExchange(
+        expected: .awake,
+        desired: .asleep,
+        ordering: .acquiringAndReleasing
+      )
+      if !slept { deadline = .distantPast }
+    }
+    nowIsCurrent = false
+    driver.wait(until: deadline)
+    if !nowIsCurrent { eventPhaseBegan(at: driver.now) }
+    takeInbox()
+  }
+
+  /// Moves what other threads have handed over to the loop's own queue.
+  private func takeInbox() {
+    guard signal.load(ordering: .relaxed) != .awake else { return }
+    guard signal.exchange(.awake, ordering: .acquiringAndReleasing) == .called else { return }
+    var taken = spareInbox
+    spareInbox = []
+    inbox.withLock(of: self) { swap(&$0.work, &taken) }
+    for item in taken { work.append(item) }
+    taken.removeAll(keepingCapacity: true)
+    spareInbox = taken
+  }
+
+  private func fireTimers() {
+    guard let deadline = timers.nextDeadline, deadline <= now else { return }
+    // What came while the process was held up, after the wait and before the time was read, is
+    // delivered before any timer is judged by that time.
+    let judged = now
+    driver.wait(until: .distantPast)
+    timers.advance(to: judged)
+    while let entry = timers.popExpired() {
+      entry.handler.timerFired(token: entry.token)
+    }
+  }
+
+  private func runWork() {
+    var budget = Self.mostJobs
+    let executor = unsafe asUnownedSerialExecutor()
+    let taskExecutor = unsafe asUnownedTaskExecutor()
+    while budget > 0 {
+      if work.isEmpty {
+        takeInbox()
+        if work.isEmpty { return }
+      }
+      budget &-= 1
+      switch work.removeFirst() {
+      case .taskJob(let job):
+        unsafe job.runSynchronously(on: taskExecutor)
+      case .actorJob(let job):
+        unsafe job.runSynchronously(isolatedTo: executor, taskExecutor: taskExecutor)
+      case .closure(let closure):
+        closure()
+      case .timer(let timer):
+        if let entry = timers.remove(timer) { entry.handler.timerFired(token: entry.token) }
+      }
+    }
+  }
+
+  private func endTurn() {
+    guard !turnHandlers.isEmpty else { return }
+    // What the handlers ask for goes into the next turn.
+    var ending = spareTurnHandlers
+    spareTurnHandlers = []
+    swap(&ending, &turnHandlers)
+    for entry in ending { entry.handler.turnEnds(token: entry.token) }
+    ending.removeAll(keepingCapacity: true)
+    spareTurnHandlers = ending
+  }
+
+  private func reportStall(to onStall: @Sendable (Stall) -> Void) {
+    guard let busySince else { return }
+    let duration = driver.now - busySince
+    guard duration > stallThreshold else { return }
+    onStall(Stall(loop: name, duration: .nanoseconds(duration)))
+  }
+}
+
+extension LinkInstant {
+  /// An instant that has passed on every clock.
+  package static let distantPast = LinkInstant(nanoseconds: .min)
+}

@@ -1,0 +1,90 @@
+public import LongLinkCore
+internal import Synchronization
+
+/// The clock of an event loop: the kernel's monotonic time, or a simulation's.
+///
+/// Sleeping on it takes a timer of the loop and no thread, and ends early on cancellation.
+public struct EventLoopClock: Clock {
+  let loop: EventLoop
+
+  /// The time now. From any thread.
+  public var now: LinkInstant { loop.driver.now }
+
+  /// Timers fire on whole milliseconds.
+  public var minimumResolution: Duration { .milliseconds(1) }
+
+  /// Waits until an instant; `tolerance` is not made use of.
+  ///
+  /// Throws `CancellationError` when the task is cancelled, or the loop shut down, before it.
+  public func sleep(until deadline: LinkInstant, tolerance: Duration? = nil) async throws {
+    try await loop.sleep(until: deadline)
+  }
+}
+
+extension EventLoop {
+  /// The loop's clock.
+  public var clock: EventLoopClock { EventLoopClock(loop: self) }
+
+  /// Waits for a time. Negative ones are over at once.
+  ///
+  /// Throws `CancellationError` when the task is cancelled, or the loop shut down, before the end.
+  public func sleep(for duration: Duration) async throws(CancellationError) {
+    try await sleep(until: driver.now.advanced(by: duration))
+  }
+
+  func sleep(until deadline: LinkInstant) async throws(CancellationError) {
+    let sleeper = Sleeper(on: self)
+    let isOver = await withTaskCancellationHandler {
+      unsafe await withUnsafeContinuation { continuation in
+        unsafe sleeper.begin(until: deadline, continuation)
+      }
+    } onCancel: {
+      sleeper.cancel()
+    }
+    guard isOver else { throw CancellationError() }
+  }
+
+  /// Runs a closure now where the caller is on the loop, else as soon as the loop gets to it.
+  func runOnLoop(_ work: @escaping @Sendable () -> Void) {
+    if isCurrent { work() } else { execute(work) }
+  }
+}
+
+/// One task that sleeps. Its state is touched on the loop alone.
+@safe private final class Sleeper: TimerHandler, @unchecked Sendable {
+  private let loop: EventLoop
+  private var continuation: UnsafeContinuation<Bool, Never>?
+  private var timer = LoopTimer.none
+  private var isCancelled = false
+
+  init(on loop: EventLoop) {
+    self.loop = loop
+  }
+
+  func begin(until deadline: LinkInstant, _ continuation: UnsafeContinuation<Bool, Never>) {
+    loop.runOnLoop { [self] in
+      // A task that was cancelled before it slept says so before it gets here.
+      guard !isCancelled, !loop.isStopped else {
+        return unsafe continuation.resume(returning: false)
+      }
+      unsafe self.continuation = continuation
+      timer = loop.schedule(at: deadline, self, token: 0)
+    }
+  }
+
+  func cancel() {
+    loop.runOnLoop { [self] in
+      isCancelled = true
+      loop.cancel(timer)
+      finish(isOver: false)
+    }
+  }
+
+  func timerFired(token: UInt64) {
+    finish(isOver: !loop.isStopped)
+  }
+
+  private func finish(isOver: Bool) {
+    unsafe continuation.take()?.resume(returning: isOver)
+  }
+}

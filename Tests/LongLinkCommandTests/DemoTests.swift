@@ -1,0 +1,33 @@
+import Foundation
+import Testing
+
+/// The demo checks itself; here it is checked that it does, and that it tells all of it.
+@Suite(.timeLimit(.minutes(2))) struct DemoTests {
+  @Test func `the demo holds what it says, in plain text where nobody looks`() async throws {
+    let demo = try await Tool.run("demo")
+    #expect(demo.code == 0, "\(demo.errors)\n\(demo.text)")
+    #expect(!demo.output.contains(0x1B))
+    for statement in [
+      "Echo returned Tick(number: 42) unchanged", "delivery answered", "delivery refused",
+      "they were answered in the opposite order", "all came, in their order", "cancelled 0 -> 1",
+      "deadlineExceeded, delivery sent", "connectionLost, delivery sent",
+      "delivery notSent: it did not run", "the request that waited was answered",
+      "the reason is the lost heartbeat", "the client came back by itself",
+      "ended exactly once", "ended with exit code 0",
+    ] {
+      #expect(demo.text.contains(statement), "'\(statement)' is not in:\n\(demo.text)")
+    }
+  }
+
+  @Test(arguments: [SIGTERM, SIGINT])
+  func `a demo that is stopped leaves no server behind`(_ signal: Int32) async throws {
+    let demo = try Tool(["demo"])
+    let line = try #require(await demo.send(signal, atLineWith: "listens"))
+    #expect(await demo.finish().code == 128 + signal)
+    let port = try #require(line.split(separator: ":").last.map(String.init))
+    // It is gone once nobody listens any more.
+    while try await Tool.run("call", "1", "--port", port).code != 3 {
+      try Task.checkCancellation()
+    }
+  }
+}

@@ -1,0 +1,52 @@
+import LongLinkConnection
+import LongLinkCore
+import LongLinkDemoMessages
+import LongLinkProtobufC
+import Testing
+
+/// A `longlink serve` that accepts connections on a free port.
+struct RunningServer {
+  let tool: Tool
+  /// As text, since it goes into arguments.
+  let port: String
+
+  init(_ options: String...) async throws {
+    tool = try Tool(["serve", "--port", "0"] + options)
+    let line = try #require(await tool.nextLine())
+    let prefix = "listening on 127.0.0.1:"
+    try #require(line.hasPrefix(prefix))
+    port = String(line.dropFirst(prefix.count))
+  }
+
+  /// Runs `longlink call` against it.
+  func call(_ arguments: String..., input: [UInt8] = []) async throws -> Finished {
+    try await Tool(["call", "--port", port] + arguments, input: input).finish()
+  }
+
+  /// Starts a `longlink call` that sleeps in the server, and returns when it does.
+  func startSleep(milliseconds: UInt32) async throws -> Tool {
+    let running = try await stats().requestsRunning
+    let request = try SleepRequest(milliseconds: milliseconds).hex
+    let call = try Tool(["call", "2", "--port", port, "--hex", request, "--deadline", "100"])
+    while try await stats().requestsRunning == running { try Task.checkCancellation() }
+    return call
+  }
+
+  func stats() async throws -> StatsReply {
+    let call = try await call("5")
+    try #require(call.code == 0, "\(call.errors)")
+    return try StatsReply(copying: call.output)
+  }
+}
+
+extension ProtobufCBody {
+  /// The message as the option `--hex` takes it.
+  var hex: String {
+    get throws {
+      try encodedBytes().map { byte in
+        let digits = String(byte, radix: 16)
+        return digits.count == 1 ? "0" + digits : digits
+      }.joined()
+    }
+  }
+}

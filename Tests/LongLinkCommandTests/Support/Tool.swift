@@ -1,0 +1,113 @@
+import Foundation
+
+/// What a process that has ended left behind.
+struct Finished {
+  let output: [UInt8]
+  let errors: String
+  /// Nil where a signal ended it.
+  let code: Int32?
+
+  var text: String { String(decoding: output, as: UTF8.self) }
+  var lines: [String] { text.split(separator: "\n").map(String.init) }
+}
+
+/// A `longlink` that runs as a process of its own, and is killed with whoever holds it.
+final class Tool: Sendable {
+  private let process = Process()
+  private let output = Pipe()
+  private let errors = Pipe()
+
+  /// The program beside the tests, or the one that the environment names.
+  static var program: URL {
+    if let path = ProcessInfo.processInfo.environment["LONGLINK_BINARY"] {
+      return URL(fileURLWithPath: path)
+    }
+    let tests = CommandLine.arguments.first { $0.hasSuffix(".xctest") } ?? Bundle.main.bundlePath
+    let folder = URL(fileURLWithPath: tests).deletingLastPathComponent()
+    let beside = folder.appendingPathComponent("longlink")
+    if FileManager.default.isExecutableFile(atPath: beside.path) { return beside }
+    return Bundle.main.executableURL!.deletingLastPathComponent().appendingPathComponent("longlink")
+  }
+
+  /// Starts it with a standard input that holds these bytes and ends.
+  init(_ arguments: [String], input: [UInt8] = [], environment: [String: String] = [:]) throws {
+    let stdin = Pipe()
+    process.executableURL = Tool.program
+    process.arguments = arguments
+    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+    process.standardInput = stdin
+    process.standardOutput = output
+    process.standardError = errors
+    try process.run()
+    let writer = stdin.fileHandleForWriting
+    try writer.write(contentsOf: Data(input))
+    try writer.close()
+  }
+
+  deinit {
+    send(SIGKILL)
+  }
+
+  func send(_ signal: Int32) {
+    if process.isRunning { kill(process.processIdentifier, signal) }
+  }
+
+  /// The next line of its standard output; nil at its end.
+  func nextLine() async -> String? {
+    let handle = output.fileHandleForReading
+    return await onThread { Tool.readLine(handle) }
+  }
+
+  /// Sends a signal at the first line that contains a word, and returns that line.
+  ///
+  /// All of it happens on one thread: other tests, which may keep the pool busy, do not delay it.
+  func send(_ signal: Int32, atLineWith word: String) async -> String? {
+    let handle = output.fileHandleForReading
+    let process = process
+    return await onThread {
+      while let line = Tool.readLine(handle) {
+        guard line.contains(word) else { continue }
+        kill(process.processIdentifier, signal)
+        return line
+      }
+      return nil
+    }
+  }
+
+  private static func readLine(_ handle: FileHandle) -> String? {
+    var line: [UInt8] = []
+    while let byte = try? handle.read(upToCount: 1)?.first {
+      if byte == UInt8(ascii: "\n") { return String(decoding: line, as: UTF8.self) }
+      line.append(byte)
+    }
+    return nil
+  }
+
+  /// Waits for its end, and returns what has not been read yet.
+  func finish() async -> Finished {
+    let (stdout, stderr) = (output.fileHandleForReading, errors.fileHandleForReading)
+    async let output = onThread { (try? stdout.readToEnd()) ?? Data() }
+    async let errors = onThread { (try? stderr.readToEnd()) ?? Data() }
+    let process = process
+    async let end: Void = onThread { process.waitUntilExit() }
+    let (outputData, errorData) = await (output, errors)
+    await end
+    return Finished(
+      output: [UInt8](outputData), errors: String(decoding: errorData, as: UTF8.self),
+      code: process.terminationReason == .exit ? process.terminationStatus : nil)
+  }
+
+  /// Runs it to its end.
+  static func run(
+    _ arguments: String..., input: [UInt8] = [], environment: [String: String] = [:]
+  ) async throws -> Finished {
+    try await Tool(arguments, input: input, environment: environment).finish()
+  }
+}
+
+/// Waits for work that blocks its thread.
+private func onThread<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value {
+  await withCheckedContinuation { continuation in
+    Thread.detachNewThread { continuation.resume(returning: work()) }
+  }
+}

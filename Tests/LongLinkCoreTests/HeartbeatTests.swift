@@ -1,0 +1,224 @@
+import LongLinkCore
+import Testing
+
+@Suite struct HeartbeatTests {
+  /// A session with a heartbeat of 1,000 and 400 milliseconds.
+  private func beating(_ role: Role, _ change: (inout SessionSettings) -> Void = { _ in }) -> Side {
+    let side = Side(
+      SessionSettings(role) {
+        $0.heartbeatInterval = 1_000_000_000
+        $0.heartbeatTimeout = 400_000_000
+        change(&$0)
+      })
+    // 1,000 and 400 are 0x3E8 and 0x190.
+    let fields: [UInt8] = [0x10, 3, 0x28, 0xE8, 0x07, 0x30, 0x90, 0x03]
+    side.receive(RawFrame(role == .client ? .welcome : .hello, serial: 3, body: fields))
+    _ = side.takeFrames()
+    _ = side.takeEvents()
+    return side
+  }
+
+  private func kinds(_ side: Side) -> [FrameKind?] {
+    side.takeFrames().map { FrameKind(wire: $0.kind) }
+  }
+
+  @Test(arguments: [Role.client, .server])
+  func `a ping leaves at the end of a silent interval and not before`(role: Role) {
+    let side = beating(role)
+    #expect(side.session.deadline <= .ms(1000))
+    side.pass(to: .start + 999_999_999)
+    #expect(kinds(side) == [])
+    side.pass(to: .ms(1000))
+    #expect(kinds(side) == [.ping])
+  }
+
+  @Test(arguments: [Role.client, .server])
+  func `death is found at interval and timeout and not before`(role: Role) {
+    let side = beating(role)
+    side.pass(to: .start + 1_399_999_999)
+    #expect(side.session.isOpen)
+    side.pass(to: .ms(1400))
+    #expect(side.takeEvents() == [.abandon(.heartbeatLost), .close(.heartbeatLost)])
+    #expect(side.session.deadline == .distantFuture)
+  }
+
+  @Test(arguments: [Role.client, .server])
+  func `any byte that is read is a sign of life`(role: Role) {
+    let side = beating(role) { $0.frameTimeout = 300_000_000_000 }
+    let bytes = RawFrame(wire: 0x30, body: [UInt8](repeating: 1, count: 20)).bytes
+    var now: Int64 = 0
+    for byte in bytes {
+      now += 1399
+      side.pass(to: .ms(now))
+      side.receive([byte])
+    }
+    #expect(side.session.isOpen)
+    #expect(kinds(side).count == bytes.count)
+    // The suspicion that a byte has ended leaves nothing behind: the next silence counts anew.
+    side.pass(to: .ms(now + 999))
+    #expect(kinds(side) == [])
+    side.pass(to: .ms(now + 1000))
+    #expect(kinds(side) == [.ping])
+    side.pass(to: .ms(now + 1399))
+    #expect(side.session.isOpen)
+    side.pass(to: .ms(now + 1400))
+    #expect(side.session.isClosed)
+  }
+
+  @Test func `an empty read is none`() {
+    let side = beating(.client)
+    side.pass(to: .ms(1200))
+    side.receive([])
+    side.pass(to: .ms(1400))
+    #expect(side.session.isClosed)
+  }
+
+  @Test(arguments: [Role.client, .server])
+  func `bytes that are written are no sign of life`(role: Role) {
+    let side = beating(role)
+    for time in stride(from: Int64(10), to: 1400, by: 10) {
+      side.pass(to: .ms(time))
+      side.push(1, [1])
+      side.flush()
+    }
+    #expect(side.session.isOpen)
+    side.pass(to: .ms(1400))
+    #expect(side.takeEvents() == [.abandon(.heartbeatLost), .close(.heartbeatLost)])
+  }
+
+  @Test func `a timer that comes late still gives the peer its timeout`() {
+    let side = beating(.client)
+    side.elapse(to: .ms(5000))
+    #expect(kinds(side) == [.ping])
+    side.pass(to: .ms(5399))
+    #expect(side.session.isOpen)
+    side.pass(to: .ms(5400))
+    #expect(side.session.isClosed)
+  }
+
+  @Test func `a pause of the process judges nobody whose bytes wait`() {
+    let side = beating(.client)
+    side.pass(to: .ms(1100))
+    // The driver reads before it lets time pass.
+    side.now = .ms(9000)
+    side.receive(RawFrame(wire: 0x30))
+    side.elapse(to: .ms(9000))
+    #expect(side.session.isOpen)
+    side.pass(to: .ms(9999))
+    #expect(kinds(side) == [.ping])
+    #expect(side.session.isOpen)
+  }
+
+  @Test func `the first data after a long silence goes behind a ping`() {
+    let side = beating(.client)
+    side.now = .ms(3000)
+    side.request(50)
+    side.request(51)
+    #expect(kinds(side) == [.ping, .request, .request])
+    side.pass(to: .ms(3400))
+    #expect(side.session.isClosed)
+  }
+
+  @Test func `a timeout longer than the interval is kept to`() {
+    let side = Side(SessionSettings(.server))
+    // 200 and 1,000 milliseconds.
+    side.receive(RawFrame(.hello, serial: 3, body: [0x28, 0xC8, 0x01, 0x30, 0xE8, 0x07]))
+    _ = side.takeFrames()
+    side.pass(to: .ms(1199))
+    #expect(side.session.isOpen)
+    #expect(kinds(side) == [.ping])
+    side.pass(to: .ms(1200))
+    #expect(side.session.isClosed)
+  }
+
+  @Test func `a server that keeps itself from reading judges by what it writes`() {
+    let side = beating(.server) {
+      $0.highWater = 10_000
+      $0.writingTimeout = 5_000_000_000
+    }
+    side.isStalled = true
+    side.push(1, [UInt8](repeating: 1, count: 20_000))
+    side.flush()
+    #expect(side.session.holdsReading)
+    side.pass(to: .ms(4999))
+    #expect(side.session.isOpen)
+    side.pass(to: .ms(5000))
+    #expect(side.takeEvents() == [.abandon(.stalledPeer), .close(.stalledPeer)])
+  }
+
+  @Test func `reading again gives the peer a whole interval`() {
+    let side = beating(.server) { $0.highWater = 10_000 }
+    side.isStalled = true
+    side.push(1, [UInt8](repeating: 1, count: 20_000))
+    side.receive(Array(RawFrame(.request, tag: 1, serial: 50, body: [1]).bytes.prefix(10)))
+    side.pass(to: .ms(33_000))
+    side.isStalled = false
+    side.flush()
+    #expect(!side.session.holdsReading)
+    side.pass(to: .ms(33_999))
+    #expect(side.session.isOpen)
+    _ = side.takeFrames()
+    side.pass(to: .ms(34_000))
+    #expect(kinds(side) == [.ping])
+  }
+
+  @Test func `some progress is enough for the timer of writing`() {
+    let side = opened(.client) {
+      $0.writingTimeout = 1_000_000_000
+      $0.heartbeatInterval = 100_000_000_000
+    }
+    side.isStalled = true
+    side.request(50, [UInt8](repeating: 1, count: 50_000))
+    side.flush()
+    for step in 1...20 {
+      side.pass(to: .ms(Int64(step) * 999))
+      side.session.wrote(1, at: side.now)
+    }
+    #expect(side.session.isOpen)
+    side.pass(to: .ms(20 * 999 + 1000))
+    #expect(side.takeEvents() == [.abandon(.stalledPeer), .close(.stalledPeer)])
+  }
+
+  @Test func `nothing written and nothing waiting is no stall`() {
+    let side = opened(.client) { $0.writingTimeout = 1_000_000_000 }
+    side.request(50)
+    side.flush()
+    side.pass(to: .ms(10_000))
+    #expect(side.session.isOpen)
+  }
+
+  static let agreements: [[Int]] = [
+    // asked for interval and timeout, the server's own, agreed
+    [0, 0, 30_000, 10_000, 30_000, 10_000],
+    [0, 0, 5_000, 2_000, 5_000, 2_000],
+    [60_000, 20_000, 30_000, 10_000, 30_000, 10_000],
+    [1_000, 20_000, 30_000, 10_000, 1_000, 10_000],
+    [1, 1, 30_000, 10_000, 200, 100],
+    [500, 300, 50, 10, 200, 100],
+  ]
+
+  @Test(arguments: agreements)
+  func `both use the smaller of each time, within the least`(numbers: [Int]) {
+    let pair = SessionPair(
+      client: SessionSettings(.client) {
+        $0.heartbeatInterval = Int64(numbers[0]) * 1_000_000
+        $0.heartbeatTimeout = Int64(numbers[1]) * 1_000_000
+      },
+      server: SessionSettings(.server) {
+        $0.heartbeatInterval = Int64(numbers[2]) * 1_000_000
+        $0.heartbeatTimeout = Int64(numbers[3]) * 1_000_000
+      })
+    for agreement in [pair.client.session.agreement, pair.server.session.agreement] {
+      #expect(agreement.heartbeatInterval == Int64(numbers[4]) * 1_000_000)
+      #expect(agreement.heartbeatTimeout == Int64(numbers[5]) * 1_000_000)
+    }
+  }
+
+  @Test func `two idle sides keep each other alive for a day`() {
+    let pair = SessionPair()
+    pair.pass(86_400_000)
+    #expect(pair.client.session.isOpen && pair.server.session.isOpen)
+    let pings = pair.client.session.counters.pingsSent + pair.server.session.counters.pingsSent
+    #expect((2_800...5_800).contains(pings))
+  }
+}

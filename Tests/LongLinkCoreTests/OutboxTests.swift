@@ -1,0 +1,227 @@
+import LongLinkCore
+import Testing
+
+@Suite struct OutboxTests {
+  private func request(_ serial: UInt32, _ count: Int) -> FrameHead {
+    FrameHead(.request, tag: 1, serial: serial, length: count)
+  }
+
+  private func append(
+    _ outbox: inout Outbox, _ serial: UInt32, _ body: [UInt8]
+  ) -> Outbox.Placement {
+    outbox.append(request(serial, body.count), metadata: []) { span in body.encode(into: &span) }
+  }
+
+  private func write(_ outbox: inout Outbox, _ most: Int = .max) -> [UInt8] {
+    let bytes = outbox.withChunk { Array([UInt8](decoding: $0).prefix(most)) }
+    outbox.wrote(bytes.count)
+    return bytes
+  }
+
+  @Test func `offsets count the bytes of the stream`() {
+    var outbox = Outbox()
+    #expect(append(&outbox, 50, [1, 2]) == .encoded(at: 0))
+    #expect(append(&outbox, 51, []) == .encoded(at: 18))
+    #expect(outbox.written == 0 && outbox.encodedBytes == 34)
+    #expect(write(&outbox, 20).count == 20)
+    #expect(outbox.written == 20)
+    #expect(append(&outbox, 52, []) == .encoded(at: 34))
+    #expect(write(&outbox).count == 30)
+    #expect(outbox.written == 50 && outbox.isEmpty)
+  }
+
+  @Test func `frames that are taken back are passed over in any order`() {
+    for seed: UInt64 in 0..<40 {
+      var dice = Seeded(seed)
+      var outbox = Outbox()
+      var places: [UInt32: UInt64] = [:]
+      for serial: UInt32 in 50..<70 {
+        if case .encoded(let begin) = append(&outbox, serial, dice.bytes(dice.below(30))) {
+          places[serial] = begin
+        }
+      }
+      let gone = Set((50..<70).map { UInt32($0) }.shuffled(using: &dice).prefix(dice.below(21)))
+      for serial in gone.shuffled(using: &dice) {
+        #expect(outbox.withdraw(.request, serial: serial, encodedAt: places[serial]) == .unsent)
+        #expect(outbox.withdraw(.request, serial: serial, encodedAt: places[serial]) == .tooLate)
+      }
+      var stream: [UInt8] = []
+      while outbox.encodedBytes > 0 { stream += write(&outbox, 1 + dice.below(60)) }
+      let kept = (50..<70).map { UInt32($0) }.filter { !gone.contains($0) }
+      #expect(RawFrame.parse(stream).frames.map(\.serial) == kept)
+      #expect(RawFrame.parse(stream).consumed == stream.count)
+    }
+  }
+
+  @Test func `a frame of which a byte has left is not taken back`() {
+    var outbox = Outbox()
+    _ = append(&outbox, 50, [1, 2, 3])
+    _ = write(&outbox, 1)
+    #expect(outbox.withdraw(.request, serial: 50, encodedAt: 0) == .tooLate)
+    #expect(outbox.withdraw(.request, serial: 99, encodedAt: nil) == .tooLate)
+    #expect(outbox.withdraw(.request, serial: 99, encodedAt: 5000) == .tooLate)
+  }
+
+  @Test func `all fragments of a message are taken back, and nothing that stands between them`() {
+    var outbox = Outbox(highWater: 600_000)
+    outbox.usesFragments = true
+    var places: [UInt32: UInt64] = [:]
+    for serial: UInt32 in 50..<52 {
+      _ = append(&outbox, serial, [UInt8](repeating: 1, count: 66_000))
+    }
+    outbox.refill { event in
+      if case .began(_, let serial, let begin) = event { places[serial] = begin }
+    }
+    _ = append(&outbox, 52, [1])
+    #expect(outbox.pendingBytes == 0)
+    #expect(outbox.withdraw(.request, serial: 50, encodedAt: places[50]) == .unsent)
+    var stream: [UInt8] = []
+    while outbox.encodedBytes > 0 { stream += write(&outbox) }
+    #expect(RawFrame.parse(stream).frames.map(\.serial) == [51, 51, 52])
+  }
+
+  @Test func `above the high water frames are kept back, and let go below half of it`() {
+    var outbox = Outbox(highWater: 1000)
+    _ = append(&outbox, 50, [UInt8](repeating: 1, count: 1500))
+    #expect(append(&outbox, 51, []) == .queued)
+    #expect(append(&outbox, 52, [1, 2]) == .queued)
+    #expect(outbox.pendingBytes == 34 && outbox.totalBytes == 1516 + 34)
+    _ = write(&outbox, 1016)
+    var events: [Outbox.Event] = []
+    outbox.refill { events.append($0) }
+    #expect(events == [])
+    _ = write(&outbox, 1)
+    outbox.refill { events.append($0) }
+    #expect(events.count == 2, "the first one fills the half again")
+    _ = write(&outbox, 17)
+    outbox.refill { events.append($0) }
+    #expect(
+      events == [
+        .began(.request, serial: 51, at: 1516), .finished(.request, serial: 51),
+        .began(.request, serial: 52, at: 1532), .finished(.request, serial: 52),
+      ])
+    #expect(outbox.pendingBytes == 0)
+  }
+
+  @Test func `control frames pass whatever is kept back`() {
+    var outbox = Outbox(highWater: 1000)
+    _ = append(&outbox, 50, [UInt8](repeating: 1, count: 1500))
+    _ = append(&outbox, 51, [])
+    outbox.encode(FrameHead(.cancel, serial: 50, length: 0))
+    #expect(RawFrame.parse(write(&outbox)).frames.map(\.kind) == [0, 4])
+  }
+
+  @Test(arguments: 0..<25)
+  func `what is decoded is what was sent, without what was taken back`(seed: Int) {
+    var model = OutboxModel(seed: UInt64(seed))
+    for _ in 0..<120 { model.step() }
+    model.finish()
+    #expect(model.problems == [])
+  }
+}
+
+/// An outbox, and a receiver that puts together what comes out of it.
+private struct OutboxModel {
+  private var outbox: Outbox
+  private var dice: Seeded
+  private var sent: [UInt32: [UInt8]] = [:]
+  private var places: [UInt32: UInt64] = [:]
+  private var withdrawn: Set<UInt32> = []
+  private var partial: Set<UInt32> = []
+  private var pushes: [[UInt8]] = []
+  private var nextSerial: UInt32 = 50
+  private var stream: [UInt8] = []
+  var problems: [String] = []
+
+  init(seed: UInt64) {
+    dice = Seeded(seed)
+    outbox = Outbox(highWater: [2_000, 70_000, 262_144][dice.below(3)])
+    outbox.usesFragments = dice.below(4) > 0
+  }
+
+  mutating func step() {
+    switch dice.below(6) {
+    case 0, 1: appendRequest()
+    case 2: appendPush()
+    case 3: withdraw()
+    default: write(1 + dice.below(dice.below(2) == 0 ? 100 : 150_000))
+    }
+    if outbox.written != UInt64(stream.count) + skipped { problems.append("offset") }
+  }
+
+  private var skipped: UInt64 { outbox.written - UInt64(stream.count) }
+
+  private mutating func body() -> [UInt8] {
+    dice.bytes([0, dice.below(50), dice.below(3000), 65_536 + dice.below(140_000)][dice.below(4)])
+  }
+
+  private mutating func appendRequest() {
+    let body = body()
+    let serial = nextSerial
+    nextSerial += 1
+    sent[serial] = body
+    let head = FrameHead(.request, tag: 1, serial: serial, length: body.count)
+    let placement = outbox.append(head, metadata: []) { span in body.encode(into: &span) }
+    if case .encoded(let begin) = placement { places[serial] = begin } else { refill() }
+  }
+
+  private mutating func appendPush() {
+    let body = body()
+    pushes.append(body)
+    let head = FrameHead(.push, tag: 1, serial: 1, length: body.count)
+    if case .queued = outbox.append(head, metadata: [], { $0.appendAll(body) }) { refill() }
+  }
+
+  private mutating func withdraw() {
+    guard nextSerial > 50 else { return }
+    let serial = 50 + UInt32(dice.below(Int(nextSerial - 50)))
+    guard !withdrawn.contains(serial), !partial.contains(serial) else { return }
+    switch outbox.withdraw(.request, serial: serial, encodedAt: places[serial]) {
+    case .unsent: withdrawn.insert(serial)
+    case .partial: partial.insert(serial)
+    case .tooLate:
+      if let begin = places[serial], begin >= outbox.written { problems.append("not withdrawn") }
+    }
+  }
+
+  private mutating func refill() {
+    var began: [(UInt32, UInt64)] = []
+    outbox.refill { event in
+      if case .began(.request, let serial, let begin) = event { began.append((serial, begin)) }
+    }
+    for (serial, begin) in began { places[serial] = begin }
+  }
+
+  private mutating func write(_ most: Int) {
+    let bytes = outbox.withChunk { Array([UInt8](decoding: $0).prefix(most)) }
+    stream += bytes
+    outbox.wrote(bytes.count)
+    refill()
+  }
+
+  mutating func finish() {
+    while !outbox.isEmpty { write(.max) }
+    if outbox.totalBytes != 0 { problems.append("\(outbox.totalBytes) bytes are left") }
+    let (frames, consumed) = RawFrame.parse(stream)
+    if consumed != stream.count { problems.append("half a frame") }
+    var open: [UInt32: [UInt8]] = [:]
+    var received: [UInt32: [UInt8]] = [:]
+    var receivedPushes: [[UInt8]] = []
+    for frame in frames {
+      open[frame.serial, default: []] += frame.body
+      guard frame.flags & 1 == 0 else { continue }
+      let whole = open.removeValue(forKey: frame.serial)!
+      if frame.kind == 6 { receivedPushes.append(whole) } else { received[frame.serial] = whole }
+    }
+    let expected = sent.filter { !withdrawn.contains($0.key) && !partial.contains($0.key) }
+    if received != expected { problems.append("requests differ") }
+    if receivedPushes != pushes { problems.append("pushes differ") }
+    if !Set(open.keys).isSubset(of: partial) { problems.append("unfinished messages") }
+  }
+}
+
+extension OutputRawSpan {
+  fileprivate mutating func appendAll(_ bytes: [UInt8]) {
+    bytes.encode(into: &self)
+  }
+}

@@ -1,0 +1,207 @@
+import LongLinkCore
+import Testing
+
+/// Something that happens to a session: a fact, or a command.
+private enum Input: CaseIterable {
+  case frameHello, frameWelcome, frameRequest, frameSecondRequest, frameFragment, frameResponse
+  case framePush, frameCancel, framePing, framePong, frameGoAway, frameItem, frameIgnored
+  case frameUnknown, frameDamaged, frameHalf, emptyRead
+  case ended, failed, elapsedNow, elapsedToDeadline, elapsedLong
+  case resumedReading, wroteNothing, wroteSome, wroteAll
+  case helloDecoded, welcomeDecoded, goawayDecoded, notDecoded
+  case ping, request, largeRequest, respond, refuseLate, push, cancelKnown, cancelUnknown
+  case goAway, shutDown, close, abandonResponse, releaseStorage
+
+  static let frames = Dictionary(
+    uniqueKeysWithValues: allCases.compactMap { input in input.makeFrame().map { (input, $0) } })
+
+  private func makeFrame() -> [UInt8]? {
+    switch self {
+    case .frameHello: RawFrame(.hello, serial: 3, body: [0x10, 3]).bytes
+    case .frameWelcome: RawFrame(.welcome, serial: 3, body: [0x10, 3]).bytes
+    case .frameRequest: RawFrame(.request, tag: 1, serial: 50, body: [1]).bytes
+    case .frameSecondRequest: RawFrame(.request, tag: 1, serial: 0x8000_0032).bytes
+    case .frameFragment: RawFrame(.request, flags: .more, tag: 1, serial: 51, body: [1]).bytes
+    case .frameResponse: RawFrame(.response, tag: 200, serial: 50, body: [1]).bytes
+    case .framePush: RawFrame(.push, tag: 1, serial: 1, body: [1]).bytes
+    case .frameCancel: RawFrame(.cancel, serial: 50).bytes
+    case .framePing: RawFrame(.ping, body: [1]).bytes
+    case .framePong: RawFrame(.pong, body: [0, 0, 0, 0, 0, 0, 0, 1]).bytes
+    case .frameGoAway: RawFrame(.goaway, serial: 4, body: [0x08, 1]).bytes
+    case .frameItem: RawFrame(.item, serial: 50).bytes
+    case .frameIgnored: RawFrame(wire: 0x3A, body: [1]).bytes
+    case .frameUnknown: RawFrame(wire: 0x1A, body: [1]).bytes
+    case .frameDamaged: Array(RawFrame(.push, tag: 1, serial: 1, body: [1]).bytes.dropLast()) + [9]
+    case .frameHalf: Array(RawFrame(.push, tag: 1, serial: 1, body: [1]).bytes.prefix(9))
+    case .emptyRead: []
+    default: nil
+    }
+  }
+
+  /// Whether a driver may do it to a session in this state: the documented preconditions.
+  func isAllowed(_ session: Session) -> Bool {
+    switch self {
+    case .request, .largeRequest, .push: session.isOpen
+    default: true
+    }
+  }
+}
+
+/// Sessions in each phase, and what must hold of them.
+private final class Walker {
+  let side: Side
+  var abandons = 0
+  var closes = 0
+  var problems: [String] = []
+
+  init(_ side: Side) {
+    self.side = side
+    check([])
+  }
+
+  init(_ other: Walker) {
+    side = Side(other.side)
+    abandons = other.abandons
+    closes = other.closes
+    problems = other.problems
+  }
+
+  func apply(_ input: Input) {
+    guard input.isAllowed(side.session) else { return }
+    let wasClosed = side.session.isClosed
+    perform(input)
+    side.drain()
+    let events = side.takeEvents()
+    if wasClosed, !events.isEmpty { problems.append("\(input) after the end: \(events)") }
+    check(events)
+  }
+
+  private func perform(_ input: Input) {
+    if let frame = Input.frames[input] {
+      side.receive(frame)
+      return
+    }
+    let own: UInt32 = side.session.settings.role == .client ? 50 : 0x8000_0032
+    let theirs: UInt32 = side.session.settings.role == .client ? 0x8000_0032 : 50
+    switch input {
+    case .ended: side.session.ended(at: side.now)
+    case .failed: side.session.failed(errno: 104)
+    case .elapsedNow: side.elapse(to: side.now)
+    case .elapsedToDeadline:
+      if side.session.deadline != .distantFuture { side.elapse(to: side.session.deadline) }
+    case .elapsedLong: side.elapse(to: side.now + 1_000_000_000_000)
+    case .resumedReading: side.session.resumedReading(at: side.now)
+    case .wroteNothing: side.session.wrote(0, at: side.now)
+    case .wroteSome:
+      side.session.wrote(min(3, side.session.outbox.withChunk { $0.byteCount }), at: side.now)
+    case .wroteAll: side.flush()
+    case .helloDecoded: side.session.received(hello: Hello(features: 3))
+    case .welcomeDecoded: side.session.received(welcome: Welcome(features: 3))
+    case .goawayDecoded: side.session.received(goaway: GoAway(code: 503))
+    case .notDecoded: side.session.failed(toDecode: .goaway, serial: 4)
+    case .ping: _ = side.session.ping(at: side.now)
+    case .request: side.request(own)
+    case .largeRequest: side.request(own + 1, [UInt8](repeating: 1, count: 300_000))
+    case .respond: side.respond(theirs)
+    case .refuseLate: side.respond(theirs + 7, code: .failed, [1])
+    case .push: side.push(1, [UInt8](repeating: 1, count: 70_000))
+    case .cancelKnown: if side.placements[own] != nil { _ = side.cancel(own) }
+    case .cancelUnknown: _ = side.session.cancel(own + 9, .keptBack, notifying: true)
+    case .goAway:
+      side.session.goAway(
+        code: .draining, reason: "", spread: 0, retryAfter: 0, alternatives: [])
+    case .shutDown: side.session.shutDown(at: side.now)
+    case .close: side.session.close(.closedHere)
+    case .abandonResponse: side.session.abandonResponse(own)
+    case .releaseStorage: if side.session.isIdle { side.session.releaseStorage() }
+    default: problems.append("\(input) is not performed")
+    }
+  }
+
+  private func check(_ events: [Event]) {
+    for event in events {
+      if closes > 0 { problems.append("\(event) behind close") }
+      if event.isAbandon { abandons += 1 }
+      if event.isClose {
+        closes += 1
+        if abandons != 1 { problems.append("close without abandon") }
+      }
+      if abandons > 0 { checkEnded(event) }
+    }
+    if abandons > 1 { problems.append("abandoned \(abandons) times") }
+    let session = side.session
+    if session.isClosed != (closes == 1) { problems.append("closes \(closes) in \(session.phase)") }
+    if session.isClosed, session.deadline != .distantFuture { problems.append("a timer runs on") }
+    if case .closing = session.phase, abandons != 1 { problems.append("closing unheard") }
+    if session.isOpen, session.deadline == .distantFuture { problems.append("no timer runs") }
+    if case .closed = session.phase, session.requestsRunning > 0 { problems.append("still runs") }
+  }
+
+  private func checkEnded(_ event: Event) {
+    switch event {
+    case .abandon, .shutDownWriting, .close, .began, .dropped, .leaving: break
+    default: problems.append("\(event) behind abandon")
+    }
+  }
+}
+
+@Suite struct PhaseTests {
+  /// Ways into each phase.
+  private static let ways: [[Input]] = [
+    [],
+    [.helloDecoded],
+    [.frameHello], [.frameWelcome], [.frameRequest], [.framePing],
+    [.frameHello, .frameRequest], [.frameHello, .frameFragment], [.frameHello, .frameHalf],
+    [.frameWelcome, .frameSecondRequest], [.frameWelcome, .request],
+    [.frameWelcome, .largeRequest],
+    [.frameWelcome, .push, .push, .wroteSome], [.frameHello, .push, .push, .wroteSome],
+    [.frameHello, .elapsedToDeadline], [.frameWelcome, .frameGoAway],
+    [.frameHello, .goAway], [.frameHello, .goAway, .frameRequest],
+    [.frameUnknown], [.frameWelcome, .frameDamaged], [.frameHello, .frameUnknown, .wroteAll],
+    [.shutDown], [.frameWelcome, .shutDown, .wroteAll], [.frameHello, .frameRequest, .shutDown],
+    [.close], [.frameHello, .ended], [.frameWelcome, .failed], [.elapsedLong],
+  ]
+
+  @Test(arguments: [Role.client, .server])
+  func `anything may happen in any phase`(role: Role) {
+    for way in Self.ways {
+      let begun = Walker(Side(SessionSettings(role) { $0.highWater = 100_000 }))
+      for input in way { begun.apply(input) }
+      for first in Input.allCases {
+        let next = Walker(begun)
+        next.apply(first)
+        for second in Input.allCases {
+          let walker = Walker(next)
+          walker.apply(second)
+          walker.apply(.close)
+          if walker.closes != 1 || walker.abandons != 1 { walker.problems.append("not once") }
+          if !walker.problems.isEmpty {
+            Issue.record("\(role): \(way) \(first) \(second): \(walker.problems)")
+          }
+        }
+      }
+    }
+  }
+
+  @Test(arguments: [Role.client, .server], 0..<150)
+  func `long random stories end once`(role: Role, seed: Int) {
+    var dice = Seeded(UInt64(seed))
+    let walker = Walker(Side(SessionSettings(role) { $0.highWater = 100_000 }))
+    walker.apply(role == .client ? .frameWelcome : .frameHello)
+    var story: [Input] = []
+    // What ends a session at once is rare, so that the rest is seen in many orders.
+    let ends: Set<Input> = [
+      .frameUnknown, .frameDamaged, .frameItem, .frameHello, .frameWelcome, .failed, .close, .ended,
+      .shutDown, .elapsedLong, .notDecoded, .frameHalf,
+    ]
+    for _ in 0..<120 {
+      let input = Input.allCases[dice.below(Input.allCases.count)]
+      if ends.contains(input), dice.below(30) > 0 { continue }
+      story.append(input)
+      walker.apply(input)
+    }
+    walker.apply(.close)
+    #expect(walker.problems == [], "\(story)")
+    #expect(walker.closes == 1 && walker.abandons == 1)
+  }
+}

@@ -1,0 +1,307 @@
+import LongLinkConnection
+import LongLinkCore
+import LongLinkProtobufC
+
+/// What has come out of a session, bodies included.
+enum Event: Equatable {
+  case sent(ControlMessage)
+  case hello(Hello)
+  case welcome(Welcome)
+  case goaway(GoAway)
+  case established
+  case request(UInt32, type: UInt32, metadata: [UInt8]? = nil, body: [UInt8])
+  case response(
+    UInt32, code: UInt32, refused: Bool = false, metadata: [UInt8]? = nil, body: [UInt8])
+  case push(type: UInt32, metadata: [UInt8]? = nil, body: [UInt8])
+  case cancel(UInt32)
+  case ponged(UInt64, roundTrip: Int64)
+  case began(UInt32, ordinal: UInt64)
+  case leaving(GoAway)
+  case abandon(CloseReason)
+  case shutDownWriting
+  case close(CloseReason)
+  case dropped(Drop)
+}
+
+/// What a session reads, counts and forgets.
+enum Drop: String {
+  case ignoredKind
+  case unsolicitedPong
+  case unknownSerial
+}
+
+/// One end of a connection: a session, and what its driver would do for it, without any stream.
+final class Side {
+  var session: Session
+  var now: LinkInstant
+  private(set) var events: [Event] = []
+  private var counted = SessionCounters()
+  /// What was written and has not been taken yet.
+  var wire: [UInt8] = []
+  /// The end of the stream follows what was written.
+  private(set) var hasEnded = false
+  /// The peer takes nothing.
+  var isStalled = false
+  /// How much the stream takes before somebody takes it from there.
+  var room = Int.max
+  /// Requests are answered with their own body.
+  var echoes = false
+  /// The requests of this side that somebody waits for.
+  var awaited: Set<UInt32> = []
+  var placements: [UInt32: RequestPlacement] = [:]
+
+  init(_ settings: SessionSettings, at now: LinkInstant = .start) {
+    session = Session(settings: settings, at: now)
+    self.now = now
+    drain()
+  }
+
+  /// A side that goes its own way from here.
+  init(_ other: Side) {
+    session = other.session
+    now = other.now
+    events = other.events
+    counted = other.counted
+    wire = other.wire
+    hasEnded = other.hasEnded
+    isStalled = other.isStalled
+    room = other.room
+    echoes = other.echoes
+    awaited = other.awaited
+    placements = other.placements
+  }
+
+  /// Takes what has happened since the last call.
+  /// Whether nothing is on its way in or out.
+  var isIdle: Bool {
+    flush()
+    return session.isIdle
+  }
+
+  func takeEvents() -> [Event] {
+    defer { events = [] }
+    return events
+  }
+
+  func takeWire() -> [UInt8] {
+    defer { wire = [] }
+    return wire
+  }
+
+  /// The whole frames that were written since the last call.
+  func takeFrames() -> [RawFrame] {
+    flush()
+    let (frames, consumed) = RawFrame.parse(wire)
+    wire.removeFirst(consumed)
+    return frames
+  }
+
+  func receive(_ bytes: [UInt8]) {
+    unsafe session.received(bytes.span.bytes, at: now)
+    drain()
+  }
+
+  func receive(_ frames: RawFrame...) {
+    receive(frames.flatMap(\.bytes))
+  }
+
+  func receiveEnd() {
+    session.ended(at: now)
+    flush()
+    drain()
+  }
+
+  func elapse(to instant: LinkInstant) {
+    now = instant
+    session.elapsed(to: instant)
+    drain()
+  }
+
+  /// Goes from deadline to deadline up to `instant`, writing after each.
+  func pass(to instant: LinkInstant) {
+    while session.deadline <= instant {
+      elapse(to: max(now, session.deadline))
+      flush()
+    }
+    elapse(to: instant)
+    flush()
+  }
+
+  /// Writes what the session wants to be written.
+  func flush() {
+    repeat {
+      let chunk = session.outbox.withChunk { [UInt8](decoding: $0) }
+      let count = isStalled ? 0 : min(chunk.count, max(0, room - wire.count))
+      let wasHolding = session.holdsReading
+      wire += chunk.prefix(count)
+      session.wrote(count, at: now)
+      if wasHolding, !session.holdsReading { session.resumedReading(at: now) }
+      drain()
+    } while session.wantsToWrite && !isStalled && wire.count < room && !session.isClosed
+  }
+
+  func drain() {
+    while let effect = session.nextEffect() {
+      noteDrops()
+      perform(effect)
+    }
+    noteDrops()
+  }
+
+  private func noteDrops() {
+    let counters = session.counters
+    note(.unsolicitedPong, counters.droppedPongs - counted.droppedPongs)
+    note(.unknownSerial, counters.droppedUnknownSerials - counted.droppedUnknownSerials)
+    note(.ignoredKind, counters.droppedIgnorable - counted.droppedIgnorable)
+    counted = counters
+  }
+
+  private func note(_ reason: Drop, _ times: UInt64) {
+    for _ in 0..<times { events.append(.dropped(reason)) }
+  }
+
+  func perform(_ effect: Effect) {
+    switch effect {
+    case .send(let message):
+      events.append(.sent(message))
+      session.enqueue(message)
+    case .decodeHello(let slice):
+      decode(slice, .hello, Wire.handshakeSerial, Hello.init(decoding:)) { side, message in
+        side.events.append(.hello(message))
+        side.session.received(hello: message)
+      }
+    case .decodeWelcome(let slice):
+      decode(slice, .welcome, Wire.handshakeSerial, Welcome.init(decoding:)) { side, message in
+        side.events.append(.welcome(message))
+        side.session.received(welcome: message)
+      }
+    case .decodeGoAway(let slice):
+      decode(slice, .goaway, Wire.goawaySerial, GoAway.init(decoding:)) { side, message in
+        side.events.append(.goaway(message))
+        side.session.received(goaway: message)
+      }
+    case .established: events.append(.established)
+    case .request(let arrival): deliverRequest(arrival)
+    case .cancel(let serial): events.append(.cancel(serial))
+    case .collect(let serial):
+      if !awaited.contains(serial) { session.abandonResponse(serial) }
+    case .response(let arrival):
+      awaited.remove(arrival.serial)
+      guard let metadata = metadata(arrival, .response) else { return }
+      events.append(
+        .response(
+          arrival.serial, code: arrival.code.rawValue, refused: arrival.isRefused,
+          metadata: metadata, body: body(arrival)))
+    case .push(let arrival):
+      guard let metadata = metadata(arrival, .push) else { return }
+      events.append(.push(type: arrival.tag, metadata: metadata, body: body(arrival)))
+    case .ponged(let id, let roundTrip): events.append(.ponged(id, roundTrip: roundTrip))
+    case .began(let serial, let begin, let ordinal):
+      placements[serial] = RequestPlacement(begin: begin, ordinal: ordinal)
+      events.append(.began(serial, ordinal: ordinal))
+    case .peerLeaving(let goaway): events.append(.leaving(goaway))
+    case .abandon(let reason): events.append(.abandon(reason))
+    case .shutDownWriting:
+      hasEnded = true
+      events.append(.shutDownWriting)
+    case .close(let reason):
+      hasEnded = true
+      events.append(.close(reason))
+    }
+  }
+}
+
+extension Side {
+  private func deliverRequest(_ arrival: Arrival) {
+    guard let metadata = metadata(arrival, .request) else { return }
+    let body = body(arrival)
+    events.append(.request(arrival.serial, type: arrival.tag, metadata: metadata, body: body))
+    if echoes { respond(arrival.serial, body) }
+  }
+
+  private func body(_ arrival: Arrival) -> [UInt8] {
+    session.withBody(arrival.payload) { [UInt8](decoding: $0) }
+  }
+
+  /// The metadata block, nil inside where there is none; nil where it is a violation.
+  private func metadata(_ arrival: Arrival, _ kind: FrameKind) -> [UInt8]?? {
+    guard let slice = arrival.metadata else { return .some(nil) }
+    do {
+      _ = try session.withBody(slice) { (bytes) throws(BodyError) in
+        try Metadata(decoding: bytes)
+      }
+    } catch {
+      session.failed(toDecode: kind, serial: arrival.serial)
+      return nil
+    }
+    return session.withBody(slice) { [UInt8](decoding: $0) }
+  }
+
+  private func decode<Message>(
+    _ slice: BodySlice, _ kind: FrameKind, _ serial: UInt32,
+    _ decoder: (RawSpan) throws(BodyError) -> Message, then accept: (Side, Message) -> Void
+  ) {
+    do {
+      accept(self, try session.withBody(slice, decoder))
+    } catch {
+      session.failed(toDecode: kind, serial: serial)
+    }
+  }
+
+  @discardableResult
+  func request(
+    _ serial: UInt32, type: UInt32 = 1, metadata: [UInt8]? = nil, _ body: [UInt8] = []
+  ) -> RequestPlacement {
+    awaited.insert(serial)
+    let placement = session.request(
+      serial, type: MessageType(tag: type), metadata: metadata, count: body.count, at: now
+    ) { span in body.encode(into: &span) }
+    placements[serial] = placement
+    drain()
+    return placements[serial]!
+  }
+
+  @discardableResult
+  func respond(
+    _ serial: UInt32, code: ResponseCode = .ok, refused: Bool = false, metadata: [UInt8]? = nil,
+    _ body: [UInt8] = []
+  ) -> Bool {
+    let isOwed = session.respond(
+      serial, code: code, isRefused: refused, metadata: metadata, count: body.count
+    ) { span in body.encode(into: &span) }
+    drain()
+    return isOwed
+  }
+
+  func push(_ type: UInt32, metadata: [UInt8]? = nil, _ body: [UInt8] = []) {
+    session.push(MessageType(tag: type), metadata: metadata, count: body.count, at: now) { span in
+      body.encode(into: &span)
+    }
+    drain()
+  }
+
+  /// Cancels as the table of requests would, and says whether no byte had left.
+  func cancel(_ serial: UInt32, notifying: Bool = true) -> Bool {
+    awaited.remove(serial)
+    let isUnsent = session.cancel(serial, placements[serial]!, notifying: notifying)
+    drain()
+    return isUnsent
+  }
+}
+
+extension LinkInstant {
+  /// Where the tests' time begins.
+  static let start = LinkInstant(nanoseconds: 1_000_000_000_000)
+
+  /// So many milliseconds after the beginning.
+  static func ms(_ milliseconds: Int64) -> LinkInstant {
+    start + milliseconds * 1_000_000
+  }
+}
+
+extension SessionSettings {
+  init(_ role: Role, _ change: (inout SessionSettings) -> Void = { _ in }) {
+    self.init(role: role)
+    change(&self)
+  }
+}

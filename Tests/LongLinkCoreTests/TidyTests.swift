@@ -1,0 +1,155 @@
+import Foundation
+import Testing
+
+/// What no compiler and no formatter sees.
+@Suite struct TidyTests {
+  struct Source: Sendable {
+    let path: String
+    let data: Data
+    let lines: [Substring]
+
+    /// Whether any of the words stands anywhere; cheaper than to look line by line.
+    func mentions(_ words: [String]) -> Bool {
+      words.contains { data.range(of: Data($0.utf8)) != nil }
+    }
+
+    /// The lines without their comments.
+    var code: [(number: Int, text: Substring)] {
+      lines.enumerated().map { index, line in
+        let isComment = line.drop { $0 == " " }.hasPrefix("//")
+        return (index + 1, isComment ? "" : line)
+      }
+    }
+
+    var target: String {
+      path.split(separator: "/").dropFirst().first.map(String.init) ?? ""
+    }
+  }
+
+  private static let root = URL(filePath: #filePath)
+    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+  /// The files below a folder of the package, by path.
+  static func sources(_ folder: String, _ extensions: Set<String> = ["swift"]) throws -> [Source] {
+    let start = root.appending(path: folder).resolvingSymlinksInPath()
+    guard let walk = FileManager.default.enumerator(at: start, includingPropertiesForKeys: nil)
+    else { return [] }
+    var sources: [Source] = []
+    for case let file as URL in walk where extensions.contains(file.pathExtension) {
+      let path = folder + file.resolvingSymlinksInPath().path.dropFirst(start.path.count)
+      let data = try Data(contentsOf: file)
+      let lines = String(decoding: data, as: UTF8.self)
+        .split(separator: "\n", omittingEmptySubsequences: false)
+      sources.append(Source(path: path, data: data, lines: lines))
+    }
+    return sources.sorted { $0.path < $1.path }
+  }
+
+  private static let executables: Set<String> = ["LongLinkCommand"]
+
+  private func find(
+    _ words: [String], in sources: [Source], unless isAllowed: (Source) -> Bool = { _ in false }
+  ) -> [String] {
+    sources.filter { !isAllowed($0) && $0.mentions(words) }.flatMap { source in
+      source.code.filter { line in words.contains { line.text.contains($0) } }
+        .map { "\(source.path):\($0.number): \($0.text)" }
+    }
+  }
+
+  @Test func `the sources are found`() throws {
+    #expect(try Self.sources("Sources").count > 60)
+    #expect(try Self.sources("Sources/LongLinkCore").count > 20)
+  }
+
+  @Test func `the core has no clock, no dice and no tasks of its own`() throws {
+    let words = [
+      ".now()", "Clock.now", "Date(", ".random", "SystemRandomNumberGenerator", "Task.sleep",
+      "Task {", "Task.detached", "await ", "import Foundation", "import Glibc", "import Dispatch",
+      "import Darwin", "print(",
+    ]
+    #expect(find(words, in: try Self.sources("Sources/LongLinkCore")) == [])
+  }
+
+  @Test func `no library imports Foundation`() throws {
+    let found = find(["import Foundation"], in: try Self.sources("Sources")) {
+      Self.executables.contains($0.target)
+    }
+    #expect(found == [])
+  }
+
+  @Test func `only the event loop's parts are sendable unchecked`() throws {
+    let allowed: Set<String> = ["LongLinkTransport", "LongLinkTesting"]
+    let found = find(["@unchecked Sendable"], in: try Self.sources("Sources")) {
+      allowed.contains($0.target)
+    }
+    #expect(found == [])
+  }
+
+  @Test func `files are short and lines too`() throws {
+    for source in try Self.sources("Sources") + Self.sources("Tests") {
+      #expect(source.lines.count <= 401, "\(source.path) has \(source.lines.count) lines")
+      let long = source.lines.enumerated().filter {
+        $0.element.utf8.count > 100 && $0.element.count > 100
+      }
+      #expect(long.isEmpty, "\(source.path):\((long.first?.offset ?? 0) + 1) is too long")
+    }
+  }
+
+  @Test func `nothing is left to be done`() throws {
+    // Put together here, so that this file does not find itself.
+    let words = ["TO" + "DO", "FIX" + "ME", "XX" + "X:", "HA" + "CK"]
+    for source in try Self.sources("Sources") + Self.sources("Tests") where source.mentions(words) {
+      let found = source.lines.filter { line in words.contains { line.contains($0) } }
+      #expect(found.isEmpty, "\(source.path): \(found)")
+    }
+  }
+
+  @Test func `no file names a folder of one machine`() throws {
+    let words = ["/ho" + "me/", "/ro" + "ot/", "/Us" + "ers/", "/wo" + "rk/"]
+    let extensions: Set<String> = ["swift", "c", "h", "md", "proto", "py", "sh", "txt"]
+    for folder in ["Sources", "Tests", "Protocols", "Scripts"] {
+      for source in try Self.sources(folder, extensions) where source.mentions(words) {
+        let found = source.lines.filter { line in words.contains { line.contains($0) } }
+        #expect(found.isEmpty, "\(source.path): \(found)")
+      }
+    }
+  }
+
+  @Test func `every public symbol is documented`() throws {
+    let sources = try Self.sources("Sources").filter { !Self.executables.contains($0.target) }
+    for source in sources {
+      for (index, line) in source.lines.enumerated() where isPublicDeclaration(line) {
+        #expect(
+          isDocumented(source.lines, before: index), "\(source.path):\(index + 1): \(line)")
+      }
+    }
+  }
+
+  private func isPublicDeclaration(_ line: Substring) -> Bool {
+    guard line.utf8.starts(with: "public ".utf8) || line.hasPrefix(" ") || line.hasPrefix("@")
+    else {
+      return false
+    }
+    let words = line.split(separator: " ").map(String.init)
+    guard let place = words.firstIndex(of: "public") else { return false }
+    // Attributes and `nonisolated` may stand before it; a comment may not.
+    guard words[..<place].allSatisfy({ $0.hasPrefix("@") || $0 == "nonisolated" }) else {
+      return false
+    }
+    let rest = words[(place + 1)...]
+    return rest.first != "import" && rest.first != "extension" && !rest.isEmpty
+  }
+
+  private func isDocumented(_ lines: [Substring], before index: Int) -> Bool {
+    var index = index - 1
+    while index >= 0 {
+      let line = lines[index].drop { $0 == " " }
+      if line.hasPrefix("///") { return true }
+      guard line.hasPrefix("@") || line.hasPrefix("#if") || line.hasPrefix("#else") else {
+        return false
+      }
+      index -= 1
+    }
+    return false
+  }
+}

@@ -1,0 +1,269 @@
+import LongLinkConnection
+import LongLinkCore
+import LongLinkProtobufC
+
+/// Gives a vector's bytes to a session and writes down what comes of them.
+final class VectorRunner {
+  enum Mode: CaseIterable, Sendable {
+    case whole
+    case single
+    case trailing
+  }
+
+  private let vector: Vector
+  private let mode: Mode
+  private let side: Side
+  private let beginning = LinkInstant.start
+  private var seen: [Expectation] = []
+  private var replies: [Expectation] = []
+  private var trailingLeft = 0
+  private(set) var problems: [String] = []
+
+  init(_ vector: Vector, _ mode: Mode) {
+    self.vector = vector
+    self.mode = mode
+    side = VectorRunner.makeSide(vector)
+  }
+
+  private static func makeSide(_ vector: Vector) -> Side {
+    let settings = SessionSettings(vector.sender.peer) {
+      if let limit = vector.limits["max_body"] { $0.maxBody = limit }
+      if let limit = vector.limits["max_in_flight"] { $0.maxInFlight = limit }
+      if let limit = vector.limits["max_assembly"] { $0.maxAssembly = limit }
+    }
+    let side = Side(settings)
+    if vector.isWelcomed {
+      let kind: FrameKind = vector.sender == .client ? .hello : .welcome
+      side.receive(
+        RawFrame(kind, serial: 3, body: [0x08, 1, 0x10, UInt8(vector.features.rawValue)]))
+    }
+    for serial in vector.waiting { side.request(serial) }
+    if vector.isDraining {
+      side.session.goAway(
+        code: .draining, reason: "", spread: 0, retryAfter: 0, alternatives: [])
+      side.drain()
+    }
+    _ = side.takeFrames()
+    _ = side.takeEvents()
+    return side
+  }
+
+  func run() {
+    let lastBytes = vector.steps.lastIndex { step in
+      if case .bytes = step { true } else { false }
+    }
+    var expectations: [Expectation] = []
+    for (index, step) in vector.steps.enumerated() {
+      switch step {
+      case .at(let time): side.pass(to: beginning + time * 1_000_000)
+      case .bytes(let bytes): give(bytes, isLast: index == lastBytes)
+      case .answer(let serial): side.respond(serial)
+      case .end: side.receiveEnd()
+      case .expect(let expectation):
+        expectations.append(expectation)
+        observe()
+        check(expectation)
+        continue
+      }
+      observe()
+    }
+    finish(expectations)
+  }
+
+  private func give(_ bytes: [UInt8], isLast: Bool) {
+    switch mode {
+    case .whole: side.receive(bytes)
+    case .single:
+      for byte in bytes {
+        side.receive([byte])
+        observe()
+      }
+    case .trailing:
+      var bytes = bytes
+      if isLast, vector.takesTrailingFrames {
+        bytes += RawFrame(wire: 0x3F, tag: 7, serial: 9, body: [1, 2, 3]).bytes
+        bytes += RawFrame(.request, tag: 1, serial: 1).bytes.prefix(11)
+        trailingLeft = 1
+      }
+      side.receive(bytes)
+    }
+  }
+
+  /// Sorts what has come out since the last call.
+  private func observe() {
+    for frame in side.takeFrames() { observe(frame) }
+    for event in side.takeEvents() { observe(event) }
+  }
+
+  private func observe(_ frame: RawFrame) {
+    switch FrameKind(wire: frame.kind) {
+    case .pong: replies.append(Expectation(name: "pong", body: frame.body, isReply: true))
+    case .response:
+      let fields = [
+        "serial=\(frame.serial)", "code=\(frame.tag & 0x7F_FFFF)",
+        "refused=\(frame.tag & 0x80_0000 != 0 ? "yes" : "no")",
+      ]
+      // What the vector had the receiver answer is no reply of the receiver's own.
+      if frame.tag & 0x80_0000 != 0 {
+        replies.append(Expectation(name: "response", fields: fields, isReply: true))
+      }
+    case .ping, .cancel, .goaway: break
+    default: if frame.kind != 0x0B { problems.append("unexpected frame \(frame)") }
+    }
+  }
+
+  private func observe(_ event: Event) {
+    switch event {
+    case .hello(let hello): seen.append(Expectation(name: "hello", fields: hello.fields))
+    case .welcome(let welcome): seen.append(Expectation(name: "welcome", fields: welcome.fields))
+    case .goaway(let goaway): seen.append(Expectation(name: "goaway", fields: goaway.fields))
+    case .request(let serial, let type, let metadata, let body):
+      let fields = ["serial=\(serial)", "type=\(type)"]
+      seen.append(
+        Expectation(name: "request", fields: fields, body: body, metadata: metadata))
+    case .response(let serial, let code, let refused, let metadata, let body):
+      observeResponse(serial, code, refused, metadata, body)
+    case .push(let type, let metadata, let body):
+      seen.append(
+        Expectation(name: "push", fields: ["type=\(type)"], body: body, metadata: metadata))
+    case .cancel(let serial): seen.append(Expectation(name: "cancel", fields: ["serial=\(serial)"]))
+    case .sent(.welcome(let welcome)):
+      replies.append(Expectation(name: "welcome", fields: welcome.fields, isReply: true))
+    case .sent(.goaway(let goaway)): goawayCode = goaway.code
+    case .dropped(let reason):
+      seen.append(Expectation(name: "drop", fields: [reason.rawValue]))
+    case .abandon(.violation(let violation)):
+      // The vectors name the rule alone where a welcome that was read broke it.
+      if violation.kind == FrameKind.welcome.rawValue, seen.last?.name == "welcome" {
+        seen.removeLast()
+      }
+      seen.append(
+        Expectation(name: "violation", fields: [violation.rule.rawValue] + violationFields))
+    case .abandon(.closedByPeer): seen.append(Expectation(name: "closed"))
+    case .abandon(let reason): problems.append("unexpected end: \(reason)")
+    case .sent, .established, .ponged, .began, .leaving, .shutDownWriting, .close: break
+    }
+  }
+
+  private var goawayCode: UInt32?
+
+  private var violationFields: [String] {
+    goawayCode.map { ["code=\($0)", "at=\((side.now - beginning) / 1_000_000)"] } ?? []
+  }
+
+  private func observeResponse(
+    _ serial: UInt32, _ code: UInt32, _ refused: Bool, _ metadata: [UInt8]?, _ body: [UInt8]
+  ) {
+    guard waiting.remove(serial) != nil else {
+      seen.append(Expectation(name: "drop", fields: ["lateReply", "serial=\(serial)"]))
+      return
+    }
+    let fields = ["serial=\(serial)", "code=\(code)", "refused=\(refused ? "yes" : "no")"]
+    seen.append(Expectation(name: "response", fields: fields, body: body, metadata: metadata))
+  }
+
+  private lazy var waiting = Set(vector.waiting)
+}
+
+extension VectorRunner {
+  private func check(_ expected: Expectation) {
+    switch expected.name {
+    case "nothing":
+      if !seen.isEmpty || !replies.isEmpty || !side.session.isOpen {
+        problems.append("something has come of it: \(seen) \(replies)")
+      }
+      return
+    default: break
+    }
+    let found = expected.isReply ? replies.first : seen.first
+    if expected.isReply {
+      replies = Array(replies.dropFirst())
+    } else {
+      seen = Array(seen.dropFirst())
+    }
+    guard let found, matches(found, expected) else {
+      problems.append("expected \(expected.summary), found \(found?.summary ?? "nothing")")
+      return
+    }
+  }
+
+  private func matches(_ found: Expectation, _ expected: Expectation) -> Bool {
+    guard found.name == expected.name else { return false }
+    if let body = expected.body, found.body != body { return false }
+    if found.name != "violation", found.metadata != expected.metadata { return false }
+    switch (expected.name, expected.isReply) {
+    case ("welcome", true), ("violation", _):
+      let absent = ["features=0"]
+      return expected.fields.allSatisfy { found.fields.contains($0) || absent.contains($0) }
+    case ("drop", _):
+      // The session counts what it drops; for the serials of cancels there is no place.
+      return found.fields.allSatisfy(expected.fields.contains)
+    default:
+      return found.fields == expected.fields
+    }
+  }
+
+  private func finish(_ expectations: [Expectation]) {
+    observe()
+    if trailingLeft > 0, !vector.expectsViolation {
+      let drop = Expectation(name: "drop", fields: ["ignoredKind"])
+      if !side.session.isClosed, seen.last != drop { problems.append("trailing frame not read") }
+      if seen.last == drop { seen.removeLast() }
+    }
+    if vector.expectsViolation {
+      if side.session.isOpen { problems.append("the session is still open") }
+      // Nothing behind a violation may have been handed on.
+      if !seen.isEmpty { problems.append("behind the violation: \(seen.map(\.summary))") }
+    } else if !seen.isEmpty || !replies.isEmpty {
+      problems.append("not expected: \((seen + replies).map(\.summary))")
+    }
+  }
+}
+
+extension Expectation {
+  var summary: String {
+    let bytes = body.map { " body=\($0.count > 40 ? "\($0.count) bytes" : "\($0)")" } ?? ""
+    return ([isReply ? "reply" : nil, name].compactMap { $0 } + fields).joined(separator: " ")
+      + (metadata.map { " metadata=\($0)" } ?? "") + bytes
+  }
+}
+
+private func hex(_ bytes: [UInt8]) -> String {
+  bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+}
+
+private func fields(_ pairs: [(String, String)]) -> [String] {
+  pairs.filter { $0.1 != "0" && $0.1 != "" }.map { "\($0.0)=\($0.1)" }
+}
+
+extension Hello {
+  var fields: [String] {
+    LongLinkCoreTests.fields([
+      ("version", "\(version)"), ("features", "\(features)"), ("max_body", "\(maxBody)"),
+      ("max_in_flight", "\(maxInFlight)"), ("heartbeat_interval", "\(heartbeatInterval)"),
+      ("heartbeat_timeout", "\(heartbeatTimeout)"), ("credential", hex(credential)),
+      ("name", name), ("session", hex(session)), ("last_push", "\(lastPush)"),
+    ])
+  }
+}
+
+extension Welcome {
+  var fields: [String] {
+    LongLinkCoreTests.fields([
+      ("version", "\(version)"), ("features", "\(features)"), ("max_body", "\(maxBody)"),
+      ("max_in_flight", "\(maxInFlight)"), ("heartbeat_interval", "\(heartbeatInterval)"),
+      ("heartbeat_timeout", "\(heartbeatTimeout)"), ("session", hex(session)),
+      ("resumed", resumed ? "1" : "0"), ("name", name),
+    ])
+  }
+}
+
+extension GoAway {
+  var fields: [String] {
+    LongLinkCoreTests.fields(
+      [
+        ("code", "\(code)"), ("reason", reason), ("requests_accepted", "\(requestsAccepted)"),
+        ("spread", "\(spread)"), ("retry_after", "\(retryAfter)"),
+      ] + alternatives.map { ("alternatives", $0) })
+  }
+}

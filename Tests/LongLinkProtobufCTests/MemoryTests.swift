@@ -1,0 +1,148 @@
+import CLongLinkDemo
+import CLongLinkProbe
+import LongLinkConnection
+import LongLinkCore
+import LongLinkDemoMessages
+import LongLinkProtobufC
+import Testing
+
+@Suite struct MemoryTests {
+  /// A tick, whose structure has 32 bytes: more than the limit for a body of two, less than for
+  /// three.
+  private struct Frugal: ProtobufCBody {
+    static let layout = unsafe ProtobufCLayout<Frugal>(
+      initialize: longlink__demo__tick__init,
+      fill: { _, _, _ in },
+      read: { _ in Frugal() }
+    )
+
+    static func decodingMemoryLimit(forBodyOf byteCount: Int) -> Int { 15 * byteCount }
+  }
+
+  @Test func `a body that would take too much memory is refused`() throws {
+    // Two or three bytes of body make a whole structure each.
+    let empties = [UInt8](repeatingBytes: [0xba, 0x01, 0x00], count: 200_000)
+    #expect(failure(Probe.self, empties)?.code == .tooLarge)
+    let few = [UInt8](repeatingBytes: [0xba, 0x01, 0x00], count: 100)
+    #expect(try Probe(body: few).probes.count == 100)
+  }
+
+  @Test func `a message type may allow less`() {
+    #expect(failure(Frugal.self, bytes("0801"))?.code == .tooLarge)
+    #expect(failure(Frugal.self, bytes("088001")) == nil)
+  }
+
+  @Test func `ordinary large bodies are within the limit`() throws {
+    let numbers = Probe(
+      blob: [UInt8](repeating: 7, count: 8 << 20),
+      packed: [UInt32](repeating: 1, count: 1 << 20)
+    )
+    #expect(try Probe(body: numbers.encodedBytes()) == numbers)
+    let unpacked = Probe(unpacked: [UInt32](repeating: 1, count: 20_000))
+    #expect(try Probe(body: unpacked.encodedBytes()) == unpacked)
+  }
+
+  @Test func `the default limit never overflows`() {
+    #expect(Probe.decodingMemoryLimit(forBodyOf: 0) == 65_536)
+    #expect(Probe.decodingMemoryLimit(forBodyOf: 1_000) == 129_536)
+    #expect(Probe.decodingMemoryLimit(forBodyOf: 16 << 20) == 64 << 20)
+    #expect(Probe.decodingMemoryLimit(forBodyOf: .max) == 4 * Int(UInt32.max))
+  }
+}
+
+@Suite struct EncodingTests {
+  @Test(arguments: ["\0", "a\0", "\0a", "a\0b"])
+  func `text that contains NUL is not written`(_ text: String) {
+    #expect(throws: BodyError.self) { try FailRequest(detail: text).encodedByteCount }
+    #expect(throws: BodyError.self) { try FailRequest(detail: text).encodedBytes() }
+    #expect(throws: BodyError.self) { try GoAway(alternatives: ["a", text]).encodedBytes() }
+    #expect(throws: BodyError.self) {
+      try Metadata(entries: [.init(key: text, value: "")]).encodedBytes()
+    }
+    #expect(throws: BodyError.self) { try Probe(inner: [Probe(text: text)]).encodedBytes() }
+  }
+
+  @Test func `a body is appended behind what is there, and takes no more than it says`() throws {
+    let request = FailRequest(code: 1_000, detail: String(repeating: "x", count: 300))
+    let count = try request.encodedByteCount
+    let frame = UnsafeMutableRawBufferPointer.allocate(byteCount: 16 + count + 8, alignment: 1)
+    defer { unsafe frame.deallocate() }
+    unsafe frame.copyBytes(from: [UInt8](repeating: 0xee, count: frame.count))
+    var output = unsafe OutputRawSpan(buffer: frame, initializedCount: 16)
+    try request.encode(into: &output)
+    #expect(output.byteCount == 16 + count)
+    let written = unsafe output.finalize(for: frame)
+    #expect(written == 16 + count)
+    let expected = try request.encodedBytes()
+    #expect(unsafe Array(frame[16..<written]) == expected)
+    #expect(unsafe frame[..<16].allSatisfy { $0 == 0xee })
+    #expect(unsafe frame[written...].allSatisfy { $0 == 0xee })
+  }
+
+  @Test func `a filled C message is lent whole`() throws {
+    let detail = try unsafe FailRequest(code: 7, detail: "why").withCMessage(
+      as: Longlink__Demo__FailRequest.self
+    ) { message in
+      unsafe ProtobufCField.string(message.pointee.detail)
+    }
+    #expect(detail == "why")
+  }
+
+  @Test func `a layout of another structure traps`() async {
+    await #expect(processExitsWith: .failure) {
+      try EncodingTests.lendAsAnother()
+    }
+  }
+
+  private static func lendAsAnother() throws {
+    try unsafe Tick().withCMessage(as: Longlink__Demo__FailRequest.self) { _ in }
+  }
+
+  @Test func `what a conversion throws is told without its contents`() {
+    struct Secret: Error {}
+    struct Refusing: ProtobufCBody {
+      static let layout = unsafe ProtobufCLayout<Refusing>(
+        initialize: longlink__demo__tick__init,
+        fill: { _, _, _ in throw Secret() },
+        read: { _ in throw BodyError(.malformed, detail: "as it was thrown") }
+      )
+    }
+    #expect(throws: BodyError(.notRepresentable, detail: "Secret")) {
+      try Refusing().encodedBytes()
+    }
+    #expect(throws: BodyError(.malformed, detail: "as it was thrown")) {
+      try Refusing(body: [])
+    }
+  }
+}
+
+@Suite struct RawBodyTests {
+  @Test func `bytes are a body as they stand`() throws {
+    let body: [UInt8] = [0, 1, 255]
+    #expect(body.encodedByteCount == 3)
+    #expect(try body.encodedBytes() == body)
+    #expect(try [UInt8](body: body) == body)
+    #expect(try [UInt8](body: []) == [])
+    #expect(try [UInt8]().encodedBytes() == [])
+  }
+
+  @Test func `an empty body has no bytes`() throws {
+    #expect(try EmptyBody().encodedBytes() == [])
+    #expect(try EmptyBody(body: []) == EmptyBody())
+    #expect(failure(EmptyBody.self, [0])?.code == .notRepresentable)
+  }
+
+  @Test func `an error says what, where and why`() {
+    let error = BodyError(.truncated, at: 7, detail: "field 2")
+    #expect("\(error)" == "truncated at byte 7: field 2")
+    #expect("\(BodyError(.interiorNUL))" == "NUL in a string")
+  }
+}
+
+extension [UInt8] {
+  fileprivate init(repeatingBytes pattern: [UInt8], count: Int) {
+    self = []
+    reserveCapacity(pattern.count * count)
+    for _ in 0..<count { self += pattern }
+  }
+}

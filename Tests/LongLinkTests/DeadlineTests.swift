@@ -1,0 +1,192 @@
+import LongLink
+import LongLinkServer
+import LongLinkTesting
+import Testing
+
+/// Deadlines cover everything from a request's creation on.
+@Suite struct DeadlineTests {
+  /// The virtual time that a body takes.
+  private func time(
+    _ simulation: Simulation,
+    _ body: () async throws -> Void
+  ) async throws -> Duration {
+    let began = simulation.now
+    try await body()
+    return began.duration(to: simulation.now)
+  }
+
+  /// Timers fire on whole milliseconds, less than two of them late.
+  private func expect(
+    _ duration: Duration,
+    is expected: Duration,
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) {
+    #expect(
+      duration >= expected && duration < expected + .milliseconds(3),
+      sourceLocation: sourceLocation
+    )
+  }
+
+  @Test func `a request that waits for a connection`() async throws {
+    try await Stage.simulate { stage, simulation in
+      simulation.network.connects = .refused
+      let client = try stage.client(to: [.host("10.0.0.1", port: 80)])
+      let duration = try await time(simulation) {
+        let error = try await failure {
+          try await client.request(.echo, [1], options: RequestOptions(deadline: .seconds(5)))
+        }
+        #expect(error.code == .deadlineExceeded)
+        #expect(error.delivery == .notSent)
+      }
+      expect(duration, is: .seconds(5))
+      #expect(await client.counters().requests.expired == 1)
+    }
+  }
+
+  @Test func `the client's own deadline holds where a request says nothing`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let client = try stage.client(of: try await stage.serve()) { $0.deadline = .seconds(3) }
+      try await client.connect()
+      let duration = try await time(simulation) {
+        let error = try await failure { try await client.request(.hang, [1]) }
+        #expect(error.code == .deadlineExceeded)
+        #expect(error.delivery == .sent)
+      }
+      expect(duration, is: .seconds(3))
+    }
+  }
+
+  @Test func `a request that waits for room`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let server = try await stage.serve(configure: { $0.maxInFlight = 2 })
+      let client = try stage.client(of: server)
+      try await client.connect()
+      let long = RequestOptions(deadline: .seconds(1_000))
+      let running = [
+        client.start(.hang, [1], options: long), client.start(.hang, [2], options: long),
+      ]
+      try await simulation.sleep(for: .milliseconds(10))
+      let duration = try await time(simulation) {
+        let error = try await failure {
+          try await client.request(.echo, [3], options: RequestOptions(deadline: .seconds(1)))
+        }
+        #expect(error.code == .deadlineExceeded)
+        #expect(error.delivery == .notSent)
+      }
+      expect(duration, is: .seconds(1))
+      #expect(await server.counters().connections.requestsReceived == 2)
+      // Room that appears in time is used.
+      let late = client.start(.echo, [4], options: RequestOptions(deadline: .seconds(5)))
+      try await simulation.sleep(for: .seconds(1))
+      #expect(await late.state == .created)
+      running[0].cancel()
+      #expect(try await late.value == [4])
+    }
+  }
+
+  @Test func `the server's handler is cancelled at the deadline and knows it`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let ended = Tally<Duration>()
+      let left = Tally<Duration>()
+      let server = try await stage.serve { server in
+        server.route(.hang) { request in
+          let began = request.clock.now
+          left.add(began.duration(to: request.deadline!))
+          defer { ended.add(began.duration(to: request.clock.now)) }
+          try await request.clock.sleep(for: .seconds(100))
+          return request.body
+        }
+      }
+      let client = try stage.client(of: server)
+      try await client.connect()
+      let error = try await failure {
+        try await client.request(.hang, [1], options: RequestOptions(deadline: .seconds(2)))
+      }
+      #expect(error.code == .deadlineExceeded)
+      await ended.reached(1)
+      #expect(left.elements[0] <= .seconds(2) && left.elements[0] > .milliseconds(1_990))
+      #expect(ended.elements[0] <= .seconds(2) + .milliseconds(3))
+      try await simulation.sleep(for: .milliseconds(10))
+      let counters = await server.counters()
+      #expect(counters.requestsRunning == 0)
+      #expect(counters.connections.handlersLate == 1)
+    }
+  }
+
+  @Test func `a server is told of a deadline that passed`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let server = try await stage.serve { server in
+        server.route(.hang) { request in
+          try await request.clock.sleep(for: .seconds(100))
+          return request.body
+        }
+      }
+      let client = try stage.client(of: server)
+      try await client.connect()
+      _ = try await failure {
+        try await client.request(
+          .hang,
+          [1],
+          options: RequestOptions(deadline: .seconds(2), cancellation: .notifyServer)
+        )
+      }
+      #expect(await client.counters().connections.cancelsSent == 1)
+    }
+  }
+
+  @Test func `a request that arrives after its time is refused`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let handled = Tally<Void>()
+      let server = try await stage.serve { server in
+        server.route(.echo) { request in
+          handled.add(())
+          return request.body
+        }
+      }
+      let peer = try await SimulatedClient.connect(
+        to: server.addresses[0],
+        on: stage.clientLoop
+      )
+      try await peer.sayHello()
+      let late = try await peer.request(.echo, [1], metadata: WireMetadata(remaining: .zero))
+      #expect(late.code == .deadlinePassed && late.isRefused)
+      peer.close()
+      #expect(handled.count == 0)
+      #expect(await server.counters().connections.refused == 1)
+    }
+  }
+
+  @Test(arguments: [Duration.zero, .seconds(-5)])
+  func `a request without time is never sent`(_ deadline: Duration) async throws {
+    try await Stage.simulate { stage, simulation in
+      let server = try await stage.serve()
+      let client = try stage.client(of: server)
+      try await client.connect()
+      let error = try await failure {
+        try await client.request(.echo, [1], options: RequestOptions(deadline: deadline))
+      }
+      #expect(error.code == .deadlineExceeded)
+      #expect(error.delivery == .notSent)
+      #expect(await server.counters().connections.requestsReceived == 0)
+    }
+  }
+
+  @Test func `thousands of deadlines pass in their order`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let client = try stage.client(of: try await stage.serve()) { $0.maxWaiting = 5_000 }
+      try await client.connect()
+      let order = Tally<Int>()
+      let delays = (0..<3_000).map { _ in Int(simulation.random(in: 1...60_000)) }
+      for delay in delays {
+        client.request(
+          .hang,
+          [1],
+          options: RequestOptions(deadline: .milliseconds(delay)),
+          on: .clientLoop
+        ) { _ in order.add(delay) }
+      }
+      await order.reached(3_000)
+      #expect(order.elements == delays.sorted())
+    }
+  }
+}

@@ -1,0 +1,146 @@
+import LongLink
+import LongLinkServer
+import LongLinkTesting
+import Testing
+
+/// Servers that shut down while they are used.
+@Suite struct DrainTests {
+  /// A server whose echo waits for a latch.
+  private func serve(
+    _ stage: Stage,
+    _ began: Tally<Void>,
+    _ goOn: Latch,
+    spread: Duration = .zero
+  ) async throws -> LongLinkServer {
+    try await stage.serve(
+      setUp: { server in
+        server.route(.echo) { request in
+          began.add(())
+          await goOn.wait()
+          return request.body
+        }
+      },
+      configure: { $0.drainSpread = spread }
+    )
+  }
+
+  @Test(arguments: World.allCases)
+  func `what runs is finished, and nothing new is taken`(_ world: World) async throws {
+    try await Stage.run(world) { stage in
+      let (began, goOn) = (Tally<Void>(), Latch())
+      let old = try await serve(stage, began, goOn)
+      let new = try await stage.serve { server in
+        server.route(.echo) { request in request.body + [0] }
+      }
+      let client = try stage.client(of: old, new) {
+        $0.reconnect.base = .milliseconds(5)
+      }
+      let running = (0..<5).map { client.start(.echo, [UInt8($0)]) }
+      await began.reached(5)
+      let states = client.stateChanges
+      let shutting = stage.spawn { await old.shutDown(within: .seconds(100)) }
+      for await state in states { if case .waiting = state { break } }
+      // The next server takes what is new, while the old one still works.
+      #expect(try await client.request(.echo, [9]) == [9, 0])
+      goOn.open()
+      for (index, task) in running.enumerated() {
+        #expect(try await task.value == [UInt8(index)])
+      }
+      try await shutting.value
+      #expect(await old.counters().connections.responsesSent == 5)
+      #expect(await old.counters().requestsRunning == 0)
+      #expect(await client.counters().requests.lost == 0)
+    }
+  }
+
+  @Test func `requests that cross the goaway go to the next server`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let (began, goOn) = (Tally<Void>(), Latch())
+      simulation.network.conditions = LinkConditions(
+        latency: .milliseconds(20) ... .milliseconds(20)
+      )
+      let old = try await serve(stage, began, goOn)
+      let new = try await stage.serve { server in
+        server.route(.echo) { request in request.body + [0] }
+      }
+      let client = try stage.client(of: old, new)
+      let first = client.start(.echo, [1])
+      await began.reached(1)
+      let shutting = stage.spawn { await old.shutDown(within: .seconds(100)) }
+      // The client does not know yet: these arrive at a server that takes nothing.
+      try await simulation.sleep(for: .milliseconds(1))
+      let second = client.start(.echo, [2])
+      let third = client.start(.echo, [3], options: RequestOptions(offline: .fail))
+      #expect(try await second.value == [2, 0])
+      let error = try await failure { try await third.value }
+      #expect(error.delivery == .refused)
+      #expect(error.response == .draining)
+      goOn.open()
+      #expect(try await first.value == [1])
+      try await shutting.value
+      #expect(began.count == 1)
+      #expect(await client.counters().requests.resent == 1)
+    }
+  }
+
+  @Test func `the bound holds against a handler that ignores its cancellation`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let (began, goOn) = (Tally<Void>(), Latch())
+      let server = try await serve(stage, began, goOn)
+      let client = try stage.client(of: server)
+      let task = client.start(.echo, [1], options: RequestOptions(deadline: .seconds(1_000)))
+      await began.reached(1)
+      let now = simulation.now
+      await server.shutDown(within: .seconds(5))
+      let time = now.duration(to: simulation.now)
+      #expect(time >= .seconds(5) && time < .seconds(5) + .milliseconds(5), "\(time)")
+      let error = try await failure { try await task.value }
+      #expect(error.code == .connectionLost && error.delivery == .sent)
+      goOn.open()
+      #expect(simulation.openListeners == [])
+      // A second call has nothing to wait for.
+      await server.shutDown()
+    }
+  }
+
+  @Test func `a large answer leaves whole`() async throws {
+    try await Stage.simulate { stage, simulation in
+      simulation.network.conditions = LinkConditions(
+        latency: .milliseconds(20) ... .milliseconds(20)
+      )
+      let server = try await stage.serve { server in
+        server.route(.echo) { _ in [UInt8](repeating: 3, count: 2_000_000) }
+      }
+      let client = try stage.client(of: server)
+      let task = client.start(.echo, [1])
+      try await stage.until { await server.counters().requestsRunning == 1 }
+      await server.shutDown(within: .seconds(60))
+      #expect(try await task.value.count == 2_000_000)
+      #expect(simulation.now.nanoseconds < 5_000_000_000)
+    }
+  }
+
+  @Test func `clients come back when they were asked to`() async throws {
+    let waits = Tally<Duration>()
+    for seed: UInt64 in 1...30 {
+      try await Stage.simulate(seed: seed) { stage, simulation in
+        let server = try await stage.serve(configure: { $0.drainSpread = .seconds(20) })
+        let client = try stage.client(of: server)
+        _ = try await client.request(.echo, [1])
+        let states = client.stateChanges
+        await server.shutDown()
+        for await state in states {
+          guard case .waiting(let wait) = state else { continue }
+          waits.add(wait)
+          break
+        }
+      }
+    }
+    #expect(waits.elements.allSatisfy { $0 <= .seconds(20) }, "\(waits.elements)")
+    #expect(waits.elements.max()! > .seconds(14))
+    #expect(waits.elements.min()! < .seconds(4))
+    let mean = waits.elements.reduce(.zero, +) / waits.count
+    // Drawn once, evenly.
+    #expect(mean > .seconds(6) && mean < .seconds(14))
+  }
+}

@@ -1,0 +1,215 @@
+import LongLink
+import LongLinkServer
+import LongLinkTesting
+import LongLinkTransport
+import Logging
+import Synchronization
+import Testing
+
+/// Loops of one world, and what tests need to put a client and a server on them.
+final class Stage: Sendable {
+  let world: World
+  /// The simulated world; nil over the kernel.
+  let simulation: Simulation?
+  let clientLoop: EventLoop
+  let serverLoop: EventLoop
+  private let clients = Mutex<[LongLinkClient]>([])
+  private let servers = Mutex<[LongLinkServer]>([])
+
+  private init(
+    _ world: World,
+    _ simulation: Simulation?,
+    _ client: EventLoop,
+    _ server: EventLoop
+  ) {
+    self.world = world
+    self.simulation = simulation
+    clientLoop = client
+    serverLoop = server
+  }
+
+  /// Runs a body in a world; afterwards everything is closed, and nothing may be left.
+  static func run(
+    _ world: World,
+    seed: UInt64 = 1,
+    _ body: @escaping @Sendable (Stage) async throws -> Void
+  ) async throws {
+    guard world != .simulated else {
+      return try await run(in: Simulation(seed: seed), body)
+    }
+    let loops = try (EventLoop(name: "client"), EventLoop(name: "server"))
+    let stage = Stage(world, nil, loops.0, loops.1)
+    let result = await Task { try await stage.run(body) }.result
+    loops.0.shutDown()
+    loops.1.shutDown()
+    try result.get()
+  }
+
+  /// Runs a body in a simulation; afterwards everything is closed, and nothing may be left.
+  static func run(
+    in simulation: Simulation,
+    _ body: @escaping @Sendable (Stage) async throws -> Void
+  ) async throws {
+    let server = simulation.eventLoop(named: "server")
+    let stage = Stage(.simulated, simulation, simulation.mainLoop, server)
+    try await simulation.run {
+      try await stage.run(body)
+      let seed = "seed \(simulation.seed)"
+      #expect(simulation.openStreams == [], "\(seed)")
+      #expect(simulation.openListeners == [], "\(seed)")
+      #expect(simulation.pendingTimers == [], "\(seed)")
+    }
+  }
+
+  /// Runs a body on the simulation, whose time is virtual.
+  static func simulate(
+    seed: UInt64 = 1,
+    _ body: @escaping @Sendable (Stage, Simulation) async throws -> Void
+  ) async throws {
+    try await run(.simulated, seed: seed) { stage in try await body(stage, stage.simulation!) }
+  }
+
+  private func run(_ body: (Stage) async throws -> Void) async throws {
+    do {
+      try await body(self)
+    } catch {
+      await closeAll()
+      throw error
+    }
+    await closeAll()
+  }
+
+  private func closeAll() async {
+    for client in clients.withLock({ $0 }) {
+      await client.close()
+      let counters = await client.counters()
+      #expect(counters.requestsOpen == 0)
+      #expect(counters.requests.ended == counters.requests.submitted, "\(counters.requests)")
+      #expect(client.state == .closed)
+    }
+    for server in servers.withLock({ $0 }) { await server.shutDown(within: .zero) }
+  }
+
+  // MARK: Clients and servers
+
+  /// A server that listens, on a free port or path.
+  func serve(
+    on loops: [EventLoop]? = nil,
+    at endpoint: Endpoint? = nil,
+    setUp: (LongLinkServer) -> Void = { $0.routeBasics() },
+    configure: (inout ServerConfiguration) -> Void = { _ in }
+  ) async throws -> LongLinkServer {
+    let listen: Endpoint =
+      switch (endpoint, world) {
+      case (let endpoint?, _): endpoint
+      case (nil, .simulated): .host("10.0.0.1", port: 0)
+      case (nil, .loopback): .host("127.0.0.1", port: 0)
+      case (nil, .unix): .unix(path: "/tmp/longlink-\(UInt64.random(in: 0 ... .max))")
+      }
+    var configuration = ServerConfiguration(listen: [listen])
+    configuration.logger.logLevel = .critical
+    configure(&configuration)
+    let server = try LongLinkServer(configuration, on: loops ?? [serverLoop])
+    setUp(server)
+    try await server.start()
+    servers.withLock { $0.append(server) }
+    return server
+  }
+
+  /// A client of servers, not yet connected.
+  func client(
+    of servers: LongLinkServer...,
+    on loop: EventLoop? = nil,
+    configure: (inout ClientConfiguration) -> Void = { _ in }
+  ) throws -> LongLinkClient {
+    try client(to: servers.flatMap(\.endpoints), on: loop, configure: configure)
+  }
+
+  /// A client of endpoints, not yet connected.
+  func client(
+    to endpoints: [Endpoint],
+    on loop: EventLoop? = nil,
+    configure: (inout ClientConfiguration) -> Void = { _ in }
+  ) throws -> LongLinkClient {
+    var configuration = ClientConfiguration(servers: endpoints)
+    configuration.logger.logLevel = .critical
+    // Real time passes as fast as the machine is slow: it is not the subject.
+    if simulation == nil { configuration.deadline = .seconds(3_600) }
+    configure(&configuration)
+    let client = try LongLinkClient(configuration, on: loop ?? clientLoop)
+    clients.withLock { $0.append(client) }
+    return client
+  }
+
+  /// Starts a task that stays in this world.
+  @discardableResult
+  func spawn<Value: Sendable>(
+    _ body: @escaping @Sendable () async throws -> Value
+  ) -> Task<Value, any Error> {
+    if let simulation { simulation.spawn(body) } else { Task { try await body() } }
+  }
+
+  /// Waits until a condition holds, which the work of the loops brings about.
+  func until(
+    _ condition: () async -> Bool,
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) async throws {
+    let limit = clientLoop.clock.now.advanced(by: .seconds(120))
+    var pause = Duration.milliseconds(1)
+    while await !condition() {
+      guard clientLoop.clock.now < limit else {
+        Issue.record("the condition does not come about", sourceLocation: sourceLocation)
+        throw CancellationError()
+      }
+      try await clientLoop.sleep(for: pause)
+      pause = min(pause * 5 / 4, .milliseconds(200))
+    }
+  }
+}
+
+extension LongLinkServer {
+  /// Where clients reach it.
+  var endpoints: [Endpoint] {
+    addresses.map { address in
+      if let path = address.path { return .unix(path: path) }
+      return .host(address.host!, port: address.port!)
+    }
+  }
+
+  /// 1 echoes, 2 never answers, 3 fails.
+  func routeBasics() {
+    route(.echo) { request in request.body }
+    route(.hang) { request in
+      try await request.clock.sleep(for: .seconds(1_000_000))
+      return request.body
+    }
+    route(.fail) { _ in throw Rejection(1_234, body: [9, 8, 7]) }
+  }
+}
+
+extension MessageType {
+  static let echo: MessageType = 1
+  static let hang: MessageType = 2
+  static let fail: MessageType = 3
+}
+
+extension RequestCounters {
+  static var zero: RequestCounters { RequestCounters() }
+
+  /// Requests that have ended, whichever way.
+  var ended: UInt64 { succeeded + rejected + cancelled + expired + lost + failedLocally }
+}
+
+/// What a request that has to fail fails with.
+func failure<Value>(
+  _ body: () async throws -> Value,
+  sourceLocation: SourceLocation = #_sourceLocation
+) async throws -> LongLinkError {
+  do {
+    _ = try await body()
+  } catch let error as LongLinkError {
+    return error
+  }
+  Issue.record("it should have failed", sourceLocation: sourceLocation)
+  throw CancellationError()
+}

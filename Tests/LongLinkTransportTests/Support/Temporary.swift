@@ -1,0 +1,50 @@
+#if canImport(Darwin)
+import Darwin
+#else
+import Glibc
+#endif
+
+/// A folder of one test's own, short enough in its name for the path of a socket.
+struct TemporaryFolder: ~Copyable {
+  let path: String
+
+  init() {
+    var template = Array("/tmp/longlink-XXXXXX".utf8CString)
+    path = unsafe String(cString: mkdtemp(&template)!)
+  }
+
+  deinit {
+    unsafe rmdir(path)
+  }
+}
+
+/// The descriptors that the process has open, and what they lead to where the system tells; without
+/// timers, which the runtime opens when it pleases and this library never does.
+func openDescriptors() -> [String] {
+  let open = (0..<1024).filter { fcntl(CInt($0), F_GETFD) != -1 }
+  let described = open.map { descriptor in
+    unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
+      unsafe buffer.initialize(repeating: 0)
+      _ = unsafe readlink("/proc/self/fd/\(descriptor)", buffer.baseAddress!, buffer.count - 1)
+      return unsafe "\(descriptor) \(String(cString: buffer.baseAddress!))"
+    }
+  }
+  return described.filter { !$0.hasSuffix("[timerfd]") }
+}
+
+/// True where this machine has the IPv6 loopback address.
+let hasIPv6Loopback: Bool = {
+  let descriptor = socket(AF_INET6, CInt(SOCK_STREAM.rawValue), 0)
+  guard descriptor >= 0 else { return false }
+  defer { close(descriptor) }
+  var address = sockaddr_in6()
+  address.sin6_family = sa_family_t(AF_INET6)
+  address.sin6_addr = in6addr_loopback
+  return unsafe withUnsafeBytes(of: &address) { bytes in
+    unsafe bind(
+      descriptor,
+      bytes.baseAddress!.assumingMemoryBound(to: sockaddr.self),
+      socklen_t(bytes.count)
+    ) == 0
+  }
+}()
