@@ -1,0 +1,62 @@
+SWIFT ?= swift
+# What is formatted and checked; the other C is generated.
+SWIFT_SOURCES = Package.swift Sources Tests
+
+.PHONY: all setup build demo test unit-tests protocols check-protocols check-vectors check-readme \
+	format lint sanitize clean
+
+all: build
+
+# Installs the libraries that are missing, or says how.
+setup:
+	@Scripts/setup.sh
+
+build: setup
+	$(SWIFT) build --product longlink
+
+# A debug build is there soonest.
+demo: build
+	@"$$($(SWIFT) build --show-bin-path)/longlink" demo
+
+test: setup lint check-protocols check-vectors unit-tests check-readme
+
+# The tests of real processes run by themselves: those of the library keep every core busy.
+# Only here is a warning an error: a newer compiler's must not keep anybody from building.
+unit-tests: export LONGLINK_WARNINGS_AS_ERRORS = 1
+unit-tests: setup
+	$(SWIFT) build --build-tests
+	$(SWIFT) test --skip-build --disable-xctest --skip LongLinkCommandTests
+	$(SWIFT) test --skip-build --disable-xctest --filter LongLinkCommandTests
+
+# Generates the C of Protocols/*.proto.
+protocols: setup
+	Scripts/protocols.sh
+
+check-protocols: setup
+	Scripts/protocols.sh --check
+
+check-vectors:
+	@if command -v python3 >/dev/null; then \
+	  python3 Protocols/Vectors/generate.py --check; \
+	else \
+	  echo 'The golden frames are not compared with their generator: python3 is missing.'; \
+	fi
+
+# Compiles and runs the programs that the README shows.
+check-readme: setup
+	Scripts/readme.sh
+
+format:
+	$(SWIFT) format format --in-place --parallel --recursive $(SWIFT_SOURCES)
+
+lint:
+	$(SWIFT) format lint --strict --parallel --recursive $(SWIFT_SOURCES)
+
+# Each sanitizer has a build of its own.
+sanitize: setup
+	TSAN_OPTIONS="suppressions=$(CURDIR)/Scripts/thread-sanitizer.supp" \
+		$(SWIFT) test --sanitize=thread --disable-xctest --scratch-path .build-tsan
+	$(SWIFT) test --sanitize=address --disable-xctest --scratch-path .build-asan
+
+clean:
+	rm -rf .build .build-tsan .build-asan .build-readme

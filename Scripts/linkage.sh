@@ -1,0 +1,46 @@
+#!/bin/sh
+# Builds, from nothing and for release, a program that links the product LongLink alone, and fails
+# where it links what a client must not need. Prints how long the build took.
+set -eu
+cd "$(dirname "$0")/.."
+root=$PWD
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+mkdir -p "$work/Sources/client"
+cat >"$work/Package.swift" <<MANIFEST
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+  name: "client",
+  platforms: [.macOS(.v15)],
+  dependencies: [.package(name: "longlink", path: "$root")],
+  targets: [
+    .executableTarget(
+      name: "client", dependencies: [.product(name: "LongLink", package: "longlink")])
+  ]
+)
+MANIFEST
+cat >"$work/Sources/client/main.swift" <<'PROGRAM'
+import LongLink
+
+let client = try LongLinkClient(to: "127.0.0.1", port: 9000)
+print(client.state)
+await client.close()
+PROGRAM
+
+cd "$work"
+# What is downloaded is not part of the time.
+swift package resolve
+start=$(date +%s)
+swift build -c release --product client
+echo "linkage: a client was built from nothing in $(($(date +%s) - start)) seconds"
+program=$(swift build -c release --product client --show-bin-path)/client
+libraries=$(ldd "$program" | awk '{ print $1 }')
+echo "$libraries" | sed 's/^/linkage: links /'
+if echo "$libraries" | grep -E 'Foundation|NIO|SwiftProtobuf'; then
+  echo "linkage: a client must not link these" >&2
+  exit 1
+fi
+"$program"

@@ -1,0 +1,26 @@
+#!/bin/sh
+# Makes sure that what the build needs beyond Swift is there. Where something is missing, apt-get
+# installs it when it may; else the command that does is printed, and this fails.
+set -eu
+
+packages='libprotobuf-c-dev protobuf-c-compiler pkg-config'
+
+if command -v protoc-c >/dev/null && command -v pkg-config >/dev/null \
+  && pkg-config --exists libprotobuf-c; then
+  exit 0
+fi
+if ! command -v apt-get >/dev/null; then
+  echo "LongLink needs libprotobuf-c, protoc-c and pkg-config." >&2
+  echo "Without apt-get they have to be installed by hand; with Homebrew:" >&2
+  echo "  brew install protobuf-c pkgconf" >&2
+  exit 69
+fi
+if [ "$(id -u)" -ne 0 ]; then
+  echo "LongLink needs libraries that are missing, and only root can install them:" >&2
+  echo "  sudo apt-get install $packages" >&2
+  exit 69
+fi
+export DEBIAN_FRONTEND=noninteractive
+apt-get update
+# The list of packages is split on purpose.
+apt-get install --yes --no-install-recommends $packages
