@@ -166,7 +166,10 @@ private struct JudgedRun {
     try Self.require(requests.lost > 0 && mine.connects > 1, "nothing was lost: \(requests)")
     try Self.require(mine.requestsOpen == 0 && theirs.requestsRunning == 0, "some are open")
     try Self.require(theirs.sessions == 0, "\(theirs.sessions) sessions are open")
-    try Self.require(theirs.sessionsAccepted == mine.connects, "\(theirs.sessionsAccepted)")
+    // The close may have met an attempt whose connect was accepted and whose greeting was not over.
+    let attempts = mine.connects...mine.connects + mine.failedAttempts
+    try Self.require(
+      attempts.contains(theirs.sessionsAccepted), "\(theirs.sessionsAccepted) of \(attempts)")
     let total = theirs.connections
     try Self.require(total.handled == ran.reduce(0, +), "\(total.handled) handled")
     try Self.require(total.requestsReceived == total.handled, "\(total.requestsReceived) received")
