@@ -163,7 +163,9 @@ private struct JudgedRun {
     try Self.require(requests.submitted == ran.count, "\(requests)")
     try Self.require(requests.succeeded == succeeded, "\(requests)")
     try Self.require(requests.succeeded + requests.lost == requests.submitted, "\(requests)")
-    try Self.require(requests.lost > 0 && mine.connects > 1, "nothing was lost: \(requests)")
+    // Of a few thousand none may be dropped, by chance; of 20,000 that has odds of one in 10^8.
+    let isBroken = requests.lost > 0 && mine.connects > 1
+    try Self.require(isBroken || ran.count < 20_000, "nothing was lost: \(requests)")
     try Self.require(mine.requestsOpen == 0 && theirs.requestsRunning == 0, "some are open")
     try Self.require(theirs.sessions == 0, "\(theirs.sessions) sessions are open")
     // The close may have met an attempt whose connect was accepted and whose greeting was not over.
