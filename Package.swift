@@ -93,7 +93,8 @@ let package = Package(
     .target(
       name: "LongLinkTesting",
       dependencies: [
-        "LongLinkConnection", "LongLinkCore", "LongLinkTransport",
+        "LongLink", "LongLinkConnection", "LongLinkCore", "LongLinkServer", "LongLinkTransport",
+        .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: swiftSettings
     ),
@@ -101,6 +102,7 @@ let package = Package(
       name: "LongLinkCommand",
       dependencies: [
         "CLongLinkDemo", "LongLink", "LongLinkDemoMessages", "LongLinkProtobufC", "LongLinkServer",
+        "LongLinkTesting",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),
       ],
