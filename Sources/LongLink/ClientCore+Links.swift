@@ -9,7 +9,7 @@ extension ClientCore: LinkOwner {
     case .response(let arrival):
       // A link that drains tells nothing of its successor, and a refusal nothing of the server's
       // health.
-      if !arrival.isRefused, requests.current === link { machine.worked() }
+      if !arrival.isRefused, requests.current === link { noteWorked() }
       requests.answered(arrival, on: link)
     case .collect(let serial):
       requests.collect(serial, on: link)
@@ -35,6 +35,14 @@ extension ClientCore: LinkOwner {
     }
   }
 
+  /// The link is known to be well.
+  func noteWorked() {
+    guard case .up(let attempt) = machine.phase, !machine.hasWorked else { return }
+    machine.worked()
+    connection(attempt)?.hasWorked = true
+    tell(.worked(attempt))
+  }
+
   private func established(_ link: Link) {
     machine.established(link.id)
     guard machine.phase == .up(link.id) else {
@@ -44,6 +52,7 @@ extension ClientCore: LinkOwner {
     counters.connects += 1
     connection(link.id)?.isEstablished = true
     link.logger.info("Connected")
+    tell(.established(link.id))
     requests.opened(link)
     resumeConnectWaiters(.success(()))
     if let workedTimer { loop.cancel(workedTimer) }
@@ -60,6 +69,10 @@ extension ClientCore: LinkOwner {
         "accepted": "\(goaway.requestsAccepted)",
       ])
     let code = ResponseCode(rawValue: goaway.code)
+    tell(
+      .goaway(
+        link.id, code, retryAfter: .milliseconds(Int64(goaway.retryAfter)),
+        spread: .milliseconds(Int64(goaway.spread))))
     guard connection(link.id)?.isEstablished == true else {
       // It came in place of a welcome: the attempt has failed, for the reason that it gives.
       connection(link.id)?.farewell = goaway.reason
@@ -136,6 +149,7 @@ extension ClientCore: LinkOwner {
     connections.removeAll { $0 === connection }
     if !connection.isEstablished {
       counters.failedAttempts += 1
+      tell(.failed(link.id, reason))
       var systemError: Int32?
       if case .transport(let code) = reason { systemError = code }
       let detail = systemError.map { "\(SocketError(operation: "connect", errno: $0))" }
@@ -146,6 +160,7 @@ extension ClientCore: LinkOwner {
       machine.failed(link.id, at: loop.now, bits: bits)
     } else {
       log(link, reason)
+      tell(.ended(link.id, reason, worked: connection.hasWorked))
       ended(link, reason, hint: nil)
     }
     connectionEnded()

@@ -12,6 +12,8 @@ final class ClientCore {
     let responder: Responder
     /// Whether its handshake was completed and won.
     var isEstablished = false
+    /// Whether it has shown that the server is well.
+    var hasWorked = false
     /// What the server said when it went away in place of a welcome.
     var farewell: String?
 
@@ -53,6 +55,8 @@ final class ClientCore {
   var machineArmedFor = LinkInstant.distantFuture
   var workedTimer: LoopTimer?
   var closing: Closing?
+  /// Hears of what happens to links; tests set it.
+  var observer: LinkObserver?
 
   struct ConnectFailure {
     var detail: String
@@ -130,6 +134,11 @@ extension ClientCore: TimerHandler {
     case .connect(let attempt, let address): connect(attempt, addresses[address])
     case .abandon(let attempt): connection(attempt)?.link.close(.handshakeTimeout)
     case .roundFailed(let server): roundFailed(configuration.servers[server])
+    case .wait(let wait):
+      tell(
+        .waiting(
+          failures: wait.failures, window: .nanoseconds(wait.window),
+          delay: .nanoseconds(wait.delay), wait.cause))
     }
   }
 
@@ -165,6 +174,10 @@ extension ClientCore: TimerHandler {
   }
 
   private func connect(_ attempt: UInt32, _ address: SocketAddress) {
+    tell(
+      .attempt(
+        attempt, round: machine.round, server: configuration.servers[machine.server],
+        address: address, replaces: requests.current != nil))
     // Behind the heartbeat, which knows better what its loss means.
     let heartbeat = configuration.heartbeat
     let options = SocketOptions(
@@ -182,11 +195,13 @@ extension ClientCore: TimerHandler {
       counters.failedAttempts += 1
       lastFailure = ConnectFailure(
         detail: "\(error)", address: address, systemError: error.errno)
+      tell(.failed(attempt, .transport(error.errno)))
       machine.failed(attempt, at: loop.now, bits: bits)
     }
   }
 
   private func roundFailed(_ endpoint: Endpoint) {
+    tell(.roundFailed(server: endpoint, replaces: requests.current != nil))
     let failure = lastFailure
     logger.warning(
       "Could not connect",
@@ -241,7 +256,7 @@ extension ClientCore: TimerHandler {
       perform()
     case .worked:
       workedTimer = nil
-      machine.worked()
+      noteWorked()
     case .closing:
       closingElapsed()
     case nil:

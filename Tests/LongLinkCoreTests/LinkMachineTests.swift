@@ -207,7 +207,7 @@ import Testing
         case .resolve(let server, _):
           #expect(!isClosed)
           #expect((0..<machine.settings.servers).contains(server))
-        case .roundFailed: break
+        case .roundFailed, .wait: break
         }
       }
       if case .up(let id) = machine.phase { #expect(connected.contains(id)) }
@@ -218,10 +218,13 @@ import Testing
 }
 
 extension LinkMachine {
-  /// The effects that wait.
+  /// The effects that wait, without word of the pauses.
   fileprivate mutating func take() -> [Effect] {
     var effects: [Effect] = []
-    while let effect = nextEffect() { effects.append(effect) }
+    while let effect = nextEffect() {
+      if case .wait = effect { continue }
+      effects.append(effect)
+    }
     return effects
   }
 }

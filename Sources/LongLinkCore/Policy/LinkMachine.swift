@@ -29,6 +29,8 @@ package struct LinkMachine: Equatable {
     case abandon(AttemptID)
     /// All attempts of a round have failed; the next round begins later.
     case roundFailed(server: Int)
+    /// The next round begins later, for this reason.
+    case wait(LinkWait)
   }
 
   package struct Settings: Equatable, Sendable {
@@ -57,13 +59,14 @@ package struct LinkMachine: Equatable {
   package private(set) var server = 0
   /// Failed rounds since a session last worked.
   package private(set) var failures = 0
-  private var round: UInt32 = 0
+  package private(set) var round: UInt32 = 0
   private var lastAttempt: AttemptID = 0
   private var attempts: [Attempt] = []
   private var addressCount = 0
   private var nextAddress = 0
   private var nextStart = LinkInstant.distantFuture
-  private var hasWorked = false
+  /// Whether the present link has shown that the server is well.
+  package private(set) var hasWorked = false
   private var effects = Queue<Effect>()
 
   package init(settings: Settings) {
@@ -158,12 +161,12 @@ package struct LinkMachine: Equatable {
   ) {
     guard phase == .up(attempt) else { return }
     if let hint, hint > 0 {
-      phase = .waiting(now + hint)
+      wait(hint, window: hint, .goaway, at: now)
       return
     }
     guard hasWorked else {
       // It greeted and did nothing else: the delays go on growing, and another may do better.
-      fail(at: now, bits: bits)
+      fail(.unproven, at: now, bits: bits)
       return
     }
     let bound: Int64 =
@@ -172,19 +175,30 @@ package struct LinkMachine: Equatable {
       } else {
         settings.policy.afterClose.clampedNanoseconds
       }
-    phase = .waiting(now + ReconnectPolicy.delay(within: bound, bits: bits()))
+    let delay = ReconnectPolicy.delay(within: bound, bits: bits())
+    wait(delay, window: bound, reason == .heartbeatLost ? .heartbeatLost : .closed, at: now)
+  }
+
+  private mutating func wait(
+    _ delay: Int64, window: Int64, _ cause: LinkWait.Cause, at now: LinkInstant
+  ) {
+    phase = .waiting(now + delay)
+    effects.append(
+      .wait(LinkWait(failures: failures, window: window, delay: delay, cause: cause)))
   }
 
   private mutating func failRound(at now: LinkInstant, bits: () -> UInt64) {
     effects.append(.roundFailed(server: server))
-    fail(at: now, bits: bits)
+    fail(.refused, at: now, bits: bits)
   }
 
-  private mutating func fail(at now: LinkInstant, bits: () -> UInt64) {
+  private mutating func fail(
+    _ cause: LinkWait.Cause, at now: LinkInstant, bits: () -> UInt64
+  ) {
     failures += 1
     server = (server + 1) % settings.servers
     let bound = settings.policy.bound(afterFailures: failures)
-    phase = .waiting(now + ReconnectPolicy.delay(within: bound, bits: bits()))
+    wait(ReconnectPolicy.delay(within: bound, bits: bits()), window: bound, cause, at: now)
   }
 
   /// Nothing is wanted any more.
@@ -192,7 +206,7 @@ package struct LinkMachine: Equatable {
     effects.removeAll { effect in
       switch effect {
       case .resolve, .connect: true
-      case .abandon, .roundFailed: false
+      case .abandon, .roundFailed, .wait: false
       }
     }
     for attempt in attempts { effects.append(.abandon(attempt.id)) }
