@@ -154,7 +154,8 @@ let package = Package(
       name: "LongLinkCommandTests",
       dependencies: [
         "LongLink", "LongLinkCommand", "LongLinkConnection", "LongLinkCore",
-        "LongLinkDemoMessages", "LongLinkProtobufC", "LongLinkTransport",
+        "LongLinkDemoMessages", "LongLinkProtobufC", "LongLinkServer", "LongLinkTesting",
+        "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: swiftSettings

@@ -133,17 +133,17 @@ struct StormPlot {
       let x = StormPlot.left + Double(index % columns) * 430
       let y = StormPlot.height - 46 + Double(index / columns) * 24
       return [
-        line(x, y - 4, x + 28, y - 4, StormPlot.colours[index]),
+        line(x, y - 4, x + 28, y - 4, StormPlot.colours[index], width: 3),
         text("\(result.policy.name): at most \(result.curve.peakAttempts)/s", x: x + 36, y: y),
       ]
     }
   }
 
   private func line(
-    _ x1: Double, _ y1: Double, _ x2: Double, _ y2: Double, _ colour: String
+    _ x1: Double, _ y1: Double, _ x2: Double, _ y2: Double, _ colour: String, width: Int = 1
   ) -> String {
     "<line x1=\"\(number(x1))\" y1=\"\(number(y1))\" x2=\"\(number(x2))\" y2=\"\(number(y2))\" "
-      + "stroke=\"\(colour)\"/>"
+      + "stroke=\"\(colour)\" stroke-width=\"\(width)\"/>"
   }
 
   private func text(
