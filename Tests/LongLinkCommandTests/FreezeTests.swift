@@ -1,6 +1,7 @@
 import Foundation
 import Logging
 import LongLink
+import LongLinkDemoMessages
 import Testing
 
 /// Server processes that are frozen with SIGSTOP: their sockets stay open, and say nothing.
@@ -78,6 +79,17 @@ import Testing
     server.tool.send(SIGCONT)
     #expect(try await client.request(1, Array("again".utf8)) == Array("again".utf8))
     await client.close(within: .zero)
+  }
+
+  @Test func `a frozen client is found by its server, and its work is stopped`() async throws {
+    let server = try await RunningServer("--heartbeat", "1", "--heartbeat-timeout", "0.5")
+    let client = try await server.startSleep(milliseconds: 60_000)
+    let clock = ContinuousClock()
+    client.send(SIGSTOP)
+    let frozen = clock.now
+    while try await server.stats().requestsCancelled == 0 { try Task.checkCancellation() }
+    let bound = FreezeTests.heartbeat.interval + FreezeTests.heartbeat.timeout
+    #expect(clock.now - frozen <= bound + FreezeTests.slack)
   }
 
   @Test func `a server that was frozen reads what waits before it judges`() async throws {

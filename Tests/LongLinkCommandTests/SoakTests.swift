@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import LongLinkCommand
@@ -12,6 +13,23 @@ import Testing
     #expect(!end.text.contains("FAILED"))
     let rows = end.lines.filter { $0.hasSuffix("  ok") }
     #expect(rows.count >= SoakFinding.allCases.count + 2)
+  }
+
+  @Test func `a soak that is stopped leaves no process and no file behind`() async throws {
+    let soak = try Tool(["soak", "--clients", "4"], holdsInput: true)
+    let line = try #require(await soak.send(SIGTERM, atLineWith: "servers on ports"))
+    #expect(await soak.finish().code == 128 + SIGTERM)
+    let folder = try #require(line.split(separator: " ").last.map(String.init))
+    #expect(!FileManager.default.fileExists(atPath: folder))
+    let ports = line.split(whereSeparator: { " ,;".contains($0) }).compactMap { UInt16($0) }
+      .filter { $0 >= 20_000 }
+    #expect(ports.count == 2)
+    // A server is gone once nobody listens any more.
+    for port in ports {
+      while try await Tool.run("call", "1", "--port", "\(port)").code != 3 {
+        try Task.checkCancellation()
+      }
+    }
   }
 
   @Test(arguments: [

@@ -64,6 +64,7 @@ actor Soak {
 
   private func runAll() async throws {
     try await open()
+    try await tellBeginning()
     try await reach("all clients are connected", within: .seconds(60)) {
       allConnected(since: start)
     }
@@ -109,6 +110,14 @@ actor Soak {
           index: index, ledger: folder.appendingPathComponent("clients-\(index)").path,
           arguments: arguments))
     }
+  }
+
+  private func tellBeginning() async throws {
+    var ports: [String] = []
+    for server in servers { ports.append("\(await server.port)") }
+    try Output.line(
+      "servers on ports \(ports.joined(separator: ", ")); \(options.clients) clients in "
+        + "\(options.clientProcesses) processes; ledgers in \(folder.path)")
   }
 
   /// The lists that clients get by turns: each server is preferred by some, directly and through

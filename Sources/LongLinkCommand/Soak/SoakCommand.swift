@@ -63,6 +63,10 @@ struct SoakRunCommand: AsyncParsableCommand {
     } catch let failure as ChildFailure {
       Output.error("the soak has failed: \(failure); its ledgers are in \(soak.folder.path)")
       throw ExitCode(ExitStatus.failure)
+    } catch {
+      // Somebody has stopped it: there is nothing to look into.
+      try? FileManager.default.removeItem(at: soak.folder)
+      throw error
     }
     let summary = SoakSummary(result: result, options: options)
     for line in summary.lines { try Output.line(line) }
