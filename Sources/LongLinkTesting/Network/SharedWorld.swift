@@ -33,4 +33,13 @@ final class SharedWorld: Sendable {
     }
     for call in calls { call() }
   }
+
+  /// Changes the world when some virtual time has passed; nil for never.
+  func after(_ delay: Duration?, _ body: @escaping @Sendable (inout World) -> Void) {
+    guard let delay else { return }
+    world.withLock { world in
+      let time = world.now + max(delay.clampedNanoseconds, 0)
+      world.schedule.add(.change(body), at: time)
+    }
+  }
 }
