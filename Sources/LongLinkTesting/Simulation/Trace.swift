@@ -105,10 +105,14 @@ struct Trace {
 extension Trace.Entry {
   /// When, where and what, for a person.
   func line(machines: [String]) -> String {
-    let machine = machine.map { machines[$0] } ?? ""
     let place = link == 0 ? "" : "link \(link) \(side): "
+    return "\(time.sinceStart)  \(place)\(text(machine: machine.map { machines[$0] } ?? ""))"
+  }
+
+  /// What, for a person.
+  func text(machine: String) -> String {
     let subject = address.map { " \($0)" } ?? ""
-    let what =
+    return
       switch kind {
       case .timeMoved: "time moves"
       case .loopMade: "loop \(value) is made on \(machine)"
@@ -145,6 +149,5 @@ extension Trace.Entry {
       case .machineCrashed: "\(machine) crashes without a word"
       case .processStarted: "the process on \(machine) starts"
       }
-    return "\(time.sinceStart)  \(place)\(what)"
   }
 }
