@@ -14,7 +14,7 @@ struct LinkWatch {
     var heartbeat: Heartbeat
     /// How long a link may take until its first message has come.
     var handshake: Duration
-    var isPaused = false
+    var pausedSince: LinkInstant?
     /// When its clock was last known to run as the world's does.
     var steadySince = LinkInstant(nanoseconds: 0)
   }
@@ -44,6 +44,8 @@ struct LinkWatch {
   private var ends: [EndName: End] = [:]
   /// The links that a machine has made, with the address that each leads to.
   private var connects: [(machine: Int, address: SocketAddress?, link: Int)] = []
+  /// When processes were frozen, all of them.
+  private(set) var pauses: [(from: LinkInstant, to: LinkInstant)] = []
   private(set) var broken: [(promise: Promise, time: LinkInstant, detail: String)] = []
 
   mutating func watch(_ owner: Owner, on machine: Int) {
@@ -53,7 +55,7 @@ struct LinkWatch {
       owner.heartbeat.interval = max(owner.heartbeat.interval, former.heartbeat.interval)
       owner.heartbeat.timeout = max(owner.heartbeat.timeout, former.heartbeat.timeout)
       owner.handshake = max(owner.handshake, former.handshake)
-      owner.isPaused = former.isPaused
+      owner.pausedSince = former.pausedSince
       owner.steadySince = former.steadySince
     }
     owners[machine] = owner
@@ -79,10 +81,11 @@ struct LinkWatch {
       judge(name, at: entry.time, "was closed")
       ends[name] = nil
     case .paused:
-      if let machine = entry.machine { owners[machine]?.isPaused = true }
+      if let machine = entry.machine { owners[machine]?.pausedSince = entry.time }
     case .resumed, .clockMoved:
       guard let machine = entry.machine else { return }
-      owners[machine]?.isPaused = false
+      if let since = owners[machine]?.pausedSince { pauses.append((since, entry.time)) }
+      owners[machine]?.pausedSince = nil
       owners[machine]?.steadySince = entry.time
     case .processCrashed, .machineCrashed:
       ends = ends.filter { $0.value.machine != entry.machine }
@@ -125,7 +128,7 @@ struct LinkWatch {
 
   /// Judges whether an end has stayed open for longer than a dead peer may take to be found.
   private mutating func judge(_ name: EndName, at now: LinkInstant, _ state: String) {
-    guard let end = ends[name], let owner = owners[end.machine], !owner.isPaused else { return }
+    guard let end = ends[name], let owner = owners[end.machine], owner.pausedSince == nil else { return }
     let (since, bound): (LinkInstant, Duration)
     if isOpen(name, end) {
       let agreed = agreed(owner, ends[name.other].flatMap { owners[$0.machine] })

@@ -14,11 +14,13 @@ extension Oracle {
     for watched in box.state.withLock({ $0.clients }) {
       let counters = await watched.client.counters()
       let configuration = watched.client.configuration
-      // What is sent is bounded by the server, what is not by the client itself.
-      let most = configuration.maxWaiting + mostInFlight
-      if counters.requestsOpen > most {
+      if counters.requestsWaiting > configuration.maxWaiting {
         found(
-          .queuesBounded, "\(watched.name) has \(counters.requestsOpen) requests, \(most) may be")
+          .queuesBounded,
+          """
+          in \(watched.name) \(counters.requestsWaiting) requests wait, \
+          \(configuration.maxWaiting) may
+          """)
       }
     }
     for watched in box.state.withLock({ $0.servers }) where !watched.isLost {
@@ -30,10 +32,6 @@ extension Oracle {
           .queuesBounded, "\(watched.name) runs \(counters.requestsRunning) requests, \(most) may be")
       }
     }
-  }
-
-  private var mostInFlight: Int {
-    box.state.withLock { $0.servers.map(\.server.configuration.maxInFlight).max() ?? 0 }
   }
 
   /// How long a client may take to be connected again once nothing is wrong any more.
@@ -77,9 +75,21 @@ extension Oracle {
       for model in state.pacing { state.findings += model.broken }
     }
     for (promise, detail) in requests.broken { found(promise, detail) }
+    judgeDeadlines()
     judgeLeftovers()
     await judgeCounters()
     return findings
+  }
+
+  private func judgeDeadlines() {
+    let pauses = box.state.withLock { $0.links.pauses }
+    for (key, asked, ended) in requests.late {
+      // A process that is frozen ends nothing.
+      guard !pauses.contains(where: { $0.from <= ended && asked <= $0.to }) else { continue }
+      found(
+        .deadlinesKept,
+        "request \(key), made at \(asked.sinceStart), ended at \(ended.sinceStart) only")
+    }
   }
 
   private func judgeLeftovers() {

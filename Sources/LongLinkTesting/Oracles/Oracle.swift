@@ -62,7 +62,7 @@ public final class Oracle: Sendable {
   }
 
   /// Where the account of requests is kept.
-  public let requests = RequestLedger()
+  public let requests: RequestLedger
   /// The simulation that is watched.
   public let simulation: Simulation
   let box: Box
@@ -74,6 +74,7 @@ public final class Oracle: Sendable {
 
   init(_ simulation: Simulation, recorder: TimelineRecorder?) {
     self.simulation = simulation
+    requests = RequestLedger { [world = simulation.world] in world.now }
     box = Box(State(recorder: recorder))
     simulation.observe { [box] entry, bytes in
       box.state.withLock { state in
@@ -94,7 +95,7 @@ public final class Oracle: Sendable {
         on: machine.index)
       state.clients.append(WatchedClient(name: name, client: client, machine: machine))
       state.pacing.append(PacingModel(name: name, configuration: configuration))
-      state.recorder?.named(machine.index, name)
+      state.recorder?.named(machine.index, name, isClient: true)
       return state.clients.count - 1
     }
     client.observeLinks { [box, world = simulation.world] local, event in
@@ -114,7 +115,7 @@ public final class Oracle: Sendable {
             name: name, heartbeat: configuration.heartbeat,
             handshake: configuration.firstFrameTimeout),
           on: machine.index)
-        state.recorder?.named(machine.index, name)
+        state.recorder?.named(machine.index, name, isClient: false)
       }
       state.servers.append(WatchedServer(name: name, server: server, machines: machines))
     }

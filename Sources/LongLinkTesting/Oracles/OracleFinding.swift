@@ -17,6 +17,8 @@ public enum Promise: String, CaseIterable, Hashable, Sendable, CustomStringConve
   case livePeersKept = "live-peers-kept"
   /// No attempt to connect comes earlier than its policy allows.
   case attemptsPaced = "attempts-paced"
+  /// A request ends when its deadline has passed, at the latest.
+  case deadlinesKept = "deadlines-kept"
   /// Queues stay within their bounds.
   case queuesBounded = "queues-bounded"
   /// When faults have stopped, clients are connected again within a computed time.

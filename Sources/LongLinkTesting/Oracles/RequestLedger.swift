@@ -4,12 +4,14 @@ internal import Synchronization
 
 /// Keeps account of requests, from their making to their running and ending. From any thread.
 ///
-/// Give each request a key of its own that its body carries: tell `asked` when it is made, `ran` as
+/// An ``Oracle`` has one. Give each request a key of its own that its body carries: tell `asked` when it is made, `ran` as
 /// the first thing in the handler, and `ended` when its caller hears of the end.
 public final class RequestLedger: Sendable {
   private struct Entry {
     var mayRunAgain = false
-    var isAsked = false
+    var asked: LinkInstant?
+    var deadline: LinkInstant?
+    var ended: LinkInstant?
     var runs = 0
     var end: End?
   }
@@ -27,18 +29,28 @@ public final class RequestLedger: Sendable {
   }
 
   private let state = Mutex(State())
+  private let now: @Sendable () -> LinkInstant
 
-  /// Makes an empty ledger.
-  public init() {}
+  /// Makes an empty ledger of things that happen in a simulation.
+  init(now: @escaping @Sendable () -> LinkInstant) {
+    self.now = now
+  }
 
-  /// Tells that a request is made; `mayRunAgain` where it is marked idempotent.
-  public func asked(_ key: UInt64, mayRunAgain: Bool = false) {
+  /// Tells that a request is made.
+  ///
+  /// `deadline` is how long it may take, nil where nothing is said about that; `mayRunAgain` is
+  /// whether it is marked idempotent.
+  public func asked(_ key: UInt64, deadline: Duration? = nil, mayRunAgain: Bool = false) {
+    let now = now()
     state.withLock { state in
-      if state.entries[key]?.isAsked == true {
+      if state.entries[key]?.asked != nil {
         state.early.append((.endsOnce, "request \(key) was made twice"))
       }
-      state.entries[key, default: Entry()].isAsked = true
-      state.entries[key]?.mayRunAgain = mayRunAgain
+      var entry = state.entries[key] ?? Entry()
+      entry.asked = now
+      entry.deadline = deadline.map { now.advanced(by: $0) }
+      entry.mayRunAgain = mayRunAgain
+      state.entries[key] = entry
     }
   }
 
@@ -53,7 +65,9 @@ public final class RequestLedger: Sendable {
     _ result: Result<[UInt8], LongLinkError>,
     isOwnAnswer: Bool = true
   ) {
+    let now = now()
     state.withLock { state in
+      state.entries[key, default: Entry()].ended = now
       if state.entries[key]?.end != nil {
         state.early.append((.endsOnce, "request \(key) ended twice, now with \(result.word)"))
       }
@@ -74,7 +88,7 @@ public final class RequestLedger: Sendable {
 
   /// How many requests were made.
   public var askedCount: Int {
-    state.withLock { $0.entries.values.count { $0.isAsked } }
+    state.withLock { $0.entries.values.count { $0.asked != nil } }
   }
 
   /// How many requests have ended.
@@ -104,8 +118,23 @@ public final class RequestLedger: Sendable {
     }
   }
 
+  /// The requests that ended later than they should have, and when they were made and ended.
+  var late: [(key: UInt64, asked: LinkInstant, ended: LinkInstant)] {
+    state.withLock { state in
+      state.entries.keys.sorted().compactMap { key in
+        guard let entry = state.entries[key], let asked = entry.asked, let ended = entry.ended,
+          let deadline = entry.deadline, ended > deadline + Self.lateness
+        else { return nil }
+        return (key, asked, ended)
+      }
+    }
+  }
+
+  /// How much later than its deadline a request may end: timers are not finer than this.
+  private static let lateness: Int64 = 50_000_000
+
   private static func judge(_ key: UInt64, _ entry: Entry) -> [(Promise, String)] {
-    guard entry.isAsked else {
+    guard entry.asked != nil else {
       return [(.ownAnswers, "a request \(key) ran that nobody has made")]
     }
     guard let end = entry.end else { return [(.endsOnce, "request \(key) has not ended")] }

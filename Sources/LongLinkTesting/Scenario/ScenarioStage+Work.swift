@@ -24,6 +24,7 @@ extension ScenarioStage {
       } else {
         ask(request, clients[request.client])
       }
+      if request.key % 4 == 0 { simulation.spawn { await self.oracle.sample() } }
     }
   }
 
@@ -36,7 +37,8 @@ extension ScenarioStage {
 
   private func ask(_ request: ScenarioPlan.Request, _ client: LongLinkClient) {
     let asked = Asked(request)
-    oracle.requests.asked(request.key)
+    oracle.requests.asked(
+      request.key, deadline: request.deadline ?? client.configuration.deadline)
     let end = { @Sendable [self] (result: Result<[UInt8], LongLinkError>) in
       oracle.requests.ended(request.key, result, isOwnAnswer: isAnswer(result, to: asked.body))
     }

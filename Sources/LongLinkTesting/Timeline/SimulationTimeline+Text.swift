@@ -29,8 +29,8 @@ extension SimulationTimeline {
     case .frame(let from, let to, let link, let label, let arrival):
       let start = Self.middle(from)
       let end = to.map(Self.middle) ?? min(start + Self.laneWidth / 2, cells.count - 1)
-      for column in min(start, end)...max(start, end) where cells[column] == " " {
-        cells[column] = "─"
+      for column in min(start, end)...max(start, end) {
+        cells[column] = cells[column] == " " ? "─" : "┼"
       }
       cells[start] = "●"
       cells[end] = arrival == nil ? "✕" : start < end ? "▶" : "◀"

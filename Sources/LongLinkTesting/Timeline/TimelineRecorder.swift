@@ -16,12 +16,14 @@ struct TimelineRecorder {
   }
 
   private var names: [Int: String] = [:]
+  private var clients: Set<Int> = []
   private var flows: [EndName: Flow] = [:]
   private var items: [SimulationTimeline.Item] = []
 
   /// Names a lane.
-  mutating func named(_ machine: Int, _ name: String) {
+  mutating func named(_ machine: Int, _ name: String, isClient: Bool) {
     names[machine] = name
+    if isClient { clients.insert(machine) }
   }
 
   mutating func note(_ text: String, at time: LinkInstant, lane: Int? = nil) {
@@ -96,7 +98,8 @@ struct TimelineRecorder {
 
   /// What was told so far.
   var timeline: SimulationTimeline {
-    let machines = names.keys.sorted()
+    let sorted = names.keys.sorted()
+    let machines = sorted.filter(clients.contains) + sorted.filter { !clients.contains($0) }
     var lanes: [Int: Int] = [:]
     for (lane, machine) in machines.enumerated() { lanes[machine] = lane }
     let placed = items.map { item -> SimulationTimeline.Item in
