@@ -3,7 +3,7 @@ SWIFT ?= swift
 SWIFT_SOURCES = Package.swift Sources Tests
 
 .PHONY: all setup build demo test unit-tests protocols check-protocols check-vectors check-readme \
-	format lint sanitize clean
+	format lint sanitize soak clean
 
 all: build
 
@@ -57,6 +57,11 @@ sanitize: setup
 	TSAN_OPTIONS="suppressions=$(CURDIR)/Scripts/thread-sanitizer.supp" \
 		$(SWIFT) test --sanitize=thread --disable-xctest --scratch-path .build-tsan
 	$(SWIFT) test --sanitize=address --disable-xctest --scratch-path .build-asan
+
+# Ten minutes of clients and servers under kills, freezes and partitions; SOAK adds options.
+soak: setup
+	$(SWIFT) build --configuration release --product longlink
+	"$$($(SWIFT) build --configuration release --show-bin-path)/longlink" soak $(SOAK)
 
 clean:
 	rm -rf .build .build-tsan .build-asan .build-readme

@@ -101,8 +101,8 @@ let package = Package(
     .executableTarget(
       name: "LongLinkCommand",
       dependencies: [
-        "CLongLinkDemo", "LongLink", "LongLinkDemoMessages", "LongLinkProtobufC", "LongLinkServer",
-        "LongLinkTesting",
+        "CLongLinkDemo", "LongLink", "LongLinkConnection", "LongLinkCore", "LongLinkDemoMessages",
+        "LongLinkProtobufC", "LongLinkServer", "LongLinkTesting", "LongLinkTransport",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),
       ],
@@ -153,8 +153,9 @@ let package = Package(
     .testTarget(
       name: "LongLinkCommandTests",
       dependencies: [
-        "LongLinkCommand", "LongLinkConnection", "LongLinkCore", "LongLinkDemoMessages",
-        "LongLinkProtobufC",
+        "LongLink", "LongLinkCommand", "LongLinkConnection", "LongLinkCore",
+        "LongLinkDemoMessages", "LongLinkProtobufC", "LongLinkTransport",
+        .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: swiftSettings
     ),

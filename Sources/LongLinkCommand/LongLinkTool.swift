@@ -12,5 +12,8 @@ struct LongLinkTool: AsyncParsableCommand {
       Exit codes: 0 all went well, 64 wrong arguments, 3 could not connect, 4 a deadline passed, \
       5 rejected, 6 corrupted or a protocol violation, 7 the connection was lost, 1 anything else.
       """,
-    subcommands: [ServeCommand.self, CallCommand.self, PingCommand.self, DemoCommand.self, SimulateCommand.self])
+    subcommands: [
+      ServeCommand.self, CallCommand.self, PingCommand.self, DemoCommand.self, SimulateCommand.self,
+      SoakCommand.self,
+    ])
 }

@@ -9,7 +9,7 @@ final class Demo: Sendable {
   static let heartbeat = Heartbeat(interval: .seconds(1), timeout: .milliseconds(500))
 
   let timeline: Timeline
-  private let server = Mutex<ServerProcess?>(nil)
+  private let server = Mutex<ChildProcess?>(nil)
 
   init(timeline: Timeline) {
     self.timeline = timeline
@@ -37,7 +37,7 @@ final class Demo: Sendable {
   }
 
   /// The server process that runs now.
-  var process: ServerProcess {
+  var process: ChildProcess {
     get throws {
       guard let process = server.withLock({ $0 }) else { throw DemoFailure("there is no server") }
       return process
@@ -45,10 +45,12 @@ final class Demo: Sendable {
   }
 
   func startServer(port: UInt16) async throws -> UInt16 {
-    let process = try ServerProcess(
-      port: port, heartbeat: Demo.heartbeat.interval, heartbeatTimeout: Demo.heartbeat.timeout)
+    let process = try ChildProcess([
+      "serve", "--port", "\(port)", "--heartbeat", "\(Demo.heartbeat.interval / .seconds(1))",
+      "--heartbeat-timeout", "\(Demo.heartbeat.timeout / .seconds(1))", "--for-demo",
+    ])
     server.withLock { $0 = process }
-    let actual = try await process.port()
+    let actual = try await process.listeningPort()
     try timeline.tell("process \(process.number) listens on 127.0.0.1:\(actual)")
     return actual
   }

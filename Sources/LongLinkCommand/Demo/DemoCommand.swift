@@ -37,6 +37,9 @@ struct DemoCommand: AsyncParsableCommand {
     } catch let failure as DemoFailure {
       Output.error("the demo differs: \(failure)")
       throw ExitCode(ExitStatus.failure)
+    } catch let failure as ChildFailure {
+      Output.error("the demo differs: \(failure)")
+      throw ExitCode(ExitStatus.failure)
     } catch let error as LongLinkError {
       Output.error("the demo differs: \(error)")
       throw ExitCode(ExitStatus.failure)

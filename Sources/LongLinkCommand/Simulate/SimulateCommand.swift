@@ -6,7 +6,7 @@ struct SimulateCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "simulate",
     abstract: "Runs clients and servers in a simulated network, in virtual time.",
-    subcommands: [SimulateRunCommand.self, SimulateReplayCommand.self])
+    subcommands: [SimulateRunCommand.self, SimulateReplayCommand.self, StormCommand.self])
 }
 
 extension FaultProfile {

@@ -3,10 +3,13 @@ import Foundation
 /// Ends the process when its standard input does: for a server that must not outlive the process
 /// which started it, and holds the other end.
 enum ParentWatch {
-  static func start() {
+  /// Calls `onLine`, on a thread of its own, for each line that the parent writes.
+  static func start(onLine: @escaping @Sendable () -> Void = {}) {
     Thread.detachNewThread {
       let input = FileHandle.standardInput
-      while let data = try? input.read(upToCount: 1), !data.isEmpty {}
+      while let byte = try? input.read(upToCount: 1)?.first {
+        if byte == UInt8(ascii: "\n") { onLine() }
+      }
       exit(ExitStatus.failure)
     }
   }

@@ -19,9 +19,12 @@ struct RawClient {
     guard result == 0 else { throw CocoaError(.featureUnsupported) }
   }
 
+  /// Its connection, for one who closes it.
+  var connection: ScriptedConnection { ScriptedConnection(descriptor: descriptor) }
+
   /// Sends, and returns when the server has closed.
   func sendAndReadToEnd(_ bytes: [UInt8]) {
-    ScriptedConnection(descriptor: descriptor).write(bytes)
+    connection.write(bytes)
     var byte: UInt8 = 0
     while unsafe recv(descriptor, &byte, 1, 0) > 0 {}
     close(descriptor)

@@ -14,6 +14,7 @@ struct Finished {
 /// A `longlink` that runs as a process of its own, and is killed with whoever holds it.
 final class Tool: Sendable {
   private let process = Process()
+  private let input = Pipe()
   private let output = Pipe()
   private let errors = Pipe()
 
@@ -29,19 +30,28 @@ final class Tool: Sendable {
     return Bundle.main.executableURL!.deletingLastPathComponent().appendingPathComponent("longlink")
   }
 
-  /// Starts it with a standard input that holds these bytes and ends.
-  init(_ arguments: [String], input: [UInt8] = [], environment: [String: String] = [:]) throws {
-    let stdin = Pipe()
-    process.executableURL = Tool.program
-    process.arguments = arguments
+  /// Starts it with a standard input that holds these bytes and ends, unless it is held open.
+  ///
+  /// `launcher` is a program with arguments, which becomes the one that it is told to run.
+  init(
+    _ arguments: [String], input: [UInt8] = [], holdsInput: Bool = false,
+    environment: [String: String] = [:], launcher: [String] = []
+  ) throws {
+    let command = launcher + [Tool.program.path] + arguments
+    process.executableURL = URL(fileURLWithPath: command[0])
+    process.arguments = Array(command.dropFirst())
     process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-    process.standardInput = stdin
+    process.standardInput = self.input
     process.standardOutput = output
     process.standardError = errors
     try process.run()
-    let writer = stdin.fileHandleForWriting
-    try writer.write(contentsOf: Data(input))
-    try writer.close()
+    try write(input)
+    if !holdsInput { try self.input.fileHandleForWriting.close() }
+  }
+
+  /// Writes to its standard input, which was held open.
+  func write(_ bytes: [UInt8]) throws {
+    try input.fileHandleForWriting.write(contentsOf: Data(bytes))
   }
 
   deinit {
@@ -106,7 +116,7 @@ final class Tool: Sendable {
 }
 
 /// Waits for work that blocks its thread.
-private func onThread<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value {
+func onThread<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value {
   await withCheckedContinuation { continuation in
     Thread.detachNewThread { continuation.resume(returning: work()) }
   }

@@ -1,19 +1,28 @@
 import Foundation
 
-/// A `longlink serve` in a process of its own, which ends with this one.
-final class ServerProcess: Sendable {
+/// A child process differs from what its parent expects of it.
+struct ChildFailure: Error, CustomStringConvertible {
+  let description: String
+
+  init(_ description: String) {
+    self.description = description
+  }
+}
+
+/// This very program in a process of its own, which ends with this one.
+final class ChildProcess: Sendable {
   private let process = Process()
   /// The child ends when nobody holds this side of its standard input any more.
   private let input = Pipe()
-  private let lines: AsyncStream<String>
+  /// What it writes to its standard output; one task alone may read it.
+  let lines: AsyncStream<String>
 
-  /// Starts this very program as a server; port 0 takes a free one.
-  init(port: UInt16, heartbeat: Duration, heartbeatTimeout: Duration) throws {
-    process.executableURL = try ServerProcess.ownProgram()
-    process.arguments = [
-      "serve", "--port", "\(port)", "--heartbeat", "\(heartbeat / .seconds(1))",
-      "--heartbeat-timeout", "\(heartbeatTimeout / .seconds(1))", "--for-demo",
-    ]
+  init(_ arguments: [String]) throws {
+    guard let program = Bundle.main.executableURL else {
+      throw ChildFailure("the path of this program is not known")
+    }
+    process.executableURL = program
+    process.arguments = arguments
     let output = Pipe()
     process.standardInput = input
     process.standardOutput = output
@@ -21,14 +30,7 @@ final class ServerProcess: Sendable {
     self.lines = lines
     try process.run()
     let reader = output.fileHandleForReading
-    Thread.detachNewThread { ServerProcess.read(reader, into: continuation) }
-  }
-
-  private static func ownProgram() throws -> URL {
-    guard let program = Bundle.main.executableURL else {
-      throw DemoFailure("the path of this program is not known")
-    }
-    return program
+    Thread.detachNewThread { ChildProcess.read(reader, into: continuation) }
   }
 
   private static func read(_ handle: FileHandle, into lines: AsyncStream<String>.Continuation) {
@@ -47,14 +49,16 @@ final class ServerProcess: Sendable {
   /// The process's number.
   var number: Int32 { process.processIdentifier }
 
-  /// Waits until it listens, and returns the port.
-  func port() async throws -> UInt16 {
+  var isRunning: Bool { process.isRunning }
+
+  /// Waits until a server listens, and returns its port.
+  func listeningPort() async throws -> UInt16 {
     guard let line = await lines.first(where: { _ in true }) else {
-      throw DemoFailure("the server ended before it listened")
+      throw ChildFailure("the server ended before it listened")
     }
     let prefix = "listening on 127.0.0.1:"
     guard line.hasPrefix(prefix), let port = UInt16(line.dropFirst(prefix.count)) else {
-      throw DemoFailure("the server's first line was '\(line)'")
+      throw ChildFailure("the server's first line was '\(line)'")
     }
     return port
   }
@@ -62,6 +66,11 @@ final class ServerProcess: Sendable {
   func send(_ signal: Int32) {
     // A process that has ended has no number any more, or somebody else has it.
     if process.isRunning { kill(number, signal) }
+  }
+
+  /// Writes a line to its standard input.
+  func write(line: String) throws {
+    try input.fileHandleForWriting.write(contentsOf: Data("\(line)\n".utf8))
   }
 
   /// Waits for its end; nil where a signal ended it.

@@ -1,0 +1,131 @@
+import LongLinkCore
+import LongLinkTesting
+
+/// What a storm is to be like: clients lose one server at the same moment, and it comes back.
+struct StormOptions: Equatable, Sendable {
+  var clients: Int
+  /// How long connects are refused after the loss.
+  var outage: Duration
+  /// Over how long clients are meant to spread.
+  var window: Duration
+  var seed: UInt64
+
+  /// Connects a second where all clients come evenly within the window.
+  var evenRate: Double { Double(clients) / (window / .seconds(1)) }
+}
+
+/// How many connects there were in each second since the loss.
+struct StormCurve: Equatable, Sendable {
+  /// Attempts, those that were refused included.
+  private(set) var attempts: [Int] = []
+  private(set) var accepted: [Int] = []
+  /// When the last client was connected, since the loss.
+  private(set) var allBack = Duration.zero
+
+  mutating func addAttempt(at time: Duration, isAccepted: Bool, clients: Int = 1) {
+    let second = Int(time / .seconds(1))
+    while attempts.count <= second {
+      attempts.append(0)
+      accepted.append(0)
+    }
+    attempts[second] += clients
+    if isAccepted {
+      accepted[second] += clients
+      allBack = max(allBack, time)
+    }
+  }
+
+  var peakAttempts: Int { attempts.max() ?? 0 }
+  var peakAccepted: Int { accepted.max() ?? 0 }
+}
+
+/// A storm under one policy. Clients are independent of each other: the server takes all that
+/// come, so that each of them can be followed from the loss to its return by itself.
+enum Storm {
+  static func run(_ options: StormOptions, _ policy: StormPolicy) -> StormCurve {
+    var generator = SeededGenerator(seed: options.seed)
+    var curve = StormCurve()
+    switch policy {
+    case .product(_, let reconnect):
+      for _ in 0..<options.clients {
+        var client = StormClient(reconnect, using: &generator)
+        client.run(outage: options.outage, using: &generator) { time, isAccepted in
+          curve.addAttempt(at: time, isAccepted: isAccepted)
+        }
+      }
+    case .none, .fixed, .exponential:
+      // Without chance all do the same.
+      let copies = policy == .none ? options.clients : 1
+      for _ in 0..<options.clients / copies {
+        var time = Duration.zero
+        var attempt = 0
+        var isBack = false
+        while !isBack {
+          time += policy.delay(before: attempt, window: options.window, using: &generator)
+          isBack = time >= options.outage
+          curve.addAttempt(at: time, isAccepted: isBack, clients: copies)
+          attempt += 1
+        }
+      }
+    }
+    return curve
+  }
+}
+
+/// One client of a storm: the decisions are those of the product, and nothing else is there.
+private struct StormClient {
+  private var machine: LinkMachine
+  private var attempt: LinkMachine.AttemptID = 0
+
+  /// How long a connect takes to be refused, in nanoseconds.
+  private static let refusal: Int64 = 1_000_000
+
+  /// Makes a client whose link has worked, and is lost at instant 0.
+  init(_ policy: ReconnectPolicy, using generator: inout SeededGenerator) {
+    machine = LinkMachine(
+      settings: LinkMachine.Settings(
+        servers: 1, policy: policy, connectTimeout: Int64(10_000_000_000)))
+    let start = LinkInstant(nanoseconds: 0)
+    machine.start()
+    while let effect = machine.nextEffect() {
+      switch effect {
+      case .resolve(_, let round):
+        machine.resolved(round: round, addresses: 1, at: start) { generator.next() }
+      case .connect(let id, _):
+        attempt = id
+        machine.established(id)
+      case .abandon, .roundFailed, .wait:
+        break
+      }
+    }
+    machine.worked()
+    machine.ended(attempt, .closedByPeer, hint: nil, at: start) { generator.next() }
+  }
+
+  /// Goes on until it is back; tells of each attempt.
+  mutating func run(
+    outage: Duration, using generator: inout SeededGenerator,
+    _ tell: (Duration, _ isAccepted: Bool) -> Void
+  ) {
+    let back = outage.clampedNanoseconds
+    var now = LinkInstant(nanoseconds: 0)
+    while true {
+      while let effect = machine.nextEffect() {
+        switch effect {
+        case .resolve(_, let round):
+          machine.resolved(round: round, addresses: 1, at: now) { generator.next() }
+        case .connect(let id, _):
+          let isAccepted = now.nanoseconds >= back
+          tell(.nanoseconds(now.nanoseconds), isAccepted)
+          if isAccepted { return }
+          now = now + StormClient.refusal
+          machine.failed(id, at: now) { generator.next() }
+        case .abandon, .roundFailed, .wait:
+          break
+        }
+      }
+      now = max(now, machine.deadline)
+      machine.elapsed(to: now) { generator.next() }
+    }
+  }
+}

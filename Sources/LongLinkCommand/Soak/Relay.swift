@@ -1,0 +1,178 @@
+import LongLinkCore
+import LongLinkTransport
+
+/// Carries TCP connections to a server, and can stop carrying or break them. Lives on its loop.
+///
+/// While it holds, nobody is told anything: bytes stay where they are, and connections that come
+/// are neither taken nor turned away. That is what a partition looks like to both sides.
+final class Relay: StreamHandler {
+  private let loop: EventLoop
+  private let target: SocketAddress
+  private let listener: any StreamListener
+  private var pairs: [RelayedPair] = []
+  private(set) var isHolding = false
+
+  init(to target: SocketAddress, on loop: EventLoop) throws(SocketError) {
+    self.loop = loop
+    self.target = target
+    listener = try loop.driver.listen(
+      on: .ipv4(127, 0, 0, 1, port: 0), options: SocketOptions())
+    listener.attach(self, token: 0)
+    listener.setInterest(.read)
+  }
+
+  var port: UInt16? { listener.localAddress.port }
+
+  func streamReady(_ readiness: Readiness, token: UInt64) {
+    do throws(SocketError) {
+      while !isHolding, let accepted = try listener.accept() {
+        let near = try accepted.adopt(on: loop)
+        do throws(SocketError) {
+          let far = try loop.driver.connect(to: target, options: SocketOptions())
+          pairs.append(
+            RelayedPair(near: near, far: far) { [unowned self] pair in
+              pairs.removeAll { $0 === pair }
+            })
+        } catch {
+          near.reset()
+        }
+      }
+    } catch {
+      // The connection that could not be taken has gone; the next one tells of itself.
+    }
+  }
+
+  /// Stops carrying until `release`.
+  func hold() {
+    isHolding = true
+    listener.setInterest([])
+    for pair in pairs { pair.hold() }
+  }
+
+  /// Carries again, first of all what has waited.
+  func release() {
+    isHolding = false
+    listener.setInterest(.read)
+    for pair in pairs { pair.release() }
+  }
+
+  /// Breaks all connections with a reset.
+  func cut() {
+    for pair in pairs { pair.end() }
+  }
+
+  func close() {
+    cut()
+    listener.close()
+  }
+}
+
+/// One connection through a relay.
+final class RelayedPair: StreamHandler {
+  private struct Side {
+    /// Nil once it has failed while the relay held.
+    var stream: (any ByteStream)?
+    /// What the other side sent and this one has not taken yet.
+    var outgoing = ByteQueue()
+    var hasEnded = false
+    var isShutDown = false
+  }
+
+  private var sides: [Side]
+  private var isConnected = false
+  private var isHeld = false
+  private var isOver = false
+  private let onEnd: (RelayedPair) -> Void
+
+  /// The most bytes that wait in each direction.
+  private static let room = 65_536
+
+  init(near: any ByteStream, far: any ByteStream, onEnd: @escaping (RelayedPair) -> Void) {
+    sides = [Side(stream: near), Side(stream: far)]
+    self.onEnd = onEnd
+    for (token, side) in sides.enumerated() { side.stream?.attach(self, token: UInt64(token)) }
+    updateInterest()
+  }
+
+  func streamReady(_ readiness: Readiness, token: UInt64) {
+    guard !isOver else { return }
+    let index = Int(token)
+    guard !isHeld else {
+      // Only an error comes unasked. It must not be told again in each turn, nor told on.
+      sides[index].stream?.close()
+      sides[index].stream = nil
+      return
+    }
+    do throws(SocketError) {
+      if index == 1, !isConnected {
+        guard let far = sides[1].stream, try far.finishConnecting() else { return }
+        isConnected = true
+      }
+      if readiness.contains(.read), isConnected { try read(from: index) }
+      for index in sides.indices { try write(to: index) }
+    } catch {
+      end()
+      return
+    }
+    if sides.allSatisfy({ $0.isShutDown }) { end() } else { updateInterest() }
+  }
+
+  private func read(from index: Int) throws(SocketError) {
+    guard let stream = sides[index].stream, !sides[index].hasEnded else { return }
+    let free = RelayedPair.room - sides[1 - index].outgoing.count
+    guard free > 0 else { return }
+    let outcome = try sides[1 - index].outgoing.append(capacity: free) {
+      (span) throws(SocketError) in try stream.read(into: &span)
+    }
+    if outcome == .end { sides[index].hasEnded = true }
+  }
+
+  private func write(to index: Int) throws(SocketError) {
+    guard let stream = sides[index].stream, isConnected else { return }
+    let queue = sides[index].outgoing
+    if !queue.isEmpty {
+      // The span does not outlive the storage that it is a view of.
+      let written = try unsafe queue.withStorage { (storage) throws(SocketError) in
+        let rest = unsafe UnsafeRawBufferPointer(rebasing: storage[queue.position...])
+        return try stream.write(unsafe RawSpan(_unsafeBytes: rest))
+      }
+      sides[index].outgoing.removeFirst(written)
+    }
+    if sides[index].outgoing.isEmpty, sides[1 - index].hasEnded, !sides[index].isShutDown {
+      sides[index].isShutDown = true
+      stream.shutDownWriting()
+    }
+  }
+
+  private func updateInterest() {
+    for (index, side) in sides.enumerated() {
+      var interest: Readiness = []
+      if isConnected, !side.hasEnded, sides[1 - index].outgoing.count < RelayedPair.room {
+        interest.insert(.read)
+      }
+      if !side.outgoing.isEmpty || (index == 1 && !isConnected) { interest.insert(.write) }
+      side.stream?.setInterest(interest)
+    }
+  }
+
+  func hold() {
+    isHeld = true
+    for side in sides { side.stream?.setInterest([]) }
+  }
+
+  func release() {
+    isHeld = false
+    if sides.contains(where: { $0.stream == nil }) { end() } else { updateInterest() }
+  }
+
+  /// Breaks the connection with a reset on both sides.
+  func end() {
+    guard !isOver else { return }
+    isOver = true
+    for index in sides.indices {
+      sides[index].stream?.reset()
+      sides[index].stream = nil
+    }
+    onEnd(self)
+  }
+}

@@ -1,0 +1,156 @@
+import Logging
+import LongLink
+import LongLinkTesting
+
+/// What the clients of one process say of themselves, each second.
+struct SoakReport: Codable, Sendable {
+  var clients = 0
+  var connected = 0
+  /// Requests that have begun and not yet ended.
+  var open = 0
+  var started = 0
+  var ended = 0
+  /// Requests that were not made, since too many were open.
+  var heldBack = 0
+  var connects: UInt64 = 0
+  var failedAttempts: UInt64 = 0
+  /// Connections on which a rule of the protocol was broken.
+  var violations: UInt64 = 0
+
+  static func += (lhs: inout SoakReport, rhs: SoakReport) {
+    lhs.clients += rhs.clients
+    lhs.connected += rhs.connected
+    lhs.open += rhs.open
+    lhs.started += rhs.started
+    lhs.ended += rhs.ended
+    lhs.heldBack += rhs.heldBack
+    lhs.connects += rhs.connects
+    lhs.failedAttempts += rhs.failedAttempts
+    lhs.violations += rhs.violations
+  }
+}
+
+/// One client under constant, bounded load, which notes what it asks and what it is told.
+actor SoakClient {
+  nonisolated let loop: EventLoop
+  nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
+
+  private let client: LongLinkClient
+  private let ledger: SoakLedger
+  private var generator: SeededGenerator
+  private var nextKey: UInt64
+  private var isStopped = false
+  private var open = 0
+  private var started = 0
+  private var ended = 0
+  private var heldBack = 0
+
+  private static let mostOpen = 16
+
+  /// `number` tells the client from all others of the soak.
+  init(
+    number: Int, seed: UInt64, servers: [Endpoint], ledger: SoakLedger, on loop: EventLoop
+  ) throws {
+    self.loop = loop
+    self.ledger = ledger
+    generator = SeededGenerator(seed: seed &+ UInt64(number) &* 0x9E37_79B9)
+    nextKey = UInt64(number + 1) << 32
+    var configuration = ClientConfiguration(servers: servers)
+    configuration.deadline = SoakTiming.deadline
+    configuration.connectTimeout = SoakTiming.connectTimeout
+    configuration.heartbeat = SoakTiming.heartbeat
+    configuration.reconnect = SoakTiming.reconnect
+    configuration.logger.logLevel = .critical
+    client = try LongLinkClient(configuration, on: loop)
+  }
+
+  /// Makes requests until it is stopped, so many a second on average.
+  func run(rate: Double) async {
+    while !isStopped {
+      let pause = Double.random(in: 0...2 / rate, using: &generator)
+      guard (try? await loop.sleep(for: .seconds(pause))) != nil, !isStopped else { return }
+      if open < SoakClient.mostOpen { await begin() } else { heldBack += 1 }
+    }
+  }
+
+  private func begin() async {
+    let kind = SoakKind.draw(using: &generator)
+    let key = nextKey
+    nextKey += 1
+    started += 1
+    open += 1
+    let body = kind.body(key: key, using: &generator)
+    ledger.append(SoakRecord(key: key, .started(kind)))
+    guard kind != .push else { return await push(key, body) }
+    let options = kind.options(key: key, using: &generator)
+    let task = client.request(kind.type, body, options: options, on: .clientLoop) { result in
+      let outcome = SoakClient.outcome(of: result, kind, body)
+      self.assumeIsolated { $0.noteEnd(of: key, outcome) }
+    }
+    guard kind == .cancelled else { return }
+    let pause = Duration.milliseconds(Int.random(in: 0...60, using: &generator))
+    Task(executorPreference: loop) { [loop] in
+      try? await loop.sleep(for: pause)
+      task.cancel()
+    }
+  }
+
+  private func push(_ key: UInt64, _ body: [UInt8]) async {
+    do {
+      try await client.push(SoakType.push, body)
+      noteEnd(of: key, .succeeded)
+    } catch {
+      noteEnd(of: key, SoakOutcome(error.delivery))
+    }
+  }
+
+  private func noteEnd(of key: UInt64, _ outcome: SoakOutcome) {
+    open -= 1
+    ended += 1
+    ledger.append(SoakRecord(key: key, .ended(outcome)))
+  }
+
+  private static func outcome(
+    of result: Result<[UInt8], LongLinkError>, _ kind: SoakKind, _ body: [UInt8]
+  ) -> SoakOutcome {
+    switch result {
+    case .success(let reply):
+      return reply == body ? .succeeded : .foreign
+    case .failure(let error):
+      guard error.delivery == .answered else { return SoakOutcome(error.delivery) }
+      let isRight =
+        kind == .rejected && error.response == SoakType.rejection && error.body == body
+      // A handler that is told of a cancel or of a deadline may say so instead.
+      let isEnding = error.response == .cancelled || error.response == .deadlinePassed
+      return isRight || isEnding ? .answered : .foreign
+    }
+  }
+
+  /// Makes no more requests; those that are open go on.
+  func stop() { isStopped = true }
+
+  func close() async { await client.close() }
+
+  var report: SoakReport {
+    get async {
+      let counters = await client.counters()
+      var report = SoakReport(
+        clients: 1, open: open, started: started, ended: ended, heldBack: heldBack,
+        connects: counters.connects, failedAttempts: counters.failedAttempts,
+        violations: counters.connections.violations.values.reduce(0, +))
+      if case .connected = client.state { report.connected = 1 }
+      return report
+    }
+  }
+}
+
+extension SoakOutcome {
+  init(_ delivery: Delivery) {
+    switch delivery {
+    case .notSent: self = .notSent
+    case .sent: self = .sent
+    case .refused: self = .refused
+    case .answered: self = .answered
+    }
+  }
+}

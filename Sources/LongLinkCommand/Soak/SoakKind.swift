@@ -1,0 +1,83 @@
+import LongLink
+import LongLinkTesting
+
+/// The message types of the soak's servers.
+enum SoakType {
+  static let echo: MessageType = 1
+  static let slow: MessageType = 2
+  static let reject: MessageType = 3
+  static let push: MessageType = 4
+  static let nobody: MessageType = 99
+
+  /// The code that `reject` answers with.
+  static let rejection: ResponseCode = 1234
+}
+
+/// What a request of the soak is like.
+enum SoakKind: UInt8, CaseIterable, Sendable {
+  case small = 1
+  case large
+  case slow
+  /// Its caller cancels it soon after.
+  case cancelled
+  /// Its deadline may pass before its answer comes.
+  case hurried
+  /// Its handler says no.
+  case rejected
+  /// Nobody handles its message type.
+  case unknown
+  /// A one-way message, of which nobody is told what became of it.
+  case push
+
+  /// How many in a hundred are of this kind.
+  private var share: Int {
+    switch self {
+    case .small: 46
+    case .large: 8
+    case .slow: 14
+    case .cancelled: 8
+    case .hurried: 6
+    case .rejected: 6
+    case .unknown: 2
+    case .push: 10
+    }
+  }
+
+  static func draw(using generator: inout SeededGenerator) -> SoakKind {
+    var rest = Int.random(in: 0..<100, using: &generator)
+    for kind in allCases {
+      rest -= kind.share
+      if rest < 0 { return kind }
+    }
+    return .small
+  }
+
+  var type: MessageType {
+    switch self {
+    case .small, .large: SoakType.echo
+    case .slow, .cancelled, .hurried: SoakType.slow
+    case .rejected: SoakType.reject
+    case .unknown: SoakType.nobody
+    case .push: SoakType.push
+    }
+  }
+
+  /// A body: the key, how many milliseconds a handler takes, and bytes to carry.
+  func body(key: UInt64, using generator: inout SeededGenerator) -> [UInt8] {
+    let time: UInt8 = type == SoakType.slow ? .random(in: 20...250, using: &generator) : 0
+    let length =
+      self == .large ? Int.random(in: 40_000...200_000, using: &generator) : 64
+    return SoakRecord.bytes(of: key) + [time]
+      + [UInt8](repeating: UInt8(truncatingIfNeeded: key), count: length)
+  }
+
+  func options(key: UInt64, using generator: inout SeededGenerator) -> RequestOptions {
+    var options = RequestOptions(idempotencyKey: SoakRecord.bytes(of: key))
+    options.offline = Bool.random(using: &generator) ? .wait : .fail
+    if self == .hurried {
+      options.deadline = .milliseconds(Int.random(in: 10...200, using: &generator))
+    }
+    if self == .hurried || self == .cancelled { options.cancellation = .notifyServer }
+    return options
+  }
+}

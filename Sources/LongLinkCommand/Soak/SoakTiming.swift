@@ -1,0 +1,24 @@
+import LongLink
+
+/// The times that all processes of a soak keep, so that bounds can be computed from them.
+enum SoakTiming {
+  static let heartbeat = Heartbeat(interval: .seconds(1), timeout: .seconds(1))
+  static let deadline = Duration.seconds(10)
+  static let connectTimeout = Duration.seconds(3)
+  /// How long a server that was told to end lets requests finish.
+  static let drain = Duration.seconds(2)
+  static let drainSpread = Duration.milliseconds(500)
+
+  static var reconnect: ReconnectPolicy {
+    var policy = ReconnectPolicy()
+    policy.afterClose = .milliseconds(500)
+    policy.afterLostHeartbeat = .seconds(1)
+    policy.base = .milliseconds(500)
+    policy.cap = .seconds(2)
+    return policy
+  }
+
+  /// Once nothing is wrong any more, everybody is connected again within this: an attempt that
+  /// began before, the longest delay, a connect, and as much again for a machine that is busy.
+  static let recovery = (connectTimeout + .seconds(3)) * 2
+}

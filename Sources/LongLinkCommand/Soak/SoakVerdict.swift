@@ -1,0 +1,78 @@
+/// What is wrong with a request, going by the ledgers of its client and of all servers.
+enum SoakFinding: String, CaseIterable, Sendable {
+  case neverEnded = "requests that never ended"
+  case endedTwice = "requests that ended more than once"
+  case lost = "answered requests that no handler ran"
+  case ranTwice = "requests that ran more than once"
+  case ranThoughNotSent = "requests that ran, though reported as not sent"
+  case ranThoughRefused = "requests that ran, though reported as refused"
+  case foreignAnswer = "requests that got the answer of another"
+  case unknown = "executions of what nobody asked for"
+}
+
+/// Compares what clients were told with what servers did.
+struct SoakVerdict {
+  private struct Entry {
+    var kind: SoakKind?
+    var endings = 0
+    var outcome: SoakOutcome?
+    var executions = 0
+  }
+
+  private(set) var keys: [SoakFinding: [UInt64]] = [:]
+  private(set) var started = 0
+  private(set) var outcomes: [SoakOutcome: Int] = [:]
+  private(set) var pushes = 0
+  private(set) var executions = 0
+
+  /// Judges all lines of all ledgers, in any order.
+  init(_ records: some Sequence<SoakRecord>) {
+    var entries: [UInt64: Entry] = [:]
+    for record in records {
+      switch record.event {
+      case .started(let kind): entries[record.key, default: Entry()].kind = kind
+      case .executed: entries[record.key, default: Entry()].executions += 1
+      case .ended(let outcome):
+        entries[record.key, default: Entry()].endings += 1
+        entries[record.key, default: Entry()].outcome = outcome
+      }
+    }
+    for key in entries.keys.sorted() { judge(key, entries[key]!) }
+  }
+
+  private mutating func judge(_ key: UInt64, _ entry: Entry) {
+    executions += entry.executions
+    guard let kind = entry.kind else {
+      keys[.unknown, default: []].append(key)
+      return
+    }
+    if kind == .push { pushes += 1 } else { started += 1 }
+    if let outcome = entry.outcome, kind != .push { outcomes[outcome, default: 0] += 1 }
+    for finding in SoakVerdict.findings(entry, kind) { keys[finding, default: []].append(key) }
+  }
+
+  private static func findings(_ entry: Entry, _ kind: SoakKind) -> [SoakFinding] {
+    var findings: [SoakFinding] = []
+    if entry.endings == 0 { findings.append(.neverEnded) }
+    if entry.endings > 1 { findings.append(.endedTwice) }
+    if entry.executions > 1 { findings.append(.ranTwice) }
+    switch entry.outcome {
+    case .succeeded where kind != .push, .answered:
+      if entry.executions == 0 { findings.append(.lost) }
+    case .notSent:
+      if entry.executions > 0 { findings.append(.ranThoughNotSent) }
+    case .refused:
+      if entry.executions > 0 { findings.append(.ranThoughRefused) }
+    case .foreign:
+      findings.append(.foreignAnswer)
+    case .succeeded, .sent, nil:
+      // A push that was queued, or a request whose connection was lost, may or may not have run.
+      break
+    }
+    return findings
+  }
+
+  func count(_ finding: SoakFinding) -> Int { keys[finding]?.count ?? 0 }
+
+  var isClean: Bool { keys.isEmpty }
+}

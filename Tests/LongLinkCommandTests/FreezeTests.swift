@@ -1,0 +1,103 @@
+import Foundation
+import Logging
+import LongLink
+import Testing
+
+/// Server processes that are frozen with SIGSTOP: their sockets stay open, and say nothing.
+@Suite(.timeLimit(.minutes(2))) struct FreezeTests {
+  /// What a client does while its server is frozen.
+  enum Load: String, CaseIterable, Sendable, CustomTestStringConvertible {
+    case nothing
+    case requests
+    case largeRequests = "large requests"
+    case pushes
+    case largePushes = "large pushes"
+
+    var testDescription: String { rawValue }
+
+    /// The next thing to write; the pause keeps the amount within bounds.
+    func write(_ client: LongLinkClient) async {
+      switch self {
+      case .nothing: break
+      case .requests: _ = client.start(1, [UInt8](repeating: 1, count: 64))
+      case .largeRequests: _ = client.start(1, [UInt8](repeating: 2, count: 262_144))
+      // A push that cannot be taken any more is no subject here.
+      case .pushes: try? await client.push(9, [UInt8](repeating: 3, count: 64))
+      case .largePushes: try? await client.push(9, [UInt8](repeating: 4, count: 262_144))
+      }
+      try? await client.loop.sleep(for: .milliseconds(20))
+    }
+  }
+
+  private static let heartbeat = Heartbeat(interval: .seconds(1), timeout: .milliseconds(500))
+  /// What a busy machine may take to run the threads and processes of these tests.
+  private static let slack = Duration.seconds(5)
+
+  private static func client(of server: RunningServer) throws -> LongLinkClient {
+    let port = try #require(UInt16(server.port))
+    var configuration = ClientConfiguration(servers: [.host("127.0.0.1", port: port)])
+    configuration.heartbeat = heartbeat
+    // Requests outlast the silence, so that nothing but the heartbeat ends it.
+    configuration.deadline = .seconds(90)
+    configuration.logger.logLevel = .critical
+    return try LongLinkClient(configuration)
+  }
+
+  @Test(arguments: Load.allCases)
+  func `a frozen server is found within the interval and the timeout`(_ load: Load) async throws {
+    let server = try await RunningServer("--heartbeat", "1", "--heartbeat-timeout", "0.5")
+    let client = try FreezeTests.client(of: server)
+    try await client.connect()
+    let clock = client.loop.clock
+    // On the loop, so that a busy pool does not delay the look at the clock.
+    let changes = client.stateChanges
+    let found = Task(executorPreference: client.loop) {
+      var wasConnected = false
+      for await state in changes {
+        if case .connected = state { wasConnected = true } else if wasConnected { break }
+      }
+      return clock.now
+    }
+    let writing = Task(executorPreference: client.loop) {
+      while !Task.isCancelled { await load.write(client) }
+    }
+    let lastAnswer = clock.now
+    _ = try await client.request(1, [UInt8](repeating: 0, count: 8))
+    server.tool.send(SIGSTOP)
+    let frozen = clock.now
+    let end = await found.value
+    #expect(lastAnswer.duration(to: end) >= FreezeTests.heartbeat.interval)
+    let bound = FreezeTests.heartbeat.interval + FreezeTests.heartbeat.timeout
+    #expect(frozen.duration(to: end) <= bound + FreezeTests.slack)
+    let endings = await client.counters().connections.endings
+    #expect(
+      endings.keys.allSatisfy { ["heartbeatLost", "stalledPeer"].contains($0) }, "\(endings)")
+    writing.cancel()
+    await writing.value
+    // It is as good as before: its sessions of then have ended, or end without harm.
+    server.tool.send(SIGCONT)
+    #expect(try await client.request(1, Array("again".utf8)) == Array("again".utf8))
+    await client.close(within: .zero)
+  }
+
+  @Test func `a server that was frozen reads what waits before it judges`() async throws {
+    let server = try await RunningServer("--heartbeat", "2", "--heartbeat-timeout", "1")
+    let client = try RawClient(port: server.port).connection
+    defer { close(client.descriptor) }
+    client.write(ScriptedConnection.frame(kind: 0, tag: 1, serial: 50, body: [1]))
+    #expect(await onThread { client.read() } == 1)
+    server.tool.send(SIGSTOP)
+    // Past the bound: when it goes on, its timers have run out.
+    try await Task.sleep(for: .seconds(4))
+    client.write(ScriptedConnection.frame(kind: 0, tag: 1, serial: 51, body: [2]))
+    server.tool.send(SIGCONT)
+    let kinds = await onThread {
+      var kinds: [UInt8] = []
+      while kinds.last != 1, let kind = client.read() { kinds.append(kind) }
+      return kinds
+    }
+    // A ping may come first; a goaway or the end must not.
+    #expect(kinds.last == 1, "\(kinds)")
+    #expect(kinds.dropLast().allSatisfy { $0 == 8 }, "\(kinds)")
+  }
+}

@@ -1,0 +1,119 @@
+import Foundation
+
+/// Two network namespaces with a cable between them, and a filter in one of them.
+///
+/// Nothing outside of them is touched; what is in them goes when they do.
+final class Namespaces: Sendable {
+  /// The one that servers live in, and its address.
+  let near: String
+  static let nearAddress = "192.0.2.1"
+  /// The one that clients live in.
+  let far: String
+  private static let farAddress = "192.0.2.2"
+
+  /// Why there can be none here; nil where there can.
+  static let problem: String? = findProblem()
+
+  private static func findProblem() -> String? {
+    #if os(Linux)
+    guard geteuid() == 0 else { return "network namespaces need root" }
+    guard program("ip") != nil else { return "there is no program ip" }
+    guard program("iptables") != nil else { return "there is no program iptables" }
+    do {
+      let namespaces = try Namespaces()
+      defer { namespaces.remove() }
+      try namespaces.lose(0.5)
+      return nil
+    } catch {
+      return "\(error)"
+    }
+    #else
+    return "only Linux has network namespaces"
+    #endif
+  }
+
+  struct Failure: Error, CustomStringConvertible {
+    let description: String
+  }
+
+  init() throws {
+    let number = String(UInt32.random(in: 0 ... .max), radix: 16)
+    (near, far) = ("longlink-\(number)-near", "longlink-\(number)-far")
+    do {
+      try Namespaces.run("ip", "netns", "add", near)
+      try Namespaces.run("ip", "netns", "add", far)
+      // Both ends are made where they belong: the machine's own namespace never sees them.
+      try Namespaces.run(
+        "ip", "link", "add", "cable", "netns", near, "type", "veth", "peer", "cable", "netns", far)
+      for (name, address) in [
+        (near, Namespaces.nearAddress), (far, Namespaces.farAddress),
+      ] {
+        try Namespaces.run("ip", "-n", name, "address", "add", "\(address)/30", "dev", "cable")
+        try Namespaces.run("ip", "-n", name, "link", "set", "cable", "up")
+        try Namespaces.run("ip", "-n", name, "link", "set", "lo", "up")
+      }
+    } catch {
+      remove()
+      throw error
+    }
+  }
+
+  deinit { remove() }
+
+  func remove() {
+    for name in [near, far] { try? Namespaces.run("ip", "netns", "delete", name) }
+  }
+
+  /// What runs a program in a namespace, and becomes it.
+  func launcher(in name: String) -> [String] {
+    [Namespaces.program("ip") ?? "ip", "netns", "exec", name]
+  }
+
+  /// Drops each packet, in both directions, with this probability (iptables-extensions(8)).
+  func lose(_ probability: Double) throws {
+    try heal()
+    for chain in ["INPUT", "OUTPUT"] {
+      try filter(
+        "-A", chain, "-m", "statistic", "--mode", "random", "--probability", "\(probability)",
+        "-j", "DROP")
+    }
+  }
+
+  /// Drops all packets in both directions.
+  func cut() throws {
+    for chain in ["INPUT", "OUTPUT"] { try filter("-I", chain, "-j", "DROP") }
+  }
+
+  func heal() throws {
+    try filter("-F")
+  }
+
+  private func filter(_ arguments: String...) throws {
+    // The lock of iptables belongs to the whole machine: somebody else may hold it for a moment.
+    let command = ["ip", "netns", "exec", far, "iptables", "-w", "10"] + arguments
+    try Namespaces.run(command)
+  }
+
+  private static func program(_ name: String) -> String? {
+    ["/usr/sbin", "/sbin", "/usr/bin", "/bin"].map { "\($0)/\(name)" }
+      .first { FileManager.default.isExecutableFile(atPath: $0) }
+  }
+
+  private static func run(_ command: String...) throws { try run(command) }
+
+  private static func run(_ command: [String]) throws {
+    let process = Process()
+    let errors = Pipe()
+    process.executableURL = URL(fileURLWithPath: program(command[0]) ?? command[0])
+    process.arguments = Array(command.dropFirst())
+    process.standardOutput = FileHandle.nullDevice
+    process.standardError = errors
+    try process.run()
+    let text = try errors.fileHandleForReading.readToEnd() ?? Data()
+    process.waitUntilExit()
+    guard process.terminationStatus == 0 else {
+      let words = String(decoding: text, as: UTF8.self).split(separator: "\n").first ?? ""
+      throw Failure(description: "\(command.joined(separator: " ")): \(words)")
+    }
+  }
+}
