@@ -142,6 +142,7 @@ let package = Package(
       name: "LongLinkTestingTests",
       dependencies: [
         "LongLink", "LongLinkCore", "LongLinkServer", "LongLinkTesting", "LongLinkTransport",
+        .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: swiftSettings
     ),
