@@ -9,8 +9,12 @@ internal import Synchronization
 final class SharedWorld: Sendable {
   private let world: Mutex<World>
   private let time = Atomic<Int64>(0)
+  let watch = EscapeWatch()
+  /// Whether tasks without an executor run on the loop that they are made on.
+  let capturesTasks: Bool
 
-  init(generator: SeededGenerator, traceCapacity: Int) {
+  init(generator: SeededGenerator, traceCapacity: Int, capturesTasks: Bool) {
+    self.capturesTasks = capturesTasks
     world = Mutex(World(generator: generator, traceCapacity: traceCapacity))
   }
 

@@ -79,7 +79,11 @@ extension Simulation {
       ordering: .acquiringAndReleasing
     ).exchanged
     precondition(isFirst, "a simulation is run by one caller at a time")
-    defer { runState.store(false, ordering: .releasing) }
+    world.watch.begin()
+    defer {
+      world.watch.end()
+      runState.store(false, ordering: .releasing)
+    }
     let limit = now.advanced(by: configuration.timeLimit)
     do throws(SimulationError) {
       try step(until: limit) { outcome.isThere }

@@ -33,18 +33,26 @@ public final class Simulation: Sendable {
     /// How long, in real time, a body that waits while nothing can happen in the simulation waits
     /// for other threads, before it counts as stuck: 5 seconds by default.
     public var foreignGrace: Duration
+    /// Whether tasks that are made in the simulation without an executor run in it: false by default.
+    ///
+    /// The Swift runtime of the whole process is told to ask for that, from the first such simulation
+    /// on. Tasks of other simulations and threads are left alone. Real sleeps (`Task.sleep`) stay
+    /// real, and end outside of the simulation.
+    public var capturesUnstructuredTasks: Bool
 
     /// Makes a configuration; each part has a default.
     public init(
       timeLimit: Duration = .seconds(86_400),
       turnLimit: Int = 1_000_000,
       traceCapacity: Int = 4_096,
-      foreignGrace: Duration = .seconds(5)
+      foreignGrace: Duration = .seconds(5),
+      capturesUnstructuredTasks: Bool = false
     ) {
       self.timeLimit = timeLimit
       self.turnLimit = turnLimit
       self.traceCapacity = traceCapacity
       self.foreignGrace = foreignGrace
+      self.capturesUnstructuredTasks = capturesUnstructuredTasks
     }
   }
 
@@ -71,12 +79,14 @@ public final class Simulation: Sendable {
     generator = Mutex(origin.forked(for: 1))
     world = SharedWorld(
       generator: origin.forked(for: 2),
-      traceCapacity: configuration.traceCapacity
+      traceCapacity: configuration.traceCapacity,
+      capturesTasks: configuration.capturesUnstructuredTasks
     )
     network = SimulatedNetwork(world: world)
     world { $0.machines = [World.MachineRecord(name: "main")] }
     mainLoop = Self.makeLoop(named: "main", index: 0, machine: 0, world: world, origin: origin)
     loopsMade = Mutex([mainLoop])
+    if configuration.capturesUnstructuredTasks { TaskCapture.install() }
   }
 
   deinit {
@@ -101,7 +111,12 @@ public final class Simulation: Sendable {
       index: index,
       generator: origin.forked(for: 0x100 + UInt64(index))
     )
-    let loop = EventLoop(driver: driver, name: name)
+    let loop = EventLoop(
+      driver: driver,
+      name: name,
+      configuration: EventLoop.Configuration(),
+      onHandOver: { [world] job in world.watch.handedOver(job, to: name, at: world.now) }
+    )
     driver.loop = loop
     return loop
   }
@@ -191,6 +206,11 @@ extension Simulation {
 
   /// A hash over all events since the beginning: two runs that agree in it did the same.
   public var traceHash: UInt64 { world { $0.trace.hash } }
+
+  /// What came into the simulation from outside while it ran: the first hundred, in their order.
+  ///
+  /// A run with escapes may not replay. Empty where nothing has escaped.
+  public var escapes: [SimulationEscape] { world.watch.escapes }
 
   /// How many events there were since the beginning.
   public var traceCount: UInt64 { world { $0.trace.count } }
