@@ -8,6 +8,8 @@ public struct ClientCounters: Hashable, Sendable {
   public var connections: ConnectionCounters
   /// Requests that have not ended.
   public var requestsOpen: Int
+  /// Those of them that wait for a connection, or for room on it.
+  public var requestsWaiting: Int
   /// Connections whose handshake was completed; all but the first were reconnects.
   public var connects: UInt64
   /// Connects, or their handshakes, that came to nothing.
@@ -27,6 +29,7 @@ extension ClientCore {
     let pushes = hub.counts
     return ClientCounters(
       requests: requests.counters, connections: totals, requestsOpen: requests.count,
+      requestsWaiting: requests.waitingCount,
       connects: counters.connects, failedAttempts: counters.failedAttempts,
       pushesDropped: pushes.dropped, pushesUnhandled: pushes.unhandled)
   }

@@ -1,0 +1,150 @@
+import Foundation
+import LongLinkTesting
+import Synchronization
+
+/// Many scenarios, several at once on threads of their own, up to the first that breaks a promise.
+final class ScenarioBatch: Sendable {
+  private struct State {
+    var next: UInt64?
+    var total = ScenarioTotal()
+    var error: (any Error)?
+    var working = 0
+  }
+
+  private let seeds: ClosedRange<UInt64>
+  private let profile: FaultProfile
+  private let state: Mutex<State>
+  private let start = ContinuousClock.now
+
+  init(seeds: ClosedRange<UInt64>, profile: FaultProfile) {
+    self.seeds = seeds
+    self.profile = profile
+    state = Mutex(State(next: seeds.lowerBound))
+  }
+
+  /// Runs all, and shows how far it has come once a second.
+  func run(jobs: Int, showing show: (ScenarioTotal) -> Void) async throws -> ScenarioTotal {
+    state.withLock { $0.working = jobs }
+    for _ in 0..<jobs {
+      let thread = Thread { [self] in
+        work()
+        state.withLock { $0.working -= 1 }
+      }
+      // Tasks of a scenario run on the thread's stack, the user's code among them.
+      thread.stackSize = 8 << 20
+      thread.start()
+    }
+    var shown = ContinuousClock.now
+    while state.withLock({ $0.working > 0 }) {
+      try await Task.sleep(for: .milliseconds(50))
+      guard ContinuousClock.now - shown >= .seconds(1) else { continue }
+      shown = .now
+      show(total)
+    }
+    if let error = state.withLock({ $0.error }) { throw error }
+    return total
+  }
+
+  private var total: ScenarioTotal {
+    var total = state.withLock { $0.total }
+    total.realTime = ContinuousClock.now - start
+    return total
+  }
+
+  /// Runs one seed after the other until none is left, or one has failed.
+  private func work() {
+    while let seed = take() {
+      do {
+        let report = try Scenario(seed: seed, profile: profile).runBlocking()
+        state.withLock { state in
+          state.total.add(report)
+          if !report.isGood { state.next = nil }
+        }
+      } catch {
+        state.withLock { state in
+          state.error = error
+          state.next = nil
+        }
+      }
+    }
+  }
+
+  private func take() -> UInt64? {
+    state.withLock { state in
+      guard let seed = state.next else { return nil }
+      state.next = seed < seeds.upperBound ? seed + 1 : nil
+      return seed
+    }
+  }
+}
+
+/// What came of many scenarios.
+struct ScenarioTotal: Sendable {
+  var seeds = 0
+  var requests = 0
+  var succeeded = 0
+  var virtualTime = Duration.zero
+  var realTime = Duration.zero
+  var faults: [FaultKind: Int] = [:]
+  /// Exclusive or of the hashes of all, which does not depend on their order.
+  var hash: UInt64 = 0
+  /// The one with the lowest seed of those that broke a promise.
+  var failure: ScenarioReport?
+
+  mutating func add(_ report: ScenarioReport) {
+    seeds += 1
+    requests += report.requests
+    succeeded += report.succeeded
+    virtualTime += report.virtualTime
+    faults.merge(report.faults, uniquingKeysWith: +)
+    hash ^= report.traceHash
+    guard !report.isGood else { return }
+    if let former = failure, former.scenario.seed < report.scenario.seed { return }
+    failure = report
+  }
+
+  /// Seeds and virtual hours per second of real time.
+  var speed: String {
+    let seconds = max(realTime / .seconds(1), 0.001)
+    let hours = virtualTime / .seconds(3_600) / seconds
+    return String(format: "%.1f seeds/s  %.1f virtual hours/s", Double(seeds) / seconds, hours)
+  }
+
+  var faultsText: String {
+    FaultKind.allCases.compactMap { kind in faults[kind].map { "\(kind) \($0)" } }
+      .joined(separator: "  ")
+  }
+
+  var hashText: String { String(format: "%016llx", hash) }
+
+  var summary: String {
+    let outcome =
+      failure.map { "seed \($0.scenario.seed) broke \($0.findings.count) promises" }
+      ?? "all promises were kept"
+    return """
+      \(seeds) seeds in \(realTime.inSeconds), \(speed): \(outcome)
+      \(requests) requests, \(succeeded) succeeded, \
+      \(String(format: "%.1f", virtualTime / .seconds(3_600))) virtual hours, trace \(hashText)
+      faults: \(faultsText)
+      """
+  }
+
+  func json(profile: String) -> String {
+    var object: [String: Any] = [
+      "profile": profile, "seeds": seeds, "requests": requests, "succeeded": succeeded,
+      "virtualSeconds": virtualTime / .seconds(1), "realSeconds": realTime / .seconds(1),
+      "traceHash": hashText,
+      "faults": Dictionary(uniqueKeysWithValues: faults.map { ($0.key.rawValue, $0.value) }),
+    ]
+    if let failure {
+      object["failure"] = [
+        "seed": failure.scenario.seed, "replay": failure.replayCommand,
+        "findings": failure.findings.map {
+          ["promise": $0.promise.rawValue, "detail": "\($0)"]
+        },
+      ]
+    }
+    let data = try? JSONSerialization.data(withJSONObject: object, options: [.sortedKeys])
+    return data.map { String(decoding: $0, as: UTF8.self) } ?? "{}"
+  }
+}

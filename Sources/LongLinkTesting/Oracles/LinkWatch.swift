@@ -1,0 +1,192 @@
+internal import LongLinkConnection
+internal import LongLinkCore
+internal import LongLinkTransport
+
+/// Watches the ends of links in a simulated world: which were heard of when, and whether their
+/// owners gave dead peers up in time.
+///
+/// It knows nothing of sessions. All that it goes by is which bytes were written, which arrived and
+/// who closed, and what the two sides were configured with.
+struct LinkWatch {
+  /// What is known of a watched process.
+  struct Owner {
+    var name: String
+    var heartbeat: Heartbeat
+    /// How long a link may take until its first message has come.
+    var handshake: Duration
+    var pausedSince: LinkInstant?
+    /// When its clock was last known to run as the world's does.
+    var steadySince = LinkInstant(nanoseconds: 0)
+  }
+
+  private struct End {
+    let machine: Int
+    let since: LinkInstant
+    var lastArrival: LinkInstant
+    var received = 0
+    var written = 0
+    /// When bytes of this end last arrived at the peer while many more were under way.
+    var lastDrain = LinkInstant(nanoseconds: 0)
+    /// The first twelve bytes that it wrote: the header of its first message.
+    var head: [UInt8] = []
+    var readsNothing = false
+
+    /// The length of its first message; nil before it is known.
+    var firstMessage: Int? { head.count < 12 ? nil : 16 + Int(head.word(at: 8)) }
+  }
+
+  /// Beyond the bound: a second in which a closing side waits for the peer, and some for timers.
+  static let slack: Int64 = 1_250_000_000
+  /// From so many bytes under way on, their leaving is progress that the heartbeat waits for.
+  private static let backlog = 32_768
+
+  private var owners: [Int: Owner] = [:]
+  private var ends: [EndName: End] = [:]
+  /// The links that a machine has made, with the address that each leads to.
+  private var connects: [(machine: Int, address: SocketAddress?, link: Int)] = []
+  /// When processes were frozen, all of them.
+  private(set) var pauses: [(from: LinkInstant, to: LinkInstant)] = []
+  private(set) var broken: [(promise: Promise, time: LinkInstant, detail: String)] = []
+
+  mutating func watch(_ owner: Owner, on machine: Int) {
+    var owner = owner
+    if let former = owners[machine] {
+      // Several on one machine: the longest bound holds for all.
+      owner.heartbeat.interval = max(owner.heartbeat.interval, former.heartbeat.interval)
+      owner.heartbeat.timeout = max(owner.heartbeat.timeout, former.heartbeat.timeout)
+      owner.handshake = max(owner.handshake, former.handshake)
+      owner.pausedSince = former.pausedSince
+      owner.steadySince = former.steadySince
+    }
+    owners[machine] = owner
+  }
+
+  mutating func observed(_ entry: Trace.Entry, _ bytes: [UInt8]) {
+    let name = EndName(link: entry.link, side: entry.side)
+    switch entry.kind {
+    case .connecting:
+      guard let machine = entry.machine else { return }
+      ends[name] = End(machine: machine, since: entry.time, lastArrival: entry.time)
+      connects.append((machine, entry.address, entry.link))
+    case .written:
+      wrote(name, entry, bytes)
+    case .bytesArrived:
+      arrived(name, entry)
+    case .readingStopped:
+      ends[name]?.readsNothing = true
+    case .readingResumed:
+      ends[name]?.readsNothing = false
+      ends[name]?.lastArrival = entry.time
+    case .closed, .resetSent:
+      judge(name, at: entry.time, "was closed")
+      ends[name] = nil
+    case .paused:
+      if let machine = entry.machine { owners[machine]?.pausedSince = entry.time }
+    case .resumed, .clockMoved:
+      guard let machine = entry.machine else { return }
+      if let since = owners[machine]?.pausedSince { pauses.append((since, entry.time)) }
+      owners[machine]?.pausedSince = nil
+      owners[machine]?.steadySince = entry.time
+    case .processCrashed, .machineCrashed:
+      ends = ends.filter { $0.value.machine != entry.machine }
+    default:
+      break
+    }
+  }
+
+  private mutating func wrote(_ name: EndName, _ entry: Trace.Entry, _ bytes: [UInt8]) {
+    adopt(name, entry)
+    guard var end = ends[name] else { return }
+    end.written += Int(entry.value)
+    if end.head.count < 12 { end.head += bytes.prefix(12 - end.head.count) }
+    ends[name] = end
+  }
+
+  private mutating func arrived(_ name: EndName, _ entry: Trace.Entry) {
+    adopt(name, entry)
+    judge(name, at: entry.time, "had not been closed when bytes came")
+    if let sender = ends[name.other], sender.written - (ends[name]?.received ?? 0) >= Self.backlog {
+      ends[name.other]?.lastDrain = entry.time
+    }
+    ends[name]?.lastArrival = entry.time
+    ends[name]?.received += Int(entry.value)
+  }
+
+  /// An accepted end is known from the first that is heard of it.
+  private mutating func adopt(_ name: EndName, _ entry: Trace.Entry) {
+    guard name.side == .acceptor, ends[name] == nil, let machine = entry.machine,
+      ends[name.other] != nil
+    else { return }
+    ends[name] = End(machine: machine, since: entry.time, lastArrival: entry.time)
+  }
+
+  /// Judges the ends that are still open: at the end of a run.
+  mutating func judgeAll(at now: LinkInstant) {
+    let names = ends.keys.sorted { ($0.link, $0.side.rawValue) < ($1.link, $1.side.rawValue) }
+    for name in names { judge(name, at: now, "is still open") }
+  }
+
+  /// Judges whether an end has stayed open for longer than a dead peer may take to be found.
+  private mutating func judge(_ name: EndName, at now: LinkInstant, _ state: String) {
+    guard let end = ends[name], let owner = owners[end.machine], owner.pausedSince == nil else { return }
+    let (since, bound): (LinkInstant, Duration)
+    if isOpen(name, end) {
+      let agreed = agreed(owner, ends[name.other].flatMap { owners[$0.machine] })
+      since = max(end.lastArrival, end.lastDrain, owner.steadySince)
+      bound = agreed.interval + agreed.timeout
+    } else {
+      since = max(end.since, owner.steadySince)
+      bound = owner.handshake
+    }
+    let silence = now - since
+    guard silence > bound.clampedNanoseconds + Self.slack else { return }
+    broken.append(
+      (
+        .deadPeersFound, now,
+        """
+        \(owner.name), link \(name.link): nothing had arrived for \(seconds(silence)), \
+        \(bound) are allowed, and it \(state)
+        """
+      ))
+  }
+
+  /// Whether the other side's first message is there, whole.
+  private func isOpen(_ name: EndName, _ end: End) -> Bool {
+    guard let length = ends[name.other]?.firstMessage else { return end.received > 0 }
+    return end.received >= length
+  }
+
+  private func agreed(_ owner: Owner, _ peer: Owner?) -> Heartbeat {
+    guard let peer else { return owner.heartbeat }
+    return Heartbeat(
+      interval: min(owner.heartbeat.interval, peer.heartbeat.interval),
+      timeout: min(owner.heartbeat.timeout, peer.heartbeat.timeout))
+  }
+
+  /// The link that a machine made first to an address, of those not asked for yet.
+  mutating func takeLink(of machine: Int, to address: SocketAddress) -> Int? {
+    let index = connects.firstIndex { $0.machine == machine && $0.address == address }
+    return index.map { connects.remove(at: $0).link }
+  }
+
+  /// Judges a client that took its peer for dead, on a link that it made.
+  mutating func tookForDead(link: Int, at now: LinkInstant) {
+    let name = EndName(link: link, side: .initiator)
+    guard let end = ends[name], !end.readsNothing, let owner = owners[end.machine] else { return }
+    let agreed = agreed(owner, ends[name.other].flatMap { owners[$0.machine] })
+    let silence = now - end.lastArrival
+    guard silence < agreed.timeout.clampedNanoseconds else { return }
+    broken.append(
+      (
+        .livePeersKept, now,
+        """
+        \(owner.name), link \(link): it took its peer for dead \(seconds(silence)) after bytes had \
+        arrived, within the timeout of \(agreed.timeout)
+        """
+      ))
+  }
+
+  private func seconds(_ nanoseconds: Int64) -> String {
+    LinkInstant(nanoseconds: nanoseconds).sinceStart
+  }
+}

@@ -1,0 +1,152 @@
+public import LongLink
+internal import LongLinkConnection
+internal import LongLinkCore
+internal import LongLinkServer
+internal import LongLinkTransport
+internal import Synchronization
+
+extension Oracle {
+  /// Looks at what waits in each client and server, and compares it with their bounds.
+  ///
+  /// To be called now and then from a task of the simulation. It waits for processes that are
+  /// paused.
+  public func sample() async {
+    for watched in box.state.withLock({ $0.clients }) {
+      let counters = await watched.client.counters()
+      let configuration = watched.client.configuration
+      if counters.requestsWaiting > configuration.maxWaiting {
+        found(
+          .queuesBounded,
+          """
+          in \(watched.name) \(counters.requestsWaiting) requests wait, \
+          \(configuration.maxWaiting) may
+          """)
+      }
+    }
+    for watched in box.state.withLock({ $0.servers }) where !watched.isLost {
+      let counters = await watched.server.counters()
+      let configuration = watched.server.configuration
+      let most = configuration.maxInFlight * max(counters.sessions, 1)
+      if counters.requestsRunning > most {
+        found(
+          .queuesBounded, "\(watched.name) runs \(counters.requestsRunning) requests, \(most) may be")
+      }
+    }
+  }
+
+  /// How long a client may take to be connected again once nothing is wrong any more.
+  ///
+  /// Until a dead link is found, an attempt under way has failed, and the two longest delays, each
+  /// with a look-up and a connect, have passed. `hint` is the longest time for which a server that
+  /// drained may have asked it to stay away.
+  public static func recoveryTime(
+    of configuration: ClientConfiguration, hint: Duration = .zero
+  ) -> Duration {
+    let detection = configuration.heartbeat.interval + configuration.heartbeat.timeout
+    let attempts = configuration.connectTimeout * 2
+    let delays = PacingModel.longestDelay(configuration.reconnect) * 2
+    return detection + attempts + delays + hint + .seconds(5)
+  }
+
+  /// Waits until a client is connected; a finding where that takes longer than it may.
+  public func expectRecovery(of client: LongLinkClient, within limit: Duration) async {
+    let start = simulation.now
+    let end = start.advanced(by: limit)
+    while simulation.now < end {
+      if case .connected = client.state { return }
+      guard (try? await simulation.sleep(for: .milliseconds(100))) != nil else { return }
+    }
+    if case .connected = client.state { return }
+    found(
+      .recovers,
+      "\(name(of: client)) is not connected \(limit) after the faults stopped: \(client.state)")
+  }
+
+  private func name(of client: LongLinkClient) -> String {
+    box.state.withLock { $0.clients.first { $0.client === client }?.name } ?? "a client"
+  }
+
+  /// Judges the whole run, when all clients and servers are closed, and returns all findings.
+  public func finish() async -> [OracleFinding] {
+    let now = simulation.now
+    box.state.withLock { state in
+      state.links.judgeAll(at: now)
+      state.findings += state.links.broken.map { OracleFinding($0.promise, at: $0.time, $0.detail) }
+      for model in state.pacing { state.findings += model.broken }
+    }
+    for (promise, detail) in requests.broken { found(promise, detail) }
+    judgeDeadlines()
+    judgeLeftovers()
+    await judgeCounters()
+    return findings
+  }
+
+  private func judgeDeadlines() {
+    let pauses = box.state.withLock { $0.links.pauses }
+    for (key, asked, ended) in requests.late {
+      // A process that is frozen ends nothing.
+      guard !pauses.contains(where: { $0.from <= ended && asked <= $0.to }) else { continue }
+      found(
+        .deadlinesKept,
+        "request \(key), made at \(asked.sinceStart), ended at \(ended.sinceStart) only")
+    }
+  }
+
+  private func judgeLeftovers() {
+    for stream in simulation.openStreams { found(.nothingLeft, "a stream is open: \(stream)") }
+    for listener in simulation.openListeners { found(.nothingLeft, "\(listener) is listened on") }
+    for timer in simulation.pendingTimers { found(.nothingLeft, "a timer is left: \(timer)") }
+  }
+
+  private func judgeCounters() async {
+    var (sent, received, handled): (UInt64, UInt64, UInt64) = (0, 0, 0)
+    var succeeded: UInt64 = 0
+    let (clients, servers) = box.state.withLock { ($0.clients, $0.servers) }
+    for watched in clients {
+      let counters = await watched.client.counters()
+      if counters.requestsOpen > 0 {
+        found(.nothingLeft, "\(watched.name) has \(counters.requestsOpen) requests open")
+      }
+      judge(counters.requests, of: watched.name)
+      sent += counters.connections.requestsSent
+      received += counters.connections.requestsReceived
+      handled += counters.connections.handled
+      succeeded += counters.requests.succeeded
+    }
+    for watched in servers where !watched.isLost {
+      let counters = await watched.server.counters()
+      if counters.sessions > 0 {
+        found(.nothingLeft, "\(watched.name) has \(counters.sessions) sessions open")
+      }
+      if counters.requestsRunning > 0 {
+        found(.nothingLeft, "\(watched.name) runs \(counters.requestsRunning) requests")
+      }
+      judge(counters.requests, of: watched.name)
+      sent += counters.connections.requestsSent
+      received += counters.connections.requestsReceived
+      handled += counters.connections.handled
+      succeeded += counters.requests.succeeded
+    }
+    // What a crashed process counted is gone.
+    guard !servers.contains(where: \.isLost) else { return }
+    if received > sent {
+      found(.countersAgree, "\(received) requests arrived, of \(sent) that were sent")
+    }
+    if handled != UInt64(requests.runCount) {
+      found(.countersAgree, "\(handled) handlers were counted, and \(requests.runCount) ran")
+    }
+    if succeeded != UInt64(requests.succeededCount) {
+      found(
+        .countersAgree,
+        "\(succeeded) successes were counted, and \(requests.succeededCount) were told")
+    }
+  }
+
+  private func judge(_ counters: RequestCounters, of name: String) {
+    let ended =
+      counters.succeeded + counters.rejected + counters.cancelled + counters.expired
+      + counters.lost + counters.failedLocally
+    guard ended != counters.submitted else { return }
+    found(.countersAgree, "\(name): \(counters.submitted) requests were made, \(ended) ended")
+  }
+}

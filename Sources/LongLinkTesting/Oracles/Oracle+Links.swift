@@ -1,0 +1,63 @@
+internal import LongLink
+internal import LongLinkConnection
+internal import LongLinkCore
+internal import LongLinkTransport
+
+extension Oracle.State {
+  /// Takes an event of a client's links. `local` is the client's own time, `now` the world's.
+  mutating func heard(
+    _ event: LinkEvent, from client: Int, local: LinkInstant, at now: LinkInstant
+  ) {
+    pacing[client].heard(event, at: local)
+    let machine = clients[client].machine.index
+    placeAttempts(of: client)
+    switch event {
+    case .attempt(let id, _, _, let address, _):
+      // The connect itself comes right after this event.
+      clients[client].attempts.append((id, address))
+    case .ended(let id, let reason, _):
+      if reason == .heartbeatLost, let link = clients[client].links[id] {
+        links.tookForDead(link: link, at: now)
+      }
+      clients[client].links[id] = nil
+    case .failed(let id, _):
+      clients[client].links[id] = nil
+    default:
+      break
+    }
+    recorder?.state(event.text, at: now, lane: machine)
+  }
+
+  /// Finds the links that a client's latest attempts have made, in the order of both.
+  private mutating func placeAttempts(of client: Int) {
+    for (id, address) in clients[client].attempts {
+      clients[client].links[id] = links.takeLink(
+        of: clients[client].machine.index, to: address)
+    }
+    clients[client].attempts = []
+  }
+}
+
+extension LinkEvent {
+  /// What happened, for a person.
+  var text: String {
+    switch self {
+    case .attempt(let id, let round, let server, let address, let replaces):
+      "attempt \(id) of round \(round): \(server) at \(address)\(replaces ? ", replacing" : "")"
+    case .failed(let id, let reason):
+      "attempt \(id) failed" + (reason.map { ": \($0)" } ?? "")
+    case .roundFailed(let server, _): "no address of \(server) could be connected to"
+    case .established(let id): "connected by attempt \(id)"
+    case .worked(let id): "the link of attempt \(id) works"
+    case .goaway(_, let code, let retryAfter, let spread):
+      "told to go away: \(code), after \(retryAfter) within \(spread)"
+    case .ended(_, let reason, let worked):
+      "disconnected: \(reason)\(worked ? "" : ", and nothing had worked")"
+    case .waiting(let failures, let window, let delay, let cause):
+      "waits for \(delay) of \(window), \(failures) failures, \(cause)"
+    case .pathChanged(let network): "told that the network changed" + (network.map { ": \($0)" } ?? "")
+    case .suspended: "suspended"
+    case .resumed: "resumed"
+    }
+  }
+}

@@ -1,0 +1,147 @@
+public import LongLink
+internal import LongLinkConnection
+internal import LongLinkCore
+public import LongLinkServer
+public import LongLinkTransport
+internal import Synchronization
+
+/// Watches clients and servers in a simulation, and says which promises were broken.
+///
+/// Make it first, let it watch each client and server before they connect, keep account of requests
+/// in ``requests``, and ask it for its ``finish()`` when all is closed:
+///
+/// ```swift
+/// let oracle = Oracle(simulation)
+/// oracle.watch(server, named: "server")
+/// oracle.watch(client, named: "client")
+/// oracle.requests.asked(1)
+/// oracle.requests.ended(1, await ask(client))
+/// await client.close()
+/// await server.shutDown()
+/// let findings = await oracle.finish()
+/// ```
+///
+/// What it knows it knows from the network, from what callers and handlers tell it, and from
+/// counters; it computes bounds by itself and asks no client what it thinks of them. There is one
+/// oracle for a simulation. It may be used from any thread.
+public final class Oracle: Sendable {
+  struct WatchedClient {
+    let name: String
+    let client: LongLinkClient
+    let machine: SimulatedMachine
+    /// Attempts whose links are not known yet.
+    var attempts: [(id: UInt32, address: SocketAddress)] = []
+    /// The simulation's links by the client's attempts.
+    var links: [UInt32: Int] = [:]
+  }
+
+  struct WatchedServer {
+    let name: String
+    let server: LongLinkServer
+    let machines: [SimulatedMachine]
+    /// What it counts means nothing: its process has crashed.
+    var isLost = false
+  }
+
+  struct State {
+    var links = LinkWatch()
+    var pacing: [PacingModel] = []
+    var clients: [WatchedClient] = []
+    var servers: [WatchedServer] = []
+    var findings: [OracleFinding] = []
+    var recorder: TimelineRecorder?
+  }
+
+  /// What the simulation's observer, which outlives nothing, holds on to.
+  final class Box: Sendable {
+    let state: Mutex<State>
+
+    init(_ state: State) {
+      self.state = Mutex(state)
+    }
+  }
+
+  /// Where the account of requests is kept.
+  public let requests: RequestLedger
+  /// The simulation that is watched.
+  public let simulation: Simulation
+  let box: Box
+
+  /// Begins to watch the network of a simulation.
+  public convenience init(_ simulation: Simulation) {
+    self.init(simulation, recorder: nil)
+  }
+
+  init(_ simulation: Simulation, recorder: TimelineRecorder?) {
+    self.simulation = simulation
+    requests = RequestLedger { [world = simulation.world] in world.now }
+    box = Box(State(recorder: recorder))
+    simulation.observe { [box] entry, bytes in
+      box.state.withLock { state in
+        state.links.observed(entry, bytes)
+        state.recorder?.observed(entry, bytes)
+      }
+    }
+  }
+
+  /// Watches a client, on a loop of the simulation. To be called before it connects.
+  public func watch(_ client: LongLinkClient, named name: String) {
+    let machine = simulation.machine(of: client.loop)
+    let index = box.state.withLock { state in
+      let configuration = client.configuration
+      state.links.watch(
+        LinkWatch.Owner(
+          name: name, heartbeat: configuration.heartbeat, handshake: configuration.connectTimeout),
+        on: machine.index)
+      state.clients.append(WatchedClient(name: name, client: client, machine: machine))
+      state.pacing.append(PacingModel(name: name, configuration: configuration))
+      state.recorder?.named(machine.index, name, isClient: true)
+      return state.clients.count - 1
+    }
+    client.observeLinks { [box, world = simulation.world] local, event in
+      let now = world.now
+      box.state.withLock { $0.heard(event, from: index, local: local, at: now) }
+    }
+  }
+
+  /// Watches a server on the loops that it was given. To be called before it is started.
+  public func watch(_ server: LongLinkServer, on loops: [EventLoop], named name: String) {
+    let machines = loops.map { simulation.machine(of: $0) }
+    box.state.withLock { state in
+      let configuration = server.configuration
+      for machine in machines {
+        state.links.watch(
+          LinkWatch.Owner(
+            name: name, heartbeat: configuration.heartbeat,
+            handshake: configuration.firstFrameTimeout),
+          on: machine.index)
+        state.recorder?.named(machine.index, name, isClient: false)
+      }
+      state.servers.append(WatchedServer(name: name, server: server, machines: machines))
+    }
+  }
+
+  /// Tells that a server's process has crashed: what it counts is compared with nothing.
+  public func lost(_ server: LongLinkServer) {
+    box.state.withLock { state in
+      for index in state.servers.indices where state.servers[index].server === server {
+        state.servers[index].isLost = true
+      }
+    }
+  }
+
+  /// The promises that were found to be broken so far.
+  public var findings: [OracleFinding] { box.state.withLock { $0.findings } }
+
+  /// Tells of a broken promise that somebody else has found.
+  public func found(_ promise: Promise, _ detail: String) {
+    let finding = OracleFinding(promise, at: simulation.now, detail)
+    box.state.withLock { $0.findings.append(finding) }
+  }
+
+  /// Puts a note into the timeline, where one is drawn.
+  func note(_ text: String) {
+    let now = simulation.now
+    box.state.withLock { $0.recorder?.note(text, at: now) }
+  }
+}

@@ -1,0 +1,43 @@
+internal import Synchronization
+
+/// Keeps account of numbered one-way messages: each arrives at most once, and in order on its link.
+final class PushLedger: Sendable {
+  private struct State {
+    var sent: [UInt64: Int] = [:]
+    var arrived: Set<UInt64> = []
+    var last: [String: UInt64] = [:]
+    var broken: [(Promise, String)] = []
+  }
+
+  private let state = Mutex(State())
+
+  /// Tells that a push is sent; numbers grow in the order of sending.
+  func sent(_ number: UInt64, size: Int) {
+    state.withLock { $0.sent[number] = size }
+  }
+
+  /// Tells that a push has arrived on a link, by any name for that link.
+  func arrived(_ number: UInt64, size: Int, on link: String) {
+    state.withLock { state in
+      if state.sent[number] != size {
+        state.broken.append((.ownAnswers, "push \(number) with \(size) bytes was never sent so"))
+      }
+      if !state.arrived.insert(number).inserted {
+        state.broken.append((.endsOnce, "push \(number) arrived twice"))
+      }
+      if let last = state.last[link], last > number {
+        state.broken.append((.orderKept, "push \(number) arrived after push \(last) on \(link)"))
+      }
+      state.last[link] = number
+    }
+  }
+
+  /// Tells that something came that is no push of the scenario.
+  func arrivedDamaged(_ what: String) {
+    state.withLock { $0.broken.append((.ownAnswers, what)) }
+  }
+
+  var broken: [(promise: Promise, detail: String)] {
+    state.withLock { $0.broken.map { (promise: $0.0, detail: $0.1) } }
+  }
+}

@@ -1,0 +1,170 @@
+public import LongLinkConnection
+internal import LongLinkCore
+internal import Synchronization
+
+/// Keeps account of requests, from their making to their running and ending. From any thread.
+///
+/// An ``Oracle`` has one. Give each request a key of its own that its body carries: tell `asked` when it is made, `ran` as
+/// the first thing in the handler, and `ended` when its caller hears of the end.
+public final class RequestLedger: Sendable {
+  private struct Entry {
+    var mayRunAgain = false
+    var asked: LinkInstant?
+    var deadline: LinkInstant?
+    var ended: LinkInstant?
+    var runs = 0
+    var end: End?
+  }
+
+  private enum End {
+    case success
+    case failure(LongLinkError)
+    /// Its caller has died with its process: nobody was told anything.
+    case forgotten
+  }
+
+  private struct State {
+    var entries: [UInt64: Entry] = [:]
+    var early: [(Promise, String)] = []
+  }
+
+  private let state = Mutex(State())
+  private let now: @Sendable () -> LinkInstant
+
+  /// Makes an empty ledger of things that happen in a simulation.
+  init(now: @escaping @Sendable () -> LinkInstant) {
+    self.now = now
+  }
+
+  /// Tells that a request is made.
+  ///
+  /// `deadline` is how long it may take, nil where nothing is said about that; `mayRunAgain` is
+  /// whether it is marked idempotent.
+  public func asked(_ key: UInt64, deadline: Duration? = nil, mayRunAgain: Bool = false) {
+    let now = now()
+    state.withLock { state in
+      if state.entries[key]?.asked != nil {
+        state.early.append((.endsOnce, "request \(key) was made twice"))
+      }
+      var entry = state.entries[key] ?? Entry()
+      entry.asked = now
+      entry.deadline = deadline.map { now.advanced(by: $0) }
+      entry.mayRunAgain = mayRunAgain
+      state.entries[key] = entry
+    }
+  }
+
+  /// Tells that the handler of a request runs.
+  public func ran(_ key: UInt64) {
+    state.withLock { $0.entries[key, default: Entry()].runs += 1 }
+  }
+
+  /// Tells how a request ended; `isOwnAnswer` is whether a success carried what it has to carry.
+  public func ended(
+    _ key: UInt64,
+    _ result: Result<[UInt8], LongLinkError>,
+    isOwnAnswer: Bool = true
+  ) {
+    let now = now()
+    state.withLock { state in
+      state.entries[key, default: Entry()].ended = now
+      if state.entries[key]?.end != nil {
+        state.early.append((.endsOnce, "request \(key) ended twice, now with \(result.word)"))
+      }
+      if !isOwnAnswer {
+        state.early.append((.ownAnswers, "request \(key) was given another answer than its own"))
+      }
+      switch result {
+      case .success: state.entries[key, default: Entry()].end = .success
+      case .failure(let error): state.entries[key, default: Entry()].end = .failure(error)
+      }
+    }
+  }
+
+  /// Tells that the caller of a request has died with its process: nobody hears of the end.
+  public func forgot(_ key: UInt64) {
+    state.withLock { $0.entries[key]?.end = .forgotten }
+  }
+
+  /// How many requests were made.
+  public var askedCount: Int {
+    state.withLock { $0.entries.values.count { $0.asked != nil } }
+  }
+
+  /// How many requests have ended.
+  public var endedCount: Int {
+    state.withLock { $0.entries.values.count { $0.end != nil } }
+  }
+
+  /// How many requests have succeeded.
+  public var succeededCount: Int {
+    state.withLock { $0.entries.values.count { if case .success = $0.end { true } else { false } } }
+  }
+
+  /// How often handlers ran.
+  public var runCount: Int {
+    state.withLock { $0.entries.values.reduce(0) { $0 + $1.runs } }
+  }
+
+  /// The promises that are broken; to be asked when every handler has ended.
+  public var broken: [(promise: Promise, detail: String)] {
+    state.withLock { state in
+      var broken = state.early.map { (promise: $0.0, detail: $0.1) }
+      for key in state.entries.keys.sorted() {
+        guard let entry = state.entries[key] else { continue }
+        broken += Self.judge(key, entry).map { (promise: $0.0, detail: $0.1) }
+      }
+      return broken
+    }
+  }
+
+  /// The requests that ended later than they should have, and when they were made and ended.
+  var late: [(key: UInt64, asked: LinkInstant, ended: LinkInstant)] {
+    state.withLock { state in
+      state.entries.keys.sorted().compactMap { key in
+        guard let entry = state.entries[key], let asked = entry.asked, let ended = entry.ended,
+          let deadline = entry.deadline, ended > deadline + Self.lateness
+        else { return nil }
+        return (key, asked, ended)
+      }
+    }
+  }
+
+  /// How much later than its deadline a request may end: timers are not finer than this.
+  private static let lateness: Int64 = 50_000_000
+
+  private static func judge(_ key: UInt64, _ entry: Entry) -> [(Promise, String)] {
+    guard entry.asked != nil else {
+      return [(.ownAnswers, "a request \(key) ran that nobody has made")]
+    }
+    guard let end = entry.end else { return [(.endsOnce, "request \(key) has not ended")] }
+    var broken: [(Promise, String)] = []
+    if entry.runs > 1, !entry.mayRunAgain {
+      broken.append((.truthfulDelivery, "request \(key) ran \(entry.runs) times"))
+    }
+    switch end {
+    case .success where entry.runs == 0:
+      broken.append((.truthfulDelivery, "request \(key) succeeded and never ran"))
+    case .success:
+      break
+    case .failure(let error) where error.delivery.isSafeToRetry && entry.runs > 0:
+      broken.append(
+        (.truthfulDelivery, "request \(key) was said to be safe to send again, and ran: \(error)"))
+    case .failure(let error) where error.delivery == .answered && entry.runs == 0:
+      broken.append((.truthfulDelivery, "request \(key) was answered and never ran: \(error)"))
+    case .failure, .forgotten:
+      break
+    }
+    return broken
+  }
+}
+
+extension Result where Success == [UInt8], Failure == LongLinkError {
+  /// The outcome in a word or two.
+  var word: String {
+    switch self {
+    case .success(let body): "success, \(body.count) bytes"
+    case .failure(let error): "\(error)"
+    }
+  }
+}

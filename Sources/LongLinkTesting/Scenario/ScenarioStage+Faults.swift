@@ -1,0 +1,174 @@
+internal import LongLink
+internal import LongLinkConnection
+internal import LongLinkCore
+internal import LongLinkServer
+internal import LongLinkTransport
+internal import Synchronization
+
+// What goes wrong in a scenario.
+extension ScenarioStage {
+  /// Injects every fault of the plan at its time.
+  func injectFaults() async throws {
+    for fault in plan.faults {
+      let rest = fault.at - elapsed
+      if rest > .zero { try await simulation.sleep(for: rest) }
+      guard inject(fault) else { continue }
+      oracle.note("fault: \(fault.kind)")
+      state.withLock { $0.faults[fault.kind, default: 0] += 1 }
+    }
+    // What lasts ends by itself, or when the world heals.
+  }
+
+  /// Does one fault to a victim; false where there is none.
+  private func inject(_ fault: ScenarioPlan.Fault) -> Bool {
+    switch fault.kind {
+    case .weakRadio, .smallPieces: return spoilLinks(fault)
+    case .lostLinks: return breakAllLinks()
+    case .lostLink, .reset, .halfClose, .halfOpen, .oneWay, .flippedBit, .cloggedLink,
+      .stalledReader:
+      return breakLink(fault)
+    case .partition: return part(fault)
+    case .refusedConnects, .ignoredConnects, .slowNames, .failingNames:
+      return hinderConnects(fault)
+    case .clockJump, .pause: return disturbMachine(fault)
+    case .crash, .machineCrash, .restart, .flapping, .closedSession: return disturbServer(fault)
+    }
+  }
+
+  // MARK: Links
+
+  private func spoilLinks(_ fault: ScenarioPlan.Fault) -> Bool {
+    let conditions: LinkConditions =
+      fault.kind == .weakRadio
+      ? .weakRadio : LinkConditions(readSize: 1...200, writeSize: 1...200)
+    let usual = simulation.network.conditions
+    simulation.network.conditions = conditions
+    for link in simulation.network.links { link.setConditions(conditions) }
+    later(fault.lasting) { [simulation] in
+      simulation.network.conditions = usual
+      for link in simulation.network.links { link.setConditions(usual) }
+    }
+    return true
+  }
+
+  private func breakAllLinks() -> Bool {
+    guard !simulation.network.links.isEmpty else { return false }
+    simulation.network.loseAllLinks()
+    return true
+  }
+
+  private func breakLink(_ fault: ScenarioPlan.Fault) -> Bool {
+    let links = simulation.network.links
+    guard !links.isEmpty else { return false }
+    let link = links[Int(fault.victim % UInt64(links.count))]
+    let direction: SimulatedLink.Direction = fault.detail & 1 == 0 ? .toServer : .toClient
+    switch fault.kind {
+    case .lostLink: link.lose()
+    case .reset: link.reset(direction)
+    case .halfClose: link.halfClose(direction)
+    case .halfOpen: link.silence(.both, for: fault.lasting)
+    case .oneWay: link.silence(direction, for: fault.lasting)
+    case .cloggedLink: link.clog(direction, for: fault.lasting)
+    case .stalledReader: link.stopReading(direction, for: fault.lasting)
+    default:
+      let offset = link.bytesWritten(direction) + Int(fault.detail >> 8 % 400)
+      link.flipBit(Int(fault.detail >> 4 % 8), ofByte: offset, direction)
+    }
+    return true
+  }
+
+  private func part(_ fault: ScenarioPlan.Fault) -> Bool {
+    let client = simulation.machine(of: clients[Int(fault.victim % UInt64(clients.count))].loop)
+    if fault.detail & 1 == 0 {
+      simulation.network.isolate(client, for: fault.lasting)
+    } else {
+      let servers = processes.withLock { $0.map(\.machine) }
+      let server = servers[Int(fault.detail >> 8 % UInt64(servers.count))]
+      simulation.network.partition([client], from: [server], for: fault.lasting)
+    }
+    return true
+  }
+
+  // MARK: Connecting
+
+  private func hinderConnects(_ fault: ScenarioPlan.Fault) -> Bool {
+    let server = plan.servers[Int(fault.victim % UInt64(plan.servers.count))]
+    let network = simulation.network
+    switch fault.kind {
+    case .refusedConnects, .ignoredConnects:
+      let behavior: ConnectBehavior = fault.kind == .refusedConnects ? .refused : .ignored
+      network.setConnects(behavior, to: server.address)
+      later(fault.lasting) { network.setConnects(nil, to: server.address) }
+    case .slowNames:
+      tellName(of: server, delay: .milliseconds(Int(fault.detail % 15_000)))
+      later(fault.lasting) { [self] in tellName(of: server) }
+    default:
+      let error = ResolveError(host: server.name, reason: "the name server fails", code: -3)
+      network.failLookUps(of: server.name, with: error)
+      later(fault.lasting) { [self] in tellName(of: server) }
+    }
+    return true
+  }
+
+  // MARK: Processes
+
+  private func disturbMachine(_ fault: ScenarioPlan.Fault) -> Bool {
+    let machines =
+      clients.map { simulation.machine(of: $0.loop) } + processes.withLock { $0.map(\.machine) }
+    let machine = machines[Int(fault.victim % UInt64(machines.count))]
+    if fault.kind == .pause {
+      machine.pause(for: fault.lasting)
+    } else {
+      machine.moveClock(by: fault.lasting)
+    }
+    return true
+  }
+
+  private func disturbServer(_ fault: ScenarioPlan.Fault) -> Bool {
+    let index = Int(fault.victim % UInt64(plan.servers.count))
+    let process = processes.withLock { $0[index] }
+    guard let server = server(index), process.isRunning else { return false }
+    switch fault.kind {
+    case .crash, .machineCrash:
+      oracle.lost(server)
+      state.withLock { $0.servers[index] = nil }
+      process.crash(fault.kind == .crash ? .process : .machine)
+      startAgain(process, after: fault.lasting)
+    case .restart:
+      state.withLock { $0.servers[index] = nil }
+      let bound = Duration.milliseconds(Int(fault.detail % 8_000))
+      simulation.spawn { [self] in
+        await server.shutDown(within: bound)
+        startAgain(process, after: fault.lasting / 4)
+      }
+    case .flapping:
+      state.withLock { _ = $0.isFlapping.insert(index) }
+      closeSessions(of: server)
+      later(fault.lasting) { [self] in state.withLock { _ = $0.isFlapping.remove(index) } }
+    default:
+      closeSessions(of: server)
+    }
+    return true
+  }
+
+  private func closeSessions(of server: LongLinkServer) {
+    simulation.spawn { for session in await server.sessions() { session.close() } }
+  }
+
+  private func startAgain(_ process: SimulatedProcess, after time: Duration) {
+    simulation.spawn { [self] in
+      try await simulation.sleep(for: time)
+      guard elapsed < plan.healing else { return }
+      try await process.start()
+    }
+  }
+
+  /// Ends a fault, unless the world is healed before.
+  private func later(_ time: Duration, _ end: @escaping @Sendable () -> Void) {
+    guard elapsed + time < plan.healing else { return }
+    simulation.spawn { [simulation] in
+      try await simulation.sleep(for: time)
+      end()
+    }
+  }
+}

@@ -1,0 +1,180 @@
+internal import LongLink
+internal import LongLinkConnection
+internal import LongLinkCore
+internal import LongLinkServer
+internal import LongLinkTransport
+internal import Logging
+internal import Synchronization
+
+/// One run of a scenario: the world, who lives in it, and what has come of it so far.
+final class ScenarioStage: Sendable {
+  /// What types of messages mean.
+  enum Kind {
+    static let inline: MessageType = 1
+    static let delayed: MessageType = 2
+    static let rejecting: MessageType = 3
+    static let hanging: MessageType = 4
+    static let missing: MessageType = 99
+    static let push: MessageType = 100
+    /// The type that tells a request's key, for a body that has no room for it.
+    static func empty(_ key: UInt64) -> MessageType {
+      MessageType(integerLiteral: 0x10_0000 + UInt32(key))
+    }
+  }
+
+  struct State {
+    var clients: [LongLinkClient] = []
+    /// The server of each process's present run; nil while it does not run.
+    var servers: [LongLinkServer?] = []
+    /// Handlers that have not ended.
+    var running = 0
+    var isFlapping: Set<Int> = []
+    var faults: [FaultKind: Int] = [:]
+    /// Requests whose callers have died with their process.
+    var orphans = 0
+  }
+
+  let scenario: Scenario
+  let plan: ScenarioPlan
+  let simulation: Simulation
+  let oracle: Oracle
+  let pushes = PushLedger()
+  let state = Mutex(State())
+  let processes = Mutex<[SimulatedProcess]>([])
+  private let isRecording: Bool
+
+  init(_ scenario: Scenario, recording: Bool) {
+    self.scenario = scenario
+    isRecording = recording
+    plan = ScenarioPlan(seed: scenario.seed, profile: scenario.profile)
+    simulation = Simulation(
+      seed: scenario.seed, configuration: Simulation.Configuration(traceCapacity: 64))
+    oracle = Oracle(simulation, recorder: recording ? TimelineRecorder() : nil)
+  }
+
+  var clients: [LongLinkClient] { state.withLock { $0.clients } }
+
+  func server(_ index: Int) -> LongLinkServer? { state.withLock { $0.servers[index] } }
+
+  /// What came of it.
+  var report: ScenarioReport {
+    ScenarioReport(
+      scenario: scenario,
+      findings: oracle.findings,
+      traceHash: simulation.traceHash,
+      traceCount: simulation.traceCount,
+      virtualTime: .nanoseconds(simulation.now.nanoseconds),
+      requests: oracle.requests.askedCount,
+      succeeded: oracle.requests.succeededCount,
+      faults: state.withLock { $0.faults },
+      timeline: isRecording ? oracle.box.state.withLock { $0.recorder?.timeline } : nil)
+  }
+}
+
+// MARK: - The course of the run
+
+extension ScenarioStage {
+  /// Plays the whole plan, and has the oracle judge it.
+  func play() async throws {
+    simulation.network.conditions = plan.conditions
+    makeProcesses()
+    for process in processes.withLock({ $0 }) { try await process.start() }
+    makeClients()
+    let faults = simulation.spawn { try await self.injectFaults() }
+    let samples = simulation.spawn { try await self.sample() }
+    let work = simulation.spawn { try await self.ask() }
+    try await work.value
+    try await simulation.sleep(for: max(.zero, plan.healing - elapsed))
+    faults.cancel()
+    _ = await faults.result
+    await heal()
+    try await recover()
+    samples.cancel()
+    _ = await samples.result
+    try await close()
+    _ = await oracle.finish()
+  }
+
+  /// The virtual time since the beginning.
+  var elapsed: Duration { .nanoseconds(simulation.now.nanoseconds) }
+
+  private func sample() async throws {
+    while true {
+      try await simulation.sleep(for: .seconds(7))
+      await oracle.sample()
+    }
+  }
+
+  /// Ends all faults and starts again whatever does not run.
+  private func heal() async {
+    oracle.note("the faults stop")
+    simulation.heal()
+    simulation.network.conditions = .normal
+    for link in simulation.network.links { link.setConditions(.normal) }
+    for server in plan.servers { tellName(of: server) }
+    state.withLock { $0.isFlapping = [] }
+    for (index, process) in processes.withLock({ $0 }).enumerated() where server(index) == nil {
+      _ = try? await process.start()
+    }
+  }
+
+  /// Waits for every client to be connected, and asks each something that has to succeed.
+  private func recover() async throws {
+    let hint = plan.servers.map(\.drainSpread).max() ?? .zero
+    for (index, client) in clients.enumerated() {
+      let limit = Oracle.recoveryTime(of: client.configuration, hint: hint)
+      await client.wantConnection()
+      await oracle.expectRecovery(of: client, within: limit)
+      let key = UInt64(900_000 + index)
+      oracle.requests.asked(key)
+      let body = ScenarioBody(key: key, answerSize: 100)
+      let result = await Self.result {
+        () async throws(LongLinkError) in
+        try await client.request(
+          Kind.inline, body.bytes(count: 100),
+          options: RequestOptions(deadline: limit, offline: .wait))
+      }
+      oracle.requests.ended(key, result, isOwnAnswer: isAnswer(result, to: body))
+      if case .failure(let error) = result {
+        oracle.found(.recovers, "client-\(index) asked after the faults had stopped: \(error)")
+      }
+    }
+  }
+
+  /// Lets every request end, closes everything and lets what is left come to its end.
+  private func close() async throws {
+    let end = simulation.now.advanced(by: .seconds(90))
+    while oracle.requests.endedCount < oracle.requests.askedCount, simulation.now < end {
+      try await simulation.sleep(for: .milliseconds(500))
+    }
+    for client in clients { await client.close(within: .seconds(1)) }
+    for index in plan.servers.indices {
+      await server(index)?.shutDown(within: .seconds(1))
+    }
+    // What was lost on the way, and handlers that were cancelled, come to their end.
+    try await simulation.sleep(for: .seconds(5))
+    let running = state.withLock { $0.running }
+    if running > 0 { oracle.found(.nothingLeft, "\(running) handlers have not ended") }
+    for (promise, detail) in pushes.broken { oracle.found(promise, detail) }
+  }
+
+  /// The outcome of a request.
+  static func result(
+    _ body: () async throws(LongLinkError) -> [UInt8]
+  ) async -> Result<[UInt8], LongLinkError> {
+    do throws(LongLinkError) {
+      return .success(try await body())
+    } catch {
+      return .failure(error)
+    }
+  }
+}
+
+extension LongLinkClient {
+  /// Asks for a connection, whether one comes or not.
+  fileprivate func wantConnection() async {
+    if case .connected = state { return }
+    // It throws when the first round fails, and goes on trying.
+    _ = try? await connect()
+  }
+}

@@ -1,0 +1,152 @@
+internal import LongLinkCore
+
+extension SimulationTimeline {
+  private enum Measure {
+    static let left = 90
+    static let lane = 170
+    static let top = 50
+    static let row = 15
+    static let text = 420
+  }
+
+  /// A drawing as a well-formed SVG document: time runs down, not to scale, and frames slant from
+  /// the time at which they left to that at which they were whole on the other side.
+  ///
+  /// `limit` bounds the events that are drawn; the last line says how many were left out.
+  public func svg(limit: Int = 4_000) -> String {
+    let (shown, omitted) = prefix(limit)
+    let rows = shown.rows
+    let width = Measure.left + lanes.count * Measure.lane + Measure.text
+    let height = Measure.top + (rows.count + 2) * Measure.row
+    var svg = """
+      <?xml version="1.0" encoding="UTF-8"?>
+      <svg xmlns="http://www.w3.org/2000/svg" width="\(width)" height="\(height)" \
+      viewBox="0 0 \(width) \(height)" font-family="monospace" font-size="10">
+      <rect width="\(width)" height="\(height)" fill="white"/>
+
+      """
+    for (lane, name) in lanes.enumerated() {
+      let x = Self.x(lane)
+      svg += """
+        <text x="\(x)" y="25" text-anchor="middle" font-size="13" font-weight="bold">\
+        \(Self.escaped(name))</text>
+        <line x1="\(x)" y1="\(Measure.top - 15)" x2="\(x)" y2="\(height)" stroke="#bbb"/>
+
+        """
+    }
+    for (index, item) in shown.items.enumerated() {
+      svg += shown.draw(item, y: rows.y[index], textX: width - Measure.text, rows)
+    }
+    if omitted > 0 {
+      svg += """
+        <text x="10" y="\(height - 8)">\(omitted) more events are left out</text>
+
+        """
+    }
+    return svg + "</svg>\n"
+  }
+
+  /// Where times stand on the page: a row for each event, and one for each arrival.
+  private struct Rows {
+    var times: [LinkInstant]
+    /// The height of each item.
+    var y: [Int]
+    var count: Int { times.count }
+
+    /// The height of the first row of a time or later.
+    func height(of time: LinkInstant) -> Int {
+      var (low, high) = (0, times.count)
+      while low < high {
+        let middle = (low + high) / 2
+        if times[middle] < time { low = middle + 1 } else { high = middle }
+      }
+      return Measure.top + low * Measure.row
+    }
+  }
+
+  private var rows: Rows {
+    var points: [(time: LinkInstant, order: Int, item: Int?)] = []
+    let last = items.last?.time ?? LinkInstant(nanoseconds: 0)
+    for (index, item) in items.enumerated() {
+      points.append((item.time, points.count, index))
+      if case .frame(_, _, _, _, let arrival?) = item.event, arrival <= last {
+        points.append((arrival, points.count, nil))
+      }
+    }
+    points.sort { ($0.time, $0.order) < ($1.time, $1.order) }
+    var y = [Int](repeating: 0, count: items.count)
+    for (row, point) in points.enumerated() {
+      if let item = point.item { y[item] = Measure.top + row * Measure.row }
+    }
+    return Rows(times: points.map(\.time), y: y)
+  }
+
+  private func draw(_ item: Item, y: Int, textX: Int, _ rows: Rows) -> String {
+    let time = """
+      <text x="\(Measure.left - 10)" y="\(y + 3)" text-anchor="end" fill="#555">\
+      \(Self.seconds(item.time))</text>
+
+      """
+    switch item.event {
+    case .frame(let from, let to, let link, let label, let arrival):
+      return time
+        + drawFrame(from, to, y, arrival.map { max(y + 4, rows.height(of: $0)) })
+        + Self.words(textX, y, "link \(link)  \(label)", arrival == nil ? "#c00" : "#06c")
+    case .mark(let lane, let kind, let text):
+      let colour =
+        switch kind {
+        case .fault: "#c00"
+        case .socket: "#777"
+        case .state: "#080"
+        }
+      let marked = lane.map { [$0] } ?? Array(lanes.indices)
+      let signs = marked.map {
+        "<circle cx=\"\(Self.x($0))\" cy=\"\(y)\" r=\"4\" fill=\"\(colour)\"/>\n"
+      }
+      return time + signs.joined() + Self.words(textX, y, text, colour)
+    }
+  }
+
+  private func drawFrame(_ from: Int, _ to: Int?, _ y: Int, _ end: Int?) -> String {
+    let start = Self.x(from)
+    guard let to, let end else {
+      let stop = start + Measure.lane / 3
+      return """
+        <path d="M\(start) \(y)H\(stop)m-3 -3l6 6m0 -6l-6 6" stroke="#c00" fill="none"/>
+
+        """
+    }
+    let stop = Self.x(to)
+    let back = start < stop ? -6 : 6
+    return """
+      <path d="M\(start) \(y)L\(stop) \(end)" stroke="#06c" fill="none"/>
+      <path d="M\(stop) \(end)l\(back) -3v6z" fill="#06c"/>
+
+      """
+  }
+
+  private static func words(_ x: Int, _ y: Int, _ text: String, _ colour: String) -> String {
+    "<text x=\"\(x)\" y=\"\(y + 3)\" fill=\"\(colour)\">\(escaped(text))</text>\n"
+  }
+
+  private static func x(_ lane: Int) -> Int {
+    Measure.left + lane * Measure.lane + Measure.lane / 2
+  }
+
+  /// The text without what means something in XML, or may not stand in it.
+  private static func escaped(_ text: String) -> String {
+    var result = ""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "<": result += "&lt;"
+      case ">": result += "&gt;"
+      case "&": result += "&amp;"
+      case "\"": result += "&quot;"
+      case "\n", "\t": result += " "
+      case _ where scalar.value < 0x20: result += "?"
+      default: result.unicodeScalars.append(scalar)
+      }
+    }
+    return result
+  }
+}
