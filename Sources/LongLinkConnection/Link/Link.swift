@@ -191,7 +191,7 @@ extension Link {
       end(reason)
     case .request(let arrival), .response(let arrival), .push(let arrival):
       if judgeMetadata(of: arrival, effect) { owner?.link(self, did: effect) }
-    case .cancel, .collect, .established, .ponged, .began,
+    case .cancel, .collect, .established, .ponged, .began, .finished,
       .peerLeaving, .abandon:
       owner?.link(self, did: effect)
     }

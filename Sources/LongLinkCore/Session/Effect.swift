@@ -69,6 +69,8 @@ package enum Effect: Equatable, Sendable {
   case ponged(id: UInt64, roundTrip: Int64)
   /// A request that was kept back has begun to leave.
   case began(serial: UInt32, at: UInt64, ordinal: UInt64)
+  /// A request that was kept back has been encoded to its end.
+  case finished(serial: UInt32)
   /// The peer is going away: begin nothing new here.
   case peerLeaving(GoAway)
   /// The connection is lost to all exchanges; `close` follows when the peer has been told.
@@ -83,7 +85,8 @@ package enum Effect: Equatable, Sendable {
     switch self {
     case .decodeHello, .decodeWelcome, .decodeGoAway, .request, .cancel, .collect, .response, .push:
       true
-    case .send, .established, .ponged, .began, .peerLeaving, .abandon, .shutDownWriting, .close:
+    case .send, .established, .ponged, .began, .finished, .peerLeaving, .abandon, .shutDownWriting,
+      .close:
       false
     }
   }
