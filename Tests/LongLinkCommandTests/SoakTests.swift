@@ -55,6 +55,7 @@ import Testing
     (SoakKind.small, SoakOutcome.succeeded, 1), (.rejected, .answered, 1),
     (.large, .refused, 0), (.unknown, .refused, 0), (.slow, .notSent, 0),
     (.slow, .sent, 0), (.slow, .sent, 1),
+    (.idempotent, .succeeded, 1), (.idempotent, .succeeded, 2), (.idempotent, .sent, 3),
     (.push, .succeeded, 0), (.push, .succeeded, 1), (.push, .notSent, 0),
   ])
   func `what is told truthfully is passed`(
@@ -72,6 +73,8 @@ import Testing
     (.lost, .rejected, [.answered], 0),
     (.ranTwice, .small, [.succeeded], 2),
     (.ranTwice, .push, [.succeeded], 2),
+    (.lost, .idempotent, [.succeeded], 0),
+    (.ranThoughNotSent, .idempotent, [.notSent], 1),
     (.ranThoughNotSent, .slow, [.notSent], 1),
     (.ranThoughNotSent, .push, [.notSent], 1),
     (.ranThoughRefused, .small, [.refused], 1),

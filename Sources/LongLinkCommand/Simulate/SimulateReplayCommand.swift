@@ -41,7 +41,8 @@ struct SimulateReplayCommand: AsyncParsableCommand {
       if !quiet { try Output.write(Array(timeline.text().utf8)) }
       if let svg { try Data(timeline.svg().utf8).write(to: URL(fileURLWithPath: svg)) }
     }
-    let faults = FaultKind.allCases.compactMap { kind in report.faults[kind].map { "\(kind) \($0)" } }
+    let faults = FaultKind.allCases.compactMap { kind in report.faults[kind].map { "\(kind) \($0)" }
+    }
     try Output.line(
       """
       seed \(seed), profile \(profile): \(report.requests) requests, \(report.succeeded) succeeded, \

@@ -28,11 +28,13 @@ enum SoakKind: UInt8, CaseIterable, Sendable {
   case unknown
   /// A one-way message, of which nobody is told what became of it.
   case push
+  /// Sent again after its connection was lost, so that it may run more than once.
+  case idempotent
 
   /// How many in a hundred are of this kind.
   private var share: Int {
     switch self {
-    case .small: 46
+    case .small: 36
     case .large: 8
     case .slow: 14
     case .cancelled: 8
@@ -40,6 +42,7 @@ enum SoakKind: UInt8, CaseIterable, Sendable {
     case .rejected: 6
     case .unknown: 2
     case .push: 10
+    case .idempotent: 10
     }
   }
 
@@ -54,7 +57,7 @@ enum SoakKind: UInt8, CaseIterable, Sendable {
 
   var type: MessageType {
     switch self {
-    case .small, .large: SoakType.echo
+    case .small, .large, .idempotent: SoakType.echo
     case .slow, .cancelled, .hurried: SoakType.slow
     case .rejected: SoakType.reject
     case .unknown: SoakType.nobody
@@ -73,11 +76,13 @@ enum SoakKind: UInt8, CaseIterable, Sendable {
 
   func options(key: UInt64, using generator: inout SeededGenerator) -> RequestOptions {
     var options = RequestOptions(idempotencyKey: SoakRecord.bytes(of: key))
+    options.priority = .random(in: 0...3, using: &generator)
     options.offline = Bool.random(using: &generator) ? .wait : .fail
     if self == .hurried {
       options.deadline = .milliseconds(Int.random(in: 10...200, using: &generator))
     }
     if self == .hurried || self == .cancelled { options.cancellation = .notifyServer }
+    if self == .idempotent { options.resending = .idempotent }
     return options
   }
 }

@@ -87,7 +87,8 @@ struct SoakSummary {
       "soak of \(result.duration.inSeconds): \(options.clients) clients in "
         + "\(options.clientProcesses) processes, \(options.servers) servers, seed \(options.seed)",
       "requests: \(verdict.started), of which \(outcomes.joined(separator: ", "))",
-      "pushes: \(verdict.pushes); handlers ran \(verdict.executions) times",
+      "pushes: \(verdict.pushes); handlers ran \(verdict.executions) times, again for "
+        + "\(verdict.ranAgain) idempotent requests",
       "faults: \(faults.joined(separator: ", "))",
       "connects: \(result.report.connects), failed attempts: \(result.report.failedAttempts); "
         + "all connected \(result.recovery.inSeconds) after the last fault",

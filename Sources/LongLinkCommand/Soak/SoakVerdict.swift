@@ -24,6 +24,8 @@ struct SoakVerdict {
   private(set) var outcomes: [SoakOutcome: Int] = [:]
   private(set) var pushes = 0
   private(set) var executions = 0
+  /// Requests that were allowed to run again, and did.
+  private(set) var ranAgain = 0
 
   /// Judges all lines of all ledgers, in any order.
   init(_ records: some Sequence<SoakRecord>) {
@@ -46,6 +48,7 @@ struct SoakVerdict {
       keys[.unknown, default: []].append(key)
       return
     }
+    if kind == .idempotent, entry.executions > 1 { ranAgain += 1 }
     if kind == .push { pushes += 1 } else { started += 1 }
     if let outcome = entry.outcome, kind != .push { outcomes[outcome, default: 0] += 1 }
     for finding in SoakVerdict.findings(entry, kind) { keys[finding, default: []].append(key) }
@@ -55,7 +58,7 @@ struct SoakVerdict {
     var findings: [SoakFinding] = []
     if entry.endings == 0 { findings.append(.neverEnded) }
     if entry.endings > 1 { findings.append(.endedTwice) }
-    if entry.executions > 1 { findings.append(.ranTwice) }
+    if entry.executions > 1, kind != .idempotent { findings.append(.ranTwice) }
     switch entry.outcome {
     case .succeeded where kind != .push, .answered:
       if entry.executions == 0 { findings.append(.lost) }
