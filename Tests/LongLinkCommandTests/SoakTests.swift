@@ -119,6 +119,9 @@ import Testing
     result.descriptors.last = 100
     result.report.connects = 2
     #expect(result.checks(clients: 1).filter { !$0.holds }.map(\.subject) == ["connects"])
+    result.faults = [.kill: 1]
+    result.report.failedAttempts = 5
+    #expect(result.checks(clients: 1).filter { !$0.holds }.map(\.subject) == ["failed attempts"])
   }
 
   @Test func `a seed determines the plan, and the first server is never ended`() {

@@ -41,6 +41,6 @@ struct UsageSeries: Sendable {
   }
 
   /// The most that the last third may use: a quarter and 4 MiB over the first. What an allocator
-  /// keeps comes and goes with the load; a leak of 100 bytes a request is found in ten minutes.
+  /// keeps comes and goes with the load; a leak of 200 bytes a request is found in ten minutes.
   static func limit(after first: Int) -> Int { first + first / 4 + (4 << 20) }
 }
