@@ -157,7 +157,7 @@ extension ScenarioStage {
 
   private func startAgain(_ process: SimulatedProcess, after time: Duration) {
     simulation.spawn { [self] in
-      try await simulation.sleep(for: time)
+      try await simulation.sleep(for: min(time, max(.zero, plan.healing - elapsed)))
       guard elapsed < plan.healing else { return }
       try await process.start()
     }
