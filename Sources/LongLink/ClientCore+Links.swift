@@ -24,6 +24,8 @@ extension ClientCore: LinkOwner {
       established(link)
     case .ponged(let id, let roundTrip):
       ponged(id, on: link, .success(.nanoseconds(roundTrip)))
+    case .heartbeatAnswered(let silence):
+      heartbeatAnswered(after: silence)
     case .began(let serial, let begin, let ordinal):
       requests.began(serial, on: link, at: begin, ordinal: ordinal)
     case .peerLeaving(let goaway):
@@ -147,6 +149,7 @@ extension ClientCore: LinkOwner {
     guard let connection = connection(link.id) else { return }
     counters.ended.add(link.session.counters, connection.responder.counters)
     connections.removeAll { $0 === connection }
+    heartbeatLost(on: link, reason)
     if !connection.isEstablished {
       counters.failedAttempts += 1
       tell(.failed(link.id, reason))

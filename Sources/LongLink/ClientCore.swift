@@ -57,6 +57,10 @@ final class ClientCore {
   var closing: Closing?
   /// Hears of what happens to links; tests set it.
   var observer: LinkObserver?
+  /// The name of the network that the client is in, where it was told one.
+  var network: String?
+  /// What is known of it by an adaptive heartbeat; nil without one.
+  var heartbeatSearch: HeartbeatSearch?
 
   struct ConnectFailure {
     var detail: String
@@ -96,6 +100,7 @@ final class ClientCore {
         servers: configuration.servers.count,
         policy: configuration.reconnect,
         connectTimeout: configuration.connectTimeout.clampedNanoseconds))
+    heartbeatSearch = ClientCore.heartbeatSearch(configuration, network: nil)
     requests.onIdle = { [unowned self] in finishClosingIfDone() }
     requests.onRetired = { [unowned self] in finishIfDone($0) }
   }
@@ -185,7 +190,7 @@ extension ClientCore: TimerHandler {
     do throws(SocketError) {
       let stream = try loop.driver.connect(to: address, options: options)
       let link = Link(
-        id: attempt, stream: stream, isConnected: false, settings: configuration.sessionSettings,
+        id: attempt, stream: stream, isConnected: false, settings: sessionSettings,
         on: loop, owner: self, logger: logger)
       let session = PeerSession(id: UInt64(attempt), address: address, on: loop, owner: self)
       let responder = Responder(link: link, routes: router.snapshot, session: session)

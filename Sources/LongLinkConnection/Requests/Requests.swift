@@ -324,6 +324,9 @@ extension Requests {
     dispatch.elapsed(to: loop.driver.now)
     while let (id, entry) = dispatch.nextExpired() {
       guard let request = pending[id.serial] else { continue }
+      if entry.placement.begin != nil {
+        links.first { $0.id == entry.link }?.deadlineMissed()
+      }
       let delivery = withdraw(id, entry)
       finish(id, .failure(error(.deadlineExceeded, id, request, delivery, "")))
     }

@@ -25,7 +25,11 @@ struct LinkWatch {
     var lastArrival: LinkInstant
     var received = 0
     var written = 0
-    /// When bytes of this end last arrived at the peer while many more were under way.
+    /// What it had written in all when it last heard of the peer.
+    var writtenAtArrival = 0
+    /// What it had written in all, and when, since it heard of the peer.
+    var writes: [(time: LinkInstant, total: Int)] = []
+    /// When bytes last arrived at the peer that had been written before the end began to suspect it.
     var lastDrain = LinkInstant(nanoseconds: 0)
     /// The first twelve bytes that it wrote: the header of its first message.
     var head: [UInt8] = []
@@ -37,8 +41,8 @@ struct LinkWatch {
 
   /// Beyond the bound: a second in which a closing side waits for the peer, and some for timers.
   static let slack: Int64 = 1_250_000_000
-  /// From so many bytes under way on, their leaving is progress that the heartbeat waits for.
-  private static let backlog = 32_768
+  /// The bytes of a ping.
+  private static let pingLength = 24
 
   private var owners: [Int: Owner] = [:]
   private var ends: [EndName: End] = [:]
@@ -98,6 +102,7 @@ struct LinkWatch {
     adopt(name, entry)
     guard var end = ends[name] else { return }
     end.written += Int(entry.value)
+    end.writes.append((entry.time, end.written))
     if end.head.count < 12 { end.head += bytes.prefix(12 - end.head.count) }
     ends[name] = end
   }
@@ -105,11 +110,21 @@ struct LinkWatch {
   private mutating func arrived(_ name: EndName, _ entry: Trace.Entry) {
     adopt(name, entry)
     judge(name, at: entry.time, "had not been closed when bytes came")
-    if let sender = ends[name.other], sender.written - (ends[name]?.received ?? 0) >= Self.backlog {
-      ends[name.other]?.lastDrain = entry.time
-    }
     ends[name]?.lastArrival = entry.time
     ends[name]?.received += Int(entry.value)
+    ends[name]?.writes = []
+    ends[name]?.writtenAtArrival = ends[name]?.written ?? 0
+    noteDrain(of: name.other, total: ends[name]?.received ?? 0, at: entry.time)
+  }
+
+  /// Bytes of an end have arrived at the peer. While those leave that stood before its ping, it has
+  /// to be patient.
+  private mutating func noteDrain(of name: EndName, total: Int, at time: LinkInstant) {
+    guard let end = ends[name], let owner = owners[end.machine] else { return }
+    let interval = agreed(owner, ends[name.other].flatMap { owners[$0.machine] }).interval
+    let suspicion = max(end.lastArrival, owner.steadySince) + interval.clampedNanoseconds
+    let before = end.writes.last { $0.time <= suspicion }?.total ?? end.writtenAtArrival
+    if total <= before + Self.pingLength { ends[name]?.lastDrain = time }
   }
 
   /// An accepted end is known from the first that is heard of it.
@@ -129,23 +144,27 @@ struct LinkWatch {
   /// Judges whether an end has stayed open for longer than a dead peer may take to be found.
   private mutating func judge(_ name: EndName, at now: LinkInstant, _ state: String) {
     guard let end = ends[name], let owner = owners[end.machine], owner.pausedSince == nil else { return }
-    let (since, bound): (LinkInstant, Duration)
+    let limit: LinkInstant
     if isOpen(name, end) {
       let agreed = agreed(owner, ends[name.other].flatMap { owners[$0.machine] })
-      since = max(end.lastArrival, end.lastDrain, owner.steadySince)
-      bound = agreed.interval + agreed.timeout
+      let suspicion =
+        max(end.lastArrival, owner.steadySince) + agreed.interval.clampedNanoseconds
+      let timeout = agreed.timeout.clampedNanoseconds
+      // It looks eight times within the timeout whether bytes before the ping have left.
+      let look = end.lastDrain > suspicion ? timeout / 8 : 0
+      limit = max(suspicion, end.lastDrain) + timeout + look
     } else {
-      since = max(end.since, owner.steadySince)
-      bound = owner.handshake
+      let handshake = max(owner.handshake, owner.heartbeat.timeout)
+      limit = max(end.since, owner.steadySince) + handshake.clampedNanoseconds
     }
-    let silence = now - since
-    guard silence > bound.clampedNanoseconds + Self.slack else { return }
+    guard now > limit + Self.slack else { return }
+    let last = isOpen(name, end) ? end.lastArrival : end.since
     broken.append(
       (
         .deadPeersFound, now,
         """
-        \(owner.name), link \(name.link): nothing had arrived for \(seconds(silence)), \
-        \(bound) are allowed, and it \(state)
+        \(owner.name), link \(name.link): nothing had arrived for \(seconds(now - last)), the peer \
+        was to be given up at \(limit.sinceStart), and it \(state)
         """
       ))
   }
