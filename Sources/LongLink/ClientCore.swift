@@ -94,7 +94,7 @@ final class ClientCore {
     logger = configuration.logger
     defaults = RequestDefaults(
       deadline: configuration.deadline.clampedNanoseconds, offline: configuration.offline)
-    requests = Requests(role: .client, maxWaiting: configuration.maxWaiting, on: loop)
+    requests = Requests(role: .client, limits: configuration.requestLimits, on: loop)
     machine = LinkMachine(
       settings: LinkMachine.Settings(
         servers: configuration.servers.count,
