@@ -25,24 +25,18 @@ struct LinkWatch {
     var lastArrival: LinkInstant
     var received = 0
     var written = 0
-    /// What it had written in all when it last heard of the peer.
-    var writtenAtArrival = 0
-    /// What it had written in all, and when, since it heard of the peer.
-    var writes: [(time: LinkInstant, total: Int)] = []
-    /// When bytes last arrived at the peer that had been written before the end began to suspect it.
+    var frames = FrameFinder()
+    /// Where the first ping ends that it has written since it heard of the peer.
+    var pingEnd: Int?
+    /// When bytes last arrived at the peer that stood before that ping.
     var lastDrain = LinkInstant(nanoseconds: 0)
-    /// The first twelve bytes that it wrote: the header of its first message.
-    var head: [UInt8] = []
     var readsNothing = false
-
-    /// The length of its first message; nil before it is known.
-    var firstMessage: Int? { head.count < 12 ? nil : 16 + Int(head.word(at: 8)) }
   }
 
   /// Beyond the bound: a second in which a closing side waits for the peer, and some for timers.
   static let slack: Int64 = 1_250_000_000
-  /// The bytes of a ping.
-  private static let pingLength = 24
+  /// So many bytes under way hold up a ping that has not been written yet.
+  private static let backlog = 16_384
 
   private var owners: [Int: Owner] = [:]
   private var ends: [EndName: End] = [:]
@@ -101,30 +95,35 @@ struct LinkWatch {
   private mutating func wrote(_ name: EndName, _ entry: Trace.Entry, _ bytes: [UInt8]) {
     adopt(name, entry)
     guard var end = ends[name] else { return }
-    end.written += Int(entry.value)
-    end.writes.append((entry.time, end.written))
-    if end.head.count < 12 { end.head += bytes.prefix(12 - end.head.count) }
+    end.written += bytes.count
+    end.frames.take(bytes)
+    if end.pingEnd == nil { end.pingEnd = end.frames.lastPingEnd }
     ends[name] = end
   }
 
   private mutating func arrived(_ name: EndName, _ entry: Trace.Entry) {
     adopt(name, entry)
     judge(name, at: entry.time, "had not been closed when bytes came")
-    ends[name]?.lastArrival = entry.time
-    ends[name]?.received += Int(entry.value)
-    ends[name]?.writes = []
-    ends[name]?.writtenAtArrival = ends[name]?.written ?? 0
-    noteDrain(of: name.other, total: ends[name]?.received ?? 0, at: entry.time)
+    guard var end = ends[name] else { return }
+    end.lastArrival = entry.time
+    end.received += Int(entry.value)
+    end.pingEnd = nil
+    end.frames.lastPingEnd = nil
+    ends[name] = end
+    noteDrain(of: name.other, total: end.received, count: Int(entry.value), at: entry.time)
   }
 
   /// Bytes of an end have arrived at the peer. While those leave that stood before its ping, it has
   /// to be patient.
-  private mutating func noteDrain(of name: EndName, total: Int, at time: LinkInstant) {
-    guard let end = ends[name], let owner = owners[end.machine] else { return }
-    let interval = agreed(owner, ends[name.other].flatMap { owners[$0.machine] }).interval
-    let suspicion = max(end.lastArrival, owner.steadySince) + interval.clampedNanoseconds
-    let before = end.writes.last { $0.time <= suspicion }?.total ?? end.writtenAtArrival
-    if total <= before + Self.pingLength { ends[name]?.lastDrain = time }
+  private mutating func noteDrain(of name: EndName, total: Int, count: Int, at time: LinkInstant) {
+    guard let end = ends[name] else { return }
+    let isBefore =
+      if let pingEnd = end.pingEnd {
+        total <= pingEnd
+      } else {
+        end.written - (total - count) >= Self.backlog
+      }
+    if isBefore { ends[name]?.lastDrain = time }
   }
 
   /// An accepted end is known from the first that is heard of it.
@@ -171,7 +170,7 @@ struct LinkWatch {
 
   /// Whether the other side's first message is there, whole.
   private func isOpen(_ name: EndName, _ end: End) -> Bool {
-    guard let length = ends[name.other]?.firstMessage else { return end.received > 0 }
+    guard let length = ends[name.other]?.frames.firstLength else { return end.received > 0 }
     return end.received >= length
   }
 

@@ -54,7 +54,7 @@ struct PacingModel {
     case .goaway(let id, let code, let retryAfter, let spread):
       let least = retryAfter.clampedNanoseconds
       hint = code == .draining ? least...(least + spread.clampedNanoseconds) : nil
-      if code == .draining { drained.insert(id) }
+      if let hint, hint.upperBound > 0 { drained.insert(id) }
     case .ended(let id, _, _):
       // A server that says when it wants to be asked again has not failed.
       if !worked.contains(id), !drained.contains(id) { failures += 1 }
