@@ -132,6 +132,7 @@ extension CloseReason {
     case .transport: "transport"
     case .goneAway: "goneAway"
     case .closedHere: "closedHere"
+    case .left: "left"
     }
   }
 }

@@ -60,6 +60,12 @@ extension Session {
     if now - lastRead >= agreement.heartbeatInterval, silentUntil == nil { suspect() }
   }
 
+  /// Asks for a sign of life now, unless that was done and may still be answered.
+  package mutating func probe(at now: LinkInstant) {
+    self.now = max(self.now, now)
+    if isOpen, silentUntil == nil { suspect() }
+  }
+
   mutating func acceptPing(_ body: BodySlice) throws(Violation) {
     counters.pingsReceived += 1
     let windowStart = now + -Wire.pingWindow
