@@ -9,10 +9,10 @@
 /// While the window grows, the pause is drawn evenly between zero and the window ("full jitter"),
 /// so that the clients of one server spread over the whole of it. Once it grows no more, the pause
 /// is the window times a number between 1 and 1.2. That keeps the clients as spread as the last
-/// wide draw has made them: repeated even draws from an unchanging window would bunch them again, to
-/// twice the even rate, and pauses shorter than the window would let the first clients come again
-/// among the last. The jitter comes after the cap, so clients which have all reached it do not move
-/// in step.
+/// wide draw has made them: repeated even draws from an unchanging window would bunch them again,
+/// to twice the even rate, and pauses shorter than the window would let the first clients come
+/// again among the last. The jitter comes after the cap, so clients which have all reached it do
+/// not move in step.
 ///
 /// Of several servers each gets its first try of an outage after the first window; the window
 /// begins to grow when all of them that are not cooling down have been tried. When a server that
