@@ -46,6 +46,10 @@ final class ClientCore {
   var pingTimes: [LinkInstant] = []
   /// The most of them: a server closes after 100, the heartbeat's own included.
   static let mostPings = 90
+  /// The name of the network that the client is in, where it was told one.
+  var network: String?
+  /// What is known of it by an adaptive heartbeat; nil without one.
+  var heartbeatSearch: HeartbeatSearch?
   var counters = ClientTotals()
   var isPerforming = false
   private var shownPhase = LinkMachine.Phase.idle
@@ -53,10 +57,6 @@ final class ClientCore {
   var machineArmedFor = LinkInstant.distantFuture
   var workedTimer: LoopTimer?
   var closing: Closing?
-  /// The name of the network that the client is in, where it was told one.
-  var network: String?
-  /// What is known of it by an adaptive heartbeat; nil without one.
-  var heartbeatSearch: HeartbeatSearch?
 
   struct ConnectFailure {
     var detail: String

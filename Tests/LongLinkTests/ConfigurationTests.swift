@@ -21,6 +21,13 @@ import Testing
     ("heartbeat.interval", { $0.heartbeat.interval = .seconds(-1) }),
     ("heartbeat.interval", { $0.heartbeat.interval = .milliseconds(199) }),
     ("heartbeat.timeout", { $0.heartbeat.timeout = .milliseconds(99) }),
+    ("heartbeat.missedDeadlines", { $0.heartbeat.missedDeadlines = -1 }),
+    ("adaptiveHeartbeat.shortest", { $0.adaptiveHeartbeat = .init(shortest: .seconds(31)) }),
+    ("adaptiveHeartbeat.shortest", { $0.adaptiveHeartbeat = .init(shortest: .milliseconds(9)) }),
+    ("adaptiveHeartbeat.step", { $0.adaptiveHeartbeat = .init(step: .zero) }),
+    ("adaptiveHeartbeat.successes", { $0.adaptiveHeartbeat = .init(successes: 0) }),
+    ("adaptiveHeartbeat.backOff", { $0.adaptiveHeartbeat = .init(backOff: .zero) }),
+    ("adaptiveHeartbeat.failures", { $0.adaptiveHeartbeat = .init(failures: 0) }),
     ("reconnect.base", { $0.reconnect.base = .zero }),
     ("reconnect.cap", { $0.reconnect.cap = .milliseconds(1) }),
     ("reconnect", { $0.reconnect.afterClose = .seconds(-1) }),
@@ -55,6 +62,25 @@ import Testing
     ("name", { $0.name = "\0" }),
     ("name", { $0.name = String(repeating: "x", count: 1_025) }),
   ]
+
+  @Test func `a heartbeat is made from a budget, or refused with the numbers`() throws {
+    let heartbeat = try Heartbeat(findingDeadPeersWithin: .seconds(40), wakingAtMost: 100)
+    #expect(heartbeat == Heartbeat(interval: .seconds(36), timeout: .seconds(4)))
+    try heartbeat.validate(field: "heartbeat")
+    let error = #expect(throws: LongLinkError.self) {
+      try Heartbeat(findingDeadPeersWithin: .seconds(60), wakingAtMost: 60)
+    }
+    #expect(error?.code == .invalidConfiguration)
+    #expect(error?.detail.contains("within 61000 ms") == true)
+    #expect(error?.detail.contains("needs at least 62") == true)
+    for (bound, wakeUps) in [(Duration.zero, 10), (.seconds(-1), 10), (.seconds(60), -1)] {
+      #expect(throws: LongLinkError.self) {
+        try Heartbeat(findingDeadPeersWithin: bound, wakingAtMost: wakeUps)
+      }
+    }
+    let longest = try Heartbeat(findingDeadPeersWithin: .seconds(Int64.max), wakingAtMost: .max)
+    try longest.validate(field: "heartbeat")
+  }
 
   @Test(arguments: clientCases.indices)
   func `a client's field is checked`(_ index: Int) throws {

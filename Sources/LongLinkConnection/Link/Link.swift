@@ -358,7 +358,7 @@ extension Link: TimerHandler {
   /// Tells that a request which had left on this link was not answered in its time.
   package func deadlineMissed() {
     session.deadlineMissed(at: loop.driver.now, unacknowledged: unacknowledgedBytes)
-    drain()
+    if session.wantsToWrite { writeAtEndOfTurn() }
     arm()
   }
 
