@@ -18,6 +18,11 @@ public struct ClientConfiguration: Sendable {
   public var connectTimeout: Duration = .seconds(10)
   /// How a dead server is found. The server may agree to a shorter one.
   public var heartbeat = Heartbeat()
+  /// How the client looks for the longest interval that its network allows, up to the heartbeat's
+  /// own. Default: it does not, and pings at that one.
+  public var adaptiveHeartbeat: AdaptiveHeartbeat?
+  /// Where the client keeps what an adaptive heartbeat learns about each network. Default: nowhere.
+  public var heartbeatMemory: (any HeartbeatMemory)?
   /// How long to wait before connecting again.
   public var reconnect = ReconnectPolicy()
   /// How to choose between servers.
@@ -66,6 +71,7 @@ public struct ClientConfiguration: Sendable {
     try validateReconnect()
     try validateServerPolicy()
     try heartbeat.validate(field: "heartbeat")
+    try adaptiveHeartbeat?.validate(within: heartbeat)
     if maxWaiting < 0 { throw .configuration("maxWaiting", "it is negative") }
     if maxInFlight < 1 { throw .configuration("maxInFlight", "it is below 1") }
     if maxBody < 1 || maxBody > 1 << 31 {
@@ -119,6 +125,7 @@ public struct ClientConfiguration: Sendable {
     settings.maxInFlight = maxInFlight
     settings.heartbeatInterval = heartbeat.interval.clampedNanoseconds
     settings.heartbeatTimeout = heartbeat.timeout.clampedNanoseconds
+    settings.missedDeadlines = heartbeat.missedDeadlines
     settings.handshakeTimeout = connectTimeout.clampedNanoseconds
     settings.frameTimeout = frameTimeout.clampedNanoseconds
     settings.writingTimeout = (heartbeat.interval + heartbeat.timeout).clampedNanoseconds

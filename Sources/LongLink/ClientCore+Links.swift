@@ -22,6 +22,8 @@ extension ClientCore: LinkOwner {
       established(link)
     case .ponged(let id, let roundTrip):
       ponged(id, on: link, .success(.nanoseconds(roundTrip)))
+    case .heartbeatAnswered(let silence):
+      heartbeatAnswered(on: link, after: silence)
     case .began(let serial, let begin, let ordinal):
       requests.began(serial, on: link, at: begin, ordinal: ordinal)
     case .peerLeaving(let goaway):
@@ -172,6 +174,7 @@ extension ClientCore: LinkOwner {
     guard let connection = connection(link.id) else { return }
     counters.ended.add(link.session.counters, connection.responder.counters)
     connections.removeAll { $0 === connection }
+    heartbeatLost(on: connection, reason)
     if connection.isEstablished {
       ended(connection, reason)
     } else {

@@ -32,15 +32,13 @@ extension ClientCore {
   }
 
   func probe(_ attempt: UInt32) {
-    guard let link = connection(attempt)?.link else { return }
-    link.session.probe(at: loop.driver.now)
-    link.writeAtEndOfTurn()
-    link.arm()
+    connection(attempt)?.link.probe()
   }
 
   func pathChanged(network: String?) {
     guard closing == nil else { return }
-    self.network = network
+    path += 1
+    useNetwork(network)
     tell(.pathChanged(network: network))
     machine.pathChanged(at: loop.now, bits: bits)
     perform()

@@ -14,11 +14,14 @@ final class ClientCore {
     var isEstablished = false
     /// Whether it has shown that the server is well.
     var hasWorked = false
+    /// Over which of the client's paths it was made.
+    let path: Int
     /// What the server said when it went away in place of a welcome.
     var farewell: String?
 
-    init(link: Link, responder: Responder) {
+    init(link: Link, path: Int, responder: Responder) {
       self.link = link
+      self.path = path
       self.responder = responder
     }
   }
@@ -42,8 +45,6 @@ final class ClientCore {
   /// Those that a draining server named last, and the machine's number of the first.
   var alternatives: [Endpoint] = []
   var firstAlternative = 0
-  /// The network that the client was last told of.
-  var network: String?
   var connections: [Connection] = []
   /// Where the round that is under way, or was last, goes to.
   var roundServer: Endpoint
@@ -57,6 +58,12 @@ final class ClientCore {
   var pingTimes: [LinkInstant] = []
   /// The most of them: a server closes after 100, the heartbeat's own included.
   static let mostPings = 90
+  /// How often the client was told that the network has changed.
+  var path = 0
+  /// The name of the network that the client is in, where it was told one.
+  var network: String?
+  /// What is known of it by an adaptive heartbeat; nil without one.
+  var heartbeatSearch: HeartbeatSearch?
   var counters = ClientTotals()
   var isPerforming = false
   private var shownState = LinkMachine.State.idle
@@ -110,6 +117,7 @@ final class ClientCore {
         servers: configuration.serverPolicy,
         connectTimeout: configuration.connectTimeout.clampedNanoseconds,
         lingering: configuration.lingering.clampedNanoseconds))
+    heartbeatSearch = ClientCore.heartbeatSearch(configuration, network: nil)
     requests.onIdle = { [unowned self] in finishClosingIfDone() }
     requests.onRetired = { [unowned self] in finishIfDone($0) }
     if configuration.serverPolicy.errorRatio?.countsDeadlines == true {
@@ -217,11 +225,11 @@ extension ClientCore: TimerHandler {
     do throws(SocketError) {
       let stream = try loop.driver.connect(to: address, options: options)
       let link = Link(
-        id: attempt, stream: stream, isConnected: false, settings: configuration.sessionSettings,
+        id: attempt, stream: stream, isConnected: false, settings: sessionSettings,
         on: loop, owner: self, logger: logger)
       let session = PeerSession(id: UInt64(attempt), address: address, on: loop, owner: self)
       let responder = Responder(link: link, routes: router.snapshot, session: session)
-      connections.append(Connection(link: link, responder: responder))
+      connections.append(Connection(link: link, path: path, responder: responder))
       link.start()
     } catch {
       counters.failedAttempts += 1

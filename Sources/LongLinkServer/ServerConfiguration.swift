@@ -104,6 +104,7 @@ public struct ServerConfiguration: Sendable {
     settings.maxUnread = maxUnreadOutput
     settings.heartbeatInterval = heartbeat.interval.clampedNanoseconds
     settings.heartbeatTimeout = heartbeat.timeout.clampedNanoseconds
+    settings.missedDeadlines = heartbeat.missedDeadlines
     settings.handshakeTimeout = firstFrameTimeout.clampedNanoseconds
     settings.frameTimeout = frameTimeout.clampedNanoseconds
     settings.writingTimeout = (heartbeat.interval + heartbeat.timeout).clampedNanoseconds

@@ -129,7 +129,8 @@ extension ServerConnection: LinkOwner {
       requestsIfAny?.failWaiting(all: true) { operation, _ in
         .lost(reason, delivery: .notSent, doing: operation, peer: link.peer)
       }
-    case .ponged, .send, .decodeHello, .decodeWelcome, .decodeGoAway, .shutDownWriting, .close:
+    case .ponged, .heartbeatAnswered, .send, .decodeHello, .decodeWelcome, .decodeGoAway,
+      .shutDownWriting, .close:
       break
     }
   }

@@ -40,6 +40,13 @@ import Testing
     ("heartbeat.interval", { $0.heartbeat.interval = .milliseconds(199) }),
     ("heartbeat.timeout", { $0.heartbeat.timeout = .milliseconds(99) }),
     ("reconnect.afterRefused", { $0.reconnect.afterRefused = .zero }),
+    ("heartbeat.missedDeadlines", { $0.heartbeat.missedDeadlines = -1 }),
+    ("adaptiveHeartbeat.shortest", { $0.adaptiveHeartbeat = .init(shortest: .seconds(31)) }),
+    ("adaptiveHeartbeat.shortest", { $0.adaptiveHeartbeat = .init(shortest: .milliseconds(9)) }),
+    ("adaptiveHeartbeat.step", { $0.adaptiveHeartbeat = .init(step: .zero) }),
+    ("adaptiveHeartbeat.successes", { $0.adaptiveHeartbeat = .init(successes: 0) }),
+    ("adaptiveHeartbeat.backOff", { $0.adaptiveHeartbeat = .init(backOff: .zero) }),
+    ("adaptiveHeartbeat.failures", { $0.adaptiveHeartbeat = .init(failures: 0) }),
     ("reconnect.cap", { $0.reconnect.cap = .milliseconds(1) }),
     ("reconnect.afterClose", { $0.reconnect.afterClose = .seconds(-1) }),
     ("reconnect.afterLostHeartbeat", { $0.reconnect.afterLostHeartbeat = .seconds(-1) }),
@@ -102,6 +109,25 @@ import Testing
     for text in bad { #expect(Endpoint(alternative: text) == nil, "\(text)") }
     #expect(Endpoint.unix(path: "/a").alternativeText == nil)
     #expect(Endpoint.host("a", port: 0).alternativeText == nil)
+  }
+
+  @Test func `a heartbeat is made from a budget, or refused with the numbers`() throws {
+    let heartbeat = try Heartbeat(findingDeadPeersWithin: .seconds(40), wakingAtMost: 100)
+    #expect(heartbeat == Heartbeat(interval: .seconds(36), timeout: .seconds(4)))
+    try heartbeat.validate(field: "heartbeat")
+    let error = #expect(throws: LongLinkError.self) {
+      try Heartbeat(findingDeadPeersWithin: .seconds(60), wakingAtMost: 60)
+    }
+    #expect(error?.code == .invalidConfiguration)
+    #expect(error?.detail.contains("within 61000 ms") == true)
+    #expect(error?.detail.contains("needs at least 62") == true)
+    for (bound, wakeUps) in [(Duration.zero, 10), (.seconds(-1), 10), (.seconds(60), -1)] {
+      #expect(throws: LongLinkError.self) {
+        try Heartbeat(findingDeadPeersWithin: bound, wakingAtMost: wakeUps)
+      }
+    }
+    let longest = try Heartbeat(findingDeadPeersWithin: .seconds(Int64.max), wakingAtMost: .max)
+    try longest.validate(field: "heartbeat")
   }
 
   @Test(arguments: clientCases.indices)

@@ -72,27 +72,3 @@ extension Endpoint: CustomStringConvertible {
     }
   }
 }
-
-/// How a dead peer is found.
-public struct Heartbeat: Hashable, Sendable {
-  /// A ping is sent when nothing was read for so long. Default 30 s, at least 200 ms.
-  public var interval: Duration
-  /// The peer is given up when nothing is read for so long after that. Default 10 s, at least 100
-  /// ms.
-  public var timeout: Duration
-
-  /// Makes a heartbeat; a dead peer is found within `interval + timeout`.
-  public init(interval: Duration = .seconds(30), timeout: Duration = .seconds(10)) {
-    self.interval = interval
-    self.timeout = timeout
-  }
-
-  package func validate(field: String) throws(LongLinkError) {
-    if interval < .milliseconds(200) || interval > .seconds(4_000_000) {
-      throw .configuration("\(field).interval", "\(interval) is not within 200 ms and 46 days")
-    }
-    if timeout < .milliseconds(100) || timeout > .seconds(4_000_000) {
-      throw .configuration("\(field).timeout", "\(timeout) is not within 100 ms and 46 days")
-    }
-  }
-}

@@ -327,6 +327,9 @@ extension Requests {
     while let (id, entry) = dispatch.nextExpired() {
       guard let request = pending[id.serial] else { continue }
       if entry.link != 0 { onExpired?(entry.link) }
+      if entry.placement.begin != nil {
+        links.first { $0.id == entry.link }?.deadlineMissed()
+      }
       let delivery = withdraw(id, entry)
       finish(id, .failure(error(.deadlineExceeded, id, request, delivery, "")))
     }
