@@ -356,10 +356,17 @@ extension Link: TimerHandler {
     isConnected ? stream?.unacknowledgedBytes ?? 0 : 0
   }
 
+  /// Asks the peer for a sign of life.
+  package func probe() {
+    session.probe(at: loop.driver.now, unacknowledged: unacknowledgedBytes)
+    if session.wantsToWrite { writeAtEndOfTurn() }
+    arm()
+  }
+
   /// Tells that a request which had left on this link was not answered in its time.
   package func deadlineMissed() {
     session.deadlineMissed(at: loop.driver.now, unacknowledged: unacknowledgedBytes)
-    drain()
+    if session.wantsToWrite { writeAtEndOfTurn() }
     arm()
   }
 
