@@ -3,7 +3,7 @@ SWIFT ?= swift
 SWIFT_SOURCES = Package.swift Sources Tests
 
 .PHONY: all setup build demo test unit-tests protocols check-protocols check-vectors check-readme \
-	format lint sanitize soak clean
+	format lint sanitize soak mutants clean
 
 all: build
 
@@ -63,5 +63,9 @@ soak: setup
 	$(SWIFT) build --configuration release --product longlink
 	"$$($(SWIFT) build --configuration release --show-bin-path)/longlink" soak $(SOAK)
 
+# Puts one deliberate bug after the other into a copy of the sources: each has to be caught.
+mutants: setup
+	SWIFT="$(SWIFT)" Scripts/mutants.sh
+
 clean:
-	rm -rf .build .build-tsan .build-asan .build-readme
+	rm -rf .build .build-tsan .build-asan .build-readme .build-mutants

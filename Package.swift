@@ -147,6 +147,15 @@ let package = Package(
       swiftSettings: swiftSettings
     ),
     .testTarget(
+      name: "LongLinkSimulationTests",
+      dependencies: [
+        "LongLink", "LongLinkConnection", "LongLinkCore", "LongLinkServer", "LongLinkTesting",
+        "LongLinkTransport",
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
       name: "LongLinkTests",
       dependencies: [
         "CLongLinkDemo", "LongLink", "LongLinkConnection", "LongLinkCore", "LongLinkDemoMessages",

@@ -21,8 +21,8 @@ package enum LinkEvent: Hashable, Sendable {
   case goaway(UInt32, ResponseCode, retryAfter: Duration, spread: Duration)
   /// The link has ended; the connection is closed.
   case ended(UInt32, CloseReason, worked: Bool)
-  /// The next round begins after `delay`, which was drawn from `window`; `failures` rounds, or links
-  /// that never worked, have failed since a link worked.
+  /// The next round begins after `delay`, which was drawn from `window`; `failures` rounds, or
+  /// links that never worked, have failed since a link worked.
   case waiting(failures: Int, window: Duration, delay: Duration, LinkWait.Cause)
   /// The client was told that the network has changed.
   case pathChanged(network: String?)

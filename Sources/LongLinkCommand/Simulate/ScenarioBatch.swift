@@ -13,11 +13,13 @@ final class ScenarioBatch: Sendable {
 
   private let seeds: ClosedRange<UInt64>
   private let profile: FaultProfile
+  private let keepsGoing: Bool
   private let state: Mutex<State>
   private let start = ContinuousClock.now
 
-  init(seeds: ClosedRange<UInt64>, profile: FaultProfile) {
+  init(seeds: ClosedRange<UInt64>, profile: FaultProfile, keepsGoing: Bool) {
     self.seeds = seeds
+    self.keepsGoing = keepsGoing
     self.profile = profile
     state = Mutex(State(next: seeds.lowerBound))
   }
@@ -58,7 +60,7 @@ final class ScenarioBatch: Sendable {
         let report = try Scenario(seed: seed, profile: profile).runBlocking()
         state.withLock { state in
           state.total.add(report)
-          if !report.isGood { state.next = nil }
+          if !report.isGood, !keepsGoing { state.next = nil }
         }
       } catch {
         state.withLock { state in
@@ -88,8 +90,8 @@ struct ScenarioTotal: Sendable {
   var faults: [FaultKind: Int] = [:]
   /// Exclusive or of the hashes of all, which does not depend on their order.
   var hash: UInt64 = 0
-  /// The one with the lowest seed of those that broke a promise.
-  var failure: ScenarioReport?
+  /// Those that broke a promise, by their seeds.
+  var failures: [ScenarioReport] = []
 
   mutating func add(_ report: ScenarioReport) {
     seeds += 1
@@ -99,8 +101,8 @@ struct ScenarioTotal: Sendable {
     faults.merge(report.faults, uniquingKeysWith: +)
     hash ^= report.traceHash
     guard !report.isGood else { return }
-    if let former = failure, former.scenario.seed < report.scenario.seed { return }
-    failure = report
+    failures.append(report)
+    failures.sort { $0.scenario.seed < $1.scenario.seed }
   }
 
   /// Seeds and virtual hours per second of real time.
@@ -118,9 +120,8 @@ struct ScenarioTotal: Sendable {
   var hashText: String { String(format: "%016llx", hash) }
 
   var summary: String {
-    let outcome =
-      failure.map { "seed \($0.scenario.seed) broke \($0.findings.count) promises" }
-      ?? "all promises were kept"
+    let broken = failures.map { String($0.scenario.seed) }.joined(separator: ", ")
+    let outcome = failures.isEmpty ? "all promises were kept" : "promises were broken by \(broken)"
     return """
       \(seeds) seeds in \(realTime.inSeconds), \(speed): \(outcome)
       \(requests) requests, \(succeeded) succeeded, \
@@ -136,12 +137,10 @@ struct ScenarioTotal: Sendable {
       "traceHash": hashText,
       "faults": Dictionary(uniqueKeysWithValues: faults.map { ($0.key.rawValue, $0.value) }),
     ]
-    if let failure {
-      object["failure"] = [
+    object["failures"] = failures.map { failure in
+      [
         "seed": failure.scenario.seed, "replay": failure.replayCommand,
-        "findings": failure.findings.map {
-          ["promise": $0.promise.rawValue, "detail": "\($0)"]
-        },
+        "findings": failure.findings.map { ["promise": $0.promise.rawValue, "detail": "\($0)"] },
       ]
     }
     let data = try? JSONSerialization.data(withJSONObject: object, options: [.sortedKeys])

@@ -23,13 +23,17 @@ struct SimulateRunCommand: AsyncParsableCommand {
   @Option(help: "How many run at once; the number of cores where it is not given.")
   var jobs: Int?
 
+  @Flag(help: "Go on after a broken promise, and list all seeds that broke one.")
+  var keepGoing = false
+
   @Flag(help: "Print the outcome as one JSON object.")
   var json = false
 
   func run() async throws {
     let jobs = jobs ?? ProcessInfo.processInfo.activeProcessorCount
     guard jobs > 0 else { throw Output.usageError("--jobs has to be above 0") }
-    let batch = ScenarioBatch(seeds: seeds.range, profile: try FaultProfile.named(profile))
+    let batch = ScenarioBatch(seeds: seeds.range, profile: try FaultProfile.named(profile),
+      keepsGoing: keepGoing)
     let isTerminal = isatty(STDERR_FILENO) == 1
     let total = try await batch.run(jobs: jobs) { total in
       if !json { SimulateRunCommand.show(total, of: seeds.range.count, isTerminal: isTerminal) }
@@ -40,17 +44,20 @@ struct SimulateRunCommand: AsyncParsableCommand {
     } else {
       try Output.line(total.summary)
     }
-    guard let failure = total.failure else { return }
+    guard !total.failures.isEmpty else { return }
     if !json {
-      for finding in failure.findings.prefix(20) { try Output.line("  \(finding)") }
-      try Output.line("see it again: \(failure.replayCommand)")
+      for failure in total.failures {
+        for finding in failure.findings.prefix(20) { try Output.line("  \(finding)") }
+        try Output.line("see it again: \(failure.replayCommand)")
+      }
     }
     throw ExitCode(ExitStatus.failure)
   }
 
   private static func show(_ total: ScenarioTotal, of count: Int, isTerminal: Bool) {
     let line = "\(total.seeds)/\(count) seeds  \(total.speed)  \(total.faultsText)"
-    let text = isTerminal ? "\r\u{1B}[K\(line.prefix(200))" : "\(line)\n"
+    let text =
+      isTerminal ? "\r\u{1B}[K\(line.prefix(200))" : "\(line)\n"
     try? FileHandle.standardError.write(contentsOf: Data(text.utf8))
   }
 }

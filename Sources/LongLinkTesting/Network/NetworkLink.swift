@@ -119,6 +119,8 @@ final class Direction {
   var unread = 0
   /// Bytes that were written since the beginning.
   var written = 0
+  /// Bytes of them that have reached the receiver's machine, read or not.
+  var arrived = 0
   /// When the last packet arrives: later ones do not overtake it.
   var lastArrival = LinkInstant(nanoseconds: 0)
   /// When the last packet has left, where the bandwidth is limited.

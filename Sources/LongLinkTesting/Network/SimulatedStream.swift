@@ -92,6 +92,13 @@ final class SimulatedStream: ByteStream {
     }
   }
 
+  var unacknowledgedBytes: Int {
+    requireOpen()
+    return world { [name] world in
+      world.end(name).map { $0.output.written - $0.output.arrived } ?? 0
+    }
+  }
+
   func shutDownWriting() {
     requireOpen()
     world { [name] in $0.shutDownWriting(name) }

@@ -53,6 +53,7 @@ extension World {
       record(.bytesArrived, name, value: bytes.count, bytes: bytes)
       // The elements are bytes: there is no padding between them.
       unsafe end.inbox.append(bytes.span.bytes)
+      self.end(name.other)?.output.arrived += bytes.count
       mark(.end(name))
     case .end:
       record(.endArrived, name)

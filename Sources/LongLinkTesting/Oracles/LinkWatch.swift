@@ -25,20 +25,18 @@ struct LinkWatch {
     var lastArrival: LinkInstant
     var received = 0
     var written = 0
-    /// When bytes of this end last arrived at the peer while many more were under way.
+    var frames = FrameFinder()
+    /// Where the first ping ends that it has written since it heard of the peer.
+    var pingEnd: Int?
+    /// When bytes last arrived at the peer that stood before that ping.
     var lastDrain = LinkInstant(nanoseconds: 0)
-    /// The first twelve bytes that it wrote: the header of its first message.
-    var head: [UInt8] = []
     var readsNothing = false
-
-    /// The length of its first message; nil before it is known.
-    var firstMessage: Int? { head.count < 12 ? nil : 16 + Int(head.word(at: 8)) }
   }
 
   /// Beyond the bound: a second in which a closing side waits for the peer, and some for timers.
   static let slack: Int64 = 1_250_000_000
-  /// From so many bytes under way on, their leaving is progress that the heartbeat waits for.
-  private static let backlog = 32_768
+  /// So many bytes under way hold up a ping that has not been written yet.
+  private static let backlog = 16_384
 
   private var owners: [Int: Owner] = [:]
   private var ends: [EndName: End] = [:]
@@ -97,19 +95,35 @@ struct LinkWatch {
   private mutating func wrote(_ name: EndName, _ entry: Trace.Entry, _ bytes: [UInt8]) {
     adopt(name, entry)
     guard var end = ends[name] else { return }
-    end.written += Int(entry.value)
-    if end.head.count < 12 { end.head += bytes.prefix(12 - end.head.count) }
+    end.written += bytes.count
+    end.frames.take(bytes)
+    if end.pingEnd == nil { end.pingEnd = end.frames.lastPingEnd }
     ends[name] = end
   }
 
   private mutating func arrived(_ name: EndName, _ entry: Trace.Entry) {
     adopt(name, entry)
     judge(name, at: entry.time, "had not been closed when bytes came")
-    if let sender = ends[name.other], sender.written - (ends[name]?.received ?? 0) >= Self.backlog {
-      ends[name.other]?.lastDrain = entry.time
-    }
-    ends[name]?.lastArrival = entry.time
-    ends[name]?.received += Int(entry.value)
+    guard var end = ends[name] else { return }
+    end.lastArrival = entry.time
+    end.received += Int(entry.value)
+    end.pingEnd = nil
+    end.frames.lastPingEnd = nil
+    ends[name] = end
+    noteDrain(of: name.other, total: end.received, count: Int(entry.value), at: entry.time)
+  }
+
+  /// Bytes of an end have arrived at the peer. While those leave that stood before its ping, it has
+  /// to be patient.
+  private mutating func noteDrain(of name: EndName, total: Int, count: Int, at time: LinkInstant) {
+    guard let end = ends[name] else { return }
+    let isBefore =
+      if let pingEnd = end.pingEnd {
+        total <= pingEnd
+      } else {
+        end.written - (total - count) >= Self.backlog
+      }
+    if isBefore { ends[name]?.lastDrain = time }
   }
 
   /// An accepted end is known from the first that is heard of it.
@@ -129,30 +143,34 @@ struct LinkWatch {
   /// Judges whether an end has stayed open for longer than a dead peer may take to be found.
   private mutating func judge(_ name: EndName, at now: LinkInstant, _ state: String) {
     guard let end = ends[name], let owner = owners[end.machine], owner.pausedSince == nil else { return }
-    let (since, bound): (LinkInstant, Duration)
+    let limit: LinkInstant
     if isOpen(name, end) {
       let agreed = agreed(owner, ends[name.other].flatMap { owners[$0.machine] })
-      since = max(end.lastArrival, end.lastDrain, owner.steadySince)
-      bound = agreed.interval + agreed.timeout
+      let suspicion =
+        max(end.lastArrival, owner.steadySince) + agreed.interval.clampedNanoseconds
+      let timeout = agreed.timeout.clampedNanoseconds
+      // It looks eight times within the timeout whether bytes before the ping have left.
+      let look = end.lastDrain > suspicion ? timeout / 8 : 0
+      limit = max(suspicion, end.lastDrain) + timeout + look
     } else {
-      since = max(end.since, owner.steadySince)
-      bound = owner.handshake
+      let handshake = max(owner.handshake, owner.heartbeat.timeout)
+      limit = max(end.since, owner.steadySince) + handshake.clampedNanoseconds
     }
-    let silence = now - since
-    guard silence > bound.clampedNanoseconds + Self.slack else { return }
+    guard now > limit + Self.slack else { return }
+    let last = isOpen(name, end) ? end.lastArrival : end.since
     broken.append(
       (
         .deadPeersFound, now,
         """
-        \(owner.name), link \(name.link): nothing had arrived for \(seconds(silence)), \
-        \(bound) are allowed, and it \(state)
+        \(owner.name), link \(name.link): nothing had arrived for \(seconds(now - last)), the peer \
+        was to be given up at \(limit.sinceStart), and it \(state)
         """
       ))
   }
 
   /// Whether the other side's first message is there, whole.
   private func isOpen(_ name: EndName, _ end: End) -> Bool {
-    guard let length = ends[name.other]?.firstMessage else { return end.received > 0 }
+    guard let length = ends[name.other]?.frames.firstLength else { return end.received > 0 }
     return end.received >= length
   }
 

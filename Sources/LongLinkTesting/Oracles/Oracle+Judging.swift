@@ -14,13 +14,11 @@ extension Oracle {
     for watched in box.state.withLock({ $0.clients }) {
       let counters = await watched.client.counters()
       let configuration = watched.client.configuration
-      if counters.requestsWaiting > configuration.maxWaiting {
+      // What was put back after a link was lost is not turned away.
+      let most = configuration.maxWaiting + Int(counters.requests.resent)
+      if counters.requestsWaiting > most {
         found(
-          .queuesBounded,
-          """
-          in \(watched.name) \(counters.requestsWaiting) requests wait, \
-          \(configuration.maxWaiting) may
-          """)
+          .queuesBounded, "in \(watched.name) \(counters.requestsWaiting) requests wait, \(most) may")
       }
     }
     for watched in box.state.withLock({ $0.servers }) where !watched.isLost {
@@ -48,15 +46,15 @@ extension Oracle {
     return detection + attempts + delays + hint + .seconds(5)
   }
 
-  /// Waits until a client is connected; a finding where that takes longer than it may.
+  /// Waits until a client is connected to a server that answers its ping; a finding where that
+  /// takes longer than it may.
   public func expectRecovery(of client: LongLinkClient, within limit: Duration) async {
     let start = simulation.now
     let end = start.advanced(by: limit)
     while simulation.now < end {
-      if case .connected = client.state { return }
+      if case .connected = client.state, (try? await client.ping()) != nil { return }
       guard (try? await simulation.sleep(for: .milliseconds(100))) != nil else { return }
     }
-    if case .connected = client.state { return }
     found(
       .recovers,
       "\(name(of: client)) is not connected \(limit) after the faults stopped: \(client.state)")

@@ -20,6 +20,7 @@ struct PacingModel {
   private var lastAttempt = LinkInstant(nanoseconds: 0)
   private var hasFailure = false
   private var worked: Set<UInt32> = []
+  private var drained: Set<UInt32> = []
   private var established: [UInt32: LinkInstant] = [:]
   /// The delays that were drawn around the cap.
   private var capped: Set<Int64> = []
@@ -50,11 +51,14 @@ struct PacingModel {
     case .worked(let id):
       worked.insert(id)
       failures = 0
-    case .goaway(_, let code, let retryAfter, let spread):
+    case .goaway(let id, let code, let retryAfter, let spread):
       let least = retryAfter.clampedNanoseconds
       hint = code == .draining ? least...(least + spread.clampedNanoseconds) : nil
+      if let hint, hint.upperBound > 0 { drained.insert(id) }
     case .ended(let id, _, _):
-      if !worked.contains(id) { failures += 1 }
+      // A server that says when it wants to be asked again has not failed.
+      if !worked.contains(id), !drained.contains(id) { failures += 1 }
+      drained.remove(id)
       established[id] = nil
       worked.remove(id)
     case .waiting(let failures, let window, let delay, let cause):

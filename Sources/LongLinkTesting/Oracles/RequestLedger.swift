@@ -9,6 +9,8 @@ internal import Synchronization
 public final class RequestLedger: Sendable {
   private struct Entry {
     var mayRunAgain = false
+    /// Whose ordered requests it is one of; nil for one without an order.
+    var lane: String?
     var asked: LinkInstant?
     var deadline: LinkInstant?
     var ended: LinkInstant?
@@ -26,6 +28,9 @@ public final class RequestLedger: Sendable {
   private struct State {
     var entries: [UInt64: Entry] = [:]
     var early: [(Promise, String)] = []
+    /// The ordered request of each lane that was made last of those that ran.
+    var lastRuns: [String: (order: Int, key: UInt64)] = [:]
+    var orders: [UInt64: Int] = [:]
   }
 
   private let state = Mutex(State())
@@ -39,8 +44,11 @@ public final class RequestLedger: Sendable {
   /// Tells that a request is made.
   ///
   /// `deadline` is how long it may take, nil where nothing is said about that; `mayRunAgain` is
-  /// whether it is marked idempotent.
-  public func asked(_ key: UInt64, deadline: Duration? = nil, mayRunAgain: Bool = false) {
+  /// whether it is marked idempotent. `lane` names the client of an ordered request, and is nil for
+  /// others; tell of those in the order in which they are made.
+  public func asked(
+    _ key: UInt64, deadline: Duration? = nil, mayRunAgain: Bool = false, inOrderOf lane: String? = nil
+  ) {
     let now = now()
     state.withLock { state in
       if state.entries[key]?.asked != nil {
@@ -50,13 +58,28 @@ public final class RequestLedger: Sendable {
       entry.asked = now
       entry.deadline = deadline.map { now.advanced(by: $0) }
       entry.mayRunAgain = mayRunAgain
+      entry.lane = lane
+      if lane != nil { state.orders[key] = state.orders.count }
       state.entries[key] = entry
     }
   }
 
   /// Tells that the handler of a request runs.
   public func ran(_ key: UInt64) {
-    state.withLock { $0.entries[key, default: Entry()].runs += 1 }
+    state.withLock { state in
+      var entry = state.entries[key] ?? Entry()
+      entry.runs += 1
+      state.entries[key] = entry
+      guard let lane = entry.lane, let order = state.orders[key] else { return }
+      if let last = state.lastRuns[lane], last.order > order {
+        // One that was given up may still arrive on its old connection.
+        if entry.end == nil {
+          state.early.append((.orderKept, "request \(key) ran after the later \(last.key)"))
+        }
+      } else {
+        state.lastRuns[lane] = (order, key)
+      }
+    }
   }
 
   /// Tells how a request ended; `isOwnAnswer` is whether a success carried what it has to carry.

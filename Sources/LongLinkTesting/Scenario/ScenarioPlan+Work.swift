@@ -1,8 +1,8 @@
 internal import LongLinkConnection
 
 extension ScenarioPlan {
-  /// The fewest requests of a scenario.
-  private static let leastRequests = 200
+  /// The fewest requests of a scenario: 200 of clients, and what servers ask where they can.
+  private static let leastRequests = 230
 
   mutating func drawFaults(_ profile: FaultProfile, _ dice: inout SeededGenerator) {
     for _ in 0..<dice.int(profile.count) {
@@ -47,17 +47,20 @@ extension ScenarioPlan {
     }
   }
 
+  /// Servers ask in the middle of a run, at most a hundred times, where they have a session.
   private func drawRequest(
     _ key: UInt64, at time: Duration, _ dice: inout SeededGenerator
   ) -> Request {
-    let isFromServer = dice.chance(1, in: 12)
+    let isFromServer = dice.chance(1, in: 12) && key > 60 && key < 160
+    let isOrdered = !isFromServer && dice.chance(1, in: 6)
     return Request(
       key: key,
       at: time,
       client: dice.int(0...clients.count - 1),
       isFromServer: isFromServer,
-      style: isFromServer ? .awaitedElsewhere : dice.pick(Style.allCases),
-      work: drawWorkOfHandler(&dice),
+      style: isFromServer ? .awaitedElsewhere : dice.pick(isOrdered ? Style.direct : Style.allCases),
+      // Handlers that run at once run in the order of arrival.
+      work: isOrdered ? .inline : drawWorkOfHandler(&dice),
       size: drawSize(&dice),
       answerSize: drawSize(&dice),
       deadline: dice.pick([
@@ -66,7 +69,9 @@ extension ScenarioPlan {
       cancelAfter: dice.chance(1, in: 8) ? .milliseconds(dice.int(0...1_500)) : nil,
       notifiesCancel: dice.chance(1, in: 2),
       offline: dice.pick([nil, nil, .wait, .fail]),
-      priority: dice.pick([0, 0, 0, 1, 7]))
+      priority: dice.pick([0, 0, 0, 1, 7]),
+      isIdempotent: dice.chance(1, in: 6),
+      isOrdered: isOrdered)
   }
 
   private func drawWorkOfHandler(_ dice: inout SeededGenerator) -> Work {

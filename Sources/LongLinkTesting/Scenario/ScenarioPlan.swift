@@ -35,6 +35,9 @@ struct ScenarioPlan: Hashable, Sendable {
     case completion
     /// With a handle that is awaited.
     case handle
+
+    /// Those by which requests reach the client's loop in the order of their calls.
+    static let direct: [Style] = [.completion, .handle]
   }
 
   /// What a request's handler does.
@@ -67,6 +70,10 @@ struct ScenarioPlan: Hashable, Sendable {
     var notifiesCancel: Bool
     var offline: OfflinePolicy?
     var priority: UInt32
+    /// Whether it may be sent again when it may have run.
+    var isIdempotent: Bool
+    /// Whether it leaves behind the ordered ones before it.
+    var isOrdered: Bool
   }
 
   /// A one-way message.

@@ -12,7 +12,8 @@ extension ScenarioStage {
     for fault in plan.faults {
       let rest = fault.at - elapsed
       if rest > .zero { try await simulation.sleep(for: rest) }
-      guard inject(fault) else { continue }
+      // There may be no link to break at first.
+      while !inject(fault) { try await simulation.sleep(for: .milliseconds(500)) }
       oracle.note("fault: \(fault.kind)")
       state.withLock { $0.faults[fault.kind, default: 0] += 1 }
     }
@@ -157,7 +158,7 @@ extension ScenarioStage {
 
   private func startAgain(_ process: SimulatedProcess, after time: Duration) {
     simulation.spawn { [self] in
-      try await simulation.sleep(for: time)
+      try await simulation.sleep(for: min(time, max(.zero, plan.healing - elapsed)))
       guard elapsed < plan.healing else { return }
       try await process.start()
     }

@@ -38,7 +38,10 @@ extension ScenarioStage {
   private func ask(_ request: ScenarioPlan.Request, _ client: LongLinkClient) {
     let asked = Asked(request)
     oracle.requests.asked(
-      request.key, deadline: request.deadline ?? client.configuration.deadline)
+      request.key,
+      deadline: request.deadline ?? client.configuration.deadline,
+      mayRunAgain: request.isIdempotent,
+      inOrderOf: request.isOrdered ? "client-\(request.client)" : nil)
     let end = { @Sendable [self] (result: Result<[UInt8], LongLinkError>) in
       oracle.requests.ended(request.key, result, isOwnAnswer: isAnswer(result, to: asked.body))
     }
@@ -154,7 +157,10 @@ private struct Asked: Sendable {
       deadline: request.deadline,
       cancellation: request.notifiesCancel ? .notifyServer : .local,
       offline: request.offline,
-      priority: request.priority)
+      priority: request.priority,
+      idempotencyKey: request.isIdempotent ? ScenarioBody(key: request.key).bytes(count: 0) : [],
+      resending: request.isIdempotent ? .idempotent : .ifSafe,
+      order: request.isOrdered ? .ordered : .byUrgency)
     guard request.size > 0 else {
       self.type = ScenarioStage.Kind.empty(request.key)
       (body, bytes) = (nil, [])

@@ -1,0 +1,82 @@
+#!/bin/bash
+# Shows that the oracles bite: each patch of Tests/Mutants puts one bug into a copy of the sources,
+# and a run of the simulation has to catch it.
+#
+#   Scripts/mutants.sh [NUMBER...]    all mutants, or those whose numbers are given
+#
+# SEEDS (0..1999) are the seeds that each may take, SCRATCH is where the copy is built, and PROFILE
+# (default) which faults are drawn. It fails where a patch does not apply, where a mutant does not
+# compile, where one survives, and where another promise is broken than its patch says.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+root=$PWD
+seeds=${SEEDS:-0..1999}
+profile=${PROFILE:-default}
+scratch=${SCRATCH:-$root/.build-mutants}
+tree=$scratch/tree
+swift=${SWIFT:-swift}
+jobs=${JOBS:-}
+
+mkdir -p "$tree"
+
+# The copy is always the present state. Files that did not change keep their times, so that little
+# is compiled again.
+copy() {
+  local file
+  (cd "$root" && find Package.* Sources Tests -type f) | sort >"$scratch/files"
+  while read -r file; do
+    cmp -s "$root/$file" "$tree/$file" && continue
+    mkdir -p "$tree/$(dirname "$file")"
+    cp "$root/$file" "$tree/$file"
+  done <"$scratch/files"
+  (cd "$tree" && find . -type f | sed 's|^[.]/||' | sort) | comm -23 - "$scratch/files" |
+    while read -r file; do rm "$tree/$file"; done
+}
+
+chosen() {
+  local number=$1
+  shift
+  [ $# -eq 0 ] && return 0
+  local wanted
+  for wanted in "$@"; do [ "$wanted" = "$number" ] && return 0; done
+  return 1
+}
+
+printf '%-44s %-24s %s\n' mutant 'caught by' seed
+status=0
+for patch in Tests/Mutants/*.patch; do
+  name=$(basename "$patch" .patch)
+  chosen "${name%%-*}" "$@" || continue
+  expected=$(sed -n 's/^Bites: //p' "$patch")
+  copy
+  if ! patch --silent --forward --strip 1 --directory "$tree" <"$patch" >"$scratch/patch.log" 2>&1; then
+    printf '%-44s %s\n' "$name" 'DOES NOT APPLY'
+    status=1
+    continue
+  fi
+  if ! $swift build --package-path "$tree" --scratch-path "$scratch/build" -c release \
+    --product longlink ${jobs:+-j "$jobs"} >"$scratch/build.log" 2>&1; then
+    printf '%-44s %s\n' "$name" "DOES NOT COMPILE, see $scratch/build.log"
+    status=1
+    continue
+  fi
+  outcome=0
+  # A mutant may trap, or never come to an end: both are caught.
+  timeout "${LIMIT:-900}" "$scratch/build/release/longlink" simulate run --seeds "$seeds" \
+    --profile "$profile" >"$scratch/run.log" 2>"$scratch/run.err" || outcome=$?
+  seed=$(sed -n 's/.*replay --seed \([0-9]*\).*/\1/p' "$scratch/run.log" | head -1)
+  promises=$(sed -n 's/^  \([a-z-]*\) at .*/\1/p' "$scratch/run.log" | sort -u | tr '\n' ' ')
+  promises=${promises% }
+  case $outcome in
+    0) caught='SURVIVED' status=1 ;;
+    1) caught=$promises ;;
+    124) caught='a run without end' ;;
+    *) caught="a trap, exit code $outcome" ;;
+  esac
+  if [ "$outcome" -eq 1 ] && ! grep -qw -- "$expected" <<<"$promises"; then
+    caught="$promises, NOT $expected"
+    status=1
+  fi
+  printf '%-44s %-24s %s\n' "$name" "$caught" "${seed:--}"
+done
+exit "$status"

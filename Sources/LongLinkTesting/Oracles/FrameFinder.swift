@@ -1,0 +1,38 @@
+internal import LongLinkCore
+
+/// Finds in a stream of bytes where frames end, without keeping their bodies.
+struct FrameFinder {
+  private var header: [UInt8] = []
+  private var rest = 0
+  private var position = 0
+  /// The length of the first frame; nil before it is known.
+  private(set) var firstLength: Int?
+  /// Where the last ping ends, counted from the beginning; whoever reads it may clear it.
+  var lastPingEnd: Int?
+
+  mutating func take(_ bytes: [UInt8]) {
+    var index = 0
+    while index < bytes.count {
+      if rest > 0 {
+        let skipped = min(rest, bytes.count - index)
+        rest -= skipped
+        index += skipped
+        continue
+      }
+      let missing = WireFrame.headerLength - header.count
+      let taken = min(missing, bytes.count - index)
+      header += bytes[index..<index + taken]
+      index += taken
+      if taken == missing { frameBegan(at: position + index - WireFrame.headerLength) }
+    }
+    position += bytes.count
+  }
+
+  private mutating func frameBegan(at start: Int) {
+    rest = Int(header.word(at: 8))
+    let length = WireFrame.headerLength + rest
+    if firstLength == nil { firstLength = length }
+    if header[0] & 0x3F == FrameKind.ping.rawValue { lastPingEnd = start + length }
+    header.removeAll(keepingCapacity: true)
+  }
+}

@@ -1,0 +1,63 @@
+import Foundation
+import Testing
+
+/// `longlink simulate run` and `replay`.
+@Suite(.timeLimit(.minutes(5))) struct SimulateTests {
+  private func json(_ seeds: String) async throws -> [String: Any] {
+    let tool = try await Tool(["simulate", "run", "--seeds", seeds, "--json"]).finish()
+    #expect(tool.code == 0, "\(tool.text) \(tool.errors)")
+    let object = try JSONSerialization.jsonObject(with: Data(tool.output))
+    return try #require(object as? [String: Any])
+  }
+
+  @Test func `two processes run the same seeds in the same way`() async throws {
+    // Each process hashes with a seed of its own, so that no order of a dictionary is the other's.
+    let first = try await json("3..6")
+    let second = try await json("3..6")
+    #expect(first["seeds"] as? Int == 4)
+    #expect((first["requests"] as? Int ?? 0) >= 800)
+    #expect(first["traceHash"] as? String == second["traceHash"] as? String)
+    #expect(first["succeeded"] as? Int == second["succeeded"] as? Int)
+    #expect((first["failures"] as? [Any])?.isEmpty == true)
+  }
+
+  @Test func `a run says how fast it was, and which faults there were`() async throws {
+    let tool = try await Tool(
+      ["simulate", "run", "--seeds", "1..2", "--profile", "restarts", "--jobs", "1"]
+    ).finish()
+    #expect(tool.code == 0, "\(tool.text)")
+    #expect(tool.text.contains("2 seeds in"))
+    #expect(tool.text.contains("virtual hours/s"))
+    #expect(tool.text.contains("all promises were kept"))
+    #expect(tool.text.contains("faults: "))
+  }
+
+  @Test func `a replay draws the run and tells the hash of its trace`() async throws {
+    let path = FileManager.default.temporaryDirectory
+      .appendingPathComponent("longlink-\(UInt64.random(in: 0 ... .max)).svg")
+    defer { try? FileManager.default.removeItem(at: path) }
+    let tool = try await Tool(
+      ["simulate", "replay", "--seed", "3", "--from", "0", "--to", "60", "--svg", path.path]
+    ).finish()
+    #expect(tool.code == 0, "\(tool.errors)")
+    #expect(tool.text.contains("hello"))
+    let run = try await json("3")
+    let hash = try #require(run["traceHash"] as? String)
+    #expect(tool.text.contains("trace \(hash)"))
+    let svg = try String(contentsOf: path, encoding: .utf8)
+    #expect(svg.hasPrefix("<?xml") && svg.hasSuffix("</svg>\n"))
+  }
+
+  @Test(arguments: [
+    ["run"], ["run", "--seeds", "x"], ["run", "--seeds", "5..1"], ["run", "--seeds", "1..2..3"],
+    ["run", "--seeds", "1", "--profile", "nonsense"], ["run", "--seeds", "1", "--jobs", "0"],
+    ["replay"], ["replay", "--seed", "-1"], ["replay", "--seed", "1", "--from", "9", "--to", "3"],
+    ["replay", "--seed", "1", "--profile", ""],
+  ])
+  func `wrong arguments end with 64 and say why`(_ arguments: [String]) async throws {
+    let tool = try await Tool(["simulate"] + arguments).finish()
+    #expect(tool.code == 64)
+    #expect(tool.output.isEmpty)
+    #expect(!tool.errors.isEmpty)
+  }
+}

@@ -1,0 +1,126 @@
+import LongLinkConnection
+import LongLinkCore
+import LongLinkTransport
+import Testing
+
+@testable import LongLinkTesting
+
+/// The bounds within which dead peers have to be found, and live ones kept.
+@Suite struct LinkWatchTests {
+  private static let client = EndName(link: 1, side: .initiator)
+  private static let server = EndName(link: 1, side: .acceptor)
+  private static let address = SocketAddress.ipv4(10, 0, 0, 1, port: 7_000)
+
+  /// A link between machine 1 and machine 2 that both have greeted on, at second 0.
+  private func greeted() -> LinkWatch {
+    var watch = LinkWatch()
+    for machine in 1...2 {
+      watch.watch(
+        LinkWatch.Owner(
+          name: "machine \(machine)",
+          heartbeat: Heartbeat(interval: .seconds(10), timeout: .seconds(5)),
+          handshake: .seconds(8)),
+        on: machine)
+    }
+    watch.tell(.connecting, Self.client, 1, at: 0, address: Self.address)
+    watch.write(WireFrame(.hello, serial: 3), Self.client, 1, at: 0)
+    watch.tell(.bytesArrived, Self.server, 2, at: 0, value: 16)
+    watch.write(WireFrame(.welcome, serial: 3), Self.server, 2, at: 0)
+    watch.tell(.bytesArrived, Self.client, 1, at: 0, value: 16)
+    return watch
+  }
+
+  @Test func `an end that is closed within its bound breaks nothing`() {
+    var watch = greeted()
+    watch.tell(.resetSent, Self.client, 1, at: 15)
+    watch.tell(.closed, Self.server, 2, at: 16)
+    watch.judgeAll(at: LinkInstant(nanoseconds: 100_000_000_000))
+    #expect(watch.broken.isEmpty)
+  }
+
+  @Test func `an end that stays open for longer is found on either side`() {
+    var watch = greeted()
+    watch.tell(.closed, Self.client, 1, at: 17)
+    #expect(watch.broken.map(\.promise) == [.deadPeersFound])
+    watch.judgeAll(at: LinkInstant(nanoseconds: 17_000_000_000))
+    #expect(watch.broken.count == 2)
+  }
+
+  @Test func `what an end writes is no life of its peer`() {
+    var watch = greeted()
+    for second in 1...16 { watch.write(WireFrame(.request, serial: 50), Self.client, 1, at: second) }
+    watch.tell(.closed, Self.client, 1, at: 17)
+    #expect(watch.broken.map(\.promise) == [.deadPeersFound])
+  }
+
+  @Test func `bytes before the ping that still leave are waited for`() {
+    var watch = greeted()
+    let body = [UInt8](repeating: 1, count: 60_000)
+    watch.write(WireFrame(.request, serial: 50, body: body), Self.client, 1, at: 1)
+    watch.write(WireFrame(.ping, body: [UInt8](repeating: 0, count: 8)), Self.client, 1, at: 10)
+    watch.tell(.bytesArrived, Self.server, 2, at: 14, value: 30_000)
+    watch.tell(.closed, Self.client, 1, at: 19)
+    #expect(watch.broken.isEmpty)
+  }
+
+  @Test func `bytes behind the ping are not waited for`() {
+    var watch = greeted()
+    watch.write(WireFrame(.ping, body: [UInt8](repeating: 0, count: 8)), Self.client, 1, at: 10)
+    watch.tell(.bytesArrived, Self.server, 2, at: 11, value: 24)
+    watch.write(WireFrame(.request, serial: 50), Self.client, 1, at: 14)
+    watch.tell(.bytesArrived, Self.server, 2, at: 15, value: 16)
+    watch.tell(.closed, Self.client, 1, at: 18)
+    #expect(watch.broken.map(\.promise) == [.deadPeersFound])
+  }
+
+  @Test func `a process that was frozen has its time after that`() {
+    var watch = greeted()
+    watch.tell(.paused, nil, 1, at: 1)
+    watch.tell(.resumed, nil, 1, at: 40)
+    watch.tell(.closed, Self.client, 1, at: 54)
+    #expect(watch.broken.isEmpty)
+    #expect(watch.pauses.count == 1)
+  }
+
+  @Test func `a connect that is never answered ends with its timeout`() {
+    var watch = greeted()
+    let name = EndName(link: 2, side: .initiator)
+    watch.tell(.connecting, name, 1, at: 20, address: Self.address)
+    watch.tell(.closed, name, 1, at: 28)
+    #expect(watch.broken.isEmpty)
+    let late = EndName(link: 3, side: .initiator)
+    watch.tell(.connecting, late, 1, at: 20, address: Self.address)
+    watch.tell(.closed, late, 1, at: 30)
+    #expect(watch.broken.map(\.promise) == [.deadPeersFound])
+  }
+
+  @Test func `a live peer that is taken for dead is found`() {
+    var watch = greeted()
+    watch.tookForDead(link: 1, at: LinkInstant(nanoseconds: 6_000_000_000))
+    #expect(watch.broken.isEmpty)
+    watch.tell(.bytesArrived, Self.client, 1, at: 7, value: 16)
+    watch.tookForDead(link: 1, at: LinkInstant(nanoseconds: 8_000_000_000))
+    #expect(watch.broken.map(\.promise) == [.livePeersKept])
+  }
+}
+
+extension LinkWatch {
+  fileprivate mutating func tell(
+    _ kind: Trace.Kind, _ name: EndName?, _ machine: Int, at second: Int, value: Int = 0,
+    address: SocketAddress? = nil, bytes: [UInt8] = []
+  ) {
+    observed(
+      Trace.Entry(
+        time: LinkInstant(nanoseconds: Int64(second) * 1_000_000_000), kind: kind,
+        link: name?.link ?? 0, side: name?.side ?? .initiator, value: UInt64(value),
+        address: address, machine: machine),
+      bytes)
+  }
+
+  fileprivate mutating func write(
+    _ frame: WireFrame, _ name: EndName, _ machine: Int, at second: Int
+  ) {
+    let bytes = frame.bytes
+    tell(.written, name, machine, at: second, value: bytes.count, bytes: bytes)
+  }
+}

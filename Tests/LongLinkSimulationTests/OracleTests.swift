@@ -1,0 +1,168 @@
+import LongLink
+import LongLinkServer
+import Logging
+import Testing
+
+@testable import LongLinkTesting
+
+/// Each oracle finds what it watches for.
+@Suite struct OracleTests {
+  private let ledger = RequestLedger { LinkInstant(nanoseconds: 0) }
+
+  private func promises() -> [Promise] { ledger.broken.map(\.promise) }
+
+  private func error(_ delivery: Delivery) -> LongLinkError {
+    LongLinkError(.connectionLost, delivery: delivery, doing: "test")
+  }
+
+  // MARK: Requests
+
+  @Test func `what ended once and told the truth breaks nothing`() {
+    ledger.asked(1)
+    ledger.ran(1)
+    ledger.ended(1, .success([]))
+    ledger.asked(2)
+    ledger.ended(2, .failure(error(.notSent)))
+    ledger.asked(3, mayRunAgain: true)
+    ledger.ran(3)
+    ledger.ran(3)
+    ledger.ended(3, .failure(error(.sent)))
+    #expect(promises() == [])
+  }
+
+  @Test func `a request that ends twice or never is found`() {
+    ledger.asked(1)
+    ledger.ran(1)
+    ledger.ended(1, .success([]))
+    ledger.ended(1, .success([]))
+    #expect(promises() == [.endsOnce])
+    ledger.asked(2)
+    #expect(promises() == [.endsOnce, .endsOnce])
+  }
+
+  @Test(arguments: [Delivery.notSent, .refused])
+  func `a request that ran and was said to be safe is found`(_ delivery: Delivery) {
+    ledger.asked(1)
+    ledger.ran(1)
+    ledger.ended(1, .failure(error(delivery)))
+    #expect(promises() == [.truthfulDelivery])
+  }
+
+  @Test func `a success that never ran, and a second run, are found`() {
+    ledger.asked(1)
+    ledger.ended(1, .success([]))
+    ledger.asked(2)
+    ledger.ran(2)
+    ledger.ran(2)
+    ledger.ended(2, .success([]))
+    #expect(promises() == [.truthfulDelivery, .truthfulDelivery])
+  }
+
+  @Test func `another answer, and a request of nobody, are found`() {
+    ledger.asked(1)
+    ledger.ran(1)
+    ledger.ended(1, .success([]), isOwnAnswer: false)
+    ledger.ran(7)
+    #expect(promises() == [.ownAnswers, .ownAnswers])
+  }
+
+  @Test func `ordered requests that overtake each other are found`() {
+    for key in 1...3 as ClosedRange<UInt64> { ledger.asked(key, inOrderOf: "client") }
+    ledger.asked(4, inOrderOf: "another")
+    ledger.ran(2)
+    ledger.ran(4)
+    ledger.ran(1)
+    for key in 1...4 as ClosedRange<UInt64> { ledger.ended(key, .failure(error(.sent))) }
+    // This one was given up before: it may come late.
+    ledger.ran(3)
+    ledger.ran(2)
+    #expect(promises().filter { $0 == .orderKept } == [.orderKept])
+  }
+
+  @Test func `a push that comes twice, late or changed is found`() {
+    let pushes = PushLedger()
+    for number in 1...3 as ClosedRange<UInt64> { pushes.sent(number, size: 20) }
+    pushes.arrived(2, size: 20, on: "a")
+    pushes.arrived(1, size: 20, on: "b")
+    #expect(pushes.broken.isEmpty)
+    pushes.arrived(2, size: 20, on: "a")
+    pushes.arrived(1, size: 20, on: "a")
+    pushes.arrived(3, size: 21, on: "a")
+    let broken = pushes.broken.map(\.promise)
+    #expect(broken == [.endsOnce, .endsOnce, .orderKept, .ownAnswers])
+  }
+
+  // MARK: A user's own test
+
+  /// A client and a server in a simulation, with an oracle that watches them.
+  private func watch(
+    _ body:
+      @escaping @Sendable (Simulation, Oracle, LongLinkClient, LongLinkServer) async throws -> Void
+  ) async throws -> [OracleFinding] {
+    let simulation = Simulation(seed: 4)
+    return try await simulation.run {
+      let oracle = Oracle(simulation)
+      let loop = simulation.eventLoop(named: "server")
+      var listening = ServerConfiguration(listen: [.host("10.0.0.1", port: 7_000)])
+      listening.logger.logLevel = .critical
+      let server = try LongLinkServer(listening, on: [loop])
+      server.route(1) { request in
+        oracle.requests.ran(UInt64(request.body[0]))
+        return request.body
+      }
+      oracle.watch(server, on: [loop], named: "server")
+      try await server.start()
+      var configuration = ClientConfiguration(servers: [.host("10.0.0.1", port: 7_000)])
+      configuration.logger.logLevel = .critical
+      let client = try LongLinkClient(configuration, on: simulation.eventLoop(named: "client"))
+      oracle.watch(client, named: "client")
+      try await body(simulation, oracle, client, server)
+      await client.close()
+      await server.shutDown(within: .zero)
+      try await simulation.sleep(for: .seconds(5))
+      return await oracle.finish()
+    }
+  }
+
+  @Test func `a client and a server that behave break no promise`() async throws {
+    let findings = try await watch { simulation, oracle, client, server in
+      for key in 1...20 as ClosedRange<UInt8> {
+        oracle.requests.asked(UInt64(key), deadline: .seconds(15))
+        let answer = try await client.request(1, [key])
+        oracle.requests.ended(UInt64(key), .success(answer), isOwnAnswer: answer == [key])
+        if key == 10 { simulation.network.links.first?.silence() }
+        try await simulation.sleep(for: .seconds(7))
+      }
+      await oracle.sample()
+      await oracle.expectRecovery(
+        of: client, within: Oracle.recoveryTime(of: client.configuration))
+    }
+    #expect(findings == [])
+  }
+
+  @Test func `a client that is not connected in time is found`() async throws {
+    let findings = try await watch { simulation, oracle, client, server in
+      simulation.network.connects = .refused
+      await oracle.expectRecovery(of: client, within: .seconds(30))
+    }
+    #expect(findings.map(\.promise) == [.recovers])
+  }
+
+  @Test func `a client that is left open is found`() async throws {
+    let simulation = Simulation(seed: 4)
+    let findings = try await simulation.run {
+      let oracle = Oracle(simulation)
+      var configuration = ClientConfiguration(servers: [.host("10.0.0.1", port: 7_000)])
+      configuration.logger.logLevel = .critical
+      let client = try LongLinkClient(configuration, on: simulation.mainLoop)
+      oracle.watch(client, named: "client")
+      simulation.spawn { _ = try? await client.request(1, [1]) }
+      try await simulation.sleep(for: .seconds(1))
+      let findings = await oracle.finish()
+      await client.close()
+      return findings
+    }
+    #expect(findings.contains { $0.promise == .nothingLeft })
+    #expect(findings.contains { $0.promise == .countersAgree })
+  }
+}

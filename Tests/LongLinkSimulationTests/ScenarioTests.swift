@@ -1,0 +1,65 @@
+import LongLinkTesting
+import Testing
+
+/// Worlds drawn from seeds, in which every promise has to hold.
+@Suite struct ScenarioTests {
+  private static let perBlock: UInt64 = 5
+
+  @Test(arguments: 0..<20 as Range<UInt64>)
+  func `every promise is kept, whatever goes wrong`(_ block: UInt64) async throws {
+    for seed in block * Self.perBlock..<(block + 1) * Self.perBlock {
+      try await run(Scenario(seed: seed))
+    }
+  }
+
+  @Test(arguments: FaultProfile.all.filter { $0 != .default }, 0..<4 as Range<UInt64>)
+  func `every promise is kept under every profile`(
+    _ profile: FaultProfile, _ seed: UInt64
+  ) async throws {
+    try await run(Scenario(seed: seed, profile: profile))
+  }
+
+  private func run(_ scenario: Scenario) async throws {
+    let report = try await scenario.run()
+    #expect(report.isGood, "\(report.findings) \(report.replayCommand)")
+    #expect(report.requests >= 200, "seed \(scenario.seed)")
+    #expect(report.virtualTime >= .seconds(600), "seed \(scenario.seed)")
+    let faults = report.faults.values.reduce(0, +)
+    #expect(scenario.profile.count.contains(faults), "seed \(scenario.seed)")
+  }
+
+  @Test func `a seed replays`() async throws {
+    let scenario = Scenario(seed: 1_415, profile: .hostileNetwork)
+    let first = try await scenario.run()
+    let second = try await scenario.run(recording: true)
+    #expect(first.traceHash == second.traceHash)
+    #expect(first.traceCount == second.traceCount)
+    #expect(first.faults == second.faults)
+    #expect(first.succeeded == second.succeeded)
+  }
+
+  @Test func `another seed is another world`() async throws {
+    let first = try await Scenario(seed: 1).run()
+    let second = try await Scenario(seed: 2).run()
+    #expect(first.traceHash != second.traceHash)
+  }
+
+  @Test func `a scenario blocks a thread that wants it to`() async throws {
+    let report = try await Scenario(seed: 3).run()
+    let blocking = try Scenario(seed: 3).runBlocking()
+    #expect(report.traceHash == blocking.traceHash)
+  }
+
+  @Test func `profiles are found by their names`() {
+    for profile in FaultProfile.all { #expect(FaultProfile(named: profile.name) == profile) }
+    #expect(FaultProfile(named: "none such") == nil)
+  }
+
+  @Test func `only the faults of a profile are drawn`() async throws {
+    let profile = FaultProfile(name: "two", rates: [.lostLink: 1, .pause: 2], count: 9...9)
+    let report = try await Scenario(seed: 5, profile: profile).run()
+    #expect(report.isGood, "\(report.findings)")
+    #expect(Set(report.faults.keys).isSubset(of: [.lostLink, .pause]))
+    #expect(report.faults.values.reduce(0, +) == 9)
+  }
+}
