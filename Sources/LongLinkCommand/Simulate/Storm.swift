@@ -75,31 +75,36 @@ enum Storm {
 /// One client of a storm: the decisions are those of the product, and nothing else is there.
 private struct StormClient {
   private var machine: LinkMachine
-  private var attempt: LinkMachine.AttemptID = 0
 
   /// How long a connect takes to be refused, in nanoseconds.
   private static let refusal: Int64 = 1_000_000
+  /// What is never reached, in nanoseconds.
+  private static let longTime: Int64 = 1 << 60
 
   /// Makes a client whose link has worked, and is lost at instant 0.
   init(_ policy: ReconnectPolicy, using generator: inout SeededGenerator) {
     machine = LinkMachine(
+      servers: [ServerList.Entry(priority: 0, weight: 1)],
       settings: LinkMachine.Settings(
-        servers: 1, policy: policy, connectTimeout: Int64(10_000_000_000)))
+        reconnect: policy, servers: ServerPolicy(), connectTimeout: StormClient.longTime,
+        lingering: StormClient.longTime))
     let start = LinkInstant(nanoseconds: 0)
-    machine.start()
+    machine.start(at: start) { generator.next() }
+    var link: LinkMachine.AttemptID?
     while let effect = machine.nextEffect() {
       switch effect {
       case .resolve(_, let round):
         machine.resolved(round: round, addresses: 1, at: start) { generator.next() }
       case .connect(let id, _):
-        attempt = id
-        machine.established(id)
-      case .abandon, .roundFailed, .wait:
-        break
+        machine.established(id, provenAfter: StormClient.longTime, at: start) { generator.next() }
+        machine.worked(id)
+        link = id
+      default:
+        break  // Nothing else changes where a client goes.
       }
     }
-    machine.worked()
-    machine.ended(attempt, .closedByPeer, hint: nil, at: start) { generator.next() }
+    guard let link else { preconditionFailure("a client that is started connects") }
+    machine.ended(link, .closedByPeer, at: start) { generator.next() }
   }
 
   /// Goes on until it is back; tells of each attempt.
@@ -120,8 +125,8 @@ private struct StormClient {
           if isAccepted { return }
           now = now + StormClient.refusal
           machine.failed(id, at: now) { generator.next() }
-        case .abandon, .roundFailed, .wait:
-          break
+        default:
+          break  // Nothing else changes where a client goes.
         }
       }
       now = max(now, machine.deadline)

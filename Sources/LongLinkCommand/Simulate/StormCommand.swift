@@ -21,9 +21,7 @@ struct StormCommand: AsyncParsableCommand {
 
     func reconnect(window: Duration) -> ReconnectPolicy {
       switch self {
-      case .spread:
-        ReconnectPolicy(
-          afterClose: window, afterLostHeartbeat: window, base: window, cap: window)
+      case .spread: .spread(over: window)
       case .standard: ReconnectPolicy()
       }
     }

@@ -13,7 +13,7 @@ enum SoakTiming {
     var policy = ReconnectPolicy()
     policy.afterClose = .milliseconds(500)
     policy.afterLostHeartbeat = .seconds(1)
-    policy.base = .milliseconds(500)
+    policy.afterRefused = .milliseconds(500)
     policy.cap = .seconds(2)
     return policy
   }
