@@ -40,7 +40,6 @@ extension ClientCore {
 
   /// A connection has ended, perhaps since its path had forgotten it.
   func heartbeatLost(on link: Link, _ reason: CloseReason) {
-    guard let silence = link.session.silenceProbed else { return }
     switch reason {
     // What a router has forgotten it drops, or answers with a reset.
     case .heartbeatLost, .transport: break
@@ -48,7 +47,7 @@ extension ClientCore {
       .closedHere:
       return
     }
-    guard heartbeatSearch?.lost(after: silence) == true else { return }
+    guard heartbeatSearch?.lost(after: link.session.silenceProbed) == true else { return }
     rememberHeartbeat()
     followSearch()
   }
