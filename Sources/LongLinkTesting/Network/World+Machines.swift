@@ -142,6 +142,7 @@ extension World {
   mutating func started(_ machine: Int) {
     record(.processStarted, machine: machine)
     machines[machine].isOff = false
+    resume(machine)
     resendHeld()
   }
 

@@ -19,8 +19,8 @@ internal import Synchronization
 ///
 /// A crash cuts the run's loops off from the network in that moment. They go on as a ghost, so that
 /// every task and continuation on them comes to its end: tasks of the run are cancelled, and what
-/// was said with `atEnd` runs. What a ghost does counts for nothing; code that keeps count of what a
-/// process did asks ``Run/isAlive`` first. From any thread.
+/// was said with `atEnd` runs. What a ghost does counts for nothing; code that keeps count of what
+/// a process did asks ``Run/isAlive`` first. From any thread.
 public final class SimulatedProcess: Sendable {
   /// How a process comes to its end.
   public enum Crash: Hashable, Sendable {
@@ -149,7 +149,7 @@ extension SimulatedProcess {
     public func eventLoop(named name: String) -> EventLoop {
       let loop = process.loop(named: name)
       state.withLock { $0.loops.append(loop) }
-      if !isAlive { loop.cutOff() }
+      if !isAlive { loop.simulatedDriver.cutOff() }
       return loop
     }
 
@@ -173,7 +173,7 @@ extension SimulatedProcess {
     /// Cuts the loops off from the world.
     func die() {
       alive.store(false, ordering: .releasing)
-      for loop in state.withLock({ $0.loops }) { loop.cutOff() }
+      for loop in state.withLock({ $0.loops }) { loop.simulatedDriver.cutOff() }
     }
 
     /// Brings what is left of the run to its end.
@@ -188,11 +188,5 @@ extension SimulatedProcess {
         self.state.withLock { $0.isOver = true }
       }
     }
-  }
-}
-
-extension EventLoop {
-  fileprivate func cutOff() {
-    (driver as? SimulatedDriver)?.cutOff()
   }
 }
