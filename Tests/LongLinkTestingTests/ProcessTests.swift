@@ -82,6 +82,37 @@ import Testing
     #expect(simulation.pendingTimers == [])
   }
 
+  @Test func `a crash in the middle of a start overtakes it, and lets go what it makes`()
+    async throws
+  {
+    let simulation = Simulation()
+    let letGo = Mutex(false)
+    let process = simulation.process(named: "p") { run in
+      // Heeds no cancellation.
+      try? await run.loop.sleep(for: .seconds(1))
+      await withCheckedContinuation { continuation in
+        simulation.spawn {
+          try? await simulation.sleep(for: .seconds(5))
+          continuation.resume()
+        }
+      }
+      #expect(!run.isAlive)
+      run.atEnd { letGo.withLock { $0 = true } }
+    }
+    try await simulation.run {
+      let start = simulation.spawn { try await process.start() }
+      try await simulation.sleep(for: .milliseconds(500))
+      let run = try #require(process.current)
+      process.crash()
+      try await simulation.sleep(for: .seconds(1))
+      #expect(run.isOver)
+      #expect(try await start.value === run)
+      try await simulation.sleep(for: .seconds(1))
+      #expect(!process.isRunning)
+    }
+    #expect(letGo.withLock { $0 })
+  }
+
   @Test func `a body that fails leaves no process`() async throws {
     struct Failure: Error {}
     let simulation = Simulation()

@@ -124,7 +124,9 @@ extension SimulatedProcess {
 
     private struct State {
       var loops: [EventLoop] = []
-      var tasks: [@Sendable () -> Void] = []
+      /// What cancels the tasks that have not ended, by the order in which they were started.
+      var tasks: [Int: @Sendable () -> Void] = [:]
+      var tasksStarted = 0
       var atEnd: [@Sendable () async -> Void] = []
       var isOver = false
     }
@@ -154,8 +156,14 @@ extension SimulatedProcess {
     }
 
     /// Says what lets a part of the process go, after its crash; what was said last runs first.
+    ///
+    /// After the end, for instance by a body that a crash has overtaken, it runs at once.
     public func atEnd(_ work: @escaping @Sendable () async -> Void) {
-      state.withLock { $0.atEnd.append(work) }
+      let isLate = state.withLock { state in
+        state.atEnd.append(work)
+        return state.isOver
+      }
+      if isLate { haunt() }
     }
 
     /// Starts a task of the process, on `loop` or else the loop of the run; a crash cancels it.
@@ -164,8 +172,15 @@ extension SimulatedProcess {
       on loop: EventLoop? = nil,
       _ body: @escaping @Sendable () async throws -> T
     ) -> Task<T, any Error> {
-      let task = Task(executorPreference: loop ?? self.loop) { try await body() }
-      state.withLock { $0.tasks.append { task.cancel() } }
+      let number = state.withLock { state in
+        state.tasksStarted += 1
+        return state.tasksStarted
+      }
+      let task = Task(executorPreference: loop ?? self.loop) {
+        defer { self.state.withLock { $0.tasks[number] = nil } }
+        return try await body()
+      }
+      state.withLock { $0.tasks[number] = { task.cancel() } }
       if !isAlive { task.cancel() }
       return task
     }
@@ -179,8 +194,8 @@ extension SimulatedProcess {
     /// Brings what is left of the run to its end.
     func haunt() {
       let tasks = state.withLock { state in
-        defer { state.tasks = [] }
-        return state.tasks
+        defer { state.tasks = [:] }
+        return state.tasks.sorted { $0.key < $1.key }.map(\.value)
       }
       for cancel in tasks { cancel() }
       Task(executorPreference: loop) {
