@@ -136,7 +136,7 @@ extension ClientCore: LinkOwner {
     guard let connection = connection(link.id) else { return }
     counters.ended.add(link.session.counters, connection.responder.counters)
     connections.removeAll { $0 === connection }
-    heartbeatLost(on: link, reason)
+    if connection.isEstablished { heartbeatLost(on: link, reason) }
     if !connection.isEstablished {
       counters.failedAttempts += 1
       var systemError: Int32?
