@@ -44,18 +44,18 @@ public enum RequestOrder: Hashable, Sendable {
   /// Behind all ordered requests that were submitted to the same client before, whatever the
   /// priorities and deadlines.
   ///
-  /// What is kept is the order of sending, over reconnects too: the server never gets an ordered
-  /// request before an earlier one. Submitted means the order in which the calls reach the client's
-  /// loop: that of the calls of one task or thread. The first that waits competes with other
-  /// requests by its own urgency; those behind it wait with it, also while it waits to be sent
-  /// again, and until all of a large one has left. After a change of connection they wait until the
-  /// earlier ones on the old connection have ended. The server handles requests side by side, so
-  /// that handlers begin in order and may end in any.
+  /// What is kept is the order of sending, over reconnects too: the server never takes in an
+  /// ordered request behind a later one. Submitted means the order in which the calls reach the
+  /// client's loop: that of the calls of one task or thread. The first that waits competes with
+  /// other requests by its own urgency; those behind it wait with it, also while it waits to be
+  /// sent again, and until all of a large one has left. After a change of connection they wait
+  /// until the earlier ones on the old connection have ended. The server handles requests side by
+  /// side: handlers of one kind begin in the order of arrival and may end in any.
   ///
   /// When an earlier one fails (refused, lost, cancelled, past its deadline), the later ones go on;
   /// whoever needs each to succeed before the next awaits it. An ordered request is sent again only
-  /// while no later one may have arrived; otherwise it fails, and says what happened. One that was
-  /// given up with delivery `sent` may still arrive later, on its old connection.
+  /// while no later one may have been taken in; otherwise it fails, and says what happened. One
+  /// that was given up with delivery `sent` may still arrive later, on its old connection.
   case ordered
 }
 

@@ -46,6 +46,10 @@ public enum FaultKind: String, CaseIterable, Hashable, Sendable, CustomStringCon
   case flapping
   /// A server closes its sessions once.
   case closedSession
+  /// A client is told that its network has changed.
+  case changedPath
+  /// A client is suspended for a while, as an app in the background.
+  case suspension
 
   /// The kind's name.
   public var description: String { rawValue }

@@ -35,7 +35,7 @@ public struct FaultProfile: Hashable, Sendable {
     rates: [
       .weakRadio: 2, .smallPieces: 1, .lostLink: 2, .lostLinks: 1, .reset: 2, .halfClose: 2,
       .halfOpen: 3, .oneWay: 3, .partition: 2, .flippedBit: 3, .refusedConnects: 1,
-      .ignoredConnects: 1, .slowNames: 1, .failingNames: 1, .cloggedLink: 1,
+      .ignoredConnects: 1, .slowNames: 1, .failingNames: 1, .cloggedLink: 1, .changedPath: 1,
     ],
     count: 15...30)
 

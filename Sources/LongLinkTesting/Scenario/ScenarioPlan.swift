@@ -150,7 +150,7 @@ struct ScenarioPlan: Hashable, Sendable {
           reconnect: ReconnectPolicy(
             afterClose: .milliseconds(first),
             afterLostHeartbeat: .milliseconds(first * dice.int(1...5)),
-            base: .milliseconds(first),
+            afterRefused: .milliseconds(first),
             cap: .milliseconds(first * dice.pick([1, 4, 10]))),
           maxWaiting: dice.pick([3, 20, 10_000]),
           offline: dice.chance(1, in: 4) ? .fail : .wait))

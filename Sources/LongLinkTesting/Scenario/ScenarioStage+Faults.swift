@@ -32,6 +32,7 @@ extension ScenarioStage {
     case .refusedConnects, .ignoredConnects, .slowNames, .failingNames:
       return hinderConnects(fault)
     case .clockJump, .pause: return disturbMachine(fault)
+    case .changedPath, .suspension: return moveClient(fault)
     case .crash, .machineCrash, .restart, .flapping, .closedSession: return disturbServer(fault)
     }
   }
@@ -122,6 +123,18 @@ extension ScenarioStage {
     } else {
       machine.moveClock(by: fault.lasting)
     }
+    return true
+  }
+
+  private func moveClient(_ fault: ScenarioPlan.Fault) -> Bool {
+    let client = clients[Int(fault.victim % UInt64(clients.count))]
+    guard fault.kind == .suspension else {
+      client.pathChanged()
+      return true
+    }
+    let bound = Duration.milliseconds(Int(fault.detail % 2_000))
+    simulation.spawn { await client.suspend(within: bound) }
+    later(fault.lasting) { client.resume() }
     return true
   }
 

@@ -113,6 +113,7 @@ extension ScenarioStage {
     for link in simulation.network.links { link.setConditions(.normal) }
     for server in plan.servers { tellName(of: server) }
     state.withLock { $0.isFlapping = [] }
+    for client in clients { client.resume() }
     for (index, process) in processes.withLock({ $0 }).enumerated() where server(index) == nil {
       _ = try? await process.start()
     }
