@@ -12,8 +12,16 @@ public struct ClientConfiguration: Sendable {
   public var deadline: Duration = .seconds(15)
   /// What happens to requests while there is no connection. Default: they wait.
   public var offline: OfflinePolicy = .wait
-  /// The most requests that may wait for a connection or for room on it. Default 10,000.
+  /// The most requests that may wait for a connection, for room on it, or to be sent again. Default
+  /// 10,000.
+  ///
+  /// One more fails with `overloaded`. Those that come back from a lost connection are in the count
+  /// and are never turned away.
   public var maxWaiting = 10_000
+  /// The most bytes that the bodies of all waiting requests may take together. Default 16 MiB.
+  public var maxWaitingBytes = 16_777_216
+  /// How requests are sent again by themselves.
+  public var resend = ResendPolicy()
   /// How long one connect may take, its handshake included. Default 10 s.
   public var connectTimeout: Duration = .seconds(10)
   /// How a dead server is found. The server may agree to a shorter one.
@@ -73,6 +81,8 @@ public struct ClientConfiguration: Sendable {
     try heartbeat.validate(field: "heartbeat")
     try adaptiveHeartbeat?.validate(within: heartbeat)
     if maxWaiting < 0 { throw .configuration("maxWaiting", "it is negative") }
+    if maxWaitingBytes < 0 { throw .configuration("maxWaitingBytes", "it is negative") }
+    try resend.validate(field: "resend")
     if maxInFlight < 1 { throw .configuration("maxInFlight", "it is below 1") }
     if maxBody < 1 || maxBody > 1 << 31 {
       throw .configuration("maxBody", "it is not within 1 and 2,147,483,648")
@@ -114,6 +124,11 @@ public struct ClientConfiguration: Sendable {
 
   private static func positive(_ duration: Duration, _ field: String) throws(LongLinkError) {
     if duration <= .zero { throw .configuration(field, "\(duration) is not above zero") }
+  }
+
+  /// The bounds of the requests.
+  var requestLimits: RequestLimits {
+    RequestLimits(maxWaiting: maxWaiting, maxWaitingBytes: maxWaitingBytes, resend: resend)
   }
 
   /// What the session of each connection is told.

@@ -26,6 +26,8 @@ extension ClientCore: LinkOwner {
       heartbeatAnswered(on: link, after: silence)
     case .began(let serial, let begin, let ordinal):
       requests.began(serial, on: link, at: begin, ordinal: ordinal)
+    case .finished(let serial):
+      requests.finishedSending(serial, on: link)
     case .peerLeaving(let goaway):
       leaving(link, goaway)
     case .abandon(let reason):

@@ -107,7 +107,7 @@ final class ClientCore {
     logger = configuration.logger
     defaults = RequestDefaults(
       deadline: configuration.deadline.clampedNanoseconds, offline: configuration.offline)
-    requests = Requests(role: .client, maxWaiting: configuration.maxWaiting, on: loop)
+    requests = Requests(role: .client, limits: configuration.requestLimits, on: loop)
     servers = configuration.servers
     roundServer = servers[0].endpoint
     machine = LinkMachine(

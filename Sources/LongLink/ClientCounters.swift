@@ -8,6 +8,10 @@ public struct ClientCounters: Hashable, Sendable {
   public var connections: ConnectionCounters
   /// Requests that have not ended.
   public var requestsOpen: Int
+  /// Those of them that wait for a connection, for room on it, or to be sent again.
+  public var requestsWaiting: Int
+  /// What the bodies of those that wait take, in bytes.
+  public var bytesWaiting: Int
   /// Connections whose handshake was completed; all but the first were reconnects.
   public var connects: UInt64
   /// Connects, or their handshakes, that came to nothing.
@@ -39,6 +43,7 @@ extension ClientCore {
     let pushes = hub.counts
     return ClientCounters(
       requests: requests.counters, connections: totals, requestsOpen: requests.count,
+      requestsWaiting: requests.waitingCount, bytesWaiting: requests.waitingBytes,
       connects: counters.connects, failedAttempts: counters.failedAttempts,
       failovers: machine.counts.failovers, migrations: machine.counts.migrations,
       linksExpired: counters.linksExpired, coolDowns: machine.counts.coolDowns,

@@ -33,7 +33,7 @@ final class ServerConnection {
   /// Requests of the server to this client; made when the first one is.
   private var requests: Requests {
     if let requestsIfAny { return requestsIfAny }
-    let made = Requests(role: .server, maxWaiting: lane.maxWaiting, on: lane.loop)
+    let made = Requests(role: .server, limits: lane.requestLimits, on: lane.loop)
     if link.session.isOpen { made.opened(link) }
     requestsIfAny = made
     return made
@@ -113,6 +113,8 @@ extension ServerConnection: LinkOwner {
       lane.opened(self)
     case .began(let serial, let begin, let ordinal):
       requests.began(serial, on: link, at: begin, ordinal: ordinal)
+    case .finished(let serial):
+      requests.finishedSending(serial, on: link)
     case .peerLeaving(let goaway):
       link.logger.info(
         "The client is going away",

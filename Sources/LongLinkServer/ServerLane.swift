@@ -10,8 +10,8 @@ final class ServerLane {
   let defaults: RequestDefaults
   let routes: Routes
   let logger: Logger
-  /// The most requests of the server that may wait for one session.
-  let maxWaiting = 1_024
+  /// The bounds of the server's requests to one session.
+  let requestLimits = RequestLimits(maxWaiting: 1_024)
   private let shared: ServerShared
   private var connections: [UInt64: ServerConnection] = [:]
   private var totals = ConnectionCounters()

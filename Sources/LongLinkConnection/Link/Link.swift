@@ -193,7 +193,8 @@ extension Link {
       end(reason)
     case .request(let arrival), .response(let arrival), .push(let arrival):
       if judgeMetadata(of: arrival, effect) { owner?.link(self, did: effect) }
-    case .cancel, .collect, .ponged, .heartbeatAnswered, .began, .peerLeaving, .abandon:
+    case .cancel, .collect, .ponged, .heartbeatAnswered, .began, .finished, .peerLeaving,
+      .abandon:
       owner?.link(self, did: effect)
     case .established:
       owner?.link(self, did: effect)
