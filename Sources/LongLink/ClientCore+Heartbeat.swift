@@ -65,10 +65,3 @@ extension ClientCore {
     for connection in connections { connection.link.setPace(interval) }
   }
 }
-
-extension LongLinkClient {
-  /// Tells the client which network it is in now; nil for one without a name.
-  package func useNetwork(_ name: String?) {
-    loop.execute { [core] in core.value.useNetwork(name) }
-  }
-}
