@@ -32,22 +32,26 @@ extension ClientCore {
   }
 
   /// A ping was answered after a silence.
-  func heartbeatAnswered(after silence: Int64) {
+  func heartbeatAnswered(on link: Link, after silence: Int64) {
+    // A connection over an earlier path tells nothing of the present network.
+    guard connection(link.id)?.path == path else { return }
     guard let isWorthKeeping = heartbeatSearch?.answered(after: silence) else { return }
     if isWorthKeeping { rememberHeartbeat() }
     followSearch()
   }
 
   /// A connection has ended, perhaps since its path had forgotten it.
-  func heartbeatLost(on link: Link, _ reason: CloseReason) {
+  func heartbeatLost(on connection: Connection, _ reason: CloseReason) {
+    guard connection.path == path else { return }
     switch reason {
     // What a router has forgotten it drops, or answers with a reset.
     case .heartbeatLost, .transport: break
     case .violation, .closedByPeer, .handshakeTimeout, .stalledPeer, .unreadOutput, .goneAway,
-      .closedHere:
+      .closedHere, .left:
       return
     }
-    guard heartbeatSearch?.lost(after: link.session.silenceProbed) == true else { return }
+    let silence = connection.link.session.silenceProbed
+    guard heartbeatSearch?.lost(after: silence) == true else { return }
     rememberHeartbeat()
     followSearch()
   }
@@ -60,12 +64,5 @@ extension ClientCore {
   private func followSearch() {
     guard let interval = heartbeatSearch?.interval else { return }
     for connection in connections { connection.link.setPace(interval) }
-  }
-}
-
-extension LongLinkClient {
-  /// Tells the client which network it is in now; nil for one without a name.
-  package func useNetwork(_ name: String?) {
-    loop.execute { [core] in core.value.useNetwork(name) }
   }
 }

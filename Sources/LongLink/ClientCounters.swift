@@ -8,10 +8,26 @@ public struct ClientCounters: Hashable, Sendable {
   public var connections: ConnectionCounters
   /// Requests that have not ended.
   public var requestsOpen: Int
+  /// Those of them that wait for a connection, for room on it, or to be sent again.
+  public var requestsWaiting: Int
+  /// What the bodies of those that wait take, in bytes.
+  public var bytesWaiting: Int
   /// Connections whose handshake was completed; all but the first were reconnects.
   public var connects: UInt64
   /// Connects, or their handshakes, that came to nothing.
   public var failedAttempts: UInt64
+  /// Connections to another server than the one before, since that one failed, drained or answered
+  /// badly.
+  public var failovers: UInt64
+  /// Connections that were left for another one, or since the server drained, before they ended.
+  public var migrations: UInt64
+  /// Connections that were left and then closed with answers outstanding, their time being up.
+  public var linksExpired: UInt64
+  /// Times that one of several servers began to cool down.
+  public var coolDowns: UInt64
+  /// Servers that a goaway named and that were not used, since there were too many, they cannot be
+  /// reached, or they are not to be followed.
+  public var alternativesIgnored: UInt64
   /// Pushes that were dropped since a consumer fell behind.
   public var pushesDropped: UInt64
   /// Pushes that nobody had subscribed to.
@@ -27,7 +43,11 @@ extension ClientCore {
     let pushes = hub.counts
     return ClientCounters(
       requests: requests.counters, connections: totals, requestsOpen: requests.count,
+      requestsWaiting: requests.waitingCount, bytesWaiting: requests.waitingBytes,
       connects: counters.connects, failedAttempts: counters.failedAttempts,
+      failovers: machine.counts.failovers, migrations: machine.counts.migrations,
+      linksExpired: counters.linksExpired, coolDowns: machine.counts.coolDowns,
+      alternativesIgnored: counters.alternativesIgnored,
       pushesDropped: pushes.dropped, pushesUnhandled: pushes.unhandled)
   }
 
@@ -40,6 +60,10 @@ extension ClientCore {
     }
     if requests.current != nil {
       completion(.success(()))
+      return
+    }
+    if machine.state == .suspended {
+      completion(.failure(notConnected("connect")))
       return
     }
     connectWaiters.append(completion)

@@ -139,7 +139,7 @@ private final class Walker {
 
   private func checkEnded(_ event: Event) {
     switch event {
-    case .abandon, .shutDownWriting, .close, .began, .dropped, .leaving: break
+    case .abandon, .shutDownWriting, .close, .began, .finished, .dropped, .leaving: break
     default: problems.append("\(event) behind abandon")
     }
   }

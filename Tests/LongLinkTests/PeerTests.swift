@@ -23,7 +23,7 @@ import Testing
       }
     let client = try stage.client(to: [endpoint]) {
       $0.reconnect.afterClose = .milliseconds(5)
-      $0.reconnect.base = .milliseconds(5)
+      $0.reconnect.afterRefused = .milliseconds(5)
     }
     return (server, client)
   }
@@ -78,7 +78,9 @@ import Testing
       for code: ResponseCode in [.draining, .overloaded, .tooLarge, .unknownType, 4_711] {
         server.on(1, .refuse(code, "no"))
         server.on(2, .reply(code: code, body: Array("no".utf8)))
-        let refused = try await failure { try await client.request(1, [1]) }
+        let refused = try await failure {
+          try await client.request(1, [1], options: RequestOptions(resending: .never))
+        }
         #expect(refused.code == .rejected && refused.response == code)
         #expect(refused.delivery == .refused)
         let answered = try await failure { try await client.request(2, [1]) }

@@ -193,7 +193,8 @@ extension Link {
       end(reason)
     case .request(let arrival), .response(let arrival), .push(let arrival):
       if judgeMetadata(of: arrival, effect) { owner?.link(self, did: effect) }
-    case .cancel, .collect, .ponged, .heartbeatAnswered, .began, .peerLeaving, .abandon:
+    case .cancel, .collect, .ponged, .heartbeatAnswered, .began, .finished, .peerLeaving,
+      .abandon:
       owner?.link(self, did: effect)
     case .established:
       owner?.link(self, did: effect)
@@ -353,6 +354,13 @@ extension Link: TimerHandler {
 
   private var unacknowledgedBytes: Int {
     isConnected ? stream?.unacknowledgedBytes ?? 0 : 0
+  }
+
+  /// Asks the peer for a sign of life.
+  package func probe() {
+    session.probe(at: loop.driver.now, unacknowledged: unacknowledgedBytes)
+    if session.wantsToWrite { writeAtEndOfTurn() }
+    arm()
   }
 
   /// Tells that a request which had left on this link was not answered in its time.

@@ -149,6 +149,7 @@ extension CloseReason {
     case .transport: "transport"
     case .goneAway: "goneAway"
     case .closedHere: "closedHere"
+    case .left: "left"
     }
   }
 }

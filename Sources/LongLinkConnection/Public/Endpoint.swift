@@ -17,6 +17,12 @@ public struct Endpoint: Hashable, Sendable {
     Endpoint(kind: .unix(path: path))
   }
 
+  /// How a goaway names it; nil where it cannot.
+  package var alternativeText: String? {
+    let text = description
+    return Endpoint(alternative: text) == self ? text : nil
+  }
+
   /// Throws when a client could never reach it.
   package func validate(field: String) throws(LongLinkError) {
     switch kind {
@@ -28,6 +34,32 @@ public struct Endpoint: Hashable, Sendable {
       if path.isEmpty { throw .configuration(field, "the path is empty") }
       if path.utf8.contains(0) { throw .configuration(field, "the path contains a NUL") }
     }
+  }
+}
+
+extension Endpoint {
+  /// A server as a goaway names it: `host:port`, an IPv6 address in brackets; nil where it is not
+  /// one.
+  package init?(alternative text: String) {
+    guard let colon = text.utf8.lastIndex(of: UInt8(ascii: ":")),
+      let port = UInt16(text[text.index(after: colon)...]), port > 0,
+      text[text.index(after: colon)...].utf8.allSatisfy({ (48...57).contains($0) })
+    else { return nil }
+    var host = text[..<colon]
+    if host.first == "[" {
+      guard host.last == "]" else { return nil }
+      host = host.dropFirst().dropLast()
+      guard host.utf8.contains(UInt8(ascii: ":")) else { return nil }
+    } else if host.utf8.contains(UInt8(ascii: ":")) {
+      return nil
+    }
+    // 253 is the longest name of the DNS (RFC 1035, section 2.3.4).
+    guard !host.isEmpty, host.utf8.count <= 253,
+      host.utf8.allSatisfy({
+        $0 > 32 && $0 != 127 && $0 != UInt8(ascii: "[") && $0 != UInt8(ascii: "]")
+      })
+    else { return nil }
+    self = .host(String(host), port: port)
   }
 }
 

@@ -18,6 +18,47 @@ public enum OfflinePolicy: Hashable, Sendable {
   case fail
 }
 
+/// Whether a request is sent again by itself.
+///
+/// Each sending tells the peer the time that remains then, and the same idempotency key. When it
+/// fails in the end, its `delivery` tells of all sendings together: `sent` where any of them may
+/// have run, even if the last was refused.
+public enum Resending: Hashable, Sendable {
+  /// It is sent once. What was lost before a byte left is not sent again either.
+  case never
+  /// It is sent again while it has certainly not run: no byte of it had left its connection, the
+  /// server said goaway without having counted it, or refused it because it drains or is
+  /// overloaded. After an overload it waits for as long as the server asks, or else for a growing
+  /// time; when that would not end before its deadline it fails at once. Other refusals, such as
+  /// an unknown type, are final.
+  case ifSafe
+  /// It is also sent again when its connection was lost and it may have run, within the client's
+  /// retry budget: to run twice does no harm, or the server tells it by its idempotency key.
+  case idempotent
+}
+
+/// In which order waiting requests leave.
+public enum RequestOrder: Hashable, Sendable {
+  /// By priority; among equal ones the earlier deadline first, then in the order of submission.
+  case byUrgency
+  /// Behind all ordered requests that were submitted to the same client before, whatever the
+  /// priorities and deadlines.
+  ///
+  /// What is kept is the order of sending, over reconnects too: the server never takes in an
+  /// ordered request behind a later one. Submitted means the order in which the calls reach the
+  /// client's loop: that of the calls of one task or thread. The first that waits competes with
+  /// other requests by its own urgency; those behind it wait with it, also while it waits to be
+  /// sent again, and until all of a large one has left. After a change of connection they wait
+  /// until the earlier ones on the old connection have ended. The server handles requests side by
+  /// side: handlers of one kind begin in the order of arrival and may end in any.
+  ///
+  /// When an earlier one fails (refused, lost, cancelled, past its deadline), the later ones go on;
+  /// whoever needs each to succeed before the next awaits it. An ordered request is sent again only
+  /// while no later one may have been taken in; otherwise it fails, and says what happened. One
+  /// that was given up with delivery `sent` may still arrive later, on its old connection.
+  case ordered
+}
+
 /// What a caller may choose for one request. Everything has a default.
 public struct RequestOptions: Hashable, Sendable {
   /// How long the request may take from its creation, waiting and reconnecting included.
@@ -29,12 +70,17 @@ public struct RequestOptions: Hashable, Sendable {
   public var cancellation: CancellationPolicy
   /// What happens while there is no connection. Nil, the default, takes the client's.
   public var offline: OfflinePolicy?
-  /// Told to the peer's handler: 0, the default, is ordinary; larger is more urgent.
+  /// Told to the peer's handler: 0, the default, is ordinary; larger is more urgent. Requests that
+  /// wait leave by it.
   public var priority: UInt32
   /// Told to the peer's handler, so that it can recognise a second try. Default: none.
   public var idempotencyKey: [UInt8]
   /// Told to the peer's handler: trace context and the like. Default: none.
   public var entries: [String: String]
+  /// Whether it is sent again by itself. Default: while it has certainly not run.
+  public var resending: Resending
+  /// In which order it leaves when it has to wait. Default: by urgency.
+  public var order: RequestOrder
 
   /// Makes options.
   public init(
@@ -43,7 +89,9 @@ public struct RequestOptions: Hashable, Sendable {
     offline: OfflinePolicy? = nil,
     priority: UInt32 = 0,
     idempotencyKey: [UInt8] = [],
-    entries: [String: String] = [:]
+    entries: [String: String] = [:],
+    resending: Resending = .ifSafe,
+    order: RequestOrder = .byUrgency
   ) {
     self.deadline = deadline
     self.cancellation = cancellation
@@ -51,6 +99,8 @@ public struct RequestOptions: Hashable, Sendable {
     self.priority = priority
     self.idempotencyKey = idempotencyKey
     self.entries = entries
+    self.resending = resending
+    self.order = order
   }
 
   /// Whether anything but the deadline has to be told to the peer.

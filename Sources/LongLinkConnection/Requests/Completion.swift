@@ -24,8 +24,20 @@ struct PendingRequest {
   let body: any BodyEncodable & Sendable
   let deadline: LinkInstant?
   let offline: OfflinePolicy
+  let resending: Resending
+  /// Whether it keeps its place among the others of its kind.
+  let isOrdered: Bool
   /// What is told to the peer beside the time that remains; nil in the usual case.
   let metadata: Metadata?
   /// Nil until the request is launched.
   var completion: Completion?
+
+  /// On what terms it waits; throws where its body has no encoding.
+  var terms: WaitTerms {
+    get throws(BodyError) {
+      WaitTerms(
+        priority: metadata?.priority ?? 0, deadline: deadline ?? .distantFuture,
+        bytes: try body.encodedByteCount)
+    }
+  }
 }

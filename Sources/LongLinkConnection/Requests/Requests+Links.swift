@@ -9,35 +9,39 @@ extension Requests {
     pump()
   }
 
+  /// Tells that a link takes nothing new from this side; what it carries goes on.
+  package func retire(_ link: Link) {
+    if current === link { current = nil }
+  }
+
   /// Tells that the peer takes nothing new on a link, and which requests it did not accept.
   ///
   /// Those did not run. They wait for the next link when the peer drains; a peer that complains of
   /// them would only complain again.
   package func leaving(_ link: Link, accepted: UInt64, code: ResponseCode, reason: String) {
     if current === link { current = nil }
-    var requeued: [RequestID] = []
-    var ended: [(RequestID, PendingRequest, Delivery)] = []
+    let written = link.session.outbox.written
     let last = link.session.ordinal(ofAccepted: accepted)
-    for (id, entry) in dispatch.carried(by: link.id)
-    where entry.placement.begin == nil || entry.placement.ordinal > last {
-      _ = link.session.cancel(id.serial, entry.placement, notifying: false)
-      guard let request = pending[id.serial] else { continue }
-      if code == .draining, request.offline == .wait {
-        requeued.append(id)
-      } else if dispatch.end(id) != nil {
-        ended.append((id, request, entry.placement.begin == nil ? .notSent : .refused))
+    let unaccepted = dispatch.carried(by: link.id).filter { _, entry in
+      entry.placement.begin == nil || entry.placement.ordinal > last
+    }
+    // What is kept back goes first, or it would begin in the room of the others.
+    var taken: [(id: RequestID, delivery: Delivery)] = []
+    for isKeptBack in [true, false] {
+      for (id, entry) in unaccepted where (entry.placement.begin == nil) == isKeptBack {
+        let isUnsent = link.session.cancel(id.serial, entry.placement, notifying: false)
+        let hasLeft = isKeptBack ? !isUnsent : entry.delivery(written: written) == .sent
+        taken.append((id, hasLeft ? .refused : .notSent))
+        dispatch.takeBack(id, hasLeft ? .refused : .notSent)
       }
     }
-    dispatch.requeue(requeued)
-    counters.resent += UInt64(requeued.count)
-    for (id, request, delivery) in ended {
-      finish(
-        id,
-        .failure(
-          LongLinkError(
-            code == .draining ? .rejected : .protocolViolation, delivery: delivery,
-            doing: operation(id, request), detail: "the peer went away: \(reason)",
-            peer: link.peer, response: code)))
+    taken.sort { $0.id < $1.id }
+    let isDraining = code == .draining
+    resendOrEnd(taken, resends: isDraining, repeats: false) { id, request, delivery in
+      LongLinkError(
+        isDraining ? .rejected : .protocolViolation, delivery: delivery,
+        doing: operation(id, request), detail: "the peer went away: \(reason)", peer: link.peer,
+        response: code)
     }
   }
 
@@ -47,46 +51,38 @@ extension Requests {
     links.removeAll { $0 === link }
     // A session that closes in good order still writes what it has encoded.
     let written = link.session.isClosed ? link.session.outbox.written : .max
-    var requeued: [RequestID] = []
-    var ended: [(RequestID, PendingRequest, Delivery)] = []
-    for (id, entry) in dispatch.carried(by: link.id) {
-      guard let request = pending[id.serial] else { continue }
-      let delivery = entry.delivery(written: written)
-      if delivery == .notSent, resends, request.offline == .wait {
-        requeued.append(id)
-      } else if dispatch.end(id) != nil {
-        ended.append((id, request, delivery))
-      }
+    let carried = dispatch.carried(by: link.id).map { id, entry in
+      (id: id, delivery: entry.delivery(written: written))
     }
-    dispatch.requeue(requeued)
-    counters.resent += UInt64(requeued.count)
-    for (id, request, delivery) in ended {
-      finish(
-        id,
-        .failure(
-          .lost(reason, delivery: delivery, doing: operation(id, request), peer: link.peer)))
+    // All are off the link before the first one is judged: what later ones may have done counts.
+    for (id, delivery) in carried { dispatch.takeBack(id, delivery) }
+    resendOrEnd(carried, resends: resends, repeats: reason.isPassing) { id, request, delivery in
+      .lost(reason, delivery: delivery, doing: operation(id, request), peer: link.peer)
     }
     disarmIfUnused()
   }
 
-  /// Ends the requests that wait for a link; those that chose to fail offline, or all.
+  /// Ends the requests that wait; those that chose to fail without a link, or all.
   package func failWaiting(all: Bool, _ make: (String, [UInt8]) -> LongLinkError) {
-    for (id, _) in dispatch.waitingRequests {
+    var ended: [(RequestID, LongLinkError)] = []
+    for (id, entry) in dispatch.waitingRequests {
       guard let request = pending[id.serial], all || request.offline == .fail else { continue }
       guard dispatch.end(id) != nil else { continue }
-      finish(id, .failure(make(operation(id, request), [])))
+      ended.append((id, make(operation(id, request), []).after(entry.past)))
     }
+    for (id, error) in ended { finish(id, .failure(error)) }
     disarmIfUnused()
-  }
-
-  /// Ends everything that is still carried, without waiting for its link.
-  package func failCarried(_ reason: CloseReason) {
-    for link in links { lost(link, reason, resends: false) }
   }
 
   /// Stops a link from collecting the fragments of a response that nobody waits for.
   package func collect(_ serial: UInt32, on link: Link) {
     if !dispatch.awaits(serial, on: link.id) { link.session.abandonResponse(serial) }
+  }
+
+  /// Tells that a request which its link had kept back has been encoded to its end.
+  package func finishedSending(_ serial: UInt32, on link: Link) {
+    dispatch.finished(serial, on: link.id)
+    if dispatch.waitingCount > 0 { pump() }
   }
 
   /// Tells that a request which its link had kept back has begun to leave.

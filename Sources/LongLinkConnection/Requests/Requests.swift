@@ -6,7 +6,7 @@ package import LongLinkTransport
 /// It lives on its loop. The owner says which link may carry requests; everything that ends a
 /// request goes through `finish`, once.
 package final class Requests: TimerHandler {
-  private let loop: EventLoop
+  let loop: EventLoop
   var dispatch: Dispatch
   var pending = SerialTable<PendingRequest>()
   private var coder = MetadataCoder()
@@ -20,22 +20,27 @@ package final class Requests: TimerHandler {
   /// Requests that ended here and that the peer still runs, for all that is known.
   var owed = OwedAnswers()
   private var isPumping = false
-  /// The most requests that may wait, and the most bytes of theirs.
-  private let maxWaiting: Int
+  let limits: RequestLimits
+  /// What is left to send requests again that may have run.
+  var retryTokens: RetryTokens
   /// Called when the last request has ended.
   package var onIdle: (() -> Void)?
   /// Called when the last request of a link that takes no new ones has ended.
   package var onRetired: ((Link) -> Void)?
+  /// Called when the deadline of a request passes that a link carries, with the link's number.
+  package var onExpired: ((UInt32) -> Void)?
 
-  package init(role: Role, maxWaiting: Int, on loop: EventLoop) {
+  package init(role: Role, limits: RequestLimits, on loop: EventLoop) {
     self.loop = loop
-    self.maxWaiting = maxWaiting
+    self.limits = limits
+    retryTokens = RetryTokens(limits.resend.budget)
     dispatch = Dispatch(role: role)
   }
 
   /// Requests that have not ended.
   package var count: Int { dispatch.count }
   package var waitingCount: Int { dispatch.waitingCount }
+  package var waitingBytes: Int { dispatch.waitingBytes }
   package var carriedCount: Int { dispatch.carriedCount }
 }
 
@@ -52,10 +57,13 @@ extension Requests {
   ) -> RequestID {
     let now = loop.now
     let deadline = now + (options.deadline.map(\.clampedNanoseconds) ?? defaults.deadline)
+    let isOrdered = options.order == .ordered
     let id = dispatch.create(
-      deadline: deadline, notifiesCancel: options.cancellation == .notifyServer, at: now)
+      deadline: deadline, isOrdered: isOrdered,
+      notifiesCancel: options.cancellation == .notifyServer, at: now)
     let request = PendingRequest(
       type: type, body: body, deadline: deadline, offline: options.offline ?? defaults.offline,
+      resending: options.resending, isOrdered: isOrdered,
       metadata: options.hasMetadata ? Metadata(options) : nil)
     counters.submitted += 1
     pending.insert(request, for: id.serial)
@@ -71,7 +79,9 @@ extension Requests {
       return request
     }
     guard let request else { return }
-    if let link = current, dispatch.waitingCount == 0, hasRoom(link) {
+    if let link = current, dispatch.isNext(id, isOrdered: request.isOrdered, on: link.id),
+      hasRoom(link)
+    {
       place(id, request, on: link)
     } else {
       wait(id, request)
@@ -98,20 +108,28 @@ extension Requests {
   private func hasRoom(_ link: Link) -> Bool {
     guard link.session.isOpen else { return false }
     let limit = link.session.agreement.maxInFlight
-    if dispatch.carriedCount + owed.count < limit { return true }
-    guard dispatch.carriedCount < limit, let serial = owed.takeOldest() else { return false }
+    let carried = dispatch.carriedCount(by: link.id)
+    if carried + owed.count < limit { return true }
+    guard carried < limit, let serial = owed.takeOldest() else { return false }
     _ = link.session.cancel(serial, .keptBack, notifying: true)
     link.writeAtEndOfTurn()
     return true
   }
 
   private func wait(_ id: RequestID, _ request: PendingRequest) {
-    guard dispatch.waitingCount < maxWaiting else {
-      _ = dispatch.end(id)
-      finish(id, .failure(error(.overloaded, id, request, .notSent, "\(maxWaiting) wait already")))
-      return
+    do throws(BodyError) {
+      let terms = try request.terms
+      let problem = limits.problem(
+        with: terms.bytes, besides: dispatch.waitingCount, of: dispatch.waitingBytes)
+      if let problem {
+        counters.turnedAway += 1
+        fail(id, .overloaded, request, problem)
+      } else {
+        dispatch.wait(id, terms)
+      }
+    } catch {
+      fail(id, .encodingFailed, request, "\(error)")
     }
-    dispatch.wait(id)
   }
 
   /// Hands a request to a link.
@@ -150,8 +168,8 @@ extension Requests {
   private func fail(
     _ id: RequestID, _ code: LongLinkError.Code, _ request: PendingRequest, _ detail: String
   ) {
-    guard dispatch.end(id) != nil else { return }
-    finish(id, .failure(error(code, id, request, .notSent, detail)))
+    guard let entry = dispatch.end(id) else { return }
+    finish(id, .failure(error(code, id, request, entry.past, detail)))
   }
 
   private func metadata(
@@ -181,116 +199,12 @@ extension Requests {
     guard !isPumping else { return }
     isPumping = true
     defer { isPumping = false }
-    while let link = current, hasRoom(link), let id = dispatch.nextWaiting() {
+    while let link = current, dispatch.hasTurn(on: link.id), hasRoom(link),
+      let id = dispatch.nextWaiting(on: link.id)
+    {
       guard let request = pending[id.serial] else { continue }
       place(id, request, on: link)
     }
-  }
-}
-
-// MARK: - Ending
-
-extension Requests {
-  /// Takes a response: the one place where a request succeeds.
-  @inline(__always)
-  package func answered(_ arrival: Arrival, on link: Link) {
-    guard let id = dispatch.answered(arrival.serial, on: link.id),
-      let request = pending.remove(arrival.serial)
-    else {
-      // Its caller cancelled it, or its deadline passed, while the response was on its way.
-      counters.lateReplies += 1
-      owed.remove(arrival.serial)
-      if dispatch.waitingCount > 0 { pump() }
-      return
-    }
-    let body = link.session.withBody(arrival.payload) { [UInt8](decoding: $0) }
-    if arrival.code == .ok {
-      counters.succeeded += 1
-      request.completion?(.success(body))
-    } else {
-      let error = rejection(arrival, body, id, request, link)
-      counters.count(error)
-      request.completion?(.failure(error))
-    }
-    if dispatch.waitingCount > 0 { pump() }
-    if link !== current, isUnused(link) { onRetired?(link) }
-    if dispatch.count == 0 { onIdle?() }
-  }
-
-  /// Whether a link carries no request.
-  package func isUnused(_ link: Link) -> Bool {
-    dispatch.carried(by: link.id).isEmpty
-  }
-
-  private func rejection(
-    _ arrival: Arrival, _ body: [UInt8], _ id: RequestID, _ request: PendingRequest, _ link: Link
-  ) -> LongLinkError {
-    let hint = link.metadata?.retryAfter ?? 0
-    let retryAfter: Duration? = hint > 0 ? .milliseconds(Int64(hint)) : nil
-    let detail = arrival.code.isApplication ? "" : String(decoding: body, as: UTF8.self)
-    if arrival.code == .deadlinePassed, !arrival.isRefused, let deadline = request.deadline,
-      deadline <= loop.now
-    {
-      // Both sides watch the deadline. The peer's word of it came before this side's own timer.
-      return error(.deadlineExceeded, id, request, .sent, detail)
-    }
-    return LongLinkError(
-      .rejected, delivery: arrival.isRefused ? .refused : .answered,
-      doing: operation(id, request), detail: detail, peer: link.peer, response: arrival.code,
-      body: body, retryAfter: retryAfter)
-  }
-
-  /// Ends a request because its caller wants no answer any more.
-  package func cancel(_ id: RequestID) {
-    guard let entry = dispatch.end(id), let request = pending[id.serial] else { return }
-    let delivery = withdraw(id, entry)
-    finish(id, .failure(error(.cancelled, id, request, delivery, "")))
-  }
-
-  /// Takes an ended request off its link and says what may have happened to it.
-  private func withdraw(_ id: RequestID, _ entry: Dispatch.Entry) -> Delivery {
-    guard let link = links.first(where: { $0.id == entry.link }) else { return .notSent }
-    let written = link.session.outbox.written
-    let isUnsent = link.session.cancel(
-      id.serial, entry.placement, notifying: entry.notifiesCancel)
-    if !isUnsent, !entry.notifiesCancel, link === current { owed.add(id.serial) }
-    // One that was kept back may have begun without word of it having come yet.
-    let hasBegun = !isUnsent && link.session.isOpen && entry.placement.begin == nil
-    link.drain()
-    if link !== current, isUnused(link) { onRetired?(link) }
-    return hasBegun ? .sent : entry.delivery(written: written)
-  }
-
-  func finish(_ id: RequestID, _ outcome: Outcome) {
-    guard let request = pending.remove(id.serial) else { return }
-    if case .failure(let error) = outcome { counters.count(error) }
-    request.completion?(outcome)
-    if dispatch.waitingCount > 0 { pump() }
-    if dispatch.count == 0 { onIdle?() }
-  }
-
-  func operation(_ id: RequestID, _ request: PendingRequest) -> String {
-    "request type=\(request.type) serial=\(id.serial)"
-  }
-
-  private func error(
-    _ code: LongLinkError.Code, _ id: RequestID, _ request: PendingRequest, _ delivery: Delivery,
-    _ detail: String
-  ) -> LongLinkError {
-    LongLinkError(
-      code, delivery: delivery, doing: operation(id, request), detail: detail,
-      peer: (current ?? links.last)?.peer)
-  }
-
-  /// Where a request stands; nil once it has ended.
-  package func state(of id: RequestID) -> RequestState? {
-    guard let entry = dispatch.entry(id) else { return nil }
-    guard let link = links.first(where: { $0.id == entry.link }),
-      let begin = entry.placement.begin
-    else {
-      return .created
-    }
-    return begin < link.session.outbox.written ? .waiting : .sending
   }
 }
 
@@ -303,7 +217,7 @@ extension Requests {
     timer = nil
   }
 
-  private func arm() {
+  func arm() {
     guard let deadline = dispatch.deadline, deadline < armedFor else { return }
     if let timer { loop.cancel(timer) }
     armedFor = deadline
@@ -324,12 +238,15 @@ extension Requests {
     dispatch.elapsed(to: loop.driver.now)
     while let (id, entry) = dispatch.nextExpired() {
       guard let request = pending[id.serial] else { continue }
+      if entry.link != 0 { onExpired?(entry.link) }
       if entry.placement.begin != nil {
         links.first { $0.id == entry.link }?.deadlineMissed()
       }
       let delivery = withdraw(id, entry)
       finish(id, .failure(error(.deadlineExceeded, id, request, delivery, "")))
     }
+    // The time of others has come to be sent again.
+    if dispatch.waitingCount > 0 { pump() }
     arm()
   }
 }

@@ -1,5 +1,5 @@
 /// Names one request of this side for as long as the process runs.
-package struct RequestID: Hashable, Sendable {
+package struct RequestID: Hashable, Comparable, Sendable {
   /// The serial on the wire.
   package let serial: UInt32
   /// The count of requests created before this one: it tells serials apart after a wrap.
@@ -7,9 +7,13 @@ package struct RequestID: Hashable, Sendable {
 
   /// Names no request.
   package static let none = RequestID(serial: 0, number: 0)
+
+  /// Orders requests by their creation.
+  package static func < (lhs: RequestID, rhs: RequestID) -> Bool { lhs.number < rhs.number }
 }
 
-/// The requests of one side that have not ended: serials, deadlines, and on which link each one is.
+/// The requests of one side that have not ended: serials, deadlines, on which link each one is, and
+/// which of those that wait goes next.
 ///
 /// A request is registered when it is created, so that an early failure, a cancel or a late reply
 /// always finds it; it leaves exactly once. Bodies and continuations are the driver's.
@@ -17,36 +21,51 @@ package struct Dispatch: Equatable {
   /// What is known of one request.
   package struct Entry: Equatable, Sendable {
     package let number: UInt64
-    /// The link that carries it; 0 while it waits for one.
+    /// The link that carries it; 0 while none does.
     package fileprivate(set) var link: UInt32 = 0
+    package let notifiesCancel: Bool
+    /// Whether it keeps its place among the others of its kind.
+    package let isOrdered: Bool
+    /// What may have come of its earlier sendings, all together.
+    package fileprivate(set) var past = Delivery.notSent
+    /// How often it has left and come back.
+    package fileprivate(set) var returns: UInt8 = 0
     /// Where it stands in the link's stream.
     package fileprivate(set) var placement = RequestPlacement.keptBack
-    package let notifiesCancel: Bool
-    /// Whether it is in the queue of those that wait for a link or for room on it.
-    fileprivate var isQueued = false
-    fileprivate var timer = TimingWheel.Handle.none
+    var timer = TimingWheel.Handle.none
 
-    /// What may have happened to it, when the link has written so much.
+    /// What may have come of the present sending, when the link has written so much.
     package func delivery(written: UInt64) -> Delivery {
       guard let begin = placement.begin else { return .notSent }
       return begin < written ? .sent : .notSent
     }
   }
 
+  private struct Load: Equatable {
+    let link: UInt32
+    var count: Int
+  }
+
   private let role: Role
-  private var entries = SerialTable<Entry>()
-  private var wheel: TimingWheel?
   private var nextSerial = Wire.firstSerial
   private var created: UInt64 = 0
-  private var waiting = Queue<RequestID>()
-  /// Requests that wait for a link or for room on it.
-  package private(set) var waitingCount = 0
-  /// Requests that a link carries.
-  package private(set) var carriedCount = 0
+  var entries = SerialTable<Entry>()
+  var wheel: TimingWheel?
+  /// How many requests each link carries; the links that carry none are left out.
+  private var loads: [Load] = []
+  /// The present serials of requests that got another one, by number.
+  private var renewed: [UInt64: UInt32] = [:]
+
+  // Waiting
+  var waits = SerialTable<Wait>()
+  /// Those that may leave at once, the most urgent first; ordered ones are in the lane.
+  var ready = IndexedHeap<Turn>()
+  var lane = OrderedLane()
+  /// The bytes of all that wait.
+  package internal(set) var waitingBytes = 0
+
   /// Requests that have not ended.
   package var count: Int { entries.count }
-  /// The memory of those that wait, in requests; some of them may have ended.
-  package var queueLength: Int { waiting.count }
 
   /// Makes an empty table; the first request gets the first serial, or the next free one after it.
   package init(role: Role, firstSerial: UInt32 = Wire.firstSerial) {
@@ -55,16 +74,16 @@ package struct Dispatch: Equatable {
     nextSerial = firstSerial
   }
 
-  /// When `elapsed(to:)` wants to be called; nil when no deadline runs.
+  /// When `elapsed(to:)` wants to be called; nil when no time is awaited.
   package var deadline: LinkInstant? { wheel?.nextDeadline }
 
   /// Registers a request. It is then placed on a link, or waits for one.
   package mutating func create(
-    deadline: LinkInstant?, notifiesCancel: Bool, at now: LinkInstant
+    deadline: LinkInstant?, isOrdered: Bool = false, notifiesCancel: Bool, at now: LinkInstant
   ) -> RequestID {
     let serial = takeSerial()
     let id = RequestID(serial: serial, number: created)
-    var entry = Entry(number: created, notifiesCancel: notifiesCancel)
+    var entry = Entry(number: created, notifiesCancel: notifiesCancel, isOrdered: isOrdered)
     created += 1
     if let deadline {
       if wheel == nil { wheel = TimingWheel(now: now) }
@@ -90,47 +109,51 @@ package struct Dispatch: Equatable {
     return entry
   }
 
-  /// Puts a request at the end of those that wait.
-  package mutating func wait(_ id: RequestID) {
-    guard enqueue(id) else { return }
-    waiting.append(id)
+  /// The present identity of a request whose serial may have changed.
+  package func current(_ id: RequestID) -> RequestID {
+    guard !renewed.isEmpty, let serial = renewed[id.number] else { return id }
+    return RequestID(serial: serial, number: id.number)
+  }
+}
+
+// MARK: - On links
+
+extension Dispatch {
+  /// Requests that links carry.
+  package var carriedCount: Int { loads.reduce(0) { $0 + $1.count } }
+
+  /// Requests that one link carries.
+  package func carriedCount(by link: UInt32) -> Int {
+    loads.first { $0.link == link }?.count ?? 0
   }
 
-  private mutating func enqueue(_ id: RequestID) -> Bool {
-    let isNew = entries.update(id.serial) { entry in
-      guard entry.number == id.number, !entry.isQueued else { return false }
-      entry.isQueued = true
-      return true
+  private mutating func load(_ link: UInt32) {
+    if let index = loads.firstIndex(where: { $0.link == link }) {
+      loads[index].count += 1
+    } else {
+      loads.append(Load(link: link, count: 1))
     }
-    guard isNew == true else { return false }
-    waitingCount += 1
-    return true
   }
 
-  /// The next request that waits and has not ended; it is taken from the queue.
-  package mutating func nextWaiting() -> RequestID? {
-    while let id = waiting.popFirst() {
-      guard let entry = entry(id), entry.isQueued else {
-        continue  // It ended while it waited: a deadline or a cancel took it out.
-      }
-      _ = entries.update(id.serial) { $0.isQueued = false }
-      waitingCount -= 1
-      return id
-    }
-    return nil
+  private mutating func unload(_ link: UInt32) {
+    guard let index = loads.firstIndex(where: { $0.link == link }) else { return }
+    loads[index].count -= 1
+    if loads[index].count == 0 { loads.remove(at: index) }
   }
 
   /// Tells that a link carries a request now.
   package mutating func placed(
     _ id: RequestID, on link: UInt32, _ placement: RequestPlacement
   ) {
-    let isPlaced = entries.update(id.serial) { entry in
-      guard entry.number == id.number, entry.link == 0 else { return false }
+    let isOrdered = entries.update(id.serial) { entry -> Bool? in
+      guard entry.number == id.number, entry.link == 0 else { return nil }
       entry.link = link
       entry.placement = placement
-      return true
+      return entry.isOrdered
     }
-    if isPlaced == true { carriedCount += 1 }
+    guard let isOrdered, let isOrdered else { return }
+    load(link)
+    if isOrdered { lane.placed(id.number, on: link, isWhole: placement.begin != nil) }
   }
 
   /// Tells that a request which its link had kept back has begun to leave.
@@ -143,14 +166,91 @@ package struct Dispatch: Equatable {
     }
   }
 
+  /// Tells that a request which its link had kept back has been encoded to its end.
+  package mutating func finished(_ serial: UInt32, on link: UInt32) {
+    guard let entry = entries[serial], entry.link == link, entry.isOrdered else { return }
+    lane.finished(entry.number)
+  }
+
   /// Whether somebody waits for a response with this serial on `link`.
   package func awaits(_ serial: UInt32, on link: UInt32) -> Bool {
     entries[serial]?.link == link
   }
 
-  /// Ends the request that a response on `link` answers; nil when nobody waits for it any more.
-  package mutating func answered(_ serial: UInt32, on link: UInt32) -> RequestID? {
+  /// The request that a link carries with this serial.
+  package func carried(
+    _ serial: UInt32, by link: UInt32
+  ) -> (id: RequestID, entry: Entry)? {
     guard let entry = entries[serial], entry.link == link else { return nil }
+    return (RequestID(serial: serial, number: entry.number), entry)
+  }
+
+  /// The requests that a link carries, in the order of their creation.
+  package func carried(by link: UInt32) -> [(id: RequestID, entry: Entry)] {
+    var found: [(id: RequestID, entry: Entry)] = []
+    guard carriedCount(by: link) > 0 else { return found }
+    for serial in entries.keys {
+      guard let entry = entries[serial], entry.link == link else { continue }
+      found.append((RequestID(serial: serial, number: entry.number), entry))
+    }
+    found.sort { $0.id < $1.id }
+    return found
+  }
+
+  /// Takes a request off its link, to be ended or to wait once more, and remembers what may have
+  /// come of this sending.
+  package mutating func takeBack(_ id: RequestID, _ delivery: Delivery) {
+    guard let entry = entry(id), entry.link != 0 else { return }
+    detach(entry)
+    if delivery == .sent { arrived(entry) }
+    _ = entries.update(id.serial) { entry in
+      entry.link = 0
+      entry.placement = .keptBack
+      entry.past = delivery.after(entry.past)
+      if delivery != .notSent, entry.returns < .max { entry.returns += 1 }
+    }
+  }
+
+  private mutating func detach(_ entry: Entry) {
+    unload(entry.link)
+    if entry.isOrdered { lane.left(entry.number) }
+  }
+
+  /// Tells that a request may have arrived, for those whose order counts.
+  package mutating func arrived(_ entry: Entry) {
+    if entry.isOrdered { lane.arrived(entry.number) }
+  }
+
+  /// Whether sending a request once more keeps the order of those that have one.
+  package func keepsOrder(_ id: RequestID, _ entry: Entry) -> Bool {
+    !entry.isOrdered || lane.isUnpassed(id.number)
+  }
+
+  /// Gives a request that is on no link another serial, so that no further answer to the old one
+  /// can be taken for its own.
+  package mutating func renew(_ id: RequestID, deadline: LinkInstant) -> RequestID {
+    guard var entry = entries.remove(id.serial) else { return id }
+    precondition(entry.number == id.number && entry.link == 0 && !waits.contains(id.serial))
+    let serial = takeSerial()
+    if entry.timer != .none {
+      wheel!.remove(entry.timer)
+      entry.timer = wheel!.insert(UInt64(serial), at: deadline)
+    }
+    entries.insert(entry, for: serial)
+    renewed[id.number] = serial
+    return RequestID(serial: serial, number: id.number)
+  }
+}
+
+// MARK: - Ending
+
+extension Dispatch {
+  /// Ends the request that a response on `link` answers; nil when nobody waits for it any more.
+  package mutating func answered(
+    _ serial: UInt32, on link: UInt32, isRefused: Bool = false
+  ) -> RequestID? {
+    guard let entry = entries[serial], entry.link == link else { return nil }
+    if !isRefused { arrived(entry) }
     remove(serial, entry)
     return RequestID(serial: serial, number: entry.number)
   }
@@ -164,34 +264,23 @@ package struct Dispatch: Equatable {
 
   private mutating func remove(_ serial: UInt32, _ entry: Entry) {
     if entry.timer != .none { wheel?.remove(entry.timer) }
-    if entry.link != 0 { carriedCount -= 1 }
+    if entry.link != 0 {
+      detach(entry)
+    } else if !waits.isEmpty {
+      stopWaiting(serial, entry)
+    }
     entries.remove(serial)
-    if entry.isQueued {
-      waitingCount -= 1
-      forgetEnded()
-    }
-  }
-
-  /// Drops the identities of those that ended while they waited, once they are the most: without a
-  /// link nobody takes them from the queue.
-  private mutating func forgetEnded() {
-    guard waiting.count > 2 * waitingCount + 64 else { return }
-    let entries = entries
-    waiting.removeAll { id in
-      guard let entry = entries[id.serial] else { return true }
-      return entry.number != id.number || !entry.isQueued
-    }
-  }
-
-  /// Moves the clock; what is past its deadline comes out of `nextExpired()`.
-  package mutating func elapsed(to now: LinkInstant) {
-    wheel?.advance(to: now)
+    if !renewed.isEmpty { renewed[entry.number] = nil }
   }
 
   /// A request whose deadline has passed, ended by this call.
   package mutating func nextExpired() -> (id: RequestID, entry: Entry)? {
     while let key = wheel?.popExpired() {
-      let serial = UInt32(key)
+      let serial = UInt32(truncatingIfNeeded: key)
+      guard key < Dispatch.resumeKey else {
+        resume(serial)
+        continue
+      }
       guard let entry = entries[serial] else { continue }
       remove(serial, entry)
       return (RequestID(serial: serial, number: entry.number), entry)
@@ -199,39 +288,8 @@ package struct Dispatch: Equatable {
     return nil
   }
 
-  /// The requests that a link carries, in the order of their creation.
-  package func carried(by link: UInt32) -> [(id: RequestID, entry: Entry)] {
-    collect { $0.link == link }
-  }
-
-  /// The requests that wait for a link, in the order of their creation.
-  package var waitingRequests: [(id: RequestID, entry: Entry)] {
-    collect { $0.isQueued }
-  }
-
-  private func collect(
-    where matches: (Entry) -> Bool
-  ) -> [(id: RequestID, entry: Entry)] {
-    var found: [(id: RequestID, entry: Entry)] = []
-    for serial in entries.keys {
-      guard let entry = entries[serial], matches(entry) else { continue }
-      found.append((RequestID(serial: serial, number: entry.number), entry))
-    }
-    found.sort { $0.id.number < $1.id.number }
-    return found
-  }
-
-  /// Takes requests that certainly did not run off their link, to wait in front of all others.
-  package mutating func requeue(_ ids: [RequestID]) {
-    for id in ids.reversed() {
-      let wasCarried = entries.update(id.serial) { entry in
-        guard entry.number == id.number, entry.link != 0 else { return false }
-        entry.link = 0
-        entry.placement = .keptBack
-        return true
-      }
-      if wasCarried == true { carriedCount -= 1 }
-      if enqueue(id) { waiting.prepend(id) }
-    }
+  /// Moves the clock; what is past its deadline comes out of `nextExpired()`.
+  package mutating func elapsed(to now: LinkInstant) {
+    wheel?.advance(to: now)
   }
 }

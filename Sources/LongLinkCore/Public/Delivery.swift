@@ -15,3 +15,15 @@ public enum Delivery: String, Hashable, Sendable, CaseIterable {
   /// Whether the request certainly did not run.
   public var isSafeToRetry: Bool { self == .notSent || self == .refused }
 }
+
+extension Delivery {
+  /// What may have happened to a request that was sent several times, this being the last.
+  package func after(_ past: Delivery) -> Delivery {
+    switch (self, past) {
+    case (.answered, _), (_, .answered): .answered
+    case (.sent, _), (_, .sent): .sent
+    case (.refused, _), (_, .refused): .refused
+    case (.notSent, .notSent): .notSent
+    }
+  }
+}

@@ -72,6 +72,8 @@ package enum Effect: Equatable, Sendable {
   case heartbeatAnswered(silence: Int64)
   /// A request that was kept back has begun to leave.
   case began(serial: UInt32, at: UInt64, ordinal: UInt64)
+  /// A request that was kept back has been encoded to its end.
+  case finished(serial: UInt32)
   /// The peer is going away: begin nothing new here.
   case peerLeaving(GoAway)
   /// The connection is lost to all exchanges; `close` follows when the peer has been told.
@@ -86,8 +88,8 @@ package enum Effect: Equatable, Sendable {
     switch self {
     case .decodeHello, .decodeWelcome, .decodeGoAway, .request, .cancel, .collect, .response, .push:
       true
-    case .send, .established, .ponged, .heartbeatAnswered, .began, .peerLeaving, .abandon,
-      .shutDownWriting, .close:
+    case .send, .established, .ponged, .heartbeatAnswered, .began, .finished, .peerLeaving,
+      .abandon, .shutDownWriting, .close:
       false
     }
   }

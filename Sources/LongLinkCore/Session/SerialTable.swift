@@ -1,7 +1,9 @@
 /// Values by serial: open addressing with linear probing, at most half full.
 ///
 /// Serials that follow one another fall into slots that follow one another, so that a look-up in
-/// the usual case is one comparison. A peer that picks its serials to collide costs at most a walk
+/// the usual case is one comparison. What stands together is in the order of its home slots (Robin
+/// Hood hashing: Celis, 1986), so that taking one out moves only those that it had pushed on, be
+/// the row behind it ever so long. A peer that picks its serials to collide costs at most a walk
 /// over the requests that it may have at once. Serial 0 is reserved on the wire and marks a free
 /// slot.
 @frozen
@@ -63,8 +65,23 @@ package struct SerialTable<Value> {
     if (count + 1) * 2 > serials.count { grow() }
     let mask = serials.count - 1
     var index = Int(serial) & mask
+    guard serials[index] != 0 else {
+      serials[index] = serial
+      values[index] = value
+      count += 1
+      return
+    }
+    var (serial, value, distance) = (serial, Optional(value), 0)
     while serials[index] != 0 {
+      // Who is nearer to its home makes room.
+      let other = (index &- Int(serials[index])) & mask
+      if other < distance {
+        swap(&serial, &serials[index])
+        swap(&value, &values[index])
+        distance = other
+      }
       index = (index + 1) & mask
+      distance += 1
     }
     serials[index] = serial
     values[index] = value
@@ -87,16 +104,12 @@ package struct SerialTable<Value> {
     guard var hole = slot(of: serial) else { return nil }
     let removed = values[hole]
     let mask = serials.count - 1
-    // Knuth's deletion for linear probing: what stands behind the hole and belongs at or before it
-    // moves into it, so that no probe ever meets a gap.
+    // Those that stand away from home move up, until a gap or one that is at home.
     var next = (hole + 1) & mask
-    while serials[next] != 0 {
-      let home = Int(serials[next]) & mask
-      if ((next &- home) & mask) >= ((next &- hole) & mask) {
-        serials[hole] = serials[next]
-        values[hole] = values[next]
-        hole = next
-      }
+    while serials[next] != 0, (next &- Int(serials[next])) & mask != 0 {
+      serials[hole] = serials[next]
+      values[hole] = values[next]
+      hole = next
       next = (next + 1) & mask
     }
     serials[hole] = 0

@@ -120,6 +120,13 @@ extension Session {
     suspect(unacknowledged: unacknowledged)
   }
 
+  /// Asks for a sign of life now, unless that was done and may still be answered.
+  package mutating func probe(at now: LinkInstant, unacknowledged: Int) {
+    self.now = max(self.now, now)
+    guard isOpen, !holdsReading, suspicion == nil else { return }
+    suspect(unacknowledged: unacknowledged)
+  }
+
   /// Between two pings that missed deadlines are the reason for, in nanoseconds.
   private static let earlyPingRest: Int64 = 1_000_000_000
 

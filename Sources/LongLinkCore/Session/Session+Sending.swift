@@ -193,6 +193,8 @@ extension Session {
         counters.requestsSent += 1
         requestsBegun += 1
         effects.append(.began(serial: serial, at: begin, ordinal: requestsBegun))
+      case .finished(.request, let serial):
+        effects.append(.finished(serial: serial))
       case .finished(.response, let serial):
         inbound.remove(serial)
       case .began, .finished:

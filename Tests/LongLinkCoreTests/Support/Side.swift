@@ -17,6 +17,7 @@ enum Event: Equatable {
   case ponged(UInt64, roundTrip: Int64)
   case heartbeatAnswered(Int64)
   case began(UInt32, ordinal: UInt64)
+  case finished(UInt32)
   case leaving(GoAway)
   case abandon(CloseReason)
   case shutDownWriting
@@ -209,6 +210,7 @@ final class Side {
     case .began(let serial, let begin, let ordinal):
       placements[serial] = RequestPlacement(begin: begin, ordinal: ordinal)
       events.append(.began(serial, ordinal: ordinal))
+    case .finished(let serial): events.append(.finished(serial))
     case .peerLeaving(let goaway): events.append(.leaving(goaway))
     case .abandon(let reason): events.append(.abandon(reason))
     case .shutDownWriting:

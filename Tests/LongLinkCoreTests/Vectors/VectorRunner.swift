@@ -141,8 +141,8 @@ final class VectorRunner {
         Expectation(name: "violation", fields: [violation.rule.rawValue] + violationFields))
     case .abandon(.closedByPeer): seen.append(Expectation(name: "closed"))
     case .abandon(let reason): problems.append("unexpected end: \(reason)")
-    case .sent, .established, .ponged, .heartbeatAnswered, .began, .leaving, .shutDownWriting,
-      .close:
+    case .sent, .established, .ponged, .heartbeatAnswered, .began, .finished, .leaving,
+      .shutDownWriting, .close:
       break
     }
   }

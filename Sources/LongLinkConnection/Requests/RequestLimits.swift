@@ -1,0 +1,49 @@
+package import LongLinkCore
+
+/// The bounds of the requests of one side.
+package struct RequestLimits: Sendable {
+  /// The most requests that may wait.
+  package var maxWaiting: Int
+  /// The most bytes of the bodies of those that wait.
+  package var maxWaitingBytes: Int
+  package var resend: ResendPolicy
+
+  package init(
+    maxWaiting: Int, maxWaitingBytes: Int = 16_777_216, resend: ResendPolicy = ResendPolicy()
+  ) {
+    self.maxWaiting = maxWaiting
+    self.maxWaitingBytes = maxWaitingBytes
+    self.resend = resend
+  }
+
+  /// Why one more request may not wait beside others; nil when it may.
+  func problem(with bytes: Int, besides count: Int, of waitingBytes: Int) -> String? {
+    if count >= maxWaiting {
+      return "maxWaiting is \(maxWaiting); \(count) requests of \(waitingBytes) bytes wait"
+    }
+    if bytes > maxWaitingBytes - waitingBytes {
+      return "maxWaitingBytes is \(maxWaitingBytes) and this one has \(bytes) bytes; "
+        + "\(count) requests of \(waitingBytes) bytes wait"
+    }
+    return nil
+  }
+}
+
+extension ResendPolicy {
+  /// Throws when it cannot work.
+  package func validate(field: String) throws(LongLinkError) {
+    if mostTimes < 0 || mostTimes > 100 {
+      throw .configuration("\(field).mostTimes", "\(mostTimes) is not within 0 and 100")
+    }
+    if firstDelay <= .zero {
+      throw .configuration("\(field).firstDelay", "\(firstDelay) is not above zero")
+    }
+    if longestDelay < firstDelay {
+      throw .configuration("\(field).longestDelay", "it is below \(field).firstDelay")
+    }
+    for (name, value) in [("capacity", budget.capacity), ("perSuccess", budget.perSuccess)]
+    where !value.isFinite || value < 0 {
+      throw .configuration("\(field).budget.\(name)", "\(value) is negative or no number")
+    }
+  }
+}

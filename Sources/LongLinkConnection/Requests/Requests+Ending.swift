@@ -1,0 +1,131 @@
+package import LongLinkCore
+internal import LongLinkTransport
+
+extension Requests {
+  /// Takes a response: the one place where a request succeeds.
+  @inline(__always)
+  package func answered(_ arrival: Arrival, on link: Link) {
+    if arrival.isRefused, resend(refusedBy: arrival, on: link) { return }
+    let past = arrival.isRefused ? dispatch.carried(arrival.serial, by: link.id)?.entry.past : nil
+    guard let id = dispatch.answered(arrival.serial, on: link.id, isRefused: arrival.isRefused),
+      let request = pending.remove(arrival.serial)
+    else {
+      // Its caller cancelled it, or its deadline passed, while the response was on its way.
+      counters.lateReplies += 1
+      owed.remove(arrival.serial)
+      if dispatch.waitingCount > 0 { pump() }
+      return
+    }
+    let body = link.session.withBody(arrival.payload) { [UInt8](decoding: $0) }
+    if arrival.code == .ok {
+      counters.succeeded += 1
+      retryTokens.succeeded()
+      request.completion?(.success(body))
+    } else {
+      let error = rejection(arrival, body, id, request, link).after(past ?? .notSent)
+      counters.count(error)
+      request.completion?(.failure(error))
+    }
+    wentOff(link)
+    if dispatch.count == 0 { onIdle?() }
+  }
+
+  /// Tells that a link carries one request less.
+  @inline(__always)
+  func wentOff(_ link: Link) {
+    if dispatch.waitingCount > 0 { pump() }
+    if link !== current, isUnused(link) { onRetired?(link) }
+  }
+
+  /// Whether a link carries no request.
+  package func isUnused(_ link: Link) -> Bool {
+    dispatch.carriedCount(by: link.id) == 0
+  }
+
+  private func rejection(
+    _ arrival: Arrival, _ body: [UInt8], _ id: RequestID, _ request: PendingRequest, _ link: Link
+  ) -> LongLinkError {
+    let hint = link.metadata?.retryAfter ?? 0
+    let retryAfter: Duration? = hint > 0 ? .milliseconds(Int64(hint)) : nil
+    let detail = arrival.code.isApplication ? "" : String(decoding: body, as: UTF8.self)
+    if arrival.code == .deadlinePassed, !arrival.isRefused, let deadline = request.deadline,
+      deadline <= loop.now
+    {
+      // Both sides watch the deadline. The peer's word of it came before this side's own timer.
+      return error(.deadlineExceeded, id, request, .sent, detail)
+    }
+    return LongLinkError(
+      .rejected, delivery: arrival.isRefused ? .refused : .answered,
+      doing: operation(id, request), detail: detail, peer: link.peer, response: arrival.code,
+      body: body, retryAfter: retryAfter)
+  }
+
+  /// Ends a request because its caller wants no answer any more.
+  package func cancel(_ id: RequestID) {
+    let id = dispatch.current(id)
+    guard let entry = dispatch.end(id), let request = pending[id.serial] else { return }
+    let delivery = withdraw(id, entry)
+    finish(id, .failure(error(.cancelled, id, request, delivery, "")))
+  }
+
+  /// Takes an ended request off its link and says what may have happened to it.
+  func withdraw(_ id: RequestID, _ entry: Dispatch.Entry) -> Delivery {
+    guard let link = links.first(where: { $0.id == entry.link }) else { return entry.past }
+    let written = link.session.outbox.written
+    let isUnsent = link.session.cancel(
+      id.serial, entry.placement, notifying: entry.notifiesCancel)
+    if !isUnsent, !entry.notifiesCancel, link === current { owed.add(id.serial) }
+    // One that was kept back may have begun without word of it having come yet.
+    let hasBegun = !isUnsent && link.session.isOpen && entry.placement.begin == nil
+    let delivery = hasBegun ? .sent : entry.delivery(written: written)
+    if delivery == .sent { dispatch.arrived(entry) }
+    link.drain()
+    if link !== current, isUnused(link) { onRetired?(link) }
+    return delivery.after(entry.past)
+  }
+
+  func finish(_ id: RequestID, _ outcome: Outcome) {
+    guard let request = pending.remove(id.serial) else { return }
+    if case .failure(let error) = outcome { counters.count(error) }
+    request.completion?(outcome)
+    if dispatch.waitingCount > 0 { pump() }
+    if dispatch.count == 0 { onIdle?() }
+  }
+
+  func operation(_ id: RequestID, _ request: PendingRequest) -> String {
+    "request type=\(request.type) serial=\(id.serial)"
+  }
+
+  func error(
+    _ code: LongLinkError.Code, _ id: RequestID, _ request: PendingRequest, _ delivery: Delivery,
+    _ detail: String
+  ) -> LongLinkError {
+    LongLinkError(
+      code, delivery: delivery, doing: operation(id, request), detail: detail,
+      peer: (current ?? links.last)?.peer)
+  }
+
+  /// Where a request stands; nil once it has ended.
+  package func state(of id: RequestID) -> RequestState? {
+    guard let entry = dispatch.entry(dispatch.current(id)) else { return nil }
+    guard let link = links.first(where: { $0.id == entry.link }),
+      let begin = entry.placement.begin
+    else {
+      return .created
+    }
+    return begin < link.session.outbox.written ? .waiting : .sending
+  }
+}
+
+extension LongLinkError {
+  /// The error of a request that was sent before, of which this tells the last sending alone.
+  func after(_ past: Delivery) -> LongLinkError {
+    let whole = delivery.after(past)
+    guard whole != delivery else { return self }
+    let note = whole == .sent ? "an earlier sending may have run" : "an earlier sending was refused"
+    return LongLinkError(
+      code, delivery: whole, doing: operation, detail: detail.isEmpty ? note : "\(detail); \(note)",
+      peer: peer, response: response, body: body, retryAfter: retryAfter,
+      systemError: systemError, closeReason: closeReason)
+  }
+}

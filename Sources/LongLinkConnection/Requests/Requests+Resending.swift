@@ -1,0 +1,122 @@
+internal import LongLinkCore
+internal import LongLinkTransport
+
+extension Requests {
+  /// Lets a request that the peer refused be sent again, where that is wanted and may help.
+  func resend(refusedBy arrival: Arrival, on link: Link) -> Bool {
+    guard arrival.code == .overloaded || arrival.code == .draining,
+      let (id, entry) = dispatch.carried(arrival.serial, by: link.id),
+      let request = pending[id.serial], request.resending != .never,
+      entry.returns < limits.resend.mostTimes, dispatch.keepsOrder(id, entry),
+      let time = resendTime(of: request, entry, refusedBy: arrival, on: link)
+    else { return false }
+    pending.remove(id.serial)
+    dispatch.takeBack(id, .refused)
+    // Whatever the peer still says to the old serial is not the answer to this sending.
+    let next = dispatch.renew(id, deadline: request.deadline ?? .distantFuture)
+    pending.insert(request, for: next.serial)
+    counters.resentRefused += 1
+    if time > loop.now {
+      dispatch.wait(next, terms(of: request), until: time, at: loop.now)
+      arm()
+    } else {
+      dispatch.wait(next, terms(of: request))
+    }
+    wentOff(link)
+    return true
+  }
+
+  /// When a refused request may be sent again; nil when that would be too late, or nowhere.
+  private func resendTime(
+    of request: PendingRequest, _ entry: Dispatch.Entry, refusedBy arrival: Arrival, on link: Link
+  ) -> LinkInstant? {
+    if arrival.code == .draining, link !== current {
+      // The next link leads elsewhere, or to a server that has started anew.
+      return mayWait(request) ? loop.now : nil
+    }
+    let asked = Int64(link.metadata?.retryAfter ?? 0) * 1_000_000
+    let delay = limits.resend.delay(
+      time: Int(entry.returns) + 1, askedFor: asked, bits: loop.driver.nextRandom())
+    let time = loop.now + delay
+    if let deadline = request.deadline, deadline <= time { return nil }
+    return time
+  }
+
+  /// Whether a request may wait, or need not, since there is a link for it.
+  private func mayWait(_ request: PendingRequest) -> Bool {
+    request.offline == .wait || current != nil
+  }
+
+  /// The terms of a request that was sent before, so that its body has an encoding.
+  private func terms(of request: PendingRequest) -> WaitTerms {
+    (try? request.terms)
+      ?? WaitTerms(priority: 0, deadline: request.deadline ?? .distantFuture, bytes: 0)
+  }
+
+  /// Lets requests that were taken off a link be sent again, as far as each wants that and may; the
+  /// others end with the error that is made for them.
+  ///
+  /// `repeats` tells whether those come into question that may have run.
+  func resendOrEnd(
+    _ requests: [(id: RequestID, delivery: Delivery)], resends: Bool, repeats: Bool,
+    _ make: (RequestID, PendingRequest, Delivery) -> LongLinkError
+  ) {
+    var ended: [(RequestID, LongLinkError)] = []
+    for (id, delivery) in requests {
+      guard let request = pending[id.serial], let entry = dispatch.entry(id) else { continue }
+      if resends, mayWait(request), dispatch.keepsOrder(id, entry),
+        mayResend(request, entry, delivery, repeats: repeats)
+      {
+        dispatch.wait(id, terms(of: request))
+      } else if dispatch.end(id) != nil {
+        ended.append((id, make(id, request, delivery).after(entry.past)))
+      }
+    }
+    for (id, error) in ended { finish(id, .failure(error)) }
+    if dispatch.waitingCount > 0 { pump() }
+  }
+
+  /// Whether a request is sent again after this came of its last sending; if so, it is counted.
+  private func mayResend(
+    _ request: PendingRequest, _ entry: Dispatch.Entry, _ delivery: Delivery, repeats: Bool
+  ) -> Bool {
+    guard request.resending != .never else { return false }
+    switch delivery {
+    case .notSent:
+      counters.resentNotSent += 1
+      return true
+    case .refused:
+      guard entry.returns <= limits.resend.mostTimes else { return false }
+      counters.resentRefused += 1
+      return true
+    case .sent:
+      guard repeats, request.resending == .idempotent,
+        entry.returns <= limits.resend.mostTimes
+      else { return false }
+      guard retryTokens.lost() else {
+        counters.beyondBudget += 1
+        return false
+      }
+      counters.resentIdempotent += 1
+      return true
+    case .answered:
+      return false
+    }
+  }
+}
+
+extension CloseReason {
+  /// Whether what was lost for this reason may fare better on another connection: the requests
+  /// themselves are not what the peer complained of, nor this side.
+  var isPassing: Bool {
+    switch self {
+    case .closedByPeer, .heartbeatLost, .stalledPeer, .unreadOutput, .transport, .closedHere,
+      .left:
+      true
+    case .goneAway(let code): code == .draining
+    case .violation(let violation):
+      violation.rule == .checksumMismatch || violation.rule == .truncatedFrame
+    case .handshakeTimeout: false
+    }
+  }
+}

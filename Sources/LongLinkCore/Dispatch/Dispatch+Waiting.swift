@@ -1,0 +1,95 @@
+extension Dispatch {
+  /// What is known of a request while it waits.
+  struct Wait: Equatable, Sendable {
+    let terms: WaitTerms
+    /// Its place in a heap; nil where it is in none until its time has come.
+    var handle: UInt32?
+    /// Runs until it may leave.
+    var timer = TimingWheel.Handle.none
+  }
+
+  /// Tells the wheel's keys of requests that wait for their time from those of deadlines.
+  static let resumeKey = UInt64(1) << 32
+
+  /// Requests that wait for a link, for room on it, or for their time.
+  package var waitingCount: Int { waits.count }
+
+  /// Lets a request wait until its turn comes.
+  package mutating func wait(_ id: RequestID, _ terms: WaitTerms) {
+    guard let entry = entry(id), entry.link == 0, !waits.contains(id.serial) else { return }
+    let handle = entry.isOrdered ? lane.waiting.insert(id) : ready.insert(Turn(id, terms))
+    waits.insert(Wait(terms: terms, handle: handle), for: id.serial)
+    waitingBytes += terms.bytes
+  }
+
+  /// Lets a request wait until a time, and then for its turn. Ordered ones wait behind it.
+  package mutating func wait(
+    _ id: RequestID, _ terms: WaitTerms, until time: LinkInstant, at now: LinkInstant
+  ) {
+    guard let entry = entry(id), entry.link == 0, !waits.contains(id.serial) else { return }
+    if wheel == nil { wheel = TimingWheel(now: now) }
+    var wait = Wait(terms: terms, handle: entry.isOrdered ? lane.waiting.insert(id) : nil)
+    wait.timer = wheel!.insert(Dispatch.resumeKey | UInt64(id.serial), at: time)
+    waits.insert(wait, for: id.serial)
+    waitingBytes += terms.bytes
+  }
+
+  /// The time that a request waited for has come.
+  mutating func resume(_ serial: UInt32) {
+    guard var wait = waits[serial], let entry = entries[serial] else { return }
+    wait.timer = .none
+    if wait.handle == nil {
+      wait.handle = ready.insert(
+        Turn(RequestID(serial: serial, number: entry.number), wait.terms))
+    }
+    waits[serial] = wait
+  }
+
+  mutating func stopWaiting(_ serial: UInt32, _ entry: Entry) {
+    guard let wait = waits.remove(serial) else { return }
+    waitingBytes -= wait.terms.bytes
+    if wait.timer != .none { wheel?.remove(wait.timer) }
+    guard let handle = wait.handle else { return }
+    if entry.isOrdered { lane.waiting.remove(handle) } else { ready.remove(handle) }
+  }
+
+  /// Whether a request that waits may go to a link now.
+  package func hasTurn(on link: UInt32) -> Bool {
+    !ready.isEmpty || laneTurn(on: link) != nil
+  }
+
+  /// Whether a new request may go to a link before any other.
+  @inline(__always)
+  package func isNext(_ id: RequestID, isOrdered: Bool, on link: UInt32) -> Bool {
+    if waits.isEmpty, !isOrdered { return true }
+    return !hasTurn(on: link) && (!isOrdered || lane.waiting.isEmpty && lane.admits(link))
+  }
+
+  /// The first of the ordered ones, when it may go to a link now.
+  private func laneTurn(on link: UInt32) -> Turn? {
+    guard let id = lane.waiting.first, lane.admits(link), let wait = waits[id.serial],
+      wait.timer == .none
+    else { return nil }
+    return Turn(id, wait.terms)
+  }
+
+  /// The most urgent of the requests that wait and may go to a link; it waits no more.
+  package mutating func nextWaiting(on link: UInt32) -> RequestID? {
+    var turn = ready.first
+    if let other = laneTurn(on: link) { turn = turn.map { min($0, other) } ?? other }
+    guard let turn, let entry = entry(turn.id) else { return nil }
+    stopWaiting(turn.id.serial, entry)
+    return turn.id
+  }
+
+  /// The requests that wait, in the order of their creation.
+  package var waitingRequests: [(id: RequestID, entry: Entry)] {
+    var found: [(id: RequestID, entry: Entry)] = []
+    for serial in waits.keys {
+      guard let entry = entries[serial] else { continue }
+      found.append((RequestID(serial: serial, number: entry.number), entry))
+    }
+    found.sort { $0.id < $1.id }
+    return found
+  }
+}

@@ -1,0 +1,71 @@
+import LongLinkCore
+import Testing
+
+@Suite struct ResendPolicyTests {
+  private let policy = ResendPolicy(firstDelay: .milliseconds(100), longestDelay: .seconds(1))
+
+  @Test func `delays double up to the longest, and at least half of each is waited`() {
+    let halves: [Int64] = [50, 100, 200, 400, 500, 500]
+    for (index, half) in halves.enumerated() {
+      let least = policy.delay(time: index + 1, askedFor: 0, bits: 0)
+      let most = policy.delay(time: index + 1, askedFor: 0, bits: .max)
+      #expect(least == half * 1_000_000)
+      #expect(most == 2 * half * 1_000_000)
+      let middle = policy.delay(time: index + 1, askedFor: 0, bits: 1 << 63)
+      #expect(abs(middle - half * 1_500_000) <= 1)
+    }
+    #expect(policy.delay(time: 100, askedFor: 0, bits: .max) == 1_000_000_000)
+  }
+
+  @Test func `what the peer asks for is waited, and a part more`() {
+    #expect(policy.delay(time: 1, askedFor: 3_000_000_000, bits: 0) == 3_000_000_000)
+    #expect(policy.delay(time: 1, askedFor: 3_000_000_000, bits: .max) == 3_050_000_000)
+    // Less than this side would wait by itself counts for nothing.
+    #expect(policy.delay(time: 4, askedFor: 1_000_000, bits: 0) == 400_000_000)
+    #expect(policy.delay(time: 1, askedFor: .max, bits: .max) == .max)
+  }
+
+  @Test func `very long delays do not overflow`() {
+    let policy = ResendPolicy(
+      firstDelay: .seconds(9_000_000_000), longestDelay: .seconds(9_000_000_000))
+    #expect(policy.delay(time: 60, askedFor: 0, bits: .max) > 0)
+    #expect(policy.delay(time: 60, askedFor: .max - 5, bits: .max) == .max)
+  }
+
+  @Test func `a budget lets half of it be spent, and successes fill it`() {
+    var tokens = RetryTokens(RetryBudget(capacity: 10, perSuccess: 0.5))
+    let allowed = (0..<8).map { _ in tokens.lost() }
+    #expect(allowed == [true, true, true, true, true, false, false, false])
+    #expect(tokens.left == 2)
+    for _ in 0..<7 { tokens.succeeded() }
+    #expect(tokens.left == 5.5)
+    let isAllowed = tokens.lost()
+    #expect(!isAllowed, "what is below half is not spent, but it is gone")
+    #expect(tokens.left == 4.5)
+    for _ in 0..<100 { tokens.succeeded() }
+    #expect(tokens.left == 10)
+    for _ in 0..<20 { _ = tokens.lost() }
+    #expect(tokens.left == 0)
+  }
+
+  @Test func `an empty budget lets nothing be sent again`() {
+    var tokens = RetryTokens(RetryBudget(capacity: 0, perSuccess: 1))
+    tokens.succeeded()
+    let isAllowed = tokens.lost()
+    #expect(!isAllowed && tokens.left == 0)
+  }
+
+  @Test func `what may have happened is told of all sendings together`() {
+    for first in Delivery.allCases {
+      for second in Delivery.allCases {
+        let both = second.after(first)
+        #expect(both == first.after(second))
+        #expect(both.isSafeToRetry == (first.isSafeToRetry && second.isSafeToRetry))
+        #expect(first.after(first) == first)
+      }
+    }
+    #expect(Delivery.refused.after(.sent) == .sent)
+    #expect(Delivery.notSent.after(.refused) == .refused)
+    #expect(Delivery.answered.after(.sent) == .answered)
+  }
+}
