@@ -3,15 +3,16 @@
 
 #include "CLongLinkPOSIX.h"
 
-#include <linux/sockios.h>
 #include <sys/ioctl.h>
 
 int cll_accept(int descriptor, struct sockaddr *address, socklen_t *length) {
   return accept4(descriptor, address, length, SOCK_CLOEXEC | SOCK_NONBLOCK);
 }
 
+// SIOCOUTQ by its older name, which needs no header of the kernel. tcp(7) says that it counts what was
+// not sent, but the kernel's tcp_ioctl() counts from the first byte that was not acknowledged.
 int cll_unacknowledged(int descriptor) {
   int count = 0;
-  return ioctl(descriptor, SIOCOUTQ, &count) == 0 ? count : -1;
+  return ioctl(descriptor, TIOCOUTQ, &count) == 0 ? count : -1;
 }
 #endif

@@ -42,9 +42,7 @@ extension ClientCore {
 
   /// A connection has ended, perhaps since its path had forgotten it.
   func heartbeatLost(on connection: Connection, _ reason: CloseReason) {
-    guard connection.path == path, let silence = connection.link.session.silenceProbed else {
-      return
-    }
+    guard connection.path == path else { return }
     switch reason {
     // What a router has forgotten it drops, or answers with a reset.
     case .heartbeatLost, .transport: break
@@ -52,6 +50,7 @@ extension ClientCore {
       .closedHere, .left:
       return
     }
+    let silence = connection.link.session.silenceProbed
     guard heartbeatSearch?.lost(after: silence) == true else { return }
     rememberHeartbeat()
     followSearch()

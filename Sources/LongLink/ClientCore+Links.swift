@@ -179,8 +179,8 @@ extension ClientCore: LinkOwner {
     guard let connection = connection(link.id) else { return }
     counters.ended.add(link.session.counters, connection.responder.counters)
     connections.removeAll { $0 === connection }
-    heartbeatLost(on: connection, reason)
     if connection.isEstablished {
+      heartbeatLost(on: connection, reason)
       ended(connection, reason)
     } else {
       failed(connection, reason)

@@ -155,12 +155,14 @@ import Testing
 
   @Test func `what was written counts as noise on the path`() {
     let side = beating(.client) { $0.pace = 500_000_000 }
-    side.now = .ms(400)
+    side.now = .ms(300)
     side.push(1, [1])
     side.flush()
     side.pass(to: .ms(500))
     side.receive(RawFrame(wire: 0x30))
-    #expect(side.takeEvents().contains(.heartbeatAnswered(100_000_000)))
+    // It was silent for 300 ms, then for 200.
+    #expect(side.takeEvents().contains(.heartbeatAnswered(300_000_000)))
+    #expect(side.session.silenceProbed == 0)
   }
 
   @Test func `nobody is told of heartbeats who did not ask`() {

@@ -25,6 +25,15 @@ import Testing
     #expect(escape.description.contains(#"task "runaway" came to loop "main""#))
   }
 
+  @Test func `a real sleep is reported, captured or not`() async throws {
+    for configuration in [Self.patient, Self.capturing] {
+      let simulation = Simulation(configuration: configuration)
+      try await simulation.run { try await Task.sleep(for: .milliseconds(1)) }
+      let escape = try #require(simulation.escapes.first)
+      #expect(escape.task?.contains("id: ") == true)
+    }
+  }
+
   @Test func `what stays in is not reported`() async throws {
     let simulation = Simulation()
     let other = simulation.eventLoop(named: "other")

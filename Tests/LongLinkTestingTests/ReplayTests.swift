@@ -47,13 +47,13 @@ import Testing
     return ("\(simulation.traceCount) events, hash \(hash), \(outcomes)", simulation.trace)
   }
 
-  private static func configuration(listen: [Endpoint]) -> ServerConfiguration {
+  static func configuration(listen: [Endpoint]) -> ServerConfiguration {
     var configuration = ServerConfiguration(listen: listen)
     configuration.logger.logLevel = .critical
     return configuration
   }
 
-  private static func clientConfiguration(_ servers: [Endpoint]) -> ClientConfiguration {
+  static func clientConfiguration(_ servers: [Endpoint]) -> ClientConfiguration {
     var configuration = ClientConfiguration(servers: servers)
     configuration.logger.logLevel = .critical
     configuration.heartbeat = Heartbeat(interval: .seconds(2), timeout: .seconds(1))

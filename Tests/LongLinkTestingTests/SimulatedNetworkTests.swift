@@ -183,6 +183,24 @@ import Musl
     }
   }
 
+  @Test func `a writer's patience begins anew once it was acknowledged`() async throws {
+    let simulation = Simulation()
+    try await simulation.run {
+      let pair = try await simulation.connectedPair(
+        options: SocketOptions(userTimeout: 20_000_000_000)
+      )
+      let link = simulation.network.links[0]
+      pair.client.stream.setInterest(.read)
+      for _ in 0..<3 {
+        link.silence(for: .seconds(15))
+        try pair.client.write([1])
+        try await simulation.sleep(for: .seconds(16))
+      }
+      #expect(pair.client.readiness.isEmpty)
+      #expect(pair.server.read() == .bytes(3))
+    }
+  }
+
   @Test func `one bit of a chosen byte is flipped`() async throws {
     let simulation = Simulation()
     try await simulation.run {

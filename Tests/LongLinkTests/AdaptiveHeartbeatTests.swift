@@ -79,6 +79,31 @@ import Testing
     }
   }
 
+  @Test func `data that a path has forgotten the way of counts as a loss`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let memory = Memory()
+      memory.store(LearnedHeartbeat(interval: .seconds(240), failures: 0), network: "train")
+      let server = try await stage.serve(configure: { $0.heartbeat = Self.heartbeat })
+      let client = try stage.client(of: server) {
+        $0.heartbeat = Self.heartbeat
+        $0.adaptiveHeartbeat = Self.policy
+        $0.heartbeatMemory = memory
+      }
+      client.useNetwork("train")
+      try await client.connect()
+      let router = router(in: simulation, forgettingAfter: .seconds(200))
+      try await simulation.sleep(for: .seconds(230))
+      let error = try await failure {
+        try await client.request(.echo, [1], options: RequestOptions(deadline: .seconds(100)))
+      }
+      #expect(error.closeReason == .heartbeatLost)
+      let learned = LearnedHeartbeat(interval: .seconds(180), failures: 1)
+      #expect(memory.load(network: "train") == learned)
+      router.cancel()
+      _ = await router.result
+    }
+  }
+
   @Test func `what was learned before is where a client begins`() async throws {
     try await Stage.simulate { stage, simulation in
       let memory = Memory()

@@ -25,6 +25,26 @@ import Testing
     }
   }
 
+  @Test func `a frame that cannot be split may hold up a ping`() async throws {
+    try await Stage.simulate { stage, simulation in
+      simulation.network.conditions = LinkConditions(bandwidth: 20_000, window: 8_192)
+      let server = try await SimulatedServer.start(
+        on: stage.serverLoop, at: .ipv4(10, 0, 0, 1, port: 0))
+      server.handshake = .welcome(features: [.metadata])
+      server.on(1, .reply([7]))
+      let endpoint = Endpoint.host(server.address.host!, port: server.address.port!)
+      let client = try stage.client(to: [endpoint]) { $0.heartbeat = Self.heartbeat }
+      // 25 s of it stand before the ping.
+      let reply = try await client.request(
+        1, [UInt8](repeating: 1, count: 500_000),
+        options: RequestOptions(deadline: .seconds(1_000)))
+      #expect(reply == [7])
+      #expect(server.connectionsAccepted == 1)
+      #expect(await client.counters().connections.suspicions > 0)
+      await server.stop()
+    }
+  }
+
   @Test func `a path that dies under a large body is found`() async throws {
     try await Stage.simulate { stage, simulation in
       simulation.network.conditions = LinkConditions(bandwidth: 20_000, window: 8_192)

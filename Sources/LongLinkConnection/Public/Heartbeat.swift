@@ -31,12 +31,15 @@ public struct Heartbeat: Hashable, Sendable {
   /// leave at once. Default 3; 0 for never.
   ///
   /// The timeout runs from that ping. There is at most one such ping a second.
-  public var missedDeadlines = 3
+  public var missedDeadlines: Int
 
   /// Makes a heartbeat; a dead peer is found within `interval + timeout`.
-  public init(interval: Duration = .seconds(30), timeout: Duration = .seconds(10)) {
+  public init(
+    interval: Duration = .seconds(30), timeout: Duration = .seconds(10), missedDeadlines: Int = 3
+  ) {
     self.interval = interval
     self.timeout = timeout
+    self.missedDeadlines = missedDeadlines
   }
 
   /// Makes the heartbeat that finds a dead peer within `bound` and wakes this side at most

@@ -67,7 +67,8 @@ package enum Effect: Equatable, Sendable {
   case push(Arrival)
   /// An asked-for ping was answered after this many nanoseconds.
   case ponged(id: UInt64, roundTrip: Int64)
-  /// A byte has come after a silence of both sides for this long, in nanoseconds, and a ping.
+  /// A byte has come in answer to a ping, or to what was written before it, after neither side had
+  /// said anything for this long, in nanoseconds.
   case heartbeatAnswered(silence: Int64)
   /// A request that was kept back has begun to leave.
   case began(serial: UInt32, at: UInt64, ordinal: UInt64)

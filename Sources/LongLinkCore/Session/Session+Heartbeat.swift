@@ -8,8 +8,6 @@ struct OutstandingPing: Equatable, Sendable {
 struct Suspicion: Equatable, Sendable {
   /// Without a byte until then the peer is dead.
   var limit: LinkInstant
-  /// For how long, in nanoseconds, neither side had said anything when the ping was made.
-  let silence: Int64
   /// Bytes of this connection up to and with the ping.
   let pingEnd: UInt64
   /// Bytes that the peer's system had taken when that was last looked at.
@@ -23,10 +21,6 @@ struct Suspicion: Equatable, Sendable {
 extension Session {
   /// Whether a sign of life was asked for and has not come yet.
   package var isSuspecting: Bool { suspicion != nil }
-
-  /// For how long, in nanoseconds, both sides had been silent before the ping that is not answered
-  /// yet; nil where there is none. It keeps its value when the peer is given up.
-  package var silenceProbed: Int64? { suspicion?.silence }
 
   /// Sets how long this side itself lets a silence last; what was agreed is the most.
   package mutating func setPace(_ interval: Int64) {
@@ -63,14 +57,12 @@ extension Session {
 
   /// Asks for a sign of life; only a byte that is read ends the suspicion.
   private mutating func suspect(unacknowledged: Int) {
-    let silence = now - max(lastRead, lastWrote)
     let isClear = unacknowledged == 0 && outbox.encodedBytes == 0
     let acknowledged = acknowledgedBytes(unacknowledged)
     _ = ping(at: now)
     counters.suspicions += 1
     suspicion = Suspicion(
       limit: now + agreement.heartbeatTimeout,
-      silence: silence,
       pingEnd: counters.bytesSent + UInt64(outbox.encodedBytes),
       acknowledged: acknowledged,
       pingHasLeft: isClear)
@@ -102,10 +94,10 @@ extension Session {
 
   /// A byte has come: whatever was suspected, the peer lives.
   mutating func endSuspicion() {
-    guard let ended = suspicion.take() else { return }
+    suspicion = nil
     guard isOpen else { return }
     timers[.heartbeat] = lastRead + pingInterval
-    if settings.pace != nil { effects.append(.heartbeatAnswered(silence: ended.silence)) }
+    if settings.pace != nil { effects.append(.heartbeatAnswered(silence: silenceProbed)) }
   }
 
   /// Sends a ping ahead of data that follows a long silence.

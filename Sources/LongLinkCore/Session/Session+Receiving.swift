@@ -7,6 +7,7 @@ extension Session {
     lastRead = self.now
     missedDeadlines = 0
     if suspicion != nil { endSuspicion() }
+    silenceProbed = 0
   }
 
   /// Appends a copy of `bytes` and tells of it.
@@ -21,6 +22,7 @@ extension Session {
     lastRead = self.now
     missedDeadlines = 0
     suspicion = nil
+    silenceProbed = 0
     if isOpen { timers[.heartbeat] = lastRead + pingInterval }
     frameBegan = nil
   }

@@ -218,6 +218,7 @@ extension Session {
     if count > 0 {
       outbox.wrote(count)
       counters.bytesSent += UInt64(count)
+      silenceProbed = max(silenceProbed, self.now - max(lastRead, lastWrote))
       lastWrote = self.now
     }
     guard !isClosed else { return }

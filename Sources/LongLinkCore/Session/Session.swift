@@ -81,6 +81,9 @@ package struct Session: Equatable {
   // Liveness
   package internal(set) var lastRead: LinkInstant
   var lastWrote: LinkInstant
+  /// The longest time, in nanoseconds, for which neither side had said anything before bytes that
+  /// this side wrote and that nothing read has answered yet; 0 where there are none.
+  package internal(set) var silenceProbed: Int64 = 0
   /// What a byte must come in time for; nil while nothing is suspected.
   var suspicion: Suspicion?
   /// How long this side lets a silence last, where it has an opinion of its own.

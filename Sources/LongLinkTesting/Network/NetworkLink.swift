@@ -74,7 +74,8 @@ final class LinkEnd {
   /// True while its owner does not get to read.
   var readsNothing = false
   var userTimeout: Int64?
-  var hasTimeout = false
+  /// When it gives up what is not acknowledged by then; nil while nothing is.
+  var givesUpAt: LinkInstant?
   let output: Direction
 
   init(

@@ -80,7 +80,7 @@ extension World {
 
   mutating func resendHeld(_ name: EndName) {
     guard let end = end(name), !end.output.held.isEmpty, !isSilent(end) else { return }
-    end.hasTimeout = false
+    end.givesUpAt = nil
     let held = end.output.held
     end.output.held = []
     for packet in held { send(packet, from: end) }
@@ -142,6 +142,7 @@ extension World {
   mutating func started(_ machine: Int) {
     record(.processStarted, machine: machine)
     machines[machine].isOff = false
+    resume(machine)
     resendHeld()
   }
 

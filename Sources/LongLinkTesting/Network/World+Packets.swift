@@ -86,14 +86,15 @@ extension World {
 
   /// Watches for how long what an end sent has been lost, where its owner asked for that.
   private mutating func awaitAcknowledgement(_ end: LinkEnd) {
-    guard end.isOpen, !end.hasTimeout, let timeout = end.userTimeout else { return }
-    end.hasTimeout = true
+    guard end.isOpen, end.givesUpAt == nil, let timeout = end.userTimeout else { return }
+    end.givesUpAt = now + timeout
     schedule.add(.timeout(end.name), at: now + timeout)
   }
 
   mutating func acknowledgementTimedOut(_ name: EndName) {
-    guard let end = end(name), end.hasTimeout else { return }
-    end.hasTimeout = false
+    // What was acknowledged meanwhile began anew.
+    guard let end = end(name), end.givesUpAt == now else { return }
+    end.givesUpAt = nil
     guard end.isOpen, !end.output.held.isEmpty else { return }
     record(.timedOut, name)
     fail(end, ETIMEDOUT)

@@ -1,5 +1,11 @@
 internal import LongLinkCore
 internal import LongLinkTransport
+internal import Synchronization
+
+/// Tells a simulation, without the world's lock, that a loop may have readiness to deliver.
+final class ReadySignal: Sendable {
+  let mayBeReady = Atomic(false)
+}
 
 /// All that the simulated loops share: time, links, listeners, names, and what is to happen.
 ///
@@ -34,6 +40,8 @@ struct World {
     let machine: Int
     /// True once its process has crashed: nothing that it does reaches the world.
     var isGhost = false
+    /// Whether there may be something in `ready`, for those who look without the lock.
+    let signal = ReadySignal()
     var ready: [SocketName] = []
     var readyMembers: Set<SocketName> = []
   }
@@ -129,6 +137,7 @@ extension World {
     guard let loop = owner(of: name) else { return }
     guard loops[loop].readyMembers.insert(name).inserted else { return }
     loops[loop].ready.append(name)
+    loops[loop].signal.mayBeReady.store(true, ordering: .relaxed)
   }
 
   /// What the owner of a socket is to be told: what is there and of interest.
@@ -150,6 +159,7 @@ extension World {
       loops[loop].ready.removeFirst()
       loops[loop].readyMembers.remove(first)
     }
+    loops[loop].signal.mayBeReady.store(false, ordering: .relaxed)
     return false
   }
 

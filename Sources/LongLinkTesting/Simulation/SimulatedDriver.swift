@@ -21,6 +21,7 @@ final class SimulatedDriver: LoopDriver {
   private var registrations: [World.SocketName: Registration] = [:]
   private var isClosed = false
   private let clock: MachineClock
+  private let signal: ReadySignal
   /// True once the loop's process has crashed: nothing comes from the world or gets there.
   private let isCut = Atomic(false)
 
@@ -29,9 +30,14 @@ final class SimulatedDriver: LoopDriver {
     var token: UInt64
   }
 
-  init(world: SharedWorld, clock: MachineClock, index: Int, generator: SeededGenerator) {
+  init(world: SharedWorld, machine: Int, index: Int, generator: SeededGenerator) {
     self.world = world
-    self.clock = clock
+    (clock, signal) = world { world in
+      let record = World.LoopRecord(machine: machine)
+      world.loops.append(record)
+      world.record(.loopMade, value: index, machine: machine)
+      return (world.machines[machine].clock, record.signal)
+    }
     self.index = index
     self.generator = generator
   }
@@ -40,6 +46,17 @@ final class SimulatedDriver: LoopDriver {
 
   /// How far the loop's clock is ahead of the world's.
   var lead: Int64 { clock.offset.load(ordering: .acquiring) }
+
+  /// Whether there is readiness to deliver.
+  var hasReady: Bool {
+    signal.mayBeReady.load(ordering: .relaxed) && world { $0.hasReady(index) }
+  }
+
+  /// Whether the loop gets no turn for now.
+  var isFrozen: Bool { world { $0.isFrozen(index) } }
+
+  /// When the loop's earliest timer is due, by the time of the world; nil where there is none.
+  var deadline: LinkInstant? { loop.nextDeadline.map { $0 + -lead } }
 
   /// Whether the loop's process has crashed.
   var isCutOff: Bool { isCut.load(ordering: .acquiring) }

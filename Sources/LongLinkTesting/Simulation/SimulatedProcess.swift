@@ -19,8 +19,8 @@ internal import Synchronization
 ///
 /// A crash cuts the run's loops off from the network in that moment. They go on as a ghost, so that
 /// every task and continuation on them comes to its end: tasks of the run are cancelled, and what
-/// was said with `atEnd` runs. What a ghost does counts for nothing; code that keeps count of what a
-/// process did asks ``Run/isAlive`` first. From any thread.
+/// was said with `atEnd` runs. What a ghost does counts for nothing; code that keeps count of what
+/// a process did asks ``Run/isAlive`` first. From any thread.
 public final class SimulatedProcess: Sendable {
   /// How a process comes to its end.
   public enum Crash: Hashable, Sendable {
@@ -124,7 +124,9 @@ extension SimulatedProcess {
 
     private struct State {
       var loops: [EventLoop] = []
-      var tasks: [@Sendable () -> Void] = []
+      /// What cancels the tasks that have not ended, by the order in which they were started.
+      var tasks: [Int: @Sendable () -> Void] = [:]
+      var tasksStarted = 0
       var atEnd: [@Sendable () async -> Void] = []
       var isOver = false
     }
@@ -149,13 +151,19 @@ extension SimulatedProcess {
     public func eventLoop(named name: String) -> EventLoop {
       let loop = process.loop(named: name)
       state.withLock { $0.loops.append(loop) }
-      if !isAlive { loop.cutOff() }
+      if !isAlive { loop.simulatedDriver.cutOff() }
       return loop
     }
 
     /// Says what lets a part of the process go, after its crash; what was said last runs first.
+    ///
+    /// After the end, for instance by a body that a crash has overtaken, it runs at once.
     public func atEnd(_ work: @escaping @Sendable () async -> Void) {
-      state.withLock { $0.atEnd.append(work) }
+      let isLate = state.withLock { state in
+        state.atEnd.append(work)
+        return state.isOver
+      }
+      if isLate { haunt() }
     }
 
     /// Starts a task of the process, on `loop` or else the loop of the run; a crash cancels it.
@@ -164,8 +172,15 @@ extension SimulatedProcess {
       on loop: EventLoop? = nil,
       _ body: @escaping @Sendable () async throws -> T
     ) -> Task<T, any Error> {
-      let task = Task(executorPreference: loop ?? self.loop) { try await body() }
-      state.withLock { $0.tasks.append { task.cancel() } }
+      let number = state.withLock { state in
+        state.tasksStarted += 1
+        return state.tasksStarted
+      }
+      let task = Task(executorPreference: loop ?? self.loop) {
+        defer { self.state.withLock { $0.tasks[number] = nil } }
+        return try await body()
+      }
+      state.withLock { $0.tasks[number] = { task.cancel() } }
       if !isAlive { task.cancel() }
       return task
     }
@@ -173,14 +188,14 @@ extension SimulatedProcess {
     /// Cuts the loops off from the world.
     func die() {
       alive.store(false, ordering: .releasing)
-      for loop in state.withLock({ $0.loops }) { loop.cutOff() }
+      for loop in state.withLock({ $0.loops }) { loop.simulatedDriver.cutOff() }
     }
 
     /// Brings what is left of the run to its end.
     func haunt() {
       let tasks = state.withLock { state in
-        defer { state.tasks = [] }
-        return state.tasks
+        defer { state.tasks = [:] }
+        return state.tasks.sorted { $0.key < $1.key }.map(\.value)
       }
       for cancel in tasks { cancel() }
       Task(executorPreference: loop) {
@@ -188,11 +203,5 @@ extension SimulatedProcess {
         self.state.withLock { $0.isOver = true }
       }
     }
-  }
-}
-
-extension EventLoop {
-  fileprivate func cutOff() {
-    (driver as? SimulatedDriver)?.cutOff()
   }
 }

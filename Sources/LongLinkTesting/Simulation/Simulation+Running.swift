@@ -146,27 +146,22 @@ extension Simulation {
   /// Gives each loop that has something to do one turn, and returns how many had.
   private func turnLoops() -> Int {
     var turned = 0
-    for (index, loop) in loops.enumerated() {
-      let isDue = deadline(of: loop).map { $0 <= now } ?? false
-      guard isDue || loop.hasWork || world({ $0.hasReady(index) }) else { continue }
-      guard !world({ $0.isFrozen(index) }) else { continue }
+    for loop in loops {
+      let driver = loop.simulatedDriver
+      let isDue = driver.deadline.map { $0 <= now } ?? false
+      guard isDue || loop.hasWork || driver.hasReady, !driver.isFrozen else { continue }
       loop.turn(waitingUntil: .distantPast)
       turned += 1
     }
     return turned
   }
 
-  /// When the earliest timer of a loop is due, by the time of the world; nil where there is none.
-  func deadline(of loop: EventLoop) -> LinkInstant? {
-    loop.nextDeadline.map { $0 + -(loop.driver as! SimulatedDriver).lead }
-  }
-
   /// When something happens next; nil when nothing will.
   private var nextTime: LinkInstant? {
     var next = world { $0.schedule.nextTime }
-    for (index, loop) in loops.enumerated() {
-      guard let deadline = deadline(of: loop), deadline < next ?? .distantFuture,
-        !world({ $0.isFrozen(index) })
+    for loop in loops {
+      let driver = loop.simulatedDriver
+      guard let deadline = driver.deadline, deadline < next ?? .distantFuture, !driver.isFrozen
       else { continue }
       next = deadline
     }
@@ -185,19 +180,26 @@ extension Simulation {
   }
 
   private var hasTurnableWork: Bool {
-    loops.enumerated().contains { index, loop in
-      loop.hasWork && !world { $0.isFrozen(index) }
-    }
+    loops.contains { $0.hasWork && !$0.simulatedDriver.isFrozen }
   }
 
   private func failure(_ code: SimulationError.Code) -> SimulationError {
     var lines = loops.map { loop in
-      let timer = deadline(of: loop).map { "a timer at \($0.sinceStart)" } ?? "no timer"
+      let timer = loop.simulatedDriver.deadline.map { "a timer at \($0.sinceStart)" } ?? "no timer"
       return "loop \"\(loop.name)\": \(loop.hasWork ? "work, " : "")\(timer)"
     }
+    lines += machines.filter(\.isPaused).map { "frozen: \($0.name)" }
+    lines += escapes.map { "escaped: \($0)" }
     lines += openStreams.map { "open: \($0)" }
     lines += openListeners.map { "listening: \($0)" }
     lines += trace.suffix(20).map { "  \($0)" }
     return SimulationError(code: code, time: now, state: lines.joined(separator: "\n"))
+  }
+}
+
+extension EventLoop {
+  /// The driver of a simulation's loop, which has no other kind.
+  var simulatedDriver: SimulatedDriver {
+    unsafe unsafeDowncast(driver, to: SimulatedDriver.self)
   }
 }

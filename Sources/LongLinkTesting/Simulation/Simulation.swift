@@ -9,7 +9,8 @@ internal import Synchronization
 /// while anything has work to do and jumps when nothing has, so that hours take no time. The same
 /// seed gives the same run, as long as everything takes its time, its randomness and its tasks from
 /// the simulation: a task that is made without the executor of its parent leaves it
-/// (`Task.detached`, and `Task.init` without `executorPreference`).
+/// (`Task.detached`, and `Task.init` without `executorPreference`). What comes back is reported:
+/// ``escapes``.
 ///
 /// ```swift
 /// let simulation = Simulation(seed: 7)
@@ -33,11 +34,12 @@ public final class Simulation: Sendable {
     /// How long, in real time, a body that waits while nothing can happen in the simulation waits
     /// for other threads, before it counts as stuck: 5 seconds by default.
     public var foreignGrace: Duration
-    /// Whether tasks that are made in the simulation without an executor run in it: false by default.
+    /// Whether tasks that are made in the simulation without an executor run in it; false by
+    /// default.
     ///
-    /// The Swift runtime of the whole process is told to ask for that, from the first such simulation
-    /// on. Tasks of other simulations and threads are left alone. Real sleeps (`Task.sleep`) stay
-    /// real, and end outside of the simulation.
+    /// The Swift runtime of the whole process is told to ask for that, from the first such
+    /// simulation on. Tasks of other simulations and threads are left alone. Real sleeps
+    /// (`Task.sleep`) stay real, and end outside of the simulation.
     public var capturesUnstructuredTasks: Bool
 
     /// Makes a configuration; each part has a default.
@@ -100,14 +102,9 @@ public final class Simulation: Sendable {
     world: SharedWorld,
     origin: SeededGenerator
   ) -> EventLoop {
-    let clock = world { world in
-      world.loops.append(World.LoopRecord(machine: machine))
-      world.record(.loopMade, value: index, machine: machine)
-      return world.machines[machine].clock
-    }
     let driver = SimulatedDriver(
       world: world,
-      clock: clock,
+      machine: machine,
       index: index,
       generator: origin.forked(for: 0x100 + UInt64(index))
     )
@@ -187,7 +184,7 @@ extension Simulation {
       "timers are to be asked for in the simulation, or when it does not run"
     )
     return loops.compactMap { loop in
-      deadline(of: loop).map { PendingTimer(loop: loop.name, deadline: $0) }
+      loop.simulatedDriver.deadline.map { PendingTimer(loop: loop.name, deadline: $0) }
     }
   }
 

@@ -58,6 +58,7 @@ final class Stage: Sendable {
       #expect(simulation.openStreams == [], "\(seed)")
       #expect(simulation.openListeners == [], "\(seed)")
       #expect(simulation.pendingTimers == [], "\(seed)")
+      #expect(simulation.escapes == [], "\(seed)")
     }
   }
 
