@@ -46,7 +46,10 @@ extension ClientCore: LinkOwner {
   private func answered(_ arrival: Arrival, on link: Link) {
     // A refusal tells nothing of the server's health.
     if !arrival.isRefused { machine.worked(link.id) }
-    if let ratio = configuration.serverPolicy.errorRatio {
+    // What comes after its deadline was counted when that passed.
+    if let ratio = configuration.serverPolicy.errorRatio,
+      requests.awaits(arrival.serial, on: link)
+    {
       noteOutcome(on: link.id, isError: ratio.codes.contains(arrival.code))
     } else {
       perform()
