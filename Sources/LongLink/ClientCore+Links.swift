@@ -22,16 +22,21 @@ extension ClientCore: LinkOwner {
       connection(link.id)?.responder.cancel(serial)
     case .established:
       established(link)
+      resumeSending(link)
     case .ponged(let id, let roundTrip):
       ponged(id, on: link, .success(.nanoseconds(roundTrip)))
     case .began(let serial, let begin, let ordinal):
       requests.began(serial, on: link, at: begin, ordinal: ordinal)
     case .finished(let serial):
       requests.finishedSending(serial, on: link)
+    case .resumeSending:
+      resumeSending(link)
     case .peerLeaving(let goaway):
       leaving(link, goaway)
+      followPushes(.goneAway(ResponseCode(rawValue: goaway.code)))
     case .abandon(let reason):
       abandoned(link, reason)
+      followPushes(reason)
     case .send, .decodeHello, .decodeWelcome, .decodeGoAway, .shutDownWriting, .close:
       break
     }
@@ -94,7 +99,7 @@ extension ClientCore: LinkOwner {
   }
 
   /// The error of what does not wait for a connection, and why there is none.
-  private func notConnected(_ operation: String) -> LongLinkError {
+  func notConnected(_ operation: String) -> LongLinkError {
     LongLinkError(
       .notConnected, doing: operation, detail: lastFailure?.detail ?? "no connection",
       peer: lastFailure?.address, systemError: lastFailure?.systemError,
@@ -198,18 +203,6 @@ extension ClientCore: PeerSessionOwner {
 
   func cancel(_ id: RequestID) {
     requests.cancel(id)
-  }
-
-  func push(
-    _ type: MessageType, _ body: any BodyEncodable & Sendable
-  ) throws(LongLinkError) {
-    let operation = "push type=\(type)"
-    guard closing == nil else { throw LongLinkError(.closed, doing: operation) }
-    guard let link = requests.current else {
-      if case .idle = machine.phase { start() }
-      throw notConnected(operation)
-    }
-    try link.push(type, body)
   }
 
   func closeSession() {

@@ -11,6 +11,8 @@ final class ServerConnection {
   private(set) var session: PeerSession!
   private unowned let lane: ServerLane
   private var requestsIfAny: Requests?
+  private var pushesIfAny: PushQueue?
+  private var pushesGoFirst = false
   private var isDraining = false
 
   init(id: UInt64, stream: any ByteStream, lane: ServerLane) {
@@ -35,6 +37,27 @@ final class ServerConnection {
     return made
   }
 
+  /// Pushes that wait for room; made when the first one is sent.
+  private var pushes: PushQueue {
+    if let pushesIfAny { return pushesIfAny }
+    let made = PushQueue(
+      maxWaiting: lane.maxWaitingPushes, deadline: lane.defaults.deadline, on: lane.loop)
+    pushesIfAny = made
+    return made
+  }
+
+  /// Pushes that wait for room.
+  var pushesWaiting: Int { pushesIfAny?.count ?? 0 }
+  var pushCounters: PushQueueCounters { pushesIfAny?.counters ?? PushQueueCounters() }
+
+  /// There is room again: requests and pushes take turns in being the first to use it.
+  private func resumeSending() {
+    pushesGoFirst.toggle()
+    if pushesGoFirst { pushesIfAny?.pump(over: link) }
+    requestsIfAny?.pump()
+    pushesIfAny?.pump(over: link)
+  }
+
   var requestCounters: RequestCounters { requestsIfAny?.counters ?? RequestCounters() }
 
   /// Tells the client to go, and ends the session when what runs has ended.
@@ -49,7 +72,7 @@ final class ServerConnection {
 
   private func finishIfDrained() {
     guard isDraining, link.session.requestsRunning == 0, link.session.outbox.isEmpty,
-      requestsIfAny?.carriedCount ?? 0 == 0
+      requestsIfAny?.carriedCount ?? 0 == 0, pushesWaiting == 0
     else { return }
     link.session.shutDown(at: lane.loop.now)
     link.drain()
@@ -81,6 +104,8 @@ extension ServerConnection: LinkOwner {
       requests.began(serial, on: link, at: begin, ordinal: ordinal)
     case .finished(let serial):
       requests.finishedSending(serial, on: link)
+    case .resumeSending:
+      resumeSending()
     case .peerLeaving(let goaway):
       link.logger.info(
         "The client is going away",
@@ -91,10 +116,14 @@ extension ServerConnection: LinkOwner {
       isDraining = true
       finishIfDrained()
     case .abandon(let reason):
+      session.ended(reason)
       lane.abandoned(reason)
       responder.abandon()
       requestsIfAny?.lost(link, reason, resends: false)
       requestsIfAny?.failWaiting(all: true) { operation, _ in
+        .lost(reason, delivery: .notSent, doing: operation, peer: link.peer)
+      }
+      pushesIfAny?.failAll { operation in
         .lost(reason, delivery: .notSent, doing: operation, peer: link.peer)
       }
     case .ponged, .send, .decodeHello, .decodeWelcome, .decodeGoAway, .shutDownWriting, .close:
@@ -133,9 +162,7 @@ extension ServerConnection: PeerSessionOwner {
     if link.isAlive, link.session.isLive {
       requests.launch(id, completion)
     } else {
-      requests.launch(id, completion) { operation in
-        LongLinkError(.closed, doing: operation, detail: "the session has ended")
-      }
+      requests.launch(id, completion) { operation in session.endedError(doing: operation) }
     }
   }
 
@@ -144,9 +171,23 @@ extension ServerConnection: PeerSessionOwner {
   }
 
   func push(
-    _ type: MessageType, _ body: any BodyEncodable & Sendable
+    _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: PushOptions
+  ) -> PushStep {
+    guard link.session.isLive else {
+      return .ended(.failure(session.endedError(doing: "push type=\(type)")))
+    }
+    return pushes.push(type, body, options, over: link)
+  }
+
+  func pushNow(
+    _ type: MessageType, _ body: any BodyEncodable & Sendable, priority: UInt32
   ) throws(LongLinkError) {
-    try link.push(type, body)
+    guard link.session.isLive else { throw session.endedError(doing: "push type=\(type)") }
+    try pushes.pushNow(type, body, priority: priority, over: link)
+  }
+
+  func cancelPush(_ id: UInt64) {
+    pushesIfAny?.cancel(id)
   }
 
   func closeSession() {

@@ -104,7 +104,7 @@ extension Requests {
   /// Whether the peer takes one more; it is told of requests that nobody waits for when they are
   /// what fills it.
   private func hasRoom(_ link: Link) -> Bool {
-    guard link.session.isOpen else { return false }
+    guard link.hasRoom else { return false }
     let limit = link.session.agreement.maxInFlight
     let carried = dispatch.carriedCount(by: link.id)
     if carried + owed.count < limit { return true }
@@ -151,7 +151,8 @@ extension Requests {
         return
       }
       let placement = try link.session.request(
-        id.serial, type: request.type, metadata: metadata, count: size, at: loop.now
+        id.serial, type: request.type, metadata: metadata,
+        priority: request.metadata?.priority ?? 0, count: size, at: loop.now
       ) { (span) throws(BodyError) in
         try request.body.encode(into: &span)
       }

@@ -141,7 +141,9 @@ final class VectorRunner {
         Expectation(name: "violation", fields: [violation.rule.rawValue] + violationFields))
     case .abandon(.closedByPeer): seen.append(Expectation(name: "closed"))
     case .abandon(let reason): problems.append("unexpected end: \(reason)")
-    case .sent, .established, .ponged, .began, .finished, .leaving, .shutDownWriting, .close: break
+    case .sent, .established, .ponged, .began, .finished, .resumeSending, .leaving,
+      .shutDownWriting, .close:
+      break
     }
   }
 
