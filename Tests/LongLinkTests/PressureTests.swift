@@ -51,6 +51,31 @@ import Testing
     }
   }
 
+  @Test func `large bodies wait at a mark of their own, and small requests pass`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let server = try await stage.serve()
+      let client = try stage.client(of: server) {
+        $0.waterMarks = WaterMarks(large: 1_000_000)
+        $0.deadline = .seconds(1_000)
+      }
+      try await client.connect()
+      let link = simulation.network.links[0]
+      link.setConditions(
+        LinkConditions(latency: .milliseconds(5) ... .milliseconds(5), window: 16_384), .toServer)
+      let large = (0..<8).map { _ in client.start(.echo, body(800_000)) }
+      try await simulation.sleep(for: .milliseconds(100))
+      let counters = await client.counters()
+      #expect(counters.requestsWaiting == 6)
+      #expect((1_000_000..<2_000_000).contains(counters.bytesUnwritten))
+      for number: UInt8 in 0..<5 {
+        let before = link.bytesWritten(.toServer)
+        #expect(try await client.request(.echo, [number]) == [number])
+        #expect(link.bytesWritten(.toServer) - before < 200_000)
+      }
+      for task in large { #expect(try await task.value == body(800_000)) }
+    }
+  }
+
   @Test func `a request that waits for room meets its deadline, unsent`() async throws {
     try await Stage.simulate { stage, simulation in
       let (client, server) = try await pressed(stage)

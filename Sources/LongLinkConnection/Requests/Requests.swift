@@ -77,9 +77,7 @@ extension Requests {
       return request
     }
     guard let request else { return }
-    if let link = current, dispatch.isNext(id, isOrdered: request.isOrdered, on: link.id),
-      hasRoom(link)
-    {
+    if let link = current, hasTurn(id, request, on: link), hasRoom(link) {
       place(id, request, on: link)
     } else {
       wait(id, request)
@@ -112,6 +110,15 @@ extension Requests {
     _ = link.session.cancel(serial, .keptBack, notifying: true)
     link.writeAtEndOfTurn()
     return true
+  }
+
+  /// Whether a new request may go before any that waits, and the link takes one of its size.
+  @inline(__always)
+  private func hasTurn(_ id: RequestID, _ request: PendingRequest, on link: Link) -> Bool {
+    let takesLarge = link.takesLarge
+    return dispatch.isNext(
+      id, isOrdered: request.isOrdered, on: link.id, takesLarge: takesLarge)
+      && (takesLarge || !request.isLarge)
   }
 
   private func wait(_ id: RequestID, _ request: PendingRequest) {
@@ -198,8 +205,8 @@ extension Requests {
     guard !isPumping else { return }
     isPumping = true
     defer { isPumping = false }
-    while let link = current, dispatch.hasTurn(on: link.id), hasRoom(link),
-      let id = dispatch.nextWaiting(on: link.id)
+    while let link = current, dispatch.hasTurn(on: link.id, takesLarge: link.takesLarge),
+      hasRoom(link), let id = dispatch.nextWaiting(on: link.id, takesLarge: link.takesLarge)
     {
       guard let request = pending[id.serial] else { continue }
       place(id, request, on: link)
