@@ -54,7 +54,7 @@ public final class RequestTask: Sendable {
   }
 
   /// The serial on the wire, by which the logs of both sides name the request; nil until it has
-  /// one.
+  /// one. Sent again after a refusal it bears another.
   public var serial: UInt32? { progress.withLock { $0.id?.serial } }
 
   /// Where the request stands.

@@ -98,7 +98,7 @@ import Testing
     #expect(dispatch.carriedCount == 0 && dispatch.waitingCount == 5)
     #expect(dispatch.entry(ids[0])!.delivery(written: .max) == .notSent)
     #expect(dispatch.entry(ids[0])!.returns == 0)
-    #expect(dispatch.waitingRequests.map(\.id) == [ids[0], ids[1], ids[3], ids[4], ids[5]])
+    #expect(dispatch.waitingRequests().map(\.id) == [ids[0], ids[1], ids[3], ids[4], ids[5]])
     var order: [RequestID] = []
     while let id = dispatch.nextWaiting(on: 1) { order.append(id) }
     #expect(order == [ids[0], ids[1], ids[3], ids[4], ids[5]])

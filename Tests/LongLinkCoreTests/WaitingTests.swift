@@ -76,7 +76,7 @@ import Testing
     var dispatch = Dispatch(role: .client)
     let id = create(&dispatch, deadline: .ms(300))
     dispatch.wait(id, terms(), until: .ms(100), at: .start)
-    #expect(dispatch.waitingRequests.map(\.id) == [id])
+    #expect(dispatch.waitingRequests().map(\.id) == [id])
     #expect(dispatch.end(id) != nil)
     #expect(dispatch.deadline == nil && dispatch.waitingCount == 0)
     dispatch.elapsed(to: .ms(1_000))

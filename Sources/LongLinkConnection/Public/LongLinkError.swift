@@ -35,7 +35,7 @@ public struct LongLinkError: Error, Sendable {
     public static let encodingFailed = Code("encodingFailed")
     /// The reply arrived and is not the message that was expected.
     public static let decodingFailed = Code("decodingFailed")
-    /// More requests wait than the configuration allows.
+    /// More waits than the configuration allows; `detail` names the bound and what waits.
     public static let overloaded = Code("overloaded")
     /// The client, server or session was closed.
     public static let closed = Code("closed")
@@ -98,7 +98,7 @@ public struct LongLinkError: Error, Sendable {
 
   /// What went wrong.
   public var code: Code { storage.code }
-  /// What may have happened to the request.
+  /// What may have happened to the request, in all of its sendings together.
   public var delivery: Delivery { storage.delivery }
   /// What was being done, with the message type and serial of a request.
   public var operation: String { storage.operation }

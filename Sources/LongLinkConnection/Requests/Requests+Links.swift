@@ -60,9 +60,9 @@ extension Requests {
   /// Ends the requests that wait; those that chose to fail without a link, or all.
   package func failWaiting(all: Bool, _ make: (String, [UInt8]) -> LongLinkError) {
     var ended: [(RequestID, LongLinkError)] = []
-    for (id, entry) in dispatch.waitingRequests {
-      guard let request = pending[id.serial], all || request.offline == .fail else { continue }
-      guard dispatch.end(id) != nil else { continue }
+    let failing = dispatch.waitingRequests { all || pending[$0]?.offline == .fail }
+    for (id, entry) in failing {
+      guard let request = pending[id.serial], dispatch.end(id) != nil else { continue }
       ended.append((id, make(operation(id, request), []).after(entry.past)))
     }
     for (id, error) in ended { finish(id, .failure(error)) }

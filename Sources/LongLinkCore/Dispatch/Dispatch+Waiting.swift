@@ -97,10 +97,12 @@ extension Dispatch {
     return turn.id
   }
 
-  /// The requests that wait, in the order of their creation.
-  package var waitingRequests: [(id: RequestID, entry: Entry)] {
+  /// The requests that wait and match, in the order of their creation.
+  package func waitingRequests(
+    where matches: (UInt32) -> Bool = { _ in true }
+  ) -> [(id: RequestID, entry: Entry)] {
     var found: [(id: RequestID, entry: Entry)] = []
-    for serial in waits.keys {
+    for serial in waits.keys where matches(serial) {
       guard let entry = entries[serial] else { continue }
       found.append((RequestID(serial: serial, number: entry.number), entry))
     }

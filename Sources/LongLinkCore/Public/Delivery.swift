@@ -1,7 +1,7 @@
 /// What may have happened to a request that failed.
 ///
 /// Only ``notSent`` and ``refused`` prove that the peer's handler did not run, whatever the code
-/// says.
+/// says. Of a request that was sent several times it tells of all sendings together.
 public enum Delivery: String, Hashable, Sendable, CaseIterable {
   /// No byte of the request was handed to the network: it did not run. Sending it again is safe.
   case notSent

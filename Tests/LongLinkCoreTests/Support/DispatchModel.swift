@@ -237,7 +237,7 @@ struct DispatchModel {
     let waiting = known.values.filter(\.isWaiting)
     if dispatch.waitingCount != waiting.count { problems.append("waiting") }
     if dispatch.waitingBytes != waiting.reduce(0, { $0 + $1.bytes }) { problems.append("bytes") }
-    if dispatch.waitingRequests.map(\.id) != waiting.map(\.id).sorted() {
+    if dispatch.waitingRequests().map(\.id) != waiting.map(\.id).sorted() {
       problems.append("those that wait")
     }
     if dispatch.carriedCount != known.values.count(where: { $0.link != 0 }) {
