@@ -34,6 +34,7 @@ let package = Package(
     // C: checksums, system headers that the Swift overlay lacks, and generated messages.
     .target(name: "CLongLinkAdler32", cSettings: cSettings),
     .target(name: "CLongLinkPOSIX", cSettings: cSettings),
+    .target(name: "CLongLinkSimulation", cSettings: cSettings),
     .systemLibrary(
       name: "CProtobufC",
       pkgConfig: "libprotobuf-c",
@@ -93,7 +94,8 @@ let package = Package(
     .target(
       name: "LongLinkTesting",
       dependencies: [
-        "LongLink", "LongLinkConnection", "LongLinkCore", "LongLinkServer", "LongLinkTransport",
+        "CLongLinkSimulation", "LongLink", "LongLinkConnection", "LongLinkCore", "LongLinkServer",
+        "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: swiftSettings
@@ -138,7 +140,10 @@ let package = Package(
     ),
     .testTarget(
       name: "LongLinkTestingTests",
-      dependencies: ["LongLinkCore", "LongLinkTesting", "LongLinkTransport"],
+      dependencies: [
+        "LongLink", "LongLinkCore", "LongLinkServer", "LongLinkTesting", "LongLinkTransport",
+        .product(name: "Logging", package: "swift-log"),
+      ],
       swiftSettings: swiftSettings
     ),
     .testTarget(

@@ -4,8 +4,10 @@ public import Logging
 
 /// What a client is to do. Every field but the servers has a default.
 public struct ClientConfiguration: Sendable {
-  /// Where the server is; several are tried in turn when one fails.
-  public var servers: [Endpoint]
+  /// The servers, of which one is used; the others stand in when it fails.
+  public var servers: [Server]
+  /// Lists of servers by the names that `switchEnvironment(to:)` knows them by. Default: none.
+  public var environments: [String: [Server]] = [:]
   /// How long a request may take where it says nothing, from its creation on. Default 15 s.
   public var deadline: Duration = .seconds(15)
   /// What happens to requests while there is no connection. Default: they wait.
@@ -31,8 +33,19 @@ public struct ClientConfiguration: Sendable {
   public var connectTimeout: Duration = .seconds(10)
   /// How a dead server is found. The server may agree to a shorter one.
   public var heartbeat = Heartbeat()
+  /// How the client looks for the longest interval that its network allows, up to the heartbeat's
+  /// own. Default: it does not, and pings at that one.
+  public var adaptiveHeartbeat: AdaptiveHeartbeat?
+  /// Where the client keeps what an adaptive heartbeat learns about each network. Default: nowhere.
+  public var heartbeatMemory: (any HeartbeatMemory)?
   /// How long to wait before connecting again.
   public var reconnect = ReconnectPolicy()
+  /// How to choose between servers.
+  public var serverPolicy = ServerPolicy()
+  /// How long a link that was left for another one may wait for its last answers. Default 60 s.
+  ///
+  /// Then it is closed, and what it still carries fails with `connectionLost`.
+  public var lingering: Duration = .seconds(60)
   /// The largest body that is accepted from the server, in bytes. Default 16 MiB.
   public var maxBody = 16_777_216
   /// The most requests of the server that are handled at once. Default 1,024.
@@ -44,26 +57,36 @@ public struct ClientConfiguration: Sendable {
   /// Where the client logs. Bodies are never logged.
   public var logger = Logger(label: "longlink.client")
 
-  /// Makes a configuration for one or more servers.
+  /// Makes a configuration for one or more servers, the most wanted first.
   public init(servers: [Endpoint]) {
+    self.servers = Server.ordered(servers)
+  }
+
+  /// Makes a configuration for servers with priorities and weights.
+  public init(servers: [Server]) {
     self.servers = servers
+  }
+
+  /// Makes a configuration for several environments, of which one is used at first.
+  public init(environments: [String: [Server]], initial: String) {
+    servers = environments[initial] ?? []
+    self.environments = environments
   }
 
   /// Throws `invalidConfiguration`, naming the field, when the configuration cannot work.
   public func validate() throws(LongLinkError) {
-    if servers.isEmpty { throw .configuration("servers", "there are none") }
-    for (index, server) in servers.enumerated() { try server.validate(field: "servers[\(index)]") }
+    try Server.validate(servers, field: "servers")
+    for name in environments.keys.sorted() {
+      try Server.validate(environments[name] ?? [], field: "environments[\(name)]")
+    }
     try ClientConfiguration.positive(deadline, "deadline")
     try ClientConfiguration.positive(connectTimeout, "connectTimeout")
     try ClientConfiguration.positive(frameTimeout, "frameTimeout")
-    try ClientConfiguration.positive(reconnect.base, "reconnect.base")
-    if reconnect.cap < reconnect.base {
-      throw .configuration("reconnect.cap", "it is below reconnect.base")
-    }
-    if reconnect.afterClose < .zero || reconnect.afterLostHeartbeat < .zero {
-      throw .configuration("reconnect", "a time is negative")
-    }
+    try ClientConfiguration.positive(lingering, "lingering")
+    try validateReconnect()
+    try validateServerPolicy()
     try heartbeat.validate(field: "heartbeat")
+    try adaptiveHeartbeat?.validate(within: heartbeat)
     if maxWaiting < 0 { throw .configuration("maxWaiting", "it is negative") }
     if maxWaitingBytes < 0 { throw .configuration("maxWaitingBytes", "it is negative") }
     try resend.validate(field: "resend")
@@ -77,6 +100,37 @@ public struct ClientConfiguration: Sendable {
     }
     if name.utf8.contains(0) { throw .configuration("name", "it contains a NUL") }
     if name.utf8.count > 1024 { throw .configuration("name", "it is longer than 1,024 bytes") }
+  }
+
+  private func validateReconnect() throws(LongLinkError) {
+    try ClientConfiguration.positive(reconnect.afterRefused, "reconnect.afterRefused")
+    if reconnect.afterClose < .zero {
+      throw .configuration("reconnect.afterClose", "it is negative")
+    }
+    if reconnect.afterLostHeartbeat < .zero {
+      throw .configuration("reconnect.afterLostHeartbeat", "it is negative")
+    }
+    if reconnect.cap < reconnect.afterRefused {
+      throw .configuration("reconnect.cap", "it is below reconnect.afterRefused")
+    }
+  }
+
+  private func validateServerPolicy() throws(LongLinkError) {
+    let field = "serverPolicy"
+    try ClientConfiguration.positive(serverPolicy.coolDown, "\(field).coolDown")
+    try ClientConfiguration.positive(serverPolicy.preferredRetry, "\(field).preferredRetry")
+    if serverPolicy.longestCoolDown < serverPolicy.coolDown {
+      throw .configuration("\(field).longestCoolDown", "it is below \(field).coolDown")
+    }
+    guard let ratio = serverPolicy.errorRatio else { return }
+    if ratio.least < 1 { throw .configuration("\(field).errorRatio.least", "it is below 1") }
+    if !(ratio.least...100_000).contains(ratio.window) {
+      throw .configuration(
+        "\(field).errorRatio.window", "\(ratio.window) is not within least and 100,000")
+    }
+    if !(ratio.ratio > 0 && ratio.ratio <= 1) {
+      throw .configuration("\(field).errorRatio.ratio", "\(ratio.ratio) is not within 0 and 1")
+    }
   }
 
   private static func positive(_ duration: Duration, _ field: String) throws(LongLinkError) {
@@ -97,6 +151,7 @@ public struct ClientConfiguration: Sendable {
     settings.maxInFlight = maxInFlight
     settings.heartbeatInterval = heartbeat.interval.clampedNanoseconds
     settings.heartbeatTimeout = heartbeat.timeout.clampedNanoseconds
+    settings.missedDeadlines = heartbeat.missedDeadlines
     settings.handshakeTimeout = connectTimeout.clampedNanoseconds
     settings.frameTimeout = frameTimeout.clampedNanoseconds
     settings.writingTimeout = (heartbeat.interval + heartbeat.timeout).clampedNanoseconds

@@ -50,8 +50,6 @@ extension ClientCore {
     closing?.isFinishing = true
     if let timer = closing?.timer { loop.cancel(timer) }
     closing?.timer = nil
-    if let workedTimer { loop.cancel(workedTimer) }
-    workedTimer = nil
     machine.close()
     requests.failWaiting(all: true) { operation, _ in
       LongLinkError(.closed, doing: operation, detail: "the client was closed")
@@ -72,10 +70,9 @@ extension ClientCore {
 
   /// A connection has ended; the last one ends the closing.
   func connectionEnded() {
+    resumeSuspendWaiters()
     guard let closing, closing.isFinishing, connections.isEmpty else { return }
     self.closing?.waiters = []
-    if let workedTimer { loop.cancel(workedTimer) }
-    workedTimer = nil
     requests.stop()
     hub.close()
     states.set(.closed)

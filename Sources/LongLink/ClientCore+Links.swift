@@ -7,9 +7,7 @@ extension ClientCore: LinkOwner {
   func link(_ link: Link, did effect: Effect) {
     switch effect {
     case .response(let arrival):
-      // A link that drains tells nothing of its successor, and a refusal nothing of the server's
-      // health.
-      if !arrival.isRefused, requests.current === link { machine.worked() }
+      if machine.wantsOutcomes { answered(arrival, on: link) }
       requests.answered(arrival, on: link)
     case .collect(let serial):
       requests.collect(serial, on: link)
@@ -22,9 +20,10 @@ extension ClientCore: LinkOwner {
       connection(link.id)?.responder.cancel(serial)
     case .established:
       established(link)
-      resumeSending(link)
     case .ponged(let id, let roundTrip):
       ponged(id, on: link, .success(.nanoseconds(roundTrip)))
+    case .heartbeatAnswered(let silence):
+      heartbeatAnswered(on: link, after: silence)
     case .began(let serial, let begin, let ordinal):
       requests.began(serial, on: link, at: begin, ordinal: ordinal)
     case .finished(let serial):
@@ -42,20 +41,25 @@ extension ClientCore: LinkOwner {
     }
   }
 
-  private func established(_ link: Link) {
-    machine.established(link.id)
-    guard machine.phase == .up(link.id) else {
+  /// Tells the machine how a request on a link ended.
+  func noteOutcome(on link: UInt32, isError: Bool) {
+    machine.outcome(link, isError: isError, at: loop.now, bits: bits)
+    perform()
+  }
+
+  private func answered(_ arrival: Arrival, on link: Link) {
+    // A refusal tells nothing of the server's health.
+    if !arrival.isRefused { machine.worked(link.id) }
+    if let ratio = configuration.serverPolicy.errorRatio {
+      noteOutcome(on: link.id, isError: ratio.codes.contains(arrival.code))
+    } else {
       perform()
-      return
     }
-    counters.connects += 1
-    connection(link.id)?.isEstablished = true
-    link.logger.info("Connected")
-    requests.opened(link)
-    resumeConnectWaiters(.success(()))
-    if let workedTimer { loop.cancel(workedTimer) }
-    workedTimer = loop.schedule(
-      at: loop.now + link.session.agreement.heartbeatInterval, self, token: Timer.worked.rawValue)
+  }
+
+  private func established(_ link: Link) {
+    let life = link.session.agreement.heartbeatInterval
+    machine.established(link.id, provenAfter: life, at: loop.now, bits: bits)
     perform()
   }
 
@@ -67,35 +71,64 @@ extension ClientCore: LinkOwner {
         "accepted": "\(goaway.requestsAccepted)",
       ])
     let code = ResponseCode(rawValue: goaway.code)
+    tell(
+      .goaway(
+        link.id, code, retryAfter: .milliseconds(Int64(goaway.retryAfter)),
+        spread: .milliseconds(Int64(goaway.spread))))
+    // Only a server that drains asks its clients to come again; other codes are a farewell.
+    let hint = code == .draining ? hint(goaway) : nil
+    let named = code == .draining ? alternatives(in: goaway) : []
+    let number = machine.alternativesNamed
     guard connection(link.id)?.isEstablished == true else {
       // It came in place of a welcome: the attempt has failed, for the reason that it gives.
       connection(link.id)?.farewell = goaway.reason
+      machine.turnedAway(link.id, hint: hint, alternatives: named.count)
+      take(named, since: number)
       link.close(.goneAway(code))
       return
     }
     requests.leaving(
       link, accepted: goaway.requestsAccepted, code: code, reason: goaway.reason)
-    // Only a server that drains asks its clients to come again; other codes are a farewell.
-    let wait = code == .draining ? hint(goaway) : nil
-    ended(link, .goneAway(code), hint: wait)
-    finishIfDone(link)
+    machine.left(
+      link.id, .goneAway(code), hint: hint, alternatives: named.count, at: loop.now, bits: bits)
+    take(named, since: number)
+    lastFailure = ConnectFailure(
+      detail: "\(CloseReason.goneAway(code))", address: link.peer, reason: .goneAway(code))
     perform()
+    // One that was left before has nothing to wait for but its last answers.
+    finishIfDone(link)
   }
 
   /// How long the server asks to stay away: a fixed time, and a spread to draw from.
-  private func hint(_ goaway: GoAway) -> Int64 {
-    let spread = ReconnectPolicy.delay(
+  private func hint(_ goaway: GoAway) -> Int64? {
+    guard goaway.spread > 0 || goaway.retryAfter > 0 else { return nil }
+    let spread = ReconnectPolicy.even(
       within: Int64(goaway.spread) * 1_000_000, bits: loop.driver.nextRandom())
     return Int64(goaway.retryAfter) * 1_000_000 + spread
   }
 
-  private func ended(_ link: Link, _ reason: CloseReason, hint: Int64?) {
-    guard machine.phase == .up(link.id) else { return }
-    if let workedTimer { loop.cancel(workedTimer) }
-    workedTimer = nil
-    machine.ended(link.id, reason, hint: hint, at: loop.now, bits: bits)
-    lastFailure = ConnectFailure(detail: "\(reason)", address: link.peer, reason: reason)
-    requests.failWaiting(all: false) { operation, _ in notConnected(operation) }
+  /// The servers that a goaway names, as far as they are servers and may be followed.
+  private func alternatives(in goaway: GoAway) -> [Endpoint] {
+    let names = goaway.alternatives
+    guard configuration.serverPolicy.followsAlternatives else {
+      counters.alternativesIgnored += UInt64(names.count)
+      return []
+    }
+    let found = names.prefix(Wire.alternativesLimit).compactMap(Endpoint.init(alternative:))
+    if found.count < names.count {
+      counters.alternativesIgnored += UInt64(names.count - found.count)
+      logger.warning(
+        "Ignored servers that a goaway names",
+        metadata: ["named": "\(names.count)", "used": "\(found.count)"])
+    }
+    return found
+  }
+
+  /// Keeps the servers that the machine has numbered since.
+  private func take(_ named: [Endpoint], since number: Int) {
+    guard machine.alternativesNamed > number else { return }
+    alternatives = named
+    firstAlternative = number
   }
 
   /// The error of what does not wait for a connection, and why there is none.
@@ -106,9 +139,16 @@ extension ClientCore: LinkOwner {
       closeReason: lastFailure?.reason)
   }
 
+  /// There is no link for what is new, and none takes the place of the one that was.
+  func failOffline() {
+    guard requests.current == nil else { return }
+    requests.failWaiting(all: false) { operation, _ in notConnected(operation) }
+  }
+
   /// A link that takes nothing new is closed when its last request has ended.
   func finishIfDone(_ link: Link) {
-    guard requests.current !== link, requests.isUnused(link) else { return }
+    guard requests.current !== link, requests.isUnused(link), !link.session.outbox.holdsBack
+    else { return }
     link.session.shutDown(at: loop.now)
     link.drain()
   }
@@ -135,101 +175,56 @@ extension ClientCore: LinkOwner {
 
   func linkWroteAll(_ link: Link) {
     if closing != nil { finishClosingIfDone() }
+    if requests.current !== link, connection(link.id)?.isEstablished == true { finishIfDone(link) }
   }
 
   func link(_ link: Link, endedWith reason: CloseReason) {
     guard let connection = connection(link.id) else { return }
     counters.ended.add(link.session.counters, connection.responder.counters)
     connections.removeAll { $0 === connection }
-    if !connection.isEstablished {
-      counters.failedAttempts += 1
-      var systemError: Int32?
-      if case .transport(let code) = reason { systemError = code }
-      let detail = systemError.map { "\(SocketError(operation: "connect", errno: $0))" }
-      let farewell = connection.farewell.map { ": \($0)" } ?? ""
-      lastFailure = ConnectFailure(
-        detail: detail ?? "\(reason)\(farewell)", address: link.peer, systemError: systemError,
-        reason: reason)
-      machine.failed(link.id, at: loop.now, bits: bits)
+    heartbeatLost(on: connection, reason)
+    if connection.isEstablished {
+      ended(connection, reason)
     } else {
-      log(link, reason)
-      ended(link, reason, hint: nil)
+      failed(connection, reason)
     }
     connectionEnded()
     perform()
   }
 
+  private func failed(_ connection: Connection, _ reason: CloseReason) {
+    let link = connection.link
+    tell(.failed(link.id, reason))
+    // One that lost the race, or was not wanted any more, tells nothing of its server.
+    guard reason != .left else { return }
+    counters.failedAttempts += 1
+    var systemError: Int32?
+    if case .transport(let code) = reason { systemError = code }
+    let detail = systemError.map { "\(SocketError(operation: "connect", errno: $0))" }
+    let farewell = connection.farewell.map { ": \($0)" } ?? ""
+    lastFailure = ConnectFailure(
+      detail: detail ?? "\(reason)\(farewell)", address: link.peer, systemError: systemError,
+      reason: reason)
+    machine.failed(link.id, at: loop.now, bits: bits)
+  }
+
+  private func ended(_ connection: Connection, _ reason: CloseReason) {
+    let link = connection.link
+    log(link, reason)
+    tell(.ended(link.id, reason, worked: connection.hasWorked))
+    let wasCurrent = machine.isCurrent(link.id)
+    machine.ended(link.id, reason, at: loop.now, bits: bits)
+    guard wasCurrent else { return }
+    lastFailure = ConnectFailure(detail: "\(reason)", address: link.peer, reason: reason)
+    failOffline()
+  }
+
   private func log(_ link: Link, _ reason: CloseReason) {
     switch reason {
-    case .closedHere, .closedByPeer, .goneAway:
+    case .closedHere, .closedByPeer, .goneAway, .left:
       link.logger.info("Disconnected", metadata: ["reason": "\(reason)"])
     case .violation, .heartbeatLost, .handshakeTimeout, .stalledPeer, .unreadOutput, .transport:
       link.logger.warning("Disconnected", metadata: ["reason": "\(reason)"])
     }
-  }
-}
-
-extension ClientCore: PeerSessionOwner {
-  func register(
-    _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: RequestOptions
-  ) -> RequestID {
-    requests.register(type, body, options, defaults: defaults)
-  }
-
-  func launch(_ id: RequestID, _ completion: Completion) {
-    if requests.current == nil || closing != nil {
-      launchOffline(id, completion)
-    } else {
-      requests.launch(id, completion)
-    }
-  }
-
-  private func launchOffline(_ id: RequestID, _ completion: Completion) {
-    guard closing == nil else {
-      requests.launch(id, completion) { operation in
-        LongLinkError(.closed, doing: operation, detail: "the client was closed")
-      }
-      return
-    }
-    if case .waiting = machine.phase, requests.failsOffline(id) {
-      requests.launch(id, completion) { operation in
-        notConnected(operation)
-      }
-      return
-    }
-    requests.launch(id, completion)
-    start()
-  }
-
-  func cancel(_ id: RequestID) {
-    requests.cancel(id)
-  }
-
-  func closeSession() {
-    guard let link = requests.current else { return }
-    link.session.shutDown(at: loop.now)
-    link.drain()
-  }
-
-  func ping(_ completion: @escaping @Sendable (Result<Duration, LongLinkError>) -> Void) {
-    guard closing == nil, let link = requests.current, link.session.isOpen else {
-      let code: LongLinkError.Code = closing == nil ? .notConnected : .closed
-      completion(.failure(LongLinkError(code, doing: "ping")))
-      return
-    }
-    let now = loop.driver.now
-    pingTimes.removeAll { now - $0 >= Wire.pingWindow }
-    guard pingTimes.count < ClientCore.mostPings else {
-      completion(
-        .failure(
-          LongLinkError(
-            .overloaded, doing: "ping", detail: "\(ClientCore.mostPings) within 10 s",
-            peer: link.peer)))
-      return
-    }
-    pingTimes.append(now)
-    let id = link.session.ping(at: loop.driver.now)
-    pingWaiters.append(PingWaiter(id: id, link: link, completion: completion))
-    link.writeAtEndOfTurn()
   }
 }

@@ -24,7 +24,7 @@ extension ClientCore {
   private func linkForPush(_ operation: String) throws(LongLinkError) -> Link {
     guard closing == nil else { throw LongLinkError(.closed, doing: operation) }
     guard let link = requests.current else {
-      if case .idle = machine.phase { start() }
+      if machine.state == .idle { start() }
       throw notConnected(operation)
     }
     return link

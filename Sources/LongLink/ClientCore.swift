@@ -12,18 +12,22 @@ final class ClientCore {
     let responder: Responder
     /// Whether its handshake was completed and won.
     var isEstablished = false
+    /// Whether it has shown that the server is well.
+    var hasWorked = false
+    /// Over which of the client's paths it was made.
+    let path: Int
     /// What the server said when it went away in place of a welcome.
     var farewell: String?
 
-    init(link: Link, responder: Responder) {
+    init(link: Link, path: Int, responder: Responder) {
       self.link = link
+      self.path = path
       self.responder = responder
     }
   }
 
   enum Timer: UInt64 {
     case machine = 1
-    case worked
     case closing
   }
 
@@ -38,23 +42,38 @@ final class ClientCore {
   let defaults: RequestDefaults
   var logger: Logger
   var machine: LinkMachine
+  /// The servers that the machine knows by their places.
+  var servers: [Server]
+  /// Those that a draining server named last, and the machine's number of the first.
+  var alternatives: [Endpoint] = []
+  var firstAlternative = 0
   var connections: [Connection] = []
+  /// Where the round that is under way, or was last, goes to.
+  var roundServer: Endpoint
   var addresses: [SocketAddress] = []
   /// Why the last attempt failed.
   var lastFailure: ConnectFailure?
   var connectWaiters: [@Sendable (Result<Void, LongLinkError>) -> Void] = []
+  var suspendWaiters: [@Sendable () -> Void] = []
   var pingWaiters: [PingWaiter] = []
   /// When the callers' pings of the last 10 s were sent.
   var pingTimes: [LinkInstant] = []
   /// The most of them: a server closes after 100, the heartbeat's own included.
   static let mostPings = 90
+  /// How often the client was told that the network has changed.
+  var path = 0
+  /// The name of the network that the client is in, where it was told one.
+  var network: String?
+  /// What is known of it by an adaptive heartbeat; nil without one.
+  var heartbeatSearch: HeartbeatSearch?
   var counters = ClientTotals()
   var isPerforming = false
-  private var shownPhase = LinkMachine.Phase.idle
+  private var shownState = LinkMachine.State.idle
   var machineTimer: LoopTimer?
   var machineArmedFor = LinkInstant.distantFuture
-  var workedTimer: LoopTimer?
   var closing: Closing?
+  /// Hears of what happens to links; tests set it.
+  var observer: LinkObserver?
 
   struct ConnectFailure {
     var detail: String
@@ -69,11 +88,13 @@ final class ClientCore {
     let completion: @Sendable (Result<Duration, LongLinkError>) -> Void
   }
 
-  /// What is left of connections that have ended.
+  /// What is left of connections that have ended, and what they themselves cannot count.
   struct ClientTotals {
     var ended = ConnectionCounters()
     var connects: UInt64 = 0
     var failedAttempts: UInt64 = 0
+    var linksExpired: UInt64 = 0
+    var alternativesIgnored: UInt64 = 0
   }
 
   init(
@@ -91,13 +112,21 @@ final class ClientCore {
     pushes = PushQueue(
       maxWaiting: configuration.maxWaiting, deadline: defaults.deadline, on: loop)
     requests = Requests(role: .client, limits: configuration.requestLimits, on: loop)
+    servers = configuration.servers
+    roundServer = servers[0].endpoint
     machine = LinkMachine(
+      servers: servers.map(\.entry),
       settings: LinkMachine.Settings(
-        servers: configuration.servers.count,
-        policy: configuration.reconnect,
-        connectTimeout: configuration.connectTimeout.clampedNanoseconds))
+        reconnect: configuration.reconnect,
+        servers: configuration.serverPolicy,
+        connectTimeout: configuration.connectTimeout.clampedNanoseconds,
+        lingering: configuration.lingering.clampedNanoseconds))
+    heartbeatSearch = ClientCore.heartbeatSearch(configuration, network: nil)
     requests.onIdle = { [unowned self] in finishClosingIfDone() }
     requests.onRetired = { [unowned self] in finishIfDone($0) }
+    if configuration.serverPolicy.errorRatio?.countsDeadlines == true {
+      requests.onExpired = { [unowned self] in noteOutcome(on: $0, isError: true) }
+    }
   }
 
   var current: Connection? {
@@ -113,7 +142,7 @@ extension ClientCore: TimerHandler {
   /// Wants a connection.
   func start() {
     guard closing == nil else { return }
-    machine.start()
+    machine.start(at: loop.now, bits: bits)
     perform()
   }
 
@@ -130,10 +159,22 @@ extension ClientCore: TimerHandler {
 
   private func perform(_ effect: LinkMachine.Effect) {
     switch effect {
-    case .resolve(let server, let round): resolve(configuration.servers[server], round)
+    case .resolve(let target, let round): resolve(target, round)
     case .connect(let attempt, let address): connect(attempt, addresses[address])
-    case .abandon(let attempt): connection(attempt)?.link.close(.handshakeTimeout)
-    case .roundFailed(let server): roundFailed(configuration.servers[server])
+    case .abandon(let attempt, let reason): connection(attempt)?.link.close(reason)
+    case .use(let attempt): use(attempt)
+    case .retire(let attempt): retire(attempt)
+    case .expire(let attempt): expire(attempt)
+    case .probe(let attempt): probe(attempt)
+    case .proven(let attempt):
+      connection(attempt)?.hasWorked = true
+      tell(.worked(attempt))
+    case .roundFailed: roundFailed()
+    case .wait(let wait):
+      tell(
+        .waiting(
+          failures: wait.failures, window: .nanoseconds(wait.window),
+          delay: .nanoseconds(wait.delay), wait.cause))
     }
   }
 
@@ -141,7 +182,13 @@ extension ClientCore: TimerHandler {
     connections.first { $0.link.id == id }
   }
 
-  private func resolve(_ endpoint: Endpoint, _ round: UInt32) {
+  private func resolve(_ target: LinkMachine.Target, _ round: UInt32) {
+    let endpoint =
+      switch target {
+      case .listed(let index): servers[index].endpoint
+      case .alternative(let number): alternatives[number - firstAlternative]
+      }
+    roundServer = endpoint
     switch endpoint.kind {
     case .unix(let path):
       resolved(round, .success([.unix(path: path)]), endpoint)
@@ -157,6 +204,8 @@ extension ClientCore: TimerHandler {
   private func resolved(
     _ round: UInt32, _ result: Result<[SocketAddress], ResolveError>, _ endpoint: Endpoint
   ) {
+    // The answer for a round that is over says nothing of the present one.
+    guard round == machine.round else { return }
     switch result {
     case .success(let found):
       addresses = found
@@ -169,6 +218,10 @@ extension ClientCore: TimerHandler {
   }
 
   private func connect(_ attempt: UInt32, _ address: SocketAddress) {
+    tell(
+      .attempt(
+        attempt, round: machine.round, server: roundServer, address: address,
+        replaces: machine.isReplacing))
     // Behind the heartbeat, which knows better what its loss means.
     let heartbeat = configuration.heartbeat
     let options = SocketOptions(
@@ -176,25 +229,30 @@ extension ClientCore: TimerHandler {
     do throws(SocketError) {
       let stream = try loop.driver.connect(to: address, options: options)
       let link = Link(
-        id: attempt, stream: stream, isConnected: false, settings: configuration.sessionSettings,
+        id: attempt, stream: stream, isConnected: false, settings: sessionSettings,
         on: loop, owner: self, logger: logger)
       let session = PeerSession(id: UInt64(attempt), address: address, on: loop, owner: self)
       let responder = Responder(link: link, routes: router.snapshot, session: session)
-      connections.append(Connection(link: link, responder: responder))
+      connections.append(Connection(link: link, path: path, responder: responder))
       link.start()
     } catch {
       counters.failedAttempts += 1
       lastFailure = ConnectFailure(
         detail: "\(error)", address: address, systemError: error.errno)
+      tell(.failed(attempt, .transport(error.errno)))
       machine.failed(attempt, at: loop.now, bits: bits)
     }
   }
 
-  private func roundFailed(_ endpoint: Endpoint) {
+  private func roundFailed() {
+    let endpoint = roundServer
     let failure = lastFailure
+    tell(.roundFailed(server: endpoint, replaces: machine.isReplacing))
     logger.warning(
       "Could not connect",
       metadata: ["server": "\(endpoint)", "reason": "\(failure?.detail ?? "unknown")"])
+    // Who waits while there is a link waits for room on it.
+    guard !machine.isReplacing else { return }
     let make = { (operation: String) in
       LongLinkError(
         .connectFailed, doing: operation, detail: "\(endpoint): \(failure?.detail ?? "unknown")",
@@ -211,17 +269,18 @@ extension ClientCore: TimerHandler {
   }
 
   private func showState() {
+    let state = machine.state
     // The time that is left of a wait would be another state at each look.
-    guard machine.phase != shownPhase else { return }
-    shownPhase = machine.phase
-    switch machine.phase {
-    case .idle: break
-    case .resolving, .connecting:
-      if requests.current == nil {
-        states.set(.connecting(configuration.servers[machine.server]))
-      }
-    case .up: states.set(.connected(requests.current?.peer))
+    guard state != shownState else { return }
+    shownState = state
+    switch state {
+    case .idle: states.set(.idle)
+    case .connecting: states.set(.connecting(roundServer))
+    case .connected(let attempt): states.set(.connected(connection(attempt)?.link.peer))
+    case .migrating(let attempt, _):
+      states.set(.migrating(connection(attempt)?.link.peer, to: roundServer))
     case .waiting(let until): states.set(.waiting(.nanoseconds(max(0, until - loop.now))))
+    case .suspended: states.set(.suspended)
     case .closed: if connections.isEmpty { states.set(.closed) }
     }
   }
@@ -243,9 +302,6 @@ extension ClientCore: TimerHandler {
       machineArmedFor = .distantFuture
       machine.elapsed(to: loop.driver.now, bits: bits)
       perform()
-    case .worked:
-      workedTimer = nil
-      machine.worked()
     case .closing:
       closingElapsed()
     case nil:

@@ -20,6 +20,18 @@ public struct ClientCounters: Hashable, Sendable {
   public var connects: UInt64
   /// Connects, or their handshakes, that came to nothing.
   public var failedAttempts: UInt64
+  /// Connections to another server than the one before, since that one failed, drained or answered
+  /// badly.
+  public var failovers: UInt64
+  /// Connections that were left for another one, or since the server drained, before they ended.
+  public var migrations: UInt64
+  /// Connections that were left and then closed with answers outstanding, their time being up.
+  public var linksExpired: UInt64
+  /// Times that one of several servers began to cool down.
+  public var coolDowns: UInt64
+  /// Servers that a goaway named and that were not used, since there were too many, they cannot be
+  /// reached, or they are not to be followed.
+  public var alternativesIgnored: UInt64
   /// Pushes that were dropped since a consumer fell behind.
   public var pushesDropped: UInt64
   /// Sequences of pushes that ended since a consumer fell behind.
@@ -40,8 +52,11 @@ extension ClientCore {
     return ClientCounters(
       requests: requests.counters, connections: totals, requestsOpen: requests.count,
       requestsWaiting: requests.waitingCount, bytesWaiting: requests.waitingBytes,
-      pushesWaiting: pushes.count, bytesUnwritten: bytes, connects: counters.connects,
-      failedAttempts: counters.failedAttempts,
+      pushesWaiting: pushes.count, bytesUnwritten: bytes,
+      connects: counters.connects, failedAttempts: counters.failedAttempts,
+      failovers: machine.counts.failovers, migrations: machine.counts.migrations,
+      linksExpired: counters.linksExpired, coolDowns: machine.counts.coolDowns,
+      alternativesIgnored: counters.alternativesIgnored,
       pushesDropped: hubCounts.dropped, pushSequencesClosed: hubCounts.closed,
       pushesUnhandled: hubCounts.unhandled)
   }
@@ -55,6 +70,10 @@ extension ClientCore {
     }
     if requests.current != nil {
       completion(.success(()))
+      return
+    }
+    if machine.state == .suspended {
+      completion(.failure(notConnected("connect")))
       return
     }
     connectWaiters.append(completion)

@@ -10,10 +10,22 @@ public enum ConnectionState: Hashable, Sendable {
   case connecting(Endpoint)
   /// Requests can be sent.
   case connected(SocketAddress?)
+  /// Requests can be sent on one connection, and another one is being made to take its place.
+  case migrating(SocketAddress?, to: Endpoint)
   /// The connect failed or the connection ended; the next try is this far away.
   case waiting(Duration)
+  /// The client was told to keep no connection for the time being.
+  case suspended
   /// The client was closed.
   case closed
+
+  /// Whether requests can be sent.
+  public var isConnected: Bool {
+    switch self {
+    case .connected, .migrating: true
+    case .idle, .connecting, .waiting, .suspended, .closed: false
+    }
+  }
 }
 
 /// The present state, and sequences of its changes.

@@ -157,7 +157,10 @@ extension LongLinkServer {
     do throws(LongLinkError) {
       for endpoint in configuration.listen { try await listen(on: endpoint, loops, lanes) }
     } catch {
-      let wasShutDown = await tearDown(within: .zero) == nil
+      let farewell = Farewell(
+        reason: "the server could not start", configuration, spread: nil, retryAfter: nil,
+        alternatives: nil)
+      let wasShutDown = await tearDown(within: .zero, farewell) == nil
       if !wasShutDown { state.withLock { $0 = State() } }
       throw error
     }
@@ -257,12 +260,44 @@ extension LongLinkServer {
 
   /// Stops accepting, tells every client to go, lets running requests finish within a bound, and
   /// returns when every session has ended. A second call waits for nothing.
-  public func shutDown(within bound: Duration = .seconds(10)) async {
-    if await tearDown(within: bound) != nil { ended.open(()) }
+  ///
+  /// Clients are told how many of their requests were accepted, so that they can make the others
+  /// elsewhere; to stay away for `retryAfter` and then for a random time within `spread`; and which
+  /// servers to try instead, best first. What is nil is as configured. Of the alternatives 8 are
+  /// told, those with a host and a port.
+  public func shutDown(
+    within bound: Duration = .seconds(10), spread: Duration? = nil, retryAfter: Duration? = nil,
+    alternatives: [Endpoint]? = nil
+  ) async {
+    let farewell = Farewell(
+      reason: "the server is shutting down", configuration, spread: spread,
+      retryAfter: retryAfter, alternatives: alternatives)
+    if await tearDown(within: bound, farewell) != nil { ended.open(()) }
+  }
+
+  /// Tells one client to go, lets its running requests finish within a bound, and returns when its
+  /// session has ended; at once where it has ended before.
+  ///
+  /// A client of this framework opens its next connection before it lets this one go: drain
+  /// sessions to move clients to `alternatives`, or to even out the load. The other parameters are
+  /// those of `shutDown`.
+  public func drain(
+    _ session: PeerSession, within bound: Duration = .seconds(10), spread: Duration? = nil,
+    retryAfter: Duration? = nil, alternatives: [Endpoint]? = nil
+  ) async {
+    let farewell = Farewell(
+      reason: "the session is moved", configuration, spread: spread, retryAfter: retryAfter,
+      alternatives: alternatives)
+    guard let (loop, lane) = lanesNow.first(where: { $0.0 === session.loop }) else { return }
+    await suspend { (waiter: Waiter<Void>) in
+      loop.execute {
+        lane.value.drain(session.id, within: bound.clampedNanoseconds, farewell) { waiter(()) }
+      }
+    }
   }
 
   /// Ends everything; nil when that was done, or is being done, by an earlier call.
-  private func tearDown(within bound: Duration) async -> Void? {
+  private func tearDown(within bound: Duration, _ farewell: Farewell) async -> Void? {
     let parts = state.withLock { state -> (own: [EventLoop], listeners: [LoopBound<Listener>])? in
       guard state.phase != .shutDown else { return nil }
       defer {
@@ -278,13 +313,12 @@ extension LongLinkServer {
     for listener in listeners {
       await lanes[0].0.run { listener.value.close() }
     }
-    let spread = configuration.drainSpread
     await withTaskGroup(of: Void.self) { group in
       for (loop, lane) in lanes {
         group.addTask {
           await suspend { (waiter: Waiter<Void>) in
             loop.execute {
-              lane.value.drain(within: bound.clampedNanoseconds, spread: spread) { waiter(()) }
+              lane.value.drain(within: bound.clampedNanoseconds, farewell) { waiter(()) }
             }
           }
         }

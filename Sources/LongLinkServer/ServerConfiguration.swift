@@ -35,6 +35,11 @@ public struct ServerConfiguration: Sendable {
   public var deadline: Duration = .seconds(15)
   /// Over how long clients are asked to spread when they come back after a drain. Default 5 s.
   public var drainSpread: Duration = .seconds(5)
+  /// How long clients are asked to stay away at least, before that. Default 0 s.
+  public var drainRetryAfter: Duration = .zero
+  /// Servers that clients are told to try instead, best first; at most 8, by host and port.
+  /// Default: none.
+  public var drainAlternatives: [Endpoint] = []
   /// The name that clients are told. Default: none.
   public var name = ""
   /// Where the server logs. Bodies are never logged.
@@ -74,6 +79,14 @@ public struct ServerConfiguration: Sendable {
     try positive(frameTimeout, "frameTimeout")
     try positive(deadline, "deadline")
     if drainSpread < .zero { throw .configuration("drainSpread", "it is negative") }
+    if drainRetryAfter < .zero { throw .configuration("drainRetryAfter", "it is negative") }
+    if drainAlternatives.count > Wire.alternativesLimit {
+      throw .configuration("drainAlternatives", "there are more than \(Wire.alternativesLimit)")
+    }
+    for (index, endpoint) in drainAlternatives.enumerated()
+    where endpoint.alternativeText == nil {
+      throw .configuration("drainAlternatives[\(index)]", "\(endpoint) cannot be told to clients")
+    }
     try heartbeat.validate(field: "heartbeat")
     if name.utf8.contains(0) { throw .configuration("name", "it contains a NUL") }
     if name.utf8.count > 1024 { throw .configuration("name", "it is longer than 1,024 bytes") }
@@ -97,6 +110,7 @@ public struct ServerConfiguration: Sendable {
     settings.waterMarks = waterMarks.limited(by: maxUnreadOutput)
     settings.heartbeatInterval = heartbeat.interval.clampedNanoseconds
     settings.heartbeatTimeout = heartbeat.timeout.clampedNanoseconds
+    settings.missedDeadlines = heartbeat.missedDeadlines
     settings.handshakeTimeout = firstFrameTimeout.clampedNanoseconds
     settings.frameTimeout = frameTimeout.clampedNanoseconds
     settings.writingTimeout = (heartbeat.interval + heartbeat.timeout).clampedNanoseconds

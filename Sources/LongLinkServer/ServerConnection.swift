@@ -14,6 +14,10 @@ final class ServerConnection {
   private var pushesIfAny: PushQueue?
   private var pushesGoFirst = false
   private var isDraining = false
+  /// When the session ends whatever still runs.
+  private var drainLimit = LinkInstant.distantFuture
+  private var drainTimer: LoopTimer?
+  private var onDrained: [@Sendable () -> Void] = []
 
   init(id: UInt64, stream: any ByteStream, lane: ServerLane) {
     self.id = id
@@ -60,14 +64,37 @@ final class ServerConnection {
 
   var requestCounters: RequestCounters { requestsIfAny?.counters ?? RequestCounters() }
 
-  /// Tells the client to go, and ends the session when what runs has ended.
-  func drain(spread: Duration) {
+  /// Tells the client to go, and ends the session when what runs has ended, or when the time is up.
+  ///
+  /// The client is told once; a later call may only bring the end nearer.
+  func drain(
+    within bound: Int64, _ farewell: Farewell, _ completion: @escaping @Sendable () -> Void
+  ) {
+    guard link.isAlive else {
+      completion()
+      return
+    }
+    onDrained.append(completion)
     isDraining = true
     link.session.goAway(
-      code: .draining, reason: "the server is shutting down", spread: spread.wireMilliseconds,
-      retryAfter: 0, alternatives: [])
+      code: .draining, reason: farewell.reason, spread: farewell.spread.wireMilliseconds,
+      retryAfter: farewell.retryAfter.wireMilliseconds, alternatives: farewell.alternatives)
     link.drain()
     finishIfDrained()
+    guard link.isAlive else { return }
+    let limit = lane.loop.now + bound
+    guard limit < drainLimit else { return }
+    drainLimit = limit
+    if let drainTimer { lane.loop.cancel(drainTimer) }
+    drainTimer = lane.loop.schedule(at: limit, self, token: 0)
+  }
+
+  private func finishDraining() {
+    if let drainTimer { lane.loop.cancel(drainTimer) }
+    drainTimer = nil
+    let waiters = onDrained
+    onDrained = []
+    for waiter in waiters { waiter() }
   }
 
   private func finishIfDrained() {
@@ -76,6 +103,13 @@ final class ServerConnection {
     else { return }
     link.session.shutDown(at: lane.loop.now)
     link.drain()
+  }
+}
+
+extension ServerConnection: TimerHandler {
+  func timerFired(token: UInt64) {
+    drainTimer = nil
+    link.close(.closedHere)
   }
 }
 
@@ -126,7 +160,8 @@ extension ServerConnection: LinkOwner {
       pushesIfAny?.failAll { operation in
         .lost(reason, delivery: .notSent, doing: operation, peer: link.peer)
       }
-    case .ponged, .send, .decodeHello, .decodeWelcome, .decodeGoAway, .shutDownWriting, .close:
+    case .ponged, .heartbeatAnswered, .send, .decodeHello, .decodeWelcome, .decodeGoAway,
+      .shutDownWriting, .close:
       break
     }
   }
@@ -143,10 +178,11 @@ extension ServerConnection: LinkOwner {
     switch reason {
     case .violation, .heartbeatLost, .stalledPeer, .unreadOutput:
       link.logger.warning("Session ended", metadata: ["reason": "\(reason)"])
-    case .closedByPeer, .closedHere, .goneAway, .handshakeTimeout, .transport:
+    case .closedByPeer, .closedHere, .goneAway, .handshakeTimeout, .left, .transport:
       link.logger.debug("Session ended", metadata: ["reason": "\(reason)"])
     }
     lane.ended(self)
+    finishDraining()
   }
 }
 

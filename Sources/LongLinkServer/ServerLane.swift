@@ -4,7 +4,7 @@ import LongLinkCore
 import LongLinkTransport
 
 /// The part of a server that lives on one loop: its sessions, and what they counted.
-final class ServerLane: TimerHandler {
+final class ServerLane {
   let loop: EventLoop
   let settings: SessionSettings
   let defaults: RequestDefaults
@@ -18,7 +18,6 @@ final class ServerLane: TimerHandler {
   private var connections: [UInt64: ServerConnection] = [:]
   private var totals = ConnectionCounters()
   private var requestTotals = RequestCounters()
-  private var drainTimer: LoopTimer?
   /// Connections that arrive now are closed.
   private var isDraining = false
   private var onDrained: (@Sendable () -> Void)?
@@ -106,26 +105,29 @@ final class ServerLane: TimerHandler {
   }
 
   /// Drains every session and calls `completion` when the last one has ended.
-  func drain(within bound: Int64, spread: Duration, _ completion: @escaping @Sendable () -> Void) {
+  func drain(
+    within bound: Int64, _ farewell: Farewell, _ completion: @escaping @Sendable () -> Void
+  ) {
     isDraining = true
     onDrained = completion
-    for connection in ordered { connection.drain(spread: spread) }
-    guard !connections.isEmpty else {
-      finishDraining()
-      return
-    }
-    drainTimer = loop.schedule(at: loop.now + bound, self, token: 0)
+    for connection in ordered { connection.drain(within: bound, farewell) {} }
+    if connections.isEmpty { finishDraining() }
   }
 
-  func timerFired(token: UInt64) {
-    drainTimer = nil
-    for connection in ordered { connection.link.close(.closedHere) }
+  /// Drains one session and calls `completion` when it has ended.
+  func drain(
+    _ session: UInt64, within bound: Int64, _ farewell: Farewell,
+    _ completion: @escaping @Sendable () -> Void
+  ) {
+    guard let connection = connections[session] else {
+      completion()
+      return
+    }
+    connection.drain(within: bound, farewell, completion)
   }
 
   private func finishDraining() {
     guard let onDrained else { return }
-    if let drainTimer { loop.cancel(drainTimer) }
-    drainTimer = nil
     self.onDrained = nil
     onDrained()
   }

@@ -236,7 +236,8 @@ import Testing
       default:
         let due = timers.nextDue(at: instant)
         let expected = model.firstIndex { $0 <= instant }
-        #expect(due?.rawValue == expected)
+        #expect(due?.timer.rawValue == expected)
+        #expect(due?.due == expected.map { model[$0] })
         if let expected { model[expected] = .distantFuture }
       }
       #expect(timers.deadline == model.min())

@@ -2,34 +2,14 @@ import LongLinkCore
 import Testing
 
 @Suite struct HeartbeatTests {
-  /// A session with a heartbeat of 1,000 and 400 milliseconds.
-  private func beating(_ role: Role, _ change: (inout SessionSettings) -> Void = { _ in }) -> Side {
-    let side = Side(
-      SessionSettings(role) {
-        $0.heartbeatInterval = 1_000_000_000
-        $0.heartbeatTimeout = 400_000_000
-        change(&$0)
-      })
-    // 1,000 and 400 are 0x3E8 and 0x190.
-    let fields: [UInt8] = [0x10, 3, 0x28, 0xE8, 0x07, 0x30, 0x90, 0x03]
-    side.receive(RawFrame(role == .client ? .welcome : .hello, serial: 3, body: fields))
-    _ = side.takeFrames()
-    _ = side.takeEvents()
-    return side
-  }
-
-  private func kinds(_ side: Side) -> [FrameKind?] {
-    side.takeFrames().map { FrameKind(wire: $0.kind) }
-  }
-
   @Test(arguments: [Role.client, .server])
   func `a ping leaves at the end of a silent interval and not before`(role: Role) {
     let side = beating(role)
     #expect(side.session.deadline <= .ms(1000))
     side.pass(to: .start + 999_999_999)
-    #expect(kinds(side) == [])
+    #expect(side.takeKinds() == [])
     side.pass(to: .ms(1000))
-    #expect(kinds(side) == [.ping])
+    #expect(side.takeKinds() == [.ping])
   }
 
   @Test(arguments: [Role.client, .server])
@@ -53,12 +33,12 @@ import Testing
       side.receive([byte])
     }
     #expect(side.session.isOpen)
-    #expect(kinds(side).count == bytes.count)
+    #expect(side.takeKinds().count == bytes.count)
     // The suspicion that a byte has ended leaves nothing behind: the next silence counts anew.
     side.pass(to: .ms(now + 999))
-    #expect(kinds(side) == [])
+    #expect(side.takeKinds() == [])
     side.pass(to: .ms(now + 1000))
-    #expect(kinds(side) == [.ping])
+    #expect(side.takeKinds() == [.ping])
     side.pass(to: .ms(now + 1399))
     #expect(side.session.isOpen)
     side.pass(to: .ms(now + 1400))
@@ -89,7 +69,7 @@ import Testing
   @Test func `a timer that comes late still gives the peer its timeout`() {
     let side = beating(.client)
     side.elapse(to: .ms(5000))
-    #expect(kinds(side) == [.ping])
+    #expect(side.takeKinds() == [.ping])
     side.pass(to: .ms(5399))
     #expect(side.session.isOpen)
     side.pass(to: .ms(5400))
@@ -105,7 +85,7 @@ import Testing
     side.elapse(to: .ms(9000))
     #expect(side.session.isOpen)
     side.pass(to: .ms(9999))
-    #expect(kinds(side) == [.ping])
+    #expect(side.takeKinds() == [.ping])
     #expect(side.session.isOpen)
   }
 
@@ -114,7 +94,7 @@ import Testing
     side.now = .ms(3000)
     side.request(50)
     side.request(51)
-    #expect(kinds(side) == [.ping, .request, .request])
+    #expect(side.takeKinds() == [.ping, .request, .request])
     side.pass(to: .ms(3400))
     #expect(side.session.isClosed)
   }
@@ -126,7 +106,7 @@ import Testing
     _ = side.takeFrames()
     side.pass(to: .ms(1199))
     #expect(side.session.isOpen)
-    #expect(kinds(side) == [.ping])
+    #expect(side.takeKinds() == [.ping])
     side.pass(to: .ms(1200))
     #expect(side.session.isClosed)
   }
@@ -159,7 +139,7 @@ import Testing
     #expect(side.session.isOpen)
     _ = side.takeFrames()
     side.pass(to: .ms(34_000))
-    #expect(kinds(side) == [.ping])
+    #expect(side.takeKinds() == [.ping])
   }
 
   @Test func `some progress is enough for the timer of writing`() {
@@ -189,8 +169,8 @@ import Testing
 
   static let agreements: [[Int]] = [
     // asked for interval and timeout, the server's own, agreed
-    [0, 0, 30_000, 10_000, 30_000, 10_000],
-    [0, 0, 5_000, 2_000, 5_000, 2_000],
+    [30_000, 10_000, 30_000, 10_000, 30_000, 10_000],
+    [30_000, 10_000, 5_000, 2_000, 5_000, 2_000],
     [60_000, 20_000, 30_000, 10_000, 30_000, 10_000],
     [1_000, 20_000, 30_000, 10_000, 1_000, 10_000],
     [1, 1, 30_000, 10_000, 200, 100],
@@ -212,6 +192,24 @@ import Testing
       #expect(agreement.heartbeatInterval == Int64(numbers[4]) * 1_000_000)
       #expect(agreement.heartbeatTimeout == Int64(numbers[5]) * 1_000_000)
     }
+  }
+
+  @Test(arguments: [[], [0x28, 0xE0, 0xD4, 0x03, 0x30, 0xE0, 0xD4, 0x03]] as [[UInt8]])
+  func `a welcome that asks for longer leaves the client its own bound`(fields: [UInt8]) {
+    // Empty, which stands for 30 s and 10 s; and 60 s each.
+    let side = Side(
+      SessionSettings(.client) {
+        $0.heartbeatInterval = 5_000_000_000
+        $0.heartbeatTimeout = 2_000_000_000
+      })
+    side.receive(RawFrame(.welcome, serial: 3, body: fields))
+    _ = side.takeFrames()
+    side.pass(to: .ms(4_999))
+    #expect(side.takeKinds() == [])
+    side.pass(to: .ms(5_000))
+    #expect(side.takeKinds() == [.ping])
+    side.pass(to: .ms(7_000))
+    #expect(side.session.isClosed)
   }
 
   @Test func `two idle sides keep each other alive for a day`() {

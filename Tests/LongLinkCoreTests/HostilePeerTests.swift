@@ -47,7 +47,7 @@ import Testing
     let side = opened(.client) { $0.heartbeatInterval = 200_000_000 }
     var now: Int64 = 0
     for _ in 0..<2000 {
-      now += 31_000
+      now += 10_000
       side.pass(to: .ms(now))
       side.receive(RawFrame(wire: 0x30))
     }

@@ -82,6 +82,15 @@ struct TimingWheelTests {
     #expect(wheel.nextDeadline == .distantFuture)
   }
 
+  @Test(arguments: [1, 63, 64, 4_095, 4_096, 30_000, 299_999, 86_400_000] as [Int64])
+  func `a lone entry asks for one call`(milliseconds: Int64) {
+    var wheel = TimingWheel(now: .at(12_345))
+    _ = wheel.insert(1, at: .at(12_345 + milliseconds))
+    #expect(wheel.nextDeadline == .at(12_345 + milliseconds))
+    wheel.advance(to: .at(12_345 + milliseconds))
+    #expect(wheel.popAll() == [1])
+  }
+
   @Test func `a copy goes its own way`() {
     var wheel = TimingWheel(now: .at(0))
     let handle = wheel.insert(1, at: .at(10))

@@ -66,7 +66,7 @@ import Testing
       let servers = try await self.serve(stage, simulation, executions)
       let client = try stage.client(of: servers[0], servers[1]) {
         $0.heartbeat = Heartbeat(interval: .milliseconds(400), timeout: .milliseconds(200))
-        $0.reconnect.base = .milliseconds(50)
+        $0.reconnect.afterRefused = .milliseconds(50)
         $0.reconnect.cap = .milliseconds(500)
         $0.reconnect.afterClose = .milliseconds(50)
         $0.reconnect.afterLostHeartbeat = .milliseconds(100)

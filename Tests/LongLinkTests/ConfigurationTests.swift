@@ -1,4 +1,5 @@
 import LongLink
+import LongLinkConnection
 import LongLinkServer
 import Testing
 
@@ -9,22 +10,46 @@ import Testing
 
   static let clientCases: [ClientCase] = [
     ("servers", { $0.servers = [] }),
-    ("servers[0]", { $0.servers = [.host("", port: 1)] }),
-    ("servers[0]", { $0.servers = [.host("a\0b", port: 1)] }),
-    ("servers[1]", { $0.servers.append(.host("host", port: 0)) }),
-    ("servers[1]", { $0.servers.append(.unix(path: "")) }),
-    ("servers[1]", { $0.servers.append(.unix(path: "/a\0")) }),
+    ("servers[0]", { $0.servers = [Server(.host("", port: 1))] }),
+    ("servers[0]", { $0.servers = [Server(.host("a\0b", port: 1))] }),
+    ("servers[1]", { $0.servers.append(Server(.host("host", port: 0))) }),
+    ("servers[1]", { $0.servers.append(Server(.unix(path: ""))) }),
+    ("servers[1]", { $0.servers.append(Server(.unix(path: "/a\0"))) }),
+    ("servers[0].weight", { $0.servers[0].weight = 0 }),
+    ("servers[0].weight", { $0.servers[0].weight = 1_000_001 }),
+    ("environments[a]", { $0.environments = ["a": [], "b": $0.servers] }),
+    ("environments[b][0]", { $0.environments = ["b": [Server(.unix(path: ""))]] }),
     ("deadline", { $0.deadline = .zero }),
     ("deadline", { $0.deadline = .seconds(-1) }),
+    ("lingering", { $0.lingering = .zero }),
+    ("serverPolicy.coolDown", { $0.serverPolicy.coolDown = .zero }),
+    ("serverPolicy.longestCoolDown", { $0.serverPolicy.longestCoolDown = .seconds(1) }),
+    ("serverPolicy.preferredRetry", { $0.serverPolicy.preferredRetry = .zero }),
+    ("serverPolicy.errorRatio.least", { $0.serverPolicy.errorRatio = .init(least: 0, ratio: 1) }),
+    ("serverPolicy.errorRatio.ratio", { $0.serverPolicy.errorRatio = .init(least: 1, ratio: 0) }),
+    (
+      "serverPolicy.errorRatio.ratio", { $0.serverPolicy.errorRatio = .init(least: 1, ratio: .nan) }
+    ),
+    (
+      "serverPolicy.errorRatio.window",
+      { $0.serverPolicy.errorRatio = .init(least: 9, ratio: 1, window: 8) }
+    ),
     ("connectTimeout", { $0.connectTimeout = .zero }),
     ("frameTimeout", { $0.frameTimeout = .seconds(-1) }),
     ("heartbeat.interval", { $0.heartbeat.interval = .seconds(-1) }),
     ("heartbeat.interval", { $0.heartbeat.interval = .milliseconds(199) }),
     ("heartbeat.timeout", { $0.heartbeat.timeout = .milliseconds(99) }),
-    ("reconnect.base", { $0.reconnect.base = .zero }),
+    ("reconnect.afterRefused", { $0.reconnect.afterRefused = .zero }),
+    ("heartbeat.missedDeadlines", { $0.heartbeat.missedDeadlines = -1 }),
+    ("adaptiveHeartbeat.shortest", { $0.adaptiveHeartbeat = .init(shortest: .seconds(31)) }),
+    ("adaptiveHeartbeat.shortest", { $0.adaptiveHeartbeat = .init(shortest: .milliseconds(9)) }),
+    ("adaptiveHeartbeat.step", { $0.adaptiveHeartbeat = .init(step: .zero) }),
+    ("adaptiveHeartbeat.successes", { $0.adaptiveHeartbeat = .init(successes: 0) }),
+    ("adaptiveHeartbeat.backOff", { $0.adaptiveHeartbeat = .init(backOff: .zero) }),
+    ("adaptiveHeartbeat.failures", { $0.adaptiveHeartbeat = .init(failures: 0) }),
     ("reconnect.cap", { $0.reconnect.cap = .milliseconds(1) }),
-    ("reconnect", { $0.reconnect.afterClose = .seconds(-1) }),
-    ("reconnect", { $0.reconnect.afterLostHeartbeat = .seconds(-1) }),
+    ("reconnect.afterClose", { $0.reconnect.afterClose = .seconds(-1) }),
+    ("reconnect.afterLostHeartbeat", { $0.reconnect.afterLostHeartbeat = .seconds(-1) }),
     ("maxWaiting", { $0.maxWaiting = -1 }),
     ("maxWaitingBytes", { $0.maxWaitingBytes = -1 }),
     ("resend.mostTimes", { $0.resend.mostTimes = -1 }),
@@ -67,11 +92,60 @@ import Testing
     ("frameTimeout", { $0.frameTimeout = .seconds(-1) }),
     ("deadline", { $0.deadline = .zero }),
     ("drainSpread", { $0.drainSpread = .seconds(-1) }),
+    ("drainRetryAfter", { $0.drainRetryAfter = .seconds(-1) }),
+    (
+      "drainAlternatives",
+      { $0.drainAlternatives = .init(repeating: .host("a", port: 1), count: 9) }
+    ),
+    ("drainAlternatives[0]", { $0.drainAlternatives = [.unix(path: "/a")] }),
+    ("drainAlternatives[0]", { $0.drainAlternatives = [.host("a:b]", port: 1)] }),
     ("heartbeat.interval", { $0.heartbeat.interval = .zero }),
     ("heartbeat.timeout", { $0.heartbeat.timeout = .zero }),
     ("name", { $0.name = "\0" }),
     ("name", { $0.name = String(repeating: "x", count: 1_025) }),
   ]
+
+  @Test func `a server is named in a goaway and understood, or is not one`() {
+    let good: [(String, Endpoint)] = [
+      ("a.example:80", .host("a.example", port: 80)),
+      ("10.0.0.1:65535", .host("10.0.0.1", port: 65_535)),
+      ("[::1]:9000", .host("::1", port: 9000)),
+      ("[fe80::1%eth0]:1", .host("fe80::1%eth0", port: 1)),
+    ]
+    for (text, endpoint) in good {
+      #expect(Endpoint(alternative: text) == endpoint)
+      #expect(endpoint.alternativeText == text)
+    }
+    let bad = [
+      "", ":", "a", "a:", ":80", "a:0", "a:65536", "a:-1", "a:+1", "a: 1", "a:8x", "::1:80",
+      "[::1]",
+      "[::1]80", "[a]:80", "[]:80", "a b:80", "a\u{1}:80", "[::1:80", "::1]:80", "a:b:80",
+      "[[::1]]:80",
+      String(repeating: "x", count: 254) + ":80",
+    ]
+    for text in bad { #expect(Endpoint(alternative: text) == nil, "\(text)") }
+    #expect(Endpoint.unix(path: "/a").alternativeText == nil)
+    #expect(Endpoint.host("a", port: 0).alternativeText == nil)
+  }
+
+  @Test func `a heartbeat is made from a budget, or refused with the numbers`() throws {
+    let heartbeat = try Heartbeat(findingDeadPeersWithin: .seconds(40), wakingAtMost: 100)
+    #expect(heartbeat == Heartbeat(interval: .seconds(36), timeout: .seconds(4)))
+    try heartbeat.validate(field: "heartbeat")
+    let error = #expect(throws: LongLinkError.self) {
+      try Heartbeat(findingDeadPeersWithin: .seconds(60), wakingAtMost: 60)
+    }
+    #expect(error?.code == .invalidConfiguration)
+    #expect(error?.detail.contains("within 61000 ms") == true)
+    #expect(error?.detail.contains("needs at least 62") == true)
+    for (bound, wakeUps) in [(Duration.zero, 10), (.seconds(-1), 10), (.seconds(60), -1)] {
+      #expect(throws: LongLinkError.self) {
+        try Heartbeat(findingDeadPeersWithin: bound, wakingAtMost: wakeUps)
+      }
+    }
+    let longest = try Heartbeat(findingDeadPeersWithin: .seconds(Int64.max), wakingAtMost: .max)
+    try longest.validate(field: "heartbeat")
+  }
 
   @Test(arguments: clientCases.indices)
   func `a client's field is checked`(_ index: Int) throws {

@@ -201,13 +201,17 @@ import Darwin
         runs.add(await waits(&states, count: 8))
       }
     }
-    let bounds = [1, 2, 4, 8, 16, 30, 30, 30].map { Duration.seconds($0) }
+    let bounds = [1, 2, 4, 8, 16, 30].map { Duration.seconds($0) }
     for (index, bound) in bounds.enumerated() {
       let drawn = runs.elements.map { $0[index] }
       #expect(drawn.allSatisfy { $0 <= bound })
       // Evenly drawn: of thirty some come close to each end.
       #expect(drawn.max()! > bound * 3 / 4)
       #expect(drawn.min()! < bound / 4)
+    }
+    // Once at the cap the spread that was drawn is kept.
+    for run in runs.elements {
+      for pause in run[6...] { #expect(pause >= .seconds(30) && pause <= .seconds(36)) }
     }
   }
 

@@ -33,7 +33,7 @@ import Testing
         server.route(.echo) { request in request.body + [0] }
       }
       let client = try stage.client(of: old, new) {
-        $0.reconnect.base = .milliseconds(5)
+        $0.reconnect.afterRefused = .milliseconds(5)
       }
       let running = (0..<5).map { client.start(.echo, [UInt8($0)]) }
       await began.reached(5)

@@ -109,7 +109,7 @@ private struct JudgedRun {
     clientConfiguration.reconnect = ReconnectPolicy(
       afterClose: .milliseconds(2),
       afterLostHeartbeat: .milliseconds(2),
-      base: .milliseconds(2),
+      afterRefused: .milliseconds(2),
       cap: .milliseconds(20)
     )
     let client = try LongLinkClient(clientConfiguration, on: loop)

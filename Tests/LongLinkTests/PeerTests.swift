@@ -23,7 +23,7 @@ import Testing
       }
     let client = try stage.client(to: [endpoint]) {
       $0.reconnect.afterClose = .milliseconds(5)
-      $0.reconnect.base = .milliseconds(5)
+      $0.reconnect.afterRefused = .milliseconds(5)
     }
     return (server, client)
   }

@@ -88,7 +88,7 @@ import Testing
       let sessions = Tally<PeerSession>()
       let client = try stage.client(of: try await serve(stage, sessions)) {
         $0.reconnect.afterClose = .milliseconds(5)
-        $0.reconnect.base = .milliseconds(5)
+        $0.reconnect.afterRefused = .milliseconds(5)
       }
       var pushes = client.pushes().makeAsyncIterator()
       try await client.connect()

@@ -124,7 +124,7 @@ import Testing
       let server = try await stage.serve(configure: { $0.maxSessions = 2 })
       let clients = try (0..<3).map { _ in
         try stage.client(of: server) {
-          $0.reconnect.base = .milliseconds(1)
+          $0.reconnect.afterRefused = .milliseconds(1)
           $0.reconnect.cap = .milliseconds(1)
         }
       }

@@ -143,6 +143,27 @@ import Glibc
     server.close()
   }
 
+  @Test func `a stream tells how much the peer's system has not taken`() throws {
+    let bench = try Bench(.systemDefault)
+    let (client, server) = try bench.pair()
+    #expect(bench.onLoop { client.stream.unacknowledgedBytes } == 0)
+    let chunk = [UInt8](repeating: 7, count: 1 << 20)
+    var sent = 0
+    while true {
+      let count = try bench.onLoop { try unsafe client.stream.write(chunk.span.bytes) }
+      if count == 0 { break }
+      sent += count
+    }
+    // The peer's system has room for less than this side's and its own together hold.
+    let waiting = bench.onLoop { client.stream.unacknowledgedBytes }
+    #expect((1...sent).contains(waiting))
+    server.beginReading()
+    try bench.turn("everything", until: { server.received.count == sent })
+    while bench.onLoop({ client.stream.unacknowledgedBytes }) > 0 { bench.poll() }
+    client.close()
+    server.close()
+  }
+
   @Test(arguments: PollerKind.all)
   func `a stream that is dropped closes itself`(poller: PollerKind) throws {
     let bench = try Bench(poller)
@@ -189,6 +210,7 @@ import Glibc
       #expect(option(descriptor, SOL_SOCKET, SO_SNDBUF) >= 65536)
       #if os(Linux)
       #expect(option(descriptor, CInt(IPPROTO_TCP), CInt(TCP_USER_TIMEOUT)) == 1501)
+      #expect(option(descriptor, CInt(IPPROTO_TCP), CInt(TCP_NOTSENT_LOWAT)) == 131_072)
       #endif
       #expect(fcntl(descriptor, F_GETFD) & FD_CLOEXEC != 0)
       #expect(fcntl(descriptor, F_GETFL) & O_NONBLOCK != 0)

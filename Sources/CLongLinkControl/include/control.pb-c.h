@@ -103,11 +103,11 @@ struct  Longlink__Control__Welcome
    */
   uint32_t max_in_flight;
   /*
-   * The heartbeat interval that both sides use; 0 for the default.
+   * The longest heartbeat interval that either side uses; 0 for the default.
    */
   uint32_t heartbeat_interval;
   /*
-   * The heartbeat timeout that both sides use; 0 for the default.
+   * The longest heartbeat timeout that either side uses; 0 for the default.
    */
   uint32_t heartbeat_timeout;
   /*

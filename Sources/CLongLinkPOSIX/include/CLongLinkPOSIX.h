@@ -69,6 +69,9 @@ int cll_accept(
   int descriptor, struct sockaddr *_Nullable address, socklen_t *_Nullable length
 );
 
+/// Bytes that were written to a TCP socket and not acknowledged (tcp(7), SIOCOUTQ), or -1.
+int cll_unacknowledged(int descriptor);
+
 /// epoll_event is packed on some processors and a union holds its key: these hide both.
 static inline void cll_epoll_event_set(
   struct epoll_event *_Nonnull event, unsigned int events, unsigned long long key

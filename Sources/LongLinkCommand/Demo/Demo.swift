@@ -58,7 +58,7 @@ final class Demo: Sendable {
     configuration.heartbeat = Demo.heartbeat
     configuration.reconnect = ReconnectPolicy(
       afterClose: .milliseconds(200), afterLostHeartbeat: .milliseconds(500),
-      base: .milliseconds(200), cap: .milliseconds(500))
+      afterRefused: .milliseconds(200), cap: .milliseconds(500))
     configuration.name = "longlink demo"
     // The timeline tells of lost connections itself.
     configuration.logger.logLevel = .error

@@ -130,8 +130,10 @@ extension Link: StreamHandler {
   private func accept(_ result: Result<ReadOutcome, SocketError>) -> Bool {
     switch result {
     case .success(.bytes(let count)):
+      let wasSuspecting = session.isSuspecting
       session.received(count, at: loop.driver.now)
       drain()
+      if wasSuspecting { followDeadline() }
       return count == Link.readSize
     case .success(.wouldBlock):
       return false
@@ -194,9 +196,12 @@ extension Link {
       end(reason)
     case .request(let arrival), .response(let arrival), .push(let arrival):
       if judgeMetadata(of: arrival, effect) { owner?.link(self, did: effect) }
-    case .cancel, .collect, .established, .ponged, .began, .finished, .resumeSending,
+    case .cancel, .collect, .ponged, .heartbeatAnswered, .began, .finished, .resumeSending,
       .peerLeaving, .abandon:
       owner?.link(self, did: effect)
+    case .established:
+      owner?.link(self, did: effect)
+      followDeadline()
     }
   }
 
@@ -326,6 +331,12 @@ extension Link: TimerHandler {
     if session.deadline < armedFor { setTimer() }
   }
 
+  /// Sets the timer anew also where the session wants to be called later: an idle link is not to be
+  /// woken for nothing.
+  private func followDeadline() {
+    if session.deadline != armedFor { setTimer() }
+  }
+
   private func setTimer() {
     guard isAlive else { return }
     if let timer { loop.cancel(timer) }
@@ -340,9 +351,33 @@ extension Link: TimerHandler {
     // After a pause of the process the peer's bytes may wait in the socket: they count first.
     if isConnected, interest.contains(.read) { read() }
     guard isAlive else { return }
-    session.elapsed(to: loop.driver.now)
+    session.elapsed(to: loop.driver.now, unacknowledged: unacknowledgedBytes)
     drain()
     if session.isIdle { session.releaseStorage() }
     arm()
+  }
+
+  private var unacknowledgedBytes: Int {
+    isConnected ? stream?.unacknowledgedBytes ?? 0 : 0
+  }
+
+  /// Asks the peer for a sign of life.
+  package func probe() {
+    session.probe(at: loop.driver.now, unacknowledged: unacknowledgedBytes)
+    if session.wantsToWrite { writeAtEndOfTurn() }
+    arm()
+  }
+
+  /// Tells that a request which had left on this link was not answered in its time.
+  package func deadlineMissed() {
+    session.deadlineMissed(at: loop.driver.now, unacknowledged: unacknowledgedBytes)
+    if session.wantsToWrite { writeAtEndOfTurn() }
+    arm()
+  }
+
+  /// Sets how long this side itself lets a silence last, in nanoseconds.
+  package func setPace(_ interval: Int64) {
+    session.setPace(interval)
+    followDeadline()
   }
 }

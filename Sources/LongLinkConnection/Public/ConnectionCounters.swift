@@ -38,6 +38,14 @@ public struct ConnectionCounters: Hashable, Sendable {
   public var pingsSent: UInt64 = 0
   /// Pings received.
   public var pingsReceived: UInt64 = 0
+  /// Times that nothing had been read for so long that a sign of life was asked for.
+  public var suspicions: UInt64 = 0
+  /// Those of them that requests without an answer were the reason for, before the interval was
+  /// over.
+  public var earlySuspicions: UInt64 = 0
+  /// Times that this process, or its loop, had stood still for so long that timers came far too
+  /// late.
+  public var pauses: UInt64 = 0
   /// Cancels sent.
   public var cancelsSent: UInt64 = 0
   /// Cancels received.
@@ -66,6 +74,9 @@ public struct ConnectionCounters: Hashable, Sendable {
   /// Connections that ended because the peer broke a rule, by rule.
   public var violations: [Violation.Rule: UInt64] = [:]
 
+  /// Connections whose peer was given up since it was silent for longer than the heartbeat allows.
+  public var heartbeatsLost: UInt64 { endings[CloseReason.heartbeatLost.name] ?? 0 }
+
   /// Makes counters that are all zero.
   public init() {}
 
@@ -85,6 +96,9 @@ public struct ConnectionCounters: Hashable, Sendable {
     highWaterEvents += session.highWaterEvents
     pingsSent += session.pingsSent
     pingsReceived += session.pingsReceived
+    suspicions += session.suspicions
+    earlySuspicions += session.earlySuspicions
+    pauses += session.pauses
     cancelsSent += session.cancelsSent
     cancelsReceived += session.cancelsReceived
     droppedUnknownSerials += session.droppedUnknownSerials
@@ -130,6 +144,9 @@ public struct ConnectionCounters: Hashable, Sendable {
     lhs.highWaterEvents += rhs.highWaterEvents
     lhs.pingsSent += rhs.pingsSent
     lhs.pingsReceived += rhs.pingsReceived
+    lhs.suspicions += rhs.suspicions
+    lhs.earlySuspicions += rhs.earlySuspicions
+    lhs.pauses += rhs.pauses
     lhs.cancelsSent += rhs.cancelsSent
     lhs.cancelsReceived += rhs.cancelsReceived
     lhs.droppedUnknownSerials += rhs.droppedUnknownSerials
@@ -159,6 +176,7 @@ extension CloseReason {
     case .transport: "transport"
     case .goneAway: "goneAway"
     case .closedHere: "closedHere"
+    case .left: "left"
     }
   }
 }

@@ -17,6 +17,12 @@ public struct Endpoint: Hashable, Sendable {
     Endpoint(kind: .unix(path: path))
   }
 
+  /// How a goaway names it; nil where it cannot.
+  package var alternativeText: String? {
+    let text = description
+    return Endpoint(alternative: text) == self ? text : nil
+  }
+
   /// Throws when a client could never reach it.
   package func validate(field: String) throws(LongLinkError) {
     switch kind {
@@ -31,36 +37,38 @@ public struct Endpoint: Hashable, Sendable {
   }
 }
 
+extension Endpoint {
+  /// A server as a goaway names it: `host:port`, an IPv6 address in brackets; nil where it is not
+  /// one.
+  package init?(alternative text: String) {
+    guard let colon = text.utf8.lastIndex(of: UInt8(ascii: ":")),
+      let port = UInt16(text[text.index(after: colon)...]), port > 0,
+      text[text.index(after: colon)...].utf8.allSatisfy({ (48...57).contains($0) })
+    else { return nil }
+    var host = text[..<colon]
+    if host.first == "[" {
+      guard host.last == "]" else { return nil }
+      host = host.dropFirst().dropLast()
+      guard host.utf8.contains(UInt8(ascii: ":")) else { return nil }
+    } else if host.utf8.contains(UInt8(ascii: ":")) {
+      return nil
+    }
+    // 253 is the longest name of the DNS (RFC 1035, section 2.3.4).
+    guard !host.isEmpty, host.utf8.count <= 253,
+      host.utf8.allSatisfy({
+        $0 > 32 && $0 != 127 && $0 != UInt8(ascii: "[") && $0 != UInt8(ascii: "]")
+      })
+    else { return nil }
+    self = .host(String(host), port: port)
+  }
+}
+
 extension Endpoint: CustomStringConvertible {
   /// `host:port`, or `unix:path`.
   public var description: String {
     switch kind {
     case .host(let name, let port): name.contains(":") ? "[\(name)]:\(port)" : "\(name):\(port)"
     case .unix(let path): "unix:\(path)"
-    }
-  }
-}
-
-/// How a dead peer is found.
-public struct Heartbeat: Hashable, Sendable {
-  /// A ping is sent when nothing was read for so long. Default 30 s, at least 200 ms.
-  public var interval: Duration
-  /// The peer is given up when nothing is read for so long after that. Default 10 s, at least 100
-  /// ms.
-  public var timeout: Duration
-
-  /// Makes a heartbeat; a dead peer is found within `interval + timeout`.
-  public init(interval: Duration = .seconds(30), timeout: Duration = .seconds(10)) {
-    self.interval = interval
-    self.timeout = timeout
-  }
-
-  package func validate(field: String) throws(LongLinkError) {
-    if interval < .milliseconds(200) || interval > .seconds(4_000_000) {
-      throw .configuration("\(field).interval", "\(interval) is not within 200 ms and 46 days")
-    }
-    if timeout < .milliseconds(100) || timeout > .seconds(4_000_000) {
-      throw .configuration("\(field).timeout", "\(timeout) is not within 100 ms and 46 days")
     }
   }
 }

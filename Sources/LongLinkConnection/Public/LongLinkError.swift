@@ -157,7 +157,8 @@ extension LongLinkError {
       systemError = errno
     case .closedHere:
       code = .closed
-    case .closedByPeer, .heartbeatLost, .handshakeTimeout, .stalledPeer, .unreadOutput, .goneAway:
+    case .closedByPeer, .heartbeatLost, .handshakeTimeout, .stalledPeer, .unreadOutput, .goneAway,
+      .left:
       code = .connectionLost
     }
     return LongLinkError(

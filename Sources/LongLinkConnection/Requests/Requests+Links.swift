@@ -9,6 +9,11 @@ extension Requests {
     pump()
   }
 
+  /// Tells that a link takes nothing new from this side; what it carries goes on.
+  package func retire(_ link: Link) {
+    if current === link { current = nil }
+  }
+
   /// Tells that the peer takes nothing new on a link, and which requests it did not accept.
   ///
   /// Those did not run. They wait for the next link when the peer drains; a peer that complains of

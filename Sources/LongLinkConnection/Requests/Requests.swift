@@ -27,6 +27,8 @@ package final class Requests: TimerHandler {
   package var onIdle: (() -> Void)?
   /// Called when the last request of a link that takes no new ones has ended.
   package var onRetired: ((Link) -> Void)?
+  /// Called when the deadline of a request passes that a link carries, with the link's number.
+  package var onExpired: ((UInt32) -> Void)?
 
   package init(role: Role, limits: RequestLimits, on loop: EventLoop) {
     self.loop = loop
@@ -244,6 +246,10 @@ extension Requests {
     dispatch.elapsed(to: loop.driver.now)
     while let (id, entry) = dispatch.nextExpired() {
       guard let request = pending[id.serial] else { continue }
+      if entry.link != 0 { onExpired?(entry.link) }
+      if entry.placement.begin != nil {
+        links.first { $0.id == entry.link }?.deadlineMissed()
+      }
       let delivery = withdraw(id, entry)
       finish(id, .failure(error(.deadlineExceeded, id, request, delivery, "")))
     }

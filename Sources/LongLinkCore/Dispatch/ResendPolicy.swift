@@ -35,7 +35,7 @@ public struct ResendPolicy: Hashable, Sendable {
     let longest = longestDelay.clampedNanoseconds
     let half = (overflow ? longest : min(longest, scaled)) / 2
     let (sum, isFar) = max(askedFor, half).addingReportingOverflow(
-      ReconnectPolicy.delay(within: half, bits: bits))
+      ReconnectPolicy.even(within: half, bits: bits))
     return isFar ? .max : sum
   }
 }

@@ -16,6 +16,8 @@ package enum Wire {
   package static let pingWindow: Int64 = 10_000_000_000
   /// How long a closing side reads and discards, in nanoseconds.
   package static let lingerTime: Int64 = 1_000_000_000
+  /// The most servers of a goaway that are taken note of.
+  package static let alternativesLimit = 8
 
   package static let plainPushSerial: UInt32 = 1
   package static let acknowledgedPushSerial: UInt32 = 2

@@ -47,7 +47,7 @@ package struct Welcome: Equatable, Sendable {
   /// The largest body that the server accepts, in bytes.
   package var maxBody: UInt32
   package var maxInFlight: UInt32
-  /// In milliseconds, as is the timeout; what both sides use.
+  /// In milliseconds, as is the timeout; the longest that either side uses.
   package var heartbeatInterval: UInt32
   package var heartbeatTimeout: UInt32
   package var session: [UInt8]

@@ -1,218 +1,343 @@
-/// Decides when a client resolves, connects, gives up, waits and connects again.
+/// Decides when a client resolves, connects, gives up, waits, connects again, and moves from one
+/// link to another.
 ///
-/// Facts go in with the instant at which they became known, effects come out. An attempt is one
-/// connect with its handshake; attempts to the addresses of one server start a quarter of a second
-/// apart and race, and the first whose handshake is complete wins (RFC 8305, section 5).
+/// Facts go in with the instant at which they became known, effects come out. At most one link, the
+/// current one, takes new requests. At most one round of connects is under way; while there is a
+/// current link the round is to replace it, and only a complete handshake moves the requests: the
+/// link that is left then lingers until its last answer, within a bound. Attempts are named once
+/// and for all, so that late word of an old one finds nothing to act on.
 package struct LinkMachine: Equatable {
-  /// Names one connect; never used twice by one client.
+  /// Names one connect, and the link that comes of it; never used twice by one client.
   package typealias AttemptID = UInt32
 
-  package enum Phase: Equatable, Sendable {
-    /// Nothing is wanted yet. Can become: resolving, closed.
-    case idle
-    /// The server's name is being looked up. Can become: connecting, waiting, closed.
-    case resolving
-    /// Attempts are under way. Can become: up, waiting, closed.
-    case connecting
-    /// A session is open. Can become: resolving, waiting, closed.
-    case up(AttemptID)
-    /// The next round begins at this instant. Can become: resolving, closed.
-    case waiting(LinkInstant)
-    /// Nothing happens any more.
-    case closed
+  /// A server to connect to.
+  package enum Target: Hashable, Sendable {
+    /// By its place in the client's list.
+    case listed(Int)
+    /// One that a draining server has named; they are numbered through.
+    case alternative(Int)
   }
 
   package enum Effect: Equatable, Sendable {
-    case resolve(server: Int, round: UInt32)
+    case resolve(Target, round: UInt32)
     case connect(AttemptID, address: Int)
-    /// Close an attempt that has lost the race or took too long.
-    case abandon(AttemptID)
-    /// All attempts of a round have failed; the next round begins later.
-    case roundFailed(server: Int)
+    /// Close an attempt: it took too long, or it lost the race or is not wanted any more.
+    case abandon(AttemptID, CloseReason)
+    /// New requests go to this link.
+    case use(AttemptID)
+    /// No new requests go to this link, which is closed when its last one has ended.
+    case retire(AttemptID)
+    /// Close a link that was retired and has lingered for too long.
+    case expire(AttemptID)
+    /// Ask for a sign of life: the link may be dead.
+    case probe(AttemptID)
+    /// The link has worked for the first time.
+    case proven(AttemptID)
+    /// All attempts of a round have failed.
+    case roundFailed(Target)
+    /// The next round begins later, for this reason.
+    case wait(LinkWait)
   }
 
   package struct Settings: Equatable, Sendable {
-    package var servers: Int
-    package var policy: ReconnectPolicy
+    package var reconnect: ReconnectPolicy
+    package var servers: ServerPolicy
     /// Between the starts of two attempts of a round, in nanoseconds (RFC 8305 recommends 250 ms).
     package var stagger: Int64 = 250_000_000
-    /// How long one attempt may take, the handshake included, in nanoseconds.
+    /// How long a look-up, and then each attempt with its handshake, may take, in nanoseconds.
     package var connectTimeout: Int64
+    /// How long a link that was retired may wait for its last answers, in nanoseconds.
+    package var lingering: Int64
 
-    package init(servers: Int, policy: ReconnectPolicy, connectTimeout: Int64) {
+    package init(
+      reconnect: ReconnectPolicy, servers: ServerPolicy, connectTimeout: Int64, lingering: Int64
+    ) {
+      self.reconnect = reconnect
       self.servers = servers
-      self.policy = policy
       self.connectTimeout = connectTimeout
+      self.lingering = lingering
     }
   }
 
-  private struct Attempt: Equatable, Sendable {
+  /// What is wanted of the machine.
+  enum Mode: Equatable, Sendable {
+    /// No link. Can become: active, suspended, closed.
+    case idle
+    /// A link. Can become: suspended, closed.
+    case active
+    /// No link for the time being. Can become: idle, active, closed.
+    case suspended(wantsLink: Bool)
+    /// Nothing, for good.
+    case closed
+  }
+
+  /// Where the connects stand.
+  enum Round: Equatable, Sendable {
+    /// None are under way or planned.
+    case none
+    /// The next ones begin at this instant; there is no current link.
+    case waiting(LinkInstant)
+    /// The server's name is being looked up, until this instant.
+    case resolving(LinkInstant)
+    /// Attempts are under way.
+    case connecting
+  }
+
+  /// Why a round replaces the current link, or that there is none.
+  enum Purpose: Equatable, Sendable {
+    case connect
+    case preferred
+    case errors
+    case path
+  }
+
+  struct Attempt: Equatable, Sendable {
     let id: AttemptID
     let limit: LinkInstant
   }
 
-  package let settings: Settings
-  package private(set) var phase = Phase.idle
-  /// The server that is being used or tried.
-  package private(set) var server = 0
-  /// Failed rounds since a session last worked.
-  package private(set) var failures = 0
-  private var round: UInt32 = 0
-  private var lastAttempt: AttemptID = 0
-  private var attempts: [Attempt] = []
-  private var addressCount = 0
-  private var nextAddress = 0
-  private var nextStart = LinkInstant.distantFuture
-  private var hasWorked = false
-  private var effects = Queue<Effect>()
+  /// The link that takes new requests.
+  struct Current: Equatable, Sendable {
+    let id: AttemptID
+    var target: Target
+    var hasWorked = false
+    /// When it has lived through a heartbeat interval.
+    let provenAt: LinkInstant
+  }
 
-  package init(settings: Settings) {
+  struct Retired: Equatable, Sendable {
+    let id: AttemptID
+    var until: LinkInstant
+  }
+
+  /// What went wrong since a link last worked.
+  struct Outage: Equatable, Sendable {
+    /// The first window; 0 where there was no link.
+    var first: Int64 = 0
+    /// Failed rounds, and links that ended before they had worked.
+    var failures = 0
+    /// Those of them that widened the window.
+    var growth = 0
+    /// The widest window that was drawn from.
+    var widest: Int64 = 0
+    var alternativesTried = 0
+  }
+
+  package let settings: Settings
+  var mode = Mode.idle
+  var roundState = Round.none
+  /// The number of the last round, and what it was for.
+  package internal(set) var round: UInt32 = 0
+  var purpose = Purpose.connect
+  /// The server that is being tried, or was last.
+  package internal(set) var target = Target.listed(0)
+  var list: ServerList
+  var current: Current?
+  var retired: [Retired] = []
+  var outage = Outage()
+  var outcomes = OutcomeWindow()
+  /// When a better server is tried.
+  var preferredAt = LinkInstant.distantFuture
+  /// Servers that a draining one has named and that were not tried yet.
+  var alternatives: [Target] = []
+  /// How many of them there have been; the next one gets this number.
+  package internal(set) var alternativesNamed = 0
+  /// How long the server that is being tried asks to be left alone.
+  var roundHint: Int64?
+  /// The server of the last link, or the first that was tried.
+  var lastTarget: Target?
+  var lastAttempt: AttemptID = 0
+  var attempts: [Attempt] = []
+  var addressCount = 0
+  var nextAddress = 0
+  var nextStart = LinkInstant.distantFuture
+  package internal(set) var counts = LinkCounts()
+  var effects = Queue<Effect>()
+
+  package init(servers: [ServerList.Entry], settings: Settings) {
     self.settings = settings
+    list = ServerList(servers, policy: settings.servers)
   }
 
   package mutating func nextEffect() -> Effect? { effects.popFirst() }
+}
+
+/// What the machine counts.
+package struct LinkCounts: Equatable, Sendable {
+  /// Links to another server than the one before, since that one failed, drained or answered badly.
+  package var failovers: UInt64 = 0
+  /// Links that were left for another one before they had ended.
+  package var migrations: UInt64 = 0
+  /// Times that a server of several began to cool down.
+  package var coolDowns: UInt64 = 0
+}
+
+// MARK: - What it shows
+
+extension LinkMachine {
+  /// Where the client's connection stands.
+  package enum State: Equatable, Sendable {
+    case idle
+    case connecting(Target)
+    case connected(AttemptID)
+    /// There is a link, and another one to replace it is being made.
+    case migrating(AttemptID, to: Target)
+    case waiting(LinkInstant)
+    case suspended
+    case closed
+  }
+
+  package var state: State {
+    switch mode {
+    case .idle: return .idle
+    case .suspended: return .suspended
+    case .closed: return .closed
+    case .active: break
+    }
+    switch (roundState, current) {
+    case (.none, let link?), (.waiting, let link?): return .connected(link.id)
+    case (.resolving, let link?), (.connecting, let link?): return .migrating(link.id, to: target)
+    case (.resolving, nil), (.connecting, nil): return .connecting(target)
+    case (.waiting(let until), nil): return .waiting(until)
+    case (.none, nil): return .idle
+    }
+  }
+
+  /// Failed rounds, and links that ended before they had worked, since a link worked.
+  package var failures: Int { outage.failures }
+
+  /// Whether a round replaces a link that goes on meanwhile.
+  package var isReplacing: Bool { current != nil }
+
+  /// Whether new requests go to this link.
+  package func isCurrent(_ attempt: AttemptID) -> Bool { current?.id == attempt }
+
+  /// Whether it makes a difference to tell of answers: only that of the first one does, unless an
+  /// error ratio is watched.
+  package var wantsOutcomes: Bool {
+    settings.servers.errorRatio != nil || current?.hasWorked == false
+  }
 
   /// When `elapsed(to:)` wants to be called.
   package var deadline: LinkInstant {
-    switch phase {
-    case .waiting(let until): until
-    case .connecting: attempts.reduce(nextStart) { min($0, $1.limit) }
-    case .idle, .resolving, .up, .closed: .distantFuture
+    var earliest = retired.reduce(LinkInstant.distantFuture) { min($0, $1.until) }
+    if let current, !current.hasWorked { earliest = min(earliest, current.provenAt) }
+    earliest = min(earliest, preferredAt)
+    return switch roundState {
+    case .none: earliest
+    case .waiting(let until), .resolving(let until): min(earliest, until)
+    case .connecting: attempts.reduce(min(earliest, nextStart)) { min($0, $1.limit) }
     }
   }
+}
 
+// MARK: - Commands
+
+extension LinkMachine {
   /// A link is wanted.
-  package mutating func start() {
-    if phase == .idle { beginRound() }
+  package mutating func start(at now: LinkInstant, bits: () -> UInt64) {
+    switch mode {
+    case .idle:
+      mode = .active
+      beginRound(at: now, bits: bits)
+    case .suspended:
+      mode = .suspended(wantsLink: true)
+    case .active, .closed:
+      break
+    }
   }
 
-  private mutating func beginRound() {
-    round += 1
-    attempts = []
-    phase = .resolving
-    effects.append(.resolve(server: server, round: round))
+  /// The network has changed: what is known of servers stays, what is known of paths does not.
+  ///
+  /// The next round begins now. A link that is up carries the requests until another is made; it is
+  /// asked for a sign of life.
+  package mutating func pathChanged(at now: LinkInstant, bits: () -> UInt64) {
+    guard mode == .active else { return }
+    abandonRound()
+    if let current { effects.append(.probe(current.id)) }
+    beginRound(at: now, for: current == nil ? .connect : .path, bits: bits)
   }
 
-  /// The look-up of a round has ended with this many addresses; none is a failure.
-  package mutating func resolved(
-    round: UInt32, addresses: Int, at now: LinkInstant, bits: () -> UInt64
+  /// No link is wanted for the time being; those that are up may linger for so long.
+  package mutating func suspend(lingering: Int64, at now: LinkInstant) {
+    switch mode {
+    case .idle: mode = .suspended(wantsLink: false)
+    case .active: mode = .suspended(wantsLink: true)
+    case .suspended: break
+    case .closed: return
+    }
+    abandonRound()
+    leaveCurrent(at: now)
+    let until = now + max(0, lingering)
+    for index in retired.indices { retired[index].until = min(retired[index].until, until) }
+    expireRetired(at: now)
+  }
+
+  /// A link is wanted again, at once, if one was.
+  package mutating func resume(at now: LinkInstant, bits: () -> UInt64) {
+    guard case .suspended(let wantsLink) = mode else { return }
+    mode = wantsLink ? .active : .idle
+    if wantsLink { beginRound(at: now, bits: bits) }
+  }
+
+  /// Takes other servers; `kept` tells for each of them its place in the old list, if it had one.
+  ///
+  /// A link to a server that is in both lists stays. Any other is left at once.
+  package mutating func switchServers(
+    to entries: [ServerList.Entry], kept: [Int?], at now: LinkInstant, bits: () -> UInt64
   ) {
-    guard phase == .resolving, round == self.round else { return }
-    guard addresses > 0 else {
-      failRound(at: now, bits: bits)
-      return
-    }
-    addressCount = addresses
-    nextAddress = 0
-    phase = .connecting
-    startNext(at: now)
-  }
-
-  private mutating func startNext(at now: LinkInstant) {
-    lastAttempt += 1
-    attempts.append(Attempt(id: lastAttempt, limit: now + settings.connectTimeout))
-    effects.append(.connect(lastAttempt, address: nextAddress))
-    nextAddress += 1
-    nextStart = nextAddress < addressCount ? now + settings.stagger : .distantFuture
-  }
-
-  /// An attempt has come to nothing; the next address does not have to wait for its turn.
-  package mutating func failed(_ attempt: AttemptID, at now: LinkInstant, bits: () -> UInt64) {
-    guard phase == .connecting, let index = attempts.firstIndex(where: { $0.id == attempt }) else {
-      return
-    }
-    attempts.remove(at: index)
-    if nextAddress < addressCount {
-      startNext(at: now)
-    } else if attempts.isEmpty {
-      failRound(at: now, bits: bits)
-    }
-  }
-
-  /// An attempt's handshake is complete: it is the link, unless another one was first.
-  package mutating func established(_ attempt: AttemptID) {
-    guard phase != .up(attempt) else { return }
-    guard phase == .connecting, attempts.contains(where: { $0.id == attempt }) else {
-      effects.append(.abandon(attempt))
-      return
-    }
-    for other in attempts where other.id != attempt { effects.append(.abandon(other.id)) }
-    attempts = []
-    hasWorked = false
-    phase = .up(attempt)
-  }
-
-  /// The session has answered a request, or lived through a heartbeat interval: only now is the
-  /// server known to be well, and the next failure starts from the shortest delay.
-  package mutating func worked() {
-    // A link that is on its way out may still be answered while the next one is made.
-    guard case .up = phase else { return }
-    hasWorked = true
-    failures = 0
-  }
-
-  /// The link has ended. A delay above zero that the server asked for overrides the policy's.
-  package mutating func ended(
-    _ attempt: AttemptID, _ reason: CloseReason, hint: Int64?, at now: LinkInstant,
-    bits: () -> UInt64
-  ) {
-    guard phase == .up(attempt) else { return }
-    if let hint, hint > 0 {
-      phase = .waiting(now + hint)
-      return
-    }
-    guard hasWorked else {
-      // It greeted and did nothing else: the delays go on growing, and another may do better.
-      fail(at: now, bits: bits)
-      return
-    }
-    let bound: Int64 =
-      if reason == .heartbeatLost {
-        settings.policy.afterLostHeartbeat.clampedNanoseconds
+    guard mode != .closed else { return }
+    list.replace(with: entries, kept: kept)
+    alternatives = []
+    lastTarget = nil
+    preferredAt = .distantFuture
+    let hasNew = kept.contains(nil)
+    if hasNew { outage = Outage() }
+    if let link = current {
+      if let place = LinkMachine.place(of: link.target, kept) {
+        current?.target = .listed(place)
+        lastTarget = .listed(place)
+        armPreferred(at: now, bits: bits)
       } else {
-        settings.policy.afterClose.clampedNanoseconds
+        leaveCurrent(at: now)
+        counts.migrations += 1
       }
-    phase = .waiting(now + ReconnectPolicy.delay(within: bound, bits: bits()))
+    }
+    switch roundState {
+    case .waiting where !hasNew: return
+    case .resolving, .connecting:
+      if let place = LinkMachine.place(of: target, kept) {
+        target = .listed(place)
+        return
+      }
+    case .none, .waiting: break
+    }
+    abandonRound()
+    if mode == .active, current == nil { beginRound(at: now, bits: bits) }
   }
 
-  private mutating func failRound(at now: LinkInstant, bits: () -> UInt64) {
-    effects.append(.roundFailed(server: server))
-    fail(at: now, bits: bits)
-  }
-
-  private mutating func fail(at now: LinkInstant, bits: () -> UInt64) {
-    failures += 1
-    server = (server + 1) % settings.servers
-    let bound = settings.policy.bound(afterFailures: failures)
-    phase = .waiting(now + ReconnectPolicy.delay(within: bound, bits: bits()))
+  private static func place(of target: Target, _ kept: [Int?]) -> Int? {
+    guard case .listed(let old) = target else { return nil }
+    return kept.firstIndex(of: old)
   }
 
   /// Nothing is wanted any more.
   package mutating func close() {
-    effects.removeAll { effect in
-      switch effect {
-      case .resolve, .connect: true
-      case .abandon, .roundFailed: false
-      }
-    }
-    for attempt in attempts { effects.append(.abandon(attempt.id)) }
-    attempts = []
-    phase = .closed
+    abandonRound()
+    mode = .closed
+    current = nil
+    retired = []
+    preferredAt = .distantFuture
   }
 
   /// Tells of the passing of time.
   package mutating func elapsed(to now: LinkInstant, bits: () -> UInt64) {
-    switch phase {
-    case .waiting(let until) where until <= now:
-      beginRound()
-    case .connecting:
-      if nextStart <= now { startNext(at: now) }
-      for attempt in attempts where attempt.limit <= now {
-        effects.append(.abandon(attempt.id))
-        failed(attempt.id, at: now, bits: bits)
-      }
-    case .idle, .resolving, .up, .waiting, .closed:
-      break
+    expireRetired(at: now)
+    if let current, current.provenAt <= now { worked(current.id) }
+    if preferredAt <= now {
+      preferredAt = .distantFuture
+      tryPreferred(at: now, bits: bits)
     }
+    roundElapsed(at: now, bits: bits)
   }
 }

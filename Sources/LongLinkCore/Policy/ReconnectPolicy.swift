@@ -1,44 +1,75 @@
 /// How long a client waits before it connects again.
 ///
-/// Each delay is drawn evenly between zero and a bound, so that the clients of one server spread
-/// over the whole of it ("full jitter"). The bound doubles with each failure in a row, up to the
-/// cap: jitter is applied after the cap, so that clients which have all reached it still spread.
+/// An *outage* begins when a link is lost and ends when one has worked: it has answered a request,
+/// or lived through a heartbeat interval. Each pause of an outage is drawn from a window. The first
+/// window depends on how the link was lost; after n failed rounds the window is
+/// `min(cap, max(first window, afterRefused * 2^(n - 1)))`. A link that greets and ends before it
+/// has worked is a failed round too.
+///
+/// While the window grows, the pause is drawn evenly between zero and the window ("full jitter"),
+/// so that the clients of one server spread over the whole of it. Once it grows no more, the pause
+/// is the window times a number between 1 and 1.2. That keeps the clients as spread as the last
+/// wide draw has made them: repeated even draws from an unchanging window would bunch them again,
+/// to twice the even rate, and pauses shorter than the window would let the first clients come
+/// again among the last. The jitter comes after the cap, so clients which have all reached it do
+/// not move in step.
+///
+/// Of several servers each gets its first try of an outage after the first window; the window
+/// begins to grow when all of them that are not cooling down have been tried. When a server that
+/// goes away says how long to stay away, that overrides the windows.
 public struct ReconnectPolicy: Hashable, Sendable {
-  /// The bound of the first delay after a working link was closed by the server. Default 1 s.
+  /// The first window after a working link was closed or broke. Default 1 s.
   public var afterClose: Duration
-  /// The bound of the first delay after a heartbeat was lost, when all clients of the server may
-  /// have lost theirs. Default 5 s.
+  /// The first window after a heartbeat was lost, when all clients of the server may have lost
+  /// theirs. Default 5 s.
   public var afterLostHeartbeat: Duration
-  /// The bound of the delay after the first failed attempt. Default 1 s.
-  public var base: Duration
-  /// The largest bound of any delay. Default 30 s.
+  /// The window after the first failed round; it doubles with each further one. Default 1 s.
+  public var afterRefused: Duration
+  /// The widest window; pauses at the cap reach 1.2 times it. Default 30 s.
   public var cap: Duration
 
-  /// Makes a policy; each bound is above zero and the cap at least as large as the base.
+  /// Makes a policy. No window is negative, `afterRefused` is above zero and `cap` not below it.
   public init(
     afterClose: Duration = .seconds(1),
     afterLostHeartbeat: Duration = .seconds(5),
-    base: Duration = .seconds(1),
+    afterRefused: Duration = .seconds(1),
     cap: Duration = .seconds(30)
   ) {
     self.afterClose = afterClose
     self.afterLostHeartbeat = afterLostHeartbeat
-    self.base = base
+    self.afterRefused = afterRefused
     self.cap = cap
   }
 
-  /// The bound after `failures` failed attempts in a row (at least 1), in nanoseconds.
-  package func bound(afterFailures failures: Int) -> Int64 {
-    let cap = cap.clampedNanoseconds
-    let base = base.clampedNanoseconds
-    let doublings = min(failures - 1, 62)
-    let (scaled, overflow) = base.multipliedReportingOverflow(by: 1 << doublings)
-    return overflow ? cap : min(cap, scaled)
+  /// Windows that are all alike: many clients of one server come back evenly over that time.
+  ///
+  /// For fleets whose server could not bear all of them within seconds. N clients that lose their
+  /// server at once make about N divided by `duration` connects a second, for as long as it is away
+  /// and when it is back.
+  public static func spread(over duration: Duration) -> ReconnectPolicy {
+    ReconnectPolicy(
+      afterClose: duration, afterLostHeartbeat: duration, afterRefused: duration, cap: duration)
   }
 
-  /// A delay within the bound, from 64 random bits, in nanoseconds.
-  package static func delay(within bound: Int64, bits: UInt64) -> Int64 {
-    guard bound > 0 else { return 0 }
-    return Int64((UInt64(bound) + 1).multipliedFullWidth(by: bits).high)
+  /// The window after `failures` failed rounds of an outage that began with window `first`; all in
+  /// nanoseconds.
+  package func window(first: Int64, failures: Int) -> Int64 {
+    let cap = cap.clampedNanoseconds
+    guard failures > 0 else { return min(cap, first) }
+    let base = afterRefused.clampedNanoseconds
+    let (scaled, overflow) = base.multipliedReportingOverflow(by: 1 << min(failures - 1, 62))
+    return overflow ? cap : min(cap, max(first, scaled))
+  }
+
+  /// A pause between zero and the window, from 64 random bits, in nanoseconds.
+  package static func even(within window: Int64, bits: UInt64) -> Int64 {
+    guard window > 0 else { return 0 }
+    return Int64((UInt64(window) + 1).multipliedFullWidth(by: bits).high)
+  }
+
+  /// A pause between 1 and 1.2 times the window, from 64 random bits, in nanoseconds.
+  package static func period(of window: Int64, bits: UInt64) -> Int64 {
+    let (sum, overflow) = window.addingReportingOverflow(even(within: window / 5, bits: bits))
+    return overflow ? .max : max(0, sum)
   }
 }

@@ -31,10 +31,11 @@ package struct TimingWheel: Equatable, Sendable {
   package var isEmpty: Bool { count == 0 }
 
   /// When to call `advance` next: no entry is due before it. There may be none due at it either,
-  /// where entries only come nearer then. Nil for an empty wheel.
+  /// where the one that was has been removed. Nil for an empty wheel.
   package var nextDeadline: LinkInstant? {
     if due != .nothing || overdue != .nothing { return Self.instant(of: elapsed) }
-    return nextSlot().map { Self.instant(of: $0.tick) }
+    // All entries of the first slot come before those of the next.
+    return nextSlot().map { Self.instant(of: levels[$0.level].earliest(in: $0.slot)) }
   }
 
   /// Adds an entry that is due at the first tick not before `deadline`: never early, and less than
@@ -126,7 +127,7 @@ package struct TimingWheel: Equatable, Sendable {
     nodes[index].place = .wheel
     let (level, slot) = Self.position(of: tick, from: elapsed)
     while levels.count <= level { levels.append(Level()) }
-    levels[level].update(slot) { nodes.append(index, to: $0) }
+    levels[level].update(slot, adding: tick) { nodes.append(index, to: $0) }
   }
 
   private mutating func release(_ index: UInt32) {
@@ -176,24 +177,38 @@ package struct TimingWheel: Equatable, Sendable {
 extension TimingWheel {
   /// 64 slots, of which only the occupied ones take memory: a wheel of few timers is tiny.
   private struct Level: Equatable {
+    /// The list of an occupied slot, and a tick before which none of it is due: the earliest one
+    /// that was put there.
+    struct Slot: Equatable {
+      var tail: UInt32
+      var earliest: UInt64
+    }
+
     var occupied: UInt64 = 0
-    /// The lists of the occupied slots, in the order of the slots.
-    var tails: [UInt32] = []
+    /// The occupied slots, in their order.
+    var slots: [Slot] = []
+
+    func earliest(in slot: Int) -> UInt64 {
+      slots[(occupied & ((UInt64(1) << slot) - 1)).nonzeroBitCount].earliest
+    }
 
     /// Replaces the list of a slot by what `change` makes of it.
-    mutating func update(_ slot: Int, _ change: (UInt32) -> UInt32) {
+    mutating func update(
+      _ slot: Int, adding tick: UInt64 = .max, _ change: (UInt32) -> UInt32
+    ) {
       let bit = UInt64(1) << slot
       let rank = (occupied & (bit - 1)).nonzeroBitCount
       let wasOccupied = occupied & bit != 0
-      let tail = change(wasOccupied ? tails[rank] : .nothing)
+      let tail = change(wasOccupied ? slots[rank].tail : .nothing)
       switch (wasOccupied, tail != .nothing) {
       case (true, true):
-        tails[rank] = tail
+        slots[rank].tail = tail
+        slots[rank].earliest = min(slots[rank].earliest, tick)
       case (true, false):
-        tails.remove(at: rank)
+        slots.remove(at: rank)
         occupied &= ~bit
       case (false, true):
-        tails.insert(tail, at: rank)
+        slots.insert(Slot(tail: tail, earliest: tick), at: rank)
         occupied |= bit
       case (false, false):
         break

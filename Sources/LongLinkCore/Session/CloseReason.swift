@@ -18,6 +18,8 @@ public enum CloseReason: Hashable, Sendable {
   case goneAway(ResponseCode)
   /// This side closed on purpose.
   case closedHere
+  /// This side left it for another connection, or was suspended, and did not wait any longer.
+  case left
 }
 
 extension CloseReason: CustomStringConvertible {
@@ -33,6 +35,7 @@ extension CloseReason: CustomStringConvertible {
     case .transport(let code): "the connection failed (errno \(code))"
     case .goneAway(let code): "the peer went away with code \(code)"
     case .closedHere: "closed on purpose"
+    case .left: "left before it had ended"
     }
   }
 }

@@ -67,6 +67,8 @@ package enum Effect: Equatable, Sendable {
   case push(Arrival)
   /// An asked-for ping was answered after this many nanoseconds.
   case ponged(id: UInt64, roundTrip: Int64)
+  /// A byte has come after a silence of both sides for this long, in nanoseconds, and a ping.
+  case heartbeatAnswered(silence: Int64)
   /// A request that was kept back has begun to leave.
   case began(serial: UInt32, at: UInt64, ordinal: UInt64)
   /// A request that was kept back has been encoded to its end.
@@ -87,8 +89,8 @@ package enum Effect: Equatable, Sendable {
     switch self {
     case .decodeHello, .decodeWelcome, .decodeGoAway, .request, .cancel, .collect, .response, .push:
       true
-    case .send, .established, .ponged, .began, .finished, .resumeSending, .peerLeaving, .abandon,
-      .shutDownWriting, .close:
+    case .send, .established, .ponged, .heartbeatAnswered, .began, .finished, .resumeSending,
+      .peerLeaving, .abandon, .shutDownWriting, .close:
       false
     }
   }

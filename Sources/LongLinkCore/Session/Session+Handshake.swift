@@ -75,9 +75,14 @@ extension Session {
     agreement.maxBody = Int(welcome.maxBody.or(Wire.defaultBody))
     agreement.maxInFlight = Int(welcome.maxInFlight.or(Wire.defaultInFlight))
     agreement.name = welcome.name
+    // The server's may be longer where it did not go by the hello; this side's own bound holds.
     agreeHeartbeat(
-      interval: welcome.heartbeatInterval.or(Wire.defaultInterval),
-      timeout: welcome.heartbeatTimeout.or(Wire.defaultTimeout))
+      interval: min(
+        welcome.heartbeatInterval.or(Wire.defaultInterval),
+        UInt32(clamping: settings.heartbeatInterval / 1_000_000)),
+      timeout: min(
+        welcome.heartbeatTimeout.or(Wire.defaultTimeout),
+        UInt32(clamping: settings.heartbeatTimeout / 1_000_000)))
     open()
   }
 
@@ -89,13 +94,14 @@ extension Session {
   private mutating func agreeHeartbeat(interval: UInt32, timeout: UInt32) {
     agreement.heartbeatInterval = Int64(max(interval, Wire.shortestInterval)) * 1_000_000
     agreement.heartbeatTimeout = Int64(max(timeout, Wire.shortestTimeout)) * 1_000_000
+    followPace()
   }
 
   private mutating func open() {
     phase = .open
     outbox.usesFragments = agreement.features.contains(.fragments)
     timers.clear(.handshake)
-    timers[.heartbeat] = lastRead + agreement.heartbeatInterval
+    timers[.heartbeat] = lastRead + pingInterval
     effects.append(.established)
   }
 }

@@ -4,6 +4,162 @@ struct OutstandingPing: Equatable, Sendable {
   let sent: LinkInstant
 }
 
+/// What a session waits for once it has asked its peer for a sign of life.
+struct Suspicion: Equatable, Sendable {
+  /// Without a byte until then the peer is dead.
+  var limit: LinkInstant
+  /// For how long, in nanoseconds, neither side had said anything when the ping was made.
+  let silence: Int64
+  /// Bytes of this connection up to and with the ping.
+  let pingEnd: UInt64
+  /// Bytes that the peer's system had taken when that was last looked at.
+  var acknowledged: UInt64
+  /// Whether nothing of what stood before the ping is still on its way.
+  var pingHasLeft: Bool
+}
+
+// MARK: - Suspecting and judging
+
+extension Session {
+  /// Whether a sign of life was asked for and has not come yet.
+  package var isSuspecting: Bool { suspicion != nil }
+
+  /// For how long, in nanoseconds, both sides had been silent before the ping that is not answered
+  /// yet; nil where there is none. It keeps its value when the peer is given up.
+  package var silenceProbed: Int64? { suspicion?.silence }
+
+  /// Sets how long this side itself lets a silence last; what was agreed is the most.
+  package mutating func setPace(_ interval: Int64) {
+    pace = interval
+    followPace()
+    guard isOpen, suspicion == nil else { return }
+    timers[.heartbeat] = lastRead + pingInterval
+  }
+
+  mutating func followPace() {
+    pingInterval = min(agreement.heartbeatInterval, pace)
+  }
+
+  /// The heartbeat's time has come: ask for a sign of life, or give the peer up.
+  mutating func heartbeatElapsed(due: LinkInstant, unacknowledged: Int) {
+    guard isOpen else { return }
+    guard !holdsReading else {
+      // This side keeps itself from reading; the timer for writing judges the peer meanwhile.
+      timers[.heartbeat] = now + pingInterval
+      return
+    }
+    if suspicion != nil {
+      if stoodStill(since: due) {
+        suspect(unacknowledged: unacknowledged)
+      } else {
+        judge(unacknowledged: unacknowledged)
+      }
+    } else if now - lastRead >= pingInterval {
+      suspect(unacknowledged: unacknowledged)
+    } else {
+      timers[.heartbeat] = lastRead + pingInterval
+    }
+  }
+
+  /// Asks for a sign of life; only a byte that is read ends the suspicion.
+  private mutating func suspect(unacknowledged: Int) {
+    let silence = now - max(lastRead, lastWrote)
+    let isClear = unacknowledged == 0 && outbox.encodedBytes == 0
+    let acknowledged = acknowledgedBytes(unacknowledged)
+    _ = ping(at: now)
+    counters.suspicions += 1
+    suspicion = Suspicion(
+      limit: now + agreement.heartbeatTimeout,
+      silence: silence,
+      pingEnd: counters.bytesSent + UInt64(outbox.encodedBytes),
+      acknowledged: acknowledged,
+      pingHasLeft: isClear)
+    awaitJudgement()
+  }
+
+  /// Gives the peer up at the limit, which moves for as long as bytes before the ping leave.
+  private mutating func judge(unacknowledged: Int) {
+    guard var suspicion else { return }
+    if !suspicion.pingHasLeft {
+      let acknowledged = acknowledgedBytes(unacknowledged)
+      if acknowledged > suspicion.acknowledged {
+        // It may have been a moment ago: what is seen late must not shorten the peer's time.
+        suspicion.acknowledged = acknowledged
+        suspicion.limit = now + agreement.heartbeatTimeout
+      }
+      let hasAllLeft = unacknowledged == 0 && outbox.encodedBytes == 0
+      suspicion.pingHasLeft = hasAllLeft || acknowledged >= suspicion.pingEnd
+    }
+    self.suspicion = suspicion
+    if now >= suspicion.limit { close(.heartbeatLost) } else { awaitJudgement() }
+  }
+
+  private mutating func awaitJudgement() {
+    guard let suspicion else { return }
+    let look = now + max(agreement.heartbeatTimeout / 8, 10_000_000)
+    timers[.heartbeat] = suspicion.pingHasLeft ? suspicion.limit : min(suspicion.limit, look)
+  }
+
+  /// A byte has come: whatever was suspected, the peer lives.
+  mutating func endSuspicion() {
+    guard let ended = suspicion.take() else { return }
+    guard isOpen else { return }
+    timers[.heartbeat] = lastRead + pingInterval
+    if settings.pace != nil { effects.append(.heartbeatAnswered(silence: ended.silence)) }
+  }
+
+  /// Sends a ping ahead of data that follows a long silence.
+  @inline(__always)
+  mutating func probeBeforeData() {
+    if now - lastRead >= pingInterval, suspicion == nil { suspect(unacknowledged: 0) }
+  }
+
+  /// Tells that a request which had left got no answer in its time. Several in a row, with nothing
+  /// read in between, are a reason to ask for a sign of life before the interval is over.
+  package mutating func deadlineMissed(at now: LinkInstant, unacknowledged: Int) {
+    self.now = max(self.now, now)
+    guard isOpen, !holdsReading, suspicion == nil, settings.missedDeadlines > 0 else { return }
+    missedDeadlines += 1
+    guard missedDeadlines >= settings.missedDeadlines, self.now >= mayAskEarly else { return }
+    missedDeadlines = 0
+    // A peer that answers pings alone must not be flooded with them.
+    mayAskEarly = self.now + Session.earlyPingRest
+    counters.earlySuspicions += 1
+    suspect(unacknowledged: unacknowledged)
+  }
+
+  /// Asks for a sign of life now, unless that was done and may still be answered.
+  package mutating func probe(at now: LinkInstant, unacknowledged: Int) {
+    self.now = max(self.now, now)
+    guard isOpen, !holdsReading, suspicion == nil else { return }
+    suspect(unacknowledged: unacknowledged)
+  }
+
+  /// Between two pings that missed deadlines are the reason for, in nanoseconds.
+  private static let earlyPingRest: Int64 = 1_000_000_000
+
+  /// Bytes of this connection that the peer's system has taken, where `unacknowledged` of those
+  /// that were written have not been.
+  func acknowledgedBytes(_ unacknowledged: Int) -> UInt64 {
+    counters.bytesSent - min(counters.bytesSent, UInt64(clamping: unacknowledged))
+  }
+}
+
+// MARK: - Time that nobody watched
+
+extension Session {
+  /// Whether a timer comes so late that the process, or its loop, must have stood still: the peer
+  /// cannot be judged by a time in which nobody would have heard it.
+  func stoodStill(since due: LinkInstant) -> Bool {
+    now - due > min(agreement.heartbeatTimeout / 2, Session.lateness)
+  }
+
+  /// How late a timer may be on a machine that is merely busy, in nanoseconds.
+  private static let lateness: Int64 = 1_000_000_000
+}
+
+// MARK: - Pings
+
 extension Session {
   /// Pings that may still be answered.
   package var pingsUnanswered: Int { pings.count }
@@ -23,41 +179,6 @@ extension Session {
     }
     counters.pingsSent += 1
     return id
-  }
-
-  /// The heartbeat's time has come: ask for a sign of life, or give the peer up.
-  mutating func heartbeatElapsed() {
-    guard isOpen else { return }
-    guard !holdsReading else {
-      // This side keeps itself from reading; the timer for writing judges the peer meanwhile.
-      timers[.heartbeat] = now + agreement.heartbeatInterval
-      return
-    }
-    if let silentUntil {
-      if now >= silentUntil {
-        close(.heartbeatLost)
-      } else {
-        timers[.heartbeat] = silentUntil
-      }
-    } else if now - lastRead >= agreement.heartbeatInterval {
-      suspect()
-    } else {
-      timers[.heartbeat] = lastRead + agreement.heartbeatInterval
-    }
-  }
-
-  /// Asks for a sign of life after a silence; only a byte that is read ends the suspicion.
-  private mutating func suspect() {
-    _ = ping(at: now)
-    let limit = now + agreement.heartbeatTimeout
-    silentUntil = limit
-    timers[.heartbeat] = min(limit, now + agreement.heartbeatInterval)
-  }
-
-  /// Sends a ping ahead of data that follows a long silence.
-  @inline(__always)
-  mutating func probeBeforeData() {
-    if now - lastRead >= agreement.heartbeatInterval, silentUntil == nil { suspect() }
   }
 
   mutating func acceptPing(_ body: BodySlice) throws(Violation) {

@@ -5,7 +5,8 @@ extension Session {
     guard count > 0 else { return }
     counters.bytesReceived += UInt64(count)
     lastRead = self.now
-    silentUntil = nil
+    missedDeadlines = 0
+    if suspicion != nil { endSuspicion() }
   }
 
   /// Appends a copy of `bytes` and tells of it.
@@ -18,7 +19,9 @@ extension Session {
   package mutating func resumedReading(at now: LinkInstant) {
     self.now = max(self.now, now)
     lastRead = self.now
-    silentUntil = nil
+    missedDeadlines = 0
+    suspicion = nil
+    if isOpen { timers[.heartbeat] = lastRead + pingInterval }
     frameBegan = nil
   }
 

@@ -280,6 +280,7 @@ extension Session {
     if count > 0 {
       outbox.wrote(count)
       counters.bytesSent += UInt64(count)
+      lastWrote = self.now
     }
     guard !isClosed else { return }
     if count > 0, outbox.holdsBack { refill() }
@@ -287,11 +288,28 @@ extension Session {
     if outbox.encodedBytes == 0 {
       timers.clear(.writing)
     } else if count > 0 || timers[.writing] == .distantFuture {
-      timers[.writing] = self.now + settings.writingTimeout
+      writingProgress = self.now
+      writingAcknowledged = nil
+      timers[.writing] = self.now + settings.writingTimeout / 4
     }
     if case .closing = phase, outbox.isEmpty, pendingSends == 0, !hasShutDown {
       hasShutDown = true
       effects.append(.shutDownWriting)
+    }
+  }
+
+  /// Looks whether the peer's system took bytes of late; for too long without is the end.
+  ///
+  /// The stream may take nothing more for a long time while what it has goes out over a slow path.
+  mutating func writingElapsed(unacknowledged: Int) {
+    let acknowledged = acknowledgedBytes(unacknowledged)
+    if let last = writingAcknowledged, acknowledged > last { writingProgress = now }
+    writingAcknowledged = acknowledged
+    let limit = writingProgress + settings.writingTimeout
+    if now >= limit {
+      close(.stalledPeer)
+    } else {
+      timers[.writing] = min(limit, now + settings.writingTimeout / 4)
     }
   }
 }

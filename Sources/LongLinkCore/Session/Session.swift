@@ -86,8 +86,20 @@ package struct Session: Equatable {
 
   // Liveness
   package internal(set) var lastRead: LinkInstant
-  /// Until when a byte must come; nil while nothing is suspected.
-  var silentUntil: LinkInstant?
+  var lastWrote: LinkInstant
+  /// What a byte must come in time for; nil while nothing is suspected.
+  var suspicion: Suspicion?
+  /// How long this side lets a silence last, where it has an opinion of its own.
+  var pace: Int64
+  /// How long it does, with what was agreed.
+  package internal(set) var pingInterval: Int64
+  /// Requests whose deadlines have passed since a byte was last read.
+  var missedDeadlines = 0
+  /// When they may be a reason to ask again.
+  var mayAskEarly: LinkInstant
+  /// When the peer was last seen to take bytes, and how many it had taken by then.
+  var writingProgress: LinkInstant
+  var writingAcknowledged: UInt64?
   var pings = Queue<OutstandingPing>()
   var nextPing: UInt64 = 1
 
@@ -95,6 +107,11 @@ package struct Session: Equatable {
     self.settings = settings
     self.now = now
     lastRead = now
+    lastWrote = now
+    mayAskEarly = now
+    writingProgress = now
+    pace = settings.pace ?? .max
+    pingInterval = min(settings.heartbeatInterval, pace)
     outbox = Outbox(layout: settings.layout, highWater: settings.highWater)
     agreement = Agreement(
       heartbeatInterval: settings.heartbeatInterval, heartbeatTimeout: settings.heartbeatTimeout)
@@ -134,17 +151,27 @@ extension Session {
   /// Tells of the passing of time: everything that is due happens.
   ///
   /// The driver reads what waits in the socket first, so that a late call judges nobody wrongly.
-  package mutating func elapsed(to now: LinkInstant) {
+  /// `unacknowledged` of the bytes that were written have not reached the peer's system yet.
+  package mutating func elapsed(to now: LinkInstant, unacknowledged: Int = 0) {
     self.now = max(self.now, now)
-    while let timer = timers.nextDue(at: self.now) {
+    if stoodStill(since: deadline), !isClosed { counters.pauses += 1 }
+    while let (timer, due) = timers.nextDue(at: self.now) {
       switch timer {
-      case .handshake: handshakeElapsed()
-      case .frame: frameElapsed()
-      case .heartbeat: heartbeatElapsed()
-      case .writing: close(.stalledPeer)
+      case .handshake: if !isExcused(timer, due) { handshakeElapsed() }
+      case .frame: if !isExcused(timer, due) { frameElapsed() }
+      case .heartbeat: heartbeatElapsed(due: due, unacknowledged: unacknowledged)
+      case .writing:
+        if !isExcused(timer, due) { writingElapsed(unacknowledged: unacknowledged) }
       case .linger: lingerElapsed()
       }
     }
+  }
+
+  /// Gives the peer more time where this side could not have heard it in what has passed.
+  private mutating func isExcused(_ timer: SessionTimer, _ due: LinkInstant) -> Bool {
+    guard stoodStill(since: due) else { return false }
+    timers[timer] = now + agreement.heartbeatTimeout
+    return true
   }
 
   private mutating func handshakeElapsed() {

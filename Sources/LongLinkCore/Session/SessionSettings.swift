@@ -11,6 +11,11 @@ package struct SessionSettings: Equatable, Sendable {
   /// This side's heartbeat, in nanoseconds, until both agree on another.
   package var heartbeatInterval = Int64(Wire.defaultInterval) * 1_000_000
   package var heartbeatTimeout = Int64(Wire.defaultTimeout) * 1_000_000
+  /// How long this side itself lets a silence last at first, in nanoseconds, where that is to
+  /// change: answered heartbeats are told then. Nil for the agreed interval.
+  package var pace: Int64?
+  /// Requests in a row, without a byte read, whose deadlines raise suspicion; 0 for never.
+  package var missedDeadlines = 3
   /// How long the first frame (of a client) or the welcome (of a server) may take, in nanoseconds.
   package var handshakeTimeout: Int64 = 10_000_000_000
   /// How long one frame may take from its first byte to its last, in nanoseconds.
@@ -47,6 +52,9 @@ package struct SessionCounters: Equatable, Sendable {
   package var broadcastsSkipped: UInt64 = 0
   package var pingsSent: UInt64 = 0
   package var pingsReceived: UInt64 = 0
+  package var suspicions: UInt64 = 0
+  package var earlySuspicions: UInt64 = 0
+  package var pauses: UInt64 = 0
   package var cancelsSent: UInt64 = 0
   package var cancelsReceived: UInt64 = 0
   package var refused: UInt64 = 0

@@ -42,12 +42,16 @@ package struct SessionTimers: Equatable, Sendable {
     self[timer] = .distantFuture
   }
 
-  /// Takes a timer that is due at `now`; in the order of their declaration.
-  package mutating func nextDue(at now: LinkInstant) -> SessionTimer? {
+  /// Takes a timer that is due at `now`, with the time that it was set for; in the order of their
+  /// declaration.
+  package mutating func nextDue(
+    at now: LinkInstant
+  ) -> (timer: SessionTimer, due: LinkInstant)? {
     guard deadline <= now else { return nil }
     for timer in SessionTimer.allCases where self[timer] <= now {
+      let due = self[timer]
       clear(timer)
-      return timer
+      return (timer, due)
     }
     return nil
   }

@@ -2,8 +2,24 @@
 ///
 /// Where a range has more than one value, each use draws one from the simulation's seed.
 public struct LinkConditions: Hashable, Sendable {
+  /// How the latencies of packets spread over their range.
+  public enum Spread: Hashable, Sendable {
+    /// Each latency of the range is as likely as any other.
+    case even
+    /// Most lie around the middle of the range, as on a path with little load.
+    case bell
+    /// Three of four lie in the lowest hundredth of the range, one of a hundred in its last sixth.
+    case longTail
+  }
+
   /// How long a packet travels: 0.5 ms by default. The order of packets is kept. Negative is 0.
   public var latency: ClosedRange<Duration>
+  /// How latencies spread over their range: evenly by default.
+  public var spread: Spread
+  /// How many bytes a second the direction carries, from 1 on; nil, the default, for no limit.
+  ///
+  /// What is written waits for what was written before it, and arrives piece by piece.
+  public var bandwidth: Int?
   /// The most bytes that one read gives, from 1 on; unlimited by default. 1 is byte by byte.
   public var readSize: ClosedRange<Int>
   /// The most bytes that one write takes, from 1 on; unlimited by default.
@@ -11,17 +27,24 @@ public struct LinkConditions: Hashable, Sendable {
   /// How many bytes may be under way and unread before the writer has to wait: 256 KiB by default.
   public var window: Int
 
-  /// Makes conditions; each part has a default. Sizes and window below 1 are a programming error.
+  /// Makes conditions; each part has a default.
+  ///
+  /// Sizes, bandwidth and window below 1 are a programming error.
   public init(
     latency: ClosedRange<Duration> = .microseconds(500) ... .microseconds(500),
+    spread: Spread = .even,
+    bandwidth: Int? = nil,
     readSize: ClosedRange<Int> = .max ... .max,
     writeSize: ClosedRange<Int> = .max ... .max,
     window: Int = 262_144
   ) {
+    precondition(bandwidth.map { $0 > 0 } ?? true, "a link carries at least one byte a second")
     precondition(readSize.lowerBound > 0, "a read gives at least one byte")
     precondition(writeSize.lowerBound > 0, "a write takes at least one byte")
     precondition(window > 0, "a window has room for at least one byte")
     self.latency = latency
+    self.spread = spread
+    self.bandwidth = bandwidth
     self.readSize = readSize
     self.writeSize = writeSize
     self.window = window
@@ -39,6 +62,14 @@ public struct LinkConditions: Hashable, Sendable {
     readSize: 1...2_000,
     writeSize: 1...2_000
   )
+
+  /// A weak radio link: 30 ms to 2 s of latency, most of it short, and 40 kB a second.
+  public static let weakRadio = LinkConditions(
+    latency: .milliseconds(30) ... .seconds(2),
+    spread: .longTail,
+    bandwidth: 40_000,
+    window: 65_536
+  )
 }
 
 /// How a simulated network answers an attempt to connect.
@@ -47,7 +78,8 @@ public enum ConnectBehavior: Hashable, Sendable {
   case normal
   /// It is refused (`ECONNREFUSED`), listener or not.
   case refused
-  /// It is never answered; the system gives it up after 127 seconds (`ETIMEDOUT`).
+  /// It is not answered. The system asks again after 1, 3, 7, 15, 31 and 63 seconds, which may
+  /// succeed once this is over, and gives up after 127 (`ETIMEDOUT`).
   case ignored
   /// There is no way to the host (`EHOSTUNREACH`).
   case unreachable

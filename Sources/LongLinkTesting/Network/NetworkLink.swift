@@ -25,6 +25,8 @@ final class NetworkLink {
   let initiator: LinkEnd
   /// Nil until the connect has reached a listener.
   var acceptor: LinkEnd?
+  /// How often the initiator has asked for the connection.
+  var attempts = 0
 
   init(number: Int, destination: SocketAddress, initiator: LinkEnd) {
     self.number = number
@@ -52,6 +54,8 @@ final class LinkEnd {
   }
 
   let name: EndName
+  /// The machine that it is on.
+  let machine: Int
   /// The loop that owns it; nil until it is adopted.
   var loop: Int?
   var phase: Phase
@@ -67,12 +71,15 @@ final class LinkEnd {
   var error: CInt?
   /// Nothing comes or goes any more.
   var isBroken = false
+  /// True while its owner does not get to read.
+  var readsNothing = false
   var userTimeout: Int64?
   var hasTimeout = false
   let output: Direction
 
   init(
     _ name: EndName,
+    machine: Int,
     loop: Int?,
     phase: Phase,
     local: SocketAddress?,
@@ -80,6 +87,7 @@ final class LinkEnd {
     conditions: LinkConditions
   ) {
     self.name = name
+    self.machine = machine
     self.loop = loop
     self.phase = phase
     self.local = local
@@ -98,7 +106,7 @@ final class LinkEnd {
     }
     if isBroken { return [.read, .write] }
     var readiness: Readiness = []
-    if !inbox.isEmpty || hasEnded { readiness.insert(.read) }
+    if !readsNothing, !inbox.isEmpty || hasEnded { readiness.insert(.read) }
     if isShut || output.room > 0 { readiness.insert(.write) }
     return readiness
   }
@@ -111,11 +119,17 @@ final class Direction {
   var unread = 0
   /// Bytes that were written since the beginning.
   var written = 0
+  /// Bytes of them that have reached the receiver's machine, read or not.
+  var arrived = 0
   /// When the last packet arrives: later ones do not overtake it.
   var lastArrival = LinkInstant(nanoseconds: 0)
+  /// When the last packet has left, where the bandwidth is limited.
+  var freeAt = LinkInstant(nanoseconds: 0)
   /// True while nothing arrives; what is sent waits in `held`.
   var isSilent = false
   var held: [Packet] = []
+  /// True while there is no room for anything.
+  var isClogged = false
   /// Packets of an earlier epoch are dropped when they arrive.
   var epoch: UInt32 = 0
   var flips: [Flip] = []
@@ -130,16 +144,17 @@ final class Direction {
     self.conditions = conditions
   }
 
-  var room: Int { max(conditions.window - unread, 0) }
+  var room: Int { isClogged ? 0 : max(conditions.window - unread, 0) }
 
   /// Takes written bytes over, with the flips that lie in them; returns the flips that were made.
   func take(_ bytes: inout [UInt8]) -> [Flip] {
     let range = written..<written + bytes.count
-    let made = flips.filter { range.contains($0.offset) }
-    for flip in made { bytes[flip.offset - written] ^= 1 << flip.bit }
-    flips.removeAll { $0.offset < range.upperBound }
     written = range.upperBound
     unread += bytes.count
+    guard !flips.isEmpty else { return [] }
+    let made = flips.filter { range.contains($0.offset) }
+    for flip in made { bytes[flip.offset - range.lowerBound] ^= 1 << flip.bit }
+    flips.removeAll { $0.offset < range.upperBound }
     return made
   }
 
@@ -147,6 +162,7 @@ final class Direction {
   func drop() {
     epoch += 1
     held = []
+    freeAt = LinkInstant(nanoseconds: 0)
   }
 }
 
@@ -160,6 +176,7 @@ enum Packet {
 /// A listening socket of the simulated network.
 struct NetworkListener {
   let number: Int
+  let machine: Int
   let loop: Int
   let address: SocketAddress
   let backlog: Int

@@ -9,8 +9,12 @@ internal import Synchronization
 final class SharedWorld: Sendable {
   private let world: Mutex<World>
   private let time = Atomic<Int64>(0)
+  let watch = EscapeWatch()
+  /// Whether tasks without an executor run on the loop that they are made on.
+  let capturesTasks: Bool
 
-  init(generator: SeededGenerator, traceCapacity: Int) {
+  init(generator: SeededGenerator, traceCapacity: Int, capturesTasks: Bool) {
+    self.capturesTasks = capturesTasks
     world = Mutex(World(generator: generator, traceCapacity: traceCapacity))
   }
 
@@ -32,5 +36,14 @@ final class SharedWorld: Sendable {
       return calls
     }
     for call in calls { call() }
+  }
+
+  /// Changes the world when some virtual time has passed; nil for never.
+  func after(_ delay: Duration?, _ body: @escaping @Sendable (inout World) -> Void) {
+    guard let delay else { return }
+    world.withLock { world in
+      let time = world.now + max(delay.clampedNanoseconds, 0)
+      world.schedule.add(.change(body), at: time)
+    }
   }
 }

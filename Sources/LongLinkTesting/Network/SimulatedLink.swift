@@ -24,6 +24,12 @@ public struct SimulatedLink: Sendable {
   /// Whether one of its sides has it open.
   public var isOpen: Bool { world { $0.links[number] != nil } }
 
+  /// The machine that has connected; nil once the link is closed.
+  public var client: SimulatedMachine? { machine(of: .initiator) }
+
+  /// The machine that has accepted; nil until a listener is reached, and once the link is closed.
+  public var server: SimulatedMachine? { machine(of: .acceptor) }
+
   /// How many bytes were written in a direction since the link was made; 0 once it is closed.
   public func bytesWritten(_ direction: Direction = .both) -> Int {
     world { world in
@@ -46,21 +52,66 @@ public struct SimulatedLink: Sendable {
     world { $0.lose(number) }
   }
 
+  /// Makes a reset arrive that nobody has sent, as from a middlebox that has lost its state.
+  ///
+  /// `direction` is the way that it travels: `.toClient` resets the client. The other side hears
+  /// of it when it writes again.
+  public func reset(_ direction: Direction) {
+    change(direction) { $0.injectReset(from: $1) }
+  }
+
+  /// Ends one direction: its reader gets the end of the stream, and its writer can write no more
+  /// (`EPIPE`). The other direction goes on.
+  public func halfClose(_ direction: Direction) {
+    change(direction) { $0.shutDownWriting($1) }
+  }
+
+  // MARK: What lasts
+
   /// Makes a link half-open: what is written from now on never arrives, ends and resets included,
   /// and nobody is told. The writer's window fills.
-  public func silence(_ direction: Direction = .both) {
-    world { world in
-      for name in names(direction) { world.silence(name) }
-    }
+  ///
+  /// `duration` is how long it lasts; nil, the default, is until `restore`.
+  public func silence(_ direction: Direction = .both, for duration: Duration? = nil) {
+    change(direction) { $0.silence($1) }
+    changeLater(duration, direction) { $0.restore($1) }
   }
 
   /// Ends a silence: what was written meanwhile arrives, as if it were sent again, and what
   /// follows.
   public func restore(_ direction: Direction = .both) {
-    world { world in
-      for name in names(direction) { world.restore(name) }
-    }
+    change(direction) { $0.restore($1) }
   }
+
+  /// Clogs a direction: nothing that is written is taken, as when the peer's window is zero.
+  ///
+  /// What was taken before arrives. `duration` is how long it lasts; nil, the default, is until
+  /// `unclog`.
+  public func clog(_ direction: Direction = .both, for duration: Duration? = nil) {
+    change(direction) { $0.clog($1) }
+    changeLater(duration, direction) { $0.unclog($1) }
+  }
+
+  /// Ends a clog.
+  public func unclog(_ direction: Direction = .both) {
+    change(direction) { $0.unclog($1) }
+  }
+
+  /// Keeps the reader of a direction from reading: what arrives waits, until the window is full.
+  ///
+  /// It does not hear of an end of the stream either, but of a reset. `duration` is how long it
+  /// lasts; nil, the default, is until `resumeReading`.
+  public func stopReading(_ direction: Direction = .both, for duration: Duration? = nil) {
+    change(direction) { $0.stopReading($1.other) }
+    changeLater(duration, direction) { $0.resumeReading($1.other) }
+  }
+
+  /// Lets the reader of a direction read again.
+  public func resumeReading(_ direction: Direction = .both) {
+    change(direction) { $0.resumeReading($1.other) }
+  }
+
+  // MARK: Bits
 
   /// Flips one bit (0 to 7, 0 the lowest) of a byte that will be written in a direction.
   ///
@@ -71,6 +122,32 @@ public struct SimulatedLink: Sendable {
       for name in names(direction) {
         world.end(name)?.output.flips.append(.init(offset: offset, bit: bit))
       }
+    }
+  }
+
+  private func machine(of side: Side) -> SimulatedMachine? {
+    world { world in
+      world.end(EndName(link: number, side: side)).map { end in
+        SimulatedMachine(
+          index: end.machine, world: self.world, name: world.machines[end.machine].name)
+      }
+    }
+  }
+
+  private func change(_ direction: Direction, _ body: (inout World, EndName) -> Void) {
+    world { world in
+      for name in names(direction) { body(&world, name) }
+    }
+  }
+
+  private func changeLater(
+    _ delay: Duration?,
+    _ direction: Direction,
+    _ body: @escaping @Sendable (inout World, EndName) -> Void
+  ) {
+    let names = names(direction)
+    world.after(delay) { world in
+      for name in names { body(&world, name) }
     }
   }
 

@@ -92,7 +92,7 @@ final class SimulatedAcceptedStream: AcceptedStream {
     }
     let wasAdopted = isAdopted.exchange(true, ordering: .acquiringAndReleasing)
     precondition(!wasAdopted, "an accepted stream was adopted twice")
-    world { [name] in $0.end(name)?.loop = driver.index }
+    world { [name] in $0.adopt(name, on: driver.index) }
     return SimulatedStream(name, driver: driver, loop: loop)
   }
 }

@@ -17,6 +17,17 @@ public struct SimulatedNetwork: Sendable {
     world { $0.conditionsByAddress[address] = conditions }
   }
 
+  /// Says how bytes travel from one machine to another on new links, whichever side connects; nil
+  /// for as on others. It goes before what is said of an address.
+  public func setConditions(
+    _ conditions: LinkConditions?,
+    from machine: SimulatedMachine,
+    to other: SimulatedMachine
+  ) {
+    let path = MachinePath(from: machine.index, to: other.index)
+    world { $0.conditionsByPath[path] = conditions }
+  }
+
   /// How attempts to connect are answered from now on.
   public var connects: ConnectBehavior {
     get { world { $0.connectBehavior } }
@@ -26,6 +37,42 @@ public struct SimulatedNetwork: Sendable {
   /// Says how attempts to connect to an address are answered; nil for as to others.
   public func setConnects(_ behavior: ConnectBehavior?, to address: SocketAddress) {
     world { $0.connectBehaviorByAddress[address] = behavior }
+  }
+
+  // MARK: Partitions
+
+  /// Cuts two groups of machines off from each other: what is written between them does not arrive,
+  /// attempts to connect are not answered, and nobody is told.
+  ///
+  /// What is under way arrives. `duration` is how long it lasts; nil, the default, is until the
+  /// partition that is returned is ended, or ``Simulation/heal()``.
+  @discardableResult
+  public func partition(
+    _ left: [SimulatedMachine],
+    from right: [SimulatedMachine],
+    for duration: Duration? = nil
+  ) -> NetworkPartition {
+    part(left, from: Set(right.map(\.index)), duration)
+  }
+
+  /// Cuts machines off from all others, those that are made later included.
+  @discardableResult
+  public func isolate(
+    _ machines: SimulatedMachine...,
+    for duration: Duration? = nil
+  ) -> NetworkPartition {
+    part(machines, from: nil, duration)
+  }
+
+  private func part(
+    _ left: [SimulatedMachine],
+    from right: Set<Int>?,
+    _ duration: Duration?
+  ) -> NetworkPartition {
+    let left = Set(left.map(\.index))
+    let number = world { $0.part(left, from: right) }
+    world.after(duration) { $0.endPartition(number) }
+    return NetworkPartition(number: number, world: world)
   }
 
   // MARK: Names
@@ -71,5 +118,18 @@ public struct SimulatedNetwork: Sendable {
   /// Loses all links at once: both sides of each hear of a reset.
   public func loseAllLinks() {
     for link in links { link.lose() }
+  }
+}
+
+/// Two groups of machines that are cut off from each other.
+public struct NetworkPartition: Sendable {
+  let number: Int
+  let world: SharedWorld
+
+  /// Joins them again: what was written meanwhile arrives, as if it were sent again.
+  ///
+  /// Machines that another partition keeps apart stay apart.
+  public func heal() {
+    world { $0.endPartition(number) }
   }
 }

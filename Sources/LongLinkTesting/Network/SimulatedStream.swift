@@ -1,6 +1,14 @@
 internal import LongLinkCore
 internal import LongLinkTransport
 
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
 /// One end of a link, as a stream of bytes on its loop.
 final class SimulatedStream: ByteStream {
   private let name: EndName
@@ -52,6 +60,7 @@ final class SimulatedStream: ByteStream {
   func finishConnecting() throws(SocketError) -> Bool {
     requireOpen()
     do throws(Errno) {
+      guard !driver.isCutOff else { throw Errno(ENETDOWN) }
       return try world { [name] (world) throws(Errno) in try world.finishConnecting(name) }
     } catch {
       throw SocketError(operation: "connect", errno: error.code, address: peerAddress)
@@ -62,6 +71,7 @@ final class SimulatedStream: ByteStream {
     requireOpen()
     precondition(!buffer.isFull, "a read needs room for a byte at least")
     do throws(Errno) {
+      guard !driver.isCutOff else { throw Errno(ENETDOWN) }
       let count = try world { [name] (world) throws(Errno) in
         try world.read(name, into: &buffer)
       }
@@ -75,9 +85,17 @@ final class SimulatedStream: ByteStream {
   func write(_ bytes: RawSpan) throws(SocketError) -> Int {
     requireOpen()
     do throws(Errno) {
+      guard !driver.isCutOff else { throw Errno(ENETDOWN) }
       return try world { [name] (world) throws(Errno) in try world.write(name, bytes) }
     } catch {
       throw SocketError(operation: "write", errno: error.code, address: peerAddress)
+    }
+  }
+
+  var unacknowledgedBytes: Int {
+    requireOpen()
+    return world { [name] world in
+      world.end(name).map { $0.output.written - $0.output.arrived } ?? 0
     }
   }
 

@@ -10,10 +10,9 @@ internal import Musl
 #endif
 
 extension World {
-  /// When Linux gives an attempt to connect up that nobody answers (tcp(7), `tcp_syn_retries`).
-  private static let connectTimeout: Int64 = 127_000_000_000
-  /// When a request to connect is sent again that found no room (RFC 6298: one second).
-  private static let retryInterval: Int64 = 1_000_000_000
+  /// How often Linux asks for a connection, doubling its patience from one second on, before it
+  /// gives up after 127 (tcp(7), `tcp_syn_retries`).
+  private static let mostAttempts = 7
 
   /// Makes a link whose connect is under way; throws the errno of what fails at once.
   mutating func connect(
@@ -25,50 +24,84 @@ extension World {
     linksMade += 1
     let number = linksMade
     let name = EndName(link: number, side: .initiator)
-    let conditions = conditionsByAddress[address] ?? conditions
+    let machine = loops[loop].machine
     let end = LinkEnd(
       name,
+      machine: machine,
       loop: loop,
       phase: .connecting,
-      local: localAddress(of: loop, towards: address),
+      local: localAddress(of: machine, towards: address),
       peer: address,
-      conditions: conditions
+      conditions: conditions(from: machine, to: self.machine(at: address), address)
     )
     end.userTimeout = userTimeout
     links[number] = NetworkLink(number: number, destination: address, initiator: end)
     record(.connecting, name, address: address)
-    let arrival = now + drawLatency(conditions)
-    switch connectBehaviorByAddress[address] ?? connectBehavior {
+    sendConnect(number)
+    return number
+  }
+
+  /// Asks for a connection, for the first time or once more.
+  mutating func sendConnect(_ number: Int) {
+    guard let link = links[number], link.initiator.phase == .connecting else { return }
+    let end = link.initiator
+    link.attempts += 1
+    let target = machine(at: link.destination)
+    if let target, areCut(end.machine, target) { return connectAgain(link) }
+    let arrival = now + drawLatency(end.output.conditions)
+    switch connectBehaviorByAddress[link.destination] ?? connectBehavior {
     case .normal:
       end.output.lastArrival = arrival
       schedule.add(.connect(link: number), at: arrival)
     case .refused:
-      let back = arrival + drawLatency(conditions)
+      let back = arrival + drawLatency(end.output.conditions)
       schedule.add(.answer(link: number, errno: ECONNREFUSED), at: back)
     case .unreachable:
       schedule.add(.answer(link: number, errno: EHOSTUNREACH), at: arrival)
     case .ignored:
-      schedule.add(.answer(link: number, errno: ETIMEDOUT), at: now + Self.connectTimeout)
+      connectAgain(link)
     }
-    return number
+  }
+
+  /// Waits for an answer that does not come, and asks again or gives up.
+  private mutating func connectAgain(_ link: NetworkLink) {
+    let patience: Int64 = 1_000_000_000 << Int64(link.attempts - 1)
+    schedule.add(
+      link.attempts < Self.mostAttempts
+        ? .connectAgain(link: link.number) : .answer(link: link.number, errno: ETIMEDOUT),
+      at: now + patience
+    )
+  }
+
+  /// How bytes travel from one machine to another on links to an address.
+  private func conditions(
+    from machine: Int,
+    to other: Int?,
+    _ destination: SocketAddress
+  ) -> LinkConditions {
+    other.flatMap { conditionsByPath[MachinePath(from: machine, to: $0)] }
+      ?? conditionsByAddress[destination] ?? conditions
   }
 
   /// An attempt to connect is at its destination.
   mutating func connectArrived(_ number: Int) {
-    guard let link = links[number] else { return }
+    guard let link = links[number], link.initiator.phase == .connecting else { return }
     record(.connectArrived, link.initiator.name, address: link.destination)
-    let conditions = link.initiator.output.conditions
-    let back = now + drawLatency(conditions)
     guard let listener = listener(at: link.destination) else {
+      let back = now + drawLatency(link.initiator.output.conditions)
       schedule.add(.answer(link: number, errno: ECONNREFUSED), at: back)
       return
     }
-    guard listener.queue.count < listener.backlog else {
-      schedule.add(.connect(link: number), at: now + Self.retryInterval)
-      return
-    }
+    guard listener.queue.count < listener.backlog else { return connectAgain(link) }
+    let conditions = conditions(
+      from: listener.machine,
+      to: link.initiator.machine,
+      link.destination
+    )
+    let back = now + drawLatency(conditions)
     let end = LinkEnd(
       link.initiator.name.other,
+      machine: listener.machine,
       loop: nil,
       phase: .connected,
       local: link.destination,
@@ -106,12 +139,14 @@ extension World {
     listenersMade += 1
     let listener = NetworkListener(
       number: listenersMade,
+      machine: loops[loop].machine,
       loop: loop,
       address: address,
       backlog: max(backlog, 1)
     )
     listeners[listener.number] = listener
-    record(.listening, address: address)
+    machinesByAddress[address] = listener.machine
+    record(.listening, address: address, machine: listener.machine)
     return listener
   }
 
@@ -123,7 +158,7 @@ extension World {
 
   mutating func closeListener(_ number: Int) {
     guard let listener = listeners.removeValue(forKey: number) else { return }
-    record(.listenerClosed, address: listener.address)
+    record(.listenerClosed, address: listener.address, machine: listener.machine)
     for link in listener.queue { reset(EndName(link: link, side: .acceptor)) }
   }
 
@@ -133,6 +168,12 @@ extension World {
   private func listener(at address: SocketAddress) -> NetworkListener? {
     let found = listeners.values.filter { $0.address == address || $0.address.covers(address) }
     return found.first { $0.address == address } ?? found.min { $0.number < $1.number }
+  }
+
+  /// The machine that is reached at an address; nil where nobody has ever listened there.
+  private func machine(at address: SocketAddress) -> Int? {
+    listener(at: address)?.machine ?? machinesByAddress[address]
+      ?? machinesByAddress[address.forAllHosts]
   }
 
   private func isTaken(_ address: SocketAddress) -> Bool {
@@ -157,16 +198,16 @@ extension World {
     return port
   }
 
-  /// Where a connection comes from: the loopback address towards itself, else the loop's own one
-  /// (RFC 5737 and RFC 3849 keep these addresses free).
+  /// Where a connection comes from: the loopback address towards itself, else the machine's own
+  /// one (RFC 2544 and RFC 3849 keep these addresses free).
   private mutating func localAddress(
-    of loop: Int,
+    of machine: Int,
     towards address: SocketAddress
   ) -> SocketAddress? {
     switch address.storage {
     case .ipv4(let host, _):
       let port = takePort()
-      let own = host >> 24 == 127 ? 0x7F00_0001 : 0xC000_0200 | UInt32(loop + 1) & 0xFF
+      let own = host >> 24 == 127 ? 0x7F00_0001 : 0xC612_0000 | UInt32(machine + 1) & 0x1_FFFF
       return SocketAddress(.ipv4(own, port: port))
     case .ipv6(let upper, let lower, _, let scope):
       let isLoopback = upper == 0 && lower == 1
@@ -174,7 +215,7 @@ extension World {
       return SocketAddress(
         .ipv6(
           upper: isLoopback ? 0 : 0x2001_0DB8_0000_0000,
-          lower: isLoopback ? 1 : UInt64(loop + 1),
+          lower: isLoopback ? 1 : UInt64(machine + 1),
           port: port,
           scope: scope
         )
@@ -200,6 +241,15 @@ extension SocketAddress {
     case .ipv4(let host, _): SocketAddress(.ipv4(host, port: port))
     case .ipv6(let upper, let lower, _, let scope):
       SocketAddress(.ipv6(upper: upper, lower: lower, port: port, scope: scope))
+    case .unix: self
+    }
+  }
+
+  /// The address for all hosts, with the same port.
+  var forAllHosts: SocketAddress {
+    switch storage {
+    case .ipv4(_, let port): SocketAddress(.ipv4(0, port: port))
+    case .ipv6(_, _, let port, _): SocketAddress(.ipv6(upper: 0, lower: 0, port: port, scope: 0))
     case .unix: self
     }
   }

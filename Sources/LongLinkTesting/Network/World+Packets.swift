@@ -13,11 +13,28 @@ extension World {
   /// Sends a packet to the other end, behind all that was sent before it.
   mutating func send(_ packet: Packet, from end: LinkEnd) {
     let output = end.output
-    guard !output.isSilent else {
+    guard !isSilent(end) else {
       output.held.append(packet)
       return awaitAcknowledgement(end)
     }
-    output.lastArrival = max(now + drawLatency(output.conditions), output.lastArrival)
+    guard case .bytes(let bytes) = packet, let bandwidth = output.conditions.bandwidth else {
+      return deliver(packet, from: end, leavingAt: max(now, output.freeAt))
+    }
+    // A fiftieth of a second is small enough for a receiver to see that bytes go on coming.
+    let most = min(max(bandwidth / 50, 1_460), 1 << 20)
+    var start = 0
+    while start < bytes.count {
+      let piece = bytes[start..<min(start + most, bytes.count)]
+      let time = Int64(Double(piece.count) / Double(bandwidth) * 1e9)
+      output.freeAt = max(now, output.freeAt) + time
+      deliver(.bytes([UInt8](piece)), from: end, leavingAt: output.freeAt)
+      start = piece.endIndex
+    }
+  }
+
+  private mutating func deliver(_ packet: Packet, from end: LinkEnd, leavingAt time: LinkInstant) {
+    let output = end.output
+    output.lastArrival = max(time + drawLatency(output.conditions), output.lastArrival)
     schedule.add(
       .packet(packet, to: end.name.other, epoch: output.epoch),
       at: output.lastArrival
@@ -26,15 +43,17 @@ extension World {
 
   /// A packet is at its destination.
   mutating func arrived(_ packet: Packet, at name: EndName, epoch: UInt32) {
-    guard let end = end(name), self.end(name.other)?.output.epoch == epoch, !end.isBroken else {
-      return
-    }
-    guard end.isOpen else { return turnAway(packet, at: end) }
+    guard let end = end(name), let sender = self.end(name.other)?.output, sender.epoch == epoch
+    else { return }
+    // A machine that is off does nothing; the sender goes on to try.
+    guard !machines[end.machine].isOff else { return sender.held.append(packet) }
+    guard end.isOpen, !end.isBroken else { return turnAway(packet, at: end) }
     switch packet {
     case .bytes(let bytes):
-      record(.bytesArrived, name, value: bytes.count)
+      record(.bytesArrived, name, value: bytes.count, bytes: bytes)
       // The elements are bytes: there is no padding between them.
       unsafe end.inbox.append(bytes.span.bytes)
+      self.end(name.other)?.output.arrived += bytes.count
       mark(.end(name))
     case .end:
       record(.endArrived, name)
@@ -47,7 +66,7 @@ extension World {
     }
   }
 
-  /// Bytes for an end whose owner has closed it: their sender hears that nobody takes them.
+  /// Bytes for an end that is closed or broken: their sender hears that nobody takes them.
   private mutating func turnAway(_ packet: Packet, at end: LinkEnd) {
     guard case .bytes = packet else { return }
     record(.resetSent, end.name)
@@ -55,7 +74,7 @@ extension World {
   }
 
   /// Ends the use of an end with an error, which its owner hears once.
-  private mutating func fail(_ end: LinkEnd, _ errno: CInt) {
+  mutating func fail(_ end: LinkEnd, _ errno: CInt) {
     if end.phase == .connecting { end.phase = .failed(errno) }
     end.error = errno
     end.isBroken = true
@@ -78,34 +97,5 @@ extension World {
     guard end.isOpen, !end.output.held.isEmpty else { return }
     record(.timedOut, name)
     fail(end, ETIMEDOUT)
-  }
-
-  // MARK: Faults
-
-  /// Both ends hear at once that the connection is lost.
-  mutating func lose(_ number: Int) {
-    guard let link = links[number] else { return }
-    record(.linkLost, link.initiator.name)
-    for end in [link.initiator, link.acceptor] {
-      if let end, end.isOpen, !end.isBroken { fail(end, ECONNRESET) }
-    }
-  }
-
-  /// From now on nothing that this end sends arrives.
-  mutating func silence(_ name: EndName) {
-    guard let end = end(name), !end.output.isSilent else { return }
-    record(.silenced, name)
-    end.output.isSilent = true
-  }
-
-  /// Lets arrive what was lost, as the sender tries again, and all that follows.
-  mutating func restore(_ name: EndName) {
-    guard let end = end(name), end.output.isSilent else { return }
-    record(.restored, name)
-    end.output.isSilent = false
-    end.hasTimeout = false
-    let held = end.output.held
-    end.output.held = []
-    for packet in held { send(packet, from: end) }
   }
 }

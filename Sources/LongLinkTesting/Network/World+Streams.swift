@@ -14,6 +14,12 @@ extension World {
     links[name.link]?.end(name.side)
   }
 
+  /// Gives an accepted end to a loop, unless it was closed on its way there.
+  func adopt(_ name: EndName, on loop: Int) {
+    guard let end = end(name), end.isOpen else { return }
+    end.loop = loop
+  }
+
   /// Whether a connect has come to its end, or why it failed.
   func finishConnecting(_ name: EndName) throws(Errno) -> Bool {
     guard let end = end(name) else { throw Errno(EBADF) }
@@ -29,6 +35,7 @@ extension World {
     guard let end = end(name), let sender = self.end(name.other)?.output else {
       throw Errno(readError(name))
     }
+    guard !end.readsNothing || end.isBroken else { return nil }
     guard !end.inbox.isEmpty else {
       if case .failed(let errno) = end.phase { throw Errno(errno) }
       if let errno = end.error.take() { throw Errno(errno) }
@@ -62,7 +69,7 @@ extension World {
     var sent = [UInt8](decoding: bytes.extracting(0..<count))
     // The elements are bytes: there is no padding between them.
     let digest = unsafe Adler32.checksum(of: sent.span.bytes)
-    record(.written, name, value: count, digest: digest)
+    record(.written, name, value: count, digest: digest, bytes: sent)
     for flip in end.output.take(&sent) {
       record(.corrupted, name, value: flip.offset, digest: UInt32(flip.bit))
     }
@@ -103,7 +110,7 @@ extension World {
   }
 
   /// Forgets what belongs to an end's owner, and the link with its last end.
-  private mutating func retire(_ end: LinkEnd) {
+  mutating func retire(_ end: LinkEnd) {
     end.phase = .closed
     end.interest = []
     end.inbox = ByteQueue()

@@ -10,11 +10,15 @@ struct World {
   enum Event {
     /// An attempt to connect reaches its destination.
     case connect(link: Int)
+    /// An attempt to connect that nobody has answered is made once more.
+    case connectAgain(link: Int)
     /// The answer to it reaches the initiator; 0 for success.
     case answer(link: Int, errno: CInt)
     case packet(Packet, to: EndName, epoch: UInt32)
     /// What an end sent may by now be unacknowledged for longer than it wants to wait.
     case timeout(EndName)
+    /// The end of a fault that lasts.
+    case change(@Sendable (inout World) -> Void)
     /// Something that is called outside of the lock.
     case call(@Sendable () -> Void)
   }
@@ -25,18 +29,25 @@ struct World {
     case listener(Int)
   }
 
-  struct ReadyList {
-    var names: [SocketName] = []
-    var members: Set<SocketName> = []
+  /// A loop, and its sockets that may be ready.
+  struct LoopRecord {
+    let machine: Int
+    /// True once its process has crashed: nothing that it does reaches the world.
+    var isGhost = false
+    var ready: [SocketName] = []
+    var readyMembers: Set<SocketName> = []
   }
 
   var now = LinkInstant(nanoseconds: 0)
   var schedule = Schedule<Event>()
   var generator: SeededGenerator
   var trace: Trace
+  /// Told of each entry, with the bytes that it is about. It must not ask the world for anything.
+  var observer: (@Sendable (Trace.Entry, [UInt8]) -> Void)?
 
   var conditions = LinkConditions.normal
   var conditionsByAddress: [SocketAddress: LinkConditions] = [:]
+  var conditionsByPath: [MachinePath: LinkConditions] = [:]
   var connectBehavior = ConnectBehavior.normal
   var connectBehaviorByAddress: [SocketAddress: ConnectBehavior] = [:]
   var hosts: [String: HostRecord] = [:]
@@ -46,7 +57,12 @@ struct World {
   var listeners: [Int: NetworkListener] = [:]
   var listenersMade = 0
   var nextPort: UInt16 = World.firstPort
-  var ready: [ReadyList] = []
+  var loops: [LoopRecord] = []
+  var machines: [MachineRecord] = []
+  var partitions: [Partition] = []
+  var partitionsMade = 0
+  /// The machine that listened at an address last.
+  var machinesByAddress: [SocketAddress: Int] = [:]
 
   /// The first of the ports that the system hands out by itself (RFC 6335, section 6).
   static let firstPort: UInt16 = 49_152
@@ -61,19 +77,22 @@ struct World {
     _ name: EndName? = nil,
     value: Int = 0,
     digest: UInt32 = 0,
-    address: SocketAddress? = nil
+    address: SocketAddress? = nil,
+    machine: Int? = nil,
+    bytes: [UInt8] = []
   ) {
-    trace.append(
-      Trace.Entry(
-        time: now,
-        kind: kind,
-        link: name?.link ?? 0,
-        side: name?.side ?? .initiator,
-        value: UInt64(value),
-        digest: digest,
-        address: address
-      )
+    let entry = Trace.Entry(
+      time: now,
+      kind: kind,
+      link: name?.link ?? 0,
+      side: name?.side ?? .initiator,
+      value: UInt64(value),
+      digest: digest,
+      address: address,
+      machine: machine ?? name.flatMap { end($0)?.machine }
     )
+    trace.append(entry)
+    observer?(entry, bytes)
   }
 
   mutating func draw(_ range: ClosedRange<Int>) -> Int {
@@ -84,7 +103,21 @@ struct World {
   mutating func drawLatency(_ conditions: LinkConditions) -> Int64 {
     let least = max(conditions.latency.lowerBound.clampedNanoseconds, 0)
     let most = max(conditions.latency.upperBound.clampedNanoseconds, least)
-    return least == most ? least : Int64.random(in: least...most, using: &generator)
+    guard least < most else { return least }
+    // No function whose last bits differ from one machine to another has a part in this.
+    switch conditions.spread {
+    case .even:
+      return Int64.random(in: least...most, using: &generator)
+    case .bell:
+      let quarter = (most - least) / 4
+      return (0..<4).reduce(least) { sum, _ in
+        sum + Int64.random(in: 0...quarter, using: &generator)
+      }
+    case .longTail:
+      var share = Double(generator.next() >> 11) * 0x1p-53
+      for _ in 0..<4 { share *= share }
+      return least + Int64(Double(most - least) * share)
+    }
   }
 }
 
@@ -94,8 +127,8 @@ extension World {
   /// Notes that a socket may have become ready.
   mutating func mark(_ name: SocketName) {
     guard let loop = owner(of: name) else { return }
-    guard ready[loop].members.insert(name).inserted else { return }
-    ready[loop].names.append(name)
+    guard loops[loop].readyMembers.insert(name).inserted else { return }
+    loops[loop].ready.append(name)
   }
 
   /// What the owner of a socket is to be told: what is there and of interest.
@@ -112,19 +145,19 @@ extension World {
 
   /// Whether a loop has readiness to deliver.
   mutating func hasReady(_ loop: Int) -> Bool {
-    while let first = ready[loop].names.first {
+    while let first = loops[loop].ready.first {
       guard deliverable(first).isEmpty else { return true }
-      ready[loop].names.removeFirst()
-      ready[loop].members.remove(first)
+      loops[loop].ready.removeFirst()
+      loops[loop].readyMembers.remove(first)
     }
     return false
   }
 
   /// Takes the sockets of a loop that may be ready, in the order in which they became so.
   mutating func takeReady(_ loop: Int) -> [SocketName] {
-    let names = ready[loop].names
-    ready[loop].names.removeAll(keepingCapacity: true)
-    ready[loop].members.removeAll(keepingCapacity: true)
+    let names = loops[loop].ready
+    loops[loop].ready.removeAll(keepingCapacity: true)
+    loops[loop].readyMembers.removeAll(keepingCapacity: true)
     return names
   }
 
@@ -161,9 +194,11 @@ extension World {
     while let event = schedule.popFirst(at: now) {
       switch event {
       case .connect(let link): connectArrived(link)
+      case .connectAgain(let link): sendConnect(link)
       case .answer(let link, let errno): connectAnswered(link, errno)
       case .packet(let packet, let name, let epoch): arrived(packet, at: name, epoch: epoch)
       case .timeout(let name): acknowledgementTimedOut(name)
+      case .change(let change): change(&self)
       case .call(let call): calls.append(call)
       }
     }

@@ -1,5 +1,6 @@
 internal import LongLinkCore
 internal import LongLinkTransport
+internal import Synchronization
 
 #if canImport(Darwin)
 internal import Darwin
@@ -19,19 +20,33 @@ final class SimulatedDriver: LoopDriver {
   private var generator: SeededGenerator
   private var registrations: [World.SocketName: Registration] = [:]
   private var isClosed = false
+  private let clock: MachineClock
+  /// True once the loop's process has crashed: nothing comes from the world or gets there.
+  private let isCut = Atomic(false)
 
   private struct Registration {
     var handler: any StreamHandler
     var token: UInt64
   }
 
-  init(world: SharedWorld, index: Int, generator: SeededGenerator) {
+  init(world: SharedWorld, clock: MachineClock, index: Int, generator: SeededGenerator) {
     self.world = world
+    self.clock = clock
     self.index = index
     self.generator = generator
   }
 
-  var now: LinkInstant { world.now }
+  var now: LinkInstant { world.now + lead }
+
+  /// How far the loop's clock is ahead of the world's.
+  var lead: Int64 { clock.offset.load(ordering: .acquiring) }
+
+  /// Whether the loop's process has crashed.
+  var isCutOff: Bool { isCut.load(ordering: .acquiring) }
+
+  func cutOff() {
+    isCut.store(true, ordering: .releasing)
+  }
 
   /// Delivers what is ready. It never waits: the simulation moves time between turns.
   func wait(until deadline: LinkInstant?) {
@@ -58,6 +73,7 @@ final class SimulatedDriver: LoopDriver {
   ) throws(SocketError) -> any ByteStream {
     do throws(Errno) {
       guard !isClosed else { throw Errno(ESHUTDOWN) }
+      guard !isCutOff else { throw Errno(ENETDOWN) }
       let link = try world { (world) throws(Errno) in
         try world.connect(from: index, to: address, userTimeout: options.userTimeout)
       }
@@ -73,6 +89,7 @@ final class SimulatedDriver: LoopDriver {
   ) throws(SocketError) -> any StreamListener {
     do throws(Errno) {
       guard !isClosed else { throw Errno(ESHUTDOWN) }
+      guard !isCutOff else { throw Errno(ENETDOWN) }
       let listener = try world { (world) throws(Errno) in
         try world.listen(on: index, at: address, backlog: Int(options.backlog))
       }

@@ -79,7 +79,11 @@ extension Simulation {
       ordering: .acquiringAndReleasing
     ).exchanged
     precondition(isFirst, "a simulation is run by one caller at a time")
-    defer { runState.store(false, ordering: .releasing) }
+    world.watch.begin()
+    defer {
+      world.watch.end()
+      runState.store(false, ordering: .releasing)
+    }
     let limit = now.advanced(by: configuration.timeLimit)
     do throws(SimulationError) {
       try step(until: limit) { outcome.isThere }
@@ -143,19 +147,30 @@ extension Simulation {
   private func turnLoops() -> Int {
     var turned = 0
     for (index, loop) in loops.enumerated() {
-      let isDue = loop.nextDeadline.map { $0 <= now } ?? false
+      let isDue = deadline(of: loop).map { $0 <= now } ?? false
       guard isDue || loop.hasWork || world({ $0.hasReady(index) }) else { continue }
+      guard !world({ $0.isFrozen(index) }) else { continue }
       loop.turn(waitingUntil: .distantPast)
       turned += 1
     }
     return turned
   }
 
+  /// When the earliest timer of a loop is due, by the time of the world; nil where there is none.
+  func deadline(of loop: EventLoop) -> LinkInstant? {
+    loop.nextDeadline.map { $0 + -(loop.driver as! SimulatedDriver).lead }
+  }
+
   /// When something happens next; nil when nothing will.
   private var nextTime: LinkInstant? {
-    let times =
-      loops.compactMap(\.nextDeadline) + [world { $0.schedule.nextTime }].compactMap { $0 }
-    return times.min()
+    var next = world { $0.schedule.nextTime }
+    for (index, loop) in loops.enumerated() {
+      guard let deadline = deadline(of: loop), deadline < next ?? .distantFuture,
+        !world({ $0.isFrozen(index) })
+      else { continue }
+      next = deadline
+    }
+    return next
   }
 
   /// Waits in real time for work from threads outside of the simulation; false when none comes.
@@ -163,15 +178,21 @@ extension Simulation {
     let clock = ContinuousClock()
     let end = clock.now + configuration.foreignGrace
     repeat {
-      if loops.contains(where: { $0.hasWork }) { return true }
+      if hasTurnableWork { return true }
       usleep(200)
     } while clock.now < end
-    return loops.contains { $0.hasWork }
+    return hasTurnableWork
+  }
+
+  private var hasTurnableWork: Bool {
+    loops.enumerated().contains { index, loop in
+      loop.hasWork && !world { $0.isFrozen(index) }
+    }
   }
 
   private func failure(_ code: SimulationError.Code) -> SimulationError {
     var lines = loops.map { loop in
-      let timer = loop.nextDeadline.map { "a timer at \($0.sinceStart)" } ?? "no timer"
+      let timer = deadline(of: loop).map { "a timer at \($0.sinceStart)" } ?? "no timer"
       return "loop \"\(loop.name)\": \(loop.hasWork ? "work, " : "")\(timer)"
     }
     lines += openStreams.map { "open: \($0)" }

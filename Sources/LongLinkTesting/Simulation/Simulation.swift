@@ -18,6 +18,9 @@ internal import Synchronization
 ///   return simulation.now
 /// }
 /// ```
+///
+/// What can go wrong is done to it by hand: links (``SimulatedNetwork/links``), the ways between
+/// machines (``network``), machines (``machine(of:)``) and processes (``process(named:_:)``).
 public final class Simulation: Sendable {
   /// Bounds of a simulation.
   public struct Configuration: Sendable {
@@ -30,18 +33,26 @@ public final class Simulation: Sendable {
     /// How long, in real time, a body that waits while nothing can happen in the simulation waits
     /// for other threads, before it counts as stuck: 5 seconds by default.
     public var foreignGrace: Duration
+    /// Whether tasks that are made in the simulation without an executor run in it: false by default.
+    ///
+    /// The Swift runtime of the whole process is told to ask for that, from the first such simulation
+    /// on. Tasks of other simulations and threads are left alone. Real sleeps (`Task.sleep`) stay
+    /// real, and end outside of the simulation.
+    public var capturesUnstructuredTasks: Bool
 
     /// Makes a configuration; each part has a default.
     public init(
       timeLimit: Duration = .seconds(86_400),
       turnLimit: Int = 1_000_000,
       traceCapacity: Int = 4_096,
-      foreignGrace: Duration = .seconds(5)
+      foreignGrace: Duration = .seconds(5),
+      capturesUnstructuredTasks: Bool = false
     ) {
       self.timeLimit = timeLimit
       self.turnLimit = turnLimit
       self.traceCapacity = traceCapacity
       self.foreignGrace = foreignGrace
+      self.capturesUnstructuredTasks = capturesUnstructuredTasks
     }
   }
 
@@ -56,9 +67,9 @@ public final class Simulation: Sendable {
 
   let world: SharedWorld
   let runState = Atomic(false)
-  private let loopsMade: Mutex<[EventLoop]>
+  let loopsMade: Mutex<[EventLoop]>
   private let generator: Mutex<SeededGenerator>
-  private let origin: SeededGenerator
+  let origin: SeededGenerator
 
   /// Makes a world in which nothing has happened yet.
   public init(seed: UInt64 = 0, configuration: Configuration = Configuration()) {
@@ -68,42 +79,44 @@ public final class Simulation: Sendable {
     generator = Mutex(origin.forked(for: 1))
     world = SharedWorld(
       generator: origin.forked(for: 2),
-      traceCapacity: configuration.traceCapacity
+      traceCapacity: configuration.traceCapacity,
+      capturesTasks: configuration.capturesUnstructuredTasks
     )
     network = SimulatedNetwork(world: world)
-    mainLoop = Self.makeLoop(named: "main", index: 0, world: world, origin: origin)
+    world { $0.machines = [World.MachineRecord(name: "main")] }
+    mainLoop = Self.makeLoop(named: "main", index: 0, machine: 0, world: world, origin: origin)
     loopsMade = Mutex([mainLoop])
+    if configuration.capturesUnstructuredTasks { TaskCapture.install() }
   }
 
   deinit {
     world { $0.schedule.removeAll() }
   }
 
-  /// Makes another event loop, a machine or thread of its own as far as its users can tell.
-  public func eventLoop(named name: String) -> EventLoop {
-    loopsMade.withLock { loops in
-      let loop = Self.makeLoop(named: name, index: loops.count, world: world, origin: origin)
-      loops.append(loop)
-      return loop
-    }
-  }
-
-  private static func makeLoop(
+  static func makeLoop(
     named name: String,
     index: Int,
+    machine: Int,
     world: SharedWorld,
     origin: SeededGenerator
   ) -> EventLoop {
+    let clock = world { world in
+      world.loops.append(World.LoopRecord(machine: machine))
+      world.record(.loopMade, value: index, machine: machine)
+      return world.machines[machine].clock
+    }
     let driver = SimulatedDriver(
       world: world,
+      clock: clock,
       index: index,
       generator: origin.forked(for: 0x100 + UInt64(index))
     )
-    world { world in
-      world.ready.append(World.ReadyList())
-      world.record(.loopMade, value: index)
-    }
-    let loop = EventLoop(driver: driver, name: name)
+    let loop = EventLoop(
+      driver: driver,
+      name: name,
+      configuration: EventLoop.Configuration(),
+      onHandOver: { [world] job in world.watch.handedOver(job, to: name, at: world.now) }
+    )
     driver.loop = loop
     return loop
   }
@@ -174,7 +187,7 @@ extension Simulation {
       "timers are to be asked for in the simulation, or when it does not run"
     )
     return loops.compactMap { loop in
-      loop.nextDeadline.map { PendingTimer(loop: loop.name, deadline: $0) }
+      deadline(of: loop).map { PendingTimer(loop: loop.name, deadline: $0) }
     }
   }
 
@@ -187,11 +200,25 @@ extension Simulation {
   }
 
   /// The last events, the oldest first, a line each: what the network did, and moves of the time.
-  public var trace: [String] { world { $0.trace.lines } }
+  public var trace: [String] {
+    world { world in world.trace.lines(machines: world.machines.map(\.name)) }
+  }
 
   /// A hash over all events since the beginning: two runs that agree in it did the same.
   public var traceHash: UInt64 { world { $0.trace.hash } }
 
+  /// What came into the simulation from outside while it ran: the first hundred, in their order.
+  ///
+  /// A run with escapes may not replay. Empty where nothing has escaped.
+  public var escapes: [SimulationEscape] { world.watch.escapes }
+
   /// How many events there were since the beginning.
   public var traceCount: UInt64 { world { $0.trace.count } }
+
+  /// Tells somebody of each event as it happens, with the bytes that were written or arrived.
+  ///
+  /// It is called with the world locked, so that it must not ask the simulation for anything.
+  func observe(_ observer: @escaping @Sendable (Trace.Entry, [UInt8]) -> Void) {
+    world { $0.observer = observer }
+  }
 }

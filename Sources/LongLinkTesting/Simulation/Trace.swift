@@ -25,9 +25,23 @@ struct Trace {
     case corrupted
     case timedOut
     case lookedUp
+    case resetInjected
+    case clogged
+    case unclogged
+    case readingStopped
+    case readingResumed
+    case partitioned
+    case partitionEnded
+    case paused
+    case resumed
+    case clockMoved
+    case processCrashed
+    case machineCrashed
+    case processStarted
   }
 
-  /// `link` is 0 where no link is meant; `value` and `digest` say what the kind needs.
+  /// `link` is 0 where no link is meant; `value` and `digest` say what the kind needs. `machine` is
+  /// the one on which it happens, where there is one.
   struct Entry {
     var time: LinkInstant
     var kind: Kind
@@ -36,6 +50,7 @@ struct Trace {
     var value: UInt64 = 0
     var digest: UInt32 = 0
     var address: SocketAddress?
+    var machine: Int?
   }
 
   /// FNV-1a, 64 bits, of all entries since the beginning
@@ -56,7 +71,7 @@ struct Trace {
     mix(UInt64(entry.kind.rawValue) | UInt64(entry.side.rawValue) << 8)
     mix(UInt64(entry.link))
     mix(entry.value)
-    mix(UInt64(entry.digest))
+    mix(UInt64(entry.digest) | UInt64(bitPattern: Int64(entry.machine ?? -1)) << 32)
     if let address = entry.address {
       for byte in address.description.utf8 { mix(byte) }
     }
@@ -70,8 +85,8 @@ struct Trace {
   }
 
   /// The entries that are kept, the oldest first, a line each.
-  var lines: [String] {
-    (entries[oldest...] + entries[..<oldest]).map(\.line)
+  func lines(machines: [String]) -> [String] {
+    (entries[oldest...] + entries[..<oldest]).map { $0.line(machines: machines) }
   }
 
   private mutating func mix(_ word: UInt64) {
@@ -89,13 +104,14 @@ struct Trace {
 
 extension Trace.Entry {
   /// When, where and what, for a person.
-  var line: String {
+  func line(machines: [String]) -> String {
+    let machine = machine.map { machines[$0] } ?? ""
     let place = link == 0 ? "" : "link \(link) \(side): "
     let subject = address.map { " \($0)" } ?? ""
     let what =
       switch kind {
       case .timeMoved: "time moves"
-      case .loopMade: "loop \(value) is made"
+      case .loopMade: "loop \(value) is made on \(machine)"
       case .listening: "listens on\(subject)"
       case .listenerClosed: "stops listening on\(subject)"
       case .connecting: "connects to\(subject)"
@@ -115,6 +131,19 @@ extension Trace.Entry {
       case .corrupted: "bit \(digest) of byte \(value) is flipped"
       case .timedOut: "gives up, since nothing is acknowledged"
       case .lookedUp: "a name is looked up, \(value) addresses"
+      case .resetInjected: "a reset is sent in its name"
+      case .clogged: "what it writes is not taken from now on"
+      case .unclogged: "what it writes is taken again"
+      case .readingStopped: "does not read from now on"
+      case .readingResumed: "reads again"
+      case .partitioned: "partition \(value) begins"
+      case .partitionEnded: "partition \(value) ends"
+      case .paused: "\(machine) is frozen"
+      case .resumed: "\(machine) goes on"
+      case .clockMoved: "the clock of \(machine) goes forward by \(value) ns"
+      case .processCrashed: "the process on \(machine) crashes"
+      case .machineCrashed: "\(machine) crashes without a word"
+      case .processStarted: "the process on \(machine) starts"
       }
     return "\(time.sinceStart)  \(place)\(what)"
   }

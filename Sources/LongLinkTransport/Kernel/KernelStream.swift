@@ -74,6 +74,13 @@ final class KernelStream: ByteStream {
     }
   }
 
+  var unacknowledgedBytes: Int {
+    endpoint.requireOpen()
+    // On a Unix-domain socket the count would be of the kernel's memory, and nothing is on its way.
+    guard peerAddress?.family != .unix else { return 0 }
+    return SystemCall.unacknowledgedBytes(endpoint.descriptor)
+  }
+
   func shutDownWriting() {
     endpoint.requireOpen()
     SystemCall.shutDownWriting(endpoint.descriptor)

@@ -37,8 +37,11 @@ struct Socket: ~Copyable {
     SystemCall.setLingerToReset(descriptor)
   }
 
-  /// Sets what every stream has: no delay for small writes, probes of an idle peer, and the
-  /// options asked for. `tcp` is false for a Unix-domain socket.
+  /// How many bytes that are not even sent yet the kernel takes (tcp(7), `TCP_NOTSENT_LOWAT`).
+  private static let notSentLowWater: CInt = 131_072
+
+  /// Sets what every stream has: no delay for small writes, probes of an idle peer, a bound on what
+  /// waits in the kernel, and the options asked for. `tcp` is false for a Unix-domain socket.
   borrowing func configure(_ options: SocketOptions, tcp: Bool) throws(Errno) {
     if let size = options.sendBuffer {
       try SystemCall.setOption(descriptor, SOL_SOCKET, SO_SNDBUF, CInt(clamping: size))
@@ -50,6 +53,9 @@ struct Socket: ~Copyable {
     let level = CInt(IPPROTO_TCP)
     try SystemCall.setOption(descriptor, level, TCP_NODELAY, 1)
     try SystemCall.setOption(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1)
+    // Little stands before a heartbeat or an urgent frame that comes later; the rest waits where it
+    // can still be overtaken and taken back.
+    try SystemCall.setOption(descriptor, level, CInt(TCP_NOTSENT_LOWAT), Socket.notSentLowWater)
     guard let timeout = options.userTimeout else { return }
     // The kernel takes 0 for its own bound.
     let milliseconds = CInt(clamping: max(1, (timeout - 1) / 1_000_000 + 1))

@@ -195,6 +195,18 @@ enum SystemCall {
     _ = try retrying { unsafe setsockopt(descriptor, level, name, &value, size) }
   }
 
+  /// Bytes in the send buffer, those that are on their way included; 0 where it is not known.
+  static func unacknowledgedBytes(_ descriptor: CInt) -> Int {
+    #if canImport(Darwin)
+    var value: CInt = 0
+    var size = socklen_t(MemoryLayout<CInt>.size)
+    let result = unsafe getsockopt(descriptor, SOL_SOCKET, SO_NWRITE, &value, &size)
+    return result == 0 ? Int(max(0, value)) : 0
+    #else
+    return Int(max(0, cll_unacknowledged(descriptor)))
+    #endif
+  }
+
   /// Makes the next close drop what was not delivered and reset the connection.
   static func setLingerToReset(_ descriptor: CInt) {
     var value = linger(l_onoff: 1, l_linger: 0)

@@ -42,6 +42,7 @@ extension EventLoop {
   /// Puts work into the inbox, and wakes the loop where it sleeps and nobody has done so.
   private func handOver(_ item: consuming Work) {
     let item = item
+    if let onHandOver { onHandOver(item.job) }
     let startsThread = inbox.withLock(of: self) { inbox in
       inbox.work.append(item)
       guard inbox.isStopped else { return false }

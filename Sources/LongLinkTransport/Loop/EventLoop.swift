@@ -16,6 +16,9 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
   package let driver: any LoopDriver
   let configuration: Configuration
+  /// Told of each piece of work that is handed over by somebody who is not on the loop, on the
+  /// thread that does so: the job, where it is one.
+  let onHandOver: (@Sendable (UnownedJob?) -> Void)?
   let stallThreshold: Int64
 
   let work = WorkRing()
@@ -62,10 +65,16 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   }
 
   /// Makes a loop without a thread: whoever made it calls `turn`.
-  package init(driver: any LoopDriver, name: String, configuration: Configuration) {
+  package init(
+    driver: any LoopDriver,
+    name: String,
+    configuration: Configuration,
+    onHandOver: (@Sendable (UnownedJob?) -> Void)? = nil
+  ) {
     self.driver = driver
     self.name = name
     self.configuration = configuration
+    self.onHandOver = onHandOver
     stallThreshold = configuration.stallThreshold.clampedNanoseconds
     cachedNow = driver.now
     timers = LoopTimers(now: cachedNow)
@@ -80,6 +89,13 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   /// True when the caller runs on this loop.
   public var isCurrent: Bool {
     unsafe cll_current_loop() == Unmanaged.passUnretained(self).toOpaque()
+  }
+
+  /// The loop whose work the calling thread runs; nil where it runs none.
+  package static var current: EventLoop? {
+    unsafe cll_current_loop().map {
+      unsafe Unmanaged<EventLoop>.fromOpaque($0).takeUnretainedValue()
+    }
   }
 
   /// Traps with a clear message when the caller does not run on this loop.

@@ -7,6 +7,14 @@ enum Work {
   case closure(@Sendable () -> Void)
   /// A timer that is due whatever the time.
   case timer(LoopTimer)
+
+  /// The job that it is; nil where it is none.
+  var job: UnownedJob? {
+    switch self {
+    case .actorJob(let job), .taskJob(let job): job
+    case .closure, .timer: nil
+    }
+  }
 }
 
 /// A queue in a ring that doubles when it is full and never shrinks, so that it does not allocate

@@ -53,6 +53,9 @@ package protocol ByteStream: AnyObject {
   func read(into buffer: inout OutputRawSpan) throws(SocketError) -> ReadOutcome
   /// Writes a prefix of `bytes` in one system call and returns its length; 0 when it would block.
   func write(_ bytes: RawSpan) throws(SocketError) -> Int
+  /// Bytes that were written and that the peer's system has not acknowledged; 0 where that cannot
+  /// be told.
+  var unacknowledgedBytes: Int { get }
   /// Sends the end of stream after what was written. Reading goes on.
   func shutDownWriting()
   /// Closes; the kernel goes on to deliver what was written, if the peer takes it.

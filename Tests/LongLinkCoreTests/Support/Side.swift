@@ -15,6 +15,7 @@ enum Event: Equatable {
   case push(type: UInt32, metadata: [UInt8]? = nil, body: [UInt8])
   case cancel(UInt32)
   case ponged(UInt64, roundTrip: Int64)
+  case heartbeatAnswered(Int64)
   case began(UInt32, ordinal: UInt64)
   case finished(UInt32)
   case resumeSending
@@ -46,6 +47,8 @@ final class Side {
   var isStalled = false
   /// How much the stream takes before somebody takes it from there.
   var room = Int.max
+  /// How many bytes have reached the peer's system; nil for all that were written.
+  var arrived: Int?
   /// Requests are answered with their own body.
   var echoes = false
   /// The requests of this side that somebody waits for.
@@ -68,6 +71,7 @@ final class Side {
     hasEnded = other.hasEnded
     isStalled = other.isStalled
     room = other.room
+    arrived = other.arrived
     echoes = other.echoes
     awaited = other.awaited
     placements = other.placements
@@ -113,9 +117,14 @@ final class Side {
     drain()
   }
 
+  /// Bytes that were written and have not reached the peer's system.
+  var unacknowledged: Int {
+    arrived.map { max(0, Int(session.counters.bytesSent) - $0) } ?? 0
+  }
+
   func elapse(to instant: LinkInstant) {
     now = instant
-    session.elapsed(to: instant)
+    session.elapsed(to: instant, unacknowledged: unacknowledged)
     drain()
   }
 
@@ -199,6 +208,7 @@ final class Side {
       events.append(.push(type: arrival.tag, metadata: metadata, body: body(arrival)))
     case .ponged(let id, let roundTrip): events.append(.ponged(id, roundTrip: roundTrip))
     case .resumeSending: events.append(.resumeSending)
+    case .heartbeatAnswered(let silence): events.append(.heartbeatAnswered(silence))
     case .began(let serial, let begin, let ordinal):
       placements[serial] = RequestPlacement(begin: begin, ordinal: ordinal)
       events.append(.began(serial, ordinal: ordinal))

@@ -1,0 +1,88 @@
+import Logging
+import LongLinkConnection
+import LongLinkCore
+import LongLinkTransport
+
+/// Moving from one link to another, or to none.
+extension ClientCore {
+  /// New requests go to this link.
+  func use(_ attempt: UInt32) {
+    guard let connection = connection(attempt) else { return }
+    connection.isEstablished = true
+    counters.connects += 1
+    connection.link.logger.info("Connected")
+    tell(.established(attempt))
+    requests.opened(connection.link)
+    pushes.pump(over: connection.link)
+    resumeConnectWaiters(.success(()))
+  }
+
+  /// No new requests go to this link; it is closed when its last one has ended.
+  func retire(_ attempt: UInt32) {
+    guard let link = connection(attempt)?.link else { return }
+    requests.retire(link)
+    followPushes(.left)
+    failOffline()
+    finishIfDone(link)
+  }
+
+  /// A link that was retired is not waited for any longer.
+  func expire(_ attempt: UInt32) {
+    guard let link = connection(attempt)?.link else { return }
+    if !requests.isUnused(link) { counters.linksExpired += 1 }
+    link.close(.left)
+  }
+
+  func probe(_ attempt: UInt32) {
+    connection(attempt)?.link.probe()
+  }
+
+  func pathChanged(network: String?) {
+    guard closing == nil else { return }
+    path += 1
+    useNetwork(network)
+    tell(.pathChanged(network: network))
+    machine.pathChanged(at: loop.now, bits: bits)
+    perform()
+  }
+
+  /// Calls `completion` when no connection is left.
+  func suspend(within bound: Int64, _ completion: @escaping @Sendable () -> Void) {
+    guard closing == nil else {
+      completion()
+      return
+    }
+    tell(.suspended)
+    lastFailure = ConnectFailure(detail: "the client is suspended")
+    machine.suspend(lingering: bound, at: loop.now)
+    perform()
+    failOffline()
+    resumeConnectWaiters(.failure(notConnected("connect")))
+    suspendWaiters.append(completion)
+    resumeSuspendWaiters()
+  }
+
+  func resumeSuspendWaiters() {
+    guard connections.isEmpty || machine.state != .suspended else { return }
+    let waiters = suspendWaiters
+    suspendWaiters = []
+    for waiter in waiters { waiter() }
+  }
+
+  func resume() {
+    guard closing == nil else { return }
+    tell(.resumed)
+    machine.resume(at: loop.now, bits: bits)
+    perform()
+    resumeSuspendWaiters()
+  }
+
+  func switchServers(to servers: [Server]) {
+    guard closing == nil else { return }
+    let old = self.servers
+    self.servers = servers
+    let kept = servers.map { server in old.firstIndex { $0.endpoint == server.endpoint } }
+    machine.switchServers(to: servers.map(\.entry), kept: kept, at: loop.now, bits: bits)
+    perform()
+  }
+}

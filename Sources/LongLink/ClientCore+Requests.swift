@@ -1,0 +1,76 @@
+import LongLinkConnection
+import LongLinkCore
+import LongLinkTransport
+
+extension ClientCore: PeerSessionOwner {
+  func register(
+    _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: RequestOptions
+  ) -> RequestID {
+    requests.register(type, body, options, defaults: defaults)
+  }
+
+  func launch(_ id: RequestID, _ completion: Completion) {
+    if requests.current == nil || closing != nil {
+      launchOffline(id, completion)
+    } else {
+      requests.launch(id, completion)
+    }
+  }
+
+  private func launchOffline(_ id: RequestID, _ completion: Completion) {
+    guard closing == nil else {
+      requests.launch(id, completion) { operation in
+        LongLinkError(.closed, doing: operation, detail: "the client was closed")
+      }
+      return
+    }
+    if isOffline, requests.failsOffline(id) {
+      requests.launch(id, completion) { operation in
+        notConnected(operation)
+      }
+      return
+    }
+    requests.launch(id, completion)
+    start()
+  }
+
+  /// Whether there is no link, and none is being made.
+  private var isOffline: Bool {
+    switch machine.state {
+    case .waiting, .suspended: true
+    case .idle, .connecting, .connected, .migrating, .closed: false
+    }
+  }
+
+  func cancel(_ id: RequestID) {
+    requests.cancel(id)
+  }
+
+  func closeSession() {
+    guard let link = requests.current else { return }
+    link.session.shutDown(at: loop.now)
+    link.drain()
+  }
+
+  func ping(_ completion: @escaping @Sendable (Result<Duration, LongLinkError>) -> Void) {
+    guard closing == nil, let link = requests.current, link.session.isOpen else {
+      let code: LongLinkError.Code = closing == nil ? .notConnected : .closed
+      completion(.failure(LongLinkError(code, doing: "ping")))
+      return
+    }
+    let now = loop.driver.now
+    pingTimes.removeAll { now - $0 >= Wire.pingWindow }
+    guard pingTimes.count < ClientCore.mostPings else {
+      completion(
+        .failure(
+          LongLinkError(
+            .overloaded, doing: "ping", detail: "\(ClientCore.mostPings) within 10 s",
+            peer: link.peer)))
+      return
+    }
+    pingTimes.append(now)
+    let id = link.session.ping(at: loop.driver.now)
+    pingWaiters.append(PingWaiter(id: id, link: link, completion: completion))
+    link.writeAtEndOfTurn()
+  }
+}

@@ -1,0 +1,189 @@
+/// Rounds of connects to one server: look-up, race, and the pause after a failure.
+extension LinkMachine {
+  /// Begins a round at the server that the list prefers, or at the given one.
+  mutating func beginRound(
+    at now: LinkInstant, for purpose: Purpose = .connect, to server: Int? = nil,
+    bits: () -> UInt64
+  ) {
+    round += 1
+    self.purpose = purpose
+    attempts = []
+    roundHint = nil
+    if let server {
+      target = .listed(server)
+    } else if purpose == .path, case .listed(let index)? = current?.target,
+      list.isReady(index, at: now)
+    {
+      target = .listed(index)
+    } else if purpose == .connect, !alternatives.isEmpty {
+      target = alternatives.removeFirst()
+      outage.alternativesTried += 1
+    } else {
+      target = .listed(list.choice(at: now, bits: bits))
+    }
+    if case .listed(let index) = target { list.tried(index) }
+    if lastTarget == nil { lastTarget = target }
+    roundState = .resolving(now + settings.connectTimeout)
+    effects.append(.resolve(target, round: round))
+  }
+
+  /// Ends the round without a result; what was not begun never begins.
+  mutating func abandonRound() {
+    effects.removeAll { effect in
+      switch effect {
+      case .resolve, .connect: true
+      case .abandon, .use, .retire, .expire, .probe, .proven, .roundFailed, .wait: false
+      }
+    }
+    for attempt in attempts { effects.append(.abandon(attempt.id, .left)) }
+    attempts = []
+    nextStart = .distantFuture
+    roundState = .none
+  }
+
+  /// Whether connects, or the look-up before them, are under way.
+  var isUnderWay: Bool {
+    switch roundState {
+    case .resolving, .connecting: true
+    case .none, .waiting: false
+    }
+  }
+
+  /// The look-up of a round has ended with this many addresses; none is a failure.
+  package mutating func resolved(
+    round: UInt32, addresses: Int, at now: LinkInstant, bits: () -> UInt64
+  ) {
+    guard case .resolving = roundState, round == self.round else { return }
+    guard addresses > 0 else {
+      failRound(at: now, bits: bits)
+      return
+    }
+    addressCount = addresses
+    nextAddress = 0
+    roundState = .connecting
+    startNext(at: now)
+  }
+
+  private mutating func startNext(at now: LinkInstant) {
+    lastAttempt += 1
+    attempts.append(Attempt(id: lastAttempt, limit: now + settings.connectTimeout))
+    effects.append(.connect(lastAttempt, address: nextAddress))
+    nextAddress += 1
+    nextStart = nextAddress < addressCount ? now + settings.stagger : .distantFuture
+  }
+
+  /// An attempt has come to nothing; the next address does not have to wait for its turn.
+  package mutating func failed(_ attempt: AttemptID, at now: LinkInstant, bits: () -> UInt64) {
+    guard let index = attempts.firstIndex(where: { $0.id == attempt }) else { return }
+    attempts.remove(at: index)
+    if nextAddress < addressCount {
+      startNext(at: now)
+    } else if attempts.isEmpty {
+      failRound(at: now, bits: bits)
+    }
+  }
+
+  /// The server said goaway in place of a welcome: the attempt will fail, but what was said counts.
+  package mutating func turnedAway(_ attempt: AttemptID, hint: Int64?, alternatives count: Int) {
+    guard attempts.contains(where: { $0.id == attempt }) else { return }
+    if let hint { roundHint = max(roundHint ?? 0, hint) }
+    if count > 0 { name(alternatives: count) }
+  }
+
+  /// Puts the servers that a draining one has named in front of all others.
+  mutating func name(alternatives count: Int) {
+    guard settings.servers.followsAlternatives else { return }
+    alternatives = (0..<count).map { .alternative(alternativesNamed + $0) }
+    alternativesNamed += count
+  }
+
+  /// An attempt's handshake is complete: it is the link, unless another one was first.
+  ///
+  /// It has worked when it has lived for `life` nanoseconds, its heartbeat interval.
+  package mutating func established(
+    _ attempt: AttemptID, provenAfter life: Int64, at now: LinkInstant, bits: () -> UInt64
+  ) {
+    guard current?.id != attempt, !retired.contains(where: { $0.id == attempt }) else { return }
+    guard let index = attempts.firstIndex(where: { $0.id == attempt }) else {
+      effects.append(.abandon(attempt, .left))
+      return
+    }
+    attempts.remove(at: index)
+    abandonRound()
+    if current != nil { counts.migrations += 1 }
+    leaveCurrent(at: now, followedBy: attempt)
+    current = Current(id: attempt, target: target, provenAt: now + life)
+    outcomes = OutcomeWindow()
+    if lastTarget != target, purpose != .preferred { counts.failovers += 1 }
+    lastTarget = target
+    armPreferred(at: now, bits: bits)
+  }
+
+  func hasSpares(at now: LinkInstant) -> Bool {
+    !alternatives.isEmpty && outage.alternativesTried < Wire.alternativesLimit
+      || list.hasUntried(at: now)
+  }
+
+  mutating func failRound(at now: LinkInstant, bits: () -> UInt64) {
+    effects.append(.roundFailed(target))
+    coolDown(target, at: now)
+    roundState = .none
+    guard current == nil else {
+      armPreferred(at: now, bits: bits)
+      return
+    }
+    countFailure(at: now)
+    // A server that does not want to be asked again yet says nothing of the others.
+    let hint = hasSpares(at: now) ? nil : roundHint
+    pause(.refused, atLeast: hint, at: now, bits: bits)
+  }
+
+  /// Counts a failure of the outage; the window widens when no server is left to be tried first.
+  mutating func countFailure(at now: LinkInstant) {
+    outage.failures += 1
+    if !hasSpares(at: now) { outage.growth += 1 }
+  }
+
+  /// Waits for a time drawn from the outage's window, or for longer when the server wants that.
+  mutating func pause(
+    _ cause: LinkWait.Cause, atLeast hint: Int64? = nil, at now: LinkInstant, bits: () -> UInt64
+  ) {
+    let steps = outage.failures == 0 ? 0 : max(1, outage.growth)
+    let window = settings.reconnect.window(first: outage.first, failures: steps)
+    let drawn =
+      window > outage.widest
+      ? ReconnectPolicy.even(within: window, bits: bits())
+      : ReconnectPolicy.period(of: window, bits: bits())
+    outage.widest = max(outage.widest, window)
+    if let hint, hint > drawn {
+      wait(hint, window: hint, .goaway, at: now)
+    } else {
+      wait(drawn, window: window, cause, at: now)
+    }
+  }
+
+  mutating func wait(
+    _ delay: Int64, window: Int64, _ cause: LinkWait.Cause, at now: LinkInstant
+  ) {
+    roundState = .waiting(now + delay)
+    effects.append(
+      .wait(LinkWait(failures: outage.failures, window: window, delay: delay, cause: cause)))
+  }
+
+  mutating func roundElapsed(at now: LinkInstant, bits: () -> UInt64) {
+    switch roundState {
+    case .waiting(let until) where until <= now:
+      beginRound(at: now, bits: bits)
+    case .resolving(let until) where until <= now:
+      failRound(at: now, bits: bits)
+    case .connecting:
+      if nextStart <= now { startNext(at: now) }
+      for attempt in attempts where attempt.limit <= now {
+        effects.append(.abandon(attempt.id, .handshakeTimeout))
+        failed(attempt.id, at: now, bits: bits)
+      }
+    case .none, .waiting, .resolving:
+      break
+    }
+  }
+}

@@ -1,0 +1,134 @@
+/// The servers of a client, by their places in its list, and what was learned of each.
+package struct ServerList: Equatable, Sendable {
+  package struct Entry: Equatable, Sendable {
+    /// Lower comes first.
+    package let priority: Int
+    /// The share of this server among those of its priority.
+    package let weight: Int
+    /// Failures in a row.
+    fileprivate(set) var streak = 0
+    /// When it may be used again.
+    fileprivate(set) var readyAt = LinkInstant(nanoseconds: .min)
+    /// Whether it has had a try in this outage.
+    fileprivate(set) var isTried = false
+
+    package init(priority: Int, weight: Int) {
+      self.priority = priority
+      self.weight = weight
+    }
+  }
+
+  package private(set) var entries: [Entry]
+  private let coolDown: Int64
+  private let longestCoolDown: Int64
+
+  package init(_ entries: [Entry], policy: ServerPolicy) {
+    precondition(!entries.isEmpty)
+    self.entries = entries
+    coolDown = policy.coolDown.clampedNanoseconds
+    longestCoolDown = policy.longestCoolDown.clampedNanoseconds
+  }
+
+  /// The server for the next round. `bits` is asked only where there is a choice.
+  package func choice(at now: LinkInstant, bits: () -> UInt64) -> Int {
+    let ready = indices { $0.readyAt <= now }
+    let untried = ready.filter { !entries[$0].isTried }
+    if let best = draw(among: untried.isEmpty ? ready : untried, bits: bits) { return best }
+    // All cool down: the one that is ready first, the better one of two.
+    return entries.indices.min { first, second in
+      let (first, second) = (entries[first], entries[second])
+      return (first.readyAt, first.priority) < (second.readyAt, second.priority)
+    }!
+  }
+
+  package func isReady(_ index: Int, at now: LinkInstant) -> Bool {
+    entries[index].readyAt <= now
+  }
+
+  /// A server other than this one that is not cooling down.
+  package func other(than index: Int?, at now: LinkInstant, bits: () -> UInt64) -> Int? {
+    let others = indices { $0.readyAt <= now }.filter { $0 != index }
+    return draw(among: others, bits: bits)
+  }
+
+  /// A server of a better priority than this one, or than none, that is not cooling down.
+  package func better(than index: Int?, at now: LinkInstant, bits: () -> UInt64) -> Int? {
+    let priority = index.map { entries[$0].priority }
+    let better = indices { entry in
+      entry.readyAt <= now && priority.map { entry.priority < $0 } ?? true
+    }
+    return draw(among: better, bits: bits)
+  }
+
+  /// Whether there is a server of a better priority, ready or not.
+  package func hasBetter(than index: Int?) -> Bool {
+    guard let index else { return true }
+    return entries.contains { $0.priority < entries[index].priority }
+  }
+
+  /// Whether a server that is ready has not been tried in this outage.
+  package func hasUntried(at now: LinkInstant) -> Bool {
+    entries.contains { $0.readyAt <= now && !$0.isTried }
+  }
+
+  private func indices(where matches: (Entry) -> Bool) -> [Int] {
+    entries.indices.filter { matches(entries[$0]) }
+  }
+
+  /// One of those with the lowest priority number, by weight.
+  private func draw(among candidates: [Int], bits: () -> UInt64) -> Int? {
+    guard let least = candidates.map({ entries[$0].priority }).min() else { return nil }
+    let equals = candidates.filter { entries[$0].priority == least }
+    guard equals.count > 1 else { return equals[0] }
+    let total = equals.reduce(UInt64(0)) { $0 + UInt64(entries[$1].weight) }
+    var point = total.multipliedFullWidth(by: bits()).high
+    for index in equals {
+      let weight = UInt64(entries[index].weight)
+      if point < weight { return index }
+      point -= weight
+    }
+    return equals[equals.count - 1]
+  }
+}
+
+// MARK: - What is learned
+
+extension ServerList {
+  /// A round begins at this server.
+  package mutating func tried(_ index: Int) {
+    entries[index].isTried = true
+  }
+
+  /// Another outage begins.
+  package mutating func forgetTries() {
+    for index in entries.indices { entries[index].isTried = false }
+  }
+
+  /// The server has failed, or wants to be left alone: it cools down, longer each time.
+  package mutating func failed(_ index: Int, at now: LinkInstant) {
+    entries[index].streak += 1
+    let doublings = min(entries[index].streak - 1, 62)
+    let (scaled, overflow) = coolDown.multipliedReportingOverflow(by: 1 << doublings)
+    entries[index].readyAt = now + (overflow ? longestCoolDown : min(scaled, longestCoolDown))
+  }
+
+  /// The server works: its failures are forgotten.
+  package mutating func succeeded(_ index: Int) {
+    entries[index].streak = 0
+    entries[index].readyAt = LinkInstant(nanoseconds: .min)
+  }
+
+  /// Takes other servers; `kept` tells for each of them its place in the old list, if it had one,
+  /// so that what was learned of it is not forgotten.
+  package mutating func replace(with entries: [Entry], kept: [Int?]) {
+    precondition(!entries.isEmpty && kept.count == entries.count)
+    let old = self.entries
+    self.entries = entries
+    for (index, place) in kept.enumerated() {
+      guard let place else { continue }
+      self.entries[index].streak = old[place].streak
+      self.entries[index].readyAt = old[place].readyAt
+      self.entries[index].isTried = old[place].isTried
+    }
+  }
+}

@@ -1,0 +1,86 @@
+internal import CLongLinkSimulation
+public import LongLinkCore
+internal import Synchronization
+
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// Work that another thread handed to a loop of a simulation while it ran: something has left the
+/// simulation and came back, at a time that no seed determines.
+public struct SimulationEscape: Hashable, Sendable {
+  /// The name of the loop that the work came to.
+  public let loop: String
+  /// The name of the task that handed it over, or else of the job that came; nil where it was none.
+  public let task: String?
+  /// The name of the thread that it came from.
+  public let thread: String
+  /// The virtual time at which it came.
+  public let time: LinkInstant
+}
+
+extension SimulationEscape: CustomStringConvertible {
+  /// What came from where, on one line.
+  public var description: String {
+    let subject = task.map { "task \"\($0)\"" } ?? "something"
+    return "\(subject) came to loop \"\(loop)\" from thread \"\(thread)\" at \(time.sinceStart)"
+  }
+}
+
+/// Notices work that comes to a running simulation from outside.
+final class EscapeWatch: Sendable {
+  private static let most = 100
+  /// The thread that runs the simulation; 0 while none does.
+  private let thread = Atomic<UInt>(0)
+  private let found = Mutex<[SimulationEscape]>([])
+
+  var escapes: [SimulationEscape] { found.withLock { $0 } }
+
+  func begin() {
+    thread.store(Self.currentThread, ordering: .releasing)
+  }
+
+  func end() {
+    thread.store(0, ordering: .releasing)
+  }
+
+  /// A loop's work comes from whoever is not on it: from its simulation, or from outside.
+  func handedOver(_ job: UnownedJob?, to loop: String, at time: LinkInstant) {
+    let thread = thread.load(ordering: .acquiring)
+    guard thread != 0, thread != Self.currentThread else { return }
+    let task = Self.currentTaskName ?? job.map { "\($0)" }
+    let escape = SimulationEscape(
+      loop: loop,
+      task: task,
+      thread: Self.currentThreadName,
+      time: time
+    )
+    found.withLock { found in
+      if found.count < Self.most { found.append(escape) }
+    }
+  }
+
+  private static var currentTaskName: String? {
+    if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) { return Task.name }
+    return nil
+  }
+
+  private static var currentThread: UInt {
+    #if canImport(Darwin)
+    unsafe UInt(bitPattern: pthread_self())
+    #else
+    UInt(pthread_self())
+    #endif
+  }
+
+  private static var currentThreadName: String {
+    unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { buffer in
+      unsafe cll_thread_name(buffer.baseAddress!, buffer.count)
+      return unsafe String(cString: buffer.baseAddress!)
+    }
+  }
+}

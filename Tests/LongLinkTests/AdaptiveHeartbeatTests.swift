@@ -1,0 +1,133 @@
+import LongLink
+import LongLinkServer
+import LongLinkTesting
+import Synchronization
+import Testing
+
+/// A client that looks for the longest interval that its network allows.
+@Suite struct AdaptiveHeartbeatTests {
+  private final class Memory: HeartbeatMemory {
+    private let learned = Mutex<[String: LearnedHeartbeat]>([:])
+
+    func load(network: String) -> LearnedHeartbeat? { learned.withLock { $0[network] } }
+
+    func store(_ learned: LearnedHeartbeat, network: String) {
+      self.learned.withLock { $0[network] = learned }
+    }
+  }
+
+  private static let heartbeat = Heartbeat(interval: .seconds(300), timeout: .seconds(10))
+  private static let policy = AdaptiveHeartbeat(
+    shortest: .seconds(30), step: .seconds(60), successes: 2, backOff: .seconds(60), failures: 2)
+
+  /// A router on the way that forgets connections which say nothing for so long.
+  private func router(
+    in simulation: Simulation, forgettingAfter limit: Duration
+  ) -> Task<Void, any Error> {
+    simulation.spawn {
+      var heard: [Int: (bytes: Int, at: LinkInstant)] = [:]
+      while true {
+        for link in simulation.network.links {
+          let bytes = link.bytesWritten()
+          if heard[link.number]?.bytes != bytes {
+            heard[link.number] = (bytes, simulation.now)
+          } else if heard[link.number]!.at.duration(to: simulation.now) >= limit {
+            link.silence()
+          }
+        }
+        try await simulation.sleep(for: .seconds(1))
+      }
+    }
+  }
+
+  /// How many pings leave in an hour.
+  private func pings(_ client: LongLinkClient, _ simulation: Simulation) async throws -> UInt64 {
+    let before = await client.counters().connections.pingsSent
+    try await simulation.sleep(for: .seconds(3_600))
+    return await client.counters().connections.pingsSent - before
+  }
+
+  @Test func `the search settles below what the path forgets, and is remembered`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let memory = Memory()
+      let server = try await stage.serve(configure: { $0.heartbeat = Self.heartbeat })
+      let client = try stage.client(of: server) {
+        $0.heartbeat = Self.heartbeat
+        $0.adaptiveHeartbeat = Self.policy
+        $0.heartbeatMemory = memory
+      }
+      client.pathChanged(network: "home")
+      try await client.connect()
+      let router = router(in: simulation, forgettingAfter: .seconds(200))
+      // 30, 90 and 150 s hold, 210 s do not: it is tried twice.
+      try await simulation.sleep(for: .seconds(7_200))
+      let settled = LearnedHeartbeat(interval: .seconds(150), failures: 2)
+      #expect(memory.load(network: "home") == settled)
+      let counters = await client.counters()
+      #expect(counters.connections.heartbeatsLost == 2)
+      #expect(counters.connects == 3)
+      #expect((23...24).contains(try await pings(client, simulation)))
+
+      client.pathChanged(network: "elsewhere")
+      try await simulation.sleep(for: .seconds(100))
+      #expect(memory.load(network: "elsewhere") == nil)
+      client.pathChanged(network: "home")
+      #expect((23...24).contains(try await pings(client, simulation)))
+      #expect(await client.counters().connects == 5)
+      router.cancel()
+      _ = await router.result
+    }
+  }
+
+  @Test func `what was learned before is where a client begins`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let memory = Memory()
+      memory.store(LearnedHeartbeat(interval: .seconds(240), failures: 2), network: "train")
+      let server = try await stage.serve(configure: { $0.heartbeat = Self.heartbeat })
+      let client = try stage.client(of: server) {
+        $0.heartbeat = Self.heartbeat
+        $0.adaptiveHeartbeat = Self.policy
+        $0.heartbeatMemory = memory
+      }
+      client.pathChanged(network: "train")
+      try await client.connect()
+      #expect((14...15).contains(try await pings(client, simulation)))
+    }
+  }
+
+  @Test func `a path that forgets nothing is used up to the heartbeat's own interval`() async throws
+  {
+    try await Stage.simulate { stage, simulation in
+      let server = try await stage.serve(configure: { $0.heartbeat = Self.heartbeat })
+      let client = try stage.client(of: server) {
+        $0.heartbeat = Self.heartbeat
+        $0.adaptiveHeartbeat = Self.policy
+      }
+      try await client.connect()
+      try await simulation.sleep(for: .seconds(3_600))
+      // Now and then the server's ping comes first.
+      #expect(try await pings(client, simulation) <= 12)
+      #expect(await client.counters().connects == 1)
+    }
+  }
+
+  @Test func `nothing longer than the server allows is tried`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let server = try await stage.serve(configure: {
+        $0.heartbeat = Heartbeat(interval: .seconds(60), timeout: .seconds(10))
+      })
+      let client = try stage.client(of: server) {
+        $0.heartbeat = Self.heartbeat
+        $0.adaptiveHeartbeat = Self.policy
+      }
+      try await client.connect()
+      try await simulation.sleep(for: .seconds(3_600))
+      simulation.network.links[0].silence()
+      let silenced = simulation.now
+      for await state in client.stateChanges {
+        if case .waiting = state { break }
+      }
+      #expect(silenced.duration(to: simulation.now) <= .seconds(70) + .milliseconds(5))
+    }
+  }
+}
