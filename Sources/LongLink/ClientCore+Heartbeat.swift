@@ -42,7 +42,7 @@ extension ClientCore {
 
   /// A connection has ended, perhaps since its path had forgotten it.
   func heartbeatLost(on connection: Connection, _ reason: CloseReason) {
-    guard connection.path == path, connection.isEstablished else { return }
+    guard connection.path == path else { return }
     switch reason {
     // What a router has forgotten it drops, or answers with a reset.
     case .heartbeatLost, .transport: break
@@ -50,7 +50,8 @@ extension ClientCore {
       .closedHere, .left:
       return
     }
-    guard heartbeatSearch?.lost(after: connection.link.session.silenceProbed) == true else { return }
+    let silence = connection.link.session.silenceProbed
+    guard heartbeatSearch?.lost(after: silence) == true else { return }
     rememberHeartbeat()
     followSearch()
   }
@@ -63,12 +64,5 @@ extension ClientCore {
   private func followSearch() {
     guard let interval = heartbeatSearch?.interval else { return }
     for connection in connections { connection.link.setPace(interval) }
-  }
-}
-
-extension LongLinkClient {
-  /// Tells the client which network it is in now; nil for one without a name.
-  package func useNetwork(_ name: String?) {
-    loop.execute { [core] in core.value.useNetwork(name) }
   }
 }

@@ -46,7 +46,10 @@ extension ClientCore: LinkOwner {
   private func answered(_ arrival: Arrival, on link: Link) {
     // A refusal tells nothing of the server's health.
     if !arrival.isRefused { machine.worked(link.id) }
-    if let ratio = configuration.serverPolicy.errorRatio {
+    // What comes after its deadline was counted when that passed.
+    if let ratio = configuration.serverPolicy.errorRatio,
+      requests.awaits(arrival.serial, on: link)
+    {
       noteOutcome(on: link.id, isError: ratio.codes.contains(arrival.code))
     } else {
       perform()
@@ -176,8 +179,8 @@ extension ClientCore: LinkOwner {
     guard let connection = connection(link.id) else { return }
     counters.ended.add(link.session.counters, connection.responder.counters)
     connections.removeAll { $0 === connection }
-    heartbeatLost(on: connection, reason)
     if connection.isEstablished {
+      heartbeatLost(on: connection, reason)
       ended(connection, reason)
     } else {
       failed(connection, reason)

@@ -8,7 +8,7 @@ extension LongLinkClient {
   /// is asked for a sign of life and goes on until the new one can be used. `network` names the
   /// network where the caller can tell them apart. Any thread.
   public func pathChanged(network: String? = nil) {
-    loop.execute { [core] in core.value.pathChanged(network: network) }
+    perform { $0.pathChanged(network: network) }
   }
 
   /// Gives up the connection until `resume()`, and returns when it has ended.
@@ -19,15 +19,13 @@ extension LongLinkClient {
   /// wait fail with `notConnected`.
   public func suspend(within bound: Duration = .zero) async {
     let gate = Gate<Void>()
-    loop.execute { [core] in
-      core.value.suspend(within: bound.clampedNanoseconds) { gate.open(()) }
-    }
+    perform { $0.suspend(within: bound.clampedNanoseconds) { gate.open(()) } }
     await gate.value
   }
 
   /// Connects again, at once, after `suspend()`, if a connection was wanted. Any thread.
   public func resume() {
-    loop.execute { [core] in core.value.resume() }
+    perform { $0.resume() }
   }
 
   /// Takes other servers: requests made after this call go to one of these and to no other.
@@ -37,7 +35,7 @@ extension LongLinkClient {
   /// `invalidConfiguration` and changes nothing when the list cannot be used. Any thread.
   public func switchServers(to servers: [Server]) throws(LongLinkError) {
     try Server.validate(servers, field: "servers")
-    loop.execute { [core] in core.value.switchServers(to: servers) }
+    perform { $0.switchServers(to: servers) }
   }
 
   /// Takes the servers of one of the configuration's environments, as `switchServers(to:)` does.
@@ -48,5 +46,10 @@ extension LongLinkClient {
       throw .configuration("environments", "there is none named \(name)")
     }
     try switchServers(to: servers)
+  }
+
+  /// Does something on the loop: at once where the caller is there, since its next request is.
+  private func perform(_ work: @escaping @Sendable (ClientCore) -> Void) {
+    if loop.isCurrent { work(core.value) } else { loop.execute { [core] in work(core.value) } }
   }
 }

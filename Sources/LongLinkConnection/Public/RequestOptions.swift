@@ -71,7 +71,7 @@ public struct RequestOptions: Hashable, Sendable {
   /// What happens while there is no connection. Nil, the default, takes the client's.
   public var offline: OfflinePolicy?
   /// Told to the peer's handler: 0, the default, is ordinary; larger is more urgent. Requests that
-  /// wait leave by it.
+  /// wait leave by it, strictly: others wait for as long as more urgent ones keep coming.
   public var priority: UInt32
   /// Told to the peer's handler, so that it can recognise a second try. Default: none.
   public var idempotencyKey: [UInt8]

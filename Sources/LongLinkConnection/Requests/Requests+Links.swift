@@ -74,6 +74,11 @@ extension Requests {
     disarmIfUnused()
   }
 
+  /// Whether somebody waits for the response with this serial.
+  package func awaits(_ serial: UInt32, on link: Link) -> Bool {
+    dispatch.awaits(serial, on: link.id)
+  }
+
   /// Stops a link from collecting the fragments of a response that nobody waits for.
   package func collect(_ serial: UInt32, on link: Link) {
     if !dispatch.awaits(serial, on: link.id) { link.session.abandonResponse(serial) }

@@ -110,7 +110,8 @@ extension CloseReason {
   /// themselves are not what the peer complained of, nor this side.
   var isPassing: Bool {
     switch self {
-    case .closedByPeer, .heartbeatLost, .stalledPeer, .unreadOutput, .transport, .closedHere, .left:
+    case .closedByPeer, .heartbeatLost, .stalledPeer, .unreadOutput, .transport, .closedHere,
+      .left:
       true
     case .goneAway(let code): code == .draining
     case .violation(let violation):

@@ -51,7 +51,7 @@ package struct Dispatch: Equatable {
   private var created: UInt64 = 0
   var entries = SerialTable<Entry>()
   var wheel: TimingWheel?
-  /// How many requests each link carries; the links that carry none are left out.
+  /// How many requests each link carries. Links of the past are left out.
   private var loads: [Load] = []
   /// The present serials of requests that got another one, by number.
   private var renewed: [UInt64: UInt32] = [:]
@@ -131,6 +131,7 @@ extension Dispatch {
     if let index = loads.firstIndex(where: { $0.link == link }) {
       loads[index].count += 1
     } else {
+      loads.removeAll { $0.count == 0 }
       loads.append(Load(link: link, count: 1))
     }
   }
@@ -138,7 +139,6 @@ extension Dispatch {
   private mutating func unload(_ link: UInt32) {
     guard let index = loads.firstIndex(where: { $0.link == link }) else { return }
     loads[index].count -= 1
-    if loads[index].count == 0 { loads.remove(at: index) }
   }
 
   /// Tells that a link carries a request now.

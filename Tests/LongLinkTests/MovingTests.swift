@@ -1,0 +1,259 @@
+import LongLink
+import LongLinkServer
+import LongLinkTesting
+import LongLinkTransport
+import Testing
+
+/// Moving from one link to another: drains and changed networks.
+@Suite struct MovingTests {
+  /// A server whose echo adds its name, and whose requests of type 2 wait for a latch.
+  private func serve(
+    _ stage: Stage, _ name: UInt8, _ goOn: Latch = Latch(),
+    configure: (inout ServerConfiguration) -> Void = { $0.drainSpread = .zero }
+  ) async throws -> LongLinkServer {
+    try await stage.serve(
+      setUp: { server in
+        server.route(.echo) { request in request.body + [name] }
+        server.route(.hang) { request in
+          await goOn.wait()
+          return request.body + [name]
+        }
+      },
+      configure: configure)
+  }
+
+  /// Waits until a server works on so many requests.
+  private func running(_ count: Int, on server: LongLinkServer, _ stage: Stage) async throws {
+    try await stage.until { await server.counters().requestsRunning == count }
+  }
+
+  private let patient = RequestOptions(deadline: .seconds(3_600))
+
+  // MARK: Drains
+
+  @Test(arguments: World.allCases)
+  func `a client goes to the server that the draining one names`(_ world: World) async throws {
+    // Only servers with a port can be named.
+    guard world != .unix else { return }
+    try await Stage.run(world) { stage in
+      let goOn = Latch()
+      let (old, new) = (try await serve(stage, 1, goOn), try await serve(stage, 2))
+      let client = try stage.client(of: old)
+      let slow = client.start(.hang, [0], options: patient)
+      try await running(1, on: old, stage)
+      let shutting = stage.spawn {
+        await old.shutDown(within: .seconds(1_000), alternatives: new.endpoints)
+      }
+      try await stage.until { client.state == .connected(new.addresses[0]) }
+      #expect(try await client.request(.echo, [1]) == [1, 2])
+      goOn.open()
+      #expect(try await slow.value == [0, 1])
+      try await shutting.value
+      let counters = await client.counters()
+      #expect(counters.failovers == 1 && counters.migrations == 1)
+      #expect(counters.requests.succeeded == 2)
+    }
+  }
+
+  @Test func `one session is drained, and the others stay`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let goOn = Latch()
+      let (old, new) = (try await serve(stage, 1, goOn), try await serve(stage, 2))
+      let (moved, stays) = (try stage.client(of: old), try stage.client(of: old))
+      _ = try await moved.request(.echo, [0])
+      let session = await old.sessions()[0]
+      _ = try await stays.request(.echo, [0])
+      let slow = moved.start(.hang, [3], options: patient)
+      try await running(1, on: old, stage)
+      let draining = stage.spawn {
+        await old.drain(session, within: .seconds(100), alternatives: new.endpoints)
+      }
+      try await stage.until { moved.state == .connected(new.addresses[0]) }
+      #expect(try await moved.request(.echo, [1]) == [1, 2])
+      #expect(try await stays.request(.echo, [1]) == [1, 1])
+      goOn.open()
+      #expect(try await slow.value == [3, 1])
+      try await draining.value
+      #expect(await old.counters().sessions == 1)
+      // It has ended: there is nothing to wait for.
+      let now = simulation.now
+      await old.drain(session)
+      #expect(simulation.now == now)
+    }
+  }
+
+  @Test func `a drained session ends within the bound`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let server = try await serve(stage, 1)
+      let client = try stage.client(of: server)
+      let slow = client.start(.hang, [3], options: patient)
+      try await running(1, on: server, stage)
+      let began = simulation.now
+      await server.drain(await server.sessions()[0], within: .seconds(7))
+      let time = began.duration(to: simulation.now)
+      #expect(time >= .seconds(7) && time <= .seconds(7) + .milliseconds(5))
+      #expect(try await failure { try await slow.value }.delivery == .sent)
+      #expect(try await client.request(.echo, [1]) == [1, 1])
+    }
+  }
+
+  @Test func `servers that a goaway names wrongly are ignored and counted`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let new = try await serve(stage, 2)
+      let port = new.port!
+      let old = try await SimulatedServer.start(
+        on: stage.serverLoop, at: .ipv4(10, 0, 0, 9, port: 80))
+      let names =
+        ["", "nowhere", "::1:80", "10.0.0.1:\(port)"] + (1...8).map { "10.0.0.\($0):1" }
+      old.on(1, .sequence([.reply([7]), .goAway(alternatives: names)]))
+      let client = try stage.client(to: [.host("10.0.0.9", port: 80)])
+      #expect(try await client.request(.echo, [0]) == [7])
+      try await stage.until { client.state == .connected(new.addresses[0]) }
+      // Three are no servers, and four are past the eighth.
+      #expect(await client.counters().alternativesIgnored == 7)
+      await client.close()
+      await old.stop()
+    }
+  }
+
+  @Test func `alternatives may be left alone`() async throws {
+    try await Stage.simulate { stage, _ in
+      let (old, new) = (try await serve(stage, 1), try await serve(stage, 2))
+      let client = try stage.client(of: old) { $0.serverPolicy.followsAlternatives = false }
+      _ = try await client.request(.echo, [0])
+      await old.shutDown(alternatives: new.endpoints)
+      try await stage.until { if case .waiting = client.state { true } else { false } }
+      #expect(await client.counters().alternativesIgnored == 1)
+      #expect(await new.counters().sessionsAccepted == 0)
+    }
+  }
+
+  @Test func `a link that was left does not linger for ever`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let (old, new) = (try await serve(stage, 1), try await serve(stage, 2))
+      let client = try stage.client(of: old, new) { $0.lingering = .seconds(20) }
+      let slow = client.start(.hang, [0], options: patient)
+      try await running(1, on: old, stage)
+      let began = simulation.now
+      let shutting = stage.spawn { await old.shutDown(within: .seconds(1_000)) }
+      let error = try await failure { try await slow.value }
+      #expect(error.code == .connectionLost && error.delivery == .sent)
+      #expect(error.closeReason == .left)
+      let time = began.duration(to: simulation.now)
+      #expect(time >= .seconds(20) && time < .seconds(20) + .milliseconds(10), "\(time)")
+      #expect(await client.counters().linksExpired == 1)
+      #expect(client.state == .connected(new.addresses[0]))
+      try await shutting.value
+    }
+  }
+
+  // MARK: The network
+
+  @Test(arguments: World.allCases)
+  func `another network makes another link before the old one is let go`(
+    _ world: World
+  ) async throws {
+    try await Stage.run(world) { stage in
+      let goOn = Latch()
+      let server = try await serve(stage, 1, goOn)
+      let client = try stage.client(of: server)
+      let slow = client.start(.hang, [0], options: patient)
+      try await running(1, on: server, stage)
+      client.pathChanged(network: "home")
+      try await stage.until { await client.counters().connects == 2 }
+      #expect(try await client.request(.echo, [1]) == [1, 1])
+      #expect(await server.counters().sessions == 2)
+      goOn.open()
+      #expect(try await slow.value == [0, 1])
+      try await stage.until { await server.counters().sessions == 1 }
+      let counters = await client.counters()
+      #expect(counters.migrations == 1 && counters.failovers == 0)
+    }
+  }
+
+  @Test func `a link that is full does not fill the next one`() async throws {
+    try await Stage.simulate { stage, _ in
+      let goOn = Latch()
+      let server = try await serve(stage, 1, goOn) { $0.maxInFlight = 2 }
+      let client = try stage.client(of: server)
+      let slow = (0..<2).map { client.start(.hang, [$0], options: patient) }
+      try await running(2, on: server, stage)
+      client.pathChanged()
+      #expect(try await client.request(.echo, [9], options: patient) == [9, 1])
+      goOn.open()
+      for (index, task) in slow.enumerated() { #expect(try await task.value == [UInt8(index), 1]) }
+    }
+  }
+
+  @Test func `what was sent over a path that is gone ends within the heartbeat's timeout`()
+    async throws
+  {
+    try await Stage.simulate { stage, simulation in
+      let server = try await serve(stage, 1)
+      let client = try stage.client(of: server)
+      let slow = client.start(.hang, [0], options: patient)
+      try await running(1, on: server, stage)
+      simulation.network.links[0].silence()
+      let changed = simulation.now
+      client.pathChanged(network: "mobile")
+      try await stage.until { await client.counters().connects == 2 }
+      #expect(changed.duration(to: simulation.now) < .milliseconds(20))
+      #expect(try await client.request(.echo, [1]) == [1, 1])
+      let error = try await failure { try await slow.value }
+      #expect(error.closeReason == .heartbeatLost && error.delivery == .sent)
+      // 10 s, not the 40 s that an idle link may take.
+      #expect(changed.duration(to: simulation.now) <= .seconds(10) + .milliseconds(10))
+    }
+  }
+
+  @Test func `another network ends a pause at once`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let server = try await serve(stage, 1)
+      simulation.network.connects = .unreachable
+      let client = try stage.client(of: server)
+      let task = client.start(.echo, [1], options: patient)
+      try await stage.until {
+        if case .waiting(let wait) = client.state { wait > .seconds(5) } else { false }
+      }
+      simulation.network.connects = .normal
+      let changed = simulation.now
+      client.pathChanged()
+      #expect(try await task.value == [1, 1])
+      #expect(changed.duration(to: simulation.now) < .milliseconds(10))
+    }
+  }
+
+  @Test func `a changed network that leads nowhere costs the good link nothing`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let server = try await serve(stage, 1)
+      let client = try stage.client(of: server)
+      _ = try await client.request(.echo, [1])
+      simulation.network.connects = .unreachable
+      client.pathChanged()
+      try await stage.until { await client.counters().failedAttempts == 1 }
+      #expect(client.state == .connected(server.addresses[0]))
+      #expect(try await client.request(.echo, [1]) == [1, 1])
+      #expect(await client.counters().connects == 1)
+    }
+  }
+
+  @Test func `the state tells of the link that is being made`() async throws {
+    try await Stage.simulate { stage, _ in
+      let server = try await serve(stage, 1)
+      let client = try stage.client(of: server)
+      try await client.connect()
+      let states = client.stateChanges
+      client.pathChanged()
+      try await stage.until { await client.counters().connects == 2 }
+      await client.close()
+      var seen: [ConnectionState] = []
+      for await state in states { seen.append(state) }
+      let (address, endpoint) = (server.addresses[0], server.endpoints[0])
+      #expect(
+        seen == [
+          .connected(address), .migrating(address, to: endpoint), .connected(address), .closed,
+        ])
+      #expect(seen.map(\.isConnected) == [true, true, true, false])
+    }
+  }
+}

@@ -1,0 +1,241 @@
+import LongLink
+import LongLinkServer
+import LongLinkTesting
+import LongLinkTransport
+import Testing
+
+/// Suspension, other servers, and all that moves a client, in any order.
+@Suite struct SwitchingTests {
+  /// A server whose echo adds its name, and whose requests of type 2 wait for a latch.
+  private func serve(
+    _ stage: Stage, _ name: UInt8, _ goOn: Latch = Latch(),
+    configure: (inout ServerConfiguration) -> Void = { $0.drainSpread = .zero }
+  ) async throws -> LongLinkServer {
+    try await stage.serve(
+      setUp: { server in
+        server.route(.echo) { request in request.body + [name] }
+        server.route(.hang) { request in
+          await goOn.wait()
+          return request.body + [name]
+        }
+      },
+      configure: configure)
+  }
+
+  /// Waits until a server works on so many requests.
+  private func running(_ count: Int, on server: LongLinkServer, _ stage: Stage) async throws {
+    try await stage.until { await server.counters().requestsRunning == count }
+  }
+
+  private let patient = RequestOptions(deadline: .seconds(3_600))
+
+  // MARK: Suspension
+
+  @Test func `a suspended client rests, and what waits is sent when it resumes`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let server = try await serve(stage, 1)
+      let client = try stage.client(of: server)
+      _ = try await client.request(.echo, [0])
+      let slow = client.start(.hang, [0], options: patient)
+      try await running(1, on: server, stage)
+      await client.suspend()
+      #expect(client.state == .suspended)
+      let lost = try await failure { try await slow.value }
+      #expect(lost.code == .connectionLost && lost.delivery == .sent && lost.closeReason == .left)
+      for error in [
+        try await failure { try await client.connect() },
+        try await failure { try await client.ping() },
+        try await failure {
+          try await client.request(.echo, [1], options: RequestOptions(offline: .fail))
+        },
+      ] {
+        #expect(error.code == .notConnected && error.delivery == .notSent)
+      }
+      let waits = client.start(.echo, [2], options: patient)
+      let expires = client.start(.echo, [3], options: RequestOptions(deadline: .seconds(5)))
+      try await simulation.sleep(for: .seconds(1_000))
+      #expect(try await failure { try await expires.value }.code == .deadlineExceeded)
+      #expect(client.state == .suspended && simulation.network.links.isEmpty)
+      let resumed = simulation.now
+      client.resume()
+      #expect(try await waits.value == [2, 1])
+      #expect(resumed.duration(to: simulation.now) < .milliseconds(10))
+      #expect(await client.counters().connects == 2)
+    }
+  }
+
+  @Test func `a suspended client has no timer`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let server = try await serve(stage, 1)
+      let client = try stage.client(of: server)
+      _ = try await client.request(.echo, [0])
+      await client.suspend()
+      try await stage.until { await server.counters().sessions == 0 }
+      #expect(simulation.pendingTimers == [])
+      await client.suspend()
+      await client.close()
+      #expect(client.state == .closed)
+      await client.suspend()
+      client.resume()
+      #expect(client.state == .closed)
+    }
+  }
+
+  @Test func `what is in flight may be answered before the suspension`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let goOn = Latch()
+      let server = try await serve(stage, 1, goOn)
+      let client = try stage.client(of: server)
+      let slow = client.start(.hang, [0], options: patient)
+      try await running(1, on: server, stage)
+      let suspending = stage.spawn { await client.suspend(within: .seconds(10)) }
+      try await stage.until { client.state == .suspended }
+      let waits = client.start(.echo, [2], options: patient)
+      try await simulation.sleep(for: .seconds(1))
+      goOn.open()
+      #expect(try await slow.value == [0, 1])
+      try await suspending.value
+      #expect(simulation.network.links.isEmpty)
+      client.resume()
+      #expect(try await waits.value == [2, 1])
+    }
+  }
+
+  @Test func `a client that was resumed before its links had ended is not held up by them`()
+    async throws
+  {
+    try await Stage.simulate { stage, _ in
+      let goOn = Latch()
+      let server = try await serve(stage, 1, goOn)
+      let client = try stage.client(of: server)
+      let slow = client.start(.hang, [0], options: patient)
+      try await running(1, on: server, stage)
+      let suspending = stage.spawn { await client.suspend(within: .seconds(100)) }
+      try await stage.until { client.state == .suspended }
+      client.resume()
+      try await suspending.value
+      #expect(try await client.request(.echo, [1]) == [1, 1])
+      goOn.open()
+      #expect(try await slow.value == [0, 1])
+    }
+  }
+
+  // MARK: Other servers
+
+  @Test(arguments: World.allCases)
+  func `after a switch nothing new goes to the old server`(_ world: World) async throws {
+    try await Stage.run(world) { stage in
+      let goOn = Latch()
+      let (old, new) = (try await serve(stage, 1, goOn), try await serve(stage, 2))
+      let client = try stage.client(of: old)
+      let slow = client.start(.hang, [0], options: patient)
+      try await running(1, on: old, stage)
+      try client.switchServers(to: [Server(new.endpoints[0])])
+      let tasks = (1...5).map { client.start(.echo, [$0], options: patient) }
+      for (index, task) in tasks.enumerated() {
+        #expect(try await task.value == [UInt8(index + 1), 2])
+      }
+      goOn.open()
+      #expect(try await slow.value == [0, 1])
+      try await stage.until { await old.counters().sessions == 0 }
+      #expect(await client.counters().requests.succeeded == 6)
+    }
+  }
+
+  @Test func `environments are known by their names`() async throws {
+    try await Stage.simulate { stage, _ in
+      let (first, second) = (try await serve(stage, 1), try await serve(stage, 2))
+      let environments = [
+        "production": [Server(first.endpoints[0])], "staging": [Server(second.endpoints[0])],
+      ]
+      let client = try stage.client(of: first) { configuration in
+        let logger = configuration.logger
+        configuration = ClientConfiguration(environments: environments, initial: "production")
+        configuration.logger = logger
+      }
+      #expect(try await client.request(.echo, [0]) == [0, 1])
+      try client.switchEnvironment(to: "staging")
+      #expect(try await client.request(.echo, [0]) == [0, 2])
+      try client.switchEnvironment(to: "production")
+      #expect(try await client.request(.echo, [0]) == [0, 1])
+      let unknown = try await failure { try client.switchEnvironment(to: "local") }
+      #expect(unknown.code == .invalidConfiguration && unknown.detail.contains("local"))
+      let none = try await failure { try client.switchServers(to: []) }
+      #expect(none.code == .invalidConfiguration && none.operation == "check servers")
+      let nowhere = ClientConfiguration(environments: environments, initial: "local")
+      #expect(throws: LongLinkError.self) { try nowhere.validate() }
+    }
+  }
+
+  @Test func `a switch to a list with the same server keeps the link`() async throws {
+    try await Stage.simulate { stage, _ in
+      let (first, second) = (try await serve(stage, 1), try await serve(stage, 2))
+      let client = try stage.client(of: first)
+      _ = try await client.request(.echo, [0])
+      try client.switchServers(to: [Server(first.endpoints[0]), Server(second.endpoints[0])])
+      #expect(try await client.request(.echo, [0]) == [0, 1])
+      #expect(await client.counters().connects == 1)
+    }
+  }
+
+  // MARK: All of it, in any order
+
+  @Test(arguments: 1...20 as ClosedRange<UInt64>)
+  func `whatever moves, every request ends once and idempotent ones succeed`(
+    _ seed: UInt64
+  ) async throws {
+    try await Stage.simulate(seed: seed) { stage, simulation in
+      let servers = [try await serve(stage, 1), try await serve(stage, 2)]
+      let client = try stage.client(of: servers[0], servers[1]) {
+        $0.reconnect = ReconnectPolicy(
+          afterClose: .milliseconds(100), afterLostHeartbeat: .milliseconds(200),
+          afterRefused: .milliseconds(100), cap: .seconds(1))
+        $0.serverPolicy.preferredRetry = .seconds(1)
+        $0.serverPolicy.coolDown = .milliseconds(500)
+        $0.serverPolicy.longestCoolDown = .seconds(1)
+        $0.lingering = .seconds(5)
+      }
+      let tasks = Tally<RequestTask>()
+      var dice = SeededGenerator(seed: seed)
+      for index in 0..<300 {
+        tasks.add(client.start(.echo, [UInt8(index % 256)], options: patient))
+        switch Int.random(in: 0..<12, using: &dice) {
+        case 0: client.pathChanged()
+        case 1: try client.switchServers(to: [Server(servers[index % 2].endpoints[0])])
+        case 2: try client.switchServers(to: Server.both(servers))
+        case 3:
+          await client.suspend()
+          client.resume()
+        case 4:
+          for session in await servers[index % 2].sessions() {
+            stage.spawn { await servers[0].drain(session, within: .seconds(1)) }
+          }
+        default:
+          try await simulation.sleep(for: .milliseconds(Int.random(in: 0..<40, using: &dice)))
+        }
+      }
+      var failed = 0
+      for (index, task) in tasks.elements.enumerated() {
+        do {
+          #expect(try await task.value.first == UInt8(index % 256))
+        } catch let error as LongLinkError {
+          // A link that was given up at once may have carried it.
+          #expect(error.code == .connectionLost && error.delivery == .sent, "\(error)")
+          failed += 1
+        }
+      }
+      #expect(failed < 60, "\(failed)")
+      try await stage.until { await servers[0].counters().requestsRunning == 0 }
+      let handled =
+        await servers[0].counters().connections.handled
+        + servers[1].counters().connections.handled
+      #expect(handled <= 300 && handled >= UInt64(300 - failed))
+    }
+  }
+}
+
+extension Server {
+  fileprivate static func both(_ servers: [LongLinkServer]) -> [Server] {
+    servers.enumerated().map { Server($1.endpoints[0], priority: $0) }
+  }
+}
