@@ -48,7 +48,9 @@ import Testing
 
   @Test func `what an end writes is no life of its peer`() {
     var watch = greeted()
-    for second in 1...16 { watch.write(WireFrame(.request, serial: 50), Self.client, 1, at: second) }
+    for second in 1...16 {
+      watch.write(WireFrame(.request, serial: 50), Self.client, 1, at: second)
+    }
     watch.tell(.closed, Self.client, 1, at: 17)
     #expect(watch.broken.map(\.promise) == [.deadPeersFound])
   }

@@ -9,7 +9,7 @@ import Testing
 @Suite struct OracleTests {
   private let ledger = RequestLedger { LinkInstant(nanoseconds: 0) }
 
-  private func promises() -> [Promise] { ledger.broken.map(\.promise) }
+  private func promises() -> [OraclePromise] { ledger.broken.map(\.promise) }
 
   private func error(_ delivery: Delivery) -> LongLinkError {
     LongLinkError(.connectionLost, delivery: delivery, doing: "test")

@@ -32,7 +32,8 @@ import FoundationXML
   @Test func `a part can be cut out`() async throws {
     let whole = try await timeline(2)
     let part = whole.cut(
-      from: LinkInstant(nanoseconds: 100_000_000_000), to: LinkInstant(nanoseconds: 200_000_000_000))
+      from: LinkInstant(nanoseconds: 100_000_000_000), to: LinkInstant(nanoseconds: 200_000_000_000)
+    )
     #expect(part.count > 0 && part.count < whole.count)
     let seconds = part.text().split(separator: "\n").dropFirst().compactMap { line in
       line.split(separator: " ").first.flatMap { Double($0) }

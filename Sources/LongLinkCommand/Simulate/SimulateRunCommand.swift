@@ -32,7 +32,8 @@ struct SimulateRunCommand: AsyncParsableCommand {
   func run() async throws {
     let jobs = jobs ?? ProcessInfo.processInfo.activeProcessorCount
     guard jobs > 0 else { throw Output.usageError("--jobs has to be above 0") }
-    let batch = ScenarioBatch(seeds: seeds.range, profile: try FaultProfile.named(profile),
+    let batch = ScenarioBatch(
+      seeds: seeds.range, profile: try FaultProfile.named(profile),
       keepsGoing: keepGoing)
     let isTerminal = isatty(STDERR_FILENO) == 1
     let total = try await batch.run(jobs: jobs) { total in

@@ -44,7 +44,7 @@ struct LinkWatch {
   private var connects: [(machine: Int, address: SocketAddress?, link: Int)] = []
   /// When processes were frozen, all of them.
   private(set) var pauses: [(from: LinkInstant, to: LinkInstant)] = []
-  private(set) var broken: [(promise: Promise, time: LinkInstant, detail: String)] = []
+  private(set) var broken: [(promise: OraclePromise, time: LinkInstant, detail: String)] = []
 
   mutating func watch(_ owner: Owner, on machine: Int) {
     var owner = owner
@@ -142,7 +142,9 @@ struct LinkWatch {
 
   /// Judges whether an end has stayed open for longer than a dead peer may take to be found.
   private mutating func judge(_ name: EndName, at now: LinkInstant, _ state: String) {
-    guard let end = ends[name], let owner = owners[end.machine], owner.pausedSince == nil else { return }
+    guard let end = ends[name], let owner = owners[end.machine], owner.pausedSince == nil else {
+      return
+    }
     let limit: LinkInstant
     if isOpen(name, end) {
       let agreed = agreed(owner, ends[name.other].flatMap { owners[$0.machine] })

@@ -18,7 +18,8 @@ extension Oracle {
       let most = configuration.maxWaiting + Int(counters.requests.resent)
       if counters.requestsWaiting > most {
         found(
-          .queuesBounded, "in \(watched.name) \(counters.requestsWaiting) requests wait, \(most) may")
+          .queuesBounded,
+          "in \(watched.name) \(counters.requestsWaiting) requests wait, \(most) may")
       }
     }
     for watched in box.state.withLock({ $0.servers }) where !watched.isLost {
@@ -27,7 +28,8 @@ extension Oracle {
       let most = configuration.maxInFlight * max(counters.sessions, 1)
       if counters.requestsRunning > most {
         found(
-          .queuesBounded, "\(watched.name) runs \(counters.requestsRunning) requests, \(most) may be")
+          .queuesBounded,
+          "\(watched.name) runs \(counters.requestsRunning) requests, \(most) may be")
       }
     }
   }

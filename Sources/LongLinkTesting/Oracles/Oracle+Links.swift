@@ -55,7 +55,8 @@ extension LinkEvent {
       "disconnected: \(reason)\(worked ? "" : ", and nothing had worked")"
     case .waiting(let failures, let window, let delay, let cause):
       "waits for \(delay) of \(window), \(failures) failures, \(cause)"
-    case .pathChanged(let network): "told that the network changed" + (network.map { ": \($0)" } ?? "")
+    case .pathChanged(let network):
+      "told that the network changed" + (network.map { ": \($0)" } ?? "")
     case .suspended: "suspended"
     case .resumed: "resumed"
     }

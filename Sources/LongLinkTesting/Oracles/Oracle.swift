@@ -134,7 +134,7 @@ public final class Oracle: Sendable {
   public var findings: [OracleFinding] { box.state.withLock { $0.findings } }
 
   /// Tells of a broken promise that somebody else has found.
-  public func found(_ promise: Promise, _ detail: String) {
+  public func found(_ promise: OraclePromise, _ detail: String) {
     let finding = OracleFinding(promise, at: simulation.now, detail)
     box.state.withLock { $0.findings.append(finding) }
   }

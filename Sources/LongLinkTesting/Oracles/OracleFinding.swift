@@ -1,7 +1,7 @@
 public import LongLinkCore
 
 /// A promise that an oracle watches over.
-public enum Promise: String, CaseIterable, Hashable, Sendable, CustomStringConvertible {
+public enum OraclePromise: String, CaseIterable, Hashable, Sendable, CustomStringConvertible {
   /// Each request ends exactly once.
   case endsOnce = "ends-once"
   /// What was reported `notSent` or `refused` never ran, what succeeded ran, and nothing ran twice
@@ -37,14 +37,14 @@ public enum Promise: String, CaseIterable, Hashable, Sendable, CustomStringConve
 /// A promise that was broken: which, when, and how.
 public struct OracleFinding: Hashable, Sendable, CustomStringConvertible {
   /// The promise.
-  public let promise: Promise
+  public let promise: OraclePromise
   /// When it was found to be broken, in virtual time.
   public let time: LinkInstant
   /// What happened, for a person.
   public let detail: String
 
   /// Makes a finding.
-  public init(_ promise: Promise, at time: LinkInstant, _ detail: String) {
+  public init(_ promise: OraclePromise, at time: LinkInstant, _ detail: String) {
     self.promise = promise
     self.time = time
     self.detail = detail

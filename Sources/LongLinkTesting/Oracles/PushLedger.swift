@@ -6,7 +6,7 @@ final class PushLedger: Sendable {
     var sent: [UInt64: Int] = [:]
     var arrived: Set<UInt64> = []
     var last: [String: UInt64] = [:]
-    var broken: [(Promise, String)] = []
+    var broken: [(OraclePromise, String)] = []
   }
 
   private let state = Mutex(State())
@@ -37,7 +37,7 @@ final class PushLedger: Sendable {
     state.withLock { $0.broken.append((.ownAnswers, what)) }
   }
 
-  var broken: [(promise: Promise, detail: String)] {
+  var broken: [(promise: OraclePromise, detail: String)] {
     state.withLock { $0.broken.map { (promise: $0.0, detail: $0.1) } }
   }
 }

@@ -27,7 +27,7 @@ public final class RequestLedger: Sendable {
 
   private struct State {
     var entries: [UInt64: Entry] = [:]
-    var early: [(Promise, String)] = []
+    var early: [(OraclePromise, String)] = []
     /// The ordered request of each lane that was made last of those that ran.
     var lastRuns: [String: (order: Int, key: UInt64)] = [:]
     var orders: [UInt64: Int] = [:]
@@ -47,7 +47,8 @@ public final class RequestLedger: Sendable {
   /// whether it is marked idempotent. `lane` names the client of an ordered request, and is nil for
   /// others; tell of those in the order in which they are made.
   public func asked(
-    _ key: UInt64, deadline: Duration? = nil, mayRunAgain: Bool = false, inOrderOf lane: String? = nil
+    _ key: UInt64, deadline: Duration? = nil, mayRunAgain: Bool = false,
+    inOrderOf lane: String? = nil
   ) {
     let now = now()
     state.withLock { state in
@@ -130,7 +131,7 @@ public final class RequestLedger: Sendable {
   }
 
   /// The promises that are broken; to be asked when every handler has ended.
-  public var broken: [(promise: Promise, detail: String)] {
+  public var broken: [(promise: OraclePromise, detail: String)] {
     state.withLock { state in
       var broken = state.early.map { (promise: $0.0, detail: $0.1) }
       for key in state.entries.keys.sorted() {
@@ -156,12 +157,12 @@ public final class RequestLedger: Sendable {
   /// How much later than its deadline a request may end: timers are not finer than this.
   private static let lateness: Int64 = 50_000_000
 
-  private static func judge(_ key: UInt64, _ entry: Entry) -> [(Promise, String)] {
+  private static func judge(_ key: UInt64, _ entry: Entry) -> [(OraclePromise, String)] {
     guard entry.asked != nil else {
       return [(.ownAnswers, "a request \(key) ran that nobody has made")]
     }
     guard let end = entry.end else { return [(.endsOnce, "request \(key) has not ended")] }
-    var broken: [(Promise, String)] = []
+    var broken: [(OraclePromise, String)] = []
     if entry.runs > 1, !entry.mayRunAgain {
       broken.append((.truthfulDelivery, "request \(key) ran \(entry.runs) times"))
     }

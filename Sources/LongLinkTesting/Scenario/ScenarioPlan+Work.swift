@@ -58,7 +58,8 @@ extension ScenarioPlan {
       at: time,
       client: dice.int(0...clients.count - 1),
       isFromServer: isFromServer,
-      style: isFromServer ? .awaitedElsewhere : dice.pick(isOrdered ? Style.direct : Style.allCases),
+      style: isFromServer
+        ? .awaitedElsewhere : dice.pick(isOrdered ? Style.direct : Style.allCases),
       // Handlers that run at once run in the order of arrival.
       work: isOrdered ? .inline : drawWorkOfHandler(&dice),
       size: drawSize(&dice),

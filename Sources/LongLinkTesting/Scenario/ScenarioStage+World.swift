@@ -61,7 +61,7 @@ extension ScenarioStage {
     state.withLock { $0.servers[index] = server }
   }
 
-  func makeClients() {
+  func makeClients() throws {
     for (index, client) in plan.clients.enumerated() {
       let name = "client-\(index)"
       let loop = simulation.eventLoop(named: name)
@@ -74,8 +74,7 @@ extension ScenarioStage {
       configuration.maxWaiting = client.maxWaiting
       configuration.offline = client.offline
       configuration.name = name
-      // The plan draws nothing that a configuration does not take.
-      let made = try! LongLinkClient(configuration, on: loop)
+      let made = try LongLinkClient(configuration, on: loop)
       oracle.watch(made, named: name)
       HandlerSink(stage: self, isAlive: { true }).handleAll { type, placement in
         switch placement {

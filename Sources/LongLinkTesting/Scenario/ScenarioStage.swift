@@ -79,7 +79,7 @@ extension ScenarioStage {
     simulation.network.conditions = plan.conditions
     makeProcesses()
     for process in processes.withLock({ $0 }) { try await process.start() }
-    makeClients()
+    try makeClients()
     let faults = simulation.spawn { try await self.injectFaults() }
     let samples = simulation.spawn { try await self.sample() }
     let work = simulation.spawn { try await self.ask() }
