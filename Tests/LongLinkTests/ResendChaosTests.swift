@@ -54,7 +54,7 @@ import Testing
       let client = try stage.client(to: [.host("127.0.0.1", port: server.address.port!)]) {
         $0.heartbeat = Heartbeat(interval: .milliseconds(400), timeout: .milliseconds(200))
         $0.reconnect.cap = .milliseconds(200)
-        $0.reconnect.base = .milliseconds(20)
+        $0.reconnect.afterRefused = .milliseconds(20)
         $0.reconnect.afterClose = .milliseconds(20)
         $0.reconnect.afterLostHeartbeat = .milliseconds(20)
         $0.resend.firstDelay = .milliseconds(5)
