@@ -6,7 +6,9 @@ actor SoakServerProcess {
   nonisolated let index: Int
   nonisolated let ledger: String
   private(set) var port: UInt16 = 0
+  /// The process that runs; nil until it listens, so that no fault meets one that does not.
   private var child: ChildProcess?
+  private var starting: ChildProcess?
   private var isEnded = false
 
   init(index: Int, ledger: String) {
@@ -32,15 +34,12 @@ actor SoakServerProcess {
   }
 
   func start() async throws {
-    guard !isEnded, child == nil else { return }
-    let child = try ChildProcess(["soak", "server", "--port", "\(port)", "--ledger", ledger])
-    self.child = child
-    do {
-      _ = try await child.listeningPort()
-    } catch {
-      self.child = nil
-      throw error
-    }
+    guard !isEnded, child == nil, starting == nil else { return }
+    let process = try ChildProcess(["soak", "server", "--port", "\(port)", "--ledger", ledger])
+    starting = process
+    defer { starting = nil }
+    _ = try await process.listeningPort()
+    child = process
   }
 
   /// Kills it, or tells it to drain; returns false where there is nothing to end.
@@ -64,6 +63,7 @@ actor SoakServerProcess {
   /// Kills it for good.
   func abandon() {
     isEnded = true
+    starting?.send(SIGKILL)
     child?.send(SIGKILL)
   }
 
