@@ -89,7 +89,7 @@ import Testing
         $0.adaptiveHeartbeat = Self.policy
         $0.heartbeatMemory = memory
       }
-      client.useNetwork("train")
+      client.pathChanged(network: "train")
       try await client.connect()
       let router = router(in: simulation, forgettingAfter: .seconds(200))
       try await simulation.sleep(for: .seconds(230))
