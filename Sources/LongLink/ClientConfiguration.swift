@@ -22,6 +22,13 @@ public struct ClientConfiguration: Sendable {
   public var maxWaitingBytes = 16_777_216
   /// How requests are sent again by themselves.
   public var resend = ResendPolicy()
+  /// Where requests and pushes begin to wait, and where they go on, by the bytes that wait to be
+  /// written. Defaults: 1 MiB, 512 KiB, and 32 MiB of large bodies.
+  public var waterMarks = WaterMarks()
+  /// The most bytes that may wait for a server which does not read: the answer to one of its
+  /// requests that comes when more wait already ends the connection. At least `waterMarks.high`.
+  /// Default 64 MiB.
+  public var maxUnreadOutput = 67_108_864
   /// How long one connect may take, its handshake included. Default 10 s.
   public var connectTimeout: Duration = .seconds(10)
   /// How a dead server is found. The server may agree to a shorter one.
@@ -83,6 +90,10 @@ public struct ClientConfiguration: Sendable {
     if maxWaiting < 0 { throw .configuration("maxWaiting", "it is negative") }
     if maxWaitingBytes < 0 { throw .configuration("maxWaitingBytes", "it is negative") }
     try resend.validate(field: "resend")
+    try waterMarks.validate(field: "waterMarks")
+    if maxUnreadOutput < waterMarks.high {
+      throw .configuration("maxUnreadOutput", "it is below waterMarks.high")
+    }
     if maxInFlight < 1 { throw .configuration("maxInFlight", "it is below 1") }
     if maxBody < 1 || maxBody > 1 << 31 {
       throw .configuration("maxBody", "it is not within 1 and 2,147,483,648")
@@ -144,7 +155,8 @@ public struct ClientConfiguration: Sendable {
     settings.handshakeTimeout = connectTimeout.clampedNanoseconds
     settings.frameTimeout = frameTimeout.clampedNanoseconds
     settings.writingTimeout = (heartbeat.interval + heartbeat.timeout).clampedNanoseconds
-    settings.maxUnread = .max
+    settings.maxUnread = maxUnreadOutput
+    settings.waterMarks = waterMarks.limited(by: maxUnreadOutput)
     settings.name = name
     return settings
   }

@@ -31,7 +31,8 @@ extension ClientCore {
 
   /// Whether requests have not ended, or something has not been written.
   private var hasWork: Bool {
-    requests.count > 0 || connections.contains { !$0.link.session.outbox.isEmpty }
+    requests.count > 0 || pushes.count > 0
+      || connections.contains { !$0.link.session.outbox.isEmpty }
   }
 
   /// Goes on with the closing when nothing is in flight any more.

@@ -28,10 +28,14 @@ extension ClientCore: LinkOwner {
       requests.began(serial, on: link, at: begin, ordinal: ordinal)
     case .finished(let serial):
       requests.finishedSending(serial, on: link)
+    case .resumeSending:
+      resumeSending(link)
     case .peerLeaving(let goaway):
       leaving(link, goaway)
+      followPushes(.goneAway(ResponseCode(rawValue: goaway.code)))
     case .abandon(let reason):
       abandoned(link, reason)
+      followPushes(reason)
     case .send, .decodeHello, .decodeWelcome, .decodeGoAway, .shutDownWriting, .close:
       break
     }
@@ -146,7 +150,8 @@ extension ClientCore: LinkOwner {
 
   /// A link that takes nothing new is closed when its last request has ended.
   func finishIfDone(_ link: Link) {
-    guard requests.current !== link, requests.isUnused(link) else { return }
+    guard requests.current !== link, requests.isUnused(link), !link.session.outbox.holdsBack
+    else { return }
     link.session.shutDown(at: loop.now)
     link.drain()
   }
@@ -173,6 +178,7 @@ extension ClientCore: LinkOwner {
 
   func linkWroteAll(_ link: Link) {
     if closing != nil { finishClosingIfDone() }
+    if requests.current !== link, connection(link.id)?.isEstablished == true { finishIfDone(link) }
   }
 
   func link(_ link: Link, endedWith reason: CloseReason) {

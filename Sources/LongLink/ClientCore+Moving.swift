@@ -13,6 +13,7 @@ extension ClientCore {
     connection.link.logger.info("Connected")
     tell(.established(attempt))
     requests.opened(connection.link)
+    pushes.pump(over: connection.link)
     resumeConnectWaiters(.success(()))
   }
 
@@ -20,6 +21,7 @@ extension ClientCore {
   func retire(_ attempt: UInt32) {
     guard let link = connection(attempt)?.link else { return }
     requests.retire(link)
+    followPushes(.left)
     failOffline()
     finishIfDone(link)
   }

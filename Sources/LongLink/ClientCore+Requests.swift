@@ -46,18 +46,6 @@ extension ClientCore: PeerSessionOwner {
     requests.cancel(id)
   }
 
-  func push(
-    _ type: MessageType, _ body: any BodyEncodable & Sendable
-  ) throws(LongLinkError) {
-    let operation = "push type=\(type)"
-    guard closing == nil else { throw LongLinkError(.closed, doing: operation) }
-    guard let link = requests.current else {
-      if machine.state == .idle { start() }
-      throw notConnected(operation)
-    }
-    try link.push(type, body)
-  }
-
   func closeSession() {
     guard let link = requests.current else { return }
     link.session.shutDown(at: loop.now)

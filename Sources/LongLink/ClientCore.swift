@@ -37,6 +37,8 @@ final class ClientCore {
   let hub: PushHub
   let states: StateHub
   let requests: Requests
+  let pushes: PushQueue
+  var pushesGoFirst = false
   let defaults: RequestDefaults
   var logger: Logger
   var machine: LinkMachine
@@ -107,6 +109,8 @@ final class ClientCore {
     logger = configuration.logger
     defaults = RequestDefaults(
       deadline: configuration.deadline.clampedNanoseconds, offline: configuration.offline)
+    pushes = PushQueue(
+      maxWaiting: configuration.maxWaiting, deadline: defaults.deadline, on: loop)
     requests = Requests(role: .client, limits: configuration.requestLimits, on: loop)
     servers = configuration.servers
     roundServer = servers[0].endpoint

@@ -12,6 +12,10 @@ public struct ClientCounters: Hashable, Sendable {
   public var requestsWaiting: Int
   /// What the bodies of those that wait take, in bytes.
   public var bytesWaiting: Int
+  /// Pushes that wait now for room on the connection.
+  public var pushesWaiting: Int
+  /// Bytes that wait now to be written.
+  public var bytesUnwritten: Int
   /// Connections whose handshake was completed; all but the first were reconnects.
   public var connects: UInt64
   /// Connects, or their handshakes, that came to nothing.
@@ -30,6 +34,8 @@ public struct ClientCounters: Hashable, Sendable {
   public var alternativesIgnored: UInt64
   /// Pushes that were dropped since a consumer fell behind.
   public var pushesDropped: UInt64
+  /// Sequences of pushes that ended since a consumer fell behind.
+  public var pushSequencesClosed: UInt64
   /// Pushes that nobody had subscribed to.
   public var pushesUnhandled: UInt64
 }
@@ -40,15 +46,19 @@ extension ClientCore {
     for connection in connections {
       totals.add(connection.link.session.counters, connection.responder.counters)
     }
-    let pushes = hub.counts
+    totals.add(pushes.counters)
+    let hubCounts = hub.counts
+    let bytes = connections.reduce(0) { $0 + $1.link.session.outbox.totalBytes }
     return ClientCounters(
       requests: requests.counters, connections: totals, requestsOpen: requests.count,
       requestsWaiting: requests.waitingCount, bytesWaiting: requests.waitingBytes,
+      pushesWaiting: pushes.count, bytesUnwritten: bytes,
       connects: counters.connects, failedAttempts: counters.failedAttempts,
       failovers: machine.counts.failovers, migrations: machine.counts.migrations,
       linksExpired: counters.linksExpired, coolDowns: machine.counts.coolDowns,
       alternativesIgnored: counters.alternativesIgnored,
-      pushesDropped: pushes.dropped, pushesUnhandled: pushes.unhandled)
+      pushesDropped: hubCounts.dropped, pushSequencesClosed: hubCounts.closed,
+      pushesUnhandled: hubCounts.unhandled)
   }
 
   /// Calls `completion` when there is a connection, or when a try for one has failed.

@@ -100,25 +100,9 @@ public final class LongLinkClient: Sendable {
   }
 }
 
-// MARK: - Pushes and requests of the server
+// MARK: - Requests of the server
 
 extension LongLinkClient {
-  /// The server's pushes of one type, or of all where `type` is nil; it ends when the client
-  /// closes.
-  ///
-  /// Pushes are buffered from this call on, over reconnects too. What a full buffer drops is
-  /// counted.
-  public func pushes(
-    of type: MessageType? = nil, buffer: PushBuffer = .dropOldest(1024)
-  ) -> AsyncStream<Push> {
-    hub.subscribe(type, buffer)
-  }
-
-  /// Sets the function that is called, on the client's loop, with each push of a type.
-  public func onPush(_ type: MessageType, _ handler: @escaping @Sendable (Push) -> Void) {
-    hub.handle(type, handler)
-  }
-
   /// Sets the handler of the server's requests of a type, for connections made from now on.
   ///
   /// It runs in a task on the client's loop unless told otherwise, and is cancelled when the server
@@ -129,18 +113,5 @@ extension LongLinkClient {
     _ handler: @escaping @Sendable (InboundRequest) async throws -> any BodyEncodable & Sendable
   ) {
     router.set(type, .task(placement, handler))
-  }
-
-  /// Sends a one-way message.
-  ///
-  /// It is queued when this returns. Throws `notConnected` without a connection, since nobody would
-  /// know whether it ever left; `tooLarge`; `encodingFailed`; `closed`.
-  public func push(
-    _ type: MessageType, _ body: some BodyEncodable & Sendable
-  ) async throws(LongLinkError) {
-    let result: Result<Void, LongLinkError> = await loop.run { [core] in
-      Result { () throws(LongLinkError) in try core.value.push(type, body) }
-    }
-    try result.get()
   }
 }

@@ -352,16 +352,21 @@ extension LongLinkServer {
     return sessions
   }
 
-  /// Sends a one-way message to every session; it is encoded once.
+  /// Sends a one-way message to every session; it is encoded once, and waits for none of them.
   ///
-  /// Sessions that do not accept a body of its size are passed over. Throws `encodingFailed`.
+  /// A session above its high-water mark is passed over, or dropped, as `policy` says; one that
+  /// does not accept a body of its size is passed over. Both are counted. Throws `encodingFailed`.
+  @discardableResult
   public func broadcast(
-    _ type: MessageType, _ body: some BodyEncodable & Sendable
-  ) async throws(LongLinkError) {
-    let broadcast = try Broadcast(type, body)
+    _ type: MessageType, _ body: some BodyEncodable & Sendable,
+    toSlow policy: SlowSessionPolicy = .skip
+  ) async throws(LongLinkError) -> BroadcastReport {
+    let broadcast = try Broadcast(type, body, toSlow: policy)
+    var report = BroadcastReport()
     for (loop, lane) in lanesNow {
-      loop.execute { lane.value.broadcast(broadcast) }
+      report += await loop.run { lane.value.broadcast(broadcast) }
     }
+    return report
   }
 
   /// What the server has counted so far.
@@ -369,10 +374,12 @@ extension LongLinkServer {
     var counters = ServerCounters()
     shared.fill(&counters)
     for (loop, lane) in lanesNow {
-      let part = await loop.run { lane.value.counters }
-      counters.connections += part.connections
-      counters.requests += part.requests
-      counters.requestsRunning += part.running
+      let soFar = counters
+      counters = await loop.run {
+        var counters = soFar
+        lane.value.count(in: &counters)
+        return counters
+      }
     }
     return counters
   }

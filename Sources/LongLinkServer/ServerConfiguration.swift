@@ -1,5 +1,5 @@
 public import LongLinkConnection
-internal import LongLinkCore
+public import LongLinkCore
 public import Logging
 
 /// What a server is to do, and what it allows. Every field but the addresses has a default that
@@ -18,9 +18,13 @@ public struct ServerConfiguration: Sendable {
   public var maxBody = 16_777_216
   /// The most bytes that one session's unfinished messages may hold together. Default 64 MiB.
   public var maxAssembly = 67_108_864
-  /// The most bytes that may wait for a session which does not read; past it the session is
-  /// dropped. Default 64 MiB.
+  /// The most bytes that may wait for a session which does not read: the answer, push or broadcast
+  /// that comes when more wait already drops it. From half of it on the session's requests are not
+  /// read. At least `maxBody` and `waterMarks.high`. Default 64 MiB.
   public var maxUnreadOutput = 67_108_864
+  /// Where pushes and the server's own requests to a session begin to wait, and where they go on.
+  /// Defaults: 1 MiB, 512 KiB, and 32 MiB of large bodies.
+  public var waterMarks = WaterMarks()
   /// How long a new connection may take for its first frame. Default 10 s.
   public var firstFrameTimeout: Duration = .seconds(10)
   /// How long one frame may take from its first byte to its last. Default 30 s.
@@ -69,7 +73,8 @@ public struct ServerConfiguration: Sendable {
     try atLeast(1, maxBody, "maxBody")
     if maxBody > 1 << 31 { throw .configuration("maxBody", "it is above 2,147,483,648") }
     try atLeast(maxBody, maxAssembly, "maxAssembly")
-    try atLeast(maxBody, maxUnreadOutput, "maxUnreadOutput")
+    try waterMarks.validate(field: "waterMarks")
+    try atLeast(max(maxBody, waterMarks.high), maxUnreadOutput, "maxUnreadOutput")
     try positive(firstFrameTimeout, "firstFrameTimeout")
     try positive(frameTimeout, "frameTimeout")
     try positive(deadline, "deadline")
@@ -102,6 +107,7 @@ public struct ServerConfiguration: Sendable {
     settings.maxInFlight = maxInFlight
     settings.maxAssembly = maxAssembly
     settings.maxUnread = maxUnreadOutput
+    settings.waterMarks = waterMarks.limited(by: maxUnreadOutput)
     settings.heartbeatInterval = heartbeat.interval.clampedNanoseconds
     settings.heartbeatTimeout = heartbeat.timeout.clampedNanoseconds
     settings.missedDeadlines = heartbeat.missedDeadlines

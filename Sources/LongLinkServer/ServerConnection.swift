@@ -11,6 +11,8 @@ final class ServerConnection {
   private(set) var session: PeerSession!
   private unowned let lane: ServerLane
   private var requestsIfAny: Requests?
+  private var pushesIfAny: PushQueue?
+  private var pushesGoFirst = false
   private var isDraining = false
   /// When the session ends whatever still runs.
   private var drainLimit = LinkInstant.distantFuture
@@ -37,6 +39,27 @@ final class ServerConnection {
     if link.session.isOpen { made.opened(link) }
     requestsIfAny = made
     return made
+  }
+
+  /// Pushes that wait for room; made when the first one is sent.
+  private var pushes: PushQueue {
+    if let pushesIfAny { return pushesIfAny }
+    let made = PushQueue(
+      maxWaiting: lane.maxWaitingPushes, deadline: lane.defaults.deadline, on: lane.loop)
+    pushesIfAny = made
+    return made
+  }
+
+  /// Pushes that wait for room.
+  var pushesWaiting: Int { pushesIfAny?.count ?? 0 }
+  var pushCounters: PushQueueCounters { pushesIfAny?.counters ?? PushQueueCounters() }
+
+  /// There is room again: requests and pushes take turns in being the first to use it.
+  private func resumeSending() {
+    pushesGoFirst.toggle()
+    if pushesGoFirst { pushesIfAny?.pump(over: link) }
+    requestsIfAny?.pump()
+    pushesIfAny?.pump(over: link)
   }
 
   var requestCounters: RequestCounters { requestsIfAny?.counters ?? RequestCounters() }
@@ -76,7 +99,7 @@ final class ServerConnection {
 
   private func finishIfDrained() {
     guard isDraining, link.session.requestsRunning == 0, link.session.outbox.isEmpty,
-      requestsIfAny?.carriedCount ?? 0 == 0
+      requestsIfAny?.carriedCount ?? 0 == 0, pushesWaiting == 0
     else { return }
     link.session.shutDown(at: lane.loop.now)
     link.drain()
@@ -115,6 +138,8 @@ extension ServerConnection: LinkOwner {
       requests.began(serial, on: link, at: begin, ordinal: ordinal)
     case .finished(let serial):
       requests.finishedSending(serial, on: link)
+    case .resumeSending:
+      resumeSending()
     case .peerLeaving(let goaway):
       link.logger.info(
         "The client is going away",
@@ -125,10 +150,14 @@ extension ServerConnection: LinkOwner {
       isDraining = true
       finishIfDrained()
     case .abandon(let reason):
+      session.ended(reason)
       lane.abandoned(reason)
       responder.abandon()
       requestsIfAny?.lost(link, reason, resends: false)
       requestsIfAny?.failWaiting(all: true) { operation, _ in
+        .lost(reason, delivery: .notSent, doing: operation, peer: link.peer)
+      }
+      pushesIfAny?.failAll { operation in
         .lost(reason, delivery: .notSent, doing: operation, peer: link.peer)
       }
     case .ponged, .heartbeatAnswered, .send, .decodeHello, .decodeWelcome, .decodeGoAway,
@@ -169,9 +198,7 @@ extension ServerConnection: PeerSessionOwner {
     if link.isAlive, link.session.isLive {
       requests.launch(id, completion)
     } else {
-      requests.launch(id, completion) { operation in
-        LongLinkError(.closed, doing: operation, detail: "the session has ended")
-      }
+      requests.launch(id, completion) { operation in session.endedError(doing: operation) }
     }
   }
 
@@ -180,9 +207,23 @@ extension ServerConnection: PeerSessionOwner {
   }
 
   func push(
-    _ type: MessageType, _ body: any BodyEncodable & Sendable
+    _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: PushOptions
+  ) -> PushStep {
+    guard link.session.isLive else {
+      return .ended(.failure(session.endedError(doing: "push type=\(type)")))
+    }
+    return pushes.push(type, body, options, over: link)
+  }
+
+  func pushNow(
+    _ type: MessageType, _ body: any BodyEncodable & Sendable, priority: UInt32
   ) throws(LongLinkError) {
-    try link.push(type, body)
+    guard link.session.isLive else { throw session.endedError(doing: "push type=\(type)") }
+    try pushes.pushNow(type, body, priority: priority, over: link)
+  }
+
+  func cancelPush(_ id: UInt64) {
+    pushesIfAny?.cancel(id)
   }
 
   func closeSession() {

@@ -12,6 +12,8 @@ final class ServerLane {
   let logger: Logger
   /// The bounds of the server's requests to one session.
   let requestLimits = RequestLimits(maxWaiting: 1_024)
+  /// The most pushes of the server that may wait for one session.
+  let maxWaitingPushes = 1_024
   private let shared: ServerShared
   private var connections: [UInt64: ServerConnection] = [:]
   private var totals = ConnectionCounters()
@@ -67,6 +69,7 @@ final class ServerLane {
   func ended(_ connection: ServerConnection) {
     guard connections.removeValue(forKey: connection.id) != nil else { return }
     totals.add(connection.link.session.counters, connection.responder.counters)
+    totals.add(connection.pushCounters)
     requestTotals += connection.requestCounters
     shared.sessionEnded()
     if connections.isEmpty { finishDraining() }
@@ -77,24 +80,28 @@ final class ServerLane {
     connections.keys.sorted().compactMap { connections[$0] }
   }
 
-  /// Sends one frame, encoded once, to every session that accepts its size.
-  func broadcast(_ broadcast: Broadcast) {
-    for connection in ordered { connection.link.push(broadcast) }
+  /// Sends one frame, encoded once, to every session that can take it.
+  func broadcast(_ broadcast: Broadcast) -> BroadcastReport {
+    var report = BroadcastReport()
+    for connection in ordered { connection.link.push(broadcast, &report) }
+    return report
   }
 
   var sessions: [PeerSession] { ordered.map(\.session) }
 
-  /// What this loop's sessions, past and present, counted.
-  var counters: (connections: ConnectionCounters, requests: RequestCounters, running: Int) {
-    var total = totals
-    var requests = requestTotals
-    var running = 0
+  /// Adds what this loop's sessions, past and present, counted.
+  func count(in counters: inout ServerCounters) {
+    counters.connections += totals
+    counters.requests += requestTotals
     for connection in connections.values {
-      total.add(connection.link.session.counters, connection.responder.counters)
-      requests += connection.requestCounters
-      running += connection.link.session.requestsRunning
+      let session = connection.link.session
+      counters.connections.add(session.counters, connection.responder.counters)
+      counters.connections.add(connection.pushCounters)
+      counters.requests += connection.requestCounters
+      counters.requestsRunning += session.requestsRunning
+      counters.pushesWaiting += connection.pushesWaiting
+      counters.bytesUnwritten += session.outbox.totalBytes
     }
-    return (total, requests, running)
   }
 
   /// Drains every session and calls `completion` when the last one has ended.

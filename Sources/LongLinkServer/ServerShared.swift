@@ -85,6 +85,10 @@ public struct ServerCounters: Hashable, Sendable {
   public var acceptFailures: UInt64 = 0
   /// Requests whose handlers run now, or whose answers are still being sent.
   public var requestsRunning = 0
+  /// Pushes that wait now for room on their sessions.
+  public var pushesWaiting = 0
+  /// Bytes that wait now to be written to the sessions.
+  public var bytesUnwritten = 0
   /// Pushes of clients that no handler was set for.
   public var pushesUnhandled: UInt64 = 0
   /// What the sessions, past and present, counted.

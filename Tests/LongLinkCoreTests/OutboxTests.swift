@@ -62,22 +62,24 @@ import Testing
     #expect(outbox.withdraw(.request, serial: 99, encodedAt: 5000) == .tooLate)
   }
 
-  @Test func `all fragments of a message are taken back, and nothing that stands between them`() {
-    var outbox = Outbox(highWater: 600_000)
-    outbox.usesFragments = true
-    var places: [UInt32: UInt64] = [:]
-    for serial: UInt32 in 50..<52 {
-      _ = append(&outbox, serial, [UInt8](repeating: 1, count: 66_000))
+  @Test func `a message in fragments is taken back whole until its first byte leaves`() {
+    for wrote in [16, 17] {
+      var outbox = Outbox()
+      outbox.usesFragments = true
+      var place: UInt64?
+      #expect(append(&outbox, 50, []) == .encoded(at: 0))
+      #expect(append(&outbox, 51, [UInt8](repeating: 1, count: 200_000)) == .queued)
+      outbox.refill { event in
+        if case .began(_, _, let begin) = event { place = begin }
+      }
+      #expect(place == 16 && outbox.encodedBytes == 16 + 65_552)
+      _ = append(&outbox, 52, [1])
+      _ = write(&outbox, wrote)
+      let found = outbox.withdraw(.request, serial: 51, encodedAt: place)
+      #expect(found == (wrote == 16 ? .unsent : .partial))
+      #expect(outbox.pendingBytes == 0)
+      #expect(outbox.encodedBytes == 17 + (wrote == 16 ? 0 : 65_551))
     }
-    outbox.refill { event in
-      if case .began(_, let serial, let begin) = event { places[serial] = begin }
-    }
-    _ = append(&outbox, 52, [1])
-    #expect(outbox.pendingBytes == 0)
-    #expect(outbox.withdraw(.request, serial: 50, encodedAt: places[50]) == .unsent)
-    var stream: [UInt8] = []
-    while outbox.encodedBytes > 0 { stream += write(&outbox) }
-    #expect(RawFrame.parse(stream).frames.map(\.serial) == [51, 51, 52])
   }
 
   @Test func `above the high water frames are kept back, and let go below half of it`() {
@@ -161,7 +163,10 @@ private struct OutboxModel {
     nextSerial += 1
     sent[serial] = body
     let head = FrameHead(.request, tag: 1, serial: serial, length: body.count)
-    let placement = outbox.append(head, metadata: []) { span in body.encode(into: &span) }
+    let priority = UInt32(dice.below(3))
+    let placement = outbox.append(head, metadata: [], priority: priority) { span in
+      body.encode(into: &span)
+    }
     if case .encoded(let begin) = placement { places[serial] = begin } else { refill() }
   }
 

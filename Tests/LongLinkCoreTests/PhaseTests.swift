@@ -50,6 +50,8 @@ private enum Input: CaseIterable {
 /// Sessions in each phase, and what must hold of them.
 private final class Walker {
   let side: Side
+  /// Each request has a serial of its own.
+  private var requests: UInt32 = 0
   var abandons = 0
   var closes = 0
   var problems: [String] = []
@@ -61,6 +63,7 @@ private final class Walker {
 
   init(_ other: Walker) {
     side = Side(other.side)
+    requests = other.requests
     abandons = other.abandons
     closes = other.closes
     problems = other.problems
@@ -74,6 +77,11 @@ private final class Walker {
     let events = side.takeEvents()
     if wasClosed, !events.isEmpty { problems.append("\(input) after the end: \(events)") }
     check(events)
+  }
+
+  private func takeNumber() -> UInt32 {
+    defer { requests += 1 }
+    return requests
   }
 
   private func perform(_ input: Input) {
@@ -100,13 +108,13 @@ private final class Walker {
     case .goawayDecoded: side.session.received(goaway: GoAway(code: 503))
     case .notDecoded: side.session.failed(toDecode: .goaway, serial: 4)
     case .ping: _ = side.session.ping(at: side.now)
-    case .request: side.request(own)
-    case .largeRequest: side.request(own + 1, [UInt8](repeating: 1, count: 300_000))
+    case .request: side.request(own + takeNumber())
+    case .largeRequest: side.request(own + takeNumber(), [UInt8](repeating: 1, count: 300_000))
     case .respond: side.respond(theirs)
     case .refuseLate: side.respond(theirs + 7, code: .failed, [1])
     case .push: side.push(1, [UInt8](repeating: 1, count: 70_000))
     case .cancelKnown: if side.placements[own] != nil { _ = side.cancel(own) }
-    case .cancelUnknown: _ = side.session.cancel(own + 9, .keptBack, notifying: true)
+    case .cancelUnknown: _ = side.session.cancel(own + 9_999, .keptBack, notifying: true)
     case .goAway:
       side.session.goAway(
         code: .draining, reason: "", spread: 0, retryAfter: 0, alternatives: [])

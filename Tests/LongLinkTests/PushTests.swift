@@ -231,14 +231,15 @@ import Testing
       let sessions = Tally<PeerSession>()
       let server = try await serve(stage, sessions)
       let clients = try (0..<5).map { _ in try stage.client(of: server) }
-      var streams: [AsyncStream<Push>.Iterator] = []
+      var streams: [PushSequence<Never>.Iterator] = []
       for client in clients {
         streams.append(client.pushes().makeAsyncIterator())
         try await client.connect()
       }
       await sessions.reached(5)
       let body = CountingBody(count: size)
-      try await server.broadcast(7, body)
+      let report = try await server.broadcast(7, body)
+      #expect(report.queued == 5 && report.skipped == 0 && report.dropped == 0)
       for index in streams.indices {
         let push = await streams[index].next()
         #expect(push?.type == 7)
@@ -257,7 +258,9 @@ import Testing
       let large = try stage.client(of: server)
       try await small.connect()
       try await large.connect()
-      try await server.broadcast(7, [UInt8](repeating: 0, count: 11))
+      let report = try await server.broadcast(7, [UInt8](repeating: 0, count: 11))
+      #expect(report.queued == 1 && report.tooLarge == 1)
+      #expect(await server.counters().connections.broadcastsSkipped == 1)
       try await simulation.sleep(for: .seconds(1))
       #expect(await small.counters().connections.pushesReceived == 0)
       #expect(await large.counters().connections.pushesReceived == 1)

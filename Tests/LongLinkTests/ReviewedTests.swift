@@ -36,6 +36,7 @@ import Testing
       } configure: {
         $0.maxBody = 1_000_000
         $0.maxUnreadOutput = 1_000_000
+        $0.waterMarks = WaterMarks(high: 1_000_000, low: 0)
       }
       let client = try stage.client(of: server)
       try await client.connect()

@@ -191,27 +191,34 @@ import Testing
     }
   }
 
-  @Test func `a client that leaves too much unread is dropped`() async throws {
+  @Test func `a client that leaves too much unread is dropped, and its session tells why`()
+    async throws
+  {
     try await Stage.simulate { stage, simulation in
-      let server = try await stage.serve(configure: {
-        $0.maxBody = 100_000
-        $0.maxUnreadOutput = 1_000_000
-      })
+      let server = try await stage.serve(
+        setUp: { server in
+          server.route(.echo) { request in
+            try await request.clock.sleep(for: .seconds(1))
+            return [UInt8](repeating: 1, count: 90_000)
+          }
+        },
+        configure: {
+          $0.maxBody = 100_000
+          $0.maxUnreadOutput = 1_000_000
+          $0.waterMarks = WaterMarks(high: 500_000, low: 100_000)
+        }
+      )
       let client = try stage.client(of: server)
       try await client.connect()
-      simulation.network.links[0].silence(.toClient)
       let session = await server.sessions()[0]
-      var pushed = 0
-      let error = try await failure {
-        while true {
-          try await session.push(7, [UInt8](repeating: 1, count: 10_000))
-          pushed += 1
-        }
-      }
-      #expect(error.code == .closed)
-      // A million, and what the link takes before it is full.
-      #expect((100...130).contains(pushed))
+      let handles = (0..<20).map { _ in client.start(.echo, [1]) }
+      try await stage.until { await server.counters().requestsRunning == 20 }
+      simulation.network.links[0].silence(.toClient)
+      try await simulation.sleep(for: .seconds(2))
+      let error = try await failure { try await session.push(7, [1]) }
+      #expect(error.code == .closed && error.closeReason == .unreadOutput)
       #expect(await server.counters().connections.endings["unreadOutput"] == 1)
+      for handle in handles { handle.cancel() }
     }
   }
 

@@ -1,4 +1,36 @@
 package import LongLinkCore
+internal import LongLinkTransport
+
+/// What a broadcast does with a session that is above its high-water mark.
+public enum SlowSessionPolicy: Hashable, Sendable {
+  /// The session is passed over, and counted.
+  case skip
+  /// The session is ended for `unreadOutput`, and counted.
+  case drop
+}
+
+/// What became of a broadcast.
+public struct BroadcastReport: Hashable, Sendable {
+  /// Sessions to which the push was queued.
+  public var queued = 0
+  /// Sessions that were passed over since they were above their high-water mark.
+  public var skipped = 0
+  /// Sessions that were ended since they were above their high-water mark.
+  public var dropped = 0
+  /// Sessions that were passed over since they do not accept a body of this size.
+  public var tooLarge = 0
+
+  /// Makes a report of nothing.
+  public init() {}
+
+  /// Adds what another part of the server did.
+  package static func += (lhs: inout BroadcastReport, rhs: BroadcastReport) {
+    lhs.queued += rhs.queued
+    lhs.skipped += rhs.skipped
+    lhs.dropped += rhs.dropped
+    lhs.tooLarge += rhs.tooLarge
+  }
+}
 
 /// A push for many sessions, encoded once.
 package struct Broadcast: Sendable {
@@ -6,11 +38,13 @@ package struct Broadcast: Sendable {
   let body: [UInt8]
   /// The whole frame, for sessions to which it goes as one.
   let frame: [UInt8]
+  let policy: SlowSessionPolicy
 
   package init(
-    _ type: MessageType, _ body: some BodyEncodable & Sendable
+    _ type: MessageType, _ body: some BodyEncodable & Sendable, toSlow policy: SlowSessionPolicy
   ) throws(LongLinkError) {
     self.type = type
+    self.policy = policy
     do throws(BodyError) {
       self.body = try body.encodedBytes()
     } catch {
@@ -26,10 +60,22 @@ package struct Broadcast: Sendable {
 }
 
 extension Link {
-  /// Sends a broadcast's frame; a session that cannot take it is passed over.
-  package func push(_ broadcast: Broadcast) {
-    guard session.isOpen, session.accepts(bodyOf: broadcast.body.count) else { return }
-    session.push(broadcast.type, broadcast.body, encoded: broadcast.frame)
+  /// Sends a broadcast's frame, or does what is to be done with a session that cannot take it.
+  package func push(_ broadcast: Broadcast, _ report: inout BroadcastReport) {
+    guard session.isOpen else { return }
+    if !session.accepts(bodyOf: broadcast.body.count) {
+      report.tooLarge += 1
+      session.skipBroadcast()
+    } else if session.hasRoom(for: broadcast.body.count) {
+      report.queued += 1
+      session.push(broadcast.type, broadcast.body, encoded: broadcast.frame)
+    } else if broadcast.policy == .skip {
+      report.skipped += 1
+      session.skipBroadcast()
+    } else {
+      report.dropped += 1
+      session.dropForUnread(at: loop.now)
+    }
     drain()
     writeAtEndOfTurn()
     arm()

@@ -40,6 +40,9 @@ package final class Link {
   private static let readSize = 262_144
   /// Reads of one stream in one turn, so that the others get theirs.
   private static let readsPerTurn = 4
+  /// About how many bytes are written to one stream in one turn, so that the others get theirs and
+  /// what is more urgent is heard of.
+  private static let writtenPerTurn = 1_048_576
 
   package init(
     id: UInt32, stream: any ByteStream, isConnected: Bool, settings: SessionSettings,
@@ -193,8 +196,8 @@ extension Link {
       end(reason)
     case .request(let arrival), .response(let arrival), .push(let arrival):
       if judgeMetadata(of: arrival, effect) { owner?.link(self, did: effect) }
-    case .cancel, .collect, .ponged, .heartbeatAnswered, .began, .finished, .peerLeaving,
-      .abandon:
+    case .cancel, .collect, .ponged, .heartbeatAnswered, .began, .finished, .resumeSending,
+      .peerLeaving, .abandon:
       owner?.link(self, did: effect)
     case .established:
       owner?.link(self, did: effect)
@@ -283,6 +286,7 @@ extension Link: TurnHandler {
     guard let stream, isConnected else { return }
     let wasHolding = session.holdsReading
     var isBlocked = false
+    var budget = Link.writtenPerTurn
     do throws(SocketError) {
       repeat {
         let size = session.outbox.withChunk { $0.byteCount }
@@ -290,7 +294,8 @@ extension Link: TurnHandler {
           chunk.byteCount == 0 ? 0 : try stream.write(chunk)
         }
         session.wrote(count, at: loop.now)
-        isBlocked = count < size
+        budget -= count
+        isBlocked = count < size || budget <= 0
       } while !isBlocked && session.outbox.encodedBytes > 0
     } catch {
       session.failed(errno: error.errno)

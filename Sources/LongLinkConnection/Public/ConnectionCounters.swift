@@ -22,6 +22,18 @@ public struct ConnectionCounters: Hashable, Sendable {
   public var pushesReceived: UInt64 = 0
   /// Pushes that were queued to leave.
   public var pushesSent: UInt64 = 0
+  /// Pushes that had to wait for room.
+  public var pushesWaited: UInt64 = 0
+  /// Pushes that waited and were not sent: cancelled, past their deadline, or lost with their
+  /// connection.
+  public var pushesGivenUp: UInt64 = 0
+  /// Pushes that could not even wait: too many did, or the caller asked not to.
+  public var pushesTurnedAway: UInt64 = 0
+  /// Broadcasts that passed a session over, since it was above its high-water mark or does not
+  /// accept bodies of their size.
+  public var broadcastsSkipped: UInt64 = 0
+  /// Times that the bytes waiting for a peer reached the high-water mark.
+  public var highWaterEvents: UInt64 = 0
   /// Pings sent, heartbeats included.
   public var pingsSent: UInt64 = 0
   /// Pings received.
@@ -56,7 +68,8 @@ public struct ConnectionCounters: Hashable, Sendable {
   public var handlersLate: UInt64 = 0
   /// Handlers that failed with an error of their own.
   public var handlersFailed: UInt64 = 0
-  /// Connections that ended, by reason; the rule for violations.
+  /// Connections that ended, by reason; among them `stalledPeer`, which took no byte for too long,
+  /// and `unreadOutput`, for which too many bytes waited.
   public var endings: [String: UInt64] = [:]
   /// Connections that ended because the peer broke a rule, by rule.
   public var violations: [Violation.Rule: UInt64] = [:]
@@ -79,6 +92,8 @@ public struct ConnectionCounters: Hashable, Sendable {
     refused += session.refused
     pushesReceived += session.pushesReceived
     pushesSent += session.pushesSent
+    broadcastsSkipped += session.broadcastsSkipped
+    highWaterEvents += session.highWaterEvents
     pingsSent += session.pingsSent
     pingsReceived += session.pingsReceived
     suspicions += session.suspicions
@@ -95,6 +110,13 @@ public struct ConnectionCounters: Hashable, Sendable {
     handlersAbandoned += responder.abandoned
     handlersLate += responder.late
     handlersFailed += responder.failed
+  }
+
+  /// Adds what became of the pushes of one side that had to wait.
+  package mutating func add(_ pushes: PushQueueCounters) {
+    pushesWaited += pushes.waited
+    pushesGivenUp += pushes.givenUp
+    pushesTurnedAway += pushes.turnedAway
   }
 
   /// Counts the end of a connection.
@@ -115,6 +137,11 @@ public struct ConnectionCounters: Hashable, Sendable {
     lhs.refused += rhs.refused
     lhs.pushesReceived += rhs.pushesReceived
     lhs.pushesSent += rhs.pushesSent
+    lhs.pushesWaited += rhs.pushesWaited
+    lhs.pushesGivenUp += rhs.pushesGivenUp
+    lhs.pushesTurnedAway += rhs.pushesTurnedAway
+    lhs.broadcastsSkipped += rhs.broadcastsSkipped
+    lhs.highWaterEvents += rhs.highWaterEvents
     lhs.pingsSent += rhs.pingsSent
     lhs.pingsReceived += rhs.pingsReceived
     lhs.suspicions += rhs.suspicions

@@ -1,42 +1,29 @@
-public import LongLinkCore
+package import LongLinkCore
 internal import Synchronization
-
-/// A one-way message from the peer.
-public struct Push: Hashable, Sendable {
-  /// What the body carries.
-  public let type: MessageType
-  /// The body.
-  public let body: [UInt8]
-
-  /// Makes a push, for tests.
-  public init(type: MessageType, body: [UInt8]) {
-    self.type = type
-    self.body = body
-  }
-}
-
-/// What happens to pushes that their consumer has not taken yet.
-public enum PushBuffer: Hashable, Sendable {
-  /// At most this many wait; when one more comes, the oldest is dropped and counted.
-  case dropOldest(Int)
-  /// At most this many wait; when one more comes, it is dropped and counted.
-  case dropNewest(Int)
-}
 
 /// Hands pushes to whoever subscribed. It may be used from any thread.
 package final class PushHub: Sendable {
+  /// What became of pushes, each number since the beginning.
+  package struct Counts: Sendable {
+    /// Pushes that a full buffer dropped.
+    package var dropped: UInt64 = 0
+    /// Pushes that nobody had subscribed to.
+    package var unhandled: UInt64 = 0
+    /// Sequences that ended since their buffers were full.
+    package var closed: UInt64 = 0
+  }
+
   private struct Subscription {
     let id: UInt64
     let type: MessageType?
-    let continuation: AsyncStream<Push>.Continuation
+    let box: PushBox
   }
 
   private struct State {
     var nextID: UInt64 = 0
     var subscriptions: [Subscription] = []
     var handlers: [(type: MessageType, handler: @Sendable (Push) -> Void)] = []
-    var dropped: UInt64 = 0
-    var unhandled: UInt64 = 0
+    var counts = Counts()
     var isClosed = false
   }
 
@@ -44,32 +31,24 @@ package final class PushHub: Sendable {
 
   package init() {}
 
-  /// Pushes that a full buffer dropped, and pushes that nobody had subscribed to.
-  package var counts: (dropped: UInt64, unhandled: UInt64) {
-    state.withLock { ($0.dropped, $0.unhandled) }
-  }
+  package var counts: Counts { state.withLock { $0.counts } }
 
   /// A sequence of the pushes of one type, or of all; it ends when the hub closes.
-  package func subscribe(_ type: MessageType?, _ buffer: PushBuffer) -> AsyncStream<Push> {
-    let policy: AsyncStream<Push>.Continuation.BufferingPolicy =
-      switch buffer {
-      case .dropOldest(let count): .bufferingNewest(count)
-      case .dropNewest(let count): .bufferingOldest(count)
-      }
-    let (stream, continuation) = AsyncStream.makeStream(of: Push.self, bufferingPolicy: policy)
+  package func subscribe<Failure>(
+    _ type: MessageType?, _ buffer: PushBuffer<Failure>
+  ) -> PushSequence<Failure> {
+    let box = PushBox(buffer)
     let id: UInt64? = state.withLock { state in
       guard !state.isClosed else { return nil }
       state.nextID += 1
-      state.subscriptions.append(
-        Subscription(id: state.nextID, type: type, continuation: continuation))
+      state.subscriptions.append(Subscription(id: state.nextID, type: type, box: box))
       return state.nextID
     }
-    if let id {
-      continuation.onTermination = { [weak self] _ in self?.unsubscribe(id) }
-    } else {
-      continuation.finish()
-    }
-    return stream
+    if id == nil { box.finish() }
+    return PushSequence(
+      PushSubscription(box) { [weak self] in
+        if let id { self?.unsubscribe(id) }
+      })
   }
 
   private func unsubscribe(_ id: UInt64) {
@@ -86,20 +65,27 @@ package final class PushHub: Sendable {
 
   /// Hands a push to its handler and to every sequence that asked for it.
   package func publish(_ push: Push) {
-    let (handler, continuations) = state.withLock { state in
+    let (handler, subscriptions) = state.withLock { state in
       let handler = state.handlers.first { $0.type == push.type }?.handler
-      let continuations = state.subscriptions
-        .filter { $0.type == nil || $0.type == push.type }
-        .map(\.continuation)
-      if handler == nil, continuations.isEmpty { state.unhandled += 1 }
-      return (handler, continuations)
+      let subscriptions = state.subscriptions.filter { $0.type == nil || $0.type == push.type }
+      if handler == nil, subscriptions.isEmpty { state.counts.unhandled += 1 }
+      return (handler, subscriptions)
     }
     handler?(push)
-    var dropped: UInt64 = 0
-    for continuation in continuations {
-      if case .dropped = continuation.yield(push) { dropped += 1 }
+    for subscription in subscriptions {
+      switch subscription.box.offer(push) {
+      case .taken, .dropped(0):
+        break
+      case .dropped(let count):
+        state.withLock { $0.counts.dropped += count }
+      case .overflowed:
+        state.withLock { state in
+          state.counts.dropped += 1
+          state.counts.closed += 1
+        }
+        unsubscribe(subscription.id)
+      }
     }
-    if dropped > 0 { state.withLock { $0.dropped += dropped } }
   }
 
   /// Ends every sequence.
@@ -107,8 +93,9 @@ package final class PushHub: Sendable {
     let subscriptions = state.withLock { state in
       state.isClosed = true
       state.handlers = []
+      defer { state.subscriptions = [] }
       return state.subscriptions
     }
-    for subscription in subscriptions { subscription.continuation.finish() }
+    for subscription in subscriptions { subscription.box.finish() }
   }
 }

@@ -32,6 +32,9 @@ struct PendingRequest {
   /// Nil until the request is launched.
   var completion: Completion?
 
+  /// Whether its body goes in fragments, where the peer takes them.
+  var isLarge: Bool { (try? terms.isLarge) ?? false }
+
   /// On what terms it waits; throws where its body has no encoding.
   var terms: WaitTerms {
     get throws(BodyError) {

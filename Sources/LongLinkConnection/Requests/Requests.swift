@@ -79,9 +79,7 @@ extension Requests {
       return request
     }
     guard let request else { return }
-    if let link = current, dispatch.isNext(id, isOrdered: request.isOrdered, on: link.id),
-      hasRoom(link)
-    {
+    if let link = current, hasTurn(id, request, on: link), hasRoom(link) {
       place(id, request, on: link)
     } else {
       wait(id, request)
@@ -106,7 +104,7 @@ extension Requests {
   /// Whether the peer takes one more; it is told of requests that nobody waits for when they are
   /// what fills it.
   private func hasRoom(_ link: Link) -> Bool {
-    guard link.session.isOpen else { return false }
+    guard link.hasRoom else { return false }
     let limit = link.session.agreement.maxInFlight
     let carried = dispatch.carriedCount(by: link.id)
     if carried + owed.count < limit { return true }
@@ -114,6 +112,15 @@ extension Requests {
     _ = link.session.cancel(serial, .keptBack, notifying: true)
     link.writeAtEndOfTurn()
     return true
+  }
+
+  /// Whether a new request may go before any that waits, and the link takes one of its size.
+  @inline(__always)
+  private func hasTurn(_ id: RequestID, _ request: PendingRequest, on link: Link) -> Bool {
+    let takesLarge = link.takesLarge
+    return dispatch.isNext(
+      id, isOrdered: request.isOrdered, on: link.id, takesLarge: takesLarge)
+      && (takesLarge || !request.isLarge)
   }
 
   private func wait(_ id: RequestID, _ request: PendingRequest) {
@@ -153,7 +160,8 @@ extension Requests {
         return
       }
       let placement = try link.session.request(
-        id.serial, type: request.type, metadata: metadata, count: size, at: loop.now
+        id.serial, type: request.type, metadata: metadata,
+        priority: request.metadata?.priority ?? 0, count: size, at: loop.now
       ) { (span) throws(BodyError) in
         try request.body.encode(into: &span)
       }
@@ -199,8 +207,8 @@ extension Requests {
     guard !isPumping else { return }
     isPumping = true
     defer { isPumping = false }
-    while let link = current, dispatch.hasTurn(on: link.id), hasRoom(link),
-      let id = dispatch.nextWaiting(on: link.id)
+    while let link = current, dispatch.hasTurn(on: link.id, takesLarge: link.takesLarge),
+      hasRoom(link), let id = dispatch.nextWaiting(on: link.id, takesLarge: link.takesLarge)
     {
       guard let request = pending[id.serial] else { continue }
       place(id, request, on: link)

@@ -2,8 +2,7 @@ public import LongLinkCore
 public import LongLinkTransport
 
 /// What a connection's owner does for a `PeerSession`; on the loop.
-package protocol PeerSessionOwner: RequestSink {
-  func push(_ type: MessageType, _ body: any BodyEncodable & Sendable) throws(LongLinkError)
+package protocol PeerSessionOwner: RequestSink, PushSink {
   func closeSession()
 }
 
@@ -12,8 +11,10 @@ package protocol PeerSessionOwner: RequestSink {
 /// It may be used from any thread, and outlives its connection: what is asked of it then fails.
 public final class PeerSession: Sendable {
   /// Finds the owner for as long as the connection lives.
-  private final class Reference: RequestSink {
+  private final class Reference: RequestSink, PushSink {
     weak var owner: (any PeerSessionOwner)?
+    /// Why the connection ended.
+    var reason: CloseReason?
 
     init(_ owner: any PeerSessionOwner) {
       self.owner = owner
@@ -29,12 +30,36 @@ public final class PeerSession: Sendable {
       if let owner {
         owner.launch(id, completion)
       } else {
-        completion(.failure(PeerSession.ended("request")))
+        completion(.failure(ended("request")))
       }
     }
 
     func cancel(_ id: RequestID) {
       owner?.cancel(id)
+    }
+
+    func push(
+      _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: PushOptions
+    ) -> PushStep {
+      guard let owner else { return .ended(.failure(ended("push type=\(type)"))) }
+      return owner.push(type, body, options)
+    }
+
+    func pushNow(
+      _ type: MessageType, _ body: any BodyEncodable & Sendable, priority: UInt32
+    ) throws(LongLinkError) {
+      guard let owner else { throw ended("push type=\(type)") }
+      try owner.pushNow(type, body, priority: priority)
+    }
+
+    func cancelPush(_ id: UInt64) {
+      owner?.cancelPush(id)
+    }
+
+    func ended(_ operation: String) -> LongLinkError {
+      let why = reason.map { ": \($0)" } ?? ""
+      return LongLinkError(
+        .closed, doing: operation, detail: "the session has ended\(why)", closeReason: reason)
     }
   }
 
@@ -60,18 +85,28 @@ public final class PeerSession: Sendable {
 
   /// Sends a one-way message.
   ///
-  /// It is queued when this returns, in the order of the calls. Throws `closed` when the connection
-  /// has ended, `tooLarge` when the peer does not accept a body of this size, `encodingFailed`.
+  /// It is queued when this returns, in the order of the calls, more urgent ones first where they
+  /// have to wait: while more than the high-water mark of bytes wait for the peer, this waits too,
+  /// within the options' deadline. Throws `closed` when the connection has ended (`closeReason`
+  /// says why), `connectionLost` when it ends meanwhile, `deadlineExceeded`, `cancelled` when the
+  /// task is while it waits, `overloaded` when too many wait already, `tooLarge` when the peer does
+  /// not accept a body of this size, and `encodingFailed`.
   public func push(
-    _ type: MessageType, _ body: some BodyEncodable & Sendable
+    _ type: MessageType, _ body: some BodyEncodable & Sendable,
+    options: PushOptions = PushOptions()
   ) async throws(LongLinkError) {
-    let result: Result<Void, LongLinkError> = await loop.run { [reference] in
-      guard let owner = reference.value.owner else {
-        return .failure(PeerSession.ended("push type=\(type)"))
-      }
-      return Result { () throws(LongLinkError) in try owner.push(type, body) }
-    }
-    try result.get()
+    try await deliver(reference, on: loop, type, body, options)
+  }
+
+  /// Sends a one-way message at once; on the session's loop alone, as synchronous handlers are.
+  ///
+  /// It waits for nothing: while more than the high-water mark of bytes wait for the peer it throws
+  /// `overloaded`. It throws `closed`, `tooLarge` and `encodingFailed` as the other form does, and
+  /// traps on any other thread.
+  public func pushNow(
+    _ type: MessageType, _ body: some BodyEncodable & Sendable, priority: UInt32 = 0
+  ) throws(LongLinkError) {
+    try reference.value.pushNow(type, body, priority: priority)
   }
 
   /// Asks the peer and waits for its answer.
@@ -90,7 +125,13 @@ public final class PeerSession: Sendable {
     loop.execute { [reference] in reference.value.owner?.closeSession() }
   }
 
-  fileprivate static func ended(_ operation: String) -> LongLinkError {
-    LongLinkError(.closed, doing: operation, detail: "the session has ended")
+  /// Tells why the connection ended; on the loop.
+  package func ended(_ reason: CloseReason) {
+    reference.value.reason = reason
+  }
+
+  /// The error of what is asked of a session that has ended; on the loop.
+  package func endedError(doing operation: String) -> LongLinkError {
+    reference.value.ended(operation)
   }
 }

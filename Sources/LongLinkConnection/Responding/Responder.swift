@@ -51,6 +51,7 @@ package final class Responder: TimerHandler {
       body: link.session.withBody(arrival.payload) { [UInt8](decoding: $0) },
       serial: arrival.serial, session: session, deadline: deadline, metadata: metadata)
     counters.handled += 1
+    if request.priority > 0 { link.session.setPriority(request.priority, of: request.serial) }
     switch route {
     case .inline(let handler): run(handler, request)
     case .task(let placement, let handler): start(handler, placement, request)

@@ -17,7 +17,7 @@ extension Dispatch {
   /// Lets a request wait until its turn comes.
   package mutating func wait(_ id: RequestID, _ terms: WaitTerms) {
     guard let entry = entry(id), entry.link == 0, !waits.contains(id.serial) else { return }
-    let handle = entry.isOrdered ? lane.waiting.insert(id) : ready.insert(Turn(id, terms))
+    let handle = entry.isOrdered ? lane.waiting.insert(id) : insertReady(id, terms)
     waits.insert(Wait(terms: terms, handle: handle), for: id.serial)
     waitingBytes += terms.bytes
   }
@@ -39,10 +39,14 @@ extension Dispatch {
     guard var wait = waits[serial], let entry = entries[serial] else { return }
     wait.timer = .none
     if wait.handle == nil {
-      wait.handle = ready.insert(
-        Turn(RequestID(serial: serial, number: entry.number), wait.terms))
+      wait.handle = insertReady(RequestID(serial: serial, number: entry.number), wait.terms)
     }
     waits[serial] = wait
+  }
+
+  private mutating func insertReady(_ id: RequestID, _ terms: WaitTerms) -> UInt32 {
+    let turn = Turn(id, terms)
+    return terms.isLarge ? readyLarge.insert(turn) : ready.insert(turn)
   }
 
   mutating func stopWaiting(_ serial: UInt32, _ entry: Entry) {
@@ -50,34 +54,45 @@ extension Dispatch {
     waitingBytes -= wait.terms.bytes
     if wait.timer != .none { wheel?.remove(wait.timer) }
     guard let handle = wait.handle else { return }
-    if entry.isOrdered { lane.waiting.remove(handle) } else { ready.remove(handle) }
+    if entry.isOrdered {
+      lane.waiting.remove(handle)
+    } else if wait.terms.isLarge {
+      readyLarge.remove(handle)
+    } else {
+      ready.remove(handle)
+    }
   }
 
-  /// Whether a request that waits may go to a link now.
-  package func hasTurn(on link: UInt32) -> Bool {
-    !ready.isEmpty || laneTurn(on: link) != nil
+  /// Whether a request that waits may go to a link now, which takes large bodies or not.
+  package func hasTurn(on link: UInt32, takesLarge: Bool = true) -> Bool {
+    !ready.isEmpty || takesLarge && !readyLarge.isEmpty
+      || laneTurn(on: link, takesLarge: takesLarge) != nil
   }
 
   /// Whether a new request may go to a link before any other.
   @inline(__always)
-  package func isNext(_ id: RequestID, isOrdered: Bool, on link: UInt32) -> Bool {
+  package func isNext(
+    _ id: RequestID, isOrdered: Bool, on link: UInt32, takesLarge: Bool = true
+  ) -> Bool {
     if waits.isEmpty, !isOrdered { return true }
-    return !hasTurn(on: link) && (!isOrdered || lane.waiting.isEmpty && lane.admits(link))
+    return !hasTurn(on: link, takesLarge: takesLarge)
+      && (!isOrdered || lane.waiting.isEmpty && lane.admits(link))
   }
 
   /// The first of the ordered ones, when it may go to a link now.
-  private func laneTurn(on link: UInt32) -> Turn? {
+  private func laneTurn(on link: UInt32, takesLarge: Bool) -> Turn? {
     guard let id = lane.waiting.first, lane.admits(link), let wait = waits[id.serial],
-      wait.timer == .none
+      wait.timer == .none, takesLarge || !wait.terms.isLarge
     else { return nil }
     return Turn(id, wait.terms)
   }
 
   /// The most urgent of the requests that wait and may go to a link; it waits no more.
-  package mutating func nextWaiting(on link: UInt32) -> RequestID? {
-    var turn = ready.first
-    if let other = laneTurn(on: link) { turn = turn.map { min($0, other) } ?? other }
-    guard let turn, let entry = entry(turn.id) else { return nil }
+  package mutating func nextWaiting(on link: UInt32, takesLarge: Bool = true) -> RequestID? {
+    let turns = [
+      ready.first, takesLarge ? readyLarge.first : nil, laneTurn(on: link, takesLarge: takesLarge),
+    ]
+    guard let turn = turns.compactMap({ $0 }).min(), let entry = entry(turn.id) else { return nil }
     stopWaiting(turn.id.serial, entry)
     return turn.id
   }

@@ -60,6 +60,8 @@ package struct Dispatch: Equatable {
   var waits = SerialTable<Wait>()
   /// Those that may leave at once, the most urgent first; ordered ones are in the lane.
   var ready = IndexedHeap<Turn>()
+  /// The same with bodies that go in fragments, which a link may not take while it takes others.
+  var readyLarge = IndexedHeap<Turn>()
   var lane = OrderedLane()
   /// The bytes of all that wait.
   package internal(set) var waitingBytes = 0

@@ -7,6 +7,9 @@ package struct WaitTerms: Equatable, Sendable {
   /// What its body takes, for the bound on all that wait.
   package var bytes: Int
 
+  /// Whether its body goes in fragments, where the peer takes them.
+  package var isLarge: Bool { bytes > Wire.fragmentLimit }
+
   package init(priority: UInt32, deadline: LinkInstant, bytes: Int) {
     self.priority = priority
     self.deadline = deadline

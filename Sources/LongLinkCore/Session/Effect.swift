@@ -74,6 +74,8 @@ package enum Effect: Equatable, Sendable {
   case began(serial: UInt32, at: UInt64, ordinal: UInt64)
   /// A request that was kept back has been encoded to its end.
   case finished(serial: UInt32)
+  /// So much has left that what waits for room may be sent.
+  case resumeSending
   /// The peer is going away: begin nothing new here.
   case peerLeaving(GoAway)
   /// The connection is lost to all exchanges; `close` follows when the peer has been told.
@@ -88,8 +90,8 @@ package enum Effect: Equatable, Sendable {
     switch self {
     case .decodeHello, .decodeWelcome, .decodeGoAway, .request, .cancel, .collect, .response, .push:
       true
-    case .send, .established, .ponged, .heartbeatAnswered, .began, .finished, .peerLeaving,
-      .abandon, .shutDownWriting, .close:
+    case .send, .established, .ponged, .heartbeatAnswered, .began, .finished, .resumeSending,
+      .peerLeaving, .abandon, .shutDownWriting, .close:
       false
     }
   }

@@ -2,15 +2,12 @@
 ///
 /// Frames are encoded straight into `bytes`, which leave in one write a turn. What is too large for
 /// one fragment, or comes while more than `highWater` bytes wait, is kept back with its own body
-/// and encoded as room appears, so that control frames and small ones pass it.
-package struct Outbox: Equatable, Sendable {
-  /// A frame that is not yet encoded, or not yet to its end.
-  private struct Pending: Equatable, Sendable {
-    var head: FrameHead
-    var body: [UInt8]
-    var sent = 0
-  }
-
+/// and encoded as room appears, so that control frames, small ones and more urgent ones pass it.
+///
+/// Of the bytes that stand encoded in front of a new frame, fragments of large messages are at most
+/// `fragmentsAhead`: they are encoded while fewer than one fragment's bytes wait, or, when one is
+/// overdue, fewer than half of `highWater`.
+package struct Outbox: Equatable {
   /// Where a frame went.
   package enum Placement: Equatable, Sendable {
     /// Its first byte has this offset in the stream.
@@ -43,35 +40,38 @@ package struct Outbox: Equatable, Sendable {
   /// Above this many encoded bytes frames are kept back.
   package var highWater: Int
   /// Encoded bytes that have not been written.
-  private(set) var bytes = ByteQueue()
+  var bytes = ByteQueue()
   /// The offset in the stream of the byte behind the last encoded one.
-  private(set) var end: UInt64 = 0
-  /// Stretches of `bytes` that were taken back and are not to be written, in order.
-  private var holes: [Range<UInt64>] = []
-  private var queued = Queue<Pending>()
-  private var bulk = Queue<Pending>()
-  /// Pushes that wait for the one in `bulk`: they share a serial, so their fragments must not mix.
-  private var heldPushes = Queue<Pending>()
-  private var hasBulkPush = false
-  /// Bytes of the frames that are kept back.
-  package private(set) var pendingBytes = 0
+  var end: UInt64 = 0
+  /// Stretches of `bytes` that were taken back and are not to be written, in order and apart.
+  var holes: [Range<UInt64>] = []
+  var kept: KeptBack
 
   package init(layout: FrameLayout = .native, highWater: Int = 262_144) {
     self.layout = layout
     self.highWater = highWater
+    kept = KeptBack(headerLength: layout.headerLength)
   }
+
+  /// The most bytes of fragments that stand encoded in front of a new frame, with the default
+  /// `highWater`: two fragments of one message, and one more of a message that was overdue.
+  package static let fragmentsAhead = 3 * (FrameLayout.native.headerLength + Wire.fragmentLimit)
 
   /// The offset in the stream of the first byte that has not been written.
   package var written: UInt64 { end - UInt64(bytes.count) }
   /// Bytes that can be written now.
   package var encodedBytes: Int { bytes.count }
+  /// Bytes of the frames that are kept back.
+  package var pendingBytes: Int { kept.bytes }
+  /// Bytes of messages that go in fragments and are kept back.
+  package var largeBytes: Int { kept.largeBytes }
   /// Everything that waits.
-  package var totalBytes: Int { bytes.count + pendingBytes }
-  package var isEmpty: Bool { bytes.isEmpty && queued.isEmpty && bulk.isEmpty }
+  package var totalBytes: Int { bytes.count + kept.bytes }
+  package var isEmpty: Bool { bytes.isEmpty && kept.isEmpty }
   /// Whether so much waits that even small frames are kept back.
-  package var isCongested: Bool { bytes.count >= highWater || !queued.isEmpty }
+  package var isCongested: Bool { bytes.count >= highWater || kept.holdsSmall }
   /// Whether anything is kept back.
-  package var holdsBack: Bool { !queued.isEmpty || !bulk.isEmpty }
+  package var holdsBack: Bool { !kept.isEmpty }
 }
 
 extension Outbox {
@@ -111,9 +111,10 @@ extension Outbox {
 
   /// Whether a push of this body would be encoded at once, and whole.
   func takesWhole(_ length: Int) -> Bool {
-    !(usesFragments && length > Wire.fragmentLimit) && bytes.count < highWater && queued.isEmpty
-      && !hasBulkPush
+    !isLarge(length) && bytes.count < highWater && !kept.precedes(.push, 0)
   }
+
+  private func isLarge(_ length: Int) -> Bool { usesFragments && length > Wire.fragmentLimit }
 
   /// Encodes a frame without a body at once.
   package mutating func encode(_ head: FrameHead) {
@@ -124,11 +125,12 @@ extension Outbox {
   package mutating func append<Failure>(
     _ head: FrameHead,
     metadata: [UInt8],
+    priority: UInt32 = 0,
     _ body: (inout OutputRawSpan) throws(Failure) -> Void
   ) throws(Failure) -> Placement {
-    let isBulk = usesFragments && head.length > Wire.fragmentLimit
-    let isHeld = hasBulkPush && head.kind == .push
-    if !isBulk, !isHeld, bytes.count < highWater, queued.isEmpty {
+    let isLarge = isLarge(head.length)
+    if !isLarge, bytes.count < highWater, !kept.precedes(head.kind, priority) {
+      kept.wasPassed(by: head.length)
       return .encoded(at: try encode(head, metadata: metadata, body))
     }
     let whole = try [UInt8](capacity: head.length) { (span) throws(Failure) in
@@ -142,25 +144,8 @@ extension Outbox {
         count = unsafe raw.finalize(for: memory)
       }
     }
-    pendingBytes += layout.headerLength + whole.count
-    let pending = Pending(head: head, body: whole)
-    if isHeld { heldPushes.append(pending) } else { keepBack(pending) }
+    kept.insert(head, whole, priority: priority, isLarge: isLarge)
     return .queued
-  }
-
-  private mutating func keepBack(_ pending: Pending) {
-    guard usesFragments, pending.body.count > Wire.fragmentLimit else {
-      queued.append(pending)
-      return
-    }
-    if pending.head.kind == .push { hasBulkPush = true }
-    bulk.append(pending)
-  }
-
-  /// The push that was in `bulk` has been encoded to its end: those behind it have their turn.
-  private mutating func releasePushes() {
-    hasBulkPush = false
-    while !hasBulkPush, let pending = heldPushes.popFirst() { keepBack(pending) }
   }
 
   private static func append(
@@ -170,144 +155,5 @@ extension Outbox {
     span.append(UInt8(truncatingIfNeeded: metadata.count >> 8))
     span.append(UInt8(truncatingIfNeeded: metadata.count))
     unsafe metadata.withUnsafeBytes { unsafe span.appendBytes($0) }
-  }
-
-  /// Encodes what was kept back, as far as there is room for it.
-  package mutating func refill(_ report: (Event) -> Void) {
-    while holdsBack, bytes.count < highWater / 2 {
-      if let pending = queued.popFirst() {
-        encodeRest(of: pending, report)
-      } else if var pending = bulk.popFirst() {
-        if usesFragments, pending.body.count - pending.sent > Wire.fragmentLimit {
-          encodeFragment(of: &pending, report)
-          bulk.append(pending)
-        } else {
-          encodeRest(of: pending, report)
-          if pending.head.kind == .push { releasePushes() }
-        }
-      }
-    }
-  }
-
-  private mutating func encodeFragment(of pending: inout Pending, _ report: (Event) -> Void) {
-    var head = pending.head
-    head.length = Wire.fragmentLimit
-    head.flags.insert(.more)
-    if pending.sent > 0 { head.flags.remove(.metadata) }
-    encodePiece(of: pending, head, report)
-    pending.sent += head.length
-    pendingBytes -= head.length
-  }
-
-  private mutating func encodeRest(of pending: Pending, _ report: (Event) -> Void) {
-    var head = pending.head
-    head.length = pending.body.count - pending.sent
-    if pending.sent > 0 { head.flags.remove(.metadata) }
-    encodePiece(of: pending, head, report)
-    pendingBytes -= layout.headerLength + head.length
-    report(.finished(head.kind, serial: head.serial))
-  }
-
-  private mutating func encodePiece(
-    of pending: Pending, _ head: FrameHead, _ report: (Event) -> Void
-  ) {
-    let range = pending.sent..<pending.sent + head.length
-    // The metadata block already stands at the front of the kept body.
-    let begin = end
-    let length = layout.headerLength + head.length
-    bytes.append(capacity: length) { span in
-      for _ in 0..<layout.headerLength { span.append(0) }
-      unsafe pending.body.withUnsafeBytes { buffer in
-        unsafe span.appendBytes(UnsafeRawBufferPointer(rebasing: buffer[range]))
-      }
-      unsafe span.withUnsafeMutableBytes { buffer, _ in
-        // The span holds the header's room and the whole piece.
-        unsafe layout.seal(head, at: buffer.baseAddress!)
-      }
-    }
-    end += UInt64(length)
-    if pending.sent == 0 { report(.began(head.kind, serial: head.serial, at: begin)) }
-  }
-}
-
-extension Outbox {
-  /// Lends the bytes to write next, in one piece.
-  ///
-  /// It is mutating only so that an outbox which a class holds is used in place and not copied.
-  package mutating func withChunk<Result, Failure>(
-    _ body: (RawSpan) throws(Failure) -> Result
-  ) throws(Failure) -> Result {
-    let limit = holes.first.map { Int($0.lowerBound - written) } ?? bytes.count
-    let start = bytes.position
-    return try unsafe bytes.withStorage { (storage) throws(Failure) in
-      // `start + limit` is within the storage: holes lie behind `written` and before `end`.
-      let chunk = unsafe UnsafeRawBufferPointer(rebasing: storage[start..<start + limit])
-      return try body(unsafe RawSpan(_unsafeBytes: chunk))
-    }
-  }
-
-  /// Notes that the first `count` bytes of the chunk have been written.
-  package mutating func wrote(_ count: Int) {
-    bytes.removeFirst(count)
-    skipHoles()
-  }
-
-  private mutating func skipHoles() {
-    while let hole = holes.first, hole.lowerBound == written {
-      bytes.removeFirst(hole.count)
-      holes.removeFirst()
-    }
-  }
-
-  /// Takes a message back: one kept back, or one that begins at `begin` and of which no byte left.
-  package mutating func withdraw(
-    _ kind: FrameKind, serial: UInt32, encodedAt begin: UInt64?
-  ) -> Withdrawal {
-    let matches = { (pending: Pending) in
-      pending.head.serial == serial && pending.head.kind == kind
-    }
-    if holdsBack, let pending = queued.remove(where: matches) ?? bulk.remove(where: matches) {
-      pendingBytes -= layout.headerLength + pending.body.count - pending.sent
-      return pending.sent == 0 ? .unsent : .partial
-    }
-    guard let begin, begin >= written, begin < end, !holes.contains(where: { $0.contains(begin) })
-    else { return .tooLate }
-    var offset = begin
-    // A message of several fragments stands among other frames; all of its own are taken out.
-    while offset < end, let head = encodedHead(at: offset) {
-      let next = offset + UInt64(layout.headerLength + head.length)
-      let isOwn = head.serial == serial && head.kind == kind
-      if isOwn {
-        let index = holes.firstIndex { $0.lowerBound > offset } ?? holes.count
-        holes.insert(offset..<next, at: index)
-      }
-      if isOwn, !head.flags.contains(.more) { break }
-      if offset == begin, !isOwn { return .tooLate }
-      offset = next
-    }
-    skipHoles()
-    return .unsent
-  }
-
-  private func encodedHead(at offset: UInt64) -> FrameHead? {
-    let start = bytes.position + Int(offset - written)
-    return unsafe bytes.withStorage { storage in
-      // A frame of ours stands here whole: it was encoded at `offset` and not written.
-      try? unsafe layout.head(at: storage.baseAddress! + start)
-    }
-  }
-
-  /// Drops what was kept back; what is encoded stays.
-  package mutating func dropPending() {
-    queued.removeAll()
-    bulk.removeAll()
-    heldPushes.removeAll()
-    hasBulkPush = false
-    pendingBytes = 0
-  }
-
-  /// Gives memory back that an idle connection does not need.
-  package mutating func releaseStorage() {
-    bytes.releaseStorage(over: 1024)
   }
 }

@@ -274,6 +274,7 @@ extension Session {
       // The answer came before the request was sent to its end; the peer may forget the rest.
       encodeCancel(arrival.serial)
     }
+    followMarks()
     return .response(arrival)
   }
 
@@ -292,6 +293,7 @@ extension Session {
       return .cancel(serial: serial)
     case .responding:
       _ = outbox.withdraw(.response, serial: serial, encodedAt: nil)
+      followMarks()
       return nil
     }
   }

@@ -25,6 +25,7 @@ extension Session {
     _ serial: UInt32,
     type: MessageType,
     metadata: [UInt8]?,
+    priority: UInt32 = 0,
     count: Int,
     at now: LinkInstant,
     _ body: (inout OutputRawSpan) throws(Failure) -> Void
@@ -33,15 +34,22 @@ extension Session {
     self.now = max(self.now, now)
     probeBeforeData()
     let head = messageHead(.request, tag: type.rawValue, serial, metadata, count)
-    switch try outbox.append(head, metadata: metadata ?? [], body) {
+    switch try outbox.append(head, metadata: metadata ?? [], priority: priority, body) {
     case .encoded(let begin):
       counters.requestsSent += 1
       requestsBegun += 1
+      followMarks()
       return RequestPlacement(begin: begin, ordinal: requestsBegun)
     case .queued:
       refill()
+      followMarks()
       return .keptBack
     }
+  }
+
+  /// Lets the response to one of the peer's requests be as urgent as that was.
+  package mutating func setPriority(_ priority: UInt32, of serial: UInt32) {
+    _ = inbound.update(serial) { $0.priority = priority }
   }
 
   /// Answers a request of the peer; false when it is not owed any more (cancelled, or answered).
@@ -58,9 +66,11 @@ extension Session {
       counters.droppedResponses += 1
       return false
     }
+    guard takesUnread() else { return false }
     let tag = code.rawValue | (isRefused ? Wire.refusedBit : 0)
     let head = messageHead(.response, tag: tag, serial, metadata, count)
-    switch try outbox.append(head, metadata: metadata ?? [], body) {
+    let priority = exchange.priority
+    switch try outbox.append(head, metadata: metadata ?? [], priority: priority, body) {
     case .encoded:
       inbound.remove(serial)
     case .queued:
@@ -69,7 +79,7 @@ extension Session {
     }
     counters.responsesSent += 1
     if isRefused { counters.refused += 1 }
-    judgeUnread()
+    followMarks()
     return true
   }
 
@@ -77,6 +87,7 @@ extension Session {
   package mutating func push<Failure>(
     _ type: MessageType,
     metadata: [UInt8]? = nil,
+    priority: UInt32 = 0,
     count: Int,
     at now: LinkInstant,
     _ body: (inout OutputRawSpan) throws(Failure) -> Void
@@ -84,18 +95,21 @@ extension Session {
     precondition(isOpen)
     self.now = max(self.now, now)
     probeBeforeData()
+    guard takesUnread() else { return }
     let head = messageHead(.push, tag: type.rawValue, Wire.plainPushSerial, metadata, count)
-    if case .queued = try outbox.append(head, metadata: metadata ?? [], body) { refill() }
+    let place = try outbox.append(head, metadata: metadata ?? [], priority: priority, body)
+    if case .queued = place { refill() }
     counters.pushesSent += 1
-    judgeUnread()
+    followMarks()
   }
 
   /// Sends a one-way message whose whole frame was encoded before, for many sessions at once.
   package mutating func push(_ type: MessageType, _ body: [UInt8], encoded frame: [UInt8]) {
     if outbox.takesWhole(body.count) {
+      guard takesUnread() else { return }
       outbox.append(encoded: frame)
       counters.pushesSent += 1
-      judgeUnread()
+      followMarks()
     } else {
       push(type, count: body.count, at: now) { span in body.encode(into: &span) }
     }
@@ -115,10 +129,12 @@ extension Session {
       // What it took up is free, and perhaps nothing is left that waits for the peer.
       if outbox.holdsBack { refill() }
       if outbox.encodedBytes == 0 { timers.clear(.writing) }
+      followMarks()
       return true
     case .partial:
       // Without it the peer would wait for the rest for ever.
       encodeCancel(serial)
+      followMarks()
     case .tooLate:
       if notifying { encodeCancel(serial) }
     }
@@ -139,6 +155,7 @@ extension Session {
       default: "too many requests at once"
       }
     let tag = code.rawValue | Wire.refusedBit
+    guard takesUnread() else { return }
     let body = detail.utf8.prefix(agreement.maxBody)
     let head = messageHead(.response, tag: tag, serial, nil, body.count)
     outbox.encode(head) { span in
@@ -146,7 +163,7 @@ extension Session {
     }
     counters.responsesSent += 1
     counters.refused += 1
-    judgeUnread()
+    followMarks()
   }
 
   /// Sends the encoded body of a control message that `.send` asked for.
@@ -172,8 +189,53 @@ extension Session {
     effects.append(.send(message))
   }
 
-  private mutating func judgeUnread() {
-    if outbox.totalBytes > settings.maxUnread { close(.unreadOutput) }
+  /// Whether one more message may join those that wait; a peer that has left too many is left.
+  private mutating func takesUnread() -> Bool {
+    guard outbox.totalBytes > settings.maxUnread else { return true }
+    close(.unreadOutput)
+    return false
+  }
+
+  /// Ends the session since the peer does not take what waits for it.
+  package mutating func dropForUnread(at now: LinkInstant) {
+    self.now = max(self.now, now)
+    close(.unreadOutput)
+  }
+
+  /// Counts a broadcast that the session was passed over by.
+  package mutating func skipBroadcast() {
+    counters.broadcastsSkipped += 1
+  }
+
+  /// Whether a request or push of so many bytes need not wait, where the session is open.
+  @inline(__always)
+  package func hasRoom(for count: Int) -> Bool {
+    !isAboveMark && (!isAboveLargeMark || count <= Wire.fragmentLimit)
+  }
+
+  /// Follows the bytes that wait over the marks: above the high one senders wait, until they have
+  /// fallen to the low one.
+  @inline(__always)
+  mutating func followMarks() {
+    let waiting = outbox.totalBytes
+    if isAboveMark || isAboveLargeMark || waiting >= settings.waterMarks.high
+      || waiting >= settings.waterMarks.large
+    {
+      crossMarks()
+    }
+  }
+
+  private mutating func crossMarks() {
+    let marks = settings.waterMarks
+    let wasAbove = (isAboveMark, isAboveLargeMark)
+    let large = outbox.largeBytes
+    let small = outbox.totalBytes - large
+    isAboveMark = small > (isAboveMark ? marks.low : marks.high - 1)
+    isAboveLargeMark = large > (isAboveLargeMark ? marks.large / 2 : marks.large - 1)
+    if isAboveMark, !wasAbove.0 { counters.highWaterEvents += 1 }
+    if isAboveLargeMark, !wasAbove.1 { counters.highWaterEvents += 1 }
+    let hasFallen = wasAbove.0 && !isAboveMark || wasAbove.1 && !isAboveLargeMark
+    if hasFallen, isOpen { effects.append(.resumeSending) }
   }
 
   /// The place, among the requests of this side that were begun here, of the last one of
@@ -223,6 +285,7 @@ extension Session {
     }
     guard !isClosed else { return }
     if count > 0, outbox.holdsBack { refill() }
+    followMarks()
     if outbox.encodedBytes == 0 {
       timers.clear(.writing)
     } else if count > 0 || timers[.writing] == .distantFuture {

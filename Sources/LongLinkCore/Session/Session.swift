@@ -38,6 +38,8 @@ package struct Session: Equatable {
       case responding
     }
     var state: State
+    /// How urgent its response is.
+    var priority: UInt32 = 0
   }
 
   package let settings: SessionSettings
@@ -76,6 +78,10 @@ package struct Session: Equatable {
   /// Control messages that the driver was asked to send and has not handed back yet.
   var pendingSends = 0
   var hasShutDown = false
+  /// Whether so much waits that requests and pushes of this side have to wait.
+  package internal(set) var isAboveMark = false
+  /// Whether so much waits in fragments that other large ones have to.
+  package internal(set) var isAboveLargeMark = false
   var withdrawn = WithdrawnOrdinals()
 
   // Liveness

@@ -22,10 +22,13 @@ package struct SessionSettings: Equatable, Sendable {
   package var frameTimeout: Int64 = 30_000_000_000
   /// How long the peer may take no byte of what waits for it, in nanoseconds.
   package var writingTimeout: Int64 = 40_000_000_000
-  /// The most bytes that may wait for a peer; from half of them on its requests are not read.
+  /// A peer is dropped when one more message is to join more than so many bytes that wait for it;
+  /// from half of them on a server does not read its requests.
   package var maxUnread = 67_108_864
   /// From this many encoded bytes on the peer's requests are not read, and frames are kept back.
   package var highWater = 262_144
+  /// Where requests and pushes of this side begin to wait, and where they go on.
+  package var waterMarks = WaterMarks()
   package var features = Features.supported
   package var name = ""
 
@@ -45,6 +48,8 @@ package struct SessionCounters: Equatable, Sendable {
   package var requestsSent: UInt64 = 0
   package var responsesSent: UInt64 = 0
   package var pushesSent: UInt64 = 0
+  package var highWaterEvents: UInt64 = 0
+  package var broadcastsSkipped: UInt64 = 0
   package var pingsSent: UInt64 = 0
   package var pingsReceived: UInt64 = 0
   package var suspicions: UInt64 = 0

@@ -18,6 +18,7 @@ enum Event: Equatable {
   case heartbeatAnswered(Int64)
   case began(UInt32, ordinal: UInt64)
   case finished(UInt32)
+  case resumeSending
   case leaving(GoAway)
   case abandon(CloseReason)
   case shutDownWriting
@@ -206,6 +207,7 @@ final class Side {
       guard let metadata = metadata(arrival, .push) else { return }
       events.append(.push(type: arrival.tag, metadata: metadata, body: body(arrival)))
     case .ponged(let id, let roundTrip): events.append(.ponged(id, roundTrip: roundTrip))
+    case .resumeSending: events.append(.resumeSending)
     case .heartbeatAnswered(let silence): events.append(.heartbeatAnswered(silence))
     case .began(let serial, let begin, let ordinal):
       placements[serial] = RequestPlacement(begin: begin, ordinal: ordinal)
@@ -262,11 +264,13 @@ extension Side {
 
   @discardableResult
   func request(
-    _ serial: UInt32, type: UInt32 = 1, metadata: [UInt8]? = nil, _ body: [UInt8] = []
+    _ serial: UInt32, type: UInt32 = 1, metadata: [UInt8]? = nil, priority: UInt32 = 0,
+    _ body: [UInt8] = []
   ) -> RequestPlacement {
     awaited.insert(serial)
     let placement = session.request(
-      serial, type: MessageType(tag: type), metadata: metadata, count: body.count, at: now
+      serial, type: MessageType(tag: type), metadata: metadata, priority: priority,
+      count: body.count, at: now
     ) { span in body.encode(into: &span) }
     placements[serial] = placement
     drain()

@@ -141,7 +141,8 @@ final class VectorRunner {
         Expectation(name: "violation", fields: [violation.rule.rawValue] + violationFields))
     case .abandon(.closedByPeer): seen.append(Expectation(name: "closed"))
     case .abandon(let reason): problems.append("unexpected end: \(reason)")
-    case .sent, .established, .ponged, .heartbeatAnswered, .began, .finished, .leaving,
+    case .sent, .established, .ponged, .heartbeatAnswered, .began, .finished, .resumeSending,
+      .leaving,
       .shutDownWriting, .close:
       break
     }

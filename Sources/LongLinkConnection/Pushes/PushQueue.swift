@@ -1,0 +1,201 @@
+package import LongLinkCore
+package import LongLinkTransport
+
+/// What came of asking for a push.
+package enum PushStep: Sendable {
+  case ended(Result<Void, LongLinkError>)
+  /// It waits for room; the gate will tell.
+  case waits(UInt64, Gate<Result<Void, LongLinkError>>)
+}
+
+/// The pushes of one side that wait for room on its connection, the most urgent first.
+///
+/// It lives on its loop. Each push leaves it once: sent, cancelled, past its deadline, or with the
+/// connection.
+package final class PushQueue: TimerHandler {
+  private struct Waiting {
+    let type: MessageType
+    let body: any BodyEncodable & Sendable
+    let gate: Gate<Result<Void, LongLinkError>>
+    let timer: LoopTimer
+    let place: UInt32
+  }
+
+  private struct Place: Comparable {
+    let priority: UInt32
+    let id: UInt64
+
+    static func < (lhs: Place, rhs: Place) -> Bool {
+      lhs.priority == rhs.priority ? lhs.id < rhs.id : lhs.priority > rhs.priority
+    }
+  }
+
+  private let loop: EventLoop
+  /// The most that may wait.
+  private let maxWaiting: Int
+  /// How long one waits that says nothing, in nanoseconds.
+  private let defaultDeadline: Int64
+  /// Looked up by number and never iterated.
+  private var waiting: [UInt64: Waiting] = [:]
+  private var order = IndexedHeap<Place>()
+  private var nextID: UInt64 = 0
+  private var isPumping = false
+  package private(set) var counters = PushQueueCounters()
+
+  package init(maxWaiting: Int, deadline: Int64, on loop: EventLoop) {
+    self.loop = loop
+    self.maxWaiting = maxWaiting
+    defaultDeadline = deadline
+  }
+
+  package var count: Int { order.count }
+
+  /// Sends a push, or lets it wait for room.
+  package func push(
+    _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: PushOptions,
+    over link: Link
+  ) -> PushStep {
+    if order.isEmpty, link.hasRoom(for: body) {
+      return .ended(
+        Result { () throws(LongLinkError) in
+          try link.push(type, body, priority: options.priority)
+        })
+    }
+    do throws(LongLinkError) {
+      try link.judgePush(type, body)
+    } catch {
+      return .ended(.failure(error))
+    }
+    guard order.count < maxWaiting else {
+      counters.turnedAway += 1
+      return .ended(.failure(overloaded(type, link, "\(maxWaiting) pushes wait already")))
+    }
+    return wait(type, body, options)
+  }
+
+  private func wait(
+    _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: PushOptions
+  ) -> PushStep {
+    nextID += 1
+    let id = nextID
+    let gate = Gate<Result<Void, LongLinkError>>()
+    let time = options.deadline?.clampedNanoseconds ?? defaultDeadline
+    waiting[id] = Waiting(
+      type: type, body: body, gate: gate,
+      timer: loop.schedule(at: loop.now + time, self, token: id),
+      place: order.insert(Place(priority: options.priority, id: id)))
+    counters.waited += 1
+    return .waits(id, gate)
+  }
+
+  /// Sends a push if there is room for it now.
+  package func pushNow(
+    _ type: MessageType, _ body: any BodyEncodable & Sendable, priority: UInt32, over link: Link
+  ) throws(LongLinkError) {
+    try link.judgePush(type, body)
+    guard order.isEmpty, link.hasRoom(for: body) else {
+      counters.turnedAway += 1
+      let session = link.session
+      throw overloaded(
+        type, link,
+        "\(session.outbox.totalBytes) bytes wait for the peer; "
+          + "the marks are \(session.settings.waterMarks.high) and, for what goes in fragments, "
+          + "\(session.settings.waterMarks.large)")
+    }
+    try link.push(type, body, priority: priority)
+  }
+
+  private func overloaded(_ type: MessageType, _ link: Link, _ detail: String) -> LongLinkError {
+    LongLinkError(.overloaded, doing: "push type=\(type)", detail: detail, peer: link.peer)
+  }
+
+  /// Sends what waits, as far as there is room.
+  package func pump(over link: Link) {
+    // What is sent may make room at once; the outer call goes on with the rest.
+    guard !isPumping else { return }
+    isPumping = true
+    defer { isPumping = false }
+    while let place = order.first, let next = waiting[place.id], link.hasRoom(for: next.body),
+      let push = take(place.id)
+    {
+      push.gate.open(
+        Result { () throws(LongLinkError) in
+          try link.push(push.type, push.body, priority: place.priority)
+        })
+    }
+  }
+
+  private func take(_ id: UInt64) -> Waiting? {
+    guard let push = waiting.removeValue(forKey: id) else { return nil }
+    order.remove(push.place)
+    loop.cancel(push.timer)
+    return push
+  }
+
+  /// Ends everything that waits, the most urgent first.
+  package func failAll(_ make: (String) -> LongLinkError) {
+    while let place = order.first, let push = take(place.id) {
+      fail(push, make("push type=\(push.type)"))
+    }
+  }
+
+  private func fail(_ push: Waiting, _ error: LongLinkError) {
+    counters.givenUp += 1
+    push.gate.open(.failure(error))
+  }
+
+  /// Ends a push because its caller does not want to wait any longer.
+  package func cancel(_ id: UInt64) {
+    guard let push = take(id) else { return }
+    fail(push, LongLinkError(.cancelled, doing: "push type=\(push.type)"))
+  }
+
+  package func timerFired(token: UInt64) {
+    guard let push = take(token) else { return }
+    fail(
+      push,
+      LongLinkError(
+        .deadlineExceeded, doing: "push type=\(push.type)", detail: "it waited for room"))
+  }
+}
+
+/// What became of pushes that could not be sent at once, each number since the beginning.
+package struct PushQueueCounters: Equatable, Sendable {
+  package var waited: UInt64 = 0
+  package var givenUp: UInt64 = 0
+  package var turnedAway: UInt64 = 0
+
+  package init() {}
+}
+
+/// What takes pushes, on its loop.
+package protocol PushSink: AnyObject {
+  /// Sends a push, or lets it wait for room.
+  func push(
+    _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: PushOptions
+  ) -> PushStep
+  /// Sends a push, or throws `overloaded` where there is no room now.
+  func pushNow(
+    _ type: MessageType, _ body: any BodyEncodable & Sendable, priority: UInt32
+  ) throws(LongLinkError)
+  /// Ends a push that waits with `cancelled`.
+  func cancelPush(_ id: UInt64)
+}
+
+/// One push from a task: sent at once, or when there is room; cancelled with the task.
+package func deliver<Sink: PushSink & SendableMetatype>(
+  _ sink: LoopBound<Sink>, on loop: EventLoop, _ type: MessageType,
+  _ body: any BodyEncodable & Sendable, _ options: PushOptions
+) async throws(LongLinkError) {
+  switch await loop.run({ sink.value.push(type, body, options) }) {
+  case .ended(let result):
+    try result.get()
+  case .waits(let id, let gate):
+    let result = await withTaskCancellationHandler {
+      await gate.value
+    } onCancel: {
+      loop.execute { sink.value.cancelPush(id) }
+    }
+    try result.get()
+  }
+}

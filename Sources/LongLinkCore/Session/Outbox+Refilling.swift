@@ -1,0 +1,53 @@
+extension Outbox {
+  /// Encodes what was kept back, as far as there is room for it.
+  package mutating func refill(_ report: (Event) -> Void) {
+    while let next = kept.next(), bytes.count < room(for: next) {
+      encodePiece(of: next, report)
+    }
+  }
+
+  /// Below how many encoded bytes a piece is encoded.
+  ///
+  /// For a fragment that is less than one of them takes. So no two of one message wait encoded,
+  /// but for one that was overdue, and then many of others stand between them.
+  private func room(for next: KeptBack.Next) -> Int {
+    let half = highWater / 2
+    return next.isLarge && !next.isOverdue ? min(half, Wire.fragmentLimit) : half
+  }
+
+  /// Encodes a fragment, or all that is left of a message.
+  private mutating func encodePiece(of next: KeptBack.Next, _ report: (Event) -> Void) {
+    let message = kept[next.slot]
+    let left = message.body.count - message.sent
+    var head = message.head
+    head.length = next.isLarge ? min(left, Wire.fragmentLimit) : left
+    if head.length < left { head.flags.insert(.more) }
+    if message.sent > 0 { head.flags.remove(.metadata) }
+    let begin = end
+    encode(head, of: message)
+    if message.sent == 0 { report(.began(head.kind, serial: head.serial, at: begin)) }
+    if head.length < left {
+      kept.encoded(head.length, of: next.slot)
+    } else {
+      kept.finished(next.slot)
+      report(.finished(head.kind, serial: head.serial))
+    }
+  }
+
+  private mutating func encode(_ head: FrameHead, of message: KeptBack.Message) {
+    let range = message.sent..<message.sent + head.length
+    // The metadata block already stands at the front of the kept body.
+    let length = layout.headerLength + head.length
+    bytes.append(capacity: length) { span in
+      for _ in 0..<layout.headerLength { span.append(0) }
+      unsafe message.body.withUnsafeBytes { buffer in
+        unsafe span.appendBytes(UnsafeRawBufferPointer(rebasing: buffer[range]))
+      }
+      unsafe span.withUnsafeMutableBytes { buffer, _ in
+        // The span holds the header's room and the whole piece.
+        unsafe layout.seal(head, at: buffer.baseAddress!)
+      }
+    }
+    end += UInt64(length)
+  }
+}

@@ -1,0 +1,100 @@
+extension Outbox {
+  /// Lends the bytes to write next, in one piece.
+  ///
+  /// It is mutating only so that an outbox which a class holds is used in place and not copied.
+  package mutating func withChunk<Result, Failure>(
+    _ body: (RawSpan) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let limit = holes.first.map { Int($0.lowerBound - written) } ?? bytes.count
+    let start = bytes.position
+    return try unsafe bytes.withStorage { (storage) throws(Failure) in
+      // `start + limit` is within the storage: holes lie behind `written` and before `end`.
+      let chunk = unsafe UnsafeRawBufferPointer(rebasing: storage[start..<start + limit])
+      return try body(unsafe RawSpan(_unsafeBytes: chunk))
+    }
+  }
+
+  /// Notes that the first `count` bytes of the chunk have been written.
+  package mutating func wrote(_ count: Int) {
+    bytes.removeFirst(count)
+    if !holes.isEmpty { skipHole() }
+  }
+
+  /// Passes over the hole that has come to the front: there is one at most, since they are apart.
+  private mutating func skipHole() {
+    guard let hole = holes.first, hole.lowerBound == written else { return }
+    bytes.removeFirst(hole.count)
+    holes.removeFirst()
+  }
+
+  /// Takes a message back: one kept back, or one that begins at `begin` and of which no byte left.
+  package mutating func withdraw(
+    _ kind: FrameKind, serial: UInt32, encodedAt begin: UInt64?
+  ) -> Withdrawal {
+    let message = kept.remove(kind, serial: serial)
+    if message?.sent == 0 { return .unsent }
+    guard let begin, begin >= written, begin < end, !isHole(begin) else {
+      return message == nil ? .tooLate : .partial
+    }
+    // Of a message in fragments no second one is encoded before the first has begun to leave: see
+    // `room(for:)`.
+    guard let head = encodedHead(at: begin), head.serial == serial, head.kind == kind else {
+      return .tooLate
+    }
+    takeOut(begin..<begin + UInt64(layout.headerLength + head.length))
+    skipHole()
+    return .unsent
+  }
+
+  /// The place of the first hole that ends behind an offset.
+  private func indexOfHole(endingBehind offset: UInt64) -> Int {
+    var range = 0..<holes.count
+    while !range.isEmpty {
+      let middle = (range.lowerBound + range.upperBound) / 2
+      if holes[middle].upperBound <= offset {
+        range = middle + 1..<range.upperBound
+      } else {
+        range = range.lowerBound..<middle
+      }
+    }
+    return range.lowerBound
+  }
+
+  private func isHole(_ offset: UInt64) -> Bool {
+    let index = indexOfHole(endingBehind: offset)
+    return index < holes.count && holes[index].contains(offset)
+  }
+
+  /// Adds a hole, joined with those that it touches.
+  private mutating func takeOut(_ frame: Range<UInt64>) {
+    var hole = frame
+    var index = indexOfHole(endingBehind: frame.lowerBound)
+    if index < holes.count, holes[index].lowerBound == hole.upperBound {
+      hole = hole.lowerBound..<holes.remove(at: index).upperBound
+    }
+    if index > 0, holes[index - 1].upperBound == hole.lowerBound {
+      index -= 1
+      hole = holes.remove(at: index).lowerBound..<hole.upperBound
+    }
+    holes.insert(hole, at: index)
+  }
+
+  private func encodedHead(at offset: UInt64) -> FrameHead? {
+    let start = bytes.position + Int(offset - written)
+    return unsafe bytes.withStorage { storage in
+      // A frame of ours stands here whole: it was encoded at `offset` and not written.
+      try? unsafe layout.head(at: storage.baseAddress! + start)
+    }
+  }
+
+  /// Drops what was kept back; what is encoded stays.
+  package mutating func dropPending() {
+    kept.removeAll()
+  }
+
+  /// Gives memory back that an idle connection does not need.
+  package mutating func releaseStorage() {
+    bytes.releaseStorage(over: 1024)
+    kept.releaseStorage()
+  }
+}
