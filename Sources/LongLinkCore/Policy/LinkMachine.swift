@@ -124,6 +124,7 @@ package struct LinkMachine: Equatable {
   }
 
   package let settings: Settings
+  private let watchesErrors: Bool
   var mode = Mode.idle
   var roundState = Round.none
   /// The number of the last round, and what it was for.
@@ -156,6 +157,7 @@ package struct LinkMachine: Equatable {
 
   package init(servers: [ServerList.Entry], settings: Settings) {
     self.settings = settings
+    watchesErrors = settings.servers.errorRatio != nil
     list = ServerList(servers, policy: settings.servers)
   }
 
@@ -215,7 +217,7 @@ extension LinkMachine {
   /// Whether it makes a difference to tell of answers: only that of the first one does, unless an
   /// error ratio is watched.
   package var wantsOutcomes: Bool {
-    settings.servers.errorRatio != nil || current?.hasWorked == false
+    watchesErrors || current?.hasWorked == false
   }
 
   /// When `elapsed(to:)` wants to be called.
