@@ -10,13 +10,10 @@ import Testing
     var array: [Int] = []
     for number in 0..<4000 {
       switch dice.below(12) {
-      case 0..<6:
+      case 0..<7:
         queue.append(number)
         array.append(number)
-      case 6, 7:
-        queue.prepend(number)
-        array.insert(number, at: 0)
-      case 8, 9:
+      case 7, 8, 9:
         isEqual = isEqual && queue.popFirst() == (array.isEmpty ? nil : array.removeFirst())
       case 10:
         let wanted = number - dice.below(40)

@@ -14,19 +14,6 @@ package struct Queue<Element> {
     storage.append(element)
   }
 
-  /// Puts an element in front of all others.
-  package mutating func prepend(_ element: Element) {
-    if head == 0 {
-      // As much room as there are elements, so that many calls in a row cost no more than
-      // appending.
-      let room = max(8, storage.count)
-      storage.insert(contentsOf: repeatElement(nil, count: room), at: 0)
-      head = room
-    }
-    head -= 1
-    storage[head] = element
-  }
-
   package mutating func popFirst() -> Element? {
     guard head < storage.count else { return nil }
     let element = storage[head].take()
