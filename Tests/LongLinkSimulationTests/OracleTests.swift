@@ -128,8 +128,12 @@ import Testing
     let findings = try await watch { simulation, oracle, client, server in
       for key in 1...20 as ClosedRange<UInt8> {
         oracle.requests.asked(UInt64(key), deadline: .seconds(15))
-        let answer = try await client.request(1, [key])
-        oracle.requests.ended(UInt64(key), .success(answer), isOwnAnswer: answer == [key])
+        do throws(LongLinkError) {
+          let answer = try await client.request(1, [key])
+          oracle.requests.ended(UInt64(key), .success(answer), isOwnAnswer: answer == [key])
+        } catch {
+          oracle.requests.ended(UInt64(key), .failure(error))
+        }
         if key == 10 { simulation.network.links.first?.silence() }
         try await simulation.sleep(for: .seconds(7))
       }

@@ -9,8 +9,8 @@ struct SimulateReplayCommand: AsyncParsableCommand {
     abstract: "Runs the scenario of one seed again and draws what happened.",
     discussion: """
       Prints a line for each frame, fault, socket and change of state, with lanes for the clients \
-      and servers. ● is where a frame left and ▶ or ◀ where it arrived, ✕ where it never did; ✱ \
-      is a fault, ○ a socket, ◆ a state. Exit code 1 when a promise was broken.
+      and servers. ● is where a frame left and ▶ or ◀ where it arrived, ✕ where it never did; \
+      ✱ is a fault, ○ a socket, ◆ a state. Exit code 1 when a promise was broken.
       """)
 
   @Option(help: "The seed.")
@@ -41,12 +41,13 @@ struct SimulateReplayCommand: AsyncParsableCommand {
       if !quiet { try Output.write(Array(timeline.text().utf8)) }
       if let svg { try Data(timeline.svg().utf8).write(to: URL(fileURLWithPath: svg)) }
     }
-    let faults = FaultKind.allCases.compactMap { kind in report.faults[kind].map { "\(kind) \($0)" }
+    let faults = FaultKind.allCases.compactMap { kind in
+      report.faults[kind].map { count in "\(kind) \(count)" }
     }
     try Output.line(
       """
-      seed \(seed), profile \(profile): \(report.requests) requests, \(report.succeeded) succeeded, \
-      \(report.virtualTime.inSeconds) of virtual time
+      seed \(seed), profile \(profile): \(report.requests) requests, \
+      \(report.succeeded) succeeded, \(report.virtualTime.inSeconds) of virtual time
       faults: \(faults.joined(separator: "  "))
       trace \(String(format: "%016llx", report.traceHash)) of \(report.traceCount) events
       """)

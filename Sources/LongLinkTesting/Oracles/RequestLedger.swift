@@ -4,8 +4,9 @@ internal import Synchronization
 
 /// Keeps account of requests, from their making to their running and ending. From any thread.
 ///
-/// An ``Oracle`` has one. Give each request a key of its own that its body carries: tell `asked` when it is made, `ran` as
-/// the first thing in the handler, and `ended` when its caller hears of the end.
+/// An ``Oracle`` has one. Give each request a key of its own that its body carries: tell `asked`
+/// when it is made, `ran` as the first thing in the handler, and `ended` when its caller hears of
+/// the end.
 public final class RequestLedger: Sendable {
   private struct Entry {
     var mayRunAgain = false
