@@ -41,7 +41,7 @@ final class ClientCore {
   var pushesGoFirst = false
   let defaults: RequestDefaults
   var logger: Logger
-  var machine: LinkMachine
+  @exclusivity(unchecked) var machine: LinkMachine
   /// The servers that the machine knows by their places.
   var servers: [Server]
   /// Those that a draining server named last, and the machine's number of the first.

@@ -94,13 +94,13 @@ final class ServerLane {
     counters.connections += totals
     counters.requests += requestTotals
     for connection in connections.values {
-      let session = connection.link.session
-      counters.connections.add(session.counters, connection.responder.counters)
+      let link = connection.link!
+      counters.connections.add(link.session.counters, connection.responder.counters)
       counters.connections.add(connection.pushCounters)
       counters.requests += connection.requestCounters
-      counters.requestsRunning += session.requestsRunning
+      counters.requestsRunning += link.session.requestsRunning
       counters.pushesWaiting += connection.pushesWaiting
-      counters.bytesUnwritten += session.outbox.totalBytes
+      counters.bytesUnwritten += link.session.outbox.totalBytes
     }
   }
 

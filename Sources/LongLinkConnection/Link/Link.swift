@@ -1,5 +1,5 @@
 package import Logging
-package import LongLinkCore
+@_spi(Containers) package import LongLinkCore
 internal import LongLinkProtobufC
 package import LongLinkTransport
 
@@ -21,7 +21,7 @@ package protocol LinkOwner: AnyObject {
 package final class Link {
   package let id: UInt32
   package let loop: EventLoop
-  package var session: Session
+  @exclusivity(unchecked) package var session: Session
   package private(set) var peer: SocketAddress?
   package var logger: Logger
   /// The metadata of the message that the owner is being told of; nil where it has none.

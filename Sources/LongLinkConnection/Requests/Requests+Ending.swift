@@ -1,4 +1,4 @@
-package import LongLinkCore
+@_spi(Containers) package import LongLinkCore
 internal import LongLinkTransport
 
 extension Requests {

@@ -1,4 +1,4 @@
-internal import LongLinkCore
+@_spi(Containers) internal import LongLinkCore
 internal import LongLinkTransport
 
 extension Requests {

@@ -1,4 +1,4 @@
-package import LongLinkCore
+@_spi(Containers) package import LongLinkCore
 package import LongLinkTransport
 
 /// The requests of one side, with what the core does not keep: bodies and whoever waits.
@@ -7,8 +7,8 @@ package import LongLinkTransport
 /// request goes through `finish`, once.
 package final class Requests: TimerHandler {
   let loop: EventLoop
-  var dispatch: Dispatch
-  var pending = SerialTable<PendingRequest>()
+  @exclusivity(unchecked) var dispatch: Dispatch
+  @exclusivity(unchecked) var pending = SerialTable<PendingRequest>()
   private var coder = MetadataCoder()
   private var timer: LoopTimer?
   private var armedFor = LinkInstant.distantFuture
@@ -16,7 +16,7 @@ package final class Requests: TimerHandler {
   var links: [Link] = []
   /// The link that new requests go to.
   package internal(set) var current: Link?
-  package var counters = RequestCounters()
+  @exclusivity(unchecked) package var counters = RequestCounters()
   /// Requests that ended here and that the peer still runs, for all that is known.
   var owed = OwedAnswers()
   private var isPumping = false

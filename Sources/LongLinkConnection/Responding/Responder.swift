@@ -1,5 +1,5 @@
 internal import Logging
-package import LongLinkCore
+@_spi(Containers) package import LongLinkCore
 internal import LongLinkTransport
 
 /// Runs the handlers of one connection's inbound requests, and sends what they answer.
@@ -191,12 +191,8 @@ extension Responder {
       room -= 2 + block.count
       if room < 0 { (metadata, room) = (nil, link.session.agreement.maxBody) }
     }
-    let body = body.prefix(room)
-    link.session.respond(
-      serial, code: code, isRefused: isRefused, metadata: metadata, count: body.count
-    ) { span in
-      for byte in body { span.append(byte) }
-    }
+    let body = body.count > room ? Array(body.prefix(room)) : body
+    link.session.respond(serial, code: code, isRefused: isRefused, metadata: metadata, body)
     written()
   }
 

@@ -17,7 +17,7 @@ package struct RequestID: Hashable, Comparable, Sendable {
 ///
 /// A request is registered when it is created, so that an early failure, a cancel or a late reply
 /// always finds it; it leaves exactly once. Bodies and continuations are the driver's.
-package struct Dispatch: Equatable {
+package struct Dispatch: ~Copyable {
   /// What is known of one request.
   package struct Entry: Equatable, Sendable {
     package let number: UInt64

@@ -1,20 +1,22 @@
 /// First in, first out, in an array that gives taken room back now and then.
-package struct Queue<Element> {
-  private var storage: [Element?] = []
-  private var head = 0
+@_spi(Containers)
+@frozen
+public struct Queue<Element> {
+  @usableFromInline var storage: [Element?] = []
+  @usableFromInline var head = 0
 
-  package init() {}
+  @inlinable public init() {}
 
-  package var count: Int { storage.count - head }
-  package var isEmpty: Bool { head == storage.count }
+  @inlinable public var count: Int { storage.count - head }
+  @inlinable public var isEmpty: Bool { head == storage.count }
   /// The element that leaves next.
-  package var first: Element? { isEmpty ? nil : storage[head] }
+  @inlinable public var first: Element? { isEmpty ? nil : storage[head] }
 
-  package mutating func append(_ element: Element) {
+  @inlinable public mutating func append(_ element: Element) {
     storage.append(element)
   }
 
-  package mutating func popFirst() -> Element? {
+  @inlinable public mutating func popFirst() -> Element? {
     guard head < storage.count else { return nil }
     let element = storage[head].take()
     head += 1
@@ -29,13 +31,13 @@ package struct Queue<Element> {
   }
 
   /// Changes the element that leaves next.
-  package mutating func updateFirst(_ change: (inout Element) -> Void) {
+  @inlinable public mutating func updateFirst(_ change: (inout Element) -> Void) {
     precondition(!isEmpty)
     change(&storage[head]!)
   }
 
   /// Takes out the first element that matches.
-  package mutating func remove(where matches: (Element) -> Bool) -> Element? {
+  @inlinable public mutating func remove(where matches: (Element) -> Bool) -> Element? {
     guard let index = storage[head...].firstIndex(where: { $0.map(matches) ?? false }) else {
       return nil
     }
@@ -47,23 +49,23 @@ package struct Queue<Element> {
     return element
   }
 
-  package mutating func removeAll() {
+  @inlinable public mutating func removeAll() {
     storage = []
     head = 0
   }
 
   /// Takes out every element that matches.
-  package mutating func removeAll(where matches: (Element) -> Bool) {
+  @inlinable public mutating func removeAll(where matches: (Element) -> Bool) {
     storage.removeAll { $0.map(matches) ?? true }
     head = 0
   }
 
   /// The elements in their order.
-  package var elements: [Element] { storage[head...].compactMap { $0 } }
+  @inlinable public var elements: [Element] { storage[head...].compactMap { $0 } }
 }
 
 extension Queue: Equatable where Element: Equatable {
-  package static func == (lhs: Queue, rhs: Queue) -> Bool {
+  @inlinable public static func == (lhs: Queue, rhs: Queue) -> Bool {
     lhs.elements == rhs.elements
   }
 }

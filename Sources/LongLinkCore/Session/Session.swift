@@ -3,7 +3,7 @@
 /// The driver appends what it read to `input` and calls `received(at:)`, calls `elapsed(to:)` when
 /// `deadline` has come, and drains `nextEffect()` after each of these and after every command.
 /// Nothing here knows a socket, a thread or a clock.
-package struct Session: Equatable {
+package struct Session: ~Copyable {
   /// Where a connection stands.
   package enum Phase: Equatable, Sendable {
     /// Nothing has come. Can become: greeting, open, closing, closed.

@@ -1,5 +1,5 @@
 internal import CLongLinkPOSIX
-package import LongLinkCore
+@_spi(Containers) package import LongLinkCore
 internal import Synchronization
 
 /// One thread that waits for sockets and timers, and runs the work of whoever lives on it.
