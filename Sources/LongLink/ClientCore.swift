@@ -1,7 +1,7 @@
 import Logging
 import LongLinkConnection
 import LongLinkCore
-import LongLinkTransport
+@_spi(Loop) import LongLinkTransport
 
 /// The client on its loop: it carries out what the link machine decides, and owns links, requests
 /// and handlers.
@@ -71,7 +71,7 @@ final class ClientCore {
   private var shownState = LinkMachine.State.idle
   var machineTimer: LoopTimer?
   var machineArmedFor = LinkInstant.distantFuture
-  var closing: Closing?
+  @exclusivity(unchecked) var closing: Closing?
   /// Hears of what happens to links; tests set it.
   var observer: LinkObserver?
 

@@ -1,6 +1,6 @@
 public import LongLinkConnection
 public import LongLinkCore
-public import LongLinkTransport
+@_spi(Loop) public import LongLinkTransport
 import Logging
 import Synchronization
 

@@ -187,18 +187,22 @@ extension ServerConnection: LinkOwner {
 }
 
 extension ServerConnection: PeerSessionOwner {
-  func register(
-    _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: RequestOptions
-  ) -> RequestID {
-    requests.register(type, body, options, defaults: lane.defaults)
+  func register(_ options: RequestOptions) -> RequestTicket {
+    requests.register(options, defaults: lane.defaults)
   }
 
-  func launch(_ id: RequestID, _ completion: Completion) {
+  func launch(
+    _ ticket: RequestTicket, _ type: MessageType, _ body: any BodyEncodable & Sendable,
+    _ options: RequestOptions, _ completion: Completion
+  ) {
     // While the session closes nobody is left who would end what begins to wait.
     if link.isAlive, link.session.isLive {
-      requests.launch(id, completion)
+      let offline = options.offline ?? lane.defaults.offline
+      requests.launch(ticket, type, body, options, offline: offline, completion)
     } else {
-      requests.launch(id, completion) { operation in session.endedError(doing: operation) }
+      requests.launch(ticket, type, body, options, completion) { operation in
+        session.endedError(doing: operation)
+      }
     }
   }
 

@@ -25,10 +25,10 @@ package final class Link {
   package private(set) var peer: SocketAddress?
   package var logger: Logger
   /// The metadata of the message that the owner is being told of; nil where it has none.
-  package private(set) var metadata: Metadata?
-  private var coder = MetadataCoder()
-  private var stream: (any ByteStream)?
-  private var owner: (any LinkOwner)?
+  @exclusivity(unchecked) package private(set) var metadata: Metadata?
+  @exclusivity(unchecked) private var coder = MetadataCoder()
+  @exclusivity(unchecked) private var stream: (any ByteStream)?
+  @exclusivity(unchecked) private var owner: (any LinkOwner)?
   private var isConnected: Bool
   private var interest: Readiness = []
   private var timer: LoopTimer?

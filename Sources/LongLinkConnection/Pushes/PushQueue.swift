@@ -1,5 +1,5 @@
 package import LongLinkCore
-package import LongLinkTransport
+@_spi(Loop) package import LongLinkTransport
 
 /// What came of asking for a push.
 package enum PushStep: Sendable {

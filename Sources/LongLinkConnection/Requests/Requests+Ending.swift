@@ -20,11 +20,11 @@ extension Requests {
     if arrival.code == .ok {
       counters.succeeded += 1
       retryTokens.succeeded()
-      request.completion?(.success(body))
+      request.completion(.success(body))
     } else {
       let error = rejection(arrival, body, id, request, link).after(past ?? .notSent)
       counters.count(error)
-      request.completion?(.failure(error))
+      request.completion(.failure(error))
     }
     wentOff(link)
     if dispatch.count == 0 { onIdle?() }
@@ -48,9 +48,7 @@ extension Requests {
     let hint = link.metadata?.retryAfter ?? 0
     let retryAfter: Duration? = hint > 0 ? .milliseconds(Int64(hint)) : nil
     let detail = arrival.code.isApplication ? "" : String(decoding: body, as: UTF8.self)
-    if arrival.code == .deadlinePassed, !arrival.isRefused, let deadline = request.deadline,
-      deadline <= loop.now
-    {
+    if arrival.code == .deadlinePassed, !arrival.isRefused, request.deadline <= loop.now {
       // Both sides watch the deadline. The peer's word of it came before this side's own timer.
       return error(.deadlineExceeded, id, request, .sent, detail)
     }
@@ -87,7 +85,7 @@ extension Requests {
   func finish(_ id: RequestID, _ outcome: Outcome) {
     guard let request = pending.remove(id.serial) else { return }
     if case .failure(let error) = outcome { counters.count(error) }
-    request.completion?(outcome)
+    request.completion(outcome)
     if dispatch.waitingCount > 0 { pump() }
     if dispatch.count == 0 { onIdle?() }
   }

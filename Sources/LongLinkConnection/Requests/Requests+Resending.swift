@@ -13,7 +13,7 @@ extension Requests {
     pending.remove(id.serial)
     dispatch.takeBack(id, .refused)
     // Whatever the peer still says to the old serial is not the answer to this sending.
-    let next = dispatch.renew(id, deadline: request.deadline ?? .distantFuture)
+    let next = dispatch.renew(id, deadline: request.deadline)
     pending.insert(request, for: next.serial)
     counters.resentRefused += 1
     if time > loop.now {
@@ -38,7 +38,7 @@ extension Requests {
     let delay = limits.resend.delay(
       time: Int(entry.returns) + 1, askedFor: asked, bits: loop.driver.nextRandom())
     let time = loop.now + delay
-    if let deadline = request.deadline, deadline <= time { return nil }
+    if request.deadline <= time { return nil }
     return time
   }
 
@@ -50,7 +50,7 @@ extension Requests {
   /// The terms of a request that was sent before, so that its body has an encoding.
   private func terms(of request: PendingRequest) -> WaitTerms {
     (try? request.terms)
-      ?? WaitTerms(priority: 0, deadline: request.deadline ?? .distantFuture, bytes: 0)
+      ?? WaitTerms(priority: 0, deadline: request.deadline, bytes: 0)
   }
 
   /// Lets requests that were taken off a link be sent again, as far as each wants that and may; the

@@ -3,26 +3,27 @@ package import LongLinkTransport
 
 /// The requests of one side, with what the core does not keep: bodies and whoever waits.
 ///
-/// It lives on its loop. The owner says which link may carry requests; everything that ends a
+/// It lives on its loop, and no access to what it stores is open while another begins: the checks of
+/// that are left out where each request would pay for them. The owner says which link may carry requests; everything that ends a
 /// request goes through `finish`, once.
 package final class Requests: TimerHandler {
   let loop: EventLoop
   @exclusivity(unchecked) var dispatch: Dispatch
   @exclusivity(unchecked) var pending = SerialTable<PendingRequest>()
-  private var coder = MetadataCoder()
+  @exclusivity(unchecked) private var coder = MetadataCoder()
   private var timer: LoopTimer?
   private var armedFor = LinkInstant.distantFuture
   /// The links that carry requests, the newest last.
   var links: [Link] = []
   /// The link that new requests go to.
-  package internal(set) var current: Link?
+  @exclusivity(unchecked) package internal(set) var current: Link?
   @exclusivity(unchecked) package var counters = RequestCounters()
   /// Requests that ended here and that the peer still runs, for all that is known.
   var owed = OwedAnswers()
   private var isPumping = false
   let limits: RequestLimits
   /// What is left to send requests again that may have run.
-  var retryTokens: RetryTokens
+  @exclusivity(unchecked) var retryTokens: RetryTokens
   /// Called when the last request has ended.
   package var onIdle: (() -> Void)?
   /// Called when the last request of a link that takes no new ones has ended.
@@ -47,58 +48,56 @@ package final class Requests: TimerHandler {
 // MARK: - Beginning
 
 extension Requests {
-  /// Gives a request its identity and its place in the tables; nothing is sent yet.
+  /// Gives a request its identity and its place in the table; nothing is sent yet.
   @inline(__always)
-  package func register(
-    _ type: MessageType,
-    _ body: any BodyEncodable & Sendable,
-    _ options: RequestOptions,
-    defaults: RequestDefaults
-  ) -> RequestID {
+  package func register(_ options: RequestOptions, defaults: RequestDefaults) -> RequestTicket {
     let now = loop.now
     let deadline = now + (options.deadline.map(\.clampedNanoseconds) ?? defaults.deadline)
-    let isOrdered = options.order == .ordered
     let id = dispatch.create(
-      deadline: deadline, isOrdered: isOrdered,
+      deadline: deadline, isOrdered: options.order == .ordered,
       notifiesCancel: options.cancellation == .notifyServer, at: now)
-    let request = PendingRequest(
-      type: type, body: body, deadline: deadline, offline: options.offline ?? defaults.offline,
-      resending: options.resending, isOrdered: isOrdered,
-      metadata: options.hasMetadata ? Metadata(options) : nil)
     counters.submitted += 1
-    pending.insert(request, for: id.serial)
     if deadline < armedFor { arm() }
-    return id
+    return RequestTicket(id: id, deadline: deadline)
   }
 
   /// Sends a registered request, or lets it wait, as there is a link or not.
   @inline(__always)
-  package func launch(_ id: RequestID, _ completion: Completion) {
-    let request = pending.update(id.serial) { request in
-      request.completion = completion
-      return request
-    }
-    guard let request else { return }
-    if let link = current, hasTurn(id, request, on: link), hasRoom(link) {
-      place(id, request, on: link)
+  package func launch(
+    _ ticket: RequestTicket, _ type: MessageType, _ body: any BodyEncodable & Sendable,
+    _ options: RequestOptions, offline: OfflinePolicy, _ completion: Completion
+  ) {
+    let request = take(ticket, type, body, options, offline, completion)
+    if let link = current, hasTurn(ticket.id, request, on: link), hasRoom(link) {
+      place(ticket.id, request, on: link)
     } else {
-      wait(id, request)
+      wait(ticket.id, request)
     }
   }
 
   /// Ends a registered request before anything is done for it, unless `launch` would send it.
   package func launch(
-    _ id: RequestID, _ completion: Completion, failing make: (String) -> LongLinkError
+    _ ticket: RequestTicket, _ type: MessageType, _ body: any BodyEncodable & Sendable,
+    _ options: RequestOptions, _ completion: Completion, failing make: (String) -> LongLinkError
   ) {
-    _ = pending.update(id.serial) { $0.completion = completion }
-    guard let request = pending[id.serial], dispatch.end(id) != nil else { return }
-    finish(id, .failure(make(operation(id, request))))
+    let request = take(ticket, type, body, options, .fail, completion)
+    guard dispatch.end(ticket.id) != nil else { return }
+    finish(ticket.id, .failure(make(operation(ticket.id, request))))
     disarmIfUnused()
   }
 
-  /// Whether a registered request chose to fail where there is no connection.
-  package func failsOffline(_ id: RequestID) -> Bool {
-    pending[id.serial]?.offline == .fail
+  @inline(__always)
+  private func take(
+    _ ticket: RequestTicket, _ type: MessageType, _ body: any BodyEncodable & Sendable,
+    _ options: RequestOptions, _ offline: OfflinePolicy, _ completion: Completion
+  ) -> PendingRequest {
+    let request = PendingRequest(
+      type: type, offline: offline, resending: options.resending,
+      isOrdered: options.order == .ordered, deadline: ticket.deadline, body: body,
+      extras: options.hasMetadata ? PendingRequest.Extras(Metadata(options)) : nil,
+      completion: completion)
+    pending.insert(request, for: ticket.id.serial)
+    return request
   }
 
   /// Whether the peer takes one more; it is told of requests that nobody waits for when they are
@@ -141,7 +140,7 @@ extension Requests {
 
   /// Hands a request to a link.
   private func place(_ id: RequestID, _ request: PendingRequest, on link: Link) {
-    if let deadline = request.deadline, deadline <= loop.now {
+    if request.deadline <= loop.now {
       fail(id, .deadlineExceeded, request, "")
       return
     }
@@ -149,7 +148,7 @@ extension Requests {
       var metadata = try metadata(for: request, on: link)
       let size = try request.body.encodedByteCount
       var length = metadata.map { 2 + $0.count + size } ?? size
-      if request.metadata == nil, !link.session.accepts(bodyOf: length) {
+      if request.extras == nil, !link.session.accepts(bodyOf: length) {
         // The peer can do without the time that remains; the body it needs.
         metadata = nil
         length = size
@@ -161,7 +160,7 @@ extension Requests {
       }
       let placement = try link.session.request(
         id.serial, type: request.type, metadata: metadata,
-        priority: request.metadata?.priority ?? 0, count: size, at: loop.now
+        priority: request.priority, count: size, at: loop.now
       ) { (span) throws(BodyError) in
         try request.body.encode(into: &span)
       }
@@ -184,12 +183,9 @@ extension Requests {
     for request: PendingRequest, on link: Link
   ) throws(BodyError) -> [UInt8]? {
     guard link.session.agreement.features.contains(.metadata) else { return nil }
-    let remaining = request.deadline.map { deadline -> UInt32 in
-      // Rounded up, so that the peer does not give up before this side does.
-      let (milliseconds, rest) = (deadline - loop.now).quotientAndRemainder(dividingBy: 1_000_000)
-      return UInt32(clamping: rest > 0 ? milliseconds + 1 : milliseconds)
-    }
-    if var metadata = request.metadata {
+    // Rounded up, so that the peer does not give up before this side does.
+    let remaining = UInt32(clamping: (request.deadline - loop.now + 999_999) / 1_000_000)
+    if var metadata = request.extras?.metadata {
       metadata.remaining = remaining
       let bytes = try metadata.encodedBytes()
       guard bytes.count <= Wire.metadataLimit else {
@@ -197,7 +193,6 @@ extension Requests {
       }
       return bytes
     }
-    guard let remaining else { return nil }
     return try coder.encode(remaining: remaining)
   }
 

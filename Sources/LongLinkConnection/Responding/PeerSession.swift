@@ -1,5 +1,5 @@
 public import LongLinkCore
-public import LongLinkTransport
+@_spi(Loop) public import LongLinkTransport
 
 /// What a connection's owner does for a `PeerSession`; on the loop.
 package protocol PeerSessionOwner: RequestSink, PushSink {
@@ -20,17 +20,18 @@ public final class PeerSession: Sendable {
       self.owner = owner
     }
 
-    func register(
-      _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: RequestOptions
-    ) -> RequestID {
-      owner?.register(type, body, options) ?? .none
+    func register(_ options: RequestOptions) -> RequestTicket {
+      owner?.register(options) ?? RequestTicket(id: .none, deadline: .distantFuture)
     }
 
-    func launch(_ id: RequestID, _ completion: Completion) {
+    func launch(
+      _ ticket: RequestTicket, _ type: MessageType, _ body: any BodyEncodable & Sendable,
+      _ options: RequestOptions, _ completion: Completion
+    ) {
       if let owner {
-        owner.launch(id, completion)
+        owner.launch(ticket, type, body, options, completion)
       } else {
-        completion(.failure(ended("request")))
+        completion(.failure(ended("request type=\(type)")))
       }
     }
 
@@ -70,6 +71,7 @@ public final class PeerSession: Sendable {
   /// The loop that the connection lives on.
   public let loop: EventLoop
   private let reference: LoopBound<Reference>
+  private let sink: LoopBound<any RequestSink>
 
   package init(
     id: UInt64, address: SocketAddress?, on loop: EventLoop, owner: any PeerSessionOwner
@@ -77,7 +79,9 @@ public final class PeerSession: Sendable {
     self.id = id
     self.address = address
     self.loop = loop
-    reference = LoopBound(Reference(owner), on: loop)
+    let reference = Reference(owner)
+    self.reference = LoopBound(reference, on: loop)
+    sink = LoopBound(reference, on: loop)
   }
 
   /// The clock of the connection's loop.
@@ -117,7 +121,7 @@ public final class PeerSession: Sendable {
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     options: RequestOptions = RequestOptions()
   ) async throws(LongLinkError) -> [UInt8] {
-    try await exchange(reference, on: loop, type, body, options)
+    try await exchange(sink, on: loop, type, body, options)
   }
 
   /// Ends the connection, once what was written has left.

@@ -1,6 +1,6 @@
 internal import Logging
 @_spi(Containers) package import LongLinkCore
-internal import LongLinkTransport
+@_spi(Loop) internal import LongLinkTransport
 
 /// Runs the handlers of one connection's inbound requests, and sends what they answer.
 ///

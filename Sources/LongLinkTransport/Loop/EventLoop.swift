@@ -99,7 +99,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   }
 
   /// Traps with a clear message when the caller does not run on this loop.
-  package func preconditionCurrent() {
+  @_spi(Loop) public func preconditionCurrent() {
     precondition(isCurrent, "this must be called on the event loop that it belongs to")
   }
 
