@@ -12,7 +12,7 @@ extension ClientCore: LinkOwner {
     case .collect(let serial):
       requests.collect(serial, on: link)
     case .push(let arrival):
-      let body = link.session.withBody(arrival.payload) { [UInt8](decoding: $0) }
+      let body = link.session.bytes(of: arrival.payload)
       hub.publish(Push(type: arrival.type, body: body))
     case .request(let arrival):
       connection(link.id)?.responder.handle(arrival)

@@ -127,7 +127,7 @@ extension ServerConnection: LinkOwner {
     case .collect(let serial):
       requests.collect(serial, on: link)
     case .push(let arrival):
-      let body = link.session.withBody(arrival.payload) { [UInt8](decoding: $0) }
+      let body = link.session.bytes(of: arrival.payload)
       lane.received(Push(type: arrival.type, body: body), from: session)
     case .established:
       // The frame that opened the session may have broken a rule in the same breath.

@@ -57,20 +57,29 @@ package func exchange(
 @inline(__always)
 private func converse(
   _ sink: LoopBound<any RequestSink>, on loop: EventLoop,
-  _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: RequestOptions,
-  isolation: isolated (any Actor)? = #isolation
+  _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: RequestOptions
 ) async -> Outcome {
   if Task.isCancelled {
     return .failure(LongLinkError(.cancelled, doing: "request type=\(type)"))
   }
   let ticket = sink.value.register(options)
-  return await withTaskCancellationHandler {
-    _ = isolation
-    return await suspend { sink.value.launch(ticket, type, body, options, .waiter($0)) }
-  } onCancel: {
-    // This may run on any thread. The loop gets to it after the launch.
+  return await cancellable {
     loop.execute { sink.value.cancel(ticket.id) }
+  } _: {
+    sink.value.launch(ticket, type, body, options, .waiter($0))
   }
+}
+
+@_silgen_name("swift_task_addCancellationHandler")
+private func addCancellationHandler(_ handler: () -> Void) -> UnsafeRawPointer
+@_silgen_name("swift_task_removeCancellationHandler")
+private func removeCancellationHandler(_ record: UnsafeRawPointer)
+
+private func cancellable(_ handler: () -> Void, _ start: (Waiter<Outcome>) -> Void) async -> Outcome {
+  let record = unsafe addCancellationHandler(handler)
+  let outcome = await suspend { start($0) }
+  unsafe removeCancellationHandler(record)
+  return outcome
 }
 
 /// An actor on a loop, to hop there.

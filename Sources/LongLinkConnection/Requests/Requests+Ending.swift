@@ -16,7 +16,7 @@ extension Requests {
       if dispatch.waitingCount > 0 { pump() }
       return
     }
-    let body = link.session.withBody(arrival.payload) { [UInt8](decoding: $0) }
+    let body = link.session.bytes(of: arrival.payload)
     if arrival.code == .ok {
       counters.succeeded += 1
       retryTokens.succeeded()

@@ -48,7 +48,7 @@ package final class Responder: TimerHandler {
     let deadline = metadata?.remaining.map { link.loop.now + Int64($0) * 1_000_000 }
     let request = InboundRequest(
       type: arrival.type,
-      body: link.session.withBody(arrival.payload) { [UInt8](decoding: $0) },
+      body: link.session.bytes(of: arrival.payload),
       serial: arrival.serial, session: session, deadline: deadline, metadata: metadata)
     counters.handled += 1
     if request.priority > 0 { link.session.setPriority(request.priority, of: request.serial) }

@@ -21,7 +21,8 @@ public struct ByteQueue: Sendable {
   @inlinable public var position: Int { head }
 
   /// Takes bytes from the front.
-  @inlinable @inline(__always) public mutating func removeFirst(_ count: Int) {
+  @inlinable @inline(__always)
+  public mutating func removeFirst(_ count: Int) {
     precondition(count <= self.count)
     head += count
     if head == storage.count {
@@ -31,7 +32,8 @@ public struct ByteQueue: Sendable {
   }
 
   /// Takes bytes from the front and leaves the storage as it is, so that positions stay valid.
-  @inlinable @inline(__always) public mutating func skip(_ count: Int) {
+  @inlinable @inline(__always)
+  public mutating func skip(_ count: Int) {
     precondition(count <= self.count)
     head += count
   }
@@ -104,11 +106,25 @@ public struct ByteQueue: Sendable {
   }
 
   /// Lends the memory of all that is in the storage, taken bytes included; index it by position.
-  @inlinable @inline(__always) public func withStorage<Result, Failure>(
+  @inlinable @inline(__always)
+  public func withStorage<Result, Failure>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try unsafe storage.withUnsafeBufferPointer { (buffer) throws(Failure) in
       try unsafe body(UnsafeRawBufferPointer(buffer))
+    }
+  }
+
+  /// Lends bytes at positions that are still good.
+  @inlinable @inline(__always)
+  public func withBytes<Result, Failure>(
+    _ positions: Range<Int>, _ body: (RawSpan) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try unsafe withStorage { (storage) throws(Failure) -> Result in
+      precondition(positions.upperBound <= storage.count, "the bytes are gone")
+      // Within the storage, as was just checked.
+      return try body(
+        unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: storage[positions])))
     }
   }
 
@@ -126,7 +142,8 @@ extension ByteQueue: Equatable {
 
 extension OutputRawSpan {
   /// Appends a copy of `bytes`; there must be room.
-  @inlinable @inline(__always) public mutating func appendBytes(_ bytes: UnsafeRawBufferPointer) {
+  @inlinable @inline(__always)
+  public mutating func appendBytes(_ bytes: UnsafeRawBufferPointer) {
     precondition(bytes.count <= freeCapacity, "the body is larger than it said it would be")
     unsafe withUnsafeMutableBytes { buffer, count in
       guard let source = bytes.baseAddress, let target = buffer.baseAddress else { return }

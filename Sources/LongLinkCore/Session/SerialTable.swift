@@ -63,7 +63,7 @@ public struct SerialTable<Value> {
 
   /// Adds a value for a serial that has none.
   @inlinable
-  public mutating func insert(_ value: Value, for serial: UInt32) {
+  public mutating func insert(_ value: consuming Value, for serial: UInt32) {
     precondition(serial != 0, "serial 0 is reserved")
     if (count + 1) * 2 > serials.count { grow() }
     let mask = serials.count - 1
@@ -74,20 +74,21 @@ public struct SerialTable<Value> {
       size += 1
       return
     }
-    var (serial, value, distance) = (serial, Optional(value), 0)
+    var (serial, distance) = (serial, 0)
+    var moved = Optional(value)
     while serials[index] != 0 {
       // Who is nearer to its home makes room.
       let other = (index &- Int(serials[index])) & mask
       if other < distance {
         swap(&serial, &serials[index])
-        swap(&value, &values[index])
+        swap(&moved, &values[index])
         distance = other
       }
       index = (index + 1) & mask
       distance += 1
     }
     serials[index] = serial
-    values[index] = value
+    values[index] = moved
     size += 1
   }
 
@@ -105,18 +106,17 @@ public struct SerialTable<Value> {
   @discardableResult
   public mutating func remove(_ serial: UInt32) -> Value? {
     guard var hole = slot(of: serial) else { return nil }
-    let removed = values[hole]
+    let removed = values[hole].take()
     let mask = serials.count - 1
     // Those that stand away from home move up, until a gap or one that is at home.
     var next = (hole + 1) & mask
     while serials[next] != 0, (next &- Int(serials[next])) & mask != 0 {
       serials[hole] = serials[next]
-      values[hole] = values[next]
+      values[hole] = values[next].take()
       hole = next
       next = (next + 1) & mask
     }
     serials[hole] = 0
-    values[hole] = nil
     size -= 1
     return removed
   }

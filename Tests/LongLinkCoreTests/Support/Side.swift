@@ -234,7 +234,7 @@ extension Side {
   }
 
   private func body(_ arrival: Arrival) -> [UInt8] {
-    session.withBody(arrival.payload) { [UInt8](decoding: $0) }
+    session.bytes(of: arrival.payload)
   }
 
   /// The metadata block, nil inside where there is none; nil where it is a violation.
