@@ -185,6 +185,7 @@ extension ClientCore: LinkOwner {
     guard let connection = connection(link.id) else { return }
     counters.ended.add(link.session.counters, connection.responder.counters)
     connections.removeAll { $0 === connection }
+    connection.session.detach()
     if connection.isEstablished {
       heartbeatLost(on: connection, reason)
       ended(connection, reason)

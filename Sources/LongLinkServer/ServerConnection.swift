@@ -9,7 +9,7 @@ final class ServerConnection {
   private(set) var link: Link!
   private(set) var responder: Responder!
   private(set) var session: PeerSession!
-  private unowned let lane: ServerLane
+  private let lane: ServerLane
   private var requestsIfAny: Requests?
   private var pushesIfAny: PushQueue?
   private var pushesGoFirst = false
@@ -29,7 +29,7 @@ final class ServerConnection {
       settings: lane.settings, on: lane.loop, owner: self, logger: logger)
     session = PeerSession(id: id, address: link.peer, on: lane.loop, owner: self)
     responder = Responder(link: link, routes: lane.routes, session: session)
-    responder.onIdle = { [weak self] in self?.finishIfDrained() }
+    responder.onIdle = { [unowned self] in finishIfDrained() }
   }
 
   /// Requests of the server to this client; made when the first one is.
@@ -181,6 +181,9 @@ extension ServerConnection: LinkOwner {
     case .closedByPeer, .closedHere, .goneAway, .handshakeTimeout, .left, .transport:
       link.logger.debug("Session ended", metadata: ["reason": "\(reason)"])
     }
+    session.detach()
+    // A handler's task may hold the responder for longer than the server holds this.
+    responder.onIdle = nil
     lane.ended(self)
     finishDraining()
   }

@@ -40,6 +40,21 @@ struct PendingRequest {
     }
   }
 
+  @inline(__always)
+  init(
+    _ ticket: RequestTicket, _ type: MessageType, _ body: any BodyEncodable & Sendable,
+    _ options: RequestOptions, _ offline: OfflinePolicy, _ completion: Completion
+  ) {
+    self.type = type
+    self.offline = offline
+    resending = options.resending
+    isOrdered = options.order == .ordered
+    deadline = ticket.deadline
+    self.body = body
+    extras = options.hasMetadata ? Extras(Metadata(options)) : nil
+    self.completion = completion
+  }
+
   var priority: UInt32 { extras?.metadata.priority ?? 0 }
 
   /// Whether its body goes in fragments, where the peer takes them.

@@ -67,12 +67,16 @@ extension Requests {
     _ ticket: RequestTicket, _ type: MessageType, _ body: any BodyEncodable & Sendable,
     _ options: RequestOptions, offline: OfflinePolicy, _ completion: Completion
   ) {
-    let request = take(ticket, type, body, options, offline, completion)
-    if let link = current, hasTurn(ticket.id, request, on: link), hasRoom(link) {
-      place(ticket.id, request, on: link)
-    } else {
+    let request = PendingRequest(ticket, type, body, options, offline, completion)
+    guard let link = current, hasTurn(ticket.id, request, on: link), hasRoom(link) else {
+      pending.insert(request, for: ticket.id.serial)
       wait(ticket.id, request)
+      return
     }
+    // Into the table last, so that it need not be copied to be sent.
+    let step = place(ticket.id, request, on: link)
+    pending.insert(request, for: ticket.id.serial)
+    follow(step, of: ticket.id, on: link)
   }
 
   /// Ends a registered request before anything is done for it, unless `launch` would send it.
@@ -80,24 +84,11 @@ extension Requests {
     _ ticket: RequestTicket, _ type: MessageType, _ body: any BodyEncodable & Sendable,
     _ options: RequestOptions, _ completion: Completion, failing make: (String) -> LongLinkError
   ) {
-    let request = take(ticket, type, body, options, .fail, completion)
+    let request = PendingRequest(ticket, type, body, options, .fail, completion)
+    pending.insert(request, for: ticket.id.serial)
     guard dispatch.end(ticket.id) != nil else { return }
     finish(ticket.id, .failure(make(operation(ticket.id, request))))
     disarmIfUnused()
-  }
-
-  @inline(__always)
-  private func take(
-    _ ticket: RequestTicket, _ type: MessageType, _ body: any BodyEncodable & Sendable,
-    _ options: RequestOptions, _ offline: OfflinePolicy, _ completion: Completion
-  ) -> PendingRequest {
-    let request = PendingRequest(
-      type: type, offline: offline, resending: options.resending,
-      isOrdered: options.order == .ordered, deadline: ticket.deadline, body: body,
-      extras: options.hasMetadata ? PendingRequest.Extras(Metadata(options)) : nil,
-      completion: completion)
-    pending.insert(request, for: ticket.id.serial)
-    return request
   }
 
   /// Whether the peer takes one more; it is told of requests that nobody waits for when they are
@@ -138,12 +129,16 @@ extension Requests {
     }
   }
 
+  /// What came of handing a request to a link.
+  private enum Step {
+    case encoded
+    case keptBack
+    case failed(LongLinkError.Code, String)
+  }
+
   /// Hands a request to a link.
-  private func place(_ id: RequestID, _ request: PendingRequest, on link: Link) {
-    if request.deadline <= loop.now {
-      fail(id, .deadlineExceeded, request, "")
-      return
-    }
+  private func place(_ id: RequestID, _ request: PendingRequest, on link: Link) -> Step {
+    if request.deadline <= loop.now { return .failed(.deadlineExceeded, "") }
     do throws(BodyError) {
       var metadata = try metadata(for: request, on: link)
       let size = try request.body.encodedByteCount
@@ -155,8 +150,7 @@ extension Requests {
       }
       guard link.session.accepts(bodyOf: length) else {
         let limit = link.session.agreement.maxBody
-        fail(id, .tooLarge, request, "\(length) bytes, of which the peer accepts \(limit)")
-        return
+        return .failed(.tooLarge, "\(length) bytes, of which the peer accepts \(limit)")
       }
       let placement = try link.session.request(
         id.serial, type: request.type, metadata: metadata,
@@ -165,10 +159,21 @@ extension Requests {
         try request.body.encode(into: &span)
       }
       dispatch.placed(id, on: link.id, placement)
-      if placement.begin == nil { link.drain() }
-      link.writeAtEndOfTurn()
+      return placement.begin == nil ? .keptBack : .encoded
     } catch {
-      fail(id, .encodingFailed, request, "\(error)")
+      return .failed(.encodingFailed, "\(error)")
+    }
+  }
+
+  private func follow(_ step: Step, of id: RequestID, on link: Link) {
+    switch step {
+    case .encoded:
+      link.writeAtEndOfTurn()
+    case .keptBack:
+      link.drain()
+      link.writeAtEndOfTurn()
+    case .failed(let code, let detail):
+      if let request = pending[id.serial] { fail(id, code, request, detail) }
     }
   }
 
@@ -206,7 +211,7 @@ extension Requests {
       hasRoom(link), let id = dispatch.nextWaiting(on: link.id, takesLarge: link.takesLarge)
     {
       guard let request = pending[id.serial] else { continue }
-      place(id, request, on: link)
+      follow(place(id, request, on: link), of: id, on: link)
     }
   }
 }

@@ -10,9 +10,10 @@ package protocol PeerSessionOwner: RequestSink, PushSink {
 ///
 /// It may be used from any thread, and outlives its connection: what is asked of it then fails.
 public final class PeerSession: Sendable {
-  /// Finds the owner for as long as the connection lives.
+  /// Finds the owner for as long as the connection lives: until `detach`.
   private final class Reference: RequestSink, PushSink {
-    weak var owner: (any PeerSessionOwner)?
+    // Not weak: an object that is weakly referenced counts its references the slow way.
+    var owner: (any PeerSessionOwner)?
     /// Why the connection ended.
     var reason: CloseReason?
 
@@ -132,6 +133,11 @@ public final class PeerSession: Sendable {
   /// Tells why the connection ended; on the loop.
   package func ended(_ reason: CloseReason) {
     reference.value.reason = reason
+  }
+
+  /// Lets go of the owner, when its connection has ended; on the loop.
+  package func detach() {
+    reference.value.owner = nil
   }
 
   /// The error of what is asked of a session that has ended; on the loop.

@@ -14,12 +14,12 @@ package final class Responder: TimerHandler {
     var timer: LoopTimer?
   }
 
-  private unowned let link: Link
+  private let link: Link
   private let routes: Routes
   private let session: PeerSession
   private var running = SerialTable<Running>()
   private var started: UInt64 = 0
-  package var counters = ResponderCounters()
+  @exclusivity(unchecked) package var counters = ResponderCounters()
   /// Called when the last handler has ended.
   package var onIdle: (() -> Void)?
 
@@ -114,15 +114,12 @@ package final class Responder: TimerHandler {
       counters.droppedAnswers += 1
       return
     }
-    // An answer may be the one byte too many that ends the session: the link must outlive this.
-    let link = link
     end(serial)
     switch result {
     case .success(let body): answer(serial, type, body)
     case .failure(let error): reject(serial, type, error)
     }
     if running.isEmpty { onIdle?() }
-    withExtendedLifetime(link) {}
   }
 
   private func end(_ serial: UInt32) {
@@ -231,8 +228,6 @@ extension Responder {
   }
 
   package func timerFired(token: UInt64) {
-    let link = link
-    defer { withExtendedLifetime(link) {} }
     let serial = UInt32(token)
     guard let task = running[serial]?.task else { return }
     counters.late += 1
