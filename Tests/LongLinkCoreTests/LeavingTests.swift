@@ -20,11 +20,11 @@ import Testing
       side.arrived! += 100
       side.pass(to: .ms(time))
     }
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     #expect(side.session.counters.pingsSent == 1)
     side.receive(RawFrame(wire: 0x30))
     side.pass(to: .ms(20_999))
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
   }
 
   @Test func `the timeout runs from the last byte that was seen to leave`() {
@@ -35,7 +35,7 @@ import Testing
     }
     // It is seen an eighth of the timeout later at most.
     side.pass(to: .ms(5_449))
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     side.pass(to: .ms(5_450))
     #expect(side.takeEvents() == [.abandon(.heartbeatLost), .close(.heartbeatLost)])
   }
@@ -43,9 +43,9 @@ import Testing
   @Test func `a path on which nothing leaves is judged as if nothing were before the ping`() {
     let side = suspecting(50_000)
     side.pass(to: .ms(1_399))
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     side.pass(to: .ms(1_400))
-    #expect(side.session.isClosed)
+    #expect(side.session.isClosed == true)
   }
 
   @Test func `once the ping has left the plain timeout runs whatever follows`() {
@@ -57,10 +57,10 @@ import Testing
       side.push(1, [UInt8](repeating: 1, count: 100))
       side.flush()
     }
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     // The eighth of the timeout after which the bytes were seen to have left, and the timeout.
     side.pass(to: .ms(1_450))
-    #expect(side.session.isClosed)
+    #expect(side.session.isClosed == true)
   }
 
   @Test func `bytes that wait in this side's own queue count as well`() {
@@ -74,10 +74,10 @@ import Testing
       side.room = side.wire.count + 500
       side.pass(to: .ms(time))
     }
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     side.room = side.wire.count
     side.pass(to: .ms(3_399))
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     side.pass(to: .ms(3_450))
     #expect(side.takeEvents().last == .close(.heartbeatLost))
   }
@@ -113,7 +113,7 @@ import Testing
       side.receive(RawFrame(wire: 0x30))
       side.pass(to: .ms(step * 200))
     }
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     var time: Int64 = 10_000
     while side.session.isOpen, time < 20_000 {
       time += 10

@@ -75,7 +75,8 @@ private func addCancellationHandler(_ handler: () -> Void) -> UnsafeRawPointer
 @_silgen_name("swift_task_removeCancellationHandler")
 private func removeCancellationHandler(_ record: UnsafeRawPointer)
 
-private func cancellable(_ handler: () -> Void, _ start: (Waiter<Outcome>) -> Void) async -> Outcome {
+private func cancellable(_ handler: () -> Void, _ start: (Waiter<Outcome>) -> Void) async -> Outcome
+{
   let record = unsafe addCancellationHandler(handler)
   let outcome = await suspend { start($0) }
   unsafe removeCancellationHandler(record)

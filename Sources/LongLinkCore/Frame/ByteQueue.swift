@@ -129,7 +129,9 @@ public struct ByteQueue: Sendable {
   }
 
   /// Lends the memory of a message's first bytes for a correction in place.
-  @inlinable public mutating func withMutableStorage(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
+  @inlinable public mutating func withMutableStorage(
+    _ body: (UnsafeMutableRawBufferPointer) -> Void
+  ) {
     unsafe storage.withUnsafeMutableBytes { buffer in unsafe body(buffer) }
   }
 }

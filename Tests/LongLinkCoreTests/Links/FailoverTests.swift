@@ -118,7 +118,7 @@ import Testing
     #expect(machine.state == .migrating(1, to: .listed(0)))
     machine.resolved(round: 3, addresses: 2, at: .ms(13_000), bits: most)
     #expect(machine.take() == [.connect(2, address: 0)])
-    #expect(machine.isCurrent(1))
+    #expect(machine.isCurrent(1) == true)
     machine.established(2, provenAfter: 1, at: .ms(13_100), bits: most)
     #expect(machine.take() == [.use(2), .retire(1)])
     #expect(machine.state == .connected(2))
