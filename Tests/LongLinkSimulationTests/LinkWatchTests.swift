@@ -84,6 +84,23 @@ import Testing
     #expect(watch.pauses.count == 1)
   }
 
+  @Test func `a clock that jumps ends no pause, and a crash does`() {
+    var watch = greeted()
+    watch.tell(.paused, nil, 1, at: 1)
+    watch.tell(.clockMoved, nil, 1, at: 2, value: 60)
+    #expect(watch.pauses.isEmpty)
+    watch.judgeAll(at: LinkInstant(nanoseconds: 30_000_000_000))
+    #expect(
+      watch.broken.map { $0.detail.prefix(9) } == ["machine 2"], "the frozen one is not judged")
+    watch.tell(.processCrashed, nil, 1, at: 40)
+    #expect(watch.pauses.map { $0.to - $0.from } == [39_000_000_000])
+    // What runs next on the same machine is judged.
+    let name = EndName(link: 2, side: .initiator)
+    watch.tell(.connecting, name, 1, at: 50, address: Self.address)
+    watch.tell(.closed, name, 1, at: 60)
+    #expect(watch.broken.map(\.promise) == [.deadPeersFound, .deadPeersFound])
+  }
+
   @Test func `a connect that is never answered ends with its timeout`() {
     var watch = greeted()
     let name = EndName(link: 2, side: .initiator)

@@ -80,16 +80,24 @@ struct LinkWatch {
       ends[name] = nil
     case .paused:
       if let machine = entry.machine { owners[machine]?.pausedSince = entry.time }
-    case .resumed, .clockMoved:
-      guard let machine = entry.machine else { return }
-      if let since = owners[machine]?.pausedSince { pauses.append((since, entry.time)) }
-      owners[machine]?.pausedSince = nil
-      owners[machine]?.steadySince = entry.time
+    case .resumed:
+      wentOn(entry)
+    case .clockMoved:
+      if let machine = entry.machine { owners[machine]?.steadySince = entry.time }
     case .processCrashed, .machineCrashed:
+      wentOn(entry)
       ends = ends.filter { $0.value.machine != entry.machine }
     default:
       break
     }
+  }
+
+  /// A machine is not frozen any more.
+  private mutating func wentOn(_ entry: Trace.Entry) {
+    guard let machine = entry.machine, let since = owners[machine]?.pausedSince else { return }
+    pauses.append((since, entry.time))
+    owners[machine]?.pausedSince = nil
+    owners[machine]?.steadySince = entry.time
   }
 
   private mutating func wrote(_ name: EndName, _ entry: Trace.Entry, _ bytes: [UInt8]) {
