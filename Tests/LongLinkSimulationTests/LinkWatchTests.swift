@@ -113,6 +113,29 @@ import Testing
     #expect(watch.broken.map(\.promise) == [.deadPeersFound])
   }
 
+  @Test func `who does not read the first message has the time for it`() {
+    var watch = greeted()
+    let client = EndName(link: 2, side: .initiator)
+    let server = EndName(link: 2, side: .acceptor)
+    for reads in [false, true] {
+      watch.tell(.connecting, client, 1, at: 0, address: Self.address)
+      if !reads { watch.tell(.readingStopped, server, 2, at: 0) }
+      watch.write(WireFrame(.hello, serial: 3), client, 1, at: 0)
+      watch.tell(.bytesArrived, server, 2, at: 0, value: 16)
+      if reads { watch.tell(.readingStopped, server, 2, at: 0) }
+      // The time for the first message is 8 s, that of the heartbeat 15 s.
+      watch.tell(.closed, server, 2, at: reads ? 16 : 9)
+      watch.tell(.closed, client, 1, at: 9)
+    }
+    #expect(watch.broken.isEmpty)
+    watch.tell(.connecting, client, 1, at: 20, address: Self.address)
+    watch.tell(.readingStopped, server, 2, at: 20)
+    watch.write(WireFrame(.hello, serial: 3), client, 1, at: 20)
+    watch.tell(.bytesArrived, server, 2, at: 20, value: 16)
+    watch.tell(.closed, server, 2, at: 30)
+    #expect(watch.broken.map(\.promise) == [.deadPeersFound])
+  }
+
   @Test func `a live peer that is taken for dead is found`() {
     var watch = greeted()
     watch.tookForDead(link: 1, at: LinkInstant(nanoseconds: 6_000_000_000))
