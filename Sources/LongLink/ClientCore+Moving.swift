@@ -12,6 +12,8 @@ extension ClientCore {
     counters.connects += 1
     connection.link.logger.info("Connected")
     tell(.established(attempt))
+    // Before anybody hears of the connection in another way.
+    showState()
     requests.opened(connection.link)
     pushes.pump(over: connection.link)
     resumeConnectWaiters(.success(()))

@@ -256,6 +256,8 @@ extension ClientCore: TimerHandler {
       metadata: ["server": "\(endpoint)", "reason": "\(failure?.detail ?? "unknown")"])
     // Who waits while there is a link waits for room on it.
     guard !machine.isReplacing else { return }
+    // Whoever is told may look at the state next. That of another round is shown when it begins.
+    if case .waiting = machine.state { showState() }
     let make = { (operation: String) in
       LongLinkError(
         .connectFailed, doing: operation, detail: "\(endpoint): \(failure?.detail ?? "unknown")",
@@ -271,7 +273,8 @@ extension ClientCore: TimerHandler {
     for waiter in waiters { waiter(result) }
   }
 
-  private func showState() {
+  /// Shows the machine's state to the client's user.
+  func showState() {
     let state = machine.state
     // The time that is left of a wait would be another state at each look.
     guard state != shownState else { return }

@@ -95,7 +95,7 @@ import Testing
   }
 
   @Test func `a request that is kept back whole is taken out`() {
-    let side = opened(.client) { $0.highWater = 1000 }
+    let side = opened(.client) { $0.encodeLimit = 1000 }
     side.isStalled = true
     side.request(50, [UInt8](repeating: 1, count: 2000))
     #expect(side.request(51, [2]) == .keptBack)
@@ -107,7 +107,7 @@ import Testing
   }
 
   @Test func `what waited behind a withdrawn request goes on by itself`() {
-    let side = opened(.client) { $0.highWater = 1000 }
+    let side = opened(.client) { $0.encodeLimit = 1000 }
     side.isStalled = true
     side.request(50, [UInt8](repeating: 1, count: 2000))
     side.flush()
@@ -159,7 +159,7 @@ import Testing
   }
 
   @Test func `kept-back empty frames leave as soon as there is room`() {
-    let side = opened(.client) { $0.highWater = 1000 }
+    let side = opened(.client) { $0.encodeLimit = 1000 }
     side.isStalled = true
     side.request(50, [UInt8](repeating: 1, count: 2000))
     side.request(51)

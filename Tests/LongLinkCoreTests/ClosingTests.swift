@@ -131,7 +131,7 @@ import Testing
   @Test func `empty frames that wait are counted as unread too`() {
     let side = opened(.server) {
       $0.maxUnread = 100_000
-      $0.highWater = 1000
+      $0.encodeLimit = 1000
     }
     side.isStalled = true
     for _ in 0..<10_000 where side.session.isOpen { side.push(1) }

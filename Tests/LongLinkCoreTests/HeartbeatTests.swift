@@ -113,7 +113,7 @@ import Testing
 
   @Test func `a server that keeps itself from reading judges by what it writes`() {
     let side = beating(.server) {
-      $0.highWater = 10_000
+      $0.encodeLimit = 10_000
       $0.writingTimeout = 5_000_000_000
     }
     side.isStalled = true
@@ -127,7 +127,7 @@ import Testing
   }
 
   @Test func `reading again gives the peer a whole interval`() {
-    let side = beating(.server) { $0.highWater = 10_000 }
+    let side = beating(.server) { $0.encodeLimit = 10_000 }
     side.isStalled = true
     side.push(1, [UInt8](repeating: 1, count: 20_000))
     side.receive(Array(RawFrame(.request, tag: 1, serial: 50, body: [1]).bytes.prefix(10)))

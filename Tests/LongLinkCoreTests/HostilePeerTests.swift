@@ -72,7 +72,7 @@ import Testing
   }
 
   @Test func `an answer to a request that waits to be sent takes it out`() {
-    let side = opened(.client) { $0.highWater = 1000 }
+    let side = opened(.client) { $0.encodeLimit = 1000 }
     side.isStalled = true
     side.request(50, [UInt8](repeating: 1, count: 2000))
     side.request(51, [1])

@@ -83,7 +83,7 @@ import Testing
   }
 
   @Test func `above the high water frames are kept back, and let go below half of it`() {
-    var outbox = Outbox(highWater: 1000)
+    var outbox = Outbox(encodeLimit: 1000)
     _ = append(&outbox, 50, [UInt8](repeating: 1, count: 1500))
     #expect(append(&outbox, 51, []) == .queued)
     #expect(append(&outbox, 52, [1, 2]) == .queued)
@@ -106,7 +106,7 @@ import Testing
   }
 
   @Test func `control frames pass whatever is kept back`() {
-    var outbox = Outbox(highWater: 1000)
+    var outbox = Outbox(encodeLimit: 1000)
     _ = append(&outbox, 50, [UInt8](repeating: 1, count: 1500))
     _ = append(&outbox, 51, [])
     outbox.encode(FrameHead(.cancel, serial: 50, length: 0))
@@ -137,7 +137,7 @@ private struct OutboxModel {
 
   init(seed: UInt64) {
     dice = Seeded(seed)
-    outbox = Outbox(highWater: [2_000, 70_000, 262_144][dice.below(3)])
+    outbox = Outbox(encodeLimit: [2_000, 70_000, 262_144][dice.below(3)])
     outbox.usesFragments = dice.below(4) > 0
   }
 

@@ -179,7 +179,7 @@ private final class Walker {
   @Test(arguments: [Role.client, .server])
   func `anything may happen in any phase`(role: Role) {
     for way in Self.ways {
-      let begun = Walker(SessionSettings(role) { $0.highWater = 100_000 })
+      let begun = Walker(SessionSettings(role) { $0.encodeLimit = 100_000 })
       for input in way { begun.apply(input) }
       for first in Input.allCases {
         let next = Walker(following: begun)
@@ -200,7 +200,7 @@ private final class Walker {
   @Test(arguments: [Role.client, .server], 0..<150)
   func `long random stories end once`(role: Role, seed: Int) {
     var dice = Seeded(UInt64(seed))
-    let walker = Walker(SessionSettings(role) { $0.highWater = 100_000 })
+    let walker = Walker(SessionSettings(role) { $0.encodeLimit = 100_000 })
     walker.apply(role == .client ? .frameWelcome : .frameHello)
     var story: [Input] = []
     // What ends a session at once is rare, so that the rest is seen in many orders.

@@ -64,7 +64,7 @@ import Testing
 
   @Test func `a frame's time stands still while this side does not read`() {
     let side = opened(.server) {
-      $0.highWater = 10_000
+      $0.encodeLimit = 10_000
       $0.frameTimeout = 1_000_000_000
     }
     side.isStalled = true

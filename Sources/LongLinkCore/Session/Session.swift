@@ -115,7 +115,7 @@ package struct Session: ~Copyable {
     writingProgress = now
     pace = settings.pace ?? .max
     pingInterval = min(settings.heartbeatInterval, pace)
-    outbox = Outbox(layout: settings.layout, highWater: settings.highWater)
+    outbox = Outbox(layout: settings.layout, encodeLimit: settings.encodeLimit)
     agreement = Agreement(
       heartbeatInterval: settings.heartbeatInterval, heartbeatTimeout: settings.heartbeatTimeout)
     timers[.handshake] = now + settings.handshakeTimeout

@@ -192,7 +192,7 @@ struct DispatchModel: ~Copyable {
   private mutating func comeBack(_ id: RequestID, keepsOrder: Bool? = nil) {
     let one = known[id.number]!
     let isUnpassed =
-      reached.map { $0 <= id.number } ?? true
+      reached.map { $0 < id.number } ?? true
       && !known.values.contains { $0.isOrdered && $0.link != 0 && $0.id.number > id.number }
     let allowed = keepsOrder ?? dispatch.keepsOrder(id, dispatch.entry(id)!)
     if allowed != (!one.isOrdered || isUnpassed) { problems.append("order of \(id)") }
