@@ -5,6 +5,20 @@ import Testing
 
 /// Drains while requests of the server are under way.
 @Suite struct BothWaysDrainTests {
+  @Test func `a server drains no session of another one`() async throws {
+    try await Stage.simulate { stage, _ in
+      let (one, other) = (try await stage.serve(), try await stage.serve())
+      let clients = (try stage.client(of: one), try stage.client(of: other))
+      try await clients.0.connect()
+      try await clients.1.connect()
+      let session = try #require(await other.sessions().first)
+      #expect(await one.sessions().first?.id == session.id)
+      await one.drain(session, within: .zero)
+      #expect(await one.counters().sessions == 1)
+      #expect(await other.counters().sessions == 1)
+    }
+  }
+
   @Test func `a refused request that does not wait is not kept for a link to come`() async throws {
     try await Stage.simulate { stage, _ in
       let server = try await SimulatedServer.start(
