@@ -36,6 +36,7 @@ final class ServerConnection {
   private var requests: Requests {
     if let requestsIfAny { return requestsIfAny }
     let made = Requests(role: .server, limits: lane.requestLimits, on: lane.loop)
+    made.onIdle = { [weak self] in self?.finishIfDrained() }
     if link.session.isOpen { made.opened(link) }
     requestsIfAny = made
     return made
