@@ -148,6 +148,8 @@ extension ServerConnection: LinkOwner {
       requestsIfAny?.leaving(
         link, accepted: goaway.requestsAccepted, code: ResponseCode(rawValue: goaway.code),
         reason: goaway.reason)
+      // There is no other link that they could wait for.
+      requestsIfAny?.failWaiting(all: true) { operation, _ in goneAway(operation, goaway) }
       isDraining = true
       finishIfDrained()
     case .abandon(let reason):
@@ -196,11 +198,22 @@ extension ServerConnection: PeerSessionOwner {
 
   func launch(_ id: RequestID, _ completion: Completion) {
     // While the session closes nobody is left who would end what begins to wait.
-    if link.isAlive, link.session.isLive {
-      requests.launch(id, completion)
-    } else {
+    guard link.isAlive, link.session.isLive else {
       requests.launch(id, completion) { operation in session.endedError(doing: operation) }
+      return
     }
+    if let goaway = link.session.peerGoAway {
+      requests.launch(id, completion) { operation in goneAway(operation, goaway) }
+    } else {
+      requests.launch(id, completion)
+    }
+  }
+
+  /// The error of a request to a client that takes none any more.
+  private func goneAway(_ operation: String, _ goaway: GoAway) -> LongLinkError {
+    .lost(
+      .goneAway(ResponseCode(rawValue: goaway.code)), delivery: .notSent, doing: operation,
+      peer: link.peer)
   }
 
   func cancel(_ id: RequestID) {

@@ -87,6 +87,33 @@ import Testing
     }
   }
 
+  @Test func `a client that goes away is asked nothing any more`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let (began, goOn) = (Tally<Void>(), Latch())
+      let server = try await stage.serve { server in
+        server.route(.echo) { request in
+          began.add(())
+          await goOn.wait()
+          let error = try await failure { try await request.session.request(.echo, [1]) }
+          return [error.delivery == .notSent ? 1 : 0]
+        }
+      }
+      let peer = try await SimulatedClient.connect(
+        to: server.addresses[0], on: stage.clientLoop)
+      try await peer.sayHello()
+      let answer = stage.spawn { try await peer.request(.echo) }
+      await began.reached(1)
+      peer.send(.goAway())
+      try await simulation.sleep(for: .seconds(1))
+      goOn.open()
+      #expect(try await answer.value.body == [1])
+      #expect(peer.record.frames(of: .request).isEmpty)
+      // Nothing is under way any more, so that the server has closed.
+      _ = try await peer.waitForEnd()
+      peer.close()
+    }
+  }
+
   @Test func `a server drains no session of another one`() async throws {
     try await Stage.simulate { stage, _ in
       let (one, other) = (try await stage.serve(), try await stage.serve())
