@@ -240,7 +240,7 @@ extension ServerConnection: PeerSessionOwner {
     pushesIfAny?.cancel(id)
   }
 
-  func closeSession() {
+  func closeSession(_ id: UInt64) {
     link.session.shutDown(at: lane.loop.now)
     link.drain()
   }

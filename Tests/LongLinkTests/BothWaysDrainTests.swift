@@ -114,6 +114,31 @@ import Testing
     }
   }
 
+  @Test func `the session in a handler closes its own connection, not the next one`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let (began, goOn) = (Tally<Void>(), Latch())
+      let server = try await stage.serve()
+      let client = try stage.client(of: server)
+      client.onRequest(.echo) { request in
+        began.add(())
+        await goOn.wait()
+        request.session.close()
+        return request.body
+      }
+      try await client.connect()
+      let session = try #require(await server.sessions().first)
+      let asked = stage.spawn { try? await session.request(.echo, [1]) }
+      await began.reached(1)
+      client.pathChanged()
+      try await stage.until { await client.counters().connects == 2 }
+      goOn.open()
+      _ = try await asked.value
+      try await simulation.sleep(for: .seconds(10))
+      #expect(await client.counters().connects == 2)
+      #expect(await server.sessions().map(\.id) == [session.id + 1])
+    }
+  }
+
   @Test func `a server drains no session of another one`() async throws {
     try await Stage.simulate { stage, _ in
       let (one, other) = (try await stage.serve(), try await stage.serve())
