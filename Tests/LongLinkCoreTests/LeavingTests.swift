@@ -27,6 +27,36 @@ import Testing
     #expect(side.session.isOpen)
   }
 
+  /// A side that had not looked at its clock when it sent a request, right behind the interval.
+  private func asking(_ ahead: Int) -> Side {
+    let side = beating(.client)
+    side.push(1, [UInt8](repeating: 1, count: ahead))
+    side.flush()
+    side.arrived = Int(side.session.counters.bytesSent) - ahead
+    side.now = .ms(1_000)
+    side.request(50)
+    side.flush()
+    return side
+  }
+
+  @Test func `a ping ahead of data waits for the bytes before it as well`() {
+    let side = asking(50_000)
+    for time in stride(from: Int64(1_100), through: 20_000, by: 100) {
+      side.arrived! += 100
+      side.pass(to: .ms(time))
+    }
+    #expect(side.session.isOpen)
+    #expect(side.session.counters.pingsSent == 1)
+  }
+
+  @Test func `a ping ahead of data waits no longer where nothing leaves`() {
+    let side = asking(50_000)
+    side.pass(to: .ms(1_399))
+    #expect(side.session.isOpen)
+    side.pass(to: .ms(1_400))
+    #expect(side.takeEvents().last == .close(.heartbeatLost))
+  }
+
   @Test func `the timeout runs from the last byte that was seen to leave`() {
     let side = suspecting(50_000)
     for time in stride(from: Int64(1_100), through: 5_000, by: 100) {
