@@ -128,6 +128,22 @@ import Testing
     #expect(time <= 1_400 + 50)
   }
 
+  @Test func `what leaves after a pause of the process is progress`() {
+    let side = beating(.client) { $0.writingTimeout = 1_000_000_000 }
+    side.isStalled = true
+    side.request(50, [UInt8](repeating: 1, count: 50_000))
+    side.session.wrote(40_000, at: side.now)
+    side.arrived = Int(side.session.counters.bytesSent) - 40_000
+    side.elapse(to: .ms(60_000))
+    side.receive(RawFrame(wire: 0x30))
+    side.arrived! += 100
+    side.pass(to: .ms(60_999))
+    #expect(side.session.isOpen)
+    side.receive(RawFrame(wire: 0x30))
+    side.pass(to: .ms(61_400))
+    #expect(side.takeEvents().last == .close(.stalledPeer))
+  }
+
   @Test func `a stream that takes nothing is no stalled peer while the system's bytes leave`() {
     let side = beating(.client) {
       $0.writingTimeout = 1_000_000_000
