@@ -42,8 +42,9 @@ extension ClientCore: PeerSessionOwner {
     requests.cancel(id)
   }
 
-  func closeSession() {
-    guard let link = requests.current else { return }
+  func closeSession(_ id: UInt64) {
+    // The client may have another link by now, which is not meant.
+    guard let link = connections.first(where: { UInt64($0.link.id) == id })?.link else { return }
     link.session.shutDown(at: loop.now)
     link.drain()
   }

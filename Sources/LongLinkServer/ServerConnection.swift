@@ -36,6 +36,7 @@ final class ServerConnection {
   private var requests: Requests {
     if let requestsIfAny { return requestsIfAny }
     let made = Requests(role: .server, limits: lane.requestLimits, on: lane.loop)
+    made.onIdle = { [weak self] in self?.finishIfDrained() }
     if link.session.isOpen { made.opened(link) }
     requestsIfAny = made
     return made
@@ -147,6 +148,8 @@ extension ServerConnection: LinkOwner {
       requestsIfAny?.leaving(
         link, accepted: goaway.requestsAccepted, code: ResponseCode(rawValue: goaway.code),
         reason: goaway.reason)
+      // There is no other link that they could wait for.
+      requestsIfAny?.failWaiting(all: true) { operation, _ in goneAway(operation, goaway) }
       isDraining = true
       finishIfDrained()
     case .abandon(let reason):
@@ -199,14 +202,27 @@ extension ServerConnection: PeerSessionOwner {
     _ options: RequestOptions, _ completion: Completion
   ) {
     // While the session closes nobody is left who would end what begins to wait.
-    if link.isAlive, link.session.isLive {
-      let offline = options.offline ?? lane.defaults.offline
-      requests.launch(ticket, type, body, options, offline: offline, completion)
-    } else {
+    guard link.isAlive, link.session.isLive else {
       requests.launch(ticket, type, body, options, completion) { operation in
         session.endedError(doing: operation)
       }
+      return
     }
+    if let goaway = link.session.peerGoAway {
+      requests.launch(ticket, type, body, options, completion) { operation in
+        goneAway(operation, goaway)
+      }
+    } else {
+      let offline = options.offline ?? lane.defaults.offline
+      requests.launch(ticket, type, body, options, offline: offline, completion)
+    }
+  }
+
+  /// The error of a request to a client that takes none any more.
+  private func goneAway(_ operation: String, _ goaway: GoAway) -> LongLinkError {
+    .lost(
+      .goneAway(ResponseCode(rawValue: goaway.code)), delivery: .notSent, doing: operation,
+      peer: link.peer)
   }
 
   func cancel(_ id: RequestID) {
@@ -233,7 +249,7 @@ extension ServerConnection: PeerSessionOwner {
     pushesIfAny?.cancel(id)
   }
 
-  func closeSession() {
+  func closeSession(_ id: UInt64) {
     link.session.shutDown(at: lane.loop.now)
     link.drain()
   }

@@ -116,10 +116,11 @@ final class ServerLane {
 
   /// Drains one session and calls `completion` when it has ended.
   func drain(
-    _ session: UInt64, within bound: Int64, _ farewell: Farewell,
+    _ session: PeerSession, within bound: Int64, _ farewell: Farewell,
     _ completion: @escaping @Sendable () -> Void
   ) {
-    guard let connection = connections[session] else {
+    // Another server may have a session of that number on the same loop.
+    guard let connection = connections[session.id], connection.session === session else {
       completion()
       return
     }

@@ -27,6 +27,36 @@ import Testing
     #expect(side.session.isOpen == true)
   }
 
+  /// A side that had not looked at its clock when it sent a request, right behind the interval.
+  private func asking(_ ahead: Int) -> Side {
+    let side = beating(.client)
+    side.push(1, [UInt8](repeating: 1, count: ahead))
+    side.flush()
+    side.arrived = Int(side.session.counters.bytesSent) - ahead
+    side.now = .ms(1_000)
+    side.request(50)
+    side.flush()
+    return side
+  }
+
+  @Test func `a ping ahead of data waits for the bytes before it as well`() {
+    let side = asking(50_000)
+    for time in stride(from: Int64(1_100), through: 20_000, by: 100) {
+      side.arrived! += 100
+      side.pass(to: .ms(time))
+    }
+    #expect(side.session.isOpen)
+    #expect(side.session.counters.pingsSent == 1)
+  }
+
+  @Test func `a ping ahead of data waits no longer where nothing leaves`() {
+    let side = asking(50_000)
+    side.pass(to: .ms(1_399))
+    #expect(side.session.isOpen)
+    side.pass(to: .ms(1_400))
+    #expect(side.takeEvents().last == .close(.heartbeatLost))
+  }
+
   @Test func `the timeout runs from the last byte that was seen to leave`() {
     let side = suspecting(50_000)
     for time in stride(from: Int64(1_100), through: 5_000, by: 100) {
@@ -96,6 +126,22 @@ import Testing
     }
     #expect(side.takeEvents().last == .close(.heartbeatLost))
     #expect(time <= 1_400 + 50)
+  }
+
+  @Test func `what leaves after a pause of the process is progress`() {
+    let side = beating(.client) { $0.writingTimeout = 1_000_000_000 }
+    side.isStalled = true
+    side.request(50, [UInt8](repeating: 1, count: 50_000))
+    side.session.wrote(40_000, at: side.now)
+    side.arrived = Int(side.session.counters.bytesSent) - 40_000
+    side.elapse(to: .ms(60_000))
+    side.receive(RawFrame(wire: 0x30))
+    side.arrived! += 100
+    side.pass(to: .ms(60_999))
+    #expect(side.session.isOpen)
+    side.receive(RawFrame(wire: 0x30))
+    side.pass(to: .ms(61_400))
+    #expect(side.takeEvents().last == .close(.stalledPeer))
   }
 
   @Test func `a stream that takes nothing is no stalled peer while the system's bytes leave`() {

@@ -50,7 +50,7 @@ extension Requests {
     let detail = arrival.code.isApplication ? "" : String(decoding: body, as: UTF8.self)
     if arrival.code == .deadlinePassed, !arrival.isRefused, request.deadline <= loop.now {
       // Both sides watch the deadline. The peer's word of it came before this side's own timer.
-      return error(.deadlineExceeded, id, request, .sent, detail)
+      return error(.deadlineExceeded, id, request, .sent, detail, on: link)
     }
     return LongLinkError(
       .rejected, delivery: arrival.isRefused ? .refused : .answered,
@@ -62,13 +62,19 @@ extension Requests {
   package func cancel(_ id: RequestID) {
     let id = dispatch.current(id)
     guard let entry = dispatch.end(id), let request = pending[id.serial] else { return }
+    let link = carrier(of: entry)
     let delivery = withdraw(id, entry)
-    finish(id, .failure(error(.cancelled, id, request, delivery, "")))
+    finish(id, .failure(error(.cancelled, id, request, delivery, "", on: link)))
+  }
+
+  /// The link that carries a request; nil while none does.
+  func carrier(of entry: Dispatch.Entry) -> Link? {
+    entry.link == 0 ? nil : links.first { $0.id == entry.link }
   }
 
   /// Takes an ended request off its link and says what may have happened to it.
   func withdraw(_ id: RequestID, _ entry: Dispatch.Entry) -> Delivery {
-    guard let link = links.first(where: { $0.id == entry.link }) else { return entry.past }
+    guard let link = carrier(of: entry) else { return entry.past }
     let written = link.session.outbox.written
     let isUnsent = link.session.cancel(
       id.serial, entry.placement, notifying: entry.notifiesCancel)
@@ -96,21 +102,17 @@ extension Requests {
 
   func error(
     _ code: LongLinkError.Code, _ id: RequestID, _ request: PendingRequest, _ delivery: Delivery,
-    _ detail: String
+    _ detail: String, on link: Link? = nil
   ) -> LongLinkError {
     LongLinkError(
       code, delivery: delivery, doing: operation(id, request), detail: detail,
-      peer: (current ?? links.last)?.peer)
+      peer: (link ?? current ?? links.last)?.peer)
   }
 
   /// Where a request stands; nil once it has ended.
   package func state(of id: RequestID) -> RequestState? {
     guard let entry = dispatch.entry(dispatch.current(id)) else { return nil }
-    guard let link = links.first(where: { $0.id == entry.link }),
-      let begin = entry.placement.begin
-    else {
-      return .created
-    }
+    guard let link = carrier(of: entry), let begin = entry.placement.begin else { return .created }
     return begin < link.session.outbox.written ? .waiting : .sending
   }
 }

@@ -30,10 +30,9 @@ extension Requests {
   private func resendTime(
     of request: PendingRequest, _ entry: Dispatch.Entry, refusedBy arrival: Arrival, on link: Link
   ) -> LinkInstant? {
-    if arrival.code == .draining, link !== current {
-      // The next link leads elsewhere, or to a server that has started anew.
-      return mayWait(request) ? loop.now : nil
-    }
+    guard mayWait(request) else { return nil }
+    // The next link leads elsewhere, or to a server that has started anew.
+    if arrival.code == .draining, link !== current { return loop.now }
     let asked = Int64(link.metadata?.retryAfter ?? 0) * 1_000_000
     let delay = limits.resend.delay(
       time: Int(entry.returns) + 1, askedFor: asked, bits: loop.driver.nextRandom())

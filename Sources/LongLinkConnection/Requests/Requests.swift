@@ -247,11 +247,10 @@ extension Requests {
     while let (id, entry) = dispatch.nextExpired() {
       guard let request = pending[id.serial] else { continue }
       if entry.link != 0 { onExpired?(entry.link) }
-      if entry.placement.begin != nil {
-        links.first { $0.id == entry.link }?.deadlineMissed()
-      }
+      let link = carrier(of: entry)
+      if entry.placement.begin != nil { link?.deadlineMissed() }
       let delivery = withdraw(id, entry)
-      finish(id, .failure(error(.deadlineExceeded, id, request, delivery, "")))
+      finish(id, .failure(error(.deadlineExceeded, id, request, delivery, "", on: link)))
     }
     // The time of others has come to be sent again.
     if dispatch.waitingCount > 0 { pump() }

@@ -3,12 +3,15 @@ public import LongLinkCore
 
 /// What a connection's owner does for a `PeerSession`; on the loop.
 package protocol PeerSessionOwner: RequestSink, PushSink {
-  func closeSession()
+  /// Ends the connection of the session with this number.
+  func closeSession(_ id: UInt64)
 }
 
 /// The other side of one connection, as handlers see it: it can be asked, and told.
 ///
-/// It may be used from any thread, and outlives its connection: what is asked of it then fails.
+/// It may be used from any thread, and outlives its connection: on a server, what is asked of it
+/// then fails. On a client requests and pushes go over the connection that there is at the time,
+/// which may be a later one than that of the handler that was given the session.
 public final class PeerSession: Sendable {
   /// Finds the owner for as long as the connection lives: until `detach`.
   private final class Reference: RequestSink, PushSink {
@@ -125,9 +128,9 @@ public final class PeerSession: Sendable {
     try await exchange(sink, on: loop, type, body, options)
   }
 
-  /// Ends the connection, once what was written has left.
+  /// Ends the session's own connection, and no later one, once what was written has left.
   public func close() {
-    loop.execute { [reference] in reference.value.owner?.closeSession() }
+    loop.execute { [reference, id] in reference.value.owner?.closeSession(id) }
   }
 
   /// Tells why the connection ended; on the loop.

@@ -164,7 +164,12 @@ extension Session {
       case .frame: if !isExcused(timer, due) { frameElapsed() }
       case .heartbeat: heartbeatElapsed(due: due, unacknowledged: unacknowledged)
       case .writing:
-        if !isExcused(timer, due) { writingElapsed(unacknowledged: unacknowledged) }
+        if isExcused(timer, due) {
+          // What leaves from now on is seen to have left.
+          writingAcknowledged = acknowledgedBytes(unacknowledged)
+        } else {
+          writingElapsed(unacknowledged: unacknowledged)
+        }
       case .linger: lingerElapsed()
       }
     }

@@ -151,6 +151,25 @@ import Testing
     #expect(machine.take() == [.use(2)])
   }
 
+  @Test func `servers that name each other keep a client from its list for so long`() {
+    var machine = LinkMachine.up([0])
+    machine.left(1, .goneAway(.draining), hint: nil, alternatives: 1, at: .ms(0), bits: most)
+    machine.ended(1, .goneAway(.draining), at: .ms(0), bits: most)
+    var tried: [LinkMachine.Target] = []
+    for _ in 0..<12 {
+      tried.append(machine.target)
+      machine.resolved(round: machine.round, addresses: 1, at: .ms(0), bits: most)
+      for case .connect(let attempt, _) in machine.take() {
+        machine.turnedAway(attempt, hint: nil, alternatives: 1)
+        machine.failed(attempt, at: .ms(0), bits: most)
+      }
+      machine.elapsed(to: machine.deadline, bits: most)
+    }
+    let named = (0..<Wire.alternativesLimit).map { LinkMachine.Target.alternative($0) }
+    #expect(Array(tried.prefix(named.count)) == named)
+    #expect(tried.dropFirst(named.count).allSatisfy { $0 == .listed(0) }, "\(tried)")
+  }
+
   @Test func `the best server has no better one`() {
     let machine = LinkMachine.up([0, 1])
     #expect(machine.deadline == .distantFuture)
