@@ -45,14 +45,14 @@ import Testing
       side.arrived! += 100
       side.pass(to: .ms(time))
     }
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     #expect(side.session.counters.pingsSent == 1)
   }
 
   @Test func `a ping ahead of data waits no longer where nothing leaves`() {
     let side = asking(50_000)
     side.pass(to: .ms(1_399))
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     side.pass(to: .ms(1_400))
     #expect(side.takeEvents().last == .close(.heartbeatLost))
   }
@@ -138,7 +138,7 @@ import Testing
     side.receive(RawFrame(wire: 0x30))
     side.arrived! += 100
     side.pass(to: .ms(60_999))
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     side.receive(RawFrame(wire: 0x30))
     side.pass(to: .ms(61_400))
     #expect(side.takeEvents().last == .close(.stalledPeer))

@@ -59,7 +59,8 @@ extension Session {
   /// acknowledged is nil where it is not known.
   private mutating func suspect(unacknowledged: Int?) {
     let isClear = unacknowledged == 0 && outbox.encodedBytes == 0
-    let acknowledged = unacknowledged.map(acknowledgedBytes)
+    let acknowledged: UInt64? =
+      if let unacknowledged { acknowledgedBytes(unacknowledged) } else { nil }
     _ = ping(at: now)
     counters.suspicions += 1
     suspicion = Suspicion(
