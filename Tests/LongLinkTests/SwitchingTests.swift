@@ -38,6 +38,7 @@ import Testing
       }
       let new = try await serve(stage, 2)
       let client = try stage.client(of: old, new)
+      _ = try await client.request(.echo, [0])
       let slow = client.start(.hang, [0], options: patient)
       try await running(1, on: old, stage)
       // It waits for room, and not for another connection.
