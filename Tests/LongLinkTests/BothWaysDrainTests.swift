@@ -20,7 +20,8 @@ import Testing
       }
       try await client.connect()
       let session = try #require(await server.sessions().first)
-      let asked = stage.spawn { try await session.request(.echo, [1]) }
+      let patient = RequestOptions(deadline: .seconds(3_600))
+      let asked = stage.spawn { try await session.request(.echo, [1], options: patient) }
       await began.reached(1)
       let states = client.stateChanges
       let draining = stage.spawn { await server.drain(session, within: .seconds(1_000)) }
