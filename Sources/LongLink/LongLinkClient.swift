@@ -42,6 +42,8 @@ public final class LongLinkClient: Sendable {
   }
 
   deinit {
+    // A loop that takes no turn any more, as after a simulation, would keep what it is to do.
+    guard states.state != .closed else { return }
     loop.execute { [core] in core.value.close(within: nil) {} }
   }
 

@@ -65,6 +65,17 @@ import Testing
     #expect(watch.broken.isEmpty)
   }
 
+  @Test func `bytes that arrive together with the ping are waited for`() {
+    var watch = greeted()
+    let body = [UInt8](repeating: 1, count: 1_000)
+    watch.write(WireFrame(.request, serial: 50, body: body), Self.client, 1, at: 14)
+    watch.write(WireFrame(.ping, body: [UInt8](repeating: 0, count: 8)), Self.client, 1, at: 14)
+    watch.write(WireFrame(.request, serial: 51, body: body), Self.client, 1, at: 14)
+    watch.tell(.bytesArrived, Self.server, 2, at: 14, value: 2_056)
+    watch.tell(.closed, Self.client, 1, at: 20)
+    #expect(watch.broken.isEmpty)
+  }
+
   @Test func `bytes behind the ping are not waited for`() {
     var watch = greeted()
     watch.write(WireFrame(.ping, body: [UInt8](repeating: 0, count: 8)), Self.client, 1, at: 10)

@@ -1,5 +1,6 @@
-import LongLinkTesting
 import Testing
+
+@testable import LongLinkTesting
 
 /// Worlds drawn from seeds, in which every promise has to hold.
 @Suite struct ScenarioTests {
@@ -45,6 +46,19 @@ import Testing
     let report = try await Scenario(seed: 3).run()
     let blocking = try Scenario(seed: 3).runBlocking()
     #expect(report.traceHash == blocking.traceHash)
+  }
+
+  @Test func `a scenario that has ended leaves nothing in memory`() async throws {
+    weak var world: SharedWorld?
+    func run() throws {
+      let stage = ScenarioStage(Scenario(seed: 4), recording: true)
+      world = stage.simulation.world
+      try stage.simulation.runBlocking { try await stage.play() }
+      stage.clear()
+      #expect(stage.report.isGood)
+    }
+    try run()
+    #expect(world == nil)
   }
 
   @Test func `profiles are found by their names`() {

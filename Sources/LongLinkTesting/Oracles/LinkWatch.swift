@@ -37,6 +37,7 @@ struct LinkWatch {
 
   /// Beyond the bound: a second in which a closing side waits for the peer, and some for timers.
   static let slack: Int64 = 1_250_000_000
+  private static let pingLength = 24
   /// So many bytes under way hold up a ping that has not been written yet.
   private static let backlog = 16_384
 
@@ -132,7 +133,8 @@ struct LinkWatch {
     guard let end = ends[name] else { return }
     let isBefore =
       if let pingEnd = end.pingEnd {
-        total <= pingEnd
+        // The last of them may arrive together with the ping, and with what stands behind it.
+        total - count < pingEnd - Self.pingLength
       } else {
         end.written - (total - count) >= Self.backlog
       }

@@ -56,6 +56,12 @@ final class ScenarioStage: Sendable {
 
   func server(_ index: Int) -> LongLinkServer? { state.withLock { $0.servers[index] } }
 
+  /// Lets go of everybody, since their handlers hold on to the stage.
+  func clear() {
+    state.withLock { ($0.clients, $0.servers) = ([], []) }
+    processes.withLock { $0 = [] }
+  }
+
   /// What came of it.
   var report: ScenarioReport {
     ScenarioReport(
@@ -93,6 +99,8 @@ extension ScenarioStage {
     _ = await samples.result
     try await close()
     _ = await oracle.finish()
+    // What is said for a process's end holds on to what the process consists of.
+    for process in processes.withLock({ $0 }) { process.crash() }
   }
 
   /// The virtual time since the beginning.
