@@ -18,6 +18,9 @@ package protocol LinkOwner: AnyObject {
 /// It lives on its loop. Reading and timers drive the session; its effects are carried out here
 /// when they concern the stream or control bodies, else handed to the owner. Whatever a turn of the
 /// loop produces is written at the end of that turn.
+///
+/// The session changes in place and hands nothing out that leads back to it while it does, so that
+/// the run-time checks of exclusive access are left out where every frame would pay for them.
 package final class Link {
   package let id: UInt32
   package let loop: EventLoop

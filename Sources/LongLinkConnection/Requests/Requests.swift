@@ -3,9 +3,12 @@ package import LongLinkTransport
 
 /// The requests of one side, with what the core does not keep: bodies and whoever waits.
 ///
-/// It lives on its loop, and no access to what it stores is open while another begins: the checks of
-/// that are left out where each request would pay for them. The owner says which link may carry requests; everything that ends a
+/// It lives on its loop. The owner says which link may carry requests; everything that ends a
 /// request goes through `finish`, once.
+///
+/// No access to a stored property is open while another one begins: each call that may lead back
+/// here is made after what it needs has been read. So the run-time checks of exclusive access are
+/// left out where every request would pay for them.
 package final class Requests: TimerHandler {
   let loop: EventLoop
   @exclusivity(unchecked) var dispatch: Dispatch

@@ -7,6 +7,7 @@ public struct ByteQueue: Sendable {
   @usableFromInline var storage: [UInt8] = []
   @usableFromInline var head = 0
 
+  /// Makes an empty queue, which allocates nothing.
   @inlinable public init() {}
 
   /// Takes an array over.
@@ -14,8 +15,11 @@ public struct ByteQueue: Sendable {
     storage = bytes
   }
 
+  /// Bytes that have not been taken.
   @inlinable public var count: Int { storage.count - head }
+  /// Whether all bytes have been taken.
   @inlinable public var isEmpty: Bool { head == storage.count }
+  /// Bytes that the storage has room for, taken ones included.
   @inlinable public var capacity: Int { storage.capacity }
   /// Where the first byte is.
   @inlinable public var position: Int { head }
@@ -137,6 +141,7 @@ public struct ByteQueue: Sendable {
 }
 
 extension ByteQueue: Equatable {
+  /// Whether the same bytes are left in both.
   @inlinable public static func == (lhs: ByteQueue, rhs: ByteQueue) -> Bool {
     lhs.storage[lhs.head...] == rhs.storage[rhs.head...]
   }

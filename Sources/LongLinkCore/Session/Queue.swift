@@ -5,17 +5,22 @@ public struct Queue<Element> {
   @usableFromInline var storage: [Element?] = []
   @usableFromInline var head = 0
 
+  /// Makes an empty queue, which allocates nothing.
   @inlinable public init() {}
 
+  /// Elements that have not been taken.
   @inlinable public var count: Int { storage.count - head }
+  /// Whether all elements have been taken.
   @inlinable public var isEmpty: Bool { head == storage.count }
   /// The element that leaves next.
   @inlinable public var first: Element? { isEmpty ? nil : storage[head] }
 
+  /// Adds an element at the back.
   @inlinable public mutating func append(_ element: Element) {
     storage.append(element)
   }
 
+  /// Takes the element at the front; nil where there is none.
   @inlinable public mutating func popFirst() -> Element? {
     guard head < storage.count else { return nil }
     let element = storage[head].take()
@@ -49,6 +54,7 @@ public struct Queue<Element> {
     return element
   }
 
+  /// Takes everything and gives the storage back.
   @inlinable public mutating func removeAll() {
     storage = []
     head = 0
@@ -65,6 +71,7 @@ public struct Queue<Element> {
 }
 
 extension Queue: Equatable where Element: Equatable {
+  /// Whether the same elements are left in both, in the same order.
   @inlinable public static func == (lhs: Queue, rhs: Queue) -> Bool {
     lhs.elements == rhs.elements
   }

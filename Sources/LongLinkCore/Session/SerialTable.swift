@@ -6,6 +6,9 @@
 /// the row behind it ever so long. A peer that picks its serials to collide costs at most a walk
 /// over the requests that it may have at once. Serial 0 is reserved on the wire and marks a free
 /// slot.
+///
+/// Public for other modules of the package alone, since only what is public and inlinable is
+/// specialised across modules.
 @_spi(Containers)
 @frozen
 public struct SerialTable<Value> {
@@ -16,8 +19,10 @@ public struct SerialTable<Value> {
   /// How many values there are.
   @inlinable public var count: Int { size }
 
+  /// Makes an empty table, which allocates nothing.
   @inlinable public init() {}
 
+  /// Whether there is no value.
   @inlinable public var isEmpty: Bool { count == 0 }
   /// Slots, free ones included.
   @inlinable public var capacity: Int { serials.count }
@@ -148,6 +153,7 @@ public struct SerialTable<Value> {
 
 @_spi(Containers)
 extension SerialTable: Equatable where Value: Equatable {
+  /// Whether both have equal values for the same serials.
   @inlinable
   public static func == (lhs: SerialTable, rhs: SerialTable) -> Bool {
     lhs.count == rhs.count && lhs.keys.allSatisfy { lhs[$0] == rhs[$0] }
