@@ -13,7 +13,7 @@ extension ClientCore: LinkOwner {
       requests.collect(serial, on: link)
     case .push(let arrival):
       let body = link.session.withBody(arrival.payload) { [UInt8](decoding: $0) }
-      hub.publish(Push(type: arrival.type, body: body))
+      publish(Push(type: arrival.type, body: body))
     case .request(let arrival):
       connection(link.id)?.responder.handle(arrival)
     case .cancel(let serial):
