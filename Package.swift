@@ -21,6 +21,7 @@ let package = Package(
   platforms: [.macOS(.v15)],
   products: [
     .library(name: "LongLink", targets: ["LongLink"]),
+    .library(name: "LongLinkAPI", targets: ["LongLinkAPI"]),
     .library(name: "LongLinkServer", targets: ["LongLinkServer"]),
     .library(name: "LongLinkTesting", targets: ["LongLinkTesting"]),
     .library(name: "LongLinkProtobufC", targets: ["LongLinkProtobufC"]),
@@ -81,6 +82,12 @@ let package = Package(
         "LongLinkConnection", "LongLinkCore", "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
       ],
+      swiftSettings: swiftSettings
+    ),
+    // What applications call, above the client.
+    .target(
+      name: "LongLinkAPI",
+      dependencies: ["LongLink", "LongLinkConnection", "LongLinkCore", "LongLinkTransport"],
       swiftSettings: swiftSettings
     ),
     .target(
@@ -160,6 +167,15 @@ let package = Package(
       dependencies: [
         "CLongLinkDemo", "LongLink", "LongLinkConnection", "LongLinkCore", "LongLinkDemoMessages",
         "LongLinkProtobufC", "LongLinkServer", "LongLinkTesting", "LongLinkTransport",
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
+      name: "LongLinkAPITests",
+      dependencies: [
+        "LongLink", "LongLinkAPI", "LongLinkConnection", "LongLinkCore", "LongLinkServer",
+        "LongLinkTesting", "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: swiftSettings
