@@ -56,17 +56,23 @@ extension CallCore: ClientWatcher {
   }
 
   func connectionChanged(to state: ConnectionState) {
-    if case .migrating = state {
-    } else {
+    if wasConnected, !state.isMigrating {
       // A push may have been lost, or may have gone to a connection that is no more.
       linkGeneration += 1
       cache.removeDependent()
     }
+    wasConnected = state.isConnected
     for poller in pollers { poller.connectionChanged(to: state) }
     if state == .closed {
       pollers = []
       cache.removeAll()
       events.close()
     }
+  }
+}
+
+extension ConnectionState {
+  fileprivate var isMigrating: Bool {
+    if case .migrating = self { true } else { false }
   }
 }

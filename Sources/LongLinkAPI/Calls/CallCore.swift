@@ -24,6 +24,7 @@ final class CallCore {
   var generations: [MessageType: UInt64] = [:]
   var linkGeneration: UInt64 = 0
   var wholeGeneration: UInt64 = 0
+  var wasConnected = false
   var pollers: [Poller] = []
 
   /// Which state of the world an exchange asks for.
