@@ -51,11 +51,6 @@ package final class BroadcastList<Key: Hashable & Sendable, Element: Broadcastab
     state.withLock { state in state.subscriptions.removeAll { $0.id == id } }
   }
 
-  /// Whether somebody has subscribed to what is published for a key.
-  package func hasSubscribers(for key: Key) -> Bool {
-    state.withLock { $0.subscriptions.contains { $0.key == nil || $0.key == key } }
-  }
-
   /// Hands an element to everybody who asked for it; tells whether there was anybody.
   @discardableResult
   package func publish(_ element: Element, for key: Key) -> Bool {
