@@ -64,6 +64,11 @@ Client=GeneratorChecks/Sources/ParcelsOfSwift,Server=GeneratorChecks/Sources/Par
 Simulated=GeneratorChecks/Tests/SwiftProtobufTests" \
   --proto_path=GeneratorChecks/Protos --proto_path=Protocols parcel.proto places.proto
 
+# The example.
+generate "Messages=Examples/Chat/Sources/ChatMessages,C=Examples/Chat/Sources/CChatMessages,\
+Server=Examples/Chat/Sources/ChatServer,Simulated=Examples/Chat/Tests/ChatTests" \
+  --proto_path=Examples/Chat/Protos --proto_path=Protocols chat.proto
+
 # The messages that come with Protocol Buffers, without their comments.
 known=
 for name in any duration empty field_mask struct timestamp wrappers; do
