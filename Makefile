@@ -1,9 +1,9 @@
 SWIFT ?= swift
 # What is formatted and checked; the other C is generated.
-SWIFT_SOURCES = Package.swift Sources Tests
+SWIFT_SOURCES = Package.swift Sources Tests Plugins GeneratorChecks Examples
 
-.PHONY: all setup build demo test unit-tests protocols check-protocols check-vectors check-readme \
-	format lint sanitize soak simulate mutants clean
+.PHONY: all setup build demo test unit-tests protocols check-protocols check-generator \
+	check-vectors check-readme check-chat format lint sanitize soak simulate mutants clean
 
 all: build
 
@@ -18,7 +18,7 @@ build: setup
 demo: build
 	@"$$($(SWIFT) build --show-bin-path)/longlink" demo
 
-test: setup lint check-protocols check-vectors unit-tests check-readme
+test: setup lint check-protocols check-vectors unit-tests check-generator check-readme check-chat
 
 # The tests of real processes run by themselves: those of the library keep every core busy.
 # Only here is a warning an error: a newer compiler's must not keep anybody from building.
@@ -28,12 +28,16 @@ unit-tests: setup
 	$(SWIFT) test --skip-build --disable-xctest --skip LongLinkCommandTests
 	$(SWIFT) test --skip-build --disable-xctest --filter LongLinkCommandTests
 
-# Generates the C of Protocols/*.proto.
+# Generates the C and the Swift of the project's own .proto files.
 protocols: setup
-	Scripts/protocols.sh
+	SWIFT="$(SWIFT)" Scripts/protocols.sh
 
 check-protocols: setup
-	Scripts/protocols.sh --check
+	SWIFT="$(SWIFT)" Scripts/protocols.sh --check
+
+# Tests the generator, and that libprotobuf-c, SwiftProtobuf and Python agree.
+check-generator: check-protocols
+	SWIFT="$(SWIFT)" Scripts/generator.sh
 
 check-vectors:
 	@if command -v python3 >/dev/null; then \
@@ -45,6 +49,14 @@ check-vectors:
 # Compiles and runs the programs that the README shows.
 check-readme: setup
 	Scripts/readme.sh
+
+# The example is a package of its own, as an application is. In the same scratch path, and with the
+# same flags as the tests, nothing of the library is built again for it.
+CHAT = --package-path Examples/Chat --scratch-path .build
+check-chat: export LONGLINK_WARNINGS_AS_ERRORS = 1
+check-chat: setup
+	$(SWIFT) build $(CHAT) --build-tests
+	$(SWIFT) test $(CHAT) --skip-build --disable-xctest
 
 format:
 	$(SWIFT) format format --in-place --parallel --recursive $(SWIFT_SOURCES)
@@ -75,4 +87,5 @@ mutants: setup
 	SWIFT="$(SWIFT)" Scripts/mutants.sh
 
 clean:
-	rm -rf .build .build-tsan .build-asan .build-readme .build-mutants
+	rm -rf .build .build-tsan .build-asan .build-readme .build-mutants .build-generator \
+		GeneratorChecks/.build

@@ -21,14 +21,26 @@ let package = Package(
   platforms: [.macOS(.v15)],
   products: [
     .library(name: "LongLink", targets: ["LongLink"]),
+    .library(name: "LongLinkAPI", targets: ["LongLinkAPI"]),
     .library(name: "LongLinkServer", targets: ["LongLinkServer"]),
     .library(name: "LongLinkTesting", targets: ["LongLinkTesting"]),
     .library(name: "LongLinkProtobufC", targets: ["LongLinkProtobufC"]),
+    .library(name: "LongLinkProtobuf", targets: ["LongLinkProtobuf"]),
     .executable(name: "longlink", targets: ["LongLinkCommand"]),
+    .executable(name: "protoc-gen-longlink", targets: ["protoc-gen-longlink"]),
+    .plugin(name: "GenerateLongLink", targets: ["GenerateLongLink"]),
+  ],
+  traits: [
+    .trait(
+      name: "SwiftProtobuf",
+      description: "What needs swift-protobuf: the generator, and the product LongLinkProtobuf."
+    )
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    // Neither fetched nor built without the trait.
+    .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
   ],
   targets: [
     // C: checksums, system headers that the Swift overlay lacks, and generated messages.
@@ -41,6 +53,7 @@ let package = Package(
       providers: [.apt(["libprotobuf-c-dev"]), .brew(["protobuf-c"])]
     ),
     .target(name: "CLongLinkControl", dependencies: ["CProtobufC"]),
+    .target(name: "CLongLinkWellKnown", dependencies: ["CProtobufC"]),
     .target(name: "CLongLinkDemo", dependencies: ["CProtobufC"]),
 
     // The pure core, and the world it runs in.
@@ -56,8 +69,43 @@ let package = Package(
     ),
     .target(
       name: "LongLinkProtobufC",
-      dependencies: ["CProtobufC", "LongLinkCore"],
+      dependencies: ["CLongLinkWellKnown", "CProtobufC", "LongLinkCore"],
       swiftSettings: swiftSettings
+    ),
+
+    // Without the trait these are empty.
+    .target(
+      name: "LongLinkProtobuf",
+      dependencies: [
+        "LongLinkCore",
+        .product(
+          name: "SwiftProtobuf", package: "swift-protobuf",
+          condition: .when(traits: ["SwiftProtobuf"])),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .executableTarget(
+      name: "protoc-gen-longlink",
+      dependencies: [
+        .product(
+          name: "SwiftProtobuf", package: "swift-protobuf",
+          condition: .when(traits: ["SwiftProtobuf"])),
+        .product(
+          name: "SwiftProtobufPluginLibrary", package: "swift-protobuf",
+          condition: .when(traits: ["SwiftProtobuf"])),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .plugin(
+      name: "GenerateLongLink",
+      capability: .command(
+        intent: .custom(
+          verb: "generate-longlink",
+          description: "Generates Swift and C from .proto files."),
+        permissions: [
+          .writeToPackageDirectory(reason: "The generated code is kept with the sources.")
+        ]),
+      dependencies: ["protoc-gen-longlink"]
     ),
 
     .target(
@@ -81,6 +129,12 @@ let package = Package(
         "LongLinkConnection", "LongLinkCore", "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
       ],
+      swiftSettings: swiftSettings
+    ),
+    // What applications call, above the client.
+    .target(
+      name: "LongLinkAPI",
+      dependencies: ["LongLink", "LongLinkConnection", "LongLinkCore", "LongLinkTransport"],
       swiftSettings: swiftSettings
     ),
     .target(
@@ -160,6 +214,15 @@ let package = Package(
       dependencies: [
         "CLongLinkDemo", "LongLink", "LongLinkConnection", "LongLinkCore", "LongLinkDemoMessages",
         "LongLinkProtobufC", "LongLinkServer", "LongLinkTesting", "LongLinkTransport",
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
+      name: "LongLinkAPITests",
+      dependencies: [
+        "LongLink", "LongLinkAPI", "LongLinkConnection", "LongLinkCore", "LongLinkServer",
+        "LongLinkTesting", "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: swiftSettings

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Generates the C for Protocols/*.proto, and for the tests' own messages, with protoc-c and puts it
-# where it is committed.
+# Generates the C and the Swift of the project's own .proto files with protoc-gen-longlink and puts
+# it where it is committed. The first run builds the generator.
 #
 #   Scripts/protocols.sh          writes it
-#   Scripts/protocols.sh --check  writes nothing; fails where the committed C is not current
+#   Scripts/protocols.sh --check  writes nothing; fails where what is committed is not current
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -15,10 +15,12 @@ case "${1-}" in
   exit 64
   ;;
 esac
-if ! command -v protoc-c >/dev/null; then
-  echo "$0: protoc-c is missing (Debian: protobuf-c-compiler, Homebrew: protobuf-c)" >&2
+for tool in protoc protoc-c; do
+  command -v $tool >/dev/null && continue
+  echo "$0: $tool is missing (Debian: protobuf-compiler protobuf-c-compiler," \
+    "Homebrew: protobuf protobuf-c)" >&2
   exit 69
-fi
+done
 
 # Another version of protoc-c generates other C, which says nothing about what is committed.
 number=$(protoc-c --version | awk '$1 == "protobuf-c" {
@@ -28,29 +30,64 @@ if [ "$check" = yes ] && ! grep -q "^#elif $number <" Sources/CLongLinkDemo/incl
   exit 0
 fi
 
+build="--traits SwiftProtobuf --scratch-path ${GENERATOR_BUILD-.build-generator}"
+${SWIFT-swift} build $build --product protoc-gen-longlink >&2
+plugin=$(${SWIFT-swift} build $build --show-bin-path)/protoc-gen-longlink
+
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-status=0
+out=$work/out
+mkdir "$out"
 
-# place GENERATED COMMITTED
-place() {
+# generate OPTIONS PROTOC-ARGUMENT...
+generate() {
+  options=$1
+  shift
+  protoc --plugin=protoc-gen-longlink="$plugin" --longlink_out="$out" --longlink_opt="$options" "$@"
+}
+
+# What is written by hand uses C as protoc-c makes it.
+generate C=Sources/CLongLinkControl --proto_path=Protocols control.proto
+generate C=Tests/CLongLinkProbe --proto_path=Tests/CLongLinkProbe probe.proto
+generate Messages=Sources/LongLinkDemoMessages,C=Sources/CLongLinkDemo,Visibility=package \
+  --proto_path=Protocols demo.proto
+
+# The package that tests the generator.
+generate Messages=GeneratorChecks/Sources/Corpus,C=GeneratorChecks/Sources/CCorpus \
+  --proto_path=GeneratorChecks/Protos corpus.proto
+generate "Messages=GeneratorChecks/Sources/Parcels,C=GeneratorChecks/Sources/CParcels,\
+Client=GeneratorChecks/Sources/Parcels,Server=GeneratorChecks/Sources/Parcels,\
+Simulated=GeneratorChecks/Tests/ParcelTests" \
+  --proto_path=GeneratorChecks/Protos --proto_path=Protocols parcel.proto places.proto
+generate "Runtime=SwiftProtobuf,Messages=GeneratorChecks/Sources/ParcelsOfSwift,\
+Client=GeneratorChecks/Sources/ParcelsOfSwift,Server=GeneratorChecks/Sources/ParcelsOfSwift,\
+Simulated=GeneratorChecks/Tests/SwiftProtobufTests" \
+  --proto_path=GeneratorChecks/Protos --proto_path=Protocols parcel.proto places.proto
+
+# The example.
+generate "Messages=Examples/Chat/Sources/ChatMessages,C=Examples/Chat/Sources/CChatMessages,\
+Server=Examples/Chat/Sources/ChatServer,Simulated=Examples/Chat/Tests/ChatTests" \
+  --proto_path=Examples/Chat/Protos --proto_path=Protocols chat.proto
+
+# The messages that come with Protocol Buffers, without their comments.
+known=
+for name in any duration empty field_mask struct timestamp wrappers; do
+  known="$known google/protobuf/$name.proto"
+done
+# The list of files is split on purpose.
+protoc --descriptor_set_out="$work/known" $known
+generate \
+  Messages=Sources/LongLinkProtobufC/WellKnown:LongLinkProtobufC,C=Sources/CLongLinkWellKnown \
+  --descriptor_set_in="$work/known" $known
+
+status=0
+for file in $(cd "$out" && find . -type f | sort); do
   if [ "$check" = no ]; then
-    mkdir -p "$(dirname "$2")"
-    cp "$1" "$2"
-  elif ! cmp -s "$1" "$2"; then
-    echo "$2 is not what protoc-c generates now: run 'make protocols'" >&2
+    mkdir -p "$(dirname "$file")"
+    cmp -s "$out/$file" "$file" || cp "$out/$file" "$file"
+  elif ! cmp -s "$out/$file" "$file"; then
+    echo "$file is not what is generated now: run 'make protocols'" >&2
     status=1
   fi
-}
-
-# generate NAME FOLDER TARGET
-generate() {
-  protoc-c --proto_path="$2" --c_out="$work" "$2/$1.proto"
-  place "$work/$1.pb-c.c" "$3/$1.pb-c.c"
-  place "$work/$1.pb-c.h" "$3/include/$1.pb-c.h"
-}
-
-generate control Protocols Sources/CLongLinkControl
-generate demo Protocols Sources/CLongLinkDemo
-generate probe Tests/CLongLinkProbe Tests/CLongLinkProbe
+done
 exit "$status"

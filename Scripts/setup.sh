@@ -3,16 +3,16 @@
 # installs it when it may; else the command that does is printed, and this fails.
 set -eu
 
-packages='libprotobuf-c-dev protobuf-c-compiler pkg-config'
+packages='libprotobuf-c-dev protobuf-c-compiler protobuf-compiler pkg-config'
 
-if command -v protoc-c >/dev/null && command -v pkg-config >/dev/null \
+if command -v protoc-c >/dev/null && command -v protoc >/dev/null && command -v pkg-config >/dev/null \
   && pkg-config --exists libprotobuf-c; then
   exit 0
 fi
 if ! command -v apt-get >/dev/null; then
-  echo "LongLink needs libprotobuf-c, protoc-c and pkg-config." >&2
+  echo "LongLink needs libprotobuf-c, protoc-c, protoc and pkg-config." >&2
   echo "Without apt-get they have to be installed by hand; with Homebrew:" >&2
-  echo "  brew install protobuf-c pkgconf" >&2
+  echo "  brew install protobuf-c protobuf pkgconf" >&2
   exit 69
 fi
 if [ "$(id -u)" -ne 0 ]; then

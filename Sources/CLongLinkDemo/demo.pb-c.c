@@ -237,9 +237,9 @@ static const ProtobufCFieldDescriptor longlink__demo__sleep_request__field_descr
   {
     "milliseconds",
     1,
-    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_UINT32,
-    0,   /* quantifier_offset */
+    offsetof(Longlink__Demo__SleepRequest, has_milliseconds),
     offsetof(Longlink__Demo__SleepRequest, milliseconds),
     NULL,
     NULL,
@@ -275,9 +275,9 @@ static const ProtobufCFieldDescriptor longlink__demo__ticks_request__field_descr
   {
     "count",
     1,
-    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_UINT32,
-    0,   /* quantifier_offset */
+    offsetof(Longlink__Demo__TicksRequest, has_count),
     offsetof(Longlink__Demo__TicksRequest, count),
     NULL,
     NULL,
@@ -287,9 +287,9 @@ static const ProtobufCFieldDescriptor longlink__demo__ticks_request__field_descr
   {
     "interval_milliseconds",
     2,
-    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_UINT32,
-    0,   /* quantifier_offset */
+    offsetof(Longlink__Demo__TicksRequest, has_interval_milliseconds),
     offsetof(Longlink__Demo__TicksRequest, interval_milliseconds),
     NULL,
     NULL,
@@ -299,9 +299,9 @@ static const ProtobufCFieldDescriptor longlink__demo__ticks_request__field_descr
   {
     "message_type",
     3,
-    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_UINT32,
-    0,   /* quantifier_offset */
+    offsetof(Longlink__Demo__TicksRequest, has_message_type),
     offsetof(Longlink__Demo__TicksRequest, message_type),
     NULL,
     NULL,
@@ -339,9 +339,9 @@ static const ProtobufCFieldDescriptor longlink__demo__tick__field_descriptors[1]
   {
     "number",
     1,
-    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_UINT64,
-    0,   /* quantifier_offset */
+    offsetof(Longlink__Demo__Tick, has_number),
     offsetof(Longlink__Demo__Tick, number),
     NULL,
     NULL,
@@ -377,9 +377,9 @@ static const ProtobufCFieldDescriptor longlink__demo__fail_request__field_descri
   {
     "code",
     1,
-    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_UINT32,
-    0,   /* quantifier_offset */
+    offsetof(Longlink__Demo__FailRequest, has_code),
     offsetof(Longlink__Demo__FailRequest, code),
     NULL,
     NULL,
@@ -389,12 +389,12 @@ static const ProtobufCFieldDescriptor longlink__demo__fail_request__field_descri
   {
     "detail",
     2,
-    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_STRING,
     0,   /* quantifier_offset */
     offsetof(Longlink__Demo__FailRequest, detail),
     NULL,
-    &protobuf_c_empty_string,
+    NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
@@ -428,9 +428,9 @@ static const ProtobufCFieldDescriptor longlink__demo__stats_reply__field_descrip
   {
     "sessions",
     1,
-    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_UINT64,
-    0,   /* quantifier_offset */
+    offsetof(Longlink__Demo__StatsReply, has_sessions),
     offsetof(Longlink__Demo__StatsReply, sessions),
     NULL,
     NULL,
@@ -440,9 +440,9 @@ static const ProtobufCFieldDescriptor longlink__demo__stats_reply__field_descrip
   {
     "requests_received",
     2,
-    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_UINT64,
-    0,   /* quantifier_offset */
+    offsetof(Longlink__Demo__StatsReply, has_requests_received),
     offsetof(Longlink__Demo__StatsReply, requests_received),
     NULL,
     NULL,
@@ -452,9 +452,9 @@ static const ProtobufCFieldDescriptor longlink__demo__stats_reply__field_descrip
   {
     "requests_running",
     3,
-    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_UINT64,
-    0,   /* quantifier_offset */
+    offsetof(Longlink__Demo__StatsReply, has_requests_running),
     offsetof(Longlink__Demo__StatsReply, requests_running),
     NULL,
     NULL,
@@ -464,9 +464,9 @@ static const ProtobufCFieldDescriptor longlink__demo__stats_reply__field_descrip
   {
     "requests_cancelled",
     4,
-    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_UINT64,
-    0,   /* quantifier_offset */
+    offsetof(Longlink__Demo__StatsReply, has_requests_cancelled),
     offsetof(Longlink__Demo__StatsReply, requests_cancelled),
     NULL,
     NULL,
@@ -476,9 +476,9 @@ static const ProtobufCFieldDescriptor longlink__demo__stats_reply__field_descrip
   {
     "responses_sent",
     5,
-    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_UINT64,
-    0,   /* quantifier_offset */
+    offsetof(Longlink__Demo__StatsReply, has_responses_sent),
     offsetof(Longlink__Demo__StatsReply, responses_sent),
     NULL,
     NULL,
@@ -488,9 +488,9 @@ static const ProtobufCFieldDescriptor longlink__demo__stats_reply__field_descrip
   {
     "protocol_violations",
     6,
-    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_UINT64,
-    0,   /* quantifier_offset */
+    offsetof(Longlink__Demo__StatsReply, has_protocol_violations),
     offsetof(Longlink__Demo__StatsReply, protocol_violations),
     NULL,
     NULL,

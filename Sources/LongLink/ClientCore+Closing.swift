@@ -75,7 +75,7 @@ extension ClientCore {
     self.closing?.waiters = []
     requests.stop()
     hub.close()
-    states.set(.closed)
+    show(.closed)
     for waiter in closing.waiters { waiter() }
   }
 }

@@ -12,8 +12,7 @@ extension ClientCore: LinkOwner {
     case .collect(let serial):
       requests.collect(serial, on: link)
     case .push(let arrival):
-      let body = link.session.bytes(of: arrival.payload)
-      hub.publish(Push(type: arrival.type, body: body))
+      publish(Push(type: arrival.type, body: link.session.bytes(of: arrival.payload)))
     case .request(let arrival):
       connection(link.id)?.responder.handle(arrival)
     case .cancel(let serial):

@@ -83,6 +83,7 @@ extension ClientCore {
     guard closing == nil else { return }
     let old = self.servers
     self.servers = servers
+    for entry in watchers { entry.watcher?.serversSwitched() }
     let kept = servers.map { server in old.firstIndex { $0.endpoint == server.endpoint } }
     machine.switchServers(to: servers.map(\.entry), kept: kept, at: loop.now, bits: bits)
     perform()

@@ -74,6 +74,7 @@ final class ClientCore {
   var machineTimer: LoopTimer?
   var machineArmedFor = LinkInstant.distantFuture
   @exclusivity(unchecked) var closing: Closing?
+  var watchers: [WeakWatcher] = []
   /// Hears of what happens to links; tests set it.
   var observer: LinkObserver?
 
@@ -280,14 +281,14 @@ extension ClientCore: TimerHandler {
     guard state != shownState else { return }
     shownState = state
     switch state {
-    case .idle: states.set(.idle)
-    case .connecting: states.set(.connecting(roundServer))
-    case .connected(let attempt): states.set(.connected(connection(attempt)?.link.peer))
+    case .idle: show(.idle)
+    case .connecting: show(.connecting(roundServer))
+    case .connected(let attempt): show(.connected(connection(attempt)?.link.peer))
     case .migrating(let attempt, _):
-      states.set(.migrating(connection(attempt)?.link.peer, to: roundServer))
-    case .waiting(let until): states.set(.waiting(.nanoseconds(max(0, until - loop.now))))
-    case .suspended: states.set(.suspended)
-    case .closed: if connections.isEmpty { states.set(.closed) }
+      show(.migrating(connection(attempt)?.link.peer, to: roundServer))
+    case .waiting(let until): show(.waiting(.nanoseconds(max(0, until - loop.now))))
+    case .suspended: show(.suspended)
+    case .closed: if connections.isEmpty { show(.closed) }
     }
   }
 

@@ -1,15 +1,17 @@
-internal import LongLinkCore
+public import LongLinkCore
 
 /// Walks a body against the description of its message, before libprotobuf-c sees it.
 ///
 /// libprotobuf-c 1.4 recurses as deep as a body says, takes any bytes for a string and ends strings
 /// at NUL. What passes here is safe to unpack, and means there what other implementations read.
+@usableFromInline
 enum BodyChecker {
   /// How many messages may stand inside each other below the outermost: the default of Google's
   /// implementations.
   static let maximumDepth = 100
 
   /// Checks the message that stands at `range`, and those inside it.
+  @usableFromInline
   static func check(
     _ bytes: Span<UInt8>,
     in range: Range<Int>,

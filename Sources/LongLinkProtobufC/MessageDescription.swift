@@ -2,6 +2,7 @@ internal import CProtobufC
 
 /// What the generated code says of a message.
 @safe
+@usableFromInline
 struct MessageDescription: Sendable {
   /// Generated descriptors are constants: the pointer holds for the life of the process, and on
   /// every thread.

@@ -1,7 +1,8 @@
 internal import CProtobufC
-internal import LongLinkCore
+public import LongLinkCore
 
 /// Lends an arena whose first kilobyte is on the stack.
+@inlinable
 func withArena<Result>(
   limit: Int,
   measuresOnly: Bool = false,
@@ -17,6 +18,7 @@ func withArena<Result>(
 
 extension ProtobufCArena {
   /// Unpacks a body that was checked. The message lives as long as the arena.
+  @usableFromInline
   mutating func unpack(
     _ body: UnsafeBufferPointer<UInt8>,
     as message: MessageDescription

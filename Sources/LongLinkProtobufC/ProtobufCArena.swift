@@ -21,6 +21,7 @@ public struct ProtobufCArena: ~Copyable {
   private let measuresOnly: Bool
 
   /// Starts with memory, aligned to 16, that belongs to someone else and outlives the arena.
+  @usableFromInline
   init(first: UnsafeMutableRawBufferPointer, limit: Int, measuresOnly: Bool = false) {
     unsafe free = first
     unsafe lastChunk = nil
@@ -38,6 +39,7 @@ public struct ProtobufCArena: ~Copyable {
   }
 
   /// Memory aligned for any field, or nil where the arena's limit would be passed.
+  @usableFromInline
   mutating func allocate(_ byteCount: Int) -> UnsafeMutableRawPointer? {
     let rounded = max(8, byteCount.addingReportingOverflow(7).partialValue & ~7)
     guard byteCount >= 0, rounded >= byteCount, rounded <= allowance else {
@@ -65,7 +67,8 @@ public struct ProtobufCArena: ~Copyable {
     unsafe free = UnsafeMutableRawBufferPointer(start: chunk + link, count: size - link)
   }
 
-  private mutating func array<T>(
+  @inlinable
+  mutating func array<T>(
     of type: T.Type,
     count: Int
   ) throws(BodyError) -> UnsafeMutableBufferPointer<T> {
@@ -108,6 +111,7 @@ extension ProtobufCArena {
   /// A message field; nil, which is no field, for nil.
   ///
   /// Traps where `CMessage`, which the field has, is not the structure of `Message`.
+  @inlinable
   public mutating func message<Message: ProtobufCBody, CMessage>(
     _ value: Message?,
     as type: CMessage.Type = CMessage.self
@@ -145,6 +149,7 @@ extension ProtobufCArena {
   }
 
   /// A repeated field of numbers, booleans (as `protobuf_c_boolean`) or enumeration values.
+  @inlinable
   public mutating func scalars<Scalar: BitwiseCopyable>(
     _ values: [Scalar]
   ) throws(BodyError) -> UnsafeMutablePointer<Scalar>? {
@@ -157,6 +162,7 @@ extension ProtobufCArena {
   /// A repeated field of messages; the count goes into the field beside it.
   ///
   /// Traps where `CMessage`, which the field has, is not the structure of `Message`.
+  @inlinable
   public mutating func messages<Message: ProtobufCBody, CMessage>(
     _ values: [Message],
     as type: CMessage.Type = CMessage.self

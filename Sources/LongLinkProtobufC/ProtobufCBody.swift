@@ -39,6 +39,7 @@ public protocol ProtobufCBody: BodyEncodable, BodyDecodable {
 
 extension ProtobufCBody {
   /// The default limit: see the requirement.
+  @inlinable
   public static func decodingMemoryLimit(forBodyOf byteCount: Int) -> Int {
     // No body is larger than a length on the wire can say, so nothing here can overflow.
     let counted = Int(UInt32(clamping: byteCount))
@@ -46,6 +47,7 @@ extension ProtobufCBody {
   }
 
   /// The size that libprotobuf-c computes for the message.
+  @inlinable
   public var encodedByteCount: Int {
     get throws(BodyError) {
       try withArena(limit: .max, measuresOnly: true) { (arena) throws(BodyError) in
@@ -55,6 +57,7 @@ extension ProtobufCBody {
   }
 
   /// Lets libprotobuf-c pack the message straight into `output`.
+  @inlinable
   public func encode(into output: inout OutputRawSpan) throws(BodyError) {
     unsafe try output.withUnsafeMutableBytes { (buffer, initializedCount) throws(BodyError) in
       // What has been initialised stays as it is; libprotobuf-c writes behind it.
@@ -70,6 +73,7 @@ extension ProtobufCBody {
   /// Throws where the body breaks the rules of Protocol Buffers or of its message, is nested deeper
   /// than 100 messages, has a string that is not UTF-8 or contains U+0000, has a singular message
   /// field twice, or needs more memory than `decodingMemoryLimit(forBodyOf:)` says.
+  @inlinable
   public init(decoding body: RawSpan) throws(BodyError) {
     let limit = Self.decodingMemoryLimit(forBodyOf: body.byteCount)
     let outcome = unsafe body.withUnsafeBytes { bytes in
@@ -91,6 +95,7 @@ extension ProtobufCBody {
   ///
   /// Traps where `CMessage` is not the structure of this message. Throws what filling throws,
   /// `.interiorNUL` above all, and what `body` throws.
+  @inlinable
   public func withCMessage<CMessage, Result>(
     as type: CMessage.Type,
     _ body: (UnsafePointer<CMessage>) throws(BodyError) -> Result

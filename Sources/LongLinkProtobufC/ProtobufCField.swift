@@ -22,6 +22,7 @@ public enum ProtobufCField {
   ///
   /// Throws what `Message` throws where it is read. Traps where `CMessage`, which the field has, is
   /// not the structure of `Message`.
+  @inlinable
   public static func message<Message: ProtobufCBody, CMessage>(
     _ field: UnsafePointer<CMessage>?,
     as type: Message.Type = Message.self
@@ -31,6 +32,7 @@ public enum ProtobufCField {
   }
 
   /// A repeated field of numbers, booleans (as `protobuf_c_boolean`) or enumeration values.
+  @inlinable
   public static func scalars<Scalar: BitwiseCopyable>(
     _ field: UnsafePointer<Scalar>?,
     count: Int
@@ -59,6 +61,7 @@ public enum ProtobufCField {
   /// A repeated field of messages.
   ///
   /// Throws and traps as `message(_:as:)` does.
+  @inlinable
   public static func messages<Message: ProtobufCBody, CMessage>(
     _ field: UnsafePointer<UnsafeMutablePointer<CMessage>?>?,
     count: Int,

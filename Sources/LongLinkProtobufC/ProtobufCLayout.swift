@@ -1,19 +1,25 @@
-internal import CProtobufC
-internal import LongLinkCore
+public import CProtobufC
+public import LongLinkCore
 
 /// How a Swift value and the C message that stands for it are made of each other.
 ///
 /// Made once for each type, as `ProtobufCBody.layout`, and used on any thread.
 @safe
 public final class ProtobufCLayout<Value>: Sendable {
+  @usableFromInline
   let description: MessageDescription
   /// The C structure.
-  private let type: ObjectIdentifier
-  private let byteCount: Int
-  private let initialize: @Sendable (UnsafeMutableRawPointer) -> Void
-  private let fill:
+  @usableFromInline
+  let type: ObjectIdentifier
+  @usableFromInline
+  let byteCount: Int
+  @usableFromInline
+  let initialize: @Sendable (UnsafeMutableRawPointer) -> Void
+  @usableFromInline
+  let fill:
     @Sendable (UnsafeMutableRawPointer, Value, inout ProtobufCArena) throws(BodyError) -> Void
-  private let read: @Sendable (UnsafeRawPointer) throws(BodyError) -> Value
+  @usableFromInline
+  let read: @Sendable (UnsafeRawPointer) throws(BodyError) -> Value
 
   /// Joins a value to the structure `CMessage`.
   ///
@@ -66,6 +72,7 @@ extension BodyError {
 
 extension ProtobufCLayout {
   /// The filled message, which lives as long as the arena.
+  @inlinable
   func makeMessage(
     _ value: Value,
     in arena: inout ProtobufCArena
@@ -76,6 +83,7 @@ extension ProtobufCLayout {
     return unsafe message
   }
 
+  @inlinable
   func packedSize(of value: Value, in arena: inout ProtobufCArena) throws(BodyError) -> Int {
     let message = try unsafe makeMessage(value, in: &arena)
     // Every generated structure begins with its base.
@@ -85,6 +93,7 @@ extension ProtobufCLayout {
   }
 
   /// Appends to memory that has room for the message, and says how long it is.
+  @inlinable
   func pack(
     _ value: Value,
     into free: UnsafeMutableRawBufferPointer,
@@ -100,6 +109,7 @@ extension ProtobufCLayout {
     return unsafe protobuf_c_message_pack(base, start.assumingMemoryBound(to: UInt8.self))
   }
 
+  @inlinable
   func unpack(
     _ body: UnsafeBufferPointer<UInt8>,
     using arena: inout ProtobufCArena
@@ -110,11 +120,13 @@ extension ProtobufCLayout {
   }
 
   /// Reads a message that libprotobuf-c has unpacked as a field of another.
+  @inlinable
   func readField<CMessage>(_ message: UnsafePointer<CMessage>) throws(BodyError) -> Value {
     requireMatch(CMessage.self)
     return try unsafe read(message)
   }
 
+  @inlinable
   func requireMatch<CMessage>(_ type: CMessage.Type) {
     precondition(
       self.type == ObjectIdentifier(type),

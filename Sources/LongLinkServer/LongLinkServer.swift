@@ -63,6 +63,12 @@ public final class LongLinkServer: Sendable {
     shared.onSession = handler
   }
 
+  /// Called, on the session's loop, when a session that could be used has ended. Set it before
+  /// `start`.
+  public func onSessionEnd(_ handler: @escaping @Sendable (PeerSession) -> Void) {
+    shared.onSessionEnd = handler
+  }
+
   /// Sets the function that is called, on the session's loop, with each push of a type.
   public func onPush(
     _ type: MessageType, _ handler: @escaping @Sendable (Push, PeerSession) -> Void

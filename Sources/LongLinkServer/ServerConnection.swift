@@ -13,6 +13,8 @@ final class ServerConnection {
   private var requestsIfAny: Requests?
   private var pushesIfAny: PushQueue?
   private var pushesGoFirst = false
+  /// Whether the session could be used.
+  var wasOpened = false
   private var isDraining = false
   /// When the session ends whatever still runs.
   private var drainLimit = LinkInstant.distantFuture

@@ -54,6 +54,7 @@ final class ServerLane {
 
   func opened(_ connection: ServerConnection) {
     connection.link.logger.debug("Session opened")
+    connection.wasOpened = true
     shared.onSession?(connection.session)
   }
 
@@ -72,6 +73,7 @@ final class ServerLane {
     totals.add(connection.pushCounters)
     requestTotals += connection.requestCounters
     shared.sessionEnded()
+    if connection.wasOpened { shared.onSessionEnd?(connection.session) }
     if connections.isEmpty { finishDraining() }
   }
 

@@ -13,6 +13,7 @@ final class ServerShared: Sendable {
     var pushHandlers: [MessageType: @Sendable (Push, PeerSession) -> Void] = [:]
     var unhandledPushes: UInt64 = 0
     var onSession: (@Sendable (PeerSession) -> Void)?
+    var onSessionEnd: (@Sendable (PeerSession) -> Void)?
   }
 
   private let state = Mutex(State())
@@ -25,6 +26,11 @@ final class ServerShared: Sendable {
   var onSession: (@Sendable (PeerSession) -> Void)? {
     get { state.withLock { $0.onSession } }
     set { state.withLock { $0.onSession = newValue } }
+  }
+
+  var onSessionEnd: (@Sendable (PeerSession) -> Void)? {
+    get { state.withLock { $0.onSessionEnd } }
+    set { state.withLock { $0.onSessionEnd = newValue } }
   }
 
   func handle(_ type: MessageType, _ handler: @escaping @Sendable (Push, PeerSession) -> Void) {

@@ -45,7 +45,7 @@ import Testing
     return sources.sorted { $0.path < $1.path }
   }
 
-  private static let executables: Set<String> = ["LongLinkCommand"]
+  private static let executables: Set<String> = ["LongLinkCommand", "protoc-gen-longlink"]
 
   private func find(
     _ words: [String], in sources: [Source], unless isAllowed: (Source) -> Bool = { _ in false }

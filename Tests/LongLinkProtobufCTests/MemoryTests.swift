@@ -7,7 +7,7 @@ import LongLinkProtobufC
 import Testing
 
 @Suite struct MemoryTests {
-  /// A tick, whose structure has 32 bytes: more than the limit for a body of two, less than for
+  /// A tick, whose structure has 40 bytes: more than the limit for a body of two, less than for
   /// three.
   private struct Frugal: ProtobufCBody {
     static let layout = unsafe ProtobufCLayout<Frugal>(

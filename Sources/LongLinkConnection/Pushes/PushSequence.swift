@@ -9,9 +9,9 @@ public struct PushSequence<Failure: Error>: AsyncSequence, Sendable {
   /// What it consists of.
   public typealias Element = Push
 
-  private let subscription: PushSubscription
+  private let subscription: BroadcastSubscription<Push>
 
-  init(_ subscription: PushSubscription) {
+  init(_ subscription: BroadcastSubscription<Push>) {
     self.subscription = subscription
   }
 
@@ -28,43 +28,18 @@ public struct PushSequence<Failure: Error>: AsyncSequence, Sendable {
 
   /// Takes one push after the other.
   public struct Iterator: AsyncIteratorProtocol, Sendable {
-    let subscription: PushSubscription
+    let subscription: BroadcastSubscription<Push>
 
     /// The next push; nil when the sequence has ended, or the task is cancelled.
     public mutating func next(
       isolation actor: isolated (any Actor)? = #isolation
     ) async throws(Failure) -> Push? {
-      switch await subscription.box.next() {
-      case .push(let push):
-        return push
-      case .end:
-        return nil
-      case .overflow(let error):
-        guard let failure = error as? Failure else {
-          preconditionFailure("only a buffer that may close its sequence overflows")
-        }
-        throw failure
-      }
+      try await subscription.next(failing: Failure.self)
     }
 
     /// The next push; nil when the sequence has ended, or the task is cancelled.
     public mutating func next() async throws(Failure) -> Push? {
       try await next(isolation: nil)
     }
-  }
-}
-
-/// Keeps a box with its hub for as long as somebody may take from it.
-final class PushSubscription: Sendable {
-  let box: PushBox
-  private let end: @Sendable () -> Void
-
-  init(_ box: PushBox, onEnd end: @escaping @Sendable () -> Void) {
-    self.box = box
-    self.end = end
-  }
-
-  deinit {
-    end()
   }
 }

@@ -119,7 +119,7 @@ extension Requests {
 
 extension LongLinkError {
   /// The error of a request that was sent before, of which this tells the last sending alone.
-  func after(_ past: Delivery) -> LongLinkError {
+  package func after(_ past: Delivery) -> LongLinkError {
     let whole = delivery.after(past)
     guard whole != delivery else { return self }
     let note = whole == .sent ? "an earlier sending may have run" : "an earlier sending was refused"
@@ -127,5 +127,12 @@ extension LongLinkError {
       code, delivery: whole, doing: operation, detail: detail.isEmpty ? note : "\(detail); \(note)",
       peer: peer, response: response, body: body, retryAfter: retryAfter,
       systemError: systemError, closeReason: closeReason)
+  }
+
+  /// The same failure under another code.
+  package func with(_ code: Code) -> LongLinkError {
+    LongLinkError(
+      code, delivery: delivery, doing: operation, detail: detail, peer: peer, response: response,
+      body: body, retryAfter: retryAfter, systemError: systemError, closeReason: closeReason)
   }
 }

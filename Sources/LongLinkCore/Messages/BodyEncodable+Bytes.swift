@@ -2,6 +2,7 @@ extension BodyEncodable {
   /// The body as bytes of its own, where there is no frame to write it into yet.
   ///
   /// Throws what encoding throws.
+  @inlinable
   public func encodedBytes() throws(BodyError) -> [UInt8] {
     let count = try encodedByteCount
     var failure: BodyError?

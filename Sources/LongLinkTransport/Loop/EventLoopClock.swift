@@ -45,7 +45,7 @@ extension EventLoop {
   }
 
   /// Runs a closure now where the caller is on the loop, else as soon as the loop gets to it.
-  func runOnLoop(_ work: @escaping @Sendable () -> Void) {
+  package func runOnLoop(_ work: @escaping @Sendable () -> Void) {
     if isCurrent { work() } else { execute(work) }
   }
 }

@@ -1,17 +1,25 @@
 @_spi(Containers) internal import LongLinkCore
 internal import Synchronization
 
-/// The buffer between the loop, which puts pushes in, and the one task that takes them out.
-final class PushBox: Sendable {
+/// What is handed to any number of subscribers, each with a buffer of its own.
+package protocol Broadcastable: Sendable {
+  /// The bytes that a buffer counts for it.
+  var bufferedBytes: Int { get }
+  /// What several of them are called.
+  static var plural: String { get }
+}
+
+/// The buffer between the loop, which puts elements in, and the one task that takes them out.
+package final class BroadcastBox<Element: Broadcastable>: Sendable {
   /// What there is to take.
-  enum Next: Sendable {
-    case push(Push)
+  package enum Next: Sendable {
+    case element(Element)
     case end
     /// More came than the buffer may hold.
     case overflow(LongLinkError)
   }
 
-  /// What became of a push.
+  /// What became of an element.
   enum Offered {
     case taken
     /// So many were dropped, this one or older ones.
@@ -21,11 +29,11 @@ final class PushBox: Sendable {
   }
 
   private struct State {
-    var pushes = Queue<Push>()
+    var elements = Queue<Element>()
     var bytes = 0
     var dropped: UInt64 = 0
     var waiter: Waiter<Next>?
-    /// What comes behind the last push, once nothing more is added.
+    /// What comes behind the last element, once nothing more is added.
     var ending: Next?
   }
 
@@ -40,50 +48,51 @@ final class PushBox: Sendable {
     maxBytes = buffer.bytes
   }
 
-  var counts: (dropped: UInt64, buffered: Int) {
-    state.withLock { ($0.dropped, $0.pushes.count) }
+  package var counts: (dropped: UInt64, buffered: Int) {
+    state.withLock { ($0.dropped, $0.elements.count) }
   }
 
-  /// Hands a push to whoever waits, or buffers it as far as there is room.
-  func offer(_ push: Push) -> Offered {
+  /// Hands an element to whoever waits, or buffers it as far as there is room.
+  func offer(_ element: Element) -> Offered {
     let (waiter, offered) = state.withLock { state -> (Waiter<Next>?, Offered) in
       if state.ending != nil { return (nil, .dropped(0)) }
       if let waiter = state.waiter.take() { return (waiter, .taken) }
-      return (nil, keep(push, &state))
+      return (nil, keep(element, &state))
     }
-    waiter?(.push(push))
+    waiter?(.element(element))
     return offered
   }
 
-  private func keep(_ push: Push, _ state: inout State) -> Offered {
+  private func keep(_ element: Element, _ state: inout State) -> Offered {
     var made: UInt64 = 0
-    while !hasRoom(for: push, state) {
+    while !hasRoom(for: element, state) {
       switch overflow {
       case .dropOldest:
-        guard let oldest = state.pushes.popFirst() else { break }
-        state.bytes -= oldest.body.count
+        guard let oldest = state.elements.popFirst() else { break }
+        state.bytes -= oldest.bufferedBytes
         made += 1
       case .dropNewest:
         state.dropped += 1
         return .dropped(1)
       case .close:
         state.dropped += 1
-        let buffered = "\(state.pushes.count) pushes of \(state.bytes) bytes were buffered"
+        let kind = Element.plural
+        let buffered = "\(state.elements.count) \(kind) of \(state.bytes) bytes were buffered"
         state.ending = .overflow(
           LongLinkError(
-            .overloaded, doing: "take pushes", detail: "\(buffered), and one more came"))
+            .overloaded, doing: "take \(kind)", detail: "\(buffered), and one more came"))
         return .overflowed
       }
     }
-    state.pushes.append(push)
-    state.bytes += push.body.count
+    state.elements.append(element)
+    state.bytes += element.bufferedBytes
     state.dropped += made
     return made > 0 ? .dropped(made) : .taken
   }
 
-  private func hasRoom(for push: Push, _ state: borrowing State) -> Bool {
-    if state.pushes.isEmpty { return true }
-    return state.pushes.count < maxCount && state.bytes + push.body.count <= maxBytes
+  private func hasRoom(for element: Element, _ state: State) -> Bool {
+    if state.elements.isEmpty { return true }
+    return state.elements.count < maxCount && state.bytes + element.bufferedBytes <= maxBytes
   }
 
   /// Adds nothing more; what is buffered can still be taken.
@@ -95,15 +104,15 @@ final class PushBox: Sendable {
     waiter?(.end)
   }
 
-  /// Takes a push, or waits for one. One task at a time.
-  func next() async -> Next {
+  /// Takes an element, or waits for one. One task at a time.
+  package func next() async -> Next {
     if Task.isCancelled { return .end }
-    if let next = state.withLock({ PushBox.take(&$0) }) { return next }
+    if let next = state.withLock({ BroadcastBox.take(&$0) }) { return next }
     return await withTaskCancellationHandler {
       await suspend { (waiter: Waiter<Next>) in
         let next = state.withLock { state -> Next? in
-          if let next = PushBox.take(&state) { return next }
-          precondition(state.waiter == nil, "one task at a time may await the pushes")
+          if let next = BroadcastBox.take(&state) { return next }
+          precondition(state.waiter == nil, "one task at a time may await a sequence")
           state.waiter = waiter
           return nil
         }
@@ -124,9 +133,9 @@ final class PushBox: Sendable {
   }
 
   private static func take(_ state: inout State) -> Next? {
-    if let push = state.pushes.popFirst() {
-      state.bytes -= push.body.count
-      return .push(push)
+    if let element = state.elements.popFirst() {
+      state.bytes -= element.bufferedBytes
+      return .element(element)
     }
     // A sequence throws once and has ended then.
     if case .overflow = state.ending {

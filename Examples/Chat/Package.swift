@@ -1,0 +1,35 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+  name: "Chat",
+  platforms: [.macOS(.v15)],
+  // An application of its own says .package(url: "https://github.com/longlink/longlink", …).
+  dependencies: [.package(name: "longlink", path: "../..")],
+  targets: [
+    // Generated from Protos/chat.proto, but for the errors.
+    .target(
+      name: "CChatMessages",
+      dependencies: [.product(name: "LongLinkProtobufC", package: "longlink")]
+    ),
+    .target(
+      name: "ChatMessages",
+      dependencies: ["CChatMessages", .product(name: "LongLinkProtobufC", package: "longlink")]
+    ),
+    .executableTarget(
+      name: "Chat",
+      dependencies: ["ChatMessages", .product(name: "LongLinkAPI", package: "longlink")]
+    ),
+    .executableTarget(
+      name: "ChatServer",
+      dependencies: ["ChatMessages", .product(name: "LongLinkServer", package: "longlink")]
+    ),
+    .testTarget(
+      name: "ChatTests",
+      dependencies: [
+        "Chat", "ChatMessages", "ChatServer",
+        .product(name: "LongLinkTesting", package: "longlink"),
+      ]
+    ),
+  ]
+)

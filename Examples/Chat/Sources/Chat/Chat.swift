@@ -1,0 +1,75 @@
+import ChatMessages
+import LongLinkAPI
+
+/// chat NAME [ROOM [HOST [PORT]]]: a room in the terminal.
+@main
+struct Chat {
+  static func main() async throws {
+    let arguments = Array(CommandLine.arguments.dropFirst())
+    guard let name = arguments.first else {
+      print("usage: chat NAME [ROOM [HOST [PORT]]]")
+      return
+    }
+    let host = arguments.count > 2 ? arguments[2] : "127.0.0.1"
+    let port = arguments.count > 3 ? UInt16(arguments[3]) : nil
+    var configuration = ClientConfiguration(servers: [.host(host, port: port ?? 9010)])
+    configuration.logger.logLevel = .critical
+    let client = try LongLinkClient(configuration)
+    let room = ChatRoom(
+      arguments.count > 1 ? arguments[1] : "lobby", as: name, over: try APIClient(client))
+    let screen = Screen(room)
+
+    await withDiscardingTaskGroup { group in
+      group.addTask { await room.run() }
+      group.addTask { await screen.show() }
+      for await input in Terminal.inputs() {
+        switch input {
+        case .typing: await room.type()
+        case .line("/quit"): await client.close()
+        case .line("/back"): await screen.showMore()
+        case .line(let text): room.send(text)
+        }
+      }
+      await client.close()
+    }
+  }
+}
+
+/// Prints what happens in a room.
+actor Screen {
+  private let room: ChatRoom
+  private var history: PagedList<Message, UInt64>?
+
+  init(_ room: ChatRoom) {
+    self.room = room
+  }
+
+  func show() async {
+    for await event in room.events {
+      switch event {
+      case .entered(let names, let last):
+        print("* here: \(names.joined(separator: ", "))   (/back: what was said before, /quit)")
+        if history == nil {
+          history = room.history(before: last + 1)
+          await showMore()
+        }
+      case .said(let message): print("\(message.author): \(message.text)")
+      case .came(let name): print("* \(name) has come")
+      case .went(let name): print("* \(name) has gone")
+      case .typing(let name): print("* \(name) is typing")
+      case .offline: print("* no connection; what you write is sent when it is back")
+      case .refused(let text, let reason): print("* not said: \(text) (\(reason))")
+      }
+    }
+  }
+
+  /// Prints one page more of what was said before, the oldest first.
+  func showMore() async {
+    do throws(APIError) {
+      guard let page = try await history?.loadMore() else { return }
+      for message in page.elements.reversed() { print("  \(message.author): \(message.text)") }
+    } catch {
+      print("* \(error.text)")
+    }
+  }
+}

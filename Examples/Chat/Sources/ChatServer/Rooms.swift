@@ -1,0 +1,126 @@
+import ChatMessages
+import LongLinkServer
+
+/// The rooms: what was said in each, and who is there.
+///
+/// It lives on an event loop of its own, since it waits for the disk.
+actor Rooms: ChatService {
+  private struct Room {
+    var messages: [Message] = []
+    var numbers: [[UInt8]: UInt64] = [:]
+    var members: [(session: PeerSession, name: String)] = []
+  }
+
+  private var rooms: [String: Room] = [:]
+  private let log: any MessageLog
+  private let loop: EventLoop
+  private let longestText = 4_000
+
+  nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+  /// Takes up what the log holds.
+  init(_ log: any MessageLog, on loop: EventLoop) throws {
+    self.log = log
+    self.loop = loop
+    for message in try log.load() {
+      rooms[message.room, default: Room()].messages.append(message)
+      rooms[message.room]?.numbers[message.id] = message.number
+    }
+  }
+
+  /// Has a server answer for the rooms, before it is started.
+  nonisolated func register(with server: LongLinkServer) {
+    server.register(chat: self)
+    server.onPush(Typing.self) { [self] typing, session in
+      guard let typing = try? typing.get() else { return }
+      loop.execute { self.assumeIsolated { $0.tell(typing.room, typing, except: session.id) } }
+    }
+    server.onSessionEnd { [self] session in
+      loop.execute { self.assumeIsolated { $0.ended(session) } }
+    }
+  }
+
+  // MARK: The service
+
+  func join(_ request: JoinRequest, context: InboundRequest) -> JoinReply {
+    var room = rooms[request.room] ?? Room()
+    let isNew = !room.members.contains { $0.name == request.name }
+    room.members.removeAll { $0.session.id == context.session.id }
+    room.members.append((context.session, request.name))
+    rooms[request.room] = room
+    if isNew {
+      tell(request.room, presence(request.room, request.name, true), except: context.session.id)
+    }
+    let names = Set(room.members.map(\.name)).sorted()
+    return JoinReply(last: UInt64(room.messages.count), names: names)
+  }
+
+  func leave(_ request: LeaveRequest, context: InboundRequest) -> LeaveReply {
+    remove(context.session, from: request.room)
+    return LeaveReply()
+  }
+
+  func send(_ request: SendRequest, context: InboundRequest) throws -> SendReply {
+    if request.text.isEmpty { throw Rejection(.init(.emptyText)) }
+    if request.text.utf8.count > longestText { throw Rejection(.init(.textTooLong)) }
+    // It was sent before, and the answer was lost.
+    if let number = rooms[request.room]?.numbers[request.id] { return SendReply(number: number) }
+    let last = rooms[request.room]?.messages.count ?? 0
+    let message = Message(
+      room: request.room, number: UInt64(last + 1), author: request.author, text: request.text,
+      id: request.id)
+    // On the disk before anybody hears of it.
+    try log.append(message)
+    rooms[request.room, default: Room()].messages.append(message)
+    rooms[request.room]?.numbers[request.id] = message.number
+    tell(request.room, message)
+    return SendReply(number: message.number)
+  }
+
+  func history(_ request: HistoryRequest, context: InboundRequest) -> HistoryReply {
+    let messages = rooms[request.room]?.messages ?? []
+    let limit = Int(min(request.limit, 100))
+    // Message n stands at place n - 1.
+    if request.before > 0 {
+      let end = Int(min(request.before - 1, UInt64(messages.count)))
+      return HistoryReply(messages: Array(messages[max(0, end - limit)..<end]))
+    }
+    let start = Int(min(request.after, UInt64(messages.count)))
+    return HistoryReply(messages: Array(messages[start...].prefix(limit)))
+  }
+
+  // MARK: The members
+
+  private func tell(_ room: String, _ push: some PushMessage, except: UInt64? = nil) {
+    for member in rooms[room]?.members ?? [] where member.session.id != except {
+      let session = member.session
+      session.loop.execute {
+        // Who is too slow has to come again, and asks then for what it has missed.
+        do { try session.pushNow(type(of: push).pushType, push) } catch { session.close() }
+      }
+    }
+  }
+
+  private func ended(_ session: PeerSession) {
+    for room in rooms.keys.sorted() { remove(session, from: room) }
+  }
+
+  private func remove(_ session: PeerSession, from name: String) {
+    guard let place = rooms[name]?.members.firstIndex(where: { $0.session.id == session.id }),
+      let member = rooms[name]?.members.remove(at: place)
+    else { return }
+    // One person may be there twice.
+    if rooms[name]?.members.contains(where: { $0.name == member.name }) == true { return }
+    tell(name, presence(name, member.name, false))
+  }
+
+  private func presence(_ room: String, _ name: String, _ isHere: Bool) -> Presence {
+    Presence(room: room, name: name, isHere: isHere)
+  }
+}
+
+extension ResponseCode {
+  init(_ error: ChatError) {
+    self.init(rawValue: error.rawValue)
+  }
+}

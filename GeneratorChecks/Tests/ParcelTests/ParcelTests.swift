@@ -1,0 +1,194 @@
+import Foundation
+import LongLink
+import LongLinkProtobufC
+import LongLinkServer
+import LongLinkTesting
+import Parcels
+import Synchronization
+import Testing
+
+/// Keeps what it is sent, and pushes where it went.
+final class Depot: ParcelsService {
+  private let parcels = Mutex<[UInt64: Parcel]>([:])
+
+  func send(_ request: SendRequest, context: InboundRequest) async throws -> SendReply {
+    guard var parcel = request.parcel else { throw Rejection(1_000, "nothing is sent") }
+    let number = parcels.withLock { parcels in
+      let number = UInt64(parcels.count + 1)
+      parcel.number = number
+      parcels[number] = parcel
+      return number
+    }
+    try await context.session.push(Moved(number: number, place: parcel.destination))
+    return SendReply(number: number)
+  }
+
+  func find(_ request: FindRequest, context: InboundRequest) async throws -> Parcel {
+    guard let parcel = parcels.withLock({ $0[request.number] }) else {
+      throw Rejection(1_001, "there is no such parcel")
+    }
+    return parcel
+  }
+
+  func clear(_ request: ProtobufEmpty, context: InboundRequest) async throws -> ProtobufEmpty {
+    parcels.withLock { $0 = [:] }
+    return ProtobufEmpty()
+  }
+}
+
+let sample = Parcel(
+  destination: Place(street: "Hauptstraße 1", town: "Wien", latitude: 48.2, longitude: -0.0),
+  urgency: .unrecognized(99),
+  parts: [
+    Parcel.Part(name: "box", grams: 0, parts: [Parcel.Part(name: "nail")]), Parcel.Part(),
+  ],
+  labels: ["b": "2", "a": "1", "": ""],
+  shelves: [-1: Parcel.Part(name: "low"), 0: Parcel.Part()],
+  payment: .payer(Place(town: "Graz")),
+  sent: ProtobufTimestamp(seconds: 1_700_000_000, nanos: 5),
+  allowance: ProtobufDuration(.milliseconds(-1_500)),
+  note: "",
+  wrapping: Parcel(note: "inside", wrapping: Parcel(number: 3)))
+
+@Suite struct ParcelTests {
+  /// A client and a server with a depot, in a simulation.
+  private func run(
+    _ body: @escaping @Sendable (LongLinkClient, Simulation) async throws -> Void
+  ) async throws {
+    let simulation = Simulation(seed: 1)
+    try await simulation.run {
+      let server = try LongLinkServer(host: "10.0.0.1", port: 0, on: [simulation.mainLoop])
+      server.register(parcels: Depot())
+      try await server.start()
+      let client = try LongLinkClient(
+        to: "10.0.0.1", port: server.port!, on: simulation.mainLoop)
+      try await body(client, simulation)
+      await client.close()
+      await server.shutDown(within: .zero)
+    }
+  }
+
+  @Test func `a parcel comes back as it was sent`() async throws {
+    try await run { client, _ in
+      let parcels = ParcelsClient(client)
+      let sent = try await parcels.send(SendRequest(parcel: sample, listeners: ["me", ""]))
+      var expected = sample
+      expected.number = sent.number
+      #expect(try await parcels.find(FindRequest(number: sent.number)) == expected)
+      _ = try await parcels.clear(ProtobufEmpty())
+      let error = await #expect(throws: LongLinkError.self) {
+        try await parcels.find(FindRequest(number: sent.number))
+      }
+      #expect(error?.response == 1_001)
+    }
+  }
+
+  @Test func `a handle and a completion handler get the message too`() async throws {
+    try await run { client, _ in
+      let parcels = ParcelsClient(client, options: RequestOptions(deadline: .seconds(3)))
+      let task = parcels.startSend(SendRequest(parcel: sample))
+      let number = try await task.value.number
+      #expect(number == 1)
+      let found: Result<Parcel, LongLinkError> = await withCheckedContinuation { waiter in
+        parcels.find(FindRequest(number: number), on: .clientLoop) { waiter.resume(returning: $0) }
+      }
+      #expect(try found.get().number == number)
+      let missing: Result<Parcel, LongLinkError> = await withCheckedContinuation { waiter in
+        parcels.find(FindRequest(number: 9), on: .clientLoop) { waiter.resume(returning: $0) }
+      }
+      #expect(throws: LongLinkError.self) { try missing.get() }
+    }
+  }
+
+  @Test func `pushes arrive as messages, and others say that they are none`() async throws {
+    try await run { client, _ in
+      var moves = client.pushes(of: Moved.self).makeAsyncIterator()
+      _ = try await ParcelsClient(client).send(SendRequest(parcel: sample))
+      #expect(try await moves.next() == Moved(number: 1, place: sample.destination))
+    }
+    let simulation = Simulation(seed: 1)
+    try await simulation.run {
+      let server = try await SimulatedParcelsServer.start(on: simulation.mainLoop)
+      let client = try LongLinkClient(
+        to: "127.0.0.1", port: server.address.port!, on: simulation.mainLoop)
+      try await client.connect()
+      var moves = client.pushes(of: Moved.self, buffer: .dropOldest(9)).makeAsyncIterator()
+      server.server.push(Moved.pushType, [0xff])
+      server.server.push(Moved(number: 4))
+      let error = await #expect(throws: LongLinkError.self) { try await moves.next() }
+      #expect(error?.code == .decodingFailed)
+      #expect(try await moves.next() == Moved(number: 4))
+      await client.close()
+      await server.stop()
+    }
+  }
+
+  @Test func `a simulated server is scripted by method`() async throws {
+    let simulation = Simulation(seed: 1)
+    try await simulation.run {
+      let server = try await SimulatedParcelsServer.start(on: simulation.mainLoop)
+      server.onSend { request in
+        guard request.listeners.isEmpty else { throw Rejection(1_002, "too many listeners") }
+        return SendReply(number: 5)
+      }
+      server.onFind([.refuse(.overloaded), .reply(encoding: Parcel(number: 8))])
+      server.onClear(.never)
+      let client = try LongLinkClient(
+        to: "127.0.0.1", port: server.address.port!, on: simulation.mainLoop)
+      let parcels = ParcelsClient(client)
+      #expect(try await parcels.send(SendRequest()).number == 5)
+      let refused = await #expect(throws: LongLinkError.self) {
+        try await parcels.send(SendRequest(listeners: ["x"]))
+      }
+      #expect(refused?.response == 1_002)
+      #expect(try await parcels.find(FindRequest(number: 1)).number == 8)
+      let silent = await #expect(throws: LongLinkError.self) {
+        try await parcels.clear(ProtobufEmpty(), options: RequestOptions(deadline: .seconds(1)))
+      }
+      #expect(silent?.code == .deadlineExceeded)
+      #expect(try server.sendRequests() == [SendRequest(), SendRequest(listeners: ["x"])])
+      #expect(try await server.waitForFind(count: 2).number == 1)
+      await client.close()
+      await server.stop()
+    }
+  }
+
+  @Test func `a blocking call gets the message`() async throws {
+    let server = try LongLinkServer(host: "127.0.0.1", port: 0)
+    server.register(parcels: Depot())
+    try await server.start()
+    let port = server.port!
+    let number: Result<UInt64, any Error> = await withCheckedContinuation { waiter in
+      Thread.detachNewThread {
+        waiter.resume(
+          returning: Result {
+            let client = try LongLinkClient(to: "127.0.0.1", port: port)
+            return try ParcelsClient(client).sendBlocking(SendRequest(parcel: sample)).number
+          })
+      }
+    }
+    #expect(try number.get() == 1)
+    await server.shutDown(within: .zero)
+  }
+
+  @Test func `a body that is not the message is answered with 400`() async throws {
+    try await run { client, _ in
+      let error = await #expect(throws: LongLinkError.self) {
+        try await client.request(ParcelsTypes.find, [0xff] as [UInt8])
+      }
+      #expect(error?.response == .malformed && error?.delivery == .answered)
+    }
+  }
+}
+
+@Suite struct WellKnownTests {
+  @Test func `durations are those of Swift, to the nanosecond`() {
+    for duration: Duration in [
+      .zero, .nanoseconds(1), .nanoseconds(-1), .milliseconds(-1_500), .seconds(315_576_000_000),
+    ] {
+      #expect(ProtobufDuration(duration).duration == duration)
+    }
+    let value = ProtobufDuration(.milliseconds(-1_500))
+    #expect(value.seconds == -1 && value.nanos == -500_000_000)
+  }
+}

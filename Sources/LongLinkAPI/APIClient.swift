@@ -1,0 +1,118 @@
+public import LongLink
+public import LongLinkConnection
+public import LongLinkCore
+import LongLinkTransport
+
+/// What applications call: typed calls over a `LongLinkClient`, with shared exchanges, a cache,
+/// groups, pages and events.
+///
+/// It may be used from any thread. Several of them over one client know nothing of each other.
+/// Closing the client ends everything here too.
+public final class APIClient: Sendable {
+  /// The client underneath.
+  public let client: LongLinkClient
+  /// What the API client was told to do.
+  public let configuration: APIConfiguration
+  let core: LoopBound<CallCore>
+  private let list = BroadcastList<MessageType, APIEvent>()
+
+  /// Makes an API client.
+  ///
+  /// Throws `invalidConfiguration`, naming the field, when the configuration cannot work.
+  public init(
+    _ client: LongLinkClient, _ configuration: APIConfiguration = APIConfiguration()
+  ) throws(LongLinkError) {
+    try configuration.validate()
+    self.client = client
+    self.configuration = configuration
+    let core = LoopBound(CallCore(client, configuration, list), on: client.loop)
+    self.core = core
+    client.loop.runOnLoop { core.value.client.addWatcher(core.value) }
+  }
+
+  /// Makes a call and waits for its reply.
+  ///
+  /// Cancelling the task ends the call; the exchange is cancelled when the last of its calls is.
+  public func value<Reply>(of call: APICall<Reply>) async throws(APIError) -> Reply {
+    let prepared = try PreparedCall(call, configuration)
+    let gate = Gate<Result<Reply, APIError>>()
+    let caller = LoopBound(CallerNumber(), on: client.loop)
+    if Task.isCancelled {
+      throw prepared.describe(LongLinkError(.cancelled, doing: "request type=\(call.type)"))
+    }
+    client.loop.runOnLoop { [core] in
+      caller.value.id = core.value.begin(prepared) { gate.open($0) }
+    }
+    let result = await withTaskCancellationHandler {
+      await gate.value
+    } onCancel: {
+      client.loop.execute { [core] in
+        if let id = caller.value.id { core.value.leave(id) }
+      }
+    }
+    return try result.get()
+  }
+
+  /// Calls a method and waits for its reply, as `value(of:)` does.
+  public func call<Request, Reply>(
+    _ method: APIMethod<Request, Reply>, _ request: Request,
+    policy: RequestPolicy = RequestPolicy()
+  ) async throws(APIError) -> Reply {
+    try await value(of: method(request, policy: policy))
+  }
+
+  /// What the API client has counted so far.
+  public func counters() async -> APICounters {
+    await client.loop.run { [core] in core.value.snapshot }
+  }
+}
+
+// MARK: - Events
+
+extension APIClient {
+  /// Pushes of a type, and how requests of it end, or all of both where `type` is nil.
+  ///
+  /// Events are buffered from this call on, over reconnects too. A consumer that falls 1,024
+  /// events or 64 MiB behind loses the oldest ones, which are counted.
+  public func events(of type: MessageType? = nil) -> EventSequence<Never> {
+    events(of: type, buffer: .dropOldest(1024))
+  }
+
+  /// As the other form, with a buffer of the caller's choice.
+  ///
+  /// With a buffer that may close it, `for try await` throws `LongLinkError` when the consumer has
+  /// fallen behind.
+  public func events<Failure>(
+    of type: MessageType? = nil, buffer: PushBuffer<Failure>
+  ) -> EventSequence<Failure> {
+    EventSequence(list.subscribe(type, buffer))
+  }
+}
+
+// MARK: - The cache
+
+extension APIClient {
+  /// Forgets all answers of a method; those on their way are not kept either.
+  public func invalidate<Request, Reply>(_ method: APIMethod<Request, Reply>) {
+    client.loop.runOnLoop { [core, type = method.type] in core.value.invalidate(type) }
+  }
+
+  /// Forgets the answer to one call; one on its way is not kept either.
+  public func invalidate<Reply>(_ call: APICall<Reply>) {
+    var call = call
+    call.policy.isShared = true
+    // What cannot be encoded was never asked for.
+    guard let key = try? PreparedCall(call, configuration).plan.key else { return }
+    client.loop.runOnLoop { [core] in core.value.invalidate(key) }
+  }
+
+  /// Forgets all answers, as when another user signs in. Switching servers does so by itself.
+  public func invalidateAll() {
+    client.loop.runOnLoop { [core] in core.value.invalidateAll() }
+  }
+}
+
+/// The number of a call, which the loop gives it.
+private final class CallerNumber {
+  var id: UInt64?
+}

@@ -1,0 +1,133 @@
+import LongLinkCore
+
+/// Answers by the key of their calls, within a bound of bytes: what was not asked for for the
+/// longest time leaves first.
+struct ResponseCache {
+  enum Found: Equatable {
+    case nothing
+    case fresh([UInt8])
+    /// Good enough for now; a new one is to be fetched.
+    case stale([UInt8])
+  }
+
+  private struct Entry {
+    let key: CallKey
+    var body: [UInt8]
+    var bytes: Int
+    var freshUntil: LinkInstant
+    var staleUntil: LinkInstant
+    /// Whether pushes tell when it has become worthless.
+    var dependsOnPushes: Bool
+    /// The places of its neighbours: the one asked for after it, and the one before.
+    var newer: Int?
+    var older: Int?
+  }
+
+  /// The most bytes of bodies and keys, with `overhead` for each entry.
+  let limit: Int
+  /// What an entry takes beside its body and its key, roughly.
+  static let overhead = 256
+
+  private var entries: [Entry?] = []
+  private var free: [Int] = []
+  private var places: [CallKey: Int] = [:]
+  private var placesOfType: [MessageType: Set<Int>] = [:]
+  private var newest: Int?
+  private var oldest: Int?
+  private(set) var bytes = 0
+  /// Entries that made room for others, and answers that were too large to be kept.
+  private(set) var evicted: UInt64 = 0
+
+  init(limit: Int) {
+    self.limit = limit
+  }
+
+  var count: Int { places.count }
+
+  /// What is kept for a key, if it is not too old.
+  mutating func find(_ key: CallKey, at now: LinkInstant) -> Found {
+    guard let place = places[key], let entry = entries[place] else { return .nothing }
+    guard now < entry.staleUntil else {
+      remove(place)
+      return .nothing
+    }
+    unlink(place)
+    link(place)
+    return now < entry.freshUntil ? .fresh(entry.body) : .stale(entry.body)
+  }
+
+  /// Keeps an answer that came now, in place of an older one.
+  mutating func store(_ body: [UInt8], for key: CallKey, _ policy: CachePolicy, at now: LinkInstant)
+  {
+    remove(key)
+    let size = body.count + key.byteCount + Self.overhead
+    guard size <= limit else {
+      evicted += 1
+      return
+    }
+    while bytes + size > limit, let oldest {
+      remove(oldest)
+      evicted += 1
+    }
+    let freshUntil = now.advanced(by: max(.zero, policy.fresh))
+    let place = free.popLast() ?? entries.count
+    if place == entries.count { entries.append(nil) }
+    entries[place] = Entry(
+      key: key, body: body, bytes: size, freshUntil: freshUntil,
+      staleUntil: freshUntil.advanced(by: max(.zero, policy.stale)),
+      dependsOnPushes: !policy.invalidatedBy.isEmpty)
+    places[key] = place
+    placesOfType[key.type, default: []].insert(place)
+    bytes += size
+    link(place)
+  }
+
+  /// Forgets one answer.
+  mutating func remove(_ key: CallKey) {
+    if let place = places[key] { remove(place) }
+  }
+
+  /// Forgets the answers of one type of request.
+  mutating func removeAll(of type: MessageType) {
+    // In an order of their own: the places that become free are taken again in it.
+    for place in (placesOfType[type] ?? []).sorted() { remove(place) }
+  }
+
+  /// Forgets the answers that a lost push might have made worthless.
+  mutating func removeDependent() {
+    for place in entries.indices where entries[place]?.dependsOnPushes == true { remove(place) }
+  }
+
+  /// Forgets everything.
+  mutating func removeAll() {
+    let evicted = evicted
+    self = ResponseCache(limit: limit)
+    self.evicted = evicted
+  }
+
+  private mutating func remove(_ place: Int) {
+    guard let entry = entries[place] else { return }
+    unlink(place)
+    entries[place] = nil
+    free.append(place)
+    places[entry.key] = nil
+    placesOfType[entry.key.type]?.remove(place)
+    if placesOfType[entry.key.type]?.isEmpty == true { placesOfType[entry.key.type] = nil }
+    bytes -= entry.bytes
+  }
+
+  /// Makes an entry the newest.
+  private mutating func link(_ place: Int) {
+    entries[place]?.older = newest
+    entries[place]?.newer = nil
+    if let newest { entries[newest]?.newer = place }
+    newest = place
+    if oldest == nil { oldest = place }
+  }
+
+  private mutating func unlink(_ place: Int) {
+    guard let entry = entries[place] else { return }
+    if let newer = entry.newer { entries[newer]?.older = entry.older } else { newest = entry.older }
+    if let older = entry.older { entries[older]?.newer = entry.newer } else { oldest = entry.newer }
+  }
+}

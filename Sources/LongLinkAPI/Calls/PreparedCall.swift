@@ -1,0 +1,59 @@
+import LongLinkConnection
+import LongLinkCore
+
+/// A call with its plan, and what is to be made of its outcome.
+struct PreparedCall<Reply: Sendable>: Sendable {
+  let plan: CallPlan
+  private let call: APICall<Reply>
+  private let texts: ErrorTexts
+
+  /// Throws where the call cannot be made at all.
+  init(_ call: APICall<Reply>, _ configuration: APIConfiguration) throws(APIError) {
+    self.call = call
+    texts = configuration.texts
+    do throws(LongLinkError) {
+      plan = try CallPlan(
+        call.type, call.body, call.policy.over(configuration.policy), key: call.key)
+    } catch {
+      throw APIError(error, texts: configuration.texts, applicationErrors: call.errors)
+    }
+  }
+
+  /// The reply, or the error as the application knows it.
+  func result(of outcome: Outcome) -> Result<Reply, APIError> {
+    switch outcome {
+    case .success(let body):
+      do throws(BodyError) {
+        return .success(try call.decode(body))
+      } catch {
+        return .failure(
+          describe(
+            LongLinkError(
+              .decodingFailed, delivery: .answered, doing: "request type=\(call.type)",
+              detail: "\(error)")))
+      }
+    case .failure(let error):
+      return .failure(describe(error))
+    }
+  }
+
+  /// A failure in the application's terms.
+  func describe(_ error: LongLinkError) -> APIError {
+    APIError(error, texts: texts, applicationErrors: call.errors)
+  }
+}
+
+extension CallCore {
+  /// Makes a prepared call; an answer that cannot be decoded does not stay in the cache.
+  func begin<Reply>(
+    _ call: PreparedCall<Reply>, _ completion: @escaping (Result<Reply, APIError>) -> Void
+  ) -> UInt64? {
+    begin(call.plan) { [unowned self] outcome in
+      let result = call.result(of: outcome)
+      if case .failure(let error) = result, error.code == .decodingFailed, let key = call.plan.key {
+        invalidate(key)
+      }
+      completion(result)
+    }
+  }
+}

@@ -1,0 +1,55 @@
+public import LongLinkConnection
+public import LongLinkCore
+
+/// An error that an application has defined for its own response codes, from 1000 on.
+///
+/// Two services may use the same codes: each names its own errors (``APIService/errors``).
+public protocol ApplicationError: Error {
+  /// Makes the error of a code and the body that came with it; nil where the code is not one of
+  /// these. The bytes come from the network. May be called on any thread.
+  init?(code: ResponseCode, body: [UInt8])
+  /// What people are told. Nil, the default, leaves it to the table of texts.
+  var text: String? { get }
+}
+
+extension ApplicationError {
+  /// Nothing: the table of texts says it.
+  public var text: String? { nil }
+}
+
+/// Why a call failed: a number for programs, a text for people, and all that the link knows.
+public struct APIError: Error, Sendable {
+  /// The number by which programs know the failure.
+  public let code: ErrorCode
+  /// What people are told.
+  public let text: String
+  /// The application's own error, for a code from 1000 on that one of its types knows.
+  public let application: (any ApplicationError)?
+  /// All that the link knows of it.
+  public let link: LongLinkError
+
+  /// What may have happened to the request: whether a retry is safe.
+  public var delivery: Delivery { link.delivery }
+
+  /// Makes the error of a failure of the link.
+  public init(
+    _ link: LongLinkError, texts: ErrorTexts = .english,
+    applicationErrors: [any ApplicationError.Type] = []
+  ) {
+    self.link = link
+    code = ErrorCode(link)
+    var application: (any ApplicationError)?
+    if let response = link.response, response.isApplication {
+      for type in applicationErrors where application == nil {
+        application = type.init(code: response, body: link.body)
+      }
+    }
+    self.application = application
+    text = application?.text ?? texts.text(for: code, delivery: link.delivery)
+  }
+}
+
+extension APIError: CustomStringConvertible {
+  /// The number, the text, and what the link says.
+  public var description: String { "\(code): \(text) [\(link)]" }
+}

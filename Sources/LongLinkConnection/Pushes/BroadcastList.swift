@@ -1,0 +1,116 @@
+internal import LongLinkCore
+internal import Synchronization
+
+/// Who subscribed to what, and what became of it. It may be used from any thread.
+package final class BroadcastList<Key: Hashable & Sendable, Element: Broadcastable>: Sendable {
+  /// What buffers lost, each number since the beginning.
+  package struct Counts: Sendable {
+    /// Elements that a full buffer dropped.
+    package var dropped: UInt64 = 0
+    /// Sequences that ended since their buffers were full.
+    package var closed: UInt64 = 0
+  }
+
+  private struct Subscription {
+    let id: UInt64
+    let key: Key?
+    let box: BroadcastBox<Element>
+  }
+
+  private struct State {
+    var nextID: UInt64 = 0
+    var subscriptions: [Subscription] = []
+    var counts = Counts()
+    var isClosed = false
+  }
+
+  private let state = Mutex(State())
+
+  package init() {}
+
+  package var counts: Counts { state.withLock { $0.counts } }
+
+  /// A subscription to what is published for one key, or to all; it ends when the list closes.
+  package func subscribe<Failure>(
+    _ key: Key?, _ buffer: PushBuffer<Failure>
+  ) -> BroadcastSubscription<Element> {
+    let box = BroadcastBox<Element>(buffer)
+    let id: UInt64? = state.withLock { state in
+      guard !state.isClosed else { return nil }
+      state.nextID += 1
+      state.subscriptions.append(Subscription(id: state.nextID, key: key, box: box))
+      return state.nextID
+    }
+    if id == nil { box.finish() }
+    return BroadcastSubscription(box) { [weak self] in
+      if let id { self?.unsubscribe(id) }
+    }
+  }
+
+  private func unsubscribe(_ id: UInt64) {
+    state.withLock { state in state.subscriptions.removeAll { $0.id == id } }
+  }
+
+  /// Hands an element to everybody who asked for it; tells whether there was anybody.
+  @discardableResult
+  package func publish(_ element: Element, for key: Key) -> Bool {
+    let subscriptions = state.withLock { state in
+      state.subscriptions.filter { $0.key == nil || $0.key == key }
+    }
+    for subscription in subscriptions {
+      switch subscription.box.offer(element) {
+      case .taken, .dropped(0):
+        break
+      case .dropped(let count):
+        state.withLock { $0.counts.dropped += count }
+      case .overflowed:
+        state.withLock { state in
+          state.counts.dropped += 1
+          state.counts.closed += 1
+        }
+        unsubscribe(subscription.id)
+      }
+    }
+    return !subscriptions.isEmpty
+  }
+
+  /// Ends every sequence.
+  package func close() {
+    let subscriptions = state.withLock { state in
+      state.isClosed = true
+      defer { state.subscriptions = [] }
+      return state.subscriptions
+    }
+    for subscription in subscriptions { subscription.box.finish() }
+  }
+}
+
+/// Keeps a box with its list for as long as somebody may take from it.
+package final class BroadcastSubscription<Element: Broadcastable>: Sendable {
+  package let box: BroadcastBox<Element>
+  private let end: @Sendable () -> Void
+
+  init(_ box: BroadcastBox<Element>, onEnd end: @escaping @Sendable () -> Void) {
+    self.box = box
+    self.end = end
+  }
+
+  deinit {
+    end()
+  }
+
+  /// The next element for a sequence whose buffer fails with `Failure`; nil at its end.
+  package func next<Failure: Error>(failing: Failure.Type) async throws(Failure) -> Element? {
+    switch await box.next() {
+    case .element(let element):
+      return element
+    case .end:
+      return nil
+    case .overflow(let error):
+      guard let failure = error as? Failure else {
+        preconditionFailure("only a buffer that may close its sequence overflows")
+      }
+      throw failure
+    }
+  }
+}

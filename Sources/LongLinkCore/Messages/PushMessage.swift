@@ -1,0 +1,5 @@
+/// A message that is always pushed with the same message type.
+public protocol PushMessage: BodyEncodable, BodyDecodable, Sendable, SendableMetatype {
+  /// The message type that it carries when it is pushed.
+  static var pushType: MessageType { get }
+}

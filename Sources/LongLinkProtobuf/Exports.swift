@@ -1,0 +1,4 @@
+#if SwiftProtobuf
+// Whoever encodes a message meets message types and errors of the core.
+@_exported public import LongLinkCore
+#endif

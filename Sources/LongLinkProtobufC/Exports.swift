@@ -1,0 +1,2 @@
+// Whoever encodes a message meets message types and errors of the core.
+@_exported public import LongLinkCore

@@ -1,0 +1,91 @@
+#if SwiftProtobuf
+import SwiftProtobuf
+import SwiftProtobufPluginLibrary
+
+/// What the type of a field is in Swift, and how one value of it gets into C and out again.
+struct FieldTypes {
+  let schema: Schema
+  let module: String
+
+  init(_ schema: Schema) {
+    self.schema = schema
+    module = schema.options.messages?.module ?? ""
+  }
+
+  /// The type of one value.
+  func value(_ field: FieldDescriptor, in scope: Descriptor?) -> String {
+    switch field.type {
+    case .double: schema.swift("Double")
+    case .float: schema.swift("Float")
+    case .int64, .sint64, .sfixed64: schema.swift("Int64")
+    case .uint64, .fixed64: schema.swift("UInt64")
+    case .int32, .sint32, .sfixed32: schema.swift("Int32")
+    case .uint32, .fixed32: schema.swift("UInt32")
+    case .bool: schema.swift("Bool")
+    case .string: schema.swift("String")
+    case .bytes: "[\(schema.swift("UInt8"))]"
+    case .enum: schema.type(field.enumType, in: module, scope)
+    case .message, .group: schema.type(field.messageType, in: module, scope)
+    }
+  }
+
+  /// What one value is before it is set, where it is not nil then.
+  func initial(_ field: FieldDescriptor, in scope: Descriptor?) -> String {
+    switch field.type {
+    case .bool: "false"
+    case .string: "\"\""
+    case .bytes: "[]"
+    case .enum: "." + bare(schema.enumCase(field.enumType.values[0]))
+    case .message, .group: value(field, in: scope) + "()"
+    default: "0"
+    }
+  }
+
+  /// The type of the property and its initial value.
+  func property(
+    _ field: FieldDescriptor, in scope: Descriptor?
+  ) -> (type: String, initial: String) {
+    if let (key, element) = field.mapTypes {
+      return ("[\(value(key, in: scope)): \(value(element, in: scope))]", "[:]")
+    }
+    if field.isRepeated { return ("[\(value(field, in: scope))]", "[]") }
+    if field.hasPresence { return (value(field, in: scope) + "?", "nil") }
+    return (value(field, in: scope), initial(field, in: scope))
+  }
+
+  /// An expression for C of one for Swift.
+  func toC(_ field: FieldDescriptor, _ expression: String) -> String {
+    switch field.type {
+    case .bool: "\(expression) ? 1 : 0"
+    case .string: "try arena.string(\(expression))"
+    case .bytes: "try arena.bytes(\(expression))"
+    case .enum: "\(expression).rawValue"
+    case .message, .group: "try arena.message(\(expression))"
+    default: expression
+    }
+  }
+
+  /// An expression for Swift of one for C; for a message it is optional.
+  func toSwift(
+    _ field: FieldDescriptor, in scope: Descriptor?, _ expression: String
+  ) -> String {
+    switch field.type {
+    case .bool: "unsafe \(expression) != 0"
+    case .string: "unsafe ProtobufCField.string(\(expression))"
+    case .bytes: "unsafe ProtobufCField.bytes(\(expression))"
+    case .enum: "unsafe \(value(field, in: scope))(rawValue: \(expression))"
+    case .message, .group: "try unsafe ProtobufCField.message(\(expression))"
+    default: "unsafe \(expression)"
+    }
+  }
+
+  func bare(_ name: String) -> String { name.filter { $0 != "`" } }
+}
+
+extension FieldDescriptor {
+  /// The fields of the entry of a map.
+  var mapTypes: (key: FieldDescriptor, value: FieldDescriptor)? {
+    isMap ? messageType.mapKeyAndValue : nil
+  }
+}
+#endif

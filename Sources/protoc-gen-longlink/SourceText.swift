@@ -1,0 +1,32 @@
+#if SwiftProtobuf
+/// Lines of source, indented by two spaces a level.
+struct SourceText {
+  private(set) var text = ""
+  private var level = 0
+
+  /// Adds lines as they are, each indented.
+  mutating func add(_ lines: String) {
+    for line in lines.split(separator: "\n", omittingEmptySubsequences: false) {
+      if !line.isEmpty { text += String(repeating: "  ", count: level) + line }
+      text += "\n"
+    }
+  }
+
+  /// Adds a line, what `body` adds one level deeper, and another line.
+  mutating func block(
+    _ head: String, closing tail: String = "}", _ body: (inout SourceText) -> Void
+  ) {
+    add(head)
+    level += 1
+    body(&self)
+    level -= 1
+    add(tail)
+  }
+
+  /// Adds documentation: the lines of `comment`, else `fallback`.
+  mutating func document(_ comment: String, else fallback: String) {
+    let lines = comment.split(separator: "\n").map { $0.drop { $0 == " " } }
+    add(lines.isEmpty ? "/// " + fallback : lines.joined(separator: "\n"))
+  }
+}
+#endif

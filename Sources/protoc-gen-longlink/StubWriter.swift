@@ -1,0 +1,244 @@
+#if SwiftProtobuf
+import SwiftProtobuf
+import SwiftProtobufPluginLibrary
+
+// MARK: - The client
+
+extension FileWriter {
+  func clientFile(_ folder: Folder) -> String {
+    var source = header(
+      importing: messageModules(besides: folder.module, services: true) + ["LongLink"]
+        + conformances)
+    for service in services {
+      source.add("")
+      source.document(
+        service.descriptor.protoSourceComments(),
+        else: "Asks the service `\(service.descriptor.fullName)`.")
+      source.block("\(access)nonisolated struct \(service.client): Sendable {") {
+        writeClientStart(to: &$0)
+        for method in service.methods { writeCalls(method, service, folder, to: &$0) }
+      }
+    }
+    return source.text
+  }
+
+  private func writeClientStart(to source: inout SourceText) {
+    source.add(
+      """
+      /// What carries the requests.
+      \(access)let client: LongLinkClient
+      /// The options of requests that are not given others.
+      \(access)var options: RequestOptions
+
+      /// Makes a client over one that may be shared with others.
+      \(access)init(_ client: LongLinkClient, options: RequestOptions = RequestOptions()) {
+        self.client = client
+        self.options = options
+      }
+      """)
+  }
+
+  private func writeCalls(
+    _ method: Service.Method, _ service: Service, _ folder: Folder, to source: inout SourceText
+  ) {
+    let request = schema.type(method.descriptor.inputType, in: folder.module)
+    let reply = schema.type(method.descriptor.outputType, in: folder.module)
+    let type = "\(service.types).\(method.name)"
+    let comments = method.descriptor.protoSourceComments()
+    let fallback = "Sends a request `\(method.descriptor.name)` and waits for the answer."
+    source.add("")
+    source.document(comments, else: fallback)
+    source.add(
+      """
+      \(access)nonisolated(nonsending) func \(method.name)(
+        _ request: \(request), options: RequestOptions? = nil
+      ) async throws(LongLinkError) -> \(reply) {
+        try await client.request(
+          \(type), request, returning: \(reply).self, options: options ?? self.options)
+      }
+
+      /// As the asynchronous form; it returns a handle at once.
+      \(access)func start\(method.upperName)(
+        _ request: \(request), options: RequestOptions? = nil
+      ) -> TypedRequestTask<\(reply)> {
+        client.start(
+          \(type), request, returning: \(reply).self, options: options ?? self.options)
+      }
+
+      /// As the asynchronous form; it calls `completion`, once, on the executor that is named.
+      @discardableResult
+      \(access)func \(method.name)(
+        _ request: \(request), options: RequestOptions? = nil, on executor: CallbackExecutor,
+        completion: @escaping @Sendable (\(schema.swift("Result"))<\(reply), LongLinkError>) -> Void
+      ) -> RequestTask {
+        client.request(
+          \(type), request, returning: \(reply).self, options: options ?? self.options,
+          on: executor, completion: completion)
+      }
+
+      /// As the asynchronous form; it blocks the calling thread, which must not be a task's.
+      \(access)func \(method.bareName)Blocking(
+        _ request: \(request), options: RequestOptions? = nil
+      ) throws(LongLinkError) -> \(reply) {
+        try client.requestBlocking(
+          \(type), request, returning: \(reply).self, options: options ?? self.options)
+      }
+      """)
+  }
+}
+
+// MARK: - The server
+
+extension FileWriter {
+  func serverFile(_ folder: Folder) -> String {
+    var source = header(
+      importing: messageModules(besides: folder.module, services: true) + ["LongLinkServer"],
+      privately: conformances)
+    for service in services {
+      writeHandler(service, folder, to: &source)
+      writeRegistration(service, folder, to: &source)
+    }
+    return source.text
+  }
+
+  private func writeHandler(_ service: Service, _ folder: Folder, to source: inout SourceText) {
+    source.add("")
+    source.document(
+      service.descriptor.protoSourceComments(),
+      else: "Answers the requests of the service `\(service.descriptor.fullName)`.")
+    source.block("\(access)nonisolated protocol \(service.handler): Sendable {") {
+      for (index, method) in service.methods.enumerated() {
+        let request = schema.type(method.descriptor.inputType, in: folder.module)
+        let reply = schema.type(method.descriptor.outputType, in: folder.module)
+        if index > 0 { $0.add("") }
+        $0.document(
+          method.descriptor.protoSourceComments(),
+          else: "Answers a request `\(method.descriptor.name)`; throws `Rejection` to refuse it.")
+        $0.add(
+          """
+          func \(method.name)(
+            _ request: \(request), context: InboundRequest
+          ) async throws -> \(reply)
+          """)
+      }
+    }
+  }
+
+  private func writeRegistration(
+    _ service: Service, _ folder: Folder, to source: inout SourceText
+  ) {
+    source.add("")
+    source.block("extension LongLinkServer {") {
+      $0.add(
+        "/// Has a service answer the requests of `\(service.descriptor.fullName)`. Before `start`."
+      )
+      $0.add("\(access)nonisolated func register(")
+      $0.add("  \(service.label) service: some \(service.handler),")
+      $0.add("  on placement: HandlerPlacement = .connectionLoop")
+      $0.block(") {") {
+        for method in service.methods {
+          let request = schema.type(method.descriptor.inputType, in: folder.module)
+          $0.add(
+            """
+            route(
+              \(service.types).\(method.name), \(request).self, on: placement
+            ) { request, context in
+              try await service.\(method.name)(request, context: context)
+            }
+            """)
+        }
+      }
+    }
+  }
+}
+
+// MARK: - The simulated server
+
+extension FileWriter {
+  func simulatedFile(_ folder: Folder) -> String {
+    var source = header(
+      importing: messageModules(besides: folder.module, services: true) + ["LongLinkTesting"],
+      privately: conformances)
+    for service in services {
+      source.add("")
+      source.add("/// A `\(service.descriptor.fullName)` that does what a test tells it to.")
+      source.block("\(access)nonisolated struct \(service.simulated): Sendable {") {
+        writeSimulatedStart(service, to: &$0)
+        for method in service.methods { writeScript(method, service, folder, to: &$0) }
+      }
+    }
+    return source.text
+  }
+
+  private func writeSimulatedStart(_ service: Service, to source: inout SourceText) {
+    source.add(
+      """
+      /// What listens, and is scripted further: its record, its faults, its pushes.
+      \(access)let server: SimulatedServer
+
+      /// Scripts a server that was started.
+      \(access)init(_ server: SimulatedServer) {
+        self.server = server
+      }
+
+      /// Starts a server, by default on the shared loop and on a free port of 127.0.0.1.
+      \(access)static func start(
+        on loop: EventLoop = .shared, at address: SocketAddress = .ipv4(127, 0, 0, 1, port: 0)
+      ) async throws -> \(service.simulated) {
+        \(service.simulated)(try await SimulatedServer.start(on: loop, at: address))
+      }
+
+      /// The address that it listens on.
+      \(access)var address: SocketAddress { server.address }
+
+      /// Stops listening and closes all connections.
+      \(access)func stop() async {
+        await server.stop()
+      }
+      """)
+  }
+
+  private func writeScript(
+    _ method: Service.Method, _ service: Service, _ folder: Folder, to source: inout SourceText
+  ) {
+    let request = schema.type(method.descriptor.inputType, in: folder.module)
+    let reply = schema.type(method.descriptor.outputType, in: folder.module)
+    let type = "\(service.types).\(method.name)"
+    let name = method.descriptor.name
+    source.add(
+      """
+
+      /// Answers each `\(name)` with what the closure makes of it; a `Rejection` rejects it.
+      \(access)func on\(method.upperName)(
+        _ make: @escaping @Sendable (\(request)) throws -> \(reply)
+      ) {
+        server.on(\(type), make)
+      }
+
+      /// Says what to do about each `\(name)`, right or wrong, after a time where one is given.
+      \(access)func on\(method.upperName)(
+        _ action: ServerAction, after delay: \(schema.swift("Duration"))? = nil
+      ) {
+        server.on(\(type), action, after: delay)
+      }
+
+      /// Says what to do about the first, second and so on `\(name)`; the last one repeats.
+      \(access)func on\(method.upperName)(_ actions: [ServerAction]) {
+        server.on(\(type), actions)
+      }
+
+      /// The requests `\(name)` that came up to now; throws where one is not such a message.
+      \(access)func \(method.bareName)Requests() throws(BodyError) -> [\(request)] {
+        try server.requests(of: \(type), as: \(request).self)
+      }
+
+      /// Waits until requests `\(name)` have come, and returns the last one that was waited for.
+      \(access)nonisolated(nonsending) func waitFor\(method.upperName)(
+        count: \(schema.swift("Int")) = 1
+      ) async throws -> \(request) {
+        try await server.waitForRequest(of: \(type), as: \(request).self, count: count)
+      }
+      """)
+  }
+}
+#endif

@@ -1,0 +1,171 @@
+import LongLink
+import LongLinkAPI
+
+/// The code of the documentation, so that it is compiled; `DocumentationTests` compares.
+private enum DocumentedCode {
+  static func begin(_ client: LongLinkClient) async throws {
+    let shop = APIService(policy: RequestPolicy(deadline: .seconds(5)), errors: [ShopError.self])
+    let price = APIMethod(
+      20, Article.self, returning: Price.self, of: shop, policy: .reading)
+
+    let api = try APIClient(client)
+    let answer = try await api.call(price, Article(number: 7))
+    print(answer)
+  }
+
+  static func policies(_ api: APIClient, _ price: APIMethod<Article, Price>) async throws {
+    let urgent = RequestPolicy(deadline: .seconds(1), priority: 10)
+    let answer = try await api.call(price, Article(number: 7), policy: urgent)
+    print(answer)
+  }
+
+  static func sharing(
+    _ api: APIClient, _ price: APIMethod<Article, Price>, _ now: UInt32
+  ) async throws {
+    let call = price(Article(number: 7, askedAt: now)).keyed(by: [7])
+    let answer = try await api.value(of: call)
+    print(answer)
+  }
+
+  static func caching(_ api: APIClient) async throws {
+    let prices = RequestPolicy(
+      cache: CachePolicy(fresh: .seconds(60), stale: .seconds(600), invalidatedBy: [21]))
+    let price = APIMethod(20, Article.self, returning: Price.self, policy: prices)
+
+    api.invalidate(price(Article(number: 7)))
+    api.invalidate(price)
+    api.invalidateAll()
+    let newest = try await api.call(
+      price, Article(number: 7), policy: RequestPolicy(reloads: true))
+    print(newest)
+  }
+
+  static func groups(
+    _ api: APIClient, _ price: APIMethod<Article, Price>, _ stock: APIMethod<Article, Stock>,
+    _ articles: [Article]
+  ) async throws {
+    let group = api.group(
+      articles.map { price($0) }, GroupPolicy(atOnce: 8, failures: .stop))
+    for await progress in group.progress {
+      print("\(progress.finished) of \(progress.total)")
+    }
+    let answers = try await group.values
+    print(answers)
+
+    let calls = [
+      price(Article(number: 7)).map { Line.price($0) },
+      stock(Article(number: 7)).map { Line.stock($0) },
+    ]
+    for result in await api.group(calls).results { print(result) }
+  }
+
+  static func paging(
+    _ api: APIClient, _ search: APIMethod<SearchRequest, SearchReply>
+  ) async throws {
+    let list = api.pages(from: Cursor.first, size: 20) { page in
+      search(SearchRequest(after: page.position, limit: page.size)).map { reply in
+        Page(reply.articles, next: reply.next)
+      }
+    }
+    for try await article in list {
+      print(article.number)
+    }
+
+    try await list.loadMore()
+    let (shown, hasMore) = (await list.elements, await list.hasMore)
+    print(shown, hasMore)
+  }
+
+  static func errors(
+    _ api: APIClient, _ price: APIMethod<Article, Price>, handle: (ShopError) -> Void
+  ) async {
+    do throws(APIError) {
+      print(try await api.call(price, Article(number: 7)))
+    } catch {
+      if let error = error.application as? ShopError { handle(error) }
+      print(error.code, error.text, error.delivery.isSafeToRetry)
+    }
+  }
+
+  enum ShopError: ApplicationError {
+    case soldOut
+
+    init?(code: ResponseCode, body: [UInt8]) {
+      guard code == 1000 else { return nil }
+      self = .soldOut
+    }
+
+    var text: String? { "This is sold out." }
+  }
+
+  static func texts(_ client: LongLinkClient) throws {
+    var texts = ErrorTexts.english
+    texts.texts[.deadlineExceeded] = "The shop does not answer."
+    let api = try APIClient(client, APIConfiguration(texts: texts))
+    print(api.configuration.texts.other)
+  }
+
+  static func events(
+    _ api: APIClient, _ price: APIMethod<Article, Price>, show: (APIEvent) -> Void
+  ) async throws {
+    for await event in api.events(of: price.type) {
+      print(event.source, try event.message(as: Price.self))
+    }
+
+    let events = api.events(of: 21, buffer: .close(100))
+    do {
+      for try await event in events { show(event) }
+    } catch {
+      print("too slow:", error.detail)
+    }
+  }
+
+  static func polling(
+    _ api: APIClient, askOverHTTP: @escaping @Sendable (Int) async -> Void
+  ) throws {
+    let fallback = try api.whileDown(PollingPolicy(after: .seconds(30))) { round in
+      await askOverHTTP(round.number)
+    }
+    fallback.stop()
+  }
+}
+
+// MARK: - What a shop says
+
+/// A message of bytes that nobody looks into here.
+private protocol Opaque: BodyEncodable, BodyDecodable, Sendable {
+  init()
+}
+
+extension Opaque {
+  var encodedByteCount: Int { 0 }
+  func encode(into output: inout OutputRawSpan) {}
+  init(decoding body: RawSpan) { self.init() }
+}
+
+private struct Article: Opaque {
+  var number = 0
+  var askedAt: UInt32 = 0
+}
+
+private struct Price: Opaque {}
+private struct Stock: Opaque {}
+
+private enum Line: Sendable {
+  case price(Price)
+  case stock(Stock)
+}
+
+private struct Cursor: Hashable, Sendable {
+  static let first = Cursor()
+}
+
+private struct SearchRequest: Opaque {
+  var after = Cursor.first
+  var limit = 0
+}
+
+private struct SearchReply: Opaque {
+  var articles: [Article] = []
+  var next: Cursor?
+}
