@@ -93,6 +93,9 @@ extension FileDescriptor {
 }
 
 extension Descriptor {
+  /// It and the messages that it is nested in.
+  var withOuter: [Descriptor] { [self] + (containingType?.withOuter ?? []) }
+
   var withNested: [Descriptor] { [self] + messages.flatMap(\.withNested) }
 }
 #endif
