@@ -12,7 +12,7 @@ public import SwiftProtobuf
 ///
 /// Unknown fields are kept. Entries of maps are written in the order of their keys, so that equal
 /// messages have equal bytes. SwiftProtobuf says how long a message is only by encoding it, so that
-/// each is encoded twice when it is sent.
+/// each is encoded twice when it is written into a frame.
 public protocol ProtobufBody: SwiftProtobuf.Message, BodyEncodable, BodyDecodable {}
 
 extension ProtobufBody {
@@ -24,6 +24,11 @@ extension ProtobufBody {
   /// Appends SwiftProtobuf's encoding.
   public func encode(into output: inout OutputRawSpan) throws(BodyError) {
     try encoded().encode(into: &output)
+  }
+
+  /// SwiftProtobuf's encoding, made once.
+  public func encodedBytes() throws(BodyError) -> [UInt8] {
+    try encoded()
   }
 
   /// Decodes with SwiftProtobuf: messages nested up to 100 deep below the outermost; unknown fields

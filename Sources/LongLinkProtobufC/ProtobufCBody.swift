@@ -68,6 +68,14 @@ extension ProtobufCBody {
     }
   }
 
+  /// Lets libprotobuf-c pack the message into an array.
+  @inlinable
+  public func encodedBytes() throws(BodyError) -> [UInt8] {
+    try withArena(limit: .max) { (arena) throws(BodyError) in
+      try Self.layout.packed(self, in: &arena)
+    }
+  }
+
   /// Checks the body, then lets libprotobuf-c unpack it within the memory limit.
   ///
   /// Throws where the body breaks the rules of Protocol Buffers or of its message, is nested deeper

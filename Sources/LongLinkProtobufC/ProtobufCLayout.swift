@@ -109,6 +109,20 @@ extension ProtobufCLayout {
     return unsafe protobuf_c_message_pack(base, start.assumingMemoryBound(to: UInt8.self))
   }
 
+  /// The message as bytes of its own.
+  @inlinable
+  func packed(_ value: Value, in arena: inout ProtobufCArena) throws(BodyError) -> [UInt8] {
+    let message = try unsafe makeMessage(value, in: &arena)
+    // Every generated structure begins with its base. libprotobuf-c writes as many bytes as it has
+    // counted.
+    let base = unsafe message.assumingMemoryBound(to: ProtobufCMessage.self)
+    let count = unsafe protobuf_c_message_get_packed_size(base)
+    return unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initializedCount in
+      guard count > 0, let start = buffer.baseAddress else { return }
+      initializedCount = unsafe protobuf_c_message_pack(base, start)
+    }
+  }
+
   @inlinable
   func unpack(
     _ body: UnsafeBufferPointer<UInt8>,

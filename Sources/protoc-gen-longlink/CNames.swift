@@ -70,8 +70,8 @@ struct CNames {
     int linux long major makedev minor mutable namespace new noexcept not not_eq null nullptr \
     operator or or_eq private protected public register reinterpret_cast requires restrict return \
     short signed sizeof static static_assert static_cast stderr stdin stdout struct switch \
-    template this thread_local throw true try typedef typeid typename typeof union unix unsigned using \
-    virtual void volatile wchar_t while xor xor_eq init self type protocol
+    template this thread_local throw true try typedef typeid typename typeof union unix unsigned \
+    using virtual void volatile wchar_t while xor xor_eq init self type protocol
     """.split(separator: " ").map(String.init))
 }
 
@@ -93,6 +93,9 @@ extension FileDescriptor {
 }
 
 extension Descriptor {
+  /// It and the messages that it is nested in.
+  var withOuter: [Descriptor] { [self] + (containingType?.withOuter ?? []) }
+
   var withNested: [Descriptor] { [self] + messages.flatMap(\.withNested) }
 }
 #endif

@@ -58,8 +58,10 @@ struct Schema {
   static func oneofType(_ oneof: OneofDescriptor) -> String {
     let name = NamingUtils.toUpperCamelCase(oneof.name)
     let message = oneof.containingType!
+    // Inside a message, a type that is called like it would hide it.
     let isTaken =
-      message.messages.contains { $0.name == name }
+      message.withOuter.contains { $0.name == name }
+      || message.messages.contains { $0.name == name }
       || message.enums.contains { $0.name == name } || reserved.contains(name)
     return isTaken ? name + "Oneof" : name
   }
@@ -70,7 +72,7 @@ struct Schema {
   }
 
   func path(_ message: Descriptor) -> [String] {
-    let name = Schema.available(message.name, suffix: "Message")
+    let name = Schema.available(message.name, in: message.containingType, suffix: "Message")
     guard let outer = message.containingType else {
       return [Schema.prefix(of: message.file, options) + name]
     }
@@ -78,7 +80,7 @@ struct Schema {
   }
 
   func path(_ enumeration: EnumDescriptor) -> [String] {
-    let name = Schema.available(enumeration.name, suffix: "Enum")
+    let name = Schema.available(enumeration.name, in: enumeration.containingType, suffix: "Enum")
     guard let outer = enumeration.containingType else {
       return [Schema.prefix(of: enumeration.file, options) + name]
     }
@@ -87,8 +89,11 @@ struct Schema {
 
   private static let reserved: Set<String> = ["Type", "Protocol", "Self", "Any", "Swift"]
 
-  private static func available(_ name: String, suffix: String) -> String {
-    reserved.contains(name) ? name + suffix : name
+  private static func available(
+    _ name: String, in outer: Descriptor?, suffix: String
+  ) -> String {
+    let hidesOuter = outer?.withOuter.contains { $0.name == name } ?? false
+    return hidesOuter || reserved.contains(name) ? name + suffix : name
   }
 
   /// A message's type as it is written in a file of `module`, inside the declaration of `scope`.
@@ -113,9 +118,8 @@ struct Schema {
     var isHidden = false
     var outer = scope
     while let message = outer {
-      let nested =
-        message.messages.map(\.name) + message.enums.map(\.name)
-        + message.realOneofs.map(Schema.oneofType)
+      let types = message.messages.map { self.path($0) } + message.enums.map { self.path($0) }
+      let nested = types.compactMap(\.last) + message.realOneofs.map(Schema.oneofType)
       // A path that goes through this message means the same from inside.
       if nested.contains(path[0]) { isHidden = true }
       outer = message.containingType

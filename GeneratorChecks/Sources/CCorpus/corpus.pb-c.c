@@ -415,6 +415,63 @@ void   corpus__names__free_unpacked
   assert(message->base.descriptor == &corpus__names__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   corpus__result__inner__inner__init
+                     (Corpus__Result__Inner__Inner         *message)
+{
+  static const Corpus__Result__Inner__Inner init_value = CORPUS__RESULT__INNER__INNER__INIT;
+  *message = init_value;
+}
+void   corpus__result__inner__init
+                     (Corpus__Result__Inner         *message)
+{
+  static const Corpus__Result__Inner init_value = CORPUS__RESULT__INNER__INIT;
+  *message = init_value;
+}
+void   corpus__result__init
+                     (Corpus__Result         *message)
+{
+  static const Corpus__Result init_value = CORPUS__RESULT__INIT;
+  *message = init_value;
+}
+size_t corpus__result__get_packed_size
+                     (const Corpus__Result *message)
+{
+  assert(message->base.descriptor == &corpus__result__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t corpus__result__pack
+                     (const Corpus__Result *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &corpus__result__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t corpus__result__pack_to_buffer
+                     (const Corpus__Result *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &corpus__result__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Corpus__Result *
+       corpus__result__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Corpus__Result *)
+     protobuf_c_message_unpack (&corpus__result__descriptor,
+                                allocator, len, data);
+}
+void   corpus__result__free_unpacked
+                     (Corpus__Result *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &corpus__result__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   corpus__five__init
                      (Corpus__Five         *message)
 {
@@ -1966,7 +2023,7 @@ const ProtobufCMessageDescriptor corpus__names__string__descriptor =
   (ProtobufCMessageInit) corpus__names__string__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor corpus__names__field_descriptors[16] =
+static const ProtobufCFieldDescriptor corpus__names__field_descriptors[17] =
 {
   {
     "int_1",
@@ -2160,6 +2217,18 @@ static const ProtobufCFieldDescriptor corpus__names__field_descriptors[16] =
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "result",
+    17,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Corpus__Names, result),
+    &corpus__result__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned corpus__names__field_indices_by_name[] = {
   2,   /* field[2] = base_3 */
@@ -2175,6 +2244,7 @@ static const unsigned corpus__names__field_indices_by_name[] = {
   0,   /* field[0] = int_1 */
   3,   /* field[3] = items */
   4,   /* field[4] = n_items_5 */
+  16,   /* field[16] = result */
   5,   /* field[5] = size */
   8,   /* field[8] = string */
   10,   /* field[10] = type_11 */
@@ -2182,7 +2252,7 @@ static const unsigned corpus__names__field_indices_by_name[] = {
 static const ProtobufCIntRange corpus__names__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 16 }
+  { 0, 17 }
 };
 const ProtobufCMessageDescriptor corpus__names__descriptor =
 {
@@ -2192,11 +2262,164 @@ const ProtobufCMessageDescriptor corpus__names__descriptor =
   "Corpus__Names",
   "corpus",
   sizeof(Corpus__Names),
-  16,
+  17,
   corpus__names__field_descriptors,
   corpus__names__field_indices_by_name,
   1,  corpus__names__number_ranges,
   (ProtobufCMessageInit) corpus__names__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor corpus__result__inner__inner__field_descriptors[1] =
+{
+  {
+    "value",
+    1,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_UINT32,
+    offsetof(Corpus__Result__Inner__Inner, has_value),
+    offsetof(Corpus__Result__Inner__Inner, value),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned corpus__result__inner__inner__field_indices_by_name[] = {
+  0,   /* field[0] = value */
+};
+static const ProtobufCIntRange corpus__result__inner__inner__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor corpus__result__inner__inner__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "corpus.Result.Inner.Inner",
+  "Inner",
+  "Corpus__Result__Inner__Inner",
+  "corpus",
+  sizeof(Corpus__Result__Inner__Inner),
+  1,
+  corpus__result__inner__inner__field_descriptors,
+  corpus__result__inner__inner__field_indices_by_name,
+  1,  corpus__result__inner__inner__number_ranges,
+  (ProtobufCMessageInit) corpus__result__inner__inner__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor corpus__result__inner__field_descriptors[1] =
+{
+  {
+    "inner",
+    1,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Corpus__Result__Inner, inner),
+    &corpus__result__inner__inner__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned corpus__result__inner__field_indices_by_name[] = {
+  0,   /* field[0] = inner */
+};
+static const ProtobufCIntRange corpus__result__inner__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor corpus__result__inner__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "corpus.Result.Inner",
+  "Inner",
+  "Corpus__Result__Inner",
+  "corpus",
+  sizeof(Corpus__Result__Inner),
+  1,
+  corpus__result__inner__field_descriptors,
+  corpus__result__inner__field_indices_by_name,
+  1,  corpus__result__inner__number_ranges,
+  (ProtobufCMessageInit) corpus__result__inner__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor corpus__result__field_descriptors[4] =
+{
+  {
+    "kind",
+    1,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_INT32,
+    offsetof(Corpus__Result, has_kind),
+    offsetof(Corpus__Result, kind),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "inner",
+    2,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Corpus__Result, inner),
+    &corpus__result__inner__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "error",
+    3,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_STRING,
+    offsetof(Corpus__Result, result_case),
+    offsetof(Corpus__Result, error),
+    NULL,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "five",
+    4,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Corpus__Result, result_case),
+    offsetof(Corpus__Result, five),
+    &corpus__five__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned corpus__result__field_indices_by_name[] = {
+  2,   /* field[2] = error */
+  3,   /* field[3] = five */
+  1,   /* field[1] = inner */
+  0,   /* field[0] = kind */
+};
+static const ProtobufCIntRange corpus__result__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 4 }
+};
+const ProtobufCMessageDescriptor corpus__result__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "corpus.Result",
+  "Result",
+  "Corpus__Result",
+  "corpus",
+  sizeof(Corpus__Result),
+  4,
+  corpus__result__field_descriptors,
+  corpus__result__field_indices_by_name,
+  1,  corpus__result__number_ranges,
+  (ProtobufCMessageInit) corpus__result__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor corpus__five__field_descriptors[5] =

@@ -453,6 +453,8 @@ public nonisolated struct Names: Hashable, Sendable {
   public var fatal: UInt32 = 0
   /// Field 16, `encoded_byte_count`.
   public var encodedByteCountField: [UInt8] = []
+  /// Field 17, `result`.
+  public var result: Result? = nil
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
@@ -470,7 +472,8 @@ public nonisolated struct Names: Hashable, Sendable {
     errno: UInt32 = 0,
     fooBar: UInt32 = 0,
     fatal: UInt32 = 0,
-    encodedByteCountField: [UInt8] = []
+    encodedByteCountField: [UInt8] = [],
+    result: Result? = nil
   ) {
     self.int = int
     self.`default` = `default`
@@ -487,6 +490,7 @@ public nonisolated struct Names: Hashable, Sendable {
     self.fooBar = fooBar
     self.fatal = fatal
     self.encodedByteCountField = encodedByteCountField
+    self.result = result
   }
 
   /// What `in` can be.
@@ -520,6 +524,89 @@ public nonisolated struct Names: Hashable, Sendable {
       init_p: Bool = false
     ) {
       self.init_p = init_p
+    }
+  }
+}
+
+/// Names inside that are those of what is around them.
+public nonisolated struct Result: Hashable, Sendable {
+  /// Field 1, `kind`.
+  public var kind: Result.ResultEnum = .none
+  /// Field 2, `inner`.
+  public var inner: Result.Inner? = nil
+  /// One of several, `result`.
+  public var result: ResultOneof? = nil
+
+  /// Makes a message; what is left out is as if it had not been sent.
+  public init(
+    kind: Result.ResultEnum = .none,
+    inner: Result.Inner? = nil,
+    result: ResultOneof? = nil
+  ) {
+    self.kind = kind
+    self.inner = inner
+    self.result = result
+  }
+
+  /// What `result` can be.
+  public nonisolated enum ResultOneof: Hashable, Sendable {
+    /// Field 3, `error`.
+    case error(Swift.String)
+    /// Field 4, `five`.
+    case five(Five)
+  }
+
+  /// The enumeration `corpus.Result.Result`.
+  public nonisolated enum ResultEnum: RawRepresentable, Hashable, Sendable {
+    /// 0, `RESULT_NONE`.
+    case none
+    /// 1, `RESULT_SOME`.
+    case some
+    /// A number that the .proto file had no name for.
+    case unrecognized(Int32)
+
+    /// Makes the value of a number; every number has one.
+    public init(rawValue: Int32) {
+      switch rawValue {
+      case 0: self = .none
+      case 1: self = .some
+      default: self = .unrecognized(rawValue)
+      }
+    }
+
+    /// The number on the wire.
+    public var rawValue: Int32 {
+      switch self {
+      case .none: 0
+      case .some: 1
+      case .unrecognized(let number): number
+      }
+    }
+  }
+
+  /// The message `corpus.Result.Inner`.
+  public nonisolated struct Inner: Hashable, Sendable {
+    /// Field 1, `inner`.
+    public var inner: Result.Inner.InnerMessage? = nil
+
+    /// Makes a message; what is left out is as if it had not been sent.
+    public init(
+      inner: Result.Inner.InnerMessage? = nil
+    ) {
+      self.inner = inner
+    }
+
+    /// The message `corpus.Result.Inner.Inner`.
+    public nonisolated struct InnerMessage: Hashable, Sendable {
+      /// Field 1, `value`.
+      public var value: UInt32 = 0
+
+      /// Makes a message; what is left out is as if it had not been sent.
+      public init(
+        value: UInt32 = 0
+      ) {
+        self.value = value
+      }
     }
   }
 }
@@ -1158,6 +1245,7 @@ extension Names: ProtobufCBody {
         unsafe message.has_encoded_byte_count = 1
         unsafe message.encoded_byte_count = try arena.bytes(value.encodedByteCountField)
       }
+      unsafe message.result = try arena.message(value.result)
       switch value.`in` {
       case .class(let set):
         unsafe message.in_case = .init(rawValue: 8)
@@ -1185,6 +1273,7 @@ extension Names: ProtobufCBody {
       value.fooBar = unsafe message.foobar
       value.fatal = unsafe message.fatal
       value.encodedByteCountField = unsafe ProtobufCField.bytes(message.encoded_byte_count)
+      value.result = try unsafe ProtobufCField.message(message.result)
       switch unsafe message.in_case.rawValue {
       case 8:
         value.`in` = .class(unsafe ProtobufCField.string(message.class_8))
@@ -1229,6 +1318,78 @@ extension Names.String: ProtobufCBody {
     read: { message in
       var value = Names.String()
       value.init_p = unsafe message.init_1 != 0
+      return value
+    }
+  )
+}
+
+extension Result: ProtobufCBody {
+  /// How it is written and read.
+  public nonisolated static let layout = unsafe ProtobufCLayout<Result>(
+    initialize: corpus__result__init,
+    fill: { message, value, arena in
+      if value.kind.rawValue != 0 {
+        unsafe message.has_kind = 1
+        unsafe message.kind = value.kind.rawValue
+      }
+      unsafe message.inner = try arena.message(value.inner)
+      switch value.result {
+      case .error(let set):
+        unsafe message.result_case = .init(rawValue: 3)
+        unsafe message.error = try arena.string(set)
+      case .five(let set):
+        unsafe message.result_case = .init(rawValue: 4)
+        unsafe message.five = try arena.message(set)
+      case nil:
+        break
+      }
+    },
+    read: { message in
+      var value = Result()
+      value.kind = unsafe Result.ResultEnum(rawValue: message.kind)
+      value.inner = try unsafe ProtobufCField.message(message.inner)
+      switch unsafe message.result_case.rawValue {
+      case 3:
+        value.result = .error(unsafe ProtobufCField.string(message.error))
+      case 4:
+        let set: Five? = try unsafe ProtobufCField.message(message.five)
+        if let set { value.result = .five(set) }
+      default:
+        break
+      }
+      return value
+    }
+  )
+}
+
+extension Result.Inner: ProtobufCBody {
+  /// How it is written and read.
+  public nonisolated static let layout = unsafe ProtobufCLayout<Result.Inner>(
+    initialize: corpus__result__inner__init,
+    fill: { message, value, arena in
+      unsafe message.inner = try arena.message(value.inner)
+    },
+    read: { message in
+      var value = Result.Inner()
+      value.inner = try unsafe ProtobufCField.message(message.inner)
+      return value
+    }
+  )
+}
+
+extension Result.Inner.InnerMessage: ProtobufCBody {
+  /// How it is written and read.
+  public nonisolated static let layout = unsafe ProtobufCLayout<Result.Inner.InnerMessage>(
+    initialize: corpus__result__inner__inner__init,
+    fill: { message, value, arena in
+      if value.value != 0 {
+        unsafe message.has_value = 1
+        unsafe message.value = value.value
+      }
+    },
+    read: { message in
+      var value = Result.Inner.InnerMessage()
+      value.value = unsafe message.value
       return value
     }
   )

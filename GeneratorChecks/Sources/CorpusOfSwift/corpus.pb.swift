@@ -578,70 +578,118 @@ public nonisolated struct Corpus_Known: Sendable {
 }
 
 /// Names that mean something to C or to Swift.
-public nonisolated struct Corpus_Names: Sendable {
+public nonisolated struct Corpus_Names: @unchecked Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var int: UInt32 = 0
+  public var int: UInt32 {
+    get {_storage._int}
+    set {_uniqueStorage()._int = newValue}
+  }
 
-  public var `default`: UInt32 = 0
+  public var `default`: UInt32 {
+    get {_storage._default}
+    set {_uniqueStorage()._default = newValue}
+  }
 
-  public var base: UInt32 = 0
+  public var base: UInt32 {
+    get {_storage._base}
+    set {_uniqueStorage()._base = newValue}
+  }
 
-  public var items: [UInt32] = []
+  public var items: [UInt32] {
+    get {_storage._items}
+    set {_uniqueStorage()._items = newValue}
+  }
 
-  public var nItems: UInt32 = 0
+  public var nItems: UInt32 {
+    get {_storage._nItems}
+    set {_uniqueStorage()._nItems = newValue}
+  }
 
   public var size: UInt32 {
-    get {_size ?? 0}
-    set {_size = newValue}
+    get {_storage._size ?? 0}
+    set {_uniqueStorage()._size = newValue}
   }
   /// Returns true if `size` has been explicitly set.
-  public var hasSize: Bool {self._size != nil}
+  public var hasSize: Bool {_storage._size != nil}
   /// Clears the value of `size`. Subsequent reads from it will return its default value.
-  public mutating func clearSize() {self._size = nil}
+  public mutating func clearSize() {_uniqueStorage()._size = nil}
 
-  public var hasSize_p: Bool = false
+  public var hasSize_p: Bool {
+    get {_storage._hasSize_p}
+    set {_uniqueStorage()._hasSize_p = newValue}
+  }
 
-  public var `in`: Corpus_Names.OneOf_In? = nil
+  public var `in`: OneOf_In? {
+    get {return _storage._in}
+    set {_uniqueStorage()._in = newValue}
+  }
 
   public var `class`: String {
     get {
-      if case .class(let v)? = `in` {return v}
+      if case .class(let v)? = _storage._in {return v}
       return String()
     }
-    set {`in` = .class(newValue)}
+    set {_uniqueStorage()._in = .class(newValue)}
   }
 
   public var string: Corpus_Names.StringMessage {
     get {
-      if case .string(let v)? = `in` {return v}
+      if case .string(let v)? = _storage._in {return v}
       return Corpus_Names.StringMessage()
     }
-    set {`in` = .string(newValue)}
+    set {_uniqueStorage()._in = .string(newValue)}
   }
 
-  public var inCase: UInt32 = 0
+  public var inCase: UInt32 {
+    get {_storage._inCase}
+    set {_uniqueStorage()._inCase = newValue}
+  }
 
   public var type: Corpus_Names.TypeMessage {
-    get {_type ?? Corpus_Names.TypeMessage()}
-    set {_type = newValue}
+    get {_storage._type ?? Corpus_Names.TypeMessage()}
+    set {_uniqueStorage()._type = newValue}
   }
   /// Returns true if `type` has been explicitly set.
-  public var hasType: Bool {self._type != nil}
+  public var hasType: Bool {_storage._type != nil}
   /// Clears the value of `type`. Subsequent reads from it will return its default value.
-  public mutating func clearType() {self._type = nil}
+  public mutating func clearType() {_uniqueStorage()._type = nil}
 
-  public var description_p: String = String()
+  public var description_p: String {
+    get {_storage._description_p}
+    set {_uniqueStorage()._description_p = newValue}
+  }
 
-  public var errno: UInt32 = 0
+  public var errno: UInt32 {
+    get {_storage._errno}
+    set {_uniqueStorage()._errno = newValue}
+  }
 
-  public var fooBar: UInt32 = 0
+  public var fooBar: UInt32 {
+    get {_storage._fooBar}
+    set {_uniqueStorage()._fooBar = newValue}
+  }
 
-  public var fatal: UInt32 = 0
+  public var fatal: UInt32 {
+    get {_storage._fatal}
+    set {_uniqueStorage()._fatal = newValue}
+  }
 
-  public var encodedByteCount: Data = Data()
+  public var encodedByteCount: Data {
+    get {_storage._encodedByteCount}
+    set {_uniqueStorage()._encodedByteCount = newValue}
+  }
+
+  public var result: Corpus_Result {
+    get {_storage._result ?? Corpus_Result()}
+    set {_uniqueStorage()._result = newValue}
+  }
+  /// Returns true if `result` has been explicitly set.
+  public var hasResult: Bool {_storage._result != nil}
+  /// Clears the value of `result`. Subsequent reads from it will return its default value.
+  public mutating func clearResult() {_uniqueStorage()._result = nil}
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -677,8 +725,122 @@ public nonisolated struct Corpus_Names: Sendable {
 
   public init() {}
 
-  fileprivate var _size: UInt32? = nil
-  fileprivate var _type: Corpus_Names.TypeMessage? = nil
+  fileprivate var _storage = _StorageClass.defaultInstance
+}
+
+/// Names inside that are those of what is around them.
+public nonisolated struct Corpus_Result: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  public var kind: Corpus_Result.Result = .none
+
+  public var inner: Corpus_Result.Inner {
+    get {_inner ?? Corpus_Result.Inner()}
+    set {_inner = newValue}
+  }
+  /// Returns true if `inner` has been explicitly set.
+  public var hasInner: Bool {self._inner != nil}
+  /// Clears the value of `inner`. Subsequent reads from it will return its default value.
+  public mutating func clearInner() {self._inner = nil}
+
+  public var result: Corpus_Result.OneOf_Result? = nil
+
+  public var error: String {
+    get {
+      if case .error(let v)? = result {return v}
+      return String()
+    }
+    set {result = .error(newValue)}
+  }
+
+  public var five: Corpus_Five {
+    get {
+      if case .five(let v)? = result {return v}
+      return Corpus_Five()
+    }
+    set {result = .five(newValue)}
+  }
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public nonisolated enum OneOf_Result: Equatable, Sendable {
+    case error(String)
+    case five(Corpus_Five)
+
+  }
+
+  public nonisolated enum Result: SwiftProtobuf.Enum, Swift.CaseIterable {
+    public typealias RawValue = Int
+    case none // = 0
+    case some // = 1
+    case UNRECOGNIZED(Int)
+
+    public init() {
+      self = .none
+    }
+
+    public init?(rawValue: Int) {
+      switch rawValue {
+      case 0: self = .none
+      case 1: self = .some
+      default: self = .UNRECOGNIZED(rawValue)
+      }
+    }
+
+    public var rawValue: Int {
+      switch self {
+      case .none: return 0
+      case .some: return 1
+      case .UNRECOGNIZED(let i): return i
+      }
+    }
+
+    // The compiler won't synthesize support with the UNRECOGNIZED case.
+    public static let allCases: [Corpus_Result.Result] = [
+      .none,
+      .some,
+    ]
+
+  }
+
+  public nonisolated struct Inner: Sendable {
+    // SwiftProtobuf.Message conformance is added in an extension below. See the
+    // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+    // methods supported on all messages.
+
+    public var inner: Corpus_Result.Inner.Inner {
+      get {_inner ?? Corpus_Result.Inner.Inner()}
+      set {_inner = newValue}
+    }
+    /// Returns true if `inner` has been explicitly set.
+    public var hasInner: Bool {self._inner != nil}
+    /// Clears the value of `inner`. Subsequent reads from it will return its default value.
+    public mutating func clearInner() {self._inner = nil}
+
+    public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+    public nonisolated struct Inner: Sendable {
+      // SwiftProtobuf.Message conformance is added in an extension below. See the
+      // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+      // methods supported on all messages.
+
+      public var value: UInt32 = 0
+
+      public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+      public init() {}
+    }
+
+    public init() {}
+
+    fileprivate var _inner: Corpus_Result.Inner.Inner? = nil
+  }
+
+  public init() {}
+
+  fileprivate var _inner: Corpus_Result.Inner? = nil
 }
 
 /// What codecs are measured by.
@@ -1556,131 +1718,202 @@ nonisolated extension Corpus_Known: SwiftProtobuf.Message, SwiftProtobuf._Messag
 
 nonisolated extension Corpus_Names: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".Names"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}int\0\u{1}default\0\u{1}base\0\u{1}items\0\u{3}n_items\0\u{1}size\0\u{3}has_size\0\u{1}class\0\u{1}string\0\u{3}in_case\0\u{1}type\0\u{1}description\0\u{1}errno\0\u{1}fooBar\0\u{1}fatal\0\u{3}encoded_byte_count\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}int\0\u{1}default\0\u{1}base\0\u{1}items\0\u{3}n_items\0\u{1}size\0\u{3}has_size\0\u{1}class\0\u{1}string\0\u{3}in_case\0\u{1}type\0\u{1}description\0\u{1}errno\0\u{1}fooBar\0\u{1}fatal\0\u{3}encoded_byte_count\0\u{1}result\0")
+
+  fileprivate class _StorageClass {
+    var _int: UInt32 = 0
+    var _default: UInt32 = 0
+    var _base: UInt32 = 0
+    var _items: [UInt32] = []
+    var _nItems: UInt32 = 0
+    var _size: UInt32? = nil
+    var _hasSize_p: Bool = false
+    var _in: Corpus_Names.OneOf_In?
+    var _inCase: UInt32 = 0
+    var _type: Corpus_Names.TypeMessage? = nil
+    var _description_p: String = String()
+    var _errno: UInt32 = 0
+    var _fooBar: UInt32 = 0
+    var _fatal: UInt32 = 0
+    var _encodedByteCount: Data = Data()
+    var _result: Corpus_Result? = nil
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _int = source._int
+      _default = source._default
+      _base = source._base
+      _items = source._items
+      _nItems = source._nItems
+      _size = source._size
+      _hasSize_p = source._hasSize_p
+      _in = source._in
+      _inCase = source._inCase
+      _type = source._type
+      _description_p = source._description_p
+      _errno = source._errno
+      _fooBar = source._fooBar
+      _fatal = source._fatal
+      _encodedByteCount = source._encodedByteCount
+      _result = source._result
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.int) }()
-      case 2: try { try decoder.decodeSingularUInt32Field(value: &self.`default`) }()
-      case 3: try { try decoder.decodeSingularUInt32Field(value: &self.base) }()
-      case 4: try { try decoder.decodeRepeatedUInt32Field(value: &self.items) }()
-      case 5: try { try decoder.decodeSingularUInt32Field(value: &self.nItems) }()
-      case 6: try { try decoder.decodeSingularUInt32Field(value: &self._size) }()
-      case 7: try { try decoder.decodeSingularBoolField(value: &self.hasSize_p) }()
-      case 8: try {
-        var v: String?
-        try decoder.decodeSingularStringField(value: &v)
-        if let v = v {
-          if self.`in` != nil {try decoder.handleConflictingOneOf()}
-          self.`in` = .class(v)
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularUInt32Field(value: &_storage._int) }()
+        case 2: try { try decoder.decodeSingularUInt32Field(value: &_storage._default) }()
+        case 3: try { try decoder.decodeSingularUInt32Field(value: &_storage._base) }()
+        case 4: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._items) }()
+        case 5: try { try decoder.decodeSingularUInt32Field(value: &_storage._nItems) }()
+        case 6: try { try decoder.decodeSingularUInt32Field(value: &_storage._size) }()
+        case 7: try { try decoder.decodeSingularBoolField(value: &_storage._hasSize_p) }()
+        case 8: try {
+          var v: String?
+          try decoder.decodeSingularStringField(value: &v)
+          if let v = v {
+            if _storage._in != nil {try decoder.handleConflictingOneOf()}
+            _storage._in = .class(v)
+          }
+        }()
+        case 9: try {
+          var v: Corpus_Names.StringMessage?
+          var hadOneofValue = false
+          if let current = _storage._in {
+            hadOneofValue = true
+            if case .string(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._in = .string(v)
+          }
+        }()
+        case 10: try { try decoder.decodeSingularUInt32Field(value: &_storage._inCase) }()
+        case 11: try { try decoder.decodeSingularMessageField(value: &_storage._type) }()
+        case 12: try { try decoder.decodeSingularStringField(value: &_storage._description_p) }()
+        case 13: try { try decoder.decodeSingularUInt32Field(value: &_storage._errno) }()
+        case 14: try { try decoder.decodeSingularUInt32Field(value: &_storage._fooBar) }()
+        case 15: try { try decoder.decodeSingularUInt32Field(value: &_storage._fatal) }()
+        case 16: try { try decoder.decodeSingularBytesField(value: &_storage._encodedByteCount) }()
+        case 17: try { try decoder.decodeSingularMessageField(value: &_storage._result) }()
+        default: break
         }
-      }()
-      case 9: try {
-        var v: Corpus_Names.StringMessage?
-        var hadOneofValue = false
-        if let current = self.`in` {
-          hadOneofValue = true
-          if case .string(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.`in` = .string(v)
-        }
-      }()
-      case 10: try { try decoder.decodeSingularUInt32Field(value: &self.inCase) }()
-      case 11: try { try decoder.decodeSingularMessageField(value: &self._type) }()
-      case 12: try { try decoder.decodeSingularStringField(value: &self.description_p) }()
-      case 13: try { try decoder.decodeSingularUInt32Field(value: &self.errno) }()
-      case 14: try { try decoder.decodeSingularUInt32Field(value: &self.fooBar) }()
-      case 15: try { try decoder.decodeSingularUInt32Field(value: &self.fatal) }()
-      case 16: try { try decoder.decodeSingularBytesField(value: &self.encodedByteCount) }()
-      default: break
       }
     }
   }
 
   public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    // The use of inline closures is to circumvent an issue where the compiler
-    // allocates stack space for every if/case branch local when no optimizations
-    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-    // https://github.com/apple/swift-protobuf/issues/1182
-    if self.int != 0 {
-      try visitor.visitSingularUInt32Field(value: self.int, fieldNumber: 1)
-    }
-    if self.`default` != 0 {
-      try visitor.visitSingularUInt32Field(value: self.`default`, fieldNumber: 2)
-    }
-    if self.base != 0 {
-      try visitor.visitSingularUInt32Field(value: self.base, fieldNumber: 3)
-    }
-    if !self.items.isEmpty {
-      try visitor.visitPackedUInt32Field(value: self.items, fieldNumber: 4)
-    }
-    if self.nItems != 0 {
-      try visitor.visitSingularUInt32Field(value: self.nItems, fieldNumber: 5)
-    }
-    try { if let v = self._size {
-      try visitor.visitSingularUInt32Field(value: v, fieldNumber: 6)
-    } }()
-    if self.hasSize_p != false {
-      try visitor.visitSingularBoolField(value: self.hasSize_p, fieldNumber: 7)
-    }
-    switch self.`in` {
-    case .class?: try {
-      guard case .class(let v)? = self.`in` else { preconditionFailure() }
-      try visitor.visitSingularStringField(value: v, fieldNumber: 8)
-    }()
-    case .string?: try {
-      guard case .string(let v)? = self.`in` else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
-    }()
-    case nil: break
-    }
-    if self.inCase != 0 {
-      try visitor.visitSingularUInt32Field(value: self.inCase, fieldNumber: 10)
-    }
-    try { if let v = self._type {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 11)
-    } }()
-    if !self.description_p.isEmpty {
-      try visitor.visitSingularStringField(value: self.description_p, fieldNumber: 12)
-    }
-    if self.errno != 0 {
-      try visitor.visitSingularUInt32Field(value: self.errno, fieldNumber: 13)
-    }
-    if self.fooBar != 0 {
-      try visitor.visitSingularUInt32Field(value: self.fooBar, fieldNumber: 14)
-    }
-    if self.fatal != 0 {
-      try visitor.visitSingularUInt32Field(value: self.fatal, fieldNumber: 15)
-    }
-    if !self.encodedByteCount.isEmpty {
-      try visitor.visitSingularBytesField(value: self.encodedByteCount, fieldNumber: 16)
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      if _storage._int != 0 {
+        try visitor.visitSingularUInt32Field(value: _storage._int, fieldNumber: 1)
+      }
+      if _storage._default != 0 {
+        try visitor.visitSingularUInt32Field(value: _storage._default, fieldNumber: 2)
+      }
+      if _storage._base != 0 {
+        try visitor.visitSingularUInt32Field(value: _storage._base, fieldNumber: 3)
+      }
+      if !_storage._items.isEmpty {
+        try visitor.visitPackedUInt32Field(value: _storage._items, fieldNumber: 4)
+      }
+      if _storage._nItems != 0 {
+        try visitor.visitSingularUInt32Field(value: _storage._nItems, fieldNumber: 5)
+      }
+      try { if let v = _storage._size {
+        try visitor.visitSingularUInt32Field(value: v, fieldNumber: 6)
+      } }()
+      if _storage._hasSize_p != false {
+        try visitor.visitSingularBoolField(value: _storage._hasSize_p, fieldNumber: 7)
+      }
+      switch _storage._in {
+      case .class?: try {
+        guard case .class(let v)? = _storage._in else { preconditionFailure() }
+        try visitor.visitSingularStringField(value: v, fieldNumber: 8)
+      }()
+      case .string?: try {
+        guard case .string(let v)? = _storage._in else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
+      }()
+      case nil: break
+      }
+      if _storage._inCase != 0 {
+        try visitor.visitSingularUInt32Field(value: _storage._inCase, fieldNumber: 10)
+      }
+      try { if let v = _storage._type {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 11)
+      } }()
+      if !_storage._description_p.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._description_p, fieldNumber: 12)
+      }
+      if _storage._errno != 0 {
+        try visitor.visitSingularUInt32Field(value: _storage._errno, fieldNumber: 13)
+      }
+      if _storage._fooBar != 0 {
+        try visitor.visitSingularUInt32Field(value: _storage._fooBar, fieldNumber: 14)
+      }
+      if _storage._fatal != 0 {
+        try visitor.visitSingularUInt32Field(value: _storage._fatal, fieldNumber: 15)
+      }
+      if !_storage._encodedByteCount.isEmpty {
+        try visitor.visitSingularBytesField(value: _storage._encodedByteCount, fieldNumber: 16)
+      }
+      try { if let v = _storage._result {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 17)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: Corpus_Names, rhs: Corpus_Names) -> Bool {
-    if lhs.int != rhs.int {return false}
-    if lhs.`default` != rhs.`default` {return false}
-    if lhs.base != rhs.base {return false}
-    if lhs.items != rhs.items {return false}
-    if lhs.nItems != rhs.nItems {return false}
-    if lhs._size != rhs._size {return false}
-    if lhs.hasSize_p != rhs.hasSize_p {return false}
-    if lhs.`in` != rhs.`in` {return false}
-    if lhs.inCase != rhs.inCase {return false}
-    if lhs._type != rhs._type {return false}
-    if lhs.description_p != rhs.description_p {return false}
-    if lhs.errno != rhs.errno {return false}
-    if lhs.fooBar != rhs.fooBar {return false}
-    if lhs.fatal != rhs.fatal {return false}
-    if lhs.encodedByteCount != rhs.encodedByteCount {return false}
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._int != rhs_storage._int {return false}
+        if _storage._default != rhs_storage._default {return false}
+        if _storage._base != rhs_storage._base {return false}
+        if _storage._items != rhs_storage._items {return false}
+        if _storage._nItems != rhs_storage._nItems {return false}
+        if _storage._size != rhs_storage._size {return false}
+        if _storage._hasSize_p != rhs_storage._hasSize_p {return false}
+        if _storage._in != rhs_storage._in {return false}
+        if _storage._inCase != rhs_storage._inCase {return false}
+        if _storage._type != rhs_storage._type {return false}
+        if _storage._description_p != rhs_storage._description_p {return false}
+        if _storage._errno != rhs_storage._errno {return false}
+        if _storage._fooBar != rhs_storage._fooBar {return false}
+        if _storage._fatal != rhs_storage._fatal {return false}
+        if _storage._encodedByteCount != rhs_storage._encodedByteCount {return false}
+        if _storage._result != rhs_storage._result {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -1741,6 +1974,146 @@ nonisolated extension Corpus_Names.StringMessage: SwiftProtobuf.Message, SwiftPr
 
   public static func ==(lhs: Corpus_Names.StringMessage, rhs: Corpus_Names.StringMessage) -> Bool {
     if lhs.init_p != rhs.init_p {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Corpus_Result: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".Result"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}kind\0\u{1}inner\0\u{1}error\0\u{1}five\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularEnumField(value: &self.kind) }()
+      case 2: try { try decoder.decodeSingularMessageField(value: &self._inner) }()
+      case 3: try {
+        var v: String?
+        try decoder.decodeSingularStringField(value: &v)
+        if let v = v {
+          if self.result != nil {try decoder.handleConflictingOneOf()}
+          self.result = .error(v)
+        }
+      }()
+      case 4: try {
+        var v: Corpus_Five?
+        var hadOneofValue = false
+        if let current = self.result {
+          hadOneofValue = true
+          if case .five(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.result = .five(v)
+        }
+      }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if self.kind != .none {
+      try visitor.visitSingularEnumField(value: self.kind, fieldNumber: 1)
+    }
+    try { if let v = self._inner {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+    } }()
+    switch self.result {
+    case .error?: try {
+      guard case .error(let v)? = self.result else { preconditionFailure() }
+      try visitor.visitSingularStringField(value: v, fieldNumber: 3)
+    }()
+    case .five?: try {
+      guard case .five(let v)? = self.result else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+    }()
+    case nil: break
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Corpus_Result, rhs: Corpus_Result) -> Bool {
+    if lhs.kind != rhs.kind {return false}
+    if lhs._inner != rhs._inner {return false}
+    if lhs.result != rhs.result {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Corpus_Result.Result: SwiftProtobuf._ProtoNameProviding {
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0RESULT_NONE\0\u{1}RESULT_SOME\0")
+}
+
+nonisolated extension Corpus_Result.Inner: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = Corpus_Result.protoMessageName + ".Inner"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}inner\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularMessageField(value: &self._inner) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._inner {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Corpus_Result.Inner, rhs: Corpus_Result.Inner) -> Bool {
+    if lhs._inner != rhs._inner {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Corpus_Result.Inner.Inner: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = Corpus_Result.Inner.protoMessageName + ".Inner"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}value\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.value) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.value != 0 {
+      try visitor.visitSingularUInt32Field(value: self.value, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Corpus_Result.Inner.Inner, rhs: Corpus_Result.Inner.Inner) -> Bool {
+    if lhs.value != rhs.value {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

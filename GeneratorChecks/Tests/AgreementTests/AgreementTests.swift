@@ -14,14 +14,14 @@ enum Outcome: Equatable {
 
 /// What LongLink's values and SwiftProtobuf's make of a body of one message.
 struct Codec: Sendable {
-  let values: @Sendable ([UInt8]) -> Result<[UInt8], BodyError>
+  let values: @Sendable ([UInt8]) -> Swift.Result<[UInt8], BodyError>
   let swift: @Sendable ([UInt8]) -> Outcome
 
   init<Value: BodyCodable & SendableMetatype, Message: ProtobufBody>(
     _ value: Value.Type, _ message: Message.Type
   ) {
     values = { body in
-      Result { () throws(BodyError) in try Value(copying: body).encodedBytes() }
+      Swift.Result { () throws(BodyError) in try Value(copying: body).encodedBytes() }
     }
     swift = { body in
       guard let bytes = try? Message(copying: body).encodedBytes() else { return .refused }
@@ -37,6 +37,7 @@ struct Codec: Sendable {
     "Maps": Codec(Maps.self, Corpus_Maps.self),
     "Names": Codec(Names.self, Corpus_Names.self),
     "Optionals": Codec(Optionals.self, Corpus_Optionals.self),
+    "Result": Codec(Corpus.Result.self, Corpus_Result.self),
     "Scalars": Codec(Scalars.self, Corpus_Scalars.self),
     "Tree": Codec(Tree.self, Corpus_Tree.self),
   ]
@@ -49,6 +50,7 @@ extension Corpus_Lists: ProtobufBody {}
 extension Corpus_Maps: ProtobufBody {}
 extension Corpus_Names: ProtobufBody {}
 extension Corpus_Optionals: ProtobufBody {}
+extension Corpus_Result: ProtobufBody {}
 extension Corpus_Scalars: ProtobufBody {}
 extension Corpus_Tree: ProtobufBody {}
 
@@ -133,7 +135,7 @@ extension BodyDecodable {
 
   /// Compares, but for the differences that the documentation lists.
   private func expect(
-    _ result: Result<[UInt8], BodyError>, _ expected: Outcome, _ place: String
+    _ result: Swift.Result<[UInt8], BodyError>, _ expected: Outcome, _ place: String
   ) {
     switch (result, expected) {
     case (.success(let bytes), _):

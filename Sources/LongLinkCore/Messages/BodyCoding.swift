@@ -12,6 +12,12 @@ public protocol BodyEncodable {
   ///
   /// Where it throws, what it appended is dropped and nothing is sent.
   func encode(into output: inout OutputRawSpan) throws(BodyError)
+
+  /// The body as bytes of its own, where there is no frame to write it into yet.
+  ///
+  /// Throws what encoding throws. What is provided asks for the count and then encodes; a type that
+  /// can do both at once does.
+  func encodedBytes() throws(BodyError) -> [UInt8]
 }
 
 /// A value that can be read from the body of a frame.

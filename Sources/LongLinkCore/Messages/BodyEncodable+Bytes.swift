@@ -1,7 +1,5 @@
 extension BodyEncodable {
-  /// The body as bytes of its own, where there is no frame to write it into yet.
-  ///
-  /// Throws what encoding throws.
+  /// Encodes into an array of `encodedByteCount` bytes.
   @inlinable
   public func encodedBytes() throws(BodyError) -> [UInt8] {
     let count = try encodedByteCount

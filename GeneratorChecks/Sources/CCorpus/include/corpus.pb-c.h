@@ -34,6 +34,9 @@ typedef struct Corpus__Known Corpus__Known;
 typedef struct Corpus__Names Corpus__Names;
 typedef struct Corpus__Names__Type Corpus__Names__Type;
 typedef struct Corpus__Names__String Corpus__Names__String;
+typedef struct Corpus__Result Corpus__Result;
+typedef struct Corpus__Result__Inner Corpus__Result__Inner;
+typedef struct Corpus__Result__Inner__Inner Corpus__Result__Inner__Inner;
 typedef struct Corpus__Five Corpus__Five;
 
 
@@ -384,6 +387,7 @@ struct  Corpus__Names
   uint32_t fatal;
   protobuf_c_boolean has_encoded_byte_count;
   ProtobufCBinaryData encoded_byte_count;
+  Corpus__Result *result;
   Corpus__Names__InCase in_case;
   union {
     char *class_8;
@@ -392,7 +396,52 @@ struct  Corpus__Names
 };
 #define CORPUS__NAMES__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&corpus__names__descriptor) \
-    , 0, 0, 0, 0, 0, 0, 0,NULL, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, {0,NULL}, CORPUS__NAMES__IN__NOT_SET, {0} }
+    , 0, 0, 0, 0, 0, 0, 0,NULL, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, {0,NULL}, NULL, CORPUS__NAMES__IN__NOT_SET, {0} }
+
+
+struct  Corpus__Result__Inner__Inner
+{
+  ProtobufCMessage base;
+  protobuf_c_boolean has_value;
+  uint32_t value;
+};
+#define CORPUS__RESULT__INNER__INNER__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&corpus__result__inner__inner__descriptor) \
+    , 0, 0 }
+
+
+struct  Corpus__Result__Inner
+{
+  ProtobufCMessage base;
+  Corpus__Result__Inner__Inner *inner;
+};
+#define CORPUS__RESULT__INNER__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&corpus__result__inner__descriptor) \
+    , NULL }
+
+
+typedef enum {
+  CORPUS__RESULT__RESULT__NOT_SET = 0,
+  CORPUS__RESULT__RESULT_ERROR = 3,
+  CORPUS__RESULT__RESULT_FIVE = 4
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CORPUS__RESULT__RESULT__CASE)
+} Corpus__Result__ResultCase;
+
+struct  Corpus__Result
+{
+  ProtobufCMessage base;
+  protobuf_c_boolean has_kind;
+  int32_t kind;
+  Corpus__Result__Inner *inner;
+  Corpus__Result__ResultCase result_case;
+  union {
+    char *error;
+    Corpus__Five *five;
+  };
+};
+#define CORPUS__RESULT__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&corpus__result__descriptor) \
+    , 0, 0, NULL, CORPUS__RESULT__RESULT__NOT_SET, {0} }
 
 
 struct  Corpus__Five
@@ -589,6 +638,31 @@ Corpus__Names *
 void   corpus__names__free_unpacked
                      (Corpus__Names *message,
                       ProtobufCAllocator *allocator);
+/* Corpus__Result__Inner__Inner methods */
+void   corpus__result__inner__inner__init
+                     (Corpus__Result__Inner__Inner         *message);
+/* Corpus__Result__Inner methods */
+void   corpus__result__inner__init
+                     (Corpus__Result__Inner         *message);
+/* Corpus__Result methods */
+void   corpus__result__init
+                     (Corpus__Result         *message);
+size_t corpus__result__get_packed_size
+                     (const Corpus__Result   *message);
+size_t corpus__result__pack
+                     (const Corpus__Result   *message,
+                      uint8_t             *out);
+size_t corpus__result__pack_to_buffer
+                     (const Corpus__Result   *message,
+                      ProtobufCBuffer     *buffer);
+Corpus__Result *
+       corpus__result__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   corpus__result__free_unpacked
+                     (Corpus__Result *message,
+                      ProtobufCAllocator *allocator);
 /* Corpus__Five methods */
 void   corpus__five__init
                      (Corpus__Five         *message);
@@ -658,6 +732,15 @@ typedef void (*Corpus__Names__String_Closure)
 typedef void (*Corpus__Names_Closure)
                  (const Corpus__Names *message,
                   void *closure_data);
+typedef void (*Corpus__Result__Inner__Inner_Closure)
+                 (const Corpus__Result__Inner__Inner *message,
+                  void *closure_data);
+typedef void (*Corpus__Result__Inner_Closure)
+                 (const Corpus__Result__Inner *message,
+                  void *closure_data);
+typedef void (*Corpus__Result_Closure)
+                 (const Corpus__Result *message,
+                  void *closure_data);
 typedef void (*Corpus__Five_Closure)
                  (const Corpus__Five *message,
                   void *closure_data);
@@ -683,6 +766,9 @@ extern const ProtobufCMessageDescriptor corpus__known__descriptor;
 extern const ProtobufCMessageDescriptor corpus__names__descriptor;
 extern const ProtobufCMessageDescriptor corpus__names__type__descriptor;
 extern const ProtobufCMessageDescriptor corpus__names__string__descriptor;
+extern const ProtobufCMessageDescriptor corpus__result__descriptor;
+extern const ProtobufCMessageDescriptor corpus__result__inner__descriptor;
+extern const ProtobufCMessageDescriptor corpus__result__inner__inner__descriptor;
 extern const ProtobufCMessageDescriptor corpus__five__descriptor;
 
 PROTOBUF_C__END_DECLS

@@ -290,7 +290,7 @@ def chance():
         number = dice.getrandbits(bits)
         return -number if kind in (3, 5, 15, 16, 17, 18) and dice.random() < 0.5 else number
 
-    for name in ("Scalars", "Optionals", "Lists", "Choices", "Tree", "Names", "Five"):
+    for name in ("Scalars", "Optionals", "Lists", "Choices", "Tree", "Names", "Five", "Result"):
         for _ in range(12):
             value = CLASSES[name]()
             fill(value, 0)
