@@ -1,9 +1,9 @@
 SWIFT ?= swift
 # What is formatted and checked; the other C is generated.
-SWIFT_SOURCES = Package.swift Sources Tests
+SWIFT_SOURCES = Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources
 
 .PHONY: all setup build demo test unit-tests protocols check-protocols check-vectors check-readme \
-	format lint sanitize soak mutants clean
+	format lint sanitize soak mutants bench bench-quick bench-build clean
 
 all: build
 
@@ -67,5 +67,16 @@ soak: setup
 mutants: setup
 	SWIFT="$(SWIFT)" Scripts/mutants.sh
 
+# LongLink beside a floor in C and other libraries; BENCH adds options. Benchmarks/README.md tells
+# how to read what is printed.
+bench: bench-build
+	Benchmarks/.build/release/bench $(BENCH)
+
+bench-quick: bench-build
+	Benchmarks/.build/release/bench --quick $(BENCH)
+
+bench-build: setup
+	$(SWIFT) build --package-path Benchmarks --configuration release
+
 clean:
-	rm -rf .build .build-tsan .build-asan .build-readme .build-mutants
+	rm -rf Benchmarks/.build .build .build-tsan .build-asan .build-readme .build-mutants

@@ -1,0 +1,99 @@
+import BenchSupport
+import Foundation
+
+/// What one run of one subject came to.
+struct Run: Codable {
+  let subject: String
+  let work: Work
+  let placement: Placement
+  let round: Int
+  let client: Outcome
+  /// What the server did and used in the counted time; nil where it tells nothing of itself.
+  let server: ServerOutcome?
+
+  var rate: Double { Double(client.requests) / client.seconds }
+
+  /// Both processes', per request, in microseconds.
+  var cpu: Double? {
+    server.map {
+      (client.cpu / Double(client.requests) + $0.cpu / Double($0.requests)) * 1e6
+    }
+  }
+}
+
+/// Starts a subject's server and client and takes what they tell.
+struct Runner {
+  /// Where the programs of the peers are.
+  let folder: URL
+  let seconds: Double
+  let warmUp: Double
+
+  func run(
+    _ subject: Subject, _ work: Work, _ placement: Placement, round: Int
+  ) throws -> Run {
+    switch subject.kind {
+    case .redis:
+      return try runRedis(work, placement, round)
+    case .peer(let program, let serverArguments, let clientArguments):
+      let path = URL(fileURLWithPath: program, relativeTo: folder).path
+      let (client, server) = try run(
+        subject.name, server: [path, "serve"] + serverArguments,
+        client: [path, "load"] + clientArguments, work, placement)
+      return Run(
+        subject: subject.name, work: work, placement: placement, round: round, client: client,
+        server: server)
+    }
+  }
+
+  private func run(
+    _ name: String, server serverCommand: [String], client clientCommand: [String], _ work: Work,
+    _ placement: Placement
+  ) throws -> (Outcome, ServerOutcome) {
+    let server = try Child(serverCommand, placement)
+    defer { server.end() }
+    guard let line = server.readLine(), line.hasPrefix("listening "),
+      let port = UInt16(line.dropFirst(10))
+    else { throw BenchError(description: "\(name): its server did not start") }
+    let client = try Child(
+      clientCommand + [
+        "--port=\(port)", "--connections=\(work.connections)", "--in-flight=\(work.inFlight)",
+        "--body=\(work.body)", "--warm-up=\(warmUp)", "--seconds=\(seconds)",
+      ], placement)
+    defer { client.end() }
+    guard client.readLine() == "counting" else {
+      throw BenchError(description: "\(name), \(work.name): its client failed")
+    }
+    try server.write("\n")
+    let begin = try server.read(ServerOutcome.self, of: "\(name), \(work.name): its server")
+    let outcome = try client.read(Outcome.self, of: "\(name), \(work.name): its client")
+    server.closeInput()
+    let end = try server.read(ServerOutcome.self, of: "\(name), \(work.name): its server")
+    try Runner.check(outcome, end, "\(name), \(work.name)")
+    return (outcome, end.since(begin))
+  }
+
+  /// What was answered has to be what was asked, request by request.
+  static func check(_ client: Outcome, _ server: ServerOutcome, _ name: String) throws {
+    guard client.requests > 0, client.requests <= client.allRequests else {
+      throw BenchError(description: "\(name): nothing was answered in the counted time")
+    }
+    guard client.allRequests == server.requests else {
+      throw BenchError(
+        description:
+          "\(name): the client has \(client.allRequests) answers, "
+          + "but the server was given \(server.requests) requests")
+    }
+  }
+}
+
+extension ServerOutcome {
+  /// What came after an earlier moment.
+  fileprivate func since(_ begin: ServerOutcome) -> ServerOutcome {
+    var later = self
+    later.requests -= begin.requests
+    later.cpu -= begin.cpu
+    later.allocations -= begin.allocations
+    later.systemCalls -= begin.systemCalls
+    return later
+  }
+}
