@@ -1,9 +1,10 @@
 SWIFT ?= swift
 # What is formatted and checked; the other C is generated.
-SWIFT_SOURCES = Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources
+SWIFT_SOURCES = Package.swift Sources Tests Benchmarks/Package.swift \
+	Benchmarks/Sources Benchmarks/Tests
 
 .PHONY: all setup build demo test unit-tests protocols check-protocols check-vectors check-readme \
-	format lint sanitize soak mutants bench bench-quick bench-build clean
+	format lint sanitize soak mutants bench bench-quick bench-build bench-check clean
 
 all: build
 
@@ -67,16 +68,22 @@ soak: setup
 mutants: setup
 	SWIFT="$(SWIFT)" Scripts/mutants.sh
 
-# LongLink beside a floor in C and other libraries; BENCH adds options. Benchmarks/README.md tells
-# how to read what is printed.
+# LongLink beside a floor in C and other libraries; BENCH adds options, and GRPC=1 grpc-swift, which
+# takes minutes more to build. Benchmarks/README.md tells how to read what is printed.
 bench: bench-build
-	Benchmarks/.build/release/bench $(BENCH)
+	Benchmarks/.build/release/bench $(if $(GRPC),--grpc GRPCPeer) $(BENCH)
 
 bench-quick: bench-build
 	Benchmarks/.build/release/bench --quick $(BENCH)
 
 bench-build: setup
-	$(SWIFT) build --package-path Benchmarks --configuration release
+	$(SWIFT) build --package-path Benchmarks --configuration release $(if $(GRPC),--traits GRPC)
+
+# What the benchmark's figures rest on, and what a request may cost in allocations and calls of the
+# system. No time is measured.
+bench-check: setup
+	$(SWIFT) build --package-path Benchmarks --configuration release --build-tests
+	$(SWIFT) test --package-path Benchmarks --configuration release --skip-build --disable-xctest
 
 clean:
 	rm -rf Benchmarks/.build .build .build-tsan .build-asan .build-readme .build-mutants

@@ -15,11 +15,16 @@ let swiftSettings: [SwiftSetting] = [
 let package = Package(
   name: "longlink-benchmarks",
   platforms: [.macOS(.v15)],
+  traits: [
+    .trait(name: "GRPC", description: "Measures grpc-swift too, which takes minutes to build.")
+  ],
   dependencies: [
     .package(name: "longlink", path: ".."),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+    .package(url: "https://github.com/grpc/grpc-swift-2", from: "2.4.3"),
+    .package(url: "https://github.com/grpc/grpc-swift-nio-transport", from: "2.9.2"),
     .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
   ],
   targets: [
@@ -72,11 +77,36 @@ let package = Package(
       swiftSettings: swiftSettings
     ),
     .executableTarget(
-      name: "bench",
+      name: "GRPCPeer",
       dependencies: [
         "BenchSupport",
+        .product(
+          name: "ArgumentParser", package: "swift-argument-parser",
+          condition: .when(traits: ["GRPC"])),
+        .product(
+          name: "GRPCCore", package: "grpc-swift-2", condition: .when(traits: ["GRPC"])),
+        .product(
+          name: "GRPCNIOTransportHTTP2", package: "grpc-swift-nio-transport",
+          condition: .when(traits: ["GRPC"])),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .target(
+      name: "BenchDriver",
+      dependencies: ["BenchSupport", "CFloorAdler32"],
+      swiftSettings: swiftSettings
+    ),
+    .executableTarget(
+      name: "bench",
+      dependencies: [
+        "BenchDriver",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
+      name: "BenchTests",
+      dependencies: ["BenchDriver", "BenchSupport", "CFloorAdler32"],
       swiftSettings: swiftSettings
     ),
   ],

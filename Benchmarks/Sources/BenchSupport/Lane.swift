@@ -10,7 +10,7 @@ package final class Lane: Sendable {
   /// The body of each of its requests: the number in its first 8 bytes, then a pattern.
   package let body: [UInt8]
   private let meter: Meter
-  private let stride: UInt64
+  private let timedStride: UInt64
   private let answers = Atomic<UInt64>(0)
   private let hasEnded = Atomic(false)
   // Two callers' counts are never in one line of the cache.
@@ -19,7 +19,7 @@ package final class Lane: Sendable {
   init(number: UInt64, load: Load, meter: Meter) {
     self.number = number
     self.meter = meter
-    stride = load.stride
+    timedStride = load.timedStride
     var bytes = (0..<load.body).map { UInt8(truncatingIfNeeded: $0 &* 31) }
     for index in 0..<min(8, bytes.count) {
       bytes[index] = UInt8(truncatingIfNeeded: number >> (UInt64(index) * 8))
@@ -32,21 +32,23 @@ package final class Lane: Sendable {
     /// 0 where it is not timed.
     fileprivate let time: UInt64
     /// Whether its answer is looked at to the last byte.
-    package var isTimed: Bool { time != 0 }
+    package let isCompared: Bool
   }
 
   /// The next request begins.
   @inline(__always)
   package func begin() -> Request {
     let count = answers.load(ordering: .relaxed)
-    return Request(time: count % stride == 0 ? Usage.nanoseconds() : 0)
+    return Request(
+      time: count % timedStride == 0 ? Usage.nanoseconds() : 0,
+      isCompared: count % Load.comparedStride == 0)
   }
 
   /// Its answer has come; false when no request is to follow. Ends the process where the answer is
   /// not the body that was sent.
   @inline(__always)
   package func answered(_ request: Request, with bytes: UnsafeRawBufferPointer) -> Bool {
-    answered(request, isRight: matches(bytes, upTo: request.isTimed ? body.count : 8))
+    answered(request, isRight: matches(bytes, upTo: request.isCompared ? body.count : 8))
   }
 
   private func matches(_ bytes: UnsafeRawBufferPointer, upTo most: Int) -> Bool {
@@ -61,7 +63,7 @@ package final class Lane: Sendable {
   @inline(__always)
   package func answered(_ request: Request, isRight: Bool) -> Bool {
     guard isRight else { Meter.fail("an answer is not what was sent") }
-    if request.isTimed { meter.took(Usage.nanoseconds() - request.time) }
+    if request.time != 0 { meter.took(Usage.nanoseconds() - request.time) }
     answers.store(answers.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
     guard meter.isStopped.load(ordering: .relaxed) else { return true }
     hasEnded.store(true, ordering: .releasing)

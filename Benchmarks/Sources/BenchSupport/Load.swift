@@ -17,7 +17,10 @@ package struct Load: ParsableArguments, Sendable {
 
   package init() {}
 
-  /// One request in so many is timed, and its answer compared to the last byte: with many in flight
-  /// the clock would cost more than it tells.
-  package var stride: UInt64 { inFlight == 1 ? 1 : 8 }
+  /// One request in so many is timed: with many small ones in flight the clock would cost more than
+  /// it tells.
+  package var timedStride: UInt64 { inFlight == 1 || body >= 16_384 ? 1 : 8 }
+
+  /// One answer in so many is compared to the last byte.
+  package static let comparedStride: UInt64 = 8
 }

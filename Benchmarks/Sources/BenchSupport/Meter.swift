@@ -32,21 +32,29 @@ package final class Meter: Sendable {
   }
 
   /// Waits for the warm-up and the counted time on this thread, while the requests run on others,
-  /// and then for the last answers.
+  /// and then for the last answers. Both last until something was timed at least.
   package func measure(_ load: Load) -> Outcome {
+    let lanes = lanes
     usleep(UInt32(load.warmUp * 1e6))
+    wait { lanes.allSatisfy { $0.count > 0 } }
     beginCounting()
     let (begin, first) = (Usage.now, answers)
     usleep(UInt32(load.seconds * 1e6))
+    wait { answers > first && hasSamples }
     let (end, last) = (Usage.now, answers)
     isStopped.store(true, ordering: .relaxed)
-    let lanes = lanes
-    let patience = Usage.nanoseconds() + 10_000_000_000
-    while !lanes.allSatisfy(\.isAtRest) {
+    wait { lanes.allSatisfy(\.isAtRest) }
+    return outcome(requests: last - first, all: answers, from: begin, to: end)
+  }
+
+  private var hasSamples: Bool { samples.withLock { $0.totalCount > 0 } }
+
+  private func wait(until condition: () -> Bool) {
+    let patience = Usage.nanoseconds() + 60_000_000_000
+    while !condition() {
       if Usage.nanoseconds() > patience { Meter.fail("requests are left without an answer") }
       usleep(1_000)
     }
-    return outcome(requests: last - first, all: answers, from: begin, to: end)
   }
 
   private var answers: UInt64 { lanes.reduce(0) { $0 + $1.count } }

@@ -55,6 +55,16 @@ package struct ServerOutcome: Codable, Sendable {
   /// The most memory that was resident, in bytes.
   package var peakMemory: UInt64
 
+  package init(
+    requests: UInt64, cpu: Double, allocations: UInt64, systemCalls: UInt64, peakMemory: UInt64
+  ) {
+    self.requests = requests
+    self.cpu = cpu
+    self.allocations = allocations
+    self.systemCalls = systemCalls
+    self.peakMemory = peakMemory
+  }
+
   func print() {
     guard let data = try? JSONEncoder().encode(self) else { return }
     Swift.print(String(decoding: data, as: UTF8.self))

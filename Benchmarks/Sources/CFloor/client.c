@@ -142,12 +142,12 @@ floor_outcome floor_generate(floor_load load, floor_listener listener) {
   uint64_t counted_from = now() + (uint64_t)(load.warm_up * 1e9);
   lane *lanes = open_lanes(&generator);
 
-  while (now() < counted_from) wait_and_turn(&generator, lanes);
+  while (now() < counted_from || generator.answered < generator.in_flight) wait_and_turn(&generator, lanes);
   listener.began(listener.context);
   floor_outcome outcome = {0};
   uint64_t answered = generator.answered;
   uint64_t end = now() + (uint64_t)(load.seconds * 1e9);
-  while (now() < end) wait_and_turn(&generator, lanes);
+  while (now() < end || generator.answered == answered) wait_and_turn(&generator, lanes);
   listener.ended(listener.context);
   outcome.requests = generator.answered - answered;
 

@@ -54,7 +54,7 @@ struct FloorPeer: ParsableCommand {
         floor_load(
           port: load.port, connections: CInt(load.connections), in_flight: CInt(load.inFlight),
           body: CInt(load.body), warm_up: load.warmUp, seconds: load.seconds,
-          stride: CInt(load.stride), spins: spin),
+          stride: CInt(Load.comparedStride), spins: spin),
         listener)
       withExtendedLifetime(notes) {}
       try notes.meter.outcome(

@@ -98,7 +98,7 @@ private func exchangeQuotes(_ client: LongLinkClient, _ lane: Lane) async throws
   while true {
     let request = lane.begin()
     let answer = try await client.request(2, quote, returning: Quote.self)
-    let isRight = request.isTimed ? answer == quote : answer.number == quote.number
+    let isRight = request.isCompared ? answer == quote : answer.number == quote.number
     guard lane.answered(request, isRight: isRight) else { return }
   }
 }

@@ -1,5 +1,5 @@
 import ArgumentParser
-import BenchSupport
+import BenchDriver
 import Foundation
 
 /// Runs every subject on the same work, one after the other in each round, and compares them.
@@ -49,11 +49,14 @@ struct Bench: ParsableCommand {
     }
     let runs = try measure(subjects, works, placements)
     let summaries = summarize(runs, subjects, works, placements)
-    let report = Report(machine: machine, summaries: summaries, runs: runs)
-    print("\(report.machine)\n\n\(Table(summaries: summaries).text)")
+    let checksums = try work.isEmpty ? measureChecksums() : []
+    let report = Report(
+      machine: machine, summaries: summaries, checksums: checksums, runs: runs)
+    print("\(report.machine)\n\n\(Table(summaries).text)")
+    for checksum in checksums { print(checksum.text) }
     if let json { try report.encoded.write(to: URL(fileURLWithPath: json)) }
     if let svg {
-      try Chart(summaries: summaries, title: report.machine).svg
+      try Chart(summaries, title: report.machine).svg
         .write(toFile: svg, atomically: true, encoding: .utf8)
     }
   }
@@ -79,6 +82,14 @@ struct Bench: ParsableCommand {
       }
     }
     return runs
+  }
+
+  private func measureChecksums() throws -> [Adler32Ratio] {
+    let checksums = try [1_024, 65_536].compactMap {
+      try Adler32Ratio.measure(size: $0, rounds: rounds ?? 5)
+    }
+    if checksums.isEmpty { note("zlib's adler32 is left out: there is no zlib") }
+    return checksums
   }
 
   private func summarize(
@@ -123,6 +134,7 @@ extension Placement: ExpressibleByArgument {}
 private struct Report: Codable {
   let machine: String
   let summaries: [Summary]
+  let checksums: [Adler32Ratio]
   let runs: [Run]
 
   var encoded: Data {

@@ -1,6 +1,6 @@
 /// What is to be done.
-struct Work: Hashable, Codable, Sendable {
-  enum Shape: String, Codable, CaseIterable, Sendable {
+package struct Work: Hashable, Codable, Sendable {
+  package enum Shape: String, Codable, CaseIterable, Sendable {
     /// One connection, one in flight.
     case single = "a"
     /// One connection, 128 in flight.
@@ -9,13 +9,18 @@ struct Work: Hashable, Codable, Sendable {
     case wide = "c"
   }
 
-  let shape: Shape
+  package let shape: Shape
   /// Bytes.
-  let body: Int
+  package let body: Int
 
-  var connections: Int { shape == .wide ? 64 : 1 }
+  package init(shape: Shape, body: Int) {
+    self.shape = shape
+    self.body = body
+  }
 
-  var inFlight: Int {
+  package var connections: Int { shape == .wide ? 64 : 1 }
+
+  package var inFlight: Int {
     switch shape {
     case .single: 1
     case .many: 128
@@ -24,13 +29,15 @@ struct Work: Hashable, Codable, Sendable {
   }
 
   /// As options name it, such as `b64`.
-  var key: String { "\(shape.rawValue)\(body)" }
+  package var key: String { "\(shape.rawValue)\(body)" }
 
-  var name: String { "(\(shape.rawValue)) \(body < 1_024 ? "\(body) B" : "\(body / 1_024) KiB")" }
+  package var name: String {
+    "(\(shape.rawValue)) \(body < 1_024 ? "\(body) B" : "\(body / 1_024) KiB")"
+  }
 
-  static let quick = Shape.allCases.map { Work(shape: $0, body: 64) }
+  package static let quick = Shape.allCases.map { Work(shape: $0, body: 64) }
 
-  static let all =
+  package static let all =
     quick + [
       Work(shape: .single, body: 1_024), Work(shape: .many, body: 1_024),
       Work(shape: .wide, body: 1_024), Work(shape: .single, body: 65_536),
@@ -39,7 +46,7 @@ struct Work: Hashable, Codable, Sendable {
 }
 
 /// Which CPUs client and server run on.
-enum Placement: String, CaseIterable, Codable {
+package enum Placement: String, CaseIterable, Codable {
   /// Wherever the system puts them.
   case free
   /// Both on CPU 0.

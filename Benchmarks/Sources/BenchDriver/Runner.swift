@@ -1,20 +1,32 @@
-import BenchSupport
-import Foundation
+package import BenchSupport
+package import Foundation
 
 /// What one run of one subject came to.
-struct Run: Codable {
-  let subject: String
-  let work: Work
-  let placement: Placement
-  let round: Int
-  let client: Outcome
+package struct Run: Codable {
+  package let subject: String
+  package let work: Work
+  package let placement: Placement
+  package let round: Int
+  package let client: Outcome
   /// What the server did and used in the counted time; nil where it tells nothing of itself.
-  let server: ServerOutcome?
+  package let server: ServerOutcome?
 
-  var rate: Double { Double(client.requests) / client.seconds }
+  package init(
+    subject: String, work: Work, placement: Placement, round: Int, client: Outcome,
+    server: ServerOutcome?
+  ) {
+    self.subject = subject
+    self.work = work
+    self.placement = placement
+    self.round = round
+    self.client = client
+    self.server = server
+  }
+
+  package var rate: Double { Double(client.requests) / client.seconds }
 
   /// Both processes', per request, in microseconds.
-  var cpu: Double? {
+  package var cpu: Double? {
     server.map {
       (client.cpu / Double(client.requests) + $0.cpu / Double($0.requests)) * 1e6
     }
@@ -22,13 +34,19 @@ struct Run: Codable {
 }
 
 /// Starts a subject's server and client and takes what they tell.
-struct Runner {
+package struct Runner {
   /// Where the programs of the peers are.
-  let folder: URL
-  let seconds: Double
-  let warmUp: Double
+  package let folder: URL
+  package let seconds: Double
+  package let warmUp: Double
 
-  func run(
+  package init(folder: URL, seconds: Double, warmUp: Double) {
+    self.folder = folder
+    self.seconds = seconds
+    self.warmUp = warmUp
+  }
+
+  package func run(
     _ subject: Subject, _ work: Work, _ placement: Placement, round: Int
   ) throws -> Run {
     switch subject.kind {
@@ -53,7 +71,7 @@ struct Runner {
     defer { server.end() }
     guard let line = server.readLine(), line.hasPrefix("listening "),
       let port = UInt16(line.dropFirst(10))
-    else { throw BenchError(description: "\(name): its server did not start") }
+    else { throw BenchError("\(name): its server did not start") }
     let client = try Child(
       clientCommand + [
         "--port=\(port)", "--connections=\(work.connections)", "--in-flight=\(work.inFlight)",
@@ -61,7 +79,7 @@ struct Runner {
       ], placement)
     defer { client.end() }
     guard client.readLine() == "counting" else {
-      throw BenchError(description: "\(name), \(work.name): its client failed")
+      throw BenchError("\(name), \(work.name): its client failed")
     }
     try server.write("\n")
     let begin = try server.read(ServerOutcome.self, of: "\(name), \(work.name): its server")
@@ -73,14 +91,13 @@ struct Runner {
   }
 
   /// What was answered has to be what was asked, request by request.
-  static func check(_ client: Outcome, _ server: ServerOutcome, _ name: String) throws {
+  package static func check(_ client: Outcome, _ server: ServerOutcome, _ name: String) throws {
     guard client.requests > 0, client.requests <= client.allRequests else {
-      throw BenchError(description: "\(name): nothing was answered in the counted time")
+      throw BenchError("\(name): nothing was answered in the counted time")
     }
     guard client.allRequests == server.requests else {
       throw BenchError(
-        description:
-          "\(name): the client has \(client.allRequests) answers, "
+        "\(name): the client has \(client.allRequests) answers, "
           + "but the server was given \(server.requests) requests")
     }
   }

@@ -3,7 +3,7 @@ import Foundation
 
 extension Runner {
   /// Whether the system has redis.
-  static var hasRedis: Bool {
+  package static var hasRedis: Bool {
     ["redis-server", "redis-benchmark"].allSatisfy { name in
       (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").contains {
         FileManager.default.isExecutableFile(atPath: "\($0)/\(name)")
@@ -34,12 +34,12 @@ extension Runner {
     let text = client.readToEnd()
     // "test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95…","p99…","max…"
     guard let line = text.split(separator: "\n").last else {
-      throw BenchError(description: "redis-benchmark says nothing")
+      throw BenchError("redis-benchmark says nothing")
     }
     let cells = line.split(separator: ",").map { $0.trimmingCharacters(in: ["\""]) }
     guard cells.count >= 8, let rate = Double(cells[cells.count - 7]),
       let p50 = Double(cells[cells.count - 4]), let p99 = Double(cells[cells.count - 2])
-    else { throw BenchError(description: "redis-benchmark says: \(line)") }
+    else { throw BenchError("redis-benchmark says: \(line)") }
     let outcome = Outcome(
       requests: UInt64(count), seconds: Double(count) / rate, allRequests: UInt64(count),
       p50: UInt64(p50 * 1e6), p99: UInt64(p99 * 1e6), p999: 0, cpu: 0, allocations: 0,

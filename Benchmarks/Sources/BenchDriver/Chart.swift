@@ -1,9 +1,14 @@
 import Foundation
 
 /// Bars of the ratios to the floor, as an SVG picture.
-struct Chart {
-  let summaries: [Summary]
-  let title: String
+package struct Chart {
+  private let summaries: [Summary]
+  private let title: String
+
+  package init(_ summaries: [Summary], title: String) {
+    self.summaries = summaries
+    self.title = title
+  }
 
   private static let width = 860.0
   private static let labelWidth = 190.0
@@ -11,7 +16,7 @@ struct Chart {
   private static let least = 0.001
 
   /// The picture's text.
-  var svg: String {
+  package var svg: String {
     var y = 34.0
     var parts: [String] = []
     for placement in Placement.allCases {

@@ -1,15 +1,17 @@
 import Foundation
 
 /// Summaries as text: a table for each work and placement.
-struct Table {
-  let summaries: [Summary]
+package struct Table {
+  private let summaries: [Summary]
+
+  package init(_ summaries: [Summary]) { self.summaries = summaries }
 
   private static let columns = [
     "subject", "p50 ÷ floor", "req/s ÷ floor", "p50 µs", "p99 µs", "p99.9 µs", "req/s",
     "CPU µs/req", "alloc/req", "calls/req", "MiB",
   ]
 
-  var text: String {
+  package var text: String {
     var parts: [String] = []
     for placement in Placement.allCases {
       for work in Work.all {

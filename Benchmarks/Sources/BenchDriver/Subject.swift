@@ -1,18 +1,18 @@
 /// Something that echoes: a server and a client, each a process of its own.
-struct Subject: Sendable {
-  let name: String
-  let kind: Kind
+package struct Subject: Sendable {
+  package let name: String
+  package let kind: Kind
   /// Where it is measured.
-  let isMeasured: @Sendable (Work, Placement) -> Bool
+  package let isMeasured: @Sendable (Work, Placement) -> Bool
 
-  enum Kind: Sendable {
+  package enum Kind: Sendable {
     /// A peer that keeps the contract of `BenchSupport`; its program is a path, or a name in the
     /// driver's own folder.
     case peer(program: String, server: [String], client: [String])
     case redis
   }
 
-  init(
+  package init(
     _ name: String, _ kind: Kind,
     where isMeasured: @escaping @Sendable (Work, Placement) -> Bool = { _, _ in true }
   ) {
@@ -21,11 +21,11 @@ struct Subject: Sendable {
     self.isMeasured = isMeasured
   }
 
-  static let floor = Subject("floor", peer("FloorPeer"))
+  package static let floor = Subject("floor", peer("FloorPeer"))
 
   /// - Parameters:
   ///   - grpc: The path of the program that speaks gRPC; nil leaves it out.
-  static func all(isQuick: Bool, grpc: String?, hasRedis: Bool) -> [Subject] {
+  package static func all(isQuick: Bool, grpc: String?, hasRedis: Bool) -> [Subject] {
     var subjects = [
       floor,
       Subject("longlink", peer("LongLinkPeer")),

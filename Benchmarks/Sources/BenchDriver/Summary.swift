@@ -2,13 +2,13 @@ import BenchSupport
 import Foundation
 
 /// Medians over rounds, and ratios to the floor of the same round.
-struct Summary: Codable {
-  struct Spread: Codable, Equatable {
-    let median: Double
-    let least: Double
-    let most: Double
+package struct Summary: Codable {
+  package struct Spread: Codable, Equatable {
+    package let median: Double
+    package let least: Double
+    package let most: Double
 
-    init(_ values: [Double]) {
+    package init(_ values: [Double]) {
       let sorted = values.sorted()
       let middle = sorted.count / 2
       median =
@@ -21,31 +21,31 @@ struct Summary: Codable {
     }
   }
 
-  let subject: String
-  let work: Work
-  let placement: Placement
+  package let subject: String
+  package let work: Work
+  package let placement: Placement
   /// Requests per second.
-  let rate: Spread
+  package let rate: Spread
   /// In nanoseconds.
-  let p50: Spread
-  let p99: Spread
-  let p999: Spread
+  package let p50: Spread
+  package let p99: Spread
+  package let p999: Spread
   /// The floor's p50 is 1.
-  let timeRatio: Spread
+  package let timeRatio: Spread
   /// The floor's requests per second are 1.
-  let rateRatio: Spread
+  package let rateRatio: Spread
   /// What both processes used per request, in microseconds; nil where it is not known, as below.
-  let cpu: Spread?
-  let clientAllocations: Double?
-  let serverAllocations: Double?
-  let clientCalls: Double?
-  let serverCalls: Double?
+  package let cpu: Spread?
+  package let clientAllocations: Double?
+  package let serverAllocations: Double?
+  package let clientCalls: Double?
+  package let serverCalls: Double?
   /// In bytes.
-  let clientMemory: UInt64?
-  let serverMemory: UInt64?
+  package let clientMemory: UInt64?
+  package let serverMemory: UInt64?
 
   /// - Parameter floor: The floor's runs at the same work and placement.
-  init?(_ runs: [Run], floor: [Run]) {
+  package init?(_ runs: [Run], floor: [Run]) {
     guard let first = runs.first else { return nil }
     subject = first.subject
     work = first.work

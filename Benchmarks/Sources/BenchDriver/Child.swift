@@ -1,17 +1,19 @@
 import Foundation
 
-struct BenchError: Error, CustomStringConvertible {
-  let description: String
+package struct BenchError: Error, CustomStringConvertible {
+  package let description: String
+
+  init(_ description: String) { self.description = description }
 }
 
 /// A process with a pipe to its input and one from its output.
-final class Child {
+package final class Child {
   private let process = Process()
   private let input = Pipe()
   private let output = Pipe()
   private var rest = Data()
 
-  init(_ command: [String], _ placement: Placement) throws {
+  package init(_ command: [String], _ placement: Placement = .free) throws {
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
     process.arguments = placement == .one ? ["taskset", "-c", "0"] + command : command
     process.standardInput = input
@@ -19,10 +21,8 @@ final class Child {
     try process.run()
   }
 
-  var number: Int32 { process.processIdentifier }
-
   /// The next line of its output; nil at its end.
-  func readLine() -> String? {
+  package func readLine() -> String? {
     while true {
       if let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
         let line = String(decoding: rest[..<end], as: UTF8.self)
@@ -36,23 +36,29 @@ final class Child {
   }
 
   /// The next line of its output, which has to be there and to be such a value.
-  func read<Value: Decodable>(_ type: Value.Type, of name: String) throws -> Value {
-    guard let line = readLine() else { throw BenchError(description: "\(name) ended early") }
+  package func read<Value: Decodable>(_ type: Value.Type, of name: String) throws -> Value {
+    guard let line = readLine() else { throw BenchError("\(name) ended early") }
     return try JSONDecoder().decode(type, from: Data(line.utf8))
   }
 
   /// All that is left of its output.
-  func readToEnd() -> String {
+  package func readToEnd() -> String {
     String(decoding: rest + output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
   }
 
-  func write(_ text: String) throws {
+  package func write(_ text: String) throws {
     try input.fileHandleForWriting.write(contentsOf: Data(text.utf8))
   }
 
-  func closeInput() { try? input.fileHandleForWriting.close() }
+  package func closeInput() { try? input.fileHandleForWriting.close() }
 
-  func end() {
+  /// Waits for its end, and returns its exit code.
+  package func exitCode() -> Int32 {
+    process.waitUntilExit()
+    return process.terminationStatus
+  }
+
+  package func end() {
     closeInput()
     if process.isRunning { process.terminate() }
     process.waitUntilExit()
