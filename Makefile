@@ -4,7 +4,7 @@ SWIFT_SOURCES = Package.swift Sources Tests Benchmarks/Package.swift \
 	Benchmarks/Sources Benchmarks/Tests
 
 .PHONY: all setup build demo test unit-tests protocols check-protocols check-vectors check-readme \
-	format lint sanitize soak mutants bench bench-quick bench-build bench-check clean
+	format lint sanitize soak mutants bench bench-quick bench-scale bench-build bench-check clean
 
 all: build
 
@@ -75,6 +75,10 @@ bench: bench-build
 
 bench-quick: bench-build
 	Benchmarks/.build/release/bench --quick $(BENCH)
+
+# Ten thousand idle connections, and what a request costs beside many others.
+bench-scale: bench-build
+	Benchmarks/.build/release/bench scale $(BENCH)
 
 bench-build: setup
 	$(SWIFT) build --package-path Benchmarks --configuration release $(if $(GRPC),--traits GRPC)

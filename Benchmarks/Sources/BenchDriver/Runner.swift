@@ -56,38 +56,46 @@ package struct Runner {
       let path = URL(fileURLWithPath: program, relativeTo: folder).path
       let (client, server) = try run(
         subject.name, server: [path, "serve"] + serverArguments,
-        client: [path, "load"] + clientArguments, work, placement)
+        client: [path, "load"] + clientArguments, connections: work.connections,
+        inFlight: work.inFlight, body: work.body, placement)
       return Run(
         subject: subject.name, work: work, placement: placement, round: round, client: client,
         server: server)
     }
   }
 
-  private func run(
-    _ name: String, server serverCommand: [String], client clientCommand: [String], _ work: Work,
-    _ placement: Placement
+  /// Runs a server and a client that keep the contract of `BenchSupport`, and checks what they tell.
+  func run(
+    _ name: String, server serverCommand: [String], client clientCommand: [String],
+    connections: Int, inFlight: Int, body: Int, _ placement: Placement
   ) throws -> (Outcome, ServerOutcome) {
+    let name = "\(name), \(connections) × \(inFlight) of \(body) B"
     let server = try Child(serverCommand, placement)
     defer { server.end() }
-    guard let line = server.readLine(), line.hasPrefix("listening "),
-      let port = UInt16(line.dropFirst(10))
-    else { throw BenchError("\(name): its server did not start") }
+    guard let line = server.readLine(), let port = Runner.port(line) else {
+      throw BenchError("\(name): its server did not start")
+    }
     let client = try Child(
       clientCommand + [
-        "--port=\(port)", "--connections=\(work.connections)", "--in-flight=\(work.inFlight)",
-        "--body=\(work.body)", "--warm-up=\(warmUp)", "--seconds=\(seconds)",
+        "--port=\(port)", "--connections=\(connections)", "--in-flight=\(inFlight)",
+        "--body=\(body)", "--warm-up=\(warmUp)", "--seconds=\(seconds)",
       ], placement)
     defer { client.end() }
     guard client.readLine() == "counting" else {
-      throw BenchError("\(name), \(work.name): its client failed")
+      throw BenchError("\(name): its client failed")
     }
     try server.write("\n")
-    let begin = try server.read(ServerOutcome.self, of: "\(name), \(work.name): its server")
-    let outcome = try client.read(Outcome.self, of: "\(name), \(work.name): its client")
+    let begin = try server.read(ServerOutcome.self, of: "\(name): its server")
+    let outcome = try client.read(Outcome.self, of: "\(name): its client")
     server.closeInput()
-    let end = try server.read(ServerOutcome.self, of: "\(name), \(work.name): its server")
-    try Runner.check(outcome, end, "\(name), \(work.name)")
+    let end = try server.read(ServerOutcome.self, of: "\(name): its server")
+    try Runner.check(outcome, end, name)
     return (outcome, end.since(begin))
+  }
+
+  /// The port that a server's first line tells.
+  static func port(_ line: String) -> UInt16? {
+    line.hasPrefix("listening ") ? UInt16(line.dropFirst(10)) : nil
   }
 
   /// What was answered has to be what was asked, request by request.

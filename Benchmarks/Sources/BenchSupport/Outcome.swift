@@ -54,10 +54,14 @@ package struct ServerOutcome: Codable, Sendable {
   package var systemCalls: UInt64
   /// The most memory that was resident, in bytes.
   package var peakMemory: UInt64
+  /// The memory that is resident, in bytes.
+  package var memory: UInt64
 
   package init(
-    requests: UInt64, cpu: Double, allocations: UInt64, systemCalls: UInt64, peakMemory: UInt64
+    requests: UInt64, cpu: Double, allocations: UInt64, systemCalls: UInt64, peakMemory: UInt64,
+    memory: UInt64
   ) {
+    self.memory = memory
     self.requests = requests
     self.cpu = cpu
     self.allocations = allocations

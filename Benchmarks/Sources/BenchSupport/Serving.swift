@@ -21,7 +21,8 @@ package enum Serving {
     let usage = Usage.now
     ServerOutcome(
       requests: requests, cpu: usage.cpu, allocations: usage.allocations,
-      systemCalls: usage.systemCalls, peakMemory: Usage.peakMemory
+      systemCalls: usage.systemCalls, peakMemory: Usage.peakMemory,
+      memory: Usage.residentMemory
     ).print()
   }
 }

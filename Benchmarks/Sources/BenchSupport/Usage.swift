@@ -26,15 +26,23 @@ package struct Usage: Sendable {
   package static var peakMemory: UInt64 {
     #if os(Linux)
     // What getrusage(2) tells includes the memory of whoever started this process.
-    let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
-    let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
-    let kibibytes = line?.split { !$0.isNumber }.first.flatMap { UInt64($0) }
-    return (kibibytes ?? 0) * 1_024
+    status("VmHWM:")
     #else
     var usage = rusage()
     getrusage(RUSAGE_SELF, &usage)
     return UInt64(usage.ru_maxrss)
     #endif
+  }
+
+  /// The memory that is resident now, in bytes; 0 where it is not told.
+  package static var residentMemory: UInt64 { status("VmRSS:") }
+
+  /// A number of bytes from proc_pid_status(5).
+  private static func status(_ name: String) -> UInt64 {
+    let text = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
+    let line = text.split(separator: "\n").first { $0.hasPrefix(name) }
+    let kibibytes = line?.split { !$0.isNumber }.first.flatMap { UInt64($0) }
+    return (kibibytes ?? 0) * 1_024
   }
 }
 

@@ -24,6 +24,8 @@ struct Generate: AsyncParsableCommand {
   var style = Style.loop
   @Flag(help: "Send and receive a message of five fields instead of bytes.")
   var typed = false
+  @Option(help: "Timers that live beside the requests.")
+  var timers = 0
 
   func validate() throws {
     guard !typed || style == .loop || style == .pool else {
@@ -37,11 +39,13 @@ struct Generate: AsyncParsableCommand {
     for _ in 0..<load.connections {
       var configuration = ClientConfiguration(servers: [.host("127.0.0.1", port: load.port)])
       configuration.deadline = .seconds(60)
+      configuration.maxWaiting = max(configuration.maxWaiting, load.inFlight)
       configuration.logger.logLevel = .critical
       let client = try LongLinkClient(configuration, on: loop)
       try await client.connect()
       clients.append(client)
     }
+    await setTimers(on: loop)
     let meter = Meter(load)
     for (index, lane) in meter.lanes.enumerated() {
       begin(clients[index / load.inFlight], lane, on: loop)
@@ -52,6 +56,17 @@ struct Generate: AsyncParsableCommand {
     }
     try outcome.print()
     Foundation.exit(0)
+  }
+
+  /// Has tasks sleep for longer than the run, and returns when they do.
+  private func setTimers(on loop: EventLoop) async {
+    for number in 0..<timers {
+      Task(executorPreference: loop) {
+        try? await loop.sleep(for: .seconds(3_600) + .milliseconds(number % 600_000))
+      }
+    }
+    // What was handed to the loop before this has run when this does.
+    await Task(executorPreference: loop) {}.value
   }
 
   private func begin(_ client: LongLinkClient, _ lane: Lane, on loop: EventLoop) {

@@ -12,7 +12,8 @@ import Testing
         requests: rate, seconds: 1, allRequests: rate, p50: p50, p99: p50, p999: p50, cpu: 0.5,
         allocations: rate * 2, systemCalls: rate / 10, peakMemory: 1 << 20),
       server: ServerOutcome(
-        requests: rate, cpu: 0.5, allocations: rate, systemCalls: rate / 10, peakMemory: 1 << 20))
+        requests: rate, cpu: 0.5, allocations: rate, systemCalls: rate / 10, peakMemory: 1 << 20,
+        memory: 1 << 20))
   }
 
   @Test func `a ratio is that to the floor of the same round`() throws {

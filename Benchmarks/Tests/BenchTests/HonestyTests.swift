@@ -45,7 +45,8 @@ let folder: URL = {
       requests: 90, seconds: 1, allRequests: 100, p50: 1, p99: 1, p999: 1, cpu: 1, allocations: 0,
       systemCalls: 0, peakMemory: 0)
     func server(_ requests: UInt64) -> ServerOutcome {
-      ServerOutcome(requests: requests, cpu: 1, allocations: 0, systemCalls: 0, peakMemory: 0)
+      ServerOutcome(
+        requests: requests, cpu: 1, allocations: 0, systemCalls: 0, peakMemory: 0, memory: 0)
     }
     try Runner.check(client, server(100), "a subject")
     for wrong in [0, 90, 99, 101] as [UInt64] {
