@@ -1,9 +1,11 @@
 SWIFT ?= swift
 # What is formatted and checked; the other C is generated.
-SWIFT_SOURCES = Package.swift Sources Tests Plugins GeneratorChecks Examples
+SWIFT_SOURCES = Package.swift Sources Tests Plugins GeneratorChecks Examples \
+	Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Tests
 
 .PHONY: all setup build demo test unit-tests protocols check-protocols check-generator \
-	check-vectors check-readme check-chat format lint sanitize soak simulate mutants clean
+	check-vectors check-readme check-chat format lint sanitize soak simulate mutants bench \
+	bench-quick bench-scale bench-build bench-check clean
 
 all: build
 
@@ -86,6 +88,27 @@ simulate: setup
 mutants: setup
 	SWIFT="$(SWIFT)" Scripts/mutants.sh
 
+# LongLink beside a floor in C and other libraries; BENCH adds options, and GRPC=1 grpc-swift, which
+# takes minutes more to build. Benchmarks/README.md tells how to read what is printed.
+bench: bench-build
+	Benchmarks/.build/release/bench $(if $(GRPC),--grpc GRPCPeer) $(BENCH)
+
+bench-quick: bench-build
+	Benchmarks/.build/release/bench --quick $(BENCH)
+
+# Ten thousand idle connections, and what a request costs beside many others.
+bench-scale: bench-build
+	Benchmarks/.build/release/bench scale $(BENCH)
+
+bench-build: setup
+	$(SWIFT) build --package-path Benchmarks --configuration release $(if $(GRPC),--traits GRPC)
+
+# What the benchmark's figures rest on, and what a request may cost in allocations and calls of the
+# system. No time is measured.
+bench-check: setup
+	$(SWIFT) build --package-path Benchmarks --configuration release --build-tests
+	$(SWIFT) test --package-path Benchmarks --configuration release --skip-build --disable-xctest
+
 clean:
 	rm -rf .build .build-tsan .build-asan .build-readme .build-mutants .build-generator \
-		GeneratorChecks/.build
+		GeneratorChecks/.build Benchmarks/.build

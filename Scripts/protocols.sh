@@ -52,6 +52,8 @@ generate C=Tests/CLongLinkProbe --proto_path=Tests/CLongLinkProbe probe.proto
 generate Messages=Sources/LongLinkDemoMessages,C=Sources/CLongLinkDemo,Visibility=package \
   --proto_path=Protocols demo.proto
 
+generate C=Benchmarks/Sources/CQuote --proto_path=Benchmarks/Protocols quote.proto
+
 # The package that tests the generator.
 generate Messages=GeneratorChecks/Sources/Corpus,C=GeneratorChecks/Sources/CCorpus \
   --proto_path=GeneratorChecks/Protos corpus.proto

@@ -13,7 +13,7 @@ struct LongLinkTool: AsyncParsableCommand {
       5 rejected, 6 corrupted or a protocol violation, 7 the connection was lost, 1 anything else.
       """,
     subcommands: [
-      ServeCommand.self, CallCommand.self, PingCommand.self, DemoCommand.self, SimulateCommand.self,
-      SoakCommand.self,
+      ServeCommand.self, CallCommand.self, PingCommand.self, BenchCommand.self, DemoCommand.self,
+      SimulateCommand.self, SoakCommand.self,
     ])
 }

@@ -63,6 +63,22 @@ enum Values {
     return count
   }
 
+  /// A number of bytes, 0 included.
+  static func size(_ text: String) throws -> Int {
+    guard let size = Int(text), size >= 0 else {
+      throw ValidationError("'\(text)' is not a number of bytes.")
+    }
+    return size
+  }
+
+  /// So many a second: above zero.
+  static func rate(_ text: String) throws -> Double {
+    guard let rate = Double(text), rate > 0, rate <= 1e9 else {
+      throw ValidationError("'\(text)' is not a number a second, above zero.")
+    }
+    return rate
+  }
+
   /// Bytes in hexadecimal, two digits each.
   static func hex(_ text: String) throws -> [UInt8] {
     let digits = Array(text.utf8)

@@ -20,6 +20,11 @@ enum Output {
       contentsOf: Data("longlink: \(printable(text))\n".utf8))
   }
 
+  /// Replaces the line on standard error that stands there now.
+  static func progress(_ text: String) {
+    try? FileHandle.standardError.write(contentsOf: Data("\r\u{1B}[K\(text)".utf8))
+  }
+
   /// The text with control characters spelled out: a peer's words must not steer a terminal.
   private static func printable(_ text: String) -> String {
     var result = ""

@@ -1,0 +1,114 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+let cSettings: [CSetting] = [
+  .unsafeFlags(["-std=gnu17", "-Wall", "-Wextra", "-O3", "-D_GNU_SOURCE"])
+]
+
+let swiftSettings: [SwiftSetting] = [
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+let package = Package(
+  name: "longlink-benchmarks",
+  platforms: [.macOS(.v15)],
+  traits: [
+    .trait(name: "GRPC", description: "Measures grpc-swift too, which takes minutes to build.")
+  ],
+  dependencies: [
+    .package(name: "longlink", path: ".."),
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+    .package(url: "https://github.com/grpc/grpc-swift-2", from: "2.4.3"),
+    .package(url: "https://github.com/grpc/grpc-swift-nio-transport", from: "2.9.2"),
+    .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
+  ],
+  targets: [
+    .target(name: "CFloorAdler32", cSettings: cSettings),
+    .target(name: "CFloor", dependencies: ["CFloorAdler32"], cSettings: cSettings),
+    .target(name: "CCount", cSettings: cSettings),
+    .target(
+      name: "BenchSupport",
+      dependencies: [
+        "CCount",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "Histogram", package: "hdrhistogram-swift"),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .systemLibrary(
+      name: "CBenchProtobufC",
+      pkgConfig: "libprotobuf-c",
+      providers: [.apt(["libprotobuf-c-dev"]), .brew(["protobuf-c"])]
+    ),
+    .target(name: "CQuote", dependencies: ["CBenchProtobufC"]),
+    .executableTarget(
+      name: "FloorPeer",
+      dependencies: [
+        "BenchSupport", "CFloor",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .executableTarget(
+      name: "LongLinkPeer",
+      dependencies: [
+        "BenchSupport", "CQuote",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "LongLink", package: "longlink"),
+        .product(name: "LongLinkServer", package: "longlink"),
+        .product(name: "LongLinkProtobufC", package: "longlink"),
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .executableTarget(
+      name: "NIOPeer",
+      dependencies: [
+        "BenchSupport", "CFloorAdler32",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .executableTarget(
+      name: "GRPCPeer",
+      dependencies: [
+        "BenchSupport",
+        .product(
+          name: "ArgumentParser", package: "swift-argument-parser",
+          condition: .when(traits: ["GRPC"])),
+        .product(
+          name: "GRPCCore", package: "grpc-swift-2", condition: .when(traits: ["GRPC"])),
+        .product(
+          name: "GRPCNIOTransportHTTP2", package: "grpc-swift-nio-transport",
+          condition: .when(traits: ["GRPC"])),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .target(
+      name: "BenchDriver",
+      dependencies: ["BenchSupport", "CFloorAdler32"],
+      swiftSettings: swiftSettings
+    ),
+    .executableTarget(
+      name: "bench",
+      dependencies: [
+        "BenchDriver",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
+      name: "BenchTests",
+      dependencies: ["BenchDriver", "BenchSupport", "CFloorAdler32"],
+      swiftSettings: swiftSettings
+    ),
+  ],
+  swiftLanguageModes: [.v6]
+)

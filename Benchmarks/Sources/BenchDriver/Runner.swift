@@ -1,0 +1,124 @@
+package import BenchSupport
+package import Foundation
+
+/// What one run of one subject came to.
+package struct Run: Codable {
+  package let subject: String
+  package let work: Work
+  package let placement: Placement
+  package let round: Int
+  package let client: Outcome
+  /// What the server did and used in the counted time; nil where it tells nothing of itself.
+  package let server: ServerOutcome?
+
+  package init(
+    subject: String, work: Work, placement: Placement, round: Int, client: Outcome,
+    server: ServerOutcome?
+  ) {
+    self.subject = subject
+    self.work = work
+    self.placement = placement
+    self.round = round
+    self.client = client
+    self.server = server
+  }
+
+  package var rate: Double { Double(client.requests) / client.seconds }
+
+  /// Both processes', per request, in microseconds.
+  package var cpu: Double? {
+    server.map {
+      (client.cpu / Double(client.requests) + $0.cpu / Double($0.requests)) * 1e6
+    }
+  }
+}
+
+/// Starts a subject's server and client and takes what they tell.
+package struct Runner {
+  /// Where the programs of the peers are.
+  package let folder: URL
+  package let seconds: Double
+  package let warmUp: Double
+
+  package init(folder: URL, seconds: Double, warmUp: Double) {
+    self.folder = folder
+    self.seconds = seconds
+    self.warmUp = warmUp
+  }
+
+  package func run(
+    _ subject: Subject, _ work: Work, _ placement: Placement, round: Int
+  ) throws -> Run {
+    switch subject.kind {
+    case .redis:
+      return try runRedis(work, placement, round)
+    case .peer(let program, let serverArguments, let clientArguments):
+      let path = URL(fileURLWithPath: program, relativeTo: folder).path
+      let (client, server) = try run(
+        subject.name, server: [path, "serve"] + serverArguments,
+        client: [path, "load"] + clientArguments, connections: work.connections,
+        inFlight: work.inFlight, body: work.body, placement)
+      return Run(
+        subject: subject.name, work: work, placement: placement, round: round, client: client,
+        server: server)
+    }
+  }
+
+  /// Runs a server and a client that keep the contract of `BenchSupport`, and checks what they tell.
+  func run(
+    _ name: String, server serverCommand: [String], client clientCommand: [String],
+    connections: Int, inFlight: Int, body: Int, _ placement: Placement
+  ) throws -> (Outcome, ServerOutcome) {
+    let name = "\(name), \(connections) × \(inFlight) of \(body) B"
+    let server = try Child(serverCommand, placement)
+    defer { server.end() }
+    guard let line = server.readLine(), let port = Runner.port(line) else {
+      throw BenchError("\(name): its server did not start")
+    }
+    let client = try Child(
+      clientCommand + [
+        "--port=\(port)", "--connections=\(connections)", "--in-flight=\(inFlight)",
+        "--body=\(body)", "--warm-up=\(warmUp)", "--seconds=\(seconds)",
+      ], placement)
+    defer { client.end() }
+    guard client.readLine() == "counting" else {
+      throw BenchError("\(name): its client failed")
+    }
+    try server.write("\n")
+    let begin = try server.read(ServerOutcome.self, of: "\(name): its server")
+    let outcome = try client.read(Outcome.self, of: "\(name): its client")
+    server.closeInput()
+    let end = try server.read(ServerOutcome.self, of: "\(name): its server")
+    try Runner.check(outcome, end, name)
+    return (outcome, end.since(begin))
+  }
+
+  /// The port that a server's first line tells.
+  static func port(_ line: String) -> UInt16? {
+    line.hasPrefix("listening ") ? UInt16(line.dropFirst(10)) : nil
+  }
+
+  /// What was answered has to be what was asked, request by request.
+  package static func check(_ client: Outcome, _ server: ServerOutcome, _ name: String) throws {
+    guard client.requests > 0, client.requests <= client.allRequests else {
+      throw BenchError("\(name): nothing was answered in the counted time")
+    }
+    guard client.allRequests == server.requests else {
+      throw BenchError(
+        "\(name): the client has \(client.allRequests) answers, "
+          + "but the server was given \(server.requests) requests")
+    }
+  }
+}
+
+extension ServerOutcome {
+  /// What came after an earlier moment.
+  fileprivate func since(_ begin: ServerOutcome) -> ServerOutcome {
+    var later = self
+    later.requests -= begin.requests
+    later.cpu -= begin.cpu
+    later.allocations -= begin.allocations
+    later.systemCalls -= begin.systemCalls
+    return later
+  }
+}

@@ -1,0 +1,130 @@
+package import BenchSupport
+import Foundation
+
+/// How LongLink's costs grow with what it holds.
+package struct Scale {
+  private let runner: Runner
+  private let program: String
+
+  package init(_ runner: Runner) {
+    self.runner = runner
+    program = runner.folder.appendingPathComponent("LongLinkPeer").path
+  }
+
+  // MARK: - Idle connections
+
+  package struct Idle: Codable {
+    package let client: IdleOutcome
+    /// What the connections made the server's resident memory grow by, in bytes.
+    package let serverMemory: UInt64
+    /// The CPU time that the server used while they were idle, by the time.
+    package let serverCPUShare: Double
+    /// What the server allocated for a push to all.
+    package let pushAllocations: UInt64
+
+    package var lines: [String] {
+      let count = Double(client.connections)
+      return [
+        String(
+          format: "%d idle connections, opened in %.2f s: %.0f a second", client.connections,
+          client.connectSeconds, count / client.connectSeconds),
+        String(
+          format: "memory of each: client %.2f KiB, server %.2f KiB",
+          Double(client.memory) / count / 1_024, Double(serverMemory) / count / 1_024),
+        String(
+          format: "CPU with a heartbeat every 30 s: client %.2f %%, server %.2f %% of one",
+          client.cpuShare * 100, serverCPUShare * 100),
+        String(
+          format: "a push to all: heard by all after %.1f ms; %.3f allocations a session",
+          client.pushSeconds * 1_000, Double(pushAllocations) / count),
+      ]
+    }
+  }
+
+  /// Opens connections from one process to another and leaves them idle for `seconds`.
+  package func idle(connections: Int, seconds: Double) throws -> Idle {
+    let (server, port) = try startServer()
+    defer { server.end() }
+    func told() throws -> ServerOutcome {
+      try server.write("\n")
+      return try server.read(ServerOutcome.self, of: "the server")
+    }
+    let before = try told()
+    let client = try Child([
+      program, "idle", "--port=\(port)", "--connections=\(connections)", "--seconds=\(seconds)",
+    ])
+    defer { client.end() }
+    func heard() throws -> IdleOutcome { try client.read(IdleOutcome.self, of: "the client") }
+    _ = try heard()
+    let open = try told()
+    let begin = ProcessInfo.processInfo.systemUptime
+    _ = try heard()
+    let rested = try told()
+    let time = ProcessInfo.processInfo.systemUptime - begin
+    let outcome = try heard()
+    let end = try told()
+    return Idle(
+      client: outcome, serverMemory: open.memory - before.memory,
+      serverCPUShare: (rested.cpu - open.cpu) / time,
+      pushAllocations: end.allocations - rested.allocations)
+  }
+
+  // MARK: - Curves
+
+  package struct Point: Codable {
+    /// Timers, or requests in flight.
+    package let count: Int
+    /// What both processes used per request, in microseconds.
+    package let cpu: Summary.Spread
+    /// By that of the first point, round by round.
+    package let ratio: Summary.Spread
+
+    package func line(of what: String) -> String {
+      String(
+        format: "%9d %@  %.3f µs of CPU per request  %.2f (%.2f–%.2f)", count, what, cpu.median,
+        ratio.median, ratio.least, ratio.most)
+    }
+  }
+
+  package enum Axis {
+    /// Timers that live beside 128 requests in flight.
+    case timers
+    case inFlight
+  }
+
+  /// Measures what a request of 64 bytes costs at each count, in interleaved rounds.
+  package func curve(_ axis: Axis, _ counts: [Int], rounds: Int) throws -> [Point] {
+    var costs: [[Double]] = []
+    for _ in 0..<rounds {
+      costs.append(
+        try counts.map { count in
+          switch axis {
+          case .timers: try cost(inFlight: 128, timers: count)
+          case .inFlight: try cost(inFlight: count, timers: 0)
+          }
+        })
+    }
+    return counts.enumerated().map { index, count in
+      Point(
+        count: count, cpu: Summary.Spread(costs.map { $0[index] }),
+        ratio: Summary.Spread(costs.map { $0[index] / $0[0] }))
+    }
+  }
+
+  private func cost(inFlight: Int, timers: Int) throws -> Double {
+    let (client, server) = try runner.run(
+      "longlink", server: [program, "serve", "--max-in-flight=1000000"],
+      client: [program, "load", "--timers=\(timers)"], connections: 1, inFlight: inFlight, body: 64,
+      .free)
+    return (client.cpu / Double(client.requests) + server.cpu / Double(server.requests)) * 1e6
+  }
+
+  private func startServer() throws -> (Child, UInt16) {
+    let server = try Child([program, "serve"])
+    guard let line = server.readLine(), let port = Runner.port(line) else {
+      server.end()
+      throw BenchError("the server did not start")
+    }
+    return (server, port)
+  }
+}

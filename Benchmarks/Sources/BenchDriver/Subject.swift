@@ -1,0 +1,77 @@
+/// Something that echoes: a server and a client, each a process of its own.
+package struct Subject: Sendable {
+  package let name: String
+  package let kind: Kind
+  /// Where it is measured.
+  package let isMeasured: @Sendable (Work, Placement) -> Bool
+
+  package enum Kind: Sendable {
+    /// A peer that keeps the contract of `BenchSupport`; its program is a path, or a name in the
+    /// driver's own folder.
+    case peer(program: String, server: [String], client: [String])
+    case redis
+  }
+
+  package init(
+    _ name: String, _ kind: Kind,
+    where isMeasured: @escaping @Sendable (Work, Placement) -> Bool = { _, _ in true }
+  ) {
+    self.name = name
+    self.kind = kind
+    self.isMeasured = isMeasured
+  }
+
+  package static let floor = Subject("floor", peer("FloorPeer"))
+
+  /// - Parameters:
+  ///   - grpc: The path of the program that speaks gRPC; nil leaves it out.
+  package static func all(isQuick: Bool, grpc: String?, hasRedis: Bool) -> [Subject] {
+    var subjects = [
+      floor,
+      Subject("longlink", peer("LongLinkPeer")),
+      Subject("longlink pool", peer("LongLinkPeer", client: ["--style=pool"])) { work, _ in
+        work.body == 64
+      },
+      Subject("longlink typed", peer("LongLinkPeer", client: ["--typed"])) { work, _ in
+        work.shape == .many && work.body == 64
+      },
+      Subject("nio", peer("NIOPeer")),
+    ]
+    if !isQuick { subjects += further }
+    if let grpc {
+      subjects.append(Subject("grpc-swift", peer(grpc)) { work, _ in work.body == 64 })
+    }
+    if hasRedis { subjects.append(Subject("redis", .redis) { work, _ in work.body < 65_536 }) }
+    return subjects
+  }
+
+  private static let further = [
+    Subject("longlink callbacks", peer("LongLinkPeer", client: ["--style=callbacks"])) { work, _ in
+      work.body == 64
+    },
+    // A thread for each request in flight.
+    Subject("longlink blocking", peer("LongLinkPeer", client: ["--style=blocking"])) { work, _ in
+      work.body == 64 && work.shape != .wide
+    },
+    Subject("longlink async handler", peer("LongLinkPeer", server: ["--asynchronous"])) { work, _ in
+      work.body == 64
+    },
+    Subject(
+      "nio async", peer("NIOPeer", server: ["--style=async"], client: ["--style=async"])
+    ) { work, _ in work.body == 64 },
+    Subject(
+      "floor spinning", peer("FloorPeer", server: ["--spin"], client: ["--spin"]),
+      where: isSpinningOfUse),
+  ]
+
+  /// Two processes that spin on one CPU would only keep each other from it.
+  @Sendable private static func isSpinningOfUse(_ work: Work, _ placement: Placement) -> Bool {
+    work.body == 64 && work.shape == .single && placement == .free
+  }
+
+  private static func peer(
+    _ program: String, server: [String] = [], client: [String] = []
+  ) -> Kind {
+    .peer(program: program, server: server, client: client)
+  }
+}

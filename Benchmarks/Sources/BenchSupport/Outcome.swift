@@ -1,0 +1,77 @@
+import Foundation
+
+/// What one run of a peer's client came to; a line of JSON on its standard output.
+package struct Outcome: Codable, Sendable {
+  /// Requests that were answered in the counted time.
+  package var requests: UInt64
+  /// The counted time.
+  package var seconds: Double
+  /// Requests that were ever answered.
+  package var allRequests: UInt64
+  /// In nanoseconds.
+  package var p50: UInt64
+  package var p99: UInt64
+  package var p999: UInt64
+  /// In the counted time, in seconds of one CPU.
+  package var cpu: Double
+  /// In the counted time.
+  package var allocations: UInt64
+  /// In the counted time.
+  package var systemCalls: UInt64
+  /// The most memory that was resident, in bytes.
+  package var peakMemory: UInt64
+
+  package init(
+    requests: UInt64, seconds: Double, allRequests: UInt64, p50: UInt64, p99: UInt64, p999: UInt64,
+    cpu: Double, allocations: UInt64, systemCalls: UInt64, peakMemory: UInt64
+  ) {
+    self.requests = requests
+    self.seconds = seconds
+    self.allRequests = allRequests
+    self.p50 = p50
+    self.p99 = p99
+    self.p999 = p999
+    self.cpu = cpu
+    self.allocations = allocations
+    self.systemCalls = systemCalls
+    self.peakMemory = peakMemory
+  }
+
+  /// Writes it as a line.
+  package func print() throws {
+    Swift.print(String(decoding: try JSONEncoder().encode(self), as: UTF8.self))
+    fflush(nil)
+  }
+}
+
+/// What a peer's server has done and used so far; a line of JSON on its standard output.
+package struct ServerOutcome: Codable, Sendable {
+  /// Requests that it was given.
+  package var requests: UInt64
+  /// In seconds of one CPU.
+  package var cpu: Double
+  package var allocations: UInt64
+  package var systemCalls: UInt64
+  /// The most memory that was resident, in bytes.
+  package var peakMemory: UInt64
+  /// The memory that is resident, in bytes.
+  package var memory: UInt64
+
+  package init(
+    requests: UInt64, cpu: Double, allocations: UInt64, systemCalls: UInt64, peakMemory: UInt64,
+    memory: UInt64
+  ) {
+    self.memory = memory
+    self.requests = requests
+    self.cpu = cpu
+    self.allocations = allocations
+    self.systemCalls = systemCalls
+    self.peakMemory = peakMemory
+  }
+
+  func print() {
+    guard let data = try? JSONEncoder().encode(self) else { return }
+    Swift.print(String(decoding: data, as: UTF8.self))
+    fflush(nil)
+  }
+}

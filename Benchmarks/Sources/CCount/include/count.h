@@ -1,0 +1,10 @@
+#pragma once
+
+#include <stdint.h>
+
+/// Calls of malloc and its kin so far, by all threads of this process; 0 where they are not counted.
+uint64_t count_allocations(void);
+
+/// Calls that move bytes, wait for them or wake a waiting thread so far, by all threads of this
+/// process; 0 where they are not counted.
+uint64_t count_system_calls(void);

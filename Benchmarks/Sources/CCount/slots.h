@@ -1,0 +1,18 @@
+#pragma once
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/// What one thread has counted. It alone writes it: an instruction that no other core has to hear of.
+typedef struct {
+  _Alignas(64) _Atomic uint64_t allocations;
+  _Atomic uint64_t system_calls;
+} slot;
+
+/// The calling thread's.
+slot *own_slot(void);
+
+static inline void one_more(_Atomic uint64_t *count) {
+  uint64_t before = atomic_load_explicit(count, memory_order_relaxed);
+  atomic_store_explicit(count, before + 1, memory_order_relaxed);
+}

@@ -1,0 +1,144 @@
+import ArgumentParser
+import BenchSupport
+import Foundation
+import LongLink
+import Logging
+
+/// Keeps requests in flight, in one of the ways in which callers call.
+struct Generate: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(commandName: "load")
+
+  enum Style: String, CaseIterable, ExpressibleByArgument {
+    /// Tasks on the client's event loop.
+    case loop
+    /// Tasks on the global pool.
+    case pool
+    /// Completion handlers on the client's event loop.
+    case callbacks
+    /// A blocked thread for each request in flight.
+    case blocking
+  }
+
+  @OptionGroup var load: Load
+  @Option(help: "How the requests are made.")
+  var style = Style.loop
+  @Flag(help: "Send and receive a message of five fields instead of bytes.")
+  var typed = false
+  @Option(help: "Timers that live beside the requests.")
+  var timers = 0
+
+  func validate() throws {
+    guard !typed || style == .loop || style == .pool else {
+      throw ValidationError("Typed requests are made by tasks alone.")
+    }
+  }
+
+  func run() async throws {
+    let loop = try EventLoop(name: "bench")
+    var clients: [LongLinkClient] = []
+    for _ in 0..<load.connections {
+      var configuration = ClientConfiguration(servers: [.host("127.0.0.1", port: load.port)])
+      configuration.deadline = .seconds(60)
+      configuration.maxWaiting = max(configuration.maxWaiting, load.inFlight)
+      configuration.logger.logLevel = .critical
+      let client = try LongLinkClient(configuration, on: loop)
+      try await client.connect()
+      clients.append(client)
+    }
+    await setTimers(on: loop)
+    let meter = Meter(load)
+    for (index, lane) in meter.lanes.enumerated() {
+      begin(clients[index / load.inFlight], lane, on: loop)
+    }
+    let load = load
+    let outcome = await withCheckedContinuation { continuation in
+      Thread.detachNewThread { continuation.resume(returning: meter.measure(load)) }
+    }
+    try outcome.print()
+    Foundation.exit(0)
+  }
+
+  /// Has tasks sleep for longer than the run, and returns when they do.
+  private func setTimers(on loop: EventLoop) async {
+    for number in 0..<timers {
+      Task(executorPreference: loop) {
+        try? await loop.sleep(for: .seconds(3_600) + .milliseconds(number % 600_000))
+      }
+    }
+    // What was handed to the loop before this has run when this does.
+    await Task(executorPreference: loop) {}.value
+  }
+
+  private func begin(_ client: LongLinkClient, _ lane: Lane, on loop: EventLoop) {
+    switch style {
+    case .loop:
+      converse(client, lane, on: loop)
+    case .pool:
+      converse(client, lane, on: globalConcurrentExecutor)
+    case .callbacks:
+      call(client, lane)
+    case .blocking:
+      Thread.detachNewThread { block(client, lane) }
+    }
+  }
+
+  private func converse(
+    _ client: LongLinkClient, _ lane: Lane, on executor: any TaskExecutor
+  ) {
+    let isTyped = typed
+    Task(executorPreference: executor) {
+      do {
+        if isTyped {
+          try await exchangeQuotes(client, lane)
+        } else {
+          try await exchangeBytes(client, lane)
+        }
+      } catch {
+        Meter.fail("\(error)")
+      }
+    }
+  }
+}
+
+private func exchangeBytes(_ client: LongLinkClient, _ lane: Lane) async throws {
+  while true {
+    let request = lane.begin()
+    let answer = try await client.request(1, lane.body)
+    guard answer.withUnsafeBytes({ lane.answered(request, with: $0) }) else { return }
+  }
+}
+
+private func exchangeQuotes(_ client: LongLinkClient, _ lane: Lane) async throws {
+  let quote = Quote(number: lane.number)
+  while true {
+    let request = lane.begin()
+    let answer = try await client.request(2, quote, returning: Quote.self)
+    let isRight = request.isCompared ? answer == quote : answer.number == quote.number
+    guard lane.answered(request, isRight: isRight) else { return }
+  }
+}
+
+private func block(_ client: LongLinkClient, _ lane: Lane) {
+  while true {
+    let request = lane.begin()
+    do {
+      let answer = try client.requestBlocking(1, lane.body)
+      guard answer.withUnsafeBytes({ lane.answered(request, with: $0) }) else { return }
+    } catch {
+      Meter.fail("\(error)")
+    }
+  }
+}
+
+/// Begins a request, and the next one when it has ended.
+private func call(_ client: LongLinkClient, _ lane: Lane) {
+  let request = lane.begin()
+  client.request(1, lane.body, on: .clientLoop) { result in
+    switch result {
+    case .success(let answer):
+      if answer.withUnsafeBytes({ lane.answered(request, with: $0) }) { call(client, lane) }
+    case .failure(let error):
+      Meter.fail("\(error)")
+    }
+  }
+}

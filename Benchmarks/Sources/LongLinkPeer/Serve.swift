@@ -1,0 +1,44 @@
+import ArgumentParser
+import BenchSupport
+import LongLinkServer
+import Logging
+
+struct Serve: AsyncParsableCommand {
+  @Flag(help: "Handle requests in tasks instead of synchronously.")
+  var asynchronous = false
+  @Option(help: "Requests of one connection that may run at once.")
+  var maxInFlight = 1_024
+
+  func run() async throws {
+    let loop = try EventLoop(name: "bench")
+    var configuration = ServerConfiguration(listen: [.host("127.0.0.1", port: 0)])
+    configuration.maxSessions = 20_000
+    configuration.maxInFlight = maxInFlight
+    configuration.logger.logLevel = .critical
+    let server = try LongLinkServer(configuration, on: [loop])
+    let requests = RequestCount()
+    if asynchronous {
+      server.route(1) { request async in
+        requests.oneMoreOnOneThread()
+        return request.body
+      }
+    } else {
+      server.route(1) { request in
+        requests.oneMoreOnOneThread()
+        return request.body
+      }
+    }
+    server.route(2, Quote.self) { quote, _ in
+      requests.oneMoreOnOneThread()
+      return quote
+    }
+    server.route(Idle.tellAll) { [unowned server] _ in
+      let report = try await server.broadcast(Idle.news, [UInt8](repeating: 7, count: 256))
+      guard report.skipped == 0, report.dropped == 0 else { throw Rejection(.overloaded, "") }
+      return EmptyBody()
+    }
+    try await server.start()
+    Serving.listening(on: server.port!)
+    Serving.waitForTheEnd { requests.value }
+  }
+}

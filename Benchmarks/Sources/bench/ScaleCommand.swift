@@ -1,0 +1,42 @@
+import ArgumentParser
+import BenchDriver
+import Foundation
+
+/// `bench scale`.
+struct ScaleCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "scale",
+    abstract: "Measures idle connections, and what a request costs beside many others.")
+
+  @Option(help: "Idle connections.")
+  var connections = 10_000
+  @Option(help: "Seconds for which they are idle.")
+  var idle = 35.0
+  @Option(help: "Rounds of the curves.")
+  var rounds = 5
+  @Option(help: "Write the figures to this file.")
+  var json: String?
+
+  private struct Report: Codable {
+    let machine: String
+    let idle: Scale.Idle
+    let timers: [Scale.Point]
+    let inFlight: [Scale.Point]
+  }
+
+  func run() throws {
+    let scale = Scale(Runner(folder: Bench.folder, seconds: 1, warmUp: 0.5))
+    print("\(Bench.machine)\n")
+    let idle = try scale.idle(connections: connections, seconds: idle)
+    print(idle.lines.joined(separator: "\n") + "\n")
+    let timers = try scale.curve(.timers, [1_000, 10_000, 100_000, 1_000_000], rounds: rounds)
+    for point in timers { print(point.line(of: "live timers")) }
+    let inFlight = try scale.curve(.inFlight, [100, 1_000, 10_000, 100_000], rounds: rounds)
+    for point in inFlight { print(point.line(of: "in flight  ")) }
+    guard let json else { return }
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
+    let report = Report(machine: Bench.machine, idle: idle, timers: timers, inFlight: inFlight)
+    try encoder.encode(report).write(to: URL(fileURLWithPath: json))
+  }
+}

@@ -1,0 +1,96 @@
+import CFloorAdler32
+import Foundation
+
+/// A server of one connection that answers each request with its body, or with a lie.
+///
+/// It greets whoever says hello, and serves on a thread of its own until the connection ends.
+struct EchoServer {
+  enum Lie: String, CaseIterable {
+    case wrongLastByte = "the last byte is wrong"
+    case shortBody = "a byte is missing"
+    /// Takes requests by twos.
+    case swapped = "two answers are swapped"
+  }
+
+  let port: UInt16
+
+  init(_ lie: Lie? = nil) throws {
+    let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let result = withUnsafeMutablePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+        guard bind(listener, pointer, length) == 0, listen(listener, 1) == 0 else {
+          return Int32(-1)
+        }
+        return getsockname(listener, pointer, &length)
+      }
+    }
+    guard result == 0 else { throw CocoaError(.featureUnsupported) }
+    port = UInt16(bigEndian: address.sin_port)
+    Thread.detachNewThread {
+      let connection = accept(listener, nil, nil)
+      EchoServer.serve(connection, lie)
+      close(connection)
+      close(listener)
+    }
+  }
+
+  private struct Frame {
+    let kind: UInt8
+    let serial: UInt32
+    var body: [UInt8]
+  }
+
+  private static func serve(_ connection: Int32, _ lie: Lie?) {
+    let (request, hello) = (UInt8(0x00), UInt8(0x0A))
+    let (answered, welcome) = (UInt32(0x0100_0000 | 200), UInt32(0x0B00_0000))
+    var first: Frame?
+    while let frame = read(connection) {
+      if frame.kind == hello { write(connection, type: welcome, serial: 3, body: []) }
+      guard frame.kind == request else { continue }
+      var body = frame.body
+      switch lie {
+      case nil: break
+      case .wrongLastByte: body[body.count - 1] ^= 1
+      case .shortBody: body.removeLast()
+      case .swapped:
+        guard let former = first else {
+          first = frame
+          continue
+        }
+        first = nil
+        write(connection, type: answered, serial: former.serial, body: frame.body)
+        body = former.body
+      }
+      write(connection, type: answered, serial: frame.serial, body: body)
+    }
+  }
+
+  private static func read(_ connection: Int32) -> Frame? {
+    guard let header = read(connection, 16) else { return nil }
+    func word(at index: Int) -> UInt32 {
+      header[index..<index + 4].reduce(0) { $0 << 8 | UInt32($1) }
+    }
+    guard let body = read(connection, Int(word(at: 8))) else { return nil }
+    return Frame(kind: header[0] & 0x3F, serial: word(at: 4), body: body)
+  }
+
+  private static func read(_ connection: Int32, _ count: Int) -> [UInt8]? {
+    var bytes = [UInt8](repeating: 0, count: count)
+    return count == 0 || recv(connection, &bytes, count, Int32(MSG_WAITALL)) == count
+      ? bytes : nil
+  }
+
+  private static func write(_ connection: Int32, type: UInt32, serial: UInt32, body: [UInt8]) {
+    func bytes(_ word: UInt32) -> [UInt8] {
+      [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: word >> $0) }
+    }
+    let header = bytes(type) + bytes(serial) + bytes(UInt32(body.count))
+    let covered = header + body
+    let frame = header + bytes(longlink_adler32(1, covered, covered.count)) + body
+    _ = send(connection, frame, frame.count, Int32(MSG_NOSIGNAL))
+  }
+}

@@ -1,0 +1,70 @@
+import BenchDriver
+import BenchSupport
+import Foundation
+import Testing
+
+/// What is told of runs, and what LongLink may cost.
+@Suite(.timeLimit(.minutes(5))) struct FigureTests {
+  private func run(_ subject: String, round: Int, rate: UInt64, p50: UInt64) -> Run {
+    Run(
+      subject: subject, work: Work(shape: .many, body: 64), placement: .one, round: round,
+      client: Outcome(
+        requests: rate, seconds: 1, allRequests: rate, p50: p50, p99: p50, p999: p50, cpu: 0.5,
+        allocations: rate * 2, systemCalls: rate / 10, peakMemory: 1 << 20),
+      server: ServerOutcome(
+        requests: rate, cpu: 0.5, allocations: rate, systemCalls: rate / 10, peakMemory: 1 << 20,
+        memory: 1 << 20))
+  }
+
+  @Test func `a ratio is that to the floor of the same round`() throws {
+    let floor = [(1, 1_000), (2, 500), (3, 2_000)].map {
+      run("floor", round: $0.0, rate: UInt64($0.1), p50: 1_000_000 / UInt64($0.1))
+    }
+    let runs = [(1, 500), (2, 50), (3, 1_600)].map {
+      run("other", round: $0.0, rate: UInt64($0.1), p50: 2_000_000 / UInt64($0.1))
+    }
+    let summary = try #require(Summary(runs, floor: floor))
+    #expect(summary.rateRatio.median == 0.5)
+    #expect(summary.rateRatio.least == 0.1)
+    #expect(summary.rateRatio.most == 0.8)
+    #expect(summary.timeRatio.median == 4)
+    #expect(summary.rate.median == 500)
+    #expect(summary.clientAllocations == 2)
+    #expect(summary.serverAllocations == 1)
+    #expect(summary.clientCalls == 0.1)
+    #expect(Summary([], floor: floor) == nil)
+    let table = Table([summary]).text
+    #expect(table.contains("0.50 (0.10–0.80)"))
+    #expect(RatioTable([summary]).text.contains("| other | 0.50 |"))
+    #expect(Chart([summary], title: "a < b").svg.contains("a &lt; b"))
+  }
+
+  @Test func `the median of an even number is between the middle two`() {
+    #expect(Summary.Spread([4, 1, 3, 2]).median == 2.5)
+    #expect(Summary.Spread([7]).median == 7)
+  }
+
+  @Test(arguments: [1, 1_024, 65_536])
+  func `the checksum is zlib's`(_ size: Int) throws {
+    _ = try Adler32Ratio.measure(size: size, rounds: 1)
+  }
+
+  /// Counts, not times: they are the same on any machine.
+  @Test func `a request costs so many allocations and calls of the system`() throws {
+    let runner = Runner(folder: folder, seconds: 0.5, warmUp: 0.2)
+    func costs(_ name: String) throws -> Summary {
+      let subjects = Subject.all(isQuick: false, grpc: nil, hasRedis: false)
+      let subject = try #require(subjects.first { $0.name == name })
+      let run = try runner.run(subject, Work(shape: .many, body: 64), .free, round: 1)
+      return try #require(Summary([run], floor: []))
+    }
+    let loop = try costs("longlink")
+    // What is not the request's, such as a timer of the process, is a thousandth.
+    #expect(try #require(loop.clientAllocations) <= 1.02)
+    #expect(try #require(loop.serverAllocations) <= 1.02)
+    #expect(try #require(loop.clientCalls) <= 0.1)
+    #expect(try #require(loop.serverCalls) <= 0.1)
+    let asynchronous = try costs("longlink async handler")
+    #expect(try #require(asynchronous.serverAllocations) <= 6.02)
+  }
+}

@@ -1,0 +1,61 @@
+import LongLink
+import Synchronization
+
+/// What has come of the requests so far; from any thread.
+final class BenchTally: Sendable {
+  struct Counts: Sendable {
+    /// Requests that the server answered with 200.
+    var answered: UInt64 = 0
+    /// Those that failed, by what went wrong.
+    var failures: [String: UInt64] = [:]
+    /// The first of their errors.
+    var firstFailure: LongLinkError?
+    /// Requests whose time to be sent had come, and which were not sent before the end.
+    var unsent: UInt64 = 0
+    /// The times of all that were answered or waited for an answer in vain, and of the unsent.
+    var times = LatencyHistogram()
+
+    var failed: UInt64 { failures.values.reduce(0, +) }
+  }
+
+  private let counts = Mutex(Counts())
+
+  var now: Counts { counts.withLock { $0 } }
+
+  func answered(after time: Duration) {
+    counts.withLock { counts in
+      counts.answered += 1
+      counts.times.record(time.wholeNanoseconds)
+    }
+  }
+
+  func failed(_ error: LongLinkError, after time: Duration) {
+    counts.withLock { counts in
+      counts.failures[BenchTally.name(of: error), default: 0] += 1
+      if counts.firstFailure == nil { counts.firstFailure = error }
+      // A request that was never under way says nothing about how long they take.
+      if error.code == .rejected || error.code == .deadlineExceeded {
+        counts.times.record(time.wholeNanoseconds)
+      }
+    }
+  }
+
+  func notSent(since time: Duration) {
+    counts.withLock { counts in
+      counts.unsent += 1
+      counts.times.record(time.wholeNanoseconds)
+    }
+  }
+
+  private static func name(of error: LongLinkError) -> String {
+    guard let code = error.response else { return "\(error.code)" }
+    return "\(error.code) with \(code.rawValue)"
+  }
+}
+
+extension Duration {
+  /// Nanoseconds; 0 where it is negative.
+  fileprivate var wholeNanoseconds: UInt64 {
+    self < .zero ? 0 : UInt64(self / .nanoseconds(1))
+  }
+}
