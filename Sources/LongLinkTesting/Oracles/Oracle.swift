@@ -23,8 +23,8 @@ internal import Synchronization
 ///
 /// What it knows it knows from the network, from what callers and handlers tell it, and from
 /// counters; it computes bounds by itself and asks no client what it thinks of them. There is one
-/// oracle for a simulation, and it watches for as long as somebody holds it. It may be used from any
-/// thread.
+/// oracle for a simulation, and it watches for as long as somebody holds it. It may be used from
+/// any thread.
 public final class Oracle: Sendable {
   struct WatchedClient {
     let name: String
