@@ -147,6 +147,23 @@ import Testing
     #expect(watch.broken.map(\.promise) == [.deadPeersFound])
   }
 
+  @Test func `a greeting that met a frozen process is not read before it goes on`() {
+    var watch = greeted()
+    let client = EndName(link: 2, side: .initiator)
+    let server = EndName(link: 2, side: .acceptor)
+    watch.tell(.paused, nil, 2, at: 0)
+    watch.tell(.connecting, client, 1, at: 0, address: Self.address)
+    watch.write(WireFrame(.hello, serial: 3), client, 1, at: 0)
+    watch.tell(.bytesArrived, server, 2, at: 0, value: 16)
+    watch.tell(.closed, client, 1, at: 8)
+    watch.tell(.readingStopped, server, 2, at: 10)
+    watch.tell(.resumed, nil, 2, at: 40)
+    watch.tell(.closed, server, 2, at: 50)
+    #expect(watch.broken.map(\.promise) == [.deadPeersFound], "8 s, for no heartbeat runs yet")
+    watch.tell(.closed, Self.server, 2, at: 55)
+    #expect(watch.broken.count == 1)
+  }
+
   @Test func `a live peer that is taken for dead is found`() {
     var watch = greeted()
     watch.tookForDead(link: 1, at: LinkInstant(nanoseconds: 6_000_000_000))

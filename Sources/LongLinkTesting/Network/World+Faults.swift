@@ -57,7 +57,7 @@ extension World {
 
   /// The owner of this end does not get to read what arrives.
   mutating func stopReading(_ name: EndName) {
-    guard let end = end(name), !end.readsNothing else { return }
+    guard let end = end(name), end.isOpen, !end.readsNothing else { return }
     record(.readingStopped, name)
     end.readsNothing = true
   }

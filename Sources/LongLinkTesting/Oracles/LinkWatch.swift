@@ -31,7 +31,7 @@ struct LinkWatch {
     /// When bytes last arrived at the peer that stood before that ping.
     var lastDrain = LinkInstant(nanoseconds: 0)
     var readsNothing = false
-    /// Bytes of those received that have come since it reads nothing.
+    /// Bytes of those received that came while it read nothing, or its process was frozen.
     var unread = 0
   }
 
@@ -78,7 +78,7 @@ struct LinkWatch {
       ends[name]?.readsNothing = true
     case .readingResumed:
       ends[name]?.readsNothing = false
-      ends[name]?.unread = 0
+      readsOn(name)
       ends[name]?.lastArrival = entry.time
     case .closed, .resetSent:
       judge(name, at: entry.time, "was closed")
@@ -103,6 +103,14 @@ struct LinkWatch {
     pauses.append((since, entry.time))
     owners[machine]?.pausedSince = nil
     owners[machine]?.steadySince = entry.time
+    for name in ends.keys { readsOn(name) }
+  }
+
+  /// Nothing that an end has received is left unread, if it can read now.
+  private mutating func readsOn(_ name: EndName) {
+    guard let end = ends[name], !end.readsNothing, owners[end.machine]?.pausedSince == nil
+    else { return }
+    ends[name]?.unread = 0
   }
 
   private mutating func wrote(_ name: EndName, _ entry: Trace.Entry, _ bytes: [UInt8]) {
@@ -120,7 +128,8 @@ struct LinkWatch {
     guard var end = ends[name] else { return }
     end.lastArrival = entry.time
     end.received += Int(entry.value)
-    if end.readsNothing { end.unread += Int(entry.value) }
+    let isFrozen = owners[end.machine]?.pausedSince != nil
+    if end.readsNothing || isFrozen { end.unread += Int(entry.value) }
     end.pingEnd = nil
     end.frames.lastPingEnd = nil
     ends[name] = end
