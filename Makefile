@@ -3,7 +3,7 @@ SWIFT ?= swift
 SWIFT_SOURCES = Package.swift Sources Tests Plugins GeneratorChecks
 
 .PHONY: all setup build demo test unit-tests protocols check-protocols check-generator \
-	check-vectors check-readme format lint sanitize soak mutants clean
+	check-vectors check-readme format lint sanitize soak simulate mutants clean
 
 all: build
 
@@ -66,6 +66,13 @@ sanitize: setup
 soak: setup
 	$(SWIFT) build --configuration release --product longlink
 	"$$($(SWIFT) build --configuration release --show-bin-path)/longlink" soak $(SOAK)
+
+# Ten thousand worlds drawn from seeds, in each of which every promise has to hold.
+SIMULATE ?= --seeds 0..9999
+simulate: setup
+	$(SWIFT) build --configuration release --product longlink
+	"$$($(SWIFT) build --configuration release --show-bin-path)/longlink" \
+		simulate run $(SIMULATE)
 
 # Puts one deliberate bug after the other into a copy of the sources: each has to be caught.
 mutants: setup
