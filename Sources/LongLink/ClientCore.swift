@@ -43,7 +43,7 @@ final class ClientCore {
   var pushesGoFirst = false
   let defaults: RequestDefaults
   var logger: Logger
-  @exclusivity(unchecked) var machine: LinkMachine
+  @safe @exclusivity(unchecked) var machine: LinkMachine
   /// The servers that the machine knows by their places.
   var servers: [Server]
   /// Those that a draining server named last, and the machine's number of the first.
@@ -73,7 +73,7 @@ final class ClientCore {
   private var shownState = LinkMachine.State.idle
   var machineTimer: LoopTimer?
   var machineArmedFor = LinkInstant.distantFuture
-  @exclusivity(unchecked) var closing: Closing?
+  @safe @exclusivity(unchecked) var closing: Closing?
   var watchers: [WeakWatcher] = []
   /// Hears of what happens to links; tests set it.
   var observer: LinkObserver?

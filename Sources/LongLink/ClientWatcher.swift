@@ -1,3 +1,4 @@
+@_spi(Loop) import LongLinkTransport
 package import LongLinkConnection
 
 /// What stands above a client and hears of it on its loop, before anybody else does.

@@ -1,7 +1,7 @@
 public import LongLink
 public import LongLinkConnection
 public import LongLinkCore
-import LongLinkTransport
+@_spi(Loop) import LongLinkTransport
 
 /// What applications call: typed calls over a `LongLinkClient`, with shared exchanges, a cache,
 /// groups, pages and events.

@@ -40,10 +40,8 @@ struct Service {
   var simulated: String { "Simulated" + base + "Server" }
   var label: String { NamingUtils.toLowerCamelCase(base) }
 
-  /// Members that the generated types have besides the methods.
-  private static let taken: Set<String> = [
-    "client", "options", "server", "address", "start", "stop", "push", "self", "init",
-  ]
+  /// Members that a generated client has besides the methods, and names that no member can have.
+  private static let taken: Set<String> = ["client", "options", "self", "init"]
 
   private static let keywords: Set<String> = [
     "as", "associatedtype", "break", "case", "catch", "class", "continue", "default", "defer",

@@ -1,7 +1,7 @@
 import LongLink
 import LongLinkConnection
 import LongLinkCore
-import LongLinkTransport
+@_spi(Loop) import LongLinkTransport
 
 /// The calls of one API client, on the client's loop: who waits for which exchange, what is
 /// cached, and who hears of it.

@@ -1,5 +1,5 @@
 import LongLinkConnection
-import LongLinkTransport
+@_spi(Loop) import LongLinkTransport
 
 /// Calls that were made together: watched, cancelled and awaited as one.
 ///

@@ -1,6 +1,6 @@
 import LongLinkConnection
 import LongLinkCore
-import LongLinkTransport
+@_spi(Loop) import LongLinkTransport
 
 /// A group of calls on its loop.
 final class GroupRun<Reply: Sendable> {

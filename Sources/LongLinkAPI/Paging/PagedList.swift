@@ -1,6 +1,6 @@
 import LongLinkConnection
 import LongLinkCore
-import LongLinkTransport
+@_spi(Loop) import LongLinkTransport
 import Synchronization
 
 /// A list that a server gives page by page: what was loaded stays, and no page is asked for twice.

@@ -1,6 +1,6 @@
 import LongLinkConnection
 import LongLinkCore
-import LongLinkTransport
+@_spi(Loop) import LongLinkTransport
 
 /// A paged list on its loop.
 final class PagedRun<Element: Sendable, Position: Hashable & Sendable> {

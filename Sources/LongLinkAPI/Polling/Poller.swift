@@ -1,7 +1,7 @@
 import LongLink
 import LongLinkConnection
 import LongLinkCore
-import LongLinkTransport
+@_spi(Loop) import LongLinkTransport
 
 /// One polling fallback on its loop.
 final class Poller: TimerHandler {

@@ -1,5 +1,5 @@
 public import LongLinkConnection
-import LongLinkTransport
+@_spi(Loop) import LongLinkTransport
 
 /// A polling fallback that was set up; it goes on until it is stopped or the client is closed.
 ///

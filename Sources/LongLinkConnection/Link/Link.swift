@@ -24,14 +24,14 @@ package protocol LinkOwner: AnyObject {
 package final class Link {
   package let id: UInt32
   package let loop: EventLoop
-  @exclusivity(unchecked) package var session: Session
+  @safe @exclusivity(unchecked) package var session: Session
   package private(set) var peer: SocketAddress?
   package var logger: Logger
   /// The metadata of the message that the owner is being told of; nil where it has none.
-  @exclusivity(unchecked) package private(set) var metadata: Metadata?
-  @exclusivity(unchecked) private var coder = MetadataCoder()
-  @exclusivity(unchecked) private var stream: (any ByteStream)?
-  @exclusivity(unchecked) private var owner: (any LinkOwner)?
+  @safe @exclusivity(unchecked) package private(set) var metadata: Metadata?
+  @safe @exclusivity(unchecked) private var coder = MetadataCoder()
+  @safe @exclusivity(unchecked) private var stream: (any ByteStream)?
+  @safe @exclusivity(unchecked) private var owner: (any LinkOwner)?
   private var isConnected: Bool
   private var interest: Readiness = []
   private var timer: LoopTimer?

@@ -52,46 +52,26 @@ package func exchange(
 }
 
 /// Runs on the loop; `sink` traps elsewhere.
+///
+/// The closures below keep to `isolation`, and so to the loop's thread, because they mention it.
 @inline(__always)
 private func converse(
   _ sink: LoopBound<any RequestSink>, on loop: EventLoop,
-  _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: RequestOptions
+  _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: RequestOptions,
+  isolation: isolated (any Actor)? = #isolation
 ) async -> Outcome {
   if Task.isCancelled {
     return .failure(LongLinkError(.cancelled, doing: "request type=\(type)"))
   }
   let ticket = sink.value.register(options)
-  return await suspend {
-    sink.value.launch(ticket, type, body, options, .waiter($0))
+  return await withTaskCancellationHandler {
+    _ = isolation
+    return await suspend { sink.value.launch(ticket, type, body, options, .waiter($0)) }
   } onCancel: {
     // This may run on any thread. The loop gets to it after the launch.
     loop.execute { sink.value.cancel(ticket.id) }
   }
 }
-
-/// Suspends until the waiter is called; `onCancel` is called, on any thread, when the task is
-/// cancelled before that.
-///
-/// It is what `withTaskCancellationHandler` does. That is a function of the library with an
-/// isolation of its own, so that each call changes executors four times, which costs more than a
-/// request does otherwise. The two entry points that it is made of are part of the interface of the
-/// runtime: code that deploys to older systems contains calls of them.
-private func suspend(
-  _ body: (Waiter<Outcome>) -> Void, onCancel handler: @Sendable () -> Void
-) async -> Outcome {
-  // The handler is a parameter, and so outlives the record; records end in the reverse order of
-  // their making, since nothing else is begun in between.
-  let record = unsafe addCancellationHandler(handler)
-  let outcome = await suspend(body)
-  unsafe removeCancellationHandler(record)
-  return outcome
-}
-
-@_silgen_name("swift_task_addCancellationHandler")
-private func addCancellationHandler(_ handler: () -> Void) -> UnsafeRawPointer
-
-@_silgen_name("swift_task_removeCancellationHandler")
-private func removeCancellationHandler(_ record: UnsafeRawPointer)
 
 /// An actor on a loop, to hop there.
 private actor LoopActor {

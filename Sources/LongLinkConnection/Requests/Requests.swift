@@ -11,22 +11,22 @@ package import LongLinkTransport
 /// left out where every request would pay for them.
 package final class Requests: TimerHandler {
   let loop: EventLoop
-  @exclusivity(unchecked) var dispatch: Dispatch
-  @exclusivity(unchecked) var pending = SerialTable<PendingRequest>()
-  @exclusivity(unchecked) private var coder = MetadataCoder()
+  @safe @exclusivity(unchecked) var dispatch: Dispatch
+  @safe @exclusivity(unchecked) var pending = SerialTable<PendingRequest>()
+  @safe @exclusivity(unchecked) private var coder = MetadataCoder()
   private var timer: LoopTimer?
   private var armedFor = LinkInstant.distantFuture
   /// The links that carry requests, the newest last.
   var links: [Link] = []
   /// The link that new requests go to.
-  @exclusivity(unchecked) package internal(set) var current: Link?
-  @exclusivity(unchecked) package var counters = RequestCounters()
+  @safe @exclusivity(unchecked) package internal(set) var current: Link?
+  @safe @exclusivity(unchecked) package var counters = RequestCounters()
   /// Requests that ended here and that the peer still runs, for all that is known.
   var owed = OwedAnswers()
   private var isPumping = false
   let limits: RequestLimits
   /// What is left to send requests again that may have run.
-  @exclusivity(unchecked) var retryTokens: RetryTokens
+  @safe @exclusivity(unchecked) var retryTokens: RetryTokens
   /// Called when the last request has ended.
   package var onIdle: (() -> Void)?
   /// Called when the last request of a link that takes no new ones has ended.

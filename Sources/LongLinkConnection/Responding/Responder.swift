@@ -19,7 +19,7 @@ package final class Responder: TimerHandler {
   private let session: PeerSession
   private var running = SerialTable<Running>()
   private var started: UInt64 = 0
-  @exclusivity(unchecked) package var counters = ResponderCounters()
+  @safe @exclusivity(unchecked) package var counters = ResponderCounters()
   /// Called when the last handler has ended.
   package var onIdle: (() -> Void)?
 
