@@ -4,12 +4,8 @@ SWIFT_SOURCES = Package.swift Sources Tests Plugins GeneratorChecks Examples \
 	Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Tests
 
 .PHONY: all setup build demo test unit-tests protocols check-protocols check-generator \
-<<<<<<< HEAD
 	check-vectors check-readme check-chat format lint sanitize soak simulate mutants bench \
 	bench-quick bench-scale bench-build bench-check clean
-=======
-	check-vectors check-readme format lint sanitize soak simulate mutants clean
->>>>>>> fac66a9603a094fb7f3ad1f4308d41a32975c65c
 
 all: build
 
