@@ -39,6 +39,7 @@ let package = Package(
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
     // Neither fetched nor built without the trait.
     .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
   ],
@@ -160,6 +161,7 @@ let package = Package(
         "CLongLinkDemo", "LongLink", "LongLinkConnection", "LongLinkCore", "LongLinkDemoMessages",
         "LongLinkProtobufC", "LongLinkServer", "LongLinkTesting", "LongLinkTransport",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "Histogram", package: "hdrhistogram-swift"),
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: swiftSettings
@@ -233,6 +235,7 @@ let package = Package(
         "LongLink", "LongLinkCommand", "LongLinkConnection", "LongLinkCore",
         "LongLinkDemoMessages", "LongLinkProtobufC", "LongLinkServer", "LongLinkTesting",
         "LongLinkTransport",
+        .product(name: "Histogram", package: "hdrhistogram-swift"),
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: swiftSettings

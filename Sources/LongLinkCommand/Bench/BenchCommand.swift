@@ -1,3 +1,4 @@
+import Histogram
 import ArgumentParser
 import Foundation
 import LongLink
@@ -152,7 +153,7 @@ struct BenchCommand: AsyncParsableCommand {
     while (try? await Task.sleep(for: .seconds(1))) != nil {
       let counts = tally.now
       let time = (ContinuousClock.now - start) / .seconds(1)
-      let p99 = Double(counts.times.value(atPercentile: 99)) / 1_000_000
+      let p99 = Double(counts.times.valueAtPercentile(99)) / 1_000_000
       Output.progress(
         String(
           format: "%.0f s: %llu answered, %llu in the last second; %llu failed; p99 so far %.3f ms",

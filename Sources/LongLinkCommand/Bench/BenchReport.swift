@@ -1,3 +1,4 @@
+import Histogram
 import Foundation
 
 /// What came of a load, as it is printed.
@@ -37,12 +38,12 @@ struct BenchReport: Encodable {
     seconds = duration / .seconds(1)
     requestsPerSecond = (Double(counts.answered) / (duration / .seconds(1))).rounded()
     let times = counts.times
-    func at(_ percent: Double) -> Double { times.value(atPercentile: percent).inMilliseconds }
+    func at(_ percent: Double) -> Double { times.valueAtPercentile(percent).inMilliseconds }
     latency = Latency(
-      min: times.count > 0 ? times.least.inMilliseconds : 0,
-      mean: UInt64(times.mean).inMilliseconds,
+      min: times.totalCount > 0 ? times.min.inMilliseconds : 0,
+      mean: times.totalCount > 0 ? UInt64(times.mean).inMilliseconds : 0,
       p50: at(50), p90: at(90), p99: at(99), p999: at(99.9), p9999: at(99.99),
-      max: times.most.inMilliseconds)
+      max: times.totalCount > 0 ? times.max.inMilliseconds : 0)
     octaves = times.octaves
   }
 

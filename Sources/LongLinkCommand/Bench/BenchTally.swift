@@ -1,3 +1,4 @@
+import Histogram
 import LongLink
 import Synchronization
 
@@ -13,7 +14,7 @@ final class BenchTally: Sendable {
     /// Requests whose time to be sent had come, and which were not sent before the end.
     var unsent: UInt64 = 0
     /// The times of all that were answered or waited for an answer in vain, and of the unsent.
-    var times = LatencyHistogram()
+    var times = Histogram<UInt64>(numberOfSignificantValueDigits: .three)
 
     var failed: UInt64 { failures.values.reduce(0, +) }
   }
@@ -25,7 +26,7 @@ final class BenchTally: Sendable {
   func answered(after time: Duration) {
     counts.withLock { counts in
       counts.answered += 1
-      counts.times.record(time.wholeNanoseconds)
+      _ = counts.times.record(time.wholeNanoseconds)
     }
   }
 
@@ -35,7 +36,7 @@ final class BenchTally: Sendable {
       if counts.firstFailure == nil { counts.firstFailure = error }
       // A request that was never under way says nothing about how long they take.
       if error.code == .rejected || error.code == .deadlineExceeded {
-        counts.times.record(time.wholeNanoseconds)
+        _ = counts.times.record(time.wholeNanoseconds)
       }
     }
   }
@@ -43,7 +44,7 @@ final class BenchTally: Sendable {
   func notSent(since time: Duration) {
     counts.withLock { counts in
       counts.unsent += 1
-      counts.times.record(time.wholeNanoseconds)
+      _ = counts.times.record(time.wholeNanoseconds)
     }
   }
 
