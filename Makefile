@@ -4,7 +4,8 @@ SWIFT_SOURCES = Package.swift Sources Tests Benchmarks/Package.swift \
 	Benchmarks/Sources Benchmarks/Tests
 
 .PHONY: all setup build demo test unit-tests protocols check-protocols check-vectors check-readme \
-	format lint sanitize soak mutants bench bench-quick bench-scale bench-build bench-check clean
+	format lint sanitize soak simulate mutants bench bench-quick bench-scale bench-build \
+	bench-check clean
 
 all: build
 
@@ -63,6 +64,13 @@ sanitize: setup
 soak: setup
 	$(SWIFT) build --configuration release --product longlink
 	"$$($(SWIFT) build --configuration release --show-bin-path)/longlink" soak $(SOAK)
+
+# Ten thousand worlds drawn from seeds, in each of which every promise has to hold.
+SIMULATE ?= --seeds 0..9999
+simulate: setup
+	$(SWIFT) build --configuration release --product longlink
+	"$$($(SWIFT) build --configuration release --show-bin-path)/longlink" \
+		simulate run $(SIMULATE)
 
 # Puts one deliberate bug after the other into a copy of the sources: each has to be caught.
 mutants: setup

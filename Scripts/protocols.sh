@@ -1,6 +1,6 @@
 #!/bin/sh
-# Generates the C for Protocols/*.proto, and for the tests' own messages, with protoc-c and puts it
-# where it is committed.
+# Generates the C for Protocols/*.proto, and for the messages of tests and benchmarks, with protoc-c
+# and puts it where it is committed.
 #
 #   Scripts/protocols.sh          writes it
 #   Scripts/protocols.sh --check  writes nothing; fails where the committed C is not current
@@ -52,5 +52,6 @@ generate() {
 
 generate control Protocols Sources/CLongLinkControl
 generate demo Protocols Sources/CLongLinkDemo
+generate quote Benchmarks/Protocols Benchmarks/Sources/CQuote
 generate probe Tests/CLongLinkProbe Tests/CLongLinkProbe
 exit "$status"

@@ -95,7 +95,7 @@ import Testing
   }
 
   @Test func `a request that is kept back whole is taken out`() {
-    let side = opened(.client) { $0.highWater = 1000 }
+    let side = opened(.client) { $0.encodeLimit = 1000 }
     side.isStalled = true
     side.request(50, [UInt8](repeating: 1, count: 2000))
     #expect(side.request(51, [2]) == .keptBack)
@@ -107,13 +107,13 @@ import Testing
   }
 
   @Test func `what waited behind a withdrawn request goes on by itself`() {
-    let side = opened(.client) { $0.highWater = 1000 }
+    let side = opened(.client) { $0.encodeLimit = 1000 }
     side.isStalled = true
     side.request(50, [UInt8](repeating: 1, count: 2000))
     side.flush()
     #expect(side.request(51, [2]) == .keptBack)
     #expect(side.cancel(50))
-    #expect(side.session.wantsToWrite)
+    #expect(side.session.wantsToWrite == true)
     side.isStalled = false
     #expect(side.takeFrames().map(\.serial) == [51])
     #expect(side.session.ordinal(ofAccepted: 0) < side.placements[51]!.ordinal)
@@ -129,7 +129,7 @@ import Testing
     side.flush()
     #expect(side.cancel(50))
     side.pass(to: .ms(20_000))
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
   }
 
   @Test func `a cancel that crosses the answer is dropped and counted`() {
@@ -159,7 +159,7 @@ import Testing
   }
 
   @Test func `kept-back empty frames leave as soon as there is room`() {
-    let side = opened(.client) { $0.highWater = 1000 }
+    let side = opened(.client) { $0.encodeLimit = 1000 }
     side.isStalled = true
     side.request(50, [UInt8](repeating: 1, count: 2000))
     side.request(51)

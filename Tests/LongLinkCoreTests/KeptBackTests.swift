@@ -7,7 +7,7 @@ import Testing
 
   /// A side that keeps small frames back until `flush`.
   private func congested(_ role: Role = .client) -> Side {
-    let side = opened(role) { $0.highWater = 1_000 }
+    let side = opened(role) { $0.encodeLimit = 1_000 }
     side.isStalled = true
     side.push(99, [UInt8](repeating: 0, count: 2_000))
     return side
@@ -38,7 +38,7 @@ import Testing
   }
 
   @Test func `one that is more urgent than all that wait is encoded at once`() {
-    let side = opened(.client) { $0.highWater = 2_000 }
+    let side = opened(.client) { $0.encodeLimit = 2_000 }
     side.isStalled = true
     let begin = side.request(50, [UInt8](repeating: 1, count: 2_000)).begin!
     side.request(51)
@@ -71,7 +71,7 @@ import Testing
   }
 
   @Test func `a response is as urgent as its request was`() {
-    let side = opened(.server) { $0.highWater = 1_000 }
+    let side = opened(.server) { $0.encodeLimit = 1_000 }
     side.isStalled = true
     for serial: UInt32 in 50..<54 {
       side.receive(RawFrame(.request, tag: 1, serial: serial))

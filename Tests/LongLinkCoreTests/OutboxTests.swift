@@ -53,6 +53,23 @@ import Testing
     }
   }
 
+  @Test func `frames that were encoded for many starve nothing that is kept back`() {
+    var outbox = Outbox()
+    outbox.usesFragments = true
+    let frame = [UInt8](repeating: 0, count: 50_000)
+    for _ in 0..<2 { outbox.append(encoded: frame) }
+    #expect(append(&outbox, 51, [UInt8](repeating: 1, count: 200_000)) == .queued)
+    var passed = 0
+    var hasBegun = false
+    while !hasBegun, passed < 20 * Wire.fragmentLimit {
+      outbox.append(encoded: frame)
+      passed += frame.count
+      _ = write(&outbox, frame.count)
+      outbox.refill { _ in hasBegun = true }
+    }
+    #expect(hasBegun && passed < 7 * Wire.fragmentLimit + 2 * frame.count)
+  }
+
   @Test func `a frame of which a byte has left is not taken back`() {
     var outbox = Outbox()
     _ = append(&outbox, 50, [1, 2, 3])
@@ -83,7 +100,7 @@ import Testing
   }
 
   @Test func `above the high water frames are kept back, and let go below half of it`() {
-    var outbox = Outbox(highWater: 1000)
+    var outbox = Outbox(encodeLimit: 1000)
     _ = append(&outbox, 50, [UInt8](repeating: 1, count: 1500))
     #expect(append(&outbox, 51, []) == .queued)
     #expect(append(&outbox, 52, [1, 2]) == .queued)
@@ -106,7 +123,7 @@ import Testing
   }
 
   @Test func `control frames pass whatever is kept back`() {
-    var outbox = Outbox(highWater: 1000)
+    var outbox = Outbox(encodeLimit: 1000)
     _ = append(&outbox, 50, [UInt8](repeating: 1, count: 1500))
     _ = append(&outbox, 51, [])
     outbox.encode(FrameHead(.cancel, serial: 50, length: 0))
@@ -137,7 +154,7 @@ private struct OutboxModel {
 
   init(seed: UInt64) {
     dice = Seeded(seed)
-    outbox = Outbox(highWater: [2_000, 70_000, 262_144][dice.below(3)])
+    outbox = Outbox(encodeLimit: [2_000, 70_000, 262_144][dice.below(3)])
     outbox.usesFragments = dice.below(4) > 0
   }
 

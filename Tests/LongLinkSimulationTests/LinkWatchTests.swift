@@ -65,6 +65,17 @@ import Testing
     #expect(watch.broken.isEmpty)
   }
 
+  @Test func `bytes that arrive together with the ping are waited for`() {
+    var watch = greeted()
+    let body = [UInt8](repeating: 1, count: 1_000)
+    watch.write(WireFrame(.request, serial: 50, body: body), Self.client, 1, at: 14)
+    watch.write(WireFrame(.ping, body: [UInt8](repeating: 0, count: 8)), Self.client, 1, at: 14)
+    watch.write(WireFrame(.request, serial: 51, body: body), Self.client, 1, at: 14)
+    watch.tell(.bytesArrived, Self.server, 2, at: 14, value: 2_056)
+    watch.tell(.closed, Self.client, 1, at: 20)
+    #expect(watch.broken.isEmpty)
+  }
+
   @Test func `bytes behind the ping are not waited for`() {
     var watch = greeted()
     watch.write(WireFrame(.ping, body: [UInt8](repeating: 0, count: 8)), Self.client, 1, at: 10)
@@ -84,6 +95,23 @@ import Testing
     #expect(watch.pauses.count == 1)
   }
 
+  @Test func `a clock that jumps ends no pause, and a crash does`() {
+    var watch = greeted()
+    watch.tell(.paused, nil, 1, at: 1)
+    watch.tell(.clockMoved, nil, 1, at: 2, value: 60)
+    #expect(watch.pauses.isEmpty)
+    watch.judgeAll(at: LinkInstant(nanoseconds: 30_000_000_000))
+    #expect(
+      watch.broken.map { $0.detail.prefix(9) } == ["machine 2"], "the frozen one is not judged")
+    watch.tell(.processCrashed, nil, 1, at: 40)
+    #expect(watch.pauses.map { $0.to - $0.from } == [39_000_000_000])
+    // What runs next on the same machine is judged.
+    let name = EndName(link: 2, side: .initiator)
+    watch.tell(.connecting, name, 1, at: 50, address: Self.address)
+    watch.tell(.closed, name, 1, at: 60)
+    #expect(watch.broken.map(\.promise) == [.deadPeersFound, .deadPeersFound])
+  }
+
   @Test func `a connect that is never answered ends with its timeout`() {
     var watch = greeted()
     let name = EndName(link: 2, side: .initiator)
@@ -93,6 +121,29 @@ import Testing
     let late = EndName(link: 3, side: .initiator)
     watch.tell(.connecting, late, 1, at: 20, address: Self.address)
     watch.tell(.closed, late, 1, at: 30)
+    #expect(watch.broken.map(\.promise) == [.deadPeersFound])
+  }
+
+  @Test func `who does not read the first message has the time for it`() {
+    var watch = greeted()
+    let client = EndName(link: 2, side: .initiator)
+    let server = EndName(link: 2, side: .acceptor)
+    for reads in [false, true] {
+      watch.tell(.connecting, client, 1, at: 0, address: Self.address)
+      if !reads { watch.tell(.readingStopped, server, 2, at: 0) }
+      watch.write(WireFrame(.hello, serial: 3), client, 1, at: 0)
+      watch.tell(.bytesArrived, server, 2, at: 0, value: 16)
+      if reads { watch.tell(.readingStopped, server, 2, at: 0) }
+      // The time for the first message is 8 s, that of the heartbeat 15 s.
+      watch.tell(.closed, server, 2, at: reads ? 16 : 9)
+      watch.tell(.closed, client, 1, at: 9)
+    }
+    #expect(watch.broken.isEmpty)
+    watch.tell(.connecting, client, 1, at: 20, address: Self.address)
+    watch.tell(.readingStopped, server, 2, at: 20)
+    watch.write(WireFrame(.hello, serial: 3), client, 1, at: 20)
+    watch.tell(.bytesArrived, server, 2, at: 20, value: 16)
+    watch.tell(.closed, server, 2, at: 30)
     #expect(watch.broken.map(\.promise) == [.deadPeersFound])
   }
 

@@ -181,6 +181,7 @@ import Musl
       link.silence(.toServer)
       link.clog(.toClient)
       link.stopReading(.toServer)
+      link.flipBit(0, ofByte: 1, .both)
       simulation.network.isolate(other)
       simulation.network.connects = .refused
       other.pause()
@@ -189,6 +190,10 @@ import Musl
       try await simulation.sleep(for: .seconds(1))
       #expect(pair.server.read() == .bytes(1))
       #expect(try pair.server.write([1]) == 1)
+      try pair.client.write([4])
+      try await simulation.sleep(for: .seconds(1))
+      #expect(pair.server.read() == .bytes(1))
+      #expect(pair.server.bytes == [1, 4])
       #expect(simulation.network.connects == .normal)
       #expect(!other.isPaused)
     }

@@ -164,6 +164,20 @@ import Testing
     }
   }
 
+  @Test(arguments: worlds)
+  func `goaway counts requests from their first fragment on`(world: TestWorld) async throws {
+    try await world.runPair { server, client in
+      let parts = WireFrame.request(1, serial: 60, [1, 2, 3]).fragments(of: 1)
+      server.on(1, .goAway())
+      client.send(Array(parts.dropLast()))
+      client.send(.request(1, serial: 50))
+      try await client.waitForFrame(.goaway)
+      client.send(parts[2])
+      try await client.waitForFrame(.goaway, count: 2)
+      #expect(client.record.frames(of: .goaway).map(\.goAwayFields?.requestsAccepted) == [2, 2])
+    }
+  }
+
   @Test(arguments: [TestWorld.simulated, .loopback])
   func `a server that stopped reading answers nothing until it resumes`(
     world: TestWorld

@@ -32,7 +32,7 @@ import Testing
     bytes.prefix(4).enumerated().reduce(0) { $0 | UInt32($1.element) << (8 * $1.offset) }
   }
 
-  @Test(arguments: 0..<25)
+  @Test(arguments: 0..<6)
   func `every request ends once whatever happens`(_ block: Int) async throws {
     var total = RequestCounters.zero
     for seed in block * 10..<block * 10 + 10 {
@@ -212,7 +212,7 @@ import Testing
     #expect(outcomes.count == asked.count, "seed \(seed): one ended twice")
     var succeeded: UInt64 = 0
     for (number, result) in outcomes {
-      if !Self.isIdempotent(number) {
+      if !Self.isIdempotent(number) || Self.isOrdered(number) {
         #expect(executions[number] <= 1, "seed \(seed): \(number) ran twice")
       }
       switch result {

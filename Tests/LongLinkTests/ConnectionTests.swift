@@ -30,6 +30,31 @@ import Darwin
     if case .connected = client.state { true } else { false }
   }
 
+  @Test func `whoever hears of a connection, or of none, sees it in the state`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let server = try await stage.serve(configure: { $0.maxBody = 1_000 })
+      simulation.network.connects = .refused
+      let client = try stage.client(of: server)
+      let seen = Tally<ConnectionState>()
+      func ask(_ count: Int, _ offline: OfflinePolicy) {
+        client.request(
+          .echo, [UInt8](repeating: 0, count: count), options: RequestOptions(offline: offline),
+          on: .clientLoop
+        ) { _ in seen.add(client.state) }
+      }
+      ask(2_000, .wait)
+      ask(1, .fail)
+      await seen.reached(1)
+      guard case .waiting = seen.elements[0] else {
+        Issue.record("\(seen.elements)")
+        return
+      }
+      simulation.network.connects = .normal
+      await seen.reached(2)
+      #expect(seen.elements[1] == .connected(server.addresses[0]))
+    }
+  }
+
   @Test func `the states come in their order`() async throws {
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve()

@@ -26,7 +26,7 @@ import Testing
   private static func isOrdered(_ number: UInt32) -> Bool { number % 2 == 0 }
   private static func isIdempotent(_ number: UInt32) -> Bool { number % 3 == 0 }
 
-  @Test(arguments: 0..<20)
+  @Test(arguments: 0..<6)
   func `what is sent again keeps its promises`(_ block: Int) async throws {
     var total = RequestCounters.zero
     for seed in block * 10..<block * 10 + 10 {
@@ -151,7 +151,8 @@ import Testing
     #expect(outcomes.map(\.number).sorted() == Array(0..<80), "seed \(seed)")
     for (number, result) in outcomes {
       let runs = state.runs.count { $0 == number }
-      #expect(runs <= (Self.isIdempotent(number) ? 6 : 1), "seed \(seed): \(number) ran \(runs)")
+      let mayRunAgain = Self.isIdempotent(number) && !Self.isOrdered(number)
+      #expect(runs <= (mayRunAgain ? 6 : 1), "seed \(seed): \(number) ran \(runs)")
       switch result {
       case .success(let body):
         #expect(runs >= 1 && body.count == 4 && body[0] == UInt8(number), "seed \(seed): \(number)")

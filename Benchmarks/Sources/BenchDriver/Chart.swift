@@ -30,9 +30,7 @@ package struct Chart {
         parts.append(text(0, y + 12, "\(rows[0].work.name), \(place): \(what)", isBold: true))
         y += 22
         for row in rows {
-          let value =
-            shape == .single ? 1 / row.timeRatio.median : row.rateRatio.median
-          parts.append(bar(row.subject, value, at: y))
+          parts.append(bar(row.subject, Chart.speed(row), at: y))
           y += Chart.barHeight + 4
         }
         y += 10
@@ -42,26 +40,39 @@ package struct Chart {
       <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \(Chart.width) \(y)" \
       font-family="sans-serif" font-size="12">
       <rect width="100%" height="100%" fill="white"/>
-      \(text(0, 16, title, isBold: true))
+      \(text(0, 16, "\(title). The scale is logarithmic; the line is from the least to the most."))
       \(parts.joined(separator: "\n"))
       </svg>
 
       """
   }
 
-  /// The scale is logarithmic: from a thousandth of the floor to twice its value.
-  private func bar(_ name: String, _ value: Double, at y: Double) -> String {
-    let span = log10(2 / Chart.least)
-    let share = max(log10(max(value, Chart.least) / Chart.least) / span, 0)
-    let length = min(share, 1) * (Chart.width - Chart.labelWidth - 70)
+  /// By the floor's, so that more is better.
+  private static func speed(_ summary: Summary) -> Summary.Spread {
+    guard summary.work.shape == .single else { return summary.rateRatio }
+    let time = summary.timeRatio
+    return Summary.Spread([1 / time.most, 1 / time.median, 1 / time.least])
+  }
+
+  /// From a thousandth of the floor's to twice as much.
+  private static func length(_ value: Double) -> Double {
+    let share = log10(max(value, least) / least) / log10(2 / least)
+    return min(share, 1) * (width - labelWidth - 70)
+  }
+
+  private func bar(_ name: String, _ value: Summary.Spread, at y: Double) -> String {
+    let length = Chart.length(value.median)
     let colour =
       name.hasPrefix("longlink") ? "#c2410c" : name.hasPrefix("floor") ? "#475569" : "#94a3b8"
-    let number = String(format: value < 0.1 ? "%.3f" : "%.2f", value)
+    let number = String(format: value.median < 0.1 ? "%.3f" : "%.2f", value.median)
+    let (from, to) = (Chart.length(value.least), Chart.length(value.most))
+    let middle = y + Chart.barHeight / 2
     return """
       \(text(0, y + 12, name))
       <rect x="\(Chart.labelWidth)" y="\(y)" width="\(length)" height="\(Chart.barHeight)" \
       fill="\(colour)"/>
-      \(text(Chart.labelWidth + length + 6, y + 12, number))
+      <path d="M\(Chart.labelWidth + from) \(middle)H\(Chart.labelWidth + to)" stroke="#111827"/>
+      \(text(Chart.labelWidth + max(length, to) + 6, y + 12, number))
       """
   }
 

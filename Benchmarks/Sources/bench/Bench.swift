@@ -9,8 +9,8 @@ struct Bench: ParsableCommand {
 
   /// The folder of this program, whatever links were made to it; the peers stand there too.
   static var folder: URL {
-    let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-    return program.deletingLastPathComponent()
+    let program = Bundle.main.executableURL ?? URL(fileURLWithPath: CommandLine.arguments[0])
+    return program.resolvingSymlinksInPath().deletingLastPathComponent()
   }
 
   static func note(_ text: String) {

@@ -23,6 +23,8 @@ struct Compare: ParsableCommand {
   var grpc: String?
   @Option(help: "Write every run and summary to this file.")
   var json: String?
+  @Option(help: "Write the ratios to this file, as tables in Markdown.")
+  var markdown: String?
   @Option(help: "Draw a chart into this file.")
   var svg: String?
 
@@ -54,6 +56,9 @@ struct Compare: ParsableCommand {
     print("\(report.machine)\n\n\(Table(summaries).text)")
     for checksum in checksums { print(checksum.text) }
     if let json { try report.encoded.write(to: URL(fileURLWithPath: json)) }
+    if let markdown {
+      try RatioTable(summaries).text.write(toFile: markdown, atomically: true, encoding: .utf8)
+    }
     if let svg {
       try Chart(summaries, title: report.machine).svg
         .write(toFile: svg, atomically: true, encoding: .utf8)

@@ -35,6 +35,7 @@ import Testing
     #expect(Summary([], floor: floor) == nil)
     let table = Table([summary]).text
     #expect(table.contains("0.50 (0.10–0.80)"))
+    #expect(RatioTable([summary]).text.contains("| other | 0.50 |"))
     #expect(Chart([summary], title: "a < b").svg.contains("a &lt; b"))
   }
 

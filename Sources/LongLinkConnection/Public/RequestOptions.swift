@@ -33,7 +33,8 @@ public enum Resending: Hashable, Sendable {
   /// an unknown type, are final.
   case ifSafe
   /// It is also sent again when its connection was lost and it may have run, within the client's
-  /// retry budget: to run twice does no harm, or the server tells it by its idempotency key.
+  /// retry budget: to run twice does no harm, or the server tells it by its idempotency key. Not
+  /// so an ordered one, which could then run behind later ones.
   case idempotent
 }
 
@@ -54,8 +55,9 @@ public enum RequestOrder: Hashable, Sendable {
   ///
   /// When an earlier one fails (refused, lost, cancelled, past its deadline), the later ones go on;
   /// whoever needs each to succeed before the next awaits it. An ordered request is sent again only
-  /// while no later one may have been taken in; otherwise it fails, and says what happened. One
-  /// that was given up with delivery `sent` may still arrive later, on its old connection.
+  /// while neither it nor a later one may have been taken in, whether it is idempotent or not: its
+  /// first sending could still arrive on the old connection, behind later ones. Otherwise it fails,
+  /// and says what happened. One that was given up with delivery `sent` may so arrive later.
   case ordered
 }
 

@@ -2,8 +2,9 @@
 ///
 /// Such a request goes to a link when each earlier one that has not ended is on the same link and
 /// has been encoded to its end: what is still being sent, or is under way on another connection,
-/// could arrive behind it. One that comes back is sent again only while no later one may have
-/// arrived.
+/// could arrive behind it. One that comes back is sent again only while neither a later one nor it
+/// itself may have arrived: what is still on its way on the old connection, which nobody can call
+/// back, would arrive behind those that follow the second sending.
 struct OrderedLane: Equatable {
   /// Those that wait, the earliest first.
   var waiting = IndexedHeap<RequestID>()
@@ -44,9 +45,9 @@ struct OrderedLane: Equatable {
     reached = max(reached, number + 1)
   }
 
-  /// Whether no later one has arrived, may have, or is under way.
+  /// Whether neither it nor a later one has arrived or may have, and no later one is under way.
   func isUnpassed(_ number: UInt64) -> Bool {
-    number + 1 >= reached && carried.last ?? 0 <= number
+    number >= reached && carried.last ?? 0 <= number
   }
 
   /// Where a number stands, or would stand, among those that are carried.

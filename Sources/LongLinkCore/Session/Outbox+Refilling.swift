@@ -11,7 +11,7 @@ extension Outbox {
   /// For a fragment that is less than one of them takes. So no two of one message wait encoded,
   /// but for one that was overdue, and then many of others stand between them.
   private func room(for next: KeptBack.Next) -> Int {
-    let half = highWater / 2
+    let half = encodeLimit / 2
     return next.isLarge && !next.isOverdue ? min(half, Wire.fragmentLimit) : half
   }
 

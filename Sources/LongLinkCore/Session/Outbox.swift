@@ -1,12 +1,12 @@
 /// What waits to be written to one connection.
 ///
 /// Frames are encoded straight into `bytes`, which leave in one write a turn. What is too large for
-/// one fragment, or comes while more than `highWater` bytes wait, is kept back with its own body
+/// one fragment, or comes while more than `encodeLimit` bytes wait, is kept back with its own body
 /// and encoded as room appears, so that control frames, small ones and more urgent ones pass it.
 ///
 /// Of the bytes that stand encoded in front of a new frame, fragments of large messages are at most
 /// `fragmentsAhead`: they are encoded while fewer than one fragment's bytes wait, or, when one is
-/// overdue, fewer than half of `highWater`.
+/// overdue, fewer than half of `encodeLimit`.
 package struct Outbox: Equatable {
   /// Where a frame went.
   package enum Placement: Equatable, Sendable {
@@ -38,7 +38,7 @@ package struct Outbox: Equatable {
   /// Whether both sides agreed to fragments.
   package var usesFragments = false
   /// Above this many encoded bytes frames are kept back.
-  package var highWater: Int
+  package var encodeLimit: Int
   /// Encoded bytes that have not been written.
   var bytes = ByteQueue()
   /// The offset in the stream of the byte behind the last encoded one.
@@ -47,14 +47,14 @@ package struct Outbox: Equatable {
   var holes: [Range<UInt64>] = []
   var kept: KeptBack
 
-  package init(layout: FrameLayout = .native, highWater: Int = 262_144) {
+  package init(layout: FrameLayout = .native, encodeLimit: Int = 262_144) {
     self.layout = layout
-    self.highWater = highWater
+    self.encodeLimit = encodeLimit
     kept = KeptBack(headerLength: layout.headerLength)
   }
 
   /// The most bytes of fragments that stand encoded in front of a new frame, with the default
-  /// `highWater`: two fragments of one message, and one more of a message that was overdue.
+  /// `encodeLimit`: two fragments of one message, and one more of a message that was overdue.
   package static let fragmentsAhead = 3 * (FrameLayout.native.headerLength + Wire.fragmentLimit)
 
   /// The offset in the stream of the first byte that has not been written.
@@ -69,7 +69,7 @@ package struct Outbox: Equatable {
   package var totalBytes: Int { bytes.count + kept.bytes }
   package var isEmpty: Bool { bytes.isEmpty && kept.isEmpty }
   /// Whether so much waits that even small frames are kept back.
-  package var isCongested: Bool { bytes.count >= highWater || kept.holdsSmall }
+  package var isCongested: Bool { bytes.count >= encodeLimit || kept.holdsSmall }
   /// Whether anything is kept back.
   package var holdsBack: Bool { !kept.isEmpty }
 }
@@ -100,6 +100,7 @@ extension Outbox {
 
   /// Appends a frame that was encoded before.
   package mutating func append(encoded frame: [UInt8]) {
+    kept.wasPassed(by: frame.count)
     bytes.append(capacity: frame.count) { span in frame.encode(into: &span) }
     end += UInt64(frame.count)
   }
@@ -111,7 +112,7 @@ extension Outbox {
 
   /// Whether a push of this body would be encoded at once, and whole.
   func takesWhole(_ length: Int) -> Bool {
-    !isLarge(length) && bytes.count < highWater && !kept.precedes(.push, 0)
+    !isLarge(length) && bytes.count < encodeLimit && !kept.precedes(.push, 0)
   }
 
   private func isLarge(_ length: Int) -> Bool { usesFragments && length > Wire.fragmentLimit }
@@ -129,7 +130,7 @@ extension Outbox {
     _ body: (inout OutputRawSpan) throws(Failure) -> Void
   ) throws(Failure) -> Placement {
     let isLarge = isLarge(head.length)
-    if !isLarge, bytes.count < highWater, !kept.precedes(head.kind, priority) {
+    if !isLarge, bytes.count < encodeLimit, !kept.precedes(head.kind, priority) {
       kept.wasPassed(by: head.length)
       return .encoded(at: try encode(head, metadata: metadata, body))
     }

@@ -26,7 +26,7 @@ package struct SessionSettings: Equatable, Sendable {
   /// from half of them on a server does not read its requests.
   package var maxUnread = 67_108_864
   /// From this many encoded bytes on the peer's requests are not read, and frames are kept back.
-  package var highWater = 262_144
+  package var encodeLimit = 262_144
   /// Where requests and pushes of this side begin to wait, and where they go on.
   package var waterMarks = WaterMarks()
   package var features = Features.supported

@@ -69,7 +69,7 @@ extension World {
     mark(.end(name))
   }
 
-  /// Ends whatever lasts: on links, between machines and on them.
+  /// Ends whatever lasts, or is still to come: on links, between machines and on them.
   mutating func heal() {
     connectBehavior = .normal
     connectBehaviorByAddress = [:]
@@ -81,6 +81,7 @@ extension World {
         restore(name)
         unclog(name)
         resumeReading(name)
+        end(name)?.output.flips = []
       }
     }
   }

@@ -31,10 +31,13 @@ struct LinkWatch {
     /// When bytes last arrived at the peer that stood before that ping.
     var lastDrain = LinkInstant(nanoseconds: 0)
     var readsNothing = false
+    /// Bytes of those received that have come since it reads nothing.
+    var unread = 0
   }
 
   /// Beyond the bound: a second in which a closing side waits for the peer, and some for timers.
   static let slack: Int64 = 1_250_000_000
+  private static let pingLength = 24
   /// So many bytes under way hold up a ping that has not been written yet.
   private static let backlog = 16_384
 
@@ -71,25 +74,35 @@ struct LinkWatch {
     case .bytesArrived:
       arrived(name, entry)
     case .readingStopped:
+      adopt(name, entry)
       ends[name]?.readsNothing = true
     case .readingResumed:
       ends[name]?.readsNothing = false
+      ends[name]?.unread = 0
       ends[name]?.lastArrival = entry.time
     case .closed, .resetSent:
       judge(name, at: entry.time, "was closed")
       ends[name] = nil
     case .paused:
       if let machine = entry.machine { owners[machine]?.pausedSince = entry.time }
-    case .resumed, .clockMoved:
-      guard let machine = entry.machine else { return }
-      if let since = owners[machine]?.pausedSince { pauses.append((since, entry.time)) }
-      owners[machine]?.pausedSince = nil
-      owners[machine]?.steadySince = entry.time
+    case .resumed:
+      wentOn(entry)
+    case .clockMoved:
+      if let machine = entry.machine { owners[machine]?.steadySince = entry.time }
     case .processCrashed, .machineCrashed:
+      wentOn(entry)
       ends = ends.filter { $0.value.machine != entry.machine }
     default:
       break
     }
+  }
+
+  /// A machine is not frozen any more.
+  private mutating func wentOn(_ entry: Trace.Entry) {
+    guard let machine = entry.machine, let since = owners[machine]?.pausedSince else { return }
+    pauses.append((since, entry.time))
+    owners[machine]?.pausedSince = nil
+    owners[machine]?.steadySince = entry.time
   }
 
   private mutating func wrote(_ name: EndName, _ entry: Trace.Entry, _ bytes: [UInt8]) {
@@ -107,6 +120,7 @@ struct LinkWatch {
     guard var end = ends[name] else { return }
     end.lastArrival = entry.time
     end.received += Int(entry.value)
+    if end.readsNothing { end.unread += Int(entry.value) }
     end.pingEnd = nil
     end.frames.lastPingEnd = nil
     ends[name] = end
@@ -119,7 +133,8 @@ struct LinkWatch {
     guard let end = ends[name] else { return }
     let isBefore =
       if let pingEnd = end.pingEnd {
-        total <= pingEnd
+        // The last of them may arrive together with the ping, and with what stands behind it.
+        total - count < pingEnd - Self.pingLength
       } else {
         end.written - (total - count) >= Self.backlog
       }
@@ -170,10 +185,11 @@ struct LinkWatch {
       ))
   }
 
-  /// Whether the other side's first message is there, whole.
+  /// Whether the other side's first message is there, whole, and can be read.
   private func isOpen(_ name: EndName, _ end: End) -> Bool {
-    guard let length = ends[name.other]?.frames.firstLength else { return end.received > 0 }
-    return end.received >= length
+    let read = end.received - end.unread
+    guard let length = ends[name.other]?.frames.firstLength else { return read > 0 }
+    return read >= length
   }
 
   private func agreed(_ owner: Owner, _ peer: Owner?) -> Heartbeat {

@@ -67,6 +67,8 @@ extension Oracle {
   }
 
   /// Judges the whole run, when all clients and servers are closed, and returns all findings.
+  ///
+  /// It is to be called once: clients and servers are watched no longer.
   public func finish() async -> [OracleFinding] {
     let now = simulation.now
     box.state.withLock { state in
@@ -78,6 +80,8 @@ extension Oracle {
     judgeDeadlines()
     judgeLeftovers()
     await judgeCounters()
+    // Their handlers may hold on to whoever holds this.
+    box.state.withLock { ($0.clients, $0.servers) = ([], []) }
     return findings
   }
 

@@ -23,7 +23,8 @@ internal import Synchronization
 ///
 /// What it knows it knows from the network, from what callers and handlers tell it, and from
 /// counters; it computes bounds by itself and asks no client what it thinks of them. There is one
-/// oracle for a simulation. It may be used from any thread.
+/// oracle for a simulation, and it watches for as long as somebody holds it. It may be used from
+/// any thread.
 public final class Oracle: Sendable {
   struct WatchedClient {
     let name: String
@@ -52,7 +53,8 @@ public final class Oracle: Sendable {
     var recorder: TimelineRecorder?
   }
 
-  /// What the simulation's observer, which outlives nothing, holds on to.
+  /// What observers write to. They do not hold on to it: the clients in it, and their loops, hold
+  /// on to them.
   final class Box: Sendable {
     let state: Mutex<State>
 
@@ -76,8 +78,8 @@ public final class Oracle: Sendable {
     self.simulation = simulation
     requests = RequestLedger { [world = simulation.world] in world.now }
     box = Box(State(recorder: recorder))
-    simulation.observe { [box] entry, bytes in
-      box.state.withLock { state in
+    simulation.observe { [weak box] entry, bytes in
+      box?.state.withLock { state in
         state.links.observed(entry, bytes)
         state.recorder?.observed(entry, bytes)
       }
@@ -98,9 +100,9 @@ public final class Oracle: Sendable {
       state.recorder?.named(machine.index, name, isClient: true)
       return state.clients.count - 1
     }
-    client.observeLinks { [box, world = simulation.world] local, event in
+    client.observeLinks { [weak box, world = simulation.world] local, event in
       let now = world.now
-      box.state.withLock { $0.heard(event, from: index, local: local, at: now) }
+      box?.state.withLock { $0.heard(event, from: index, local: local, at: now) }
     }
   }
 

@@ -7,6 +7,11 @@ struct MessageJoiner {
 
   private var unfinished: [Key: WireFrame] = [:]
 
+  /// Whether a frame goes on with a message that has begun.
+  func continues(_ frame: WireFrame) -> Bool {
+    unfinished[Key(kind: frame.kind, serial: frame.serial)] != nil
+  }
+
   /// Takes a frame; returns the whole message where this was its last part.
   mutating func join(_ frame: WireFrame) -> WireFrame? {
     let key = Key(kind: frame.kind, serial: frame.serial)

@@ -1,4 +1,4 @@
-internal import LongLinkCore
+@_spi(Containers) internal import LongLinkCore
 internal import LongLinkTransport
 
 /// Hears, on the loop, what happens on a scripted peer's connection.
@@ -27,8 +27,8 @@ final class PeerConnection: StreamHandler, TimerHandler, TurnHandler {
   let number: Int
   /// Messages of more than one frame.
   var joiner = MessageJoiner()
-  /// Requests that came whole.
-  var requestsReceived: UInt64 = 0
+  /// Requests of which at least the first frame came: what a goaway counts.
+  var requestsBegun: UInt64 = 0
   var lastSerial: UInt32 = 0
   private(set) var reader = FrameReader()
   private var incoming = ByteQueue()

@@ -30,6 +30,7 @@ public struct Scenario: Hashable, Sendable {
   /// the scenario stands among the findings.
   public func run(recording: Bool = false) async throws -> ScenarioReport {
     let stage = ScenarioStage(self, recording: recording)
+    defer { stage.clear() }
     do {
       try await stage.simulation.run { try await stage.play() }
     } catch let error as SimulationError {
@@ -41,6 +42,7 @@ public struct Scenario: Hashable, Sendable {
   /// Runs it and blocks the thread meanwhile, for programs that run several on threads.
   public func runBlocking(recording: Bool = false) throws -> ScenarioReport {
     let stage = ScenarioStage(self, recording: recording)
+    defer { stage.clear() }
     do {
       try stage.simulation.runBlocking { try await stage.play() }
     } catch let error as SimulationError {

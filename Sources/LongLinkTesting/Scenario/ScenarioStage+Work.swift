@@ -40,7 +40,8 @@ extension ScenarioStage {
     oracle.requests.asked(
       request.key,
       deadline: request.deadline ?? client.configuration.deadline,
-      mayRunAgain: request.isIdempotent,
+      // What keeps its order is not sent again once it may have run.
+      mayRunAgain: request.isIdempotent && !request.isOrdered,
       inOrderOf: request.isOrdered ? "client-\(request.client)" : nil)
     let end = { @Sendable [self] (result: Result<[UInt8], LongLinkError>) in
       oracle.requests.ended(request.key, result, isOwnAnswer: isAnswer(result, to: asked.body))

@@ -56,6 +56,12 @@ final class ScenarioStage: Sendable {
 
   func server(_ index: Int) -> LongLinkServer? { state.withLock { $0.servers[index] } }
 
+  /// Lets go of everybody, since their handlers hold on to the stage.
+  func clear() {
+    state.withLock { ($0.clients, $0.servers) = ([], []) }
+    processes.withLock { $0 = [] }
+  }
+
   /// What came of it.
   var report: ScenarioReport {
     ScenarioReport(
@@ -93,6 +99,8 @@ extension ScenarioStage {
     _ = await samples.result
     try await close()
     _ = await oracle.finish()
+    // What is said for a process's end holds on to what the process consists of.
+    for process in processes.withLock({ $0 }) { process.crash() }
   }
 
   /// The virtual time since the beginning.
@@ -126,20 +134,37 @@ extension ScenarioStage {
       let limit = Oracle.recoveryTime(of: client.configuration, hint: hint)
       await client.wantConnection()
       await oracle.expectRecovery(of: client, within: limit)
-      let key = UInt64(900_000 + index)
-      oracle.requests.asked(key)
-      let body = ScenarioBody(key: key, answerSize: 100)
-      let result = await Self.result {
-        () async throws(LongLinkError) in
-        try await client.request(
-          Kind.inline, body.bytes(count: 100),
-          options: RequestOptions(deadline: limit, offline: .wait))
-      }
-      oracle.requests.ended(key, result, isOwnAnswer: isAnswer(result, to: body))
-      if case .failure(let error) = result {
-        oracle.found(.recovers, "client-\(index) asked after the faults had stopped: \(error)")
+      var key = UInt64(900_000 + index)
+      // What hangs may fill the server, and what waits behind it the client, until their deadlines.
+      let end = elapsed + limit + Self.longestDeadline
+      while let error = await askFinally(client, key, deadline: end - elapsed) {
+        guard error.code == .overloaded, elapsed < end else {
+          oracle.found(.recovers, "client-\(index) asked after the faults had stopped: \(error)")
+          break
+        }
+        try await simulation.sleep(for: .milliseconds(500))
+        key += 1_000
       }
     }
+  }
+
+  /// The longest time that any request of a plan may take.
+  private static let longestDeadline = Duration.seconds(60)
+
+  /// Asks a client, ahead of all that waits there; returns why it failed.
+  private func askFinally(
+    _ client: LongLinkClient, _ key: UInt64, deadline: Duration
+  ) async -> LongLinkError? {
+    oracle.requests.asked(key)
+    let body = ScenarioBody(key: key, answerSize: 100)
+    let result = await Self.result { () async throws(LongLinkError) in
+      try await client.request(
+        Kind.inline, body.bytes(count: 100),
+        options: RequestOptions(deadline: deadline, offline: .wait, priority: 9))
+    }
+    oracle.requests.ended(key, result, isOwnAnswer: isAnswer(result, to: body))
+    if case .failure(let error) = result { return error }
+    return nil
   }
 
   /// Lets every request end, closes everything and lets what is left come to its end.

@@ -17,7 +17,7 @@ extension ServerEngine {
     case .ask(let type, let body):
       _ = ask(type, body, on: connection.number)
     case .goAway(let make):
-      connection.send(.bytes(make(connection.requestsReceived).bytes))
+      connection.send(.bytes(make(connection.requestsBegun).bytes))
     case .end:
       connection.send(.end)
     case .close:

@@ -99,7 +99,7 @@ final class ServerEngine: StreamHandler {
 
   func sayGoAway(_ make: (UInt64) -> WireFrame) {
     for connection in openConnections {
-      connection.send(.bytes(make(connection.requestsReceived).bytes))
+      connection.send(.bytes(make(connection.requestsBegun).bytes))
     }
   }
 
@@ -143,7 +143,11 @@ extension ServerEngine: PeerConnectionOwner {
     }
     var message: WireFrame?
     switch frame.kind {
-    case .request, .response, .push: message = connection.joiner.join(frame)
+    case .request, .response, .push:
+      if frame.kind == .request, !connection.joiner.continues(frame) {
+        connection.requestsBegun += 1
+      }
+      message = connection.joiner.join(frame)
     case .cancel: connection.joiner.drop(frame.serial)
     default: break
     }
@@ -182,7 +186,6 @@ extension ServerEngine: PeerConnectionOwner {
       connection.send(.bytes(WireFrame.pong(frame.body).bytes))
     case .request:
       guard let message else { return }
-      connection.requestsReceived += 1
       let action = script.withLock { $0.action(for: message) }
       perform(Pending(step: action().step, request: message))
     default:

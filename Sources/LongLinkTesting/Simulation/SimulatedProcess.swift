@@ -77,7 +77,7 @@ public final class SimulatedProcess: Sendable {
     let run = state.withLock { state in
       state.starts += 1
       let loop = simulation.eventLoop(named: name, on: machine)
-      let run = Run(number: state.starts, loop: loop, of: self)
+      let run = Run(number: state.starts, loop: loop, on: machine, in: simulation)
       state.current = run
       return run
     }
@@ -103,10 +103,6 @@ public final class SimulatedProcess: Sendable {
     simulation.world { [machine] in $0.crash(machine.index, isWhole: crash == .machine) }
     run.haunt()
   }
-
-  func loop(named name: String) -> EventLoop {
-    simulation.eventLoop(named: name, on: machine)
-  }
 }
 
 // MARK: - One run
@@ -118,7 +114,9 @@ extension SimulatedProcess {
     public let number: Int
     /// The loop that the body runs on.
     public let loop: EventLoop
-    private let process: SimulatedProcess
+    /// The machine that it runs on.
+    public let machine: SimulatedMachine
+    private let simulation: Simulation
     private let state = Mutex(State())
     private let alive = Atomic(true)
 
@@ -131,15 +129,13 @@ extension SimulatedProcess {
       var isOver = false
     }
 
-    init(number: Int, loop: EventLoop, of process: SimulatedProcess) {
+    init(number: Int, loop: EventLoop, on machine: SimulatedMachine, in simulation: Simulation) {
       self.number = number
       self.loop = loop
-      self.process = process
+      self.machine = machine
+      self.simulation = simulation
       state.withLock { $0.loops = [loop] }
     }
-
-    /// The machine that it runs on.
-    public var machine: SimulatedMachine { process.machine }
 
     /// Whether it has not crashed yet.
     public var isAlive: Bool { alive.load(ordering: .acquiring) }
@@ -149,7 +145,7 @@ extension SimulatedProcess {
 
     /// Makes another loop of the process. One that is made after the crash is a ghost as well.
     public func eventLoop(named name: String) -> EventLoop {
-      let loop = process.loop(named: name)
+      let loop = simulation.eventLoop(named: name, on: machine)
       state.withLock { $0.loops.append(loop) }
       if !isAlive { loop.simulatedDriver.cutOff() }
       return loop

@@ -76,8 +76,9 @@ extension Simulation {
     }
   }
 
-  /// Ends every fault that lasts: silences, clogs, pauses, partitions, readers that do not read and
-  /// what was said of connects. Conditions, names, clocks and crashed processes stay as they are.
+  /// Ends every fault that lasts: silences, clogs, pauses, partitions, readers that do not read,
+  /// bits of bytes to come and what was said of connects. Conditions, names, clocks and crashed
+  /// processes stay as they are.
   public func heal() {
     world { $0.heal() }
   }

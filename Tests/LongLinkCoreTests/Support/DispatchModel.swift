@@ -1,7 +1,7 @@
 import LongLinkCore
 
 /// A table of requests beside the simplest thing that does the same.
-struct DispatchModel {
+struct DispatchModel: ~Copyable {
   private struct Known {
     var id: RequestID
     var deadline: LinkInstant?
@@ -192,7 +192,7 @@ struct DispatchModel {
   private mutating func comeBack(_ id: RequestID, keepsOrder: Bool? = nil) {
     let one = known[id.number]!
     let isUnpassed =
-      reached.map { $0 <= id.number } ?? true
+      reached.map { $0 < id.number } ?? true
       && !known.values.contains { $0.isOrdered && $0.link != 0 && $0.id.number > id.number }
     let allowed = keepsOrder ?? dispatch.keepsOrder(id, dispatch.entry(id)!)
     if allowed != (!one.isOrdered || isUnpassed) { problems.append("order of \(id)") }
