@@ -62,6 +62,11 @@ package struct Subject: Sendable {
     Subject(
       "floor spinning", peer("FloorPeer", server: ["--spin"], client: ["--spin"]),
       where: isSpinningOfUse),
+    // For longer than any answer takes.
+    Subject(
+      "longlink spinning",
+      peer("LongLinkPeer", server: ["--busy-poll=1000"], client: ["--busy-poll=1000"]),
+      where: isSpinningOfUse),
   ]
 
   /// Two processes that spin on one CPU would only keep each other from it.

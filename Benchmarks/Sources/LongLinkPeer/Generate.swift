@@ -26,6 +26,8 @@ struct Generate: AsyncParsableCommand {
   var typed = false
   @Option(help: "Timers that live beside the requests.")
   var timers = 0
+  @Option(help: "Spin for so many microseconds before the loop sleeps.")
+  var busyPoll = 0
 
   func validate() throws {
     guard !typed || style == .loop || style == .pool else {
@@ -34,7 +36,9 @@ struct Generate: AsyncParsableCommand {
   }
 
   func run() async throws {
-    let loop = try EventLoop(name: "bench")
+    var loopConfiguration = EventLoop.Configuration()
+    loopConfiguration.busyPoll = .microseconds(busyPoll)
+    let loop = try EventLoop(name: "bench", configuration: loopConfiguration)
     var clients: [LongLinkClient] = []
     for _ in 0..<load.connections {
       var configuration = ClientConfiguration(servers: [.host("127.0.0.1", port: load.port)])

@@ -8,9 +8,13 @@ struct Serve: AsyncParsableCommand {
   var asynchronous = false
   @Option(help: "Requests of one connection that may run at once.")
   var maxInFlight = 1_024
+  @Option(help: "Spin for so many microseconds before the loop sleeps.")
+  var busyPoll = 0
 
   func run() async throws {
-    let loop = try EventLoop(name: "bench")
+    var loopConfiguration = EventLoop.Configuration()
+    loopConfiguration.busyPoll = .microseconds(busyPoll)
+    let loop = try EventLoop(name: "bench", configuration: loopConfiguration)
     var configuration = ServerConfiguration(listen: [.host("127.0.0.1", port: 0)])
     configuration.maxSessions = 20_000
     configuration.maxInFlight = maxInFlight
