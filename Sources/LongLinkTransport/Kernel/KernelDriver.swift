@@ -14,6 +14,8 @@ final class KernelDriver: LoopDriver {
   unowned var loop: EventLoop!
   var systemCalls = SystemCallCounts()
   private let poller: any Poller
+  /// How long to ask again and again before sleeping, in nanoseconds.
+  private let busyPoll: Int64
   private let waker: Waker
   private let resolver: Resolver
   private var registrations = SlotTable<Registration>()
@@ -28,8 +30,9 @@ final class KernelDriver: LoopDriver {
     var interest: Readiness
   }
 
-  init(poller: any Poller, resolver: Resolver = .shared) {
+  init(poller: any Poller, busyPoll: Int64 = 0, resolver: Resolver = .shared) {
     self.poller = poller
+    self.busyPoll = busyPoll
     self.resolver = resolver
     waker = poller.waker
   }
@@ -40,8 +43,13 @@ final class KernelDriver: LoopDriver {
 
   func wait(until deadline: LinkInstant?) {
     guard !isClosed else { return }
-    systemCalls.waits += 1
-    let count = poller.wait(milliseconds: milliseconds(until: deadline))
+    var count = busyPoll > 0 ? askAgainAndAgain(until: deadline) : 0
+    // What was handed over meanwhile is not to wait for the sleep to end.
+    if count == 0 {
+      systemCalls.waits += 1
+      let limit = busyPoll > 0 && loop.hasWork ? 0 : milliseconds(until: deadline)
+      count = poller.wait(milliseconds: limit)
+    }
     loop.eventPhaseBegan(at: now)
     for index in 0..<count {
       let event = poller.event(at: index)
@@ -51,6 +59,17 @@ final class KernelDriver: LoopDriver {
       guard !readiness.isEmpty else { continue }
       registration.handler.streamReady(readiness, token: registration.token)
     }
+  }
+
+  /// Asks for events without sleeping, until there are some, or work, or the time is up.
+  private func askAgainAndAgain(until deadline: LinkInstant?) -> Int {
+    let limit = min(now + busyPoll, deadline ?? .distantFuture)
+    while !loop.hasWork, now < limit {
+      systemCalls.waits += 1
+      let count = poller.wait(milliseconds: 0)
+      if count > 0 { return count }
+    }
+    return 0
   }
 
   func wake() {

@@ -14,6 +14,15 @@ extension EventLoop {
     /// How the loop waits for sockets. The default is the best that the system has.
     public var poller: Poller
 
+    /// How long the loop asks the kernel again and again for events before it sleeps: not at all by
+    /// default, and 0 to 1 s.
+    ///
+    /// A thread that sleeps takes tens of microseconds to wake, which is most of the time of a
+    /// request between two processes of one machine. Asking takes the whole of a processor core for
+    /// as long, also while nothing happens: it is for loops that are hardly ever idle, or have a core
+    /// of their own.
+    public var busyPoll: Duration
+
     /// How long a turn of the loop may keep it busy before it counts as stalled: 200 ms by default.
     public var stallThreshold: Duration
 
@@ -23,10 +32,12 @@ extension EventLoop {
     /// Makes a configuration; each part has a default.
     public init(
       poller: Poller = .systemDefault,
+      busyPoll: Duration = .zero,
       stallThreshold: Duration = .milliseconds(200),
       onStall: (@Sendable (Stall) -> Void)? = nil
     ) {
       self.poller = poller
+      self.busyPoll = busyPoll
       self.stallThreshold = stallThreshold
       self.onStall = onStall
     }

@@ -1,4 +1,5 @@
 internal import CLongLinkPOSIX
+internal import LongLinkCore
 internal import Synchronization
 
 #if canImport(Darwin)
@@ -40,7 +41,9 @@ extension EventLoop {
   ) throws(SocketError) {
     let driver: KernelDriver
     do throws(Errno) {
-      driver = KernelDriver(poller: try configuration.poller.make())
+      driver = KernelDriver(
+        poller: try configuration.poller.make(),
+        busyPoll: min(max(0, configuration.busyPoll.clampedNanoseconds), 1_000_000_000))
     } catch {
       throw SocketError(operation: "start an event loop", errno: error.code)
     }
