@@ -12,12 +12,13 @@ extension ClientCore: LinkOwner {
     case .collect(let serial):
       requests.collect(serial, on: link)
     case .push(let arrival):
-      let body = link.session.withBody(arrival.payload) { [UInt8](decoding: $0) }
+      let body = link.session.bytes(of: arrival.payload)
       hub.publish(Push(type: arrival.type, body: body))
     case .request(let arrival):
       connection(link.id)?.responder.handle(arrival)
     case .cancel(let serial):
       connection(link.id)?.responder.cancel(serial)
+      finishIfLeft(link)
     case .established:
       established(link)
     case .ponged(let id, let roundTrip):
@@ -148,9 +149,10 @@ extension ClientCore: LinkOwner {
     requests.failWaiting(all: false) { operation, _ in notConnected(operation) }
   }
 
-  /// A link that takes nothing new is closed when its last request has ended.
+  /// A link that takes nothing new is closed when the last request of either side has ended.
   func finishIfDone(_ link: Link) {
-    guard requests.current !== link, requests.isUnused(link), !link.session.outbox.holdsBack
+    guard requests.current !== link, requests.isUnused(link), link.session.requestsRunning == 0,
+      !link.session.outbox.holdsBack
     else { return }
     link.session.shutDown(at: loop.now)
     link.drain()
@@ -178,6 +180,11 @@ extension ClientCore: LinkOwner {
 
   func linkWroteAll(_ link: Link) {
     if closing != nil { finishClosingIfDone() }
+    finishIfLeft(link)
+  }
+
+  /// The same where it is not known whether it takes anything new, or ever did.
+  private func finishIfLeft(_ link: Link) {
     if requests.current !== link, connection(link.id)?.isEstablished == true { finishIfDone(link) }
   }
 
@@ -185,6 +192,7 @@ extension ClientCore: LinkOwner {
     guard let connection = connection(link.id) else { return }
     counters.ended.add(link.session.counters, connection.responder.counters)
     connections.removeAll { $0 === connection }
+    connection.session.detach()
     if connection.isEstablished {
       heartbeatLost(on: connection, reason)
       ended(connection, reason)

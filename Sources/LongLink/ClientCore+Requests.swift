@@ -3,35 +3,31 @@ import LongLinkCore
 import LongLinkTransport
 
 extension ClientCore: PeerSessionOwner {
-  func register(
-    _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: RequestOptions
-  ) -> RequestID {
-    requests.register(type, body, options, defaults: defaults)
+  func register(_ options: RequestOptions) -> RequestTicket {
+    requests.register(options, defaults: defaults)
   }
 
-  func launch(_ id: RequestID, _ completion: Completion) {
-    if requests.current == nil || closing != nil {
-      launchOffline(id, completion)
-    } else {
-      requests.launch(id, completion)
+  func launch(
+    _ ticket: RequestTicket, _ type: MessageType, _ body: any BodyEncodable & Sendable,
+    _ options: RequestOptions, _ completion: Completion
+  ) {
+    let offline = options.offline ?? defaults.offline
+    guard requests.current == nil || closing != nil else {
+      requests.launch(ticket, type, body, options, offline: offline, completion)
+      return
     }
-  }
-
-  private func launchOffline(_ id: RequestID, _ completion: Completion) {
-    guard closing == nil else {
-      requests.launch(id, completion) { operation in
+    if closing != nil {
+      requests.launch(ticket, type, body, options, completion) { operation in
         LongLinkError(.closed, doing: operation, detail: "the client was closed")
       }
-      return
-    }
-    if isOffline, requests.failsOffline(id) {
-      requests.launch(id, completion) { operation in
+    } else if isOffline, offline == .fail {
+      requests.launch(ticket, type, body, options, completion) { operation in
         notConnected(operation)
       }
-      return
+    } else {
+      requests.launch(ticket, type, body, options, offline: offline, completion)
+      start()
     }
-    requests.launch(id, completion)
-    start()
   }
 
   /// Whether there is no link, and none is being made.
@@ -46,8 +42,9 @@ extension ClientCore: PeerSessionOwner {
     requests.cancel(id)
   }
 
-  func closeSession() {
-    guard let link = requests.current else { return }
+  func closeSession(_ id: UInt64) {
+    // The client may have another link by now, which is not meant.
+    guard let link = connections.first(where: { UInt64($0.link.id) == id })?.link else { return }
     link.session.shutDown(at: loop.now)
     link.drain()
   }

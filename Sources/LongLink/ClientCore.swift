@@ -1,7 +1,7 @@
 import Logging
 import LongLinkConnection
 import LongLinkCore
-import LongLinkTransport
+@_spi(Loop) import LongLinkTransport
 
 /// The client on its loop: it carries out what the link machine decides, and owns links, requests
 /// and handlers.
@@ -9,6 +9,7 @@ final class ClientCore {
   /// One connection with what belongs to it.
   final class Connection {
     let link: Link
+    let session: PeerSession
     let responder: Responder
     /// Whether its handshake was completed and won.
     var isEstablished = false
@@ -19,10 +20,11 @@ final class ClientCore {
     /// What the server said when it went away in place of a welcome.
     var farewell: String?
 
-    init(link: Link, path: Int, responder: Responder) {
+    init(link: Link, session: PeerSession, responder: Responder, path: Int) {
       self.link = link
-      self.path = path
+      self.session = session
       self.responder = responder
+      self.path = path
     }
   }
 
@@ -41,7 +43,7 @@ final class ClientCore {
   var pushesGoFirst = false
   let defaults: RequestDefaults
   var logger: Logger
-  var machine: LinkMachine
+  @exclusivity(unchecked) var machine: LinkMachine
   /// The servers that the machine knows by their places.
   var servers: [Server]
   /// Those that a draining server named last, and the machine's number of the first.
@@ -71,7 +73,7 @@ final class ClientCore {
   private var shownState = LinkMachine.State.idle
   var machineTimer: LoopTimer?
   var machineArmedFor = LinkInstant.distantFuture
-  var closing: Closing?
+  @exclusivity(unchecked) var closing: Closing?
   /// Hears of what happens to links; tests set it.
   var observer: LinkObserver?
 
@@ -233,7 +235,8 @@ extension ClientCore: TimerHandler {
         on: loop, owner: self, logger: logger)
       let session = PeerSession(id: UInt64(attempt), address: address, on: loop, owner: self)
       let responder = Responder(link: link, routes: router.snapshot, session: session)
-      connections.append(Connection(link: link, path: path, responder: responder))
+      connections.append(
+        Connection(link: link, session: session, responder: responder, path: path))
       link.start()
     } catch {
       counters.failedAttempts += 1

@@ -1,6 +1,6 @@
 package import LongLinkConnection
 package import LongLinkCore
-package import LongLinkTransport
+@_spi(Loop) package import LongLinkTransport
 
 /// What happens to the links of a client, for those who judge whether it should have.
 ///

@@ -1,5 +1,5 @@
 public import LongLinkConnection
-internal import LongLinkTransport
+@_spi(Loop) internal import LongLinkTransport
 
 extension LongLinkClient {
   /// Tells that the network has changed: another Wi-Fi, mobile data, a VPN that came or went.

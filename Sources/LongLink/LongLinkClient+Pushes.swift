@@ -1,6 +1,6 @@
 public import LongLinkConnection
 public import LongLinkCore
-import LongLinkTransport
+@_spi(Loop) import LongLinkTransport
 
 // MARK: - Pushes of the server
 

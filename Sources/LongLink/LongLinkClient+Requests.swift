@@ -1,6 +1,6 @@
 public import LongLinkConnection
 public import LongLinkCore
-import LongLinkTransport
+@_spi(Loop) import LongLinkTransport
 
 // MARK: - Asynchronous
 
@@ -14,7 +14,7 @@ extension LongLinkClient {
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     options: RequestOptions = RequestOptions()
   ) async throws(LongLinkError) -> [UInt8] {
-    try await exchange(core, on: loop, type, body, options)
+    try await exchange(sink, on: loop, type, body, options)
   }
 
   /// Sends a request and waits for its answer as a message.

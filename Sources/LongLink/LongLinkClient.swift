@@ -1,6 +1,6 @@
 public import LongLinkConnection
 public import LongLinkCore
-public import LongLinkTransport
+@_spi(Loop) public import LongLinkTransport
 
 /// One persistent connection to a server, kept up for as long as the client lives.
 ///
@@ -14,6 +14,7 @@ public final class LongLinkClient: Sendable {
   /// The loop that the connection lives on.
   public let loop: EventLoop
   let core: LoopBound<ClientCore>
+  let sink: LoopBound<any RequestSink>
   let router = Router()
   let hub = PushHub()
   let states = StateHub()
@@ -27,10 +28,10 @@ public final class LongLinkClient: Sendable {
     try configuration.validate()
     self.configuration = configuration
     self.loop = loop
-    core = LoopBound(
-      ClientCore(
-        configuration: configuration, on: loop, router: router, hub: hub, states: states),
-      on: loop)
+    let core = ClientCore(
+      configuration: configuration, on: loop, router: router, hub: hub, states: states)
+    self.core = LoopBound(core, on: loop)
+    sink = LoopBound(core, on: loop)
   }
 
   /// Makes a client of one server with the default configuration.

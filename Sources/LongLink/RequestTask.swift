@@ -1,6 +1,6 @@
 public import LongLinkConnection
 public import LongLinkCore
-import LongLinkTransport
+@_spi(Loop) import LongLinkTransport
 import Synchronization
 
 /// One request, for callers who keep it: it can be looked at, cancelled and awaited.

@@ -1,7 +1,7 @@
 import Logging
 import LongLinkConnection
 import LongLinkCore
-import LongLinkTransport
+@_spi(Loop) import LongLinkTransport
 
 /// Accepts connections on one address and deals them out to the loops in turn.
 final class Listener: StreamHandler, TimerHandler {

@@ -1,6 +1,6 @@
 public import LongLinkConnection
 public import LongLinkCore
-public import LongLinkTransport
+@_spi(Loop) public import LongLinkTransport
 import Logging
 import Synchronization
 
@@ -276,7 +276,7 @@ extension LongLinkServer {
   }
 
   /// Tells one client to go, lets its running requests finish within a bound, and returns when its
-  /// session has ended; at once where it has ended before.
+  /// session has ended; at once where it has ended before, or is another server's.
   ///
   /// A client of this framework opens its next connection before it lets this one go: drain
   /// sessions to move clients to `alternatives`, or to even out the load. The other parameters are
@@ -291,7 +291,7 @@ extension LongLinkServer {
     guard let (loop, lane) = lanesNow.first(where: { $0.0 === session.loop }) else { return }
     await suspend { (waiter: Waiter<Void>) in
       loop.execute {
-        lane.value.drain(session.id, within: bound.clampedNanoseconds, farewell) { waiter(()) }
+        lane.value.drain(session, within: bound.clampedNanoseconds, farewell) { waiter(()) }
       }
     }
   }

@@ -9,7 +9,7 @@ final class ServerConnection {
   private(set) var link: Link!
   private(set) var responder: Responder!
   private(set) var session: PeerSession!
-  private unowned let lane: ServerLane
+  private let lane: ServerLane
   private var requestsIfAny: Requests?
   private var pushesIfAny: PushQueue?
   private var pushesGoFirst = false
@@ -29,13 +29,14 @@ final class ServerConnection {
       settings: lane.settings, on: lane.loop, owner: self, logger: logger)
     session = PeerSession(id: id, address: link.peer, on: lane.loop, owner: self)
     responder = Responder(link: link, routes: lane.routes, session: session)
-    responder.onIdle = { [weak self] in self?.finishIfDrained() }
+    responder.onIdle = { [unowned self] in finishIfDrained() }
   }
 
   /// Requests of the server to this client; made when the first one is.
   private var requests: Requests {
     if let requestsIfAny { return requestsIfAny }
     let made = Requests(role: .server, limits: lane.requestLimits, on: lane.loop)
+    made.onIdle = { [weak self] in self?.finishIfDrained() }
     if link.session.isOpen { made.opened(link) }
     requestsIfAny = made
     return made
@@ -127,7 +128,7 @@ extension ServerConnection: LinkOwner {
     case .collect(let serial):
       requests.collect(serial, on: link)
     case .push(let arrival):
-      let body = link.session.withBody(arrival.payload) { [UInt8](decoding: $0) }
+      let body = link.session.bytes(of: arrival.payload)
       lane.received(Push(type: arrival.type, body: body), from: session)
     case .established:
       // The frame that opened the session may have broken a rule in the same breath.
@@ -147,6 +148,8 @@ extension ServerConnection: LinkOwner {
       requestsIfAny?.leaving(
         link, accepted: goaway.requestsAccepted, code: ResponseCode(rawValue: goaway.code),
         reason: goaway.reason)
+      // There is no other link that they could wait for.
+      requestsIfAny?.failWaiting(all: true) { operation, _ in goneAway(operation, goaway) }
       isDraining = true
       finishIfDrained()
     case .abandon(let reason):
@@ -181,25 +184,45 @@ extension ServerConnection: LinkOwner {
     case .closedByPeer, .closedHere, .goneAway, .handshakeTimeout, .left, .transport:
       link.logger.debug("Session ended", metadata: ["reason": "\(reason)"])
     }
+    session.detach()
+    // A handler's task may hold the responder for longer than the server holds this.
+    responder.onIdle = nil
     lane.ended(self)
     finishDraining()
   }
 }
 
 extension ServerConnection: PeerSessionOwner {
-  func register(
-    _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: RequestOptions
-  ) -> RequestID {
-    requests.register(type, body, options, defaults: lane.defaults)
+  func register(_ options: RequestOptions) -> RequestTicket {
+    requests.register(options, defaults: lane.defaults)
   }
 
-  func launch(_ id: RequestID, _ completion: Completion) {
+  func launch(
+    _ ticket: RequestTicket, _ type: MessageType, _ body: any BodyEncodable & Sendable,
+    _ options: RequestOptions, _ completion: Completion
+  ) {
     // While the session closes nobody is left who would end what begins to wait.
-    if link.isAlive, link.session.isLive {
-      requests.launch(id, completion)
-    } else {
-      requests.launch(id, completion) { operation in session.endedError(doing: operation) }
+    guard link.isAlive, link.session.isLive else {
+      requests.launch(ticket, type, body, options, completion) { operation in
+        session.endedError(doing: operation)
+      }
+      return
     }
+    if let goaway = link.session.peerGoAway {
+      requests.launch(ticket, type, body, options, completion) { operation in
+        goneAway(operation, goaway)
+      }
+    } else {
+      let offline = options.offline ?? lane.defaults.offline
+      requests.launch(ticket, type, body, options, offline: offline, completion)
+    }
+  }
+
+  /// The error of a request to a client that takes none any more.
+  private func goneAway(_ operation: String, _ goaway: GoAway) -> LongLinkError {
+    .lost(
+      .goneAway(ResponseCode(rawValue: goaway.code)), delivery: .notSent, doing: operation,
+      peer: link.peer)
   }
 
   func cancel(_ id: RequestID) {
@@ -226,7 +249,7 @@ extension ServerConnection: PeerSessionOwner {
     pushesIfAny?.cancel(id)
   }
 
-  func closeSession() {
+  func closeSession(_ id: UInt64) {
     link.session.shutDown(at: lane.loop.now)
     link.drain()
   }

@@ -94,13 +94,13 @@ final class ServerLane {
     counters.connections += totals
     counters.requests += requestTotals
     for connection in connections.values {
-      let session = connection.link.session
-      counters.connections.add(session.counters, connection.responder.counters)
+      let link = connection.link!
+      counters.connections.add(link.session.counters, connection.responder.counters)
       counters.connections.add(connection.pushCounters)
       counters.requests += connection.requestCounters
-      counters.requestsRunning += session.requestsRunning
+      counters.requestsRunning += link.session.requestsRunning
       counters.pushesWaiting += connection.pushesWaiting
-      counters.bytesUnwritten += session.outbox.totalBytes
+      counters.bytesUnwritten += link.session.outbox.totalBytes
     }
   }
 
@@ -116,10 +116,11 @@ final class ServerLane {
 
   /// Drains one session and calls `completion` when it has ended.
   func drain(
-    _ session: UInt64, within bound: Int64, _ farewell: Farewell,
+    _ session: PeerSession, within bound: Int64, _ farewell: Farewell,
     _ completion: @escaping @Sendable () -> Void
   ) {
-    guard let connection = connections[session] else {
+    // Another server may have a session of that number on the same loop.
+    guard let connection = connections[session.id], connection.session === session else {
       completion()
       return
     }

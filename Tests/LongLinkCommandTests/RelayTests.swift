@@ -1,6 +1,6 @@
 import Foundation
 import LongLinkConnection
-import LongLinkTransport
+@_spi(Loop) import LongLinkTransport
 import Testing
 
 @testable import LongLinkCommand

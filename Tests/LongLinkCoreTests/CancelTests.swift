@@ -113,7 +113,7 @@ import Testing
     side.flush()
     #expect(side.request(51, [2]) == .keptBack)
     #expect(side.cancel(50))
-    #expect(side.session.wantsToWrite)
+    #expect(side.session.wantsToWrite == true)
     side.isStalled = false
     #expect(side.takeFrames().map(\.serial) == [51])
     #expect(side.session.ordinal(ofAccepted: 0) < side.placements[51]!.ordinal)
@@ -129,7 +129,7 @@ import Testing
     side.flush()
     #expect(side.cancel(50))
     side.pass(to: .ms(20_000))
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
   }
 
   @Test func `a cancel that crosses the answer is dropped and counted`() {

@@ -59,7 +59,7 @@ import Testing
     pair.client.request(50)
     pair.client.request(51)
     pair.exchange()
-    #expect(pair.client.session.isOpen)
+    #expect(pair.client.session.isOpen == true)
     guard
       case .response(51, code: 429, refused: true, nil, let body) = pair.client.takeEvents().last
     else {
@@ -135,6 +135,6 @@ import Testing
     }
     side.isStalled = true
     for _ in 0..<10_000 where side.session.isOpen { side.push(1) }
-    #expect(side.session.isClosed)
+    #expect(side.session.isClosed == true)
   }
 }

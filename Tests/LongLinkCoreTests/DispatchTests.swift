@@ -148,7 +148,7 @@ import Testing
     }
     #expect(dispatch.waitingCount == 1)
     #expect(dispatch.nextWaiting(on: 1) == first)
-    #expect(!dispatch.hasTurn(on: 1))
+    #expect(dispatch.hasTurn(on: 1) == false)
   }
 
   @Test(arguments: 0..<60)

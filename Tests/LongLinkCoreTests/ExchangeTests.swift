@@ -1,4 +1,4 @@
-import LongLinkCore
+@_spi(Containers) import LongLinkCore
 import Testing
 
 @Suite struct ExchangeTests {
@@ -12,7 +12,7 @@ import Testing
         $0.maxInFlight = 7
       },
       cutting: cutting, isGreeted: false)
-    #expect(!pair.client.session.isOpen)
+    #expect(pair.client.session.isOpen == false)
     pair.exchange()
     let hello = Hello(
       version: 1, features: 3, maxBody: 16_777_216, maxInFlight: 1024, heartbeatInterval: 30_000,
@@ -133,14 +133,13 @@ import Testing
   }
 
   @Test func `an encoder that fails leaves nothing behind`() throws {
-    struct Failure: Error {}
     let side = opened(.client)
     for size in [10, 200_000] {
-      #expect(throws: Failure.self) {
+      #expect(throws: BodyError.self) {
         try side.session.request(50, type: 1, metadata: [1], count: size, at: side.now) {
-          (span) throws(Failure) in
+          (span) throws(BodyError) in
           span.append(1)
-          throw Failure()
+          throw BodyError(.notRepresentable, detail: "on purpose")
         }
       }
     }

@@ -168,7 +168,7 @@ import Testing
     #expect(side.isIdle)
     side.receive(RawFrame(.response, tag: 200, serial: 50, body: [3]))
     #expect(side.takeEvents() == [.response(50, code: 200, body: [3])])
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
   }
 
   private func requests(_ side: Side) -> [Event] {

@@ -28,6 +28,14 @@ import Testing
     #expect(search.interval == seconds(30))
   }
 
+  @Test func `a memory of ever so many losses is as good as one of enough`() {
+    var search = search(LearnedHeartbeat(interval: .seconds(70), failures: .max))
+    #expect(search.isOver)
+    let isBlamed = search.lost(after: seconds(70))
+    #expect(isBlamed && search.interval == seconds(45))
+    #expect(search.learned.failures == 2)
+  }
+
   @Test func `what has proved itself is worth remembering once`() {
     var search = search()
     let isNew = (0..<6).map { _ in search.answered(after: search.interval) }

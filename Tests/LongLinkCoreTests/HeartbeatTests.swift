@@ -16,7 +16,7 @@ import Testing
   func `death is found at interval and timeout and not before`(role: Role) {
     let side = beating(role)
     side.pass(to: .start + 1_399_999_999)
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     side.pass(to: .ms(1400))
     #expect(side.takeEvents() == [.abandon(.heartbeatLost), .close(.heartbeatLost)])
     #expect(side.session.deadline == .distantFuture)
@@ -32,7 +32,7 @@ import Testing
       side.pass(to: .ms(now))
       side.receive([byte])
     }
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     #expect(side.takeKinds().count == bytes.count)
     // The suspicion that a byte has ended leaves nothing behind: the next silence counts anew.
     side.pass(to: .ms(now + 999))
@@ -40,9 +40,9 @@ import Testing
     side.pass(to: .ms(now + 1000))
     #expect(side.takeKinds() == [.ping])
     side.pass(to: .ms(now + 1399))
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     side.pass(to: .ms(now + 1400))
-    #expect(side.session.isClosed)
+    #expect(side.session.isClosed == true)
   }
 
   @Test func `an empty read is none`() {
@@ -50,7 +50,7 @@ import Testing
     side.pass(to: .ms(1200))
     side.receive([])
     side.pass(to: .ms(1400))
-    #expect(side.session.isClosed)
+    #expect(side.session.isClosed == true)
   }
 
   @Test(arguments: [Role.client, .server])
@@ -61,7 +61,7 @@ import Testing
       side.push(1, [1])
       side.flush()
     }
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     side.pass(to: .ms(1400))
     #expect(side.takeEvents() == [.abandon(.heartbeatLost), .close(.heartbeatLost)])
   }
@@ -71,9 +71,9 @@ import Testing
     side.elapse(to: .ms(5000))
     #expect(side.takeKinds() == [.ping])
     side.pass(to: .ms(5399))
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     side.pass(to: .ms(5400))
-    #expect(side.session.isClosed)
+    #expect(side.session.isClosed == true)
   }
 
   @Test func `a pause of the process judges nobody whose bytes wait`() {
@@ -83,10 +83,10 @@ import Testing
     side.now = .ms(9000)
     side.receive(RawFrame(wire: 0x30))
     side.elapse(to: .ms(9000))
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     side.pass(to: .ms(9999))
     #expect(side.takeKinds() == [.ping])
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
   }
 
   @Test func `the first data after a long silence goes behind a ping`() {
@@ -96,7 +96,7 @@ import Testing
     side.request(51)
     #expect(side.takeKinds() == [.ping, .request, .request])
     side.pass(to: .ms(3400))
-    #expect(side.session.isClosed)
+    #expect(side.session.isClosed == true)
   }
 
   @Test func `a timeout longer than the interval is kept to`() {
@@ -105,10 +105,10 @@ import Testing
     side.receive(RawFrame(.hello, serial: 3, body: [0x28, 0xC8, 0x01, 0x30, 0xE8, 0x07]))
     _ = side.takeFrames()
     side.pass(to: .ms(1199))
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     #expect(side.takeKinds() == [.ping])
     side.pass(to: .ms(1200))
-    #expect(side.session.isClosed)
+    #expect(side.session.isClosed == true)
   }
 
   @Test func `a server that keeps itself from reading judges by what it writes`() {
@@ -119,9 +119,9 @@ import Testing
     side.isStalled = true
     side.push(1, [UInt8](repeating: 1, count: 20_000))
     side.flush()
-    #expect(side.session.holdsReading)
+    #expect(side.session.holdsReading == true)
     side.pass(to: .ms(4999))
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     side.pass(to: .ms(5000))
     #expect(side.takeEvents() == [.abandon(.stalledPeer), .close(.stalledPeer)])
   }
@@ -134,9 +134,9 @@ import Testing
     side.pass(to: .ms(33_000))
     side.isStalled = false
     side.flush()
-    #expect(!side.session.holdsReading)
+    #expect(side.session.holdsReading == false)
     side.pass(to: .ms(33_999))
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     _ = side.takeFrames()
     side.pass(to: .ms(34_000))
     #expect(side.takeKinds() == [.ping])
@@ -154,7 +154,7 @@ import Testing
       side.pass(to: .ms(Int64(step) * 999))
       side.session.wrote(1, at: side.now)
     }
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     side.pass(to: .ms(20 * 999 + 1000))
     #expect(side.takeEvents() == [.abandon(.stalledPeer), .close(.stalledPeer)])
   }
@@ -164,7 +164,7 @@ import Testing
     side.request(50)
     side.flush()
     side.pass(to: .ms(10_000))
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
   }
 
   static let agreements: [[Int]] = [
@@ -209,7 +209,7 @@ import Testing
     side.pass(to: .ms(5_000))
     #expect(side.takeKinds() == [.ping])
     side.pass(to: .ms(7_000))
-    #expect(side.session.isClosed)
+    #expect(side.session.isClosed == true)
   }
 
   @Test func `two idle sides keep each other alive for a day`() {

@@ -20,11 +20,41 @@ import Testing
       side.arrived! += 100
       side.pass(to: .ms(time))
     }
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     #expect(side.session.counters.pingsSent == 1)
     side.receive(RawFrame(wire: 0x30))
     side.pass(to: .ms(20_999))
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
+  }
+
+  /// A side that had not looked at its clock when it sent a request, right behind the interval.
+  private func asking(_ ahead: Int) -> Side {
+    let side = beating(.client)
+    side.push(1, [UInt8](repeating: 1, count: ahead))
+    side.flush()
+    side.arrived = Int(side.session.counters.bytesSent) - ahead
+    side.now = .ms(1_000)
+    side.request(50)
+    side.flush()
+    return side
+  }
+
+  @Test func `a ping ahead of data waits for the bytes before it as well`() {
+    let side = asking(50_000)
+    for time in stride(from: Int64(1_100), through: 20_000, by: 100) {
+      side.arrived! += 100
+      side.pass(to: .ms(time))
+    }
+    #expect(side.session.isOpen == true)
+    #expect(side.session.counters.pingsSent == 1)
+  }
+
+  @Test func `a ping ahead of data waits no longer where nothing leaves`() {
+    let side = asking(50_000)
+    side.pass(to: .ms(1_399))
+    #expect(side.session.isOpen == true)
+    side.pass(to: .ms(1_400))
+    #expect(side.takeEvents().last == .close(.heartbeatLost))
   }
 
   @Test func `the timeout runs from the last byte that was seen to leave`() {
@@ -35,7 +65,7 @@ import Testing
     }
     // It is seen an eighth of the timeout later at most.
     side.pass(to: .ms(5_449))
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     side.pass(to: .ms(5_450))
     #expect(side.takeEvents() == [.abandon(.heartbeatLost), .close(.heartbeatLost)])
   }
@@ -43,9 +73,9 @@ import Testing
   @Test func `a path on which nothing leaves is judged as if nothing were before the ping`() {
     let side = suspecting(50_000)
     side.pass(to: .ms(1_399))
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     side.pass(to: .ms(1_400))
-    #expect(side.session.isClosed)
+    #expect(side.session.isClosed == true)
   }
 
   @Test func `once the ping has left the plain timeout runs whatever follows`() {
@@ -57,10 +87,10 @@ import Testing
       side.push(1, [UInt8](repeating: 1, count: 100))
       side.flush()
     }
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     // The eighth of the timeout after which the bytes were seen to have left, and the timeout.
     side.pass(to: .ms(1_450))
-    #expect(side.session.isClosed)
+    #expect(side.session.isClosed == true)
   }
 
   @Test func `bytes that wait in this side's own queue count as well`() {
@@ -74,10 +104,10 @@ import Testing
       side.room = side.wire.count + 500
       side.pass(to: .ms(time))
     }
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     side.room = side.wire.count
     side.pass(to: .ms(3_399))
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     side.pass(to: .ms(3_450))
     #expect(side.takeEvents().last == .close(.heartbeatLost))
   }
@@ -98,6 +128,22 @@ import Testing
     #expect(time <= 1_400 + 50)
   }
 
+  @Test func `what leaves after a pause of the process is progress`() {
+    let side = beating(.client) { $0.writingTimeout = 1_000_000_000 }
+    side.isStalled = true
+    side.request(50, [UInt8](repeating: 1, count: 50_000))
+    side.session.wrote(40_000, at: side.now)
+    side.arrived = Int(side.session.counters.bytesSent) - 40_000
+    side.elapse(to: .ms(60_000))
+    side.receive(RawFrame(wire: 0x30))
+    side.arrived! += 100
+    side.pass(to: .ms(60_999))
+    #expect(side.session.isOpen == true)
+    side.receive(RawFrame(wire: 0x30))
+    side.pass(to: .ms(61_400))
+    #expect(side.takeEvents().last == .close(.stalledPeer))
+  }
+
   @Test func `a stream that takes nothing is no stalled peer while the system's bytes leave`() {
     let side = beating(.client) {
       $0.writingTimeout = 1_000_000_000
@@ -113,7 +159,7 @@ import Testing
       side.receive(RawFrame(wire: 0x30))
       side.pass(to: .ms(step * 200))
     }
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     var time: Int64 = 10_000
     while side.session.isOpen, time < 20_000 {
       time += 10

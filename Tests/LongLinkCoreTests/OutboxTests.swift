@@ -53,6 +53,23 @@ import Testing
     }
   }
 
+  @Test func `frames that were encoded for many starve nothing that is kept back`() {
+    var outbox = Outbox()
+    outbox.usesFragments = true
+    let frame = [UInt8](repeating: 0, count: 50_000)
+    for _ in 0..<2 { outbox.append(encoded: frame) }
+    #expect(append(&outbox, 51, [UInt8](repeating: 1, count: 200_000)) == .queued)
+    var passed = 0
+    var hasBegun = false
+    while !hasBegun, passed < 20 * Wire.fragmentLimit {
+      outbox.append(encoded: frame)
+      passed += frame.count
+      _ = write(&outbox, frame.count)
+      outbox.refill { _ in hasBegun = true }
+    }
+    #expect(hasBegun && passed < 7 * Wire.fragmentLimit + 2 * frame.count)
+  }
+
   @Test func `a frame of which a byte has left is not taken back`() {
     var outbox = Outbox()
     _ = append(&outbox, 50, [1, 2, 3])

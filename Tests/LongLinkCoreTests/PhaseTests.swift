@@ -39,7 +39,7 @@ private enum Input: CaseIterable {
   }
 
   /// Whether a driver may do it to a session in this state: the documented preconditions.
-  func isAllowed(_ session: Session) -> Bool {
+  func isAllowed(_ session: borrowing Session) -> Bool {
     switch self {
     case .request, .largeRequest, .push: session.isOpen
     default: true
@@ -56,20 +56,23 @@ private final class Walker {
   var closes = 0
   var problems: [String] = []
 
-  init(_ side: Side) {
-    self.side = side
+  private let settings: SessionSettings
+  private var inputs: [Input] = []
+
+  init(_ settings: SessionSettings) {
+    self.settings = settings
+    side = Side(settings)
     check([])
   }
 
-  init(_ other: Walker) {
-    side = Side(other.side)
-    requests = other.requests
-    abandons = other.abandons
-    closes = other.closes
-    problems = other.problems
+  /// A walker that stands where another does, and goes its own way from there.
+  convenience init(following other: Walker) {
+    self.init(other.settings)
+    for input in other.inputs { apply(input) }
   }
 
   func apply(_ input: Input) {
+    inputs.append(input)
     guard input.isAllowed(side.session) else { return }
     let wasClosed = side.session.isClosed
     perform(input)
@@ -137,7 +140,10 @@ private final class Walker {
       if abandons > 0 { checkEnded(event) }
     }
     if abandons > 1 { problems.append("abandoned \(abandons) times") }
-    let session = side.session
+    checkState(side.session)
+  }
+
+  private func checkState(_ session: borrowing Session) {
     if session.isClosed != (closes == 1) { problems.append("closes \(closes) in \(session.phase)") }
     if session.isClosed, session.deadline != .distantFuture { problems.append("a timer runs on") }
     if case .closing = session.phase, abandons != 1 { problems.append("closing unheard") }
@@ -173,13 +179,13 @@ private final class Walker {
   @Test(arguments: [Role.client, .server])
   func `anything may happen in any phase`(role: Role) {
     for way in Self.ways {
-      let begun = Walker(Side(SessionSettings(role) { $0.encodeLimit = 100_000 }))
+      let begun = Walker(SessionSettings(role) { $0.encodeLimit = 100_000 })
       for input in way { begun.apply(input) }
       for first in Input.allCases {
-        let next = Walker(begun)
+        let next = Walker(following: begun)
         next.apply(first)
         for second in Input.allCases {
-          let walker = Walker(next)
+          let walker = Walker(following: next)
           walker.apply(second)
           walker.apply(.close)
           if walker.closes != 1 || walker.abandons != 1 { walker.problems.append("not once") }
@@ -194,7 +200,7 @@ private final class Walker {
   @Test(arguments: [Role.client, .server], 0..<150)
   func `long random stories end once`(role: Role, seed: Int) {
     var dice = Seeded(UInt64(seed))
-    let walker = Walker(Side(SessionSettings(role) { $0.encodeLimit = 100_000 }))
+    let walker = Walker(SessionSettings(role) { $0.encodeLimit = 100_000 })
     walker.apply(role == .client ? .frameWelcome : .frameHello)
     var story: [Input] = []
     // What ends a session at once is rare, so that the rest is seen in many orders.

@@ -15,7 +15,7 @@ import Testing
     #expect(side.takeKinds() == [.ping])
     #expect(side.session.counters.earlySuspicions == 1)
     side.pass(to: .ms(599))
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     side.pass(to: .ms(600))
     #expect(side.takeEvents() == [.abandon(.heartbeatLost), .close(.heartbeatLost)])
   }
@@ -38,7 +38,7 @@ import Testing
       side.missDeadline(at: time)
       if side.takeKinds() == [.ping] { side.receive(RawFrame(wire: 0x30)) }
     }
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     #expect((4...5).contains(side.session.counters.earlySuspicions))
   }
 
@@ -57,11 +57,11 @@ import Testing
     #expect(side.takeKinds() == [.ping])
     // The process stood still: nothing of the peer's was there, but it may come in a moment.
     side.elapse(to: .ms(9_000))
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     #expect(side.takeKinds() == [.ping])
     #expect(side.session.counters.pauses == 1)
     side.pass(to: .ms(9_399))
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     side.pass(to: .ms(9_400))
     #expect(side.takeEvents() == [.abandon(.heartbeatLost), .close(.heartbeatLost)])
   }
@@ -74,7 +74,7 @@ import Testing
     side.now = .ms(9_399)
     side.receive(RawFrame(wire: 0x30))
     side.pass(to: .ms(10_398))
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     #expect(side.session.counters.suspicions == 2)
   }
 
@@ -82,7 +82,7 @@ import Testing
     let side = beating(.client)
     side.pass(to: .ms(1_000))
     side.elapse(to: .ms(1_600))
-    #expect(side.session.isClosed)
+    #expect(side.session.isClosed == true)
   }
 
   @Test func `a frame that a pause has cut off has time to be completed`() {
@@ -90,20 +90,20 @@ import Testing
     let bytes = RawFrame(wire: 0x30, body: [1, 2, 3]).bytes
     side.receive(Array(bytes.prefix(10)))
     side.elapse(to: .ms(9_000))
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     side.now = .ms(9_399)
     side.receive(Array(bytes.dropFirst(10)))
     side.pass(to: .ms(9_500))
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     side.receive(Array(bytes.prefix(10)))
     side.pass(to: .ms(10_000))
-    #expect(!side.session.isOpen)
+    #expect(side.session.isOpen == false)
   }
 
   @Test func `a greeting that a pause has cut off has time to come`() {
     let side = Side(SessionSettings(.client))
     side.elapse(to: .ms(60_000))
-    #expect(!side.session.isClosed)
+    #expect(side.session.isClosed == false)
     side.pass(to: .ms(70_000))
     #expect(side.takeEvents().last == .close(.handshakeTimeout))
   }

@@ -46,9 +46,9 @@ import Testing
       side.pass(to: .ms(now))
       side.receive(Array(bytes.dropFirst(5) + bytes.prefix(5)))
     }
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     side.pass(to: .ms(now + 29_999))
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     side.pass(to: .ms(now + 30_000))
     #expect(rule(side) == .frameTimeout)
   }
@@ -59,7 +59,7 @@ import Testing
     side.pass(to: .ms(20_000))
     side.receive(RawFrame(.push, tag: 1, serial: 1))
     side.pass(to: .ms(22_000))
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
   }
 
   @Test func `a frame's time stands still while this side does not read`() {
@@ -71,11 +71,11 @@ import Testing
     side.receive(Array(RawFrame(.push, tag: 1, serial: 1).bytes.prefix(5)))
     side.push(1, [UInt8](repeating: 1, count: 20_000))
     side.pass(to: .ms(10_000))
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     side.isStalled = false
     side.flush()
     side.pass(to: .ms(10_999))
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     side.pass(to: .ms(11_000))
     #expect(rule(side) == .frameTimeout)
   }
@@ -95,7 +95,7 @@ import Testing
     side.flush()
     side.receive(RawFrame(.ping))
     side.pass(to: .ms(9999))
-    #expect(!side.session.isClosed)
+    #expect(side.session.isClosed == false)
     side.pass(to: .ms(10_000))
     #expect(
       side.takeEvents().suffix(2) == [.abandon(.handshakeTimeout), .close(.handshakeTimeout)])

@@ -205,15 +205,15 @@ extension Breach {
   }
 
   @Test func `the end of the stream waits for a goaway that is still with the encoder`() {
-    var session = opened(.server).session
-    session.failed(toDecode: .goaway, serial: 4)
-    session.wrote(0, at: .start)
+    let side = opened(.server)
+    side.session.failed(toDecode: .goaway, serial: 4)
+    side.session.wrote(0, at: .start)
     var effects: [Effect] = []
-    while let effect = session.nextEffect() { effects.append(effect) }
+    while let effect = side.session.nextEffect() { effects.append(effect) }
     #expect(!effects.contains(.shutDownWriting))
-    session.enqueue(.goaway, body: [])
-    session.wrote(session.outbox.withChunk { $0.byteCount }, at: .start)
-    #expect(session.nextEffect() == .shutDownWriting)
+    side.session.enqueue(.goaway, body: [])
+    side.session.wrote(side.session.outbox.withChunk { $0.byteCount }, at: .start)
+    #expect(side.session.nextEffect() == .shutDownWriting)
   }
 
   @Test func `a peer that never ends its side is left after a second`() {

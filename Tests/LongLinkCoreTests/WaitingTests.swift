@@ -33,7 +33,7 @@ import Testing
       terms(.max),
     ]
     for (id, terms) in zip(ids, all) { dispatch.wait(id, terms) }
-    #expect(dispatch.hasTurn(on: 1))
+    #expect(dispatch.hasTurn(on: 1) == true)
     #expect(drain(&dispatch, on: 1) == [6, 4, 2, 3, 1, 0, 5].map { ids[$0] })
     #expect(!dispatch.hasTurn(on: 1) && dispatch.waitingCount == 0)
   }
@@ -81,7 +81,7 @@ import Testing
     #expect(dispatch.deadline == nil && dispatch.waitingCount == 0)
     dispatch.elapsed(to: .ms(1_000))
     #expect(dispatch.nextExpired() == nil)
-    #expect(!dispatch.hasTurn(on: 1))
+    #expect(dispatch.hasTurn(on: 1) == false)
   }
 
   @Test func `a new serial keeps the identity, the deadline and the past`() {
@@ -160,14 +160,14 @@ import Testing
   @Test func `a later one waits until an earlier one has been encoded to its end`() {
     var dispatch = Dispatch(role: .client)
     let ids = ordered(&dispatch, 2)
-    #expect(dispatch.isNext(ids[0], isOrdered: true, on: 1))
+    #expect(dispatch.isNext(ids[0], isOrdered: true, on: 1) == true)
     dispatch.placed(ids[0], on: 1, .keptBack)
-    #expect(!dispatch.isNext(ids[1], isOrdered: true, on: 1))
+    #expect(dispatch.isNext(ids[1], isOrdered: true, on: 1) == false)
     dispatch.wait(ids[1], terms)
     dispatch.began(ids[0].serial, on: 1, at: 0, ordinal: 1)
     #expect(dispatch.nextWaiting(on: 1) == nil)
     dispatch.finished(ids[0].serial, on: 2)
-    #expect(!dispatch.hasTurn(on: 1), "word of another link")
+    #expect(dispatch.hasTurn(on: 1) == false, "word of another link")
     dispatch.finished(ids[0].serial, on: 1)
     #expect(dispatch.nextWaiting(on: 1) == ids[1])
   }
@@ -186,7 +186,7 @@ import Testing
     let ids = ordered(&dispatch, 3)
     dispatch.placed(ids[0], on: 1, whole)
     dispatch.placed(ids[1], on: 1, whole)
-    #expect(!dispatch.isNext(ids[2], isOrdered: true, on: 2))
+    #expect(dispatch.isNext(ids[2], isOrdered: true, on: 2) == false)
     dispatch.wait(ids[2], terms)
     #expect(dispatch.answered(ids[0].serial, on: 1) == ids[0])
     #expect(dispatch.nextWaiting(on: 2) == nil)
@@ -200,9 +200,9 @@ import Testing
     dispatch.placed(ids[0], on: 1, whole)
     dispatch.takeBack(ids[0], .refused)
     dispatch.wait(ids[0], terms, until: .ms(50), at: .start)
-    #expect(!dispatch.isNext(ids[1], isOrdered: true, on: 1))
+    #expect(dispatch.isNext(ids[1], isOrdered: true, on: 1) == false)
     dispatch.wait(ids[1], terms)
-    #expect(!dispatch.hasTurn(on: 1))
+    #expect(dispatch.hasTurn(on: 1) == false)
     dispatch.elapsed(to: .ms(50))
     #expect(dispatch.nextExpired() == nil)
     #expect(dispatch.nextWaiting(on: 1) == ids[0])
@@ -240,9 +240,9 @@ import Testing
     let first = dispatch.create(deadline: nil, notifiesCancel: false, at: .start)
     let second = ordered(&dispatch, 1)[0]
     dispatch.placed(second, on: 1, whole)
-    #expect(dispatch.keepsOrder(first, dispatch.entry(first)!))
+    #expect(dispatch.keepsOrder(first, dispatch.entry(first)!) == true)
     dispatch.placed(first, on: 1, .keptBack)
     let third = ordered(&dispatch, 1)[0]
-    #expect(dispatch.isNext(third, isOrdered: true, on: 1))
+    #expect(dispatch.isNext(third, isOrdered: true, on: 1) == true)
   }
 }

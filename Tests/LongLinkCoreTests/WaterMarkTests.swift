@@ -20,14 +20,14 @@ import Testing
   func `senders wait from the high mark on, down to the low one`(role: Role) {
     let side = marked(role)
     side.push(1, body(9_983))
-    #expect(!side.session.isAboveMark)
+    #expect(side.session.isAboveMark == false)
     side.push(1)
-    #expect(side.session.isAboveMark)
+    #expect(side.session.isAboveMark == true)
     #expect(side.session.outbox.totalBytes == 10_015)
     write(side, 6_014)
     #expect(side.session.isAboveMark && side.takeEvents() == [])
     write(side, 1)
-    #expect(!side.session.isAboveMark)
+    #expect(side.session.isAboveMark == false)
     #expect(side.takeEvents() == [.resumeSending])
     write(side, 4_000)
     #expect(side.takeEvents() == [])
@@ -40,7 +40,7 @@ import Testing
     let side = opened(.client) { $0.waterMarks = WaterMarks(large: 600_000) }
     side.isStalled = true
     side.request(50, body(500_000))
-    #expect(side.session.hasRoom(for: 500_000))
+    #expect(side.session.hasRoom(for: 500_000) == true)
     side.request(51, body(500_000))
     #expect(side.session.hasRoom(for: 65_536) && !side.session.hasRoom(for: 65_537))
     #expect(side.session.counters.highWaterEvents == 1)
@@ -49,7 +49,7 @@ import Testing
       #expect(side.session.isAboveLargeMark && !side.takeEvents().contains(.resumeSending))
       write(side, side.session.outbox.withChunk { $0.byteCount })
     }
-    #expect(side.session.hasRoom(for: 65_537))
+    #expect(side.session.hasRoom(for: 65_537) == true)
     #expect(side.takeEvents().contains(.resumeSending))
   }
 
@@ -60,7 +60,7 @@ import Testing
     side.request(51, body(400_000))
     #expect(side.session.hasRoom(for: 65_536) && !side.session.hasRoom(for: 65_537))
     #expect(side.cancel(51) && side.cancel(50))
-    #expect(side.session.hasRoom(for: 65_537))
+    #expect(side.session.hasRoom(for: 65_537) == true)
     #expect(side.takeEvents().filter { $0 == .resumeSending }.count == 1)
   }
 
@@ -78,7 +78,7 @@ import Testing
     side.isStalled = true
     side.request(50, body(500_000))
     write(side, side.session.outbox.encodedBytes)
-    #expect(side.session.isAboveLargeMark)
+    #expect(side.session.isAboveLargeMark == true)
     _ = side.takeEvents()
     side.receive(RawFrame(.response, tag: 0x80_0000 | 413, serial: 50))
     #expect(side.takeEvents().contains(.resumeSending))
@@ -108,7 +108,7 @@ import Testing
     side.isStalled = true
     side.receive(RawFrame(.request, tag: 1, serial: 50))
     #expect(side.respond(50, body(100_000)))
-    #expect(side.session.isOpen)
+    #expect(side.session.isOpen == true)
     side.isStalled = false
     side.flush()
     #expect(side.session.outbox.isEmpty)

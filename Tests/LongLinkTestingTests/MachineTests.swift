@@ -144,7 +144,7 @@ import Musl
       try await simulation.sleep(for: .zero)
       let began = simulation.now
       machine.pause(for: .seconds(60))
-      #expect(machine.isPaused)
+      #expect(machine.isPaused == true)
       #expect(try pair.client.write([1]) == 1)
       let second = try attempt(simulation, to: pair.address)
       try await simulation.sleep(for: .seconds(59))

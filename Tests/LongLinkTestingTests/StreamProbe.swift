@@ -1,4 +1,4 @@
-import LongLinkCore
+@_spi(Containers) import LongLinkCore
 import LongLinkTesting
 import LongLinkTransport
 

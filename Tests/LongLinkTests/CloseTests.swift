@@ -147,7 +147,8 @@ import Testing
         configuration.logger.logLevel = .critical
         let client = try LongLinkClient(configuration, on: stage.clientLoop)
         try await client.connect()
-        client.request(.hang, [1], on: .clientLoop) { result in
+        let patient = RequestOptions(deadline: .seconds(3_600))
+        client.request(.hang, [1], options: patient, on: .clientLoop) { result in
           if case .failure(let error) = result { endings.add(error) } else { endings.add(nil) }
         }
         try await stage.until { await server.counters().requestsRunning == 1 }

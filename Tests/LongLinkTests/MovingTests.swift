@@ -55,6 +55,29 @@ import Testing
     }
   }
 
+  @Test func `an error names the server that the request was sent to`() async throws {
+    try await Stage.simulate { stage, _ in
+      let goOn = Latch()
+      let (old, new) = (try await serve(stage, 1, goOn), try await serve(stage, 2))
+      let client = try stage.client(of: old)
+      let slow = client.start(.hang, [0], options: RequestOptions(deadline: .seconds(60)))
+      let unwanted = client.start(.hang, [0], options: patient)
+      try await running(2, on: old, stage)
+      let shutting = stage.spawn {
+        await old.shutDown(within: .seconds(1_000), alternatives: new.endpoints)
+      }
+      try await stage.until { client.state == .connected(new.addresses[0]) }
+      unwanted.cancel()
+      for task in [unwanted, slow] {
+        let error = try await failure { try await task.value }
+        #expect(error.delivery == .sent)
+        #expect(error.peer == old.addresses[0], "\(error)")
+      }
+      goOn.open()
+      try await shutting.value
+    }
+  }
+
   @Test func `one session is drained, and the others stay`() async throws {
     try await Stage.simulate { stage, simulation in
       let goOn = Latch()

@@ -29,6 +29,35 @@ import Testing
 
   private let patient = RequestOptions(deadline: .seconds(3_600))
 
+  @Test func `servers may be switched by the very request that a drain has ended`() async throws {
+    try await Stage.simulate { stage, _ in
+      let goOn = Latch()
+      let old = try await serve(stage, 1, goOn) {
+        $0.drainSpread = .zero
+        $0.maxInFlight = 1
+      }
+      let new = try await serve(stage, 2)
+      let client = try stage.client(of: old, new)
+      _ = try await client.request(.echo, [0])
+      let slow = client.start(.hang, [0], options: patient)
+      try await running(1, on: old, stage)
+      // It waits for room, and not for another connection.
+      let ended = Tally<LongLinkError.Code>()
+      client.request(.echo, [0], options: RequestOptions(offline: .fail), on: .clientLoop) {
+        result in
+        if case .failure(let error) = result { ended.add(error.code) }
+        try? client.switchServers(to: new.endpoints.map { Server($0) })
+      }
+      try await stage.until { await client.counters().requestsWaiting == 1 }
+      let shutting = stage.spawn { await old.shutDown(within: .seconds(100)) }
+      #expect(try await client.request(.echo, [1]) == [1, 2])
+      #expect(ended.elements == [.notConnected])
+      goOn.open()
+      #expect(try await slow.value == [0, 1])
+      try await shutting.value
+    }
+  }
+
   // MARK: Suspension
 
   @Test func `a suspended client rests, and what waits is sent when it resumes`() async throws {

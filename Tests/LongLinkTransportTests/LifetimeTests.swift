@@ -1,7 +1,7 @@
 import LongLinkCore
 import Testing
 
-@testable import LongLinkTransport
+@_spi(Loop) @testable import LongLinkTransport
 
 @Suite struct LifetimeTests {
   @Test func `work that is queued is finished before the thread ends`() throws {

@@ -1,7 +1,7 @@
 import LongLinkCore
 import Testing
 
-@testable import LongLinkTransport
+@_spi(Loop) @testable import LongLinkTransport
 
 #if canImport(Darwin)
 import Darwin

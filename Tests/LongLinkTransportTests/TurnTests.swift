@@ -3,7 +3,7 @@ import LongLinkCore
 import Synchronization
 import Testing
 
-@testable import LongLinkTransport
+@_spi(Loop) @testable import LongLinkTransport
 
 @Suite struct TurnTests {
   private let driver = ManualDriver()

@@ -1,7 +1,7 @@
 import LongLinkCore
 import Testing
 
-@testable import LongLinkTransport
+@_spi(Loop) @testable import LongLinkTransport
 
 /// Collects what is appended in a turn and writes it at the turn's end.
 private final class Outbox: TurnHandler {

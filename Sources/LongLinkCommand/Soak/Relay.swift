@@ -1,4 +1,4 @@
-import LongLinkCore
+@_spi(Containers) import LongLinkCore
 import LongLinkTransport
 
 /// Carries TCP connections to a server, and can stop carrying or break them. Lives on its loop.

@@ -1,6 +1,6 @@
 import Foundation
 import LongLinkConnection
-import LongLinkTransport
+@_spi(Loop) import LongLinkTransport
 import Synchronization
 
 /// What a soak is to be like.

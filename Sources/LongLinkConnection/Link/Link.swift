@@ -1,5 +1,5 @@
 package import Logging
-package import LongLinkCore
+@_spi(Containers) package import LongLinkCore
 internal import LongLinkProtobufC
 package import LongLinkTransport
 
@@ -18,17 +18,20 @@ package protocol LinkOwner: AnyObject {
 /// It lives on its loop. Reading and timers drive the session; its effects are carried out here
 /// when they concern the stream or control bodies, else handed to the owner. Whatever a turn of the
 /// loop produces is written at the end of that turn.
+///
+/// The session changes in place and hands nothing out that leads back to it while it does, so that
+/// the run-time checks of exclusive access are left out where every frame would pay for them.
 package final class Link {
   package let id: UInt32
   package let loop: EventLoop
-  package var session: Session
+  @exclusivity(unchecked) package var session: Session
   package private(set) var peer: SocketAddress?
   package var logger: Logger
   /// The metadata of the message that the owner is being told of; nil where it has none.
-  package private(set) var metadata: Metadata?
-  private var coder = MetadataCoder()
-  private var stream: (any ByteStream)?
-  private var owner: (any LinkOwner)?
+  @exclusivity(unchecked) package private(set) var metadata: Metadata?
+  @exclusivity(unchecked) private var coder = MetadataCoder()
+  @exclusivity(unchecked) private var stream: (any ByteStream)?
+  @exclusivity(unchecked) private var owner: (any LinkOwner)?
   private var isConnected: Bool
   private var interest: Readiness = []
   private var timer: LoopTimer?

@@ -1,4 +1,4 @@
-internal import LongLinkCore
+@_spi(Containers) internal import LongLinkCore
 internal import Synchronization
 
 /// The buffer between the loop, which puts pushes in, and the one task that takes them out.

@@ -1,5 +1,5 @@
 package import LongLinkCore
-package import LongLinkTransport
+@_spi(Loop) package import LongLinkTransport
 
 /// What came of asking for a push.
 package enum PushStep: Sendable {
@@ -95,12 +95,11 @@ package final class PushQueue: TimerHandler {
     try link.judgePush(type, body)
     guard order.isEmpty, link.hasRoom(for: body) else {
       counters.turnedAway += 1
-      let session = link.session
+      let marks = link.session.settings.waterMarks
       throw overloaded(
         type, link,
-        "\(session.outbox.totalBytes) bytes wait for the peer; "
-          + "the marks are \(session.settings.waterMarks.high) and, for what goes in fragments, "
-          + "\(session.settings.waterMarks.large)")
+        "\(link.session.outbox.totalBytes) bytes wait for the peer; "
+          + "the marks are \(marks.high) and, for what goes in fragments, \(marks.large)")
     }
     try link.push(type, body, priority: priority)
   }

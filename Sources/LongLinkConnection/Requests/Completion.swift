@@ -21,16 +21,41 @@ package enum Completion {
 /// A request that has not ended, as the driver knows it.
 struct PendingRequest {
   let type: MessageType
-  let body: any BodyEncodable & Sendable
-  let deadline: LinkInstant?
   let offline: OfflinePolicy
   let resending: Resending
   /// Whether it keeps its place among the others of its kind.
   let isOrdered: Bool
+  let deadline: LinkInstant
+  let body: any BodyEncodable & Sendable
   /// What is told to the peer beside the time that remains; nil in the usual case.
-  let metadata: Metadata?
-  /// Nil until the request is launched.
-  var completion: Completion?
+  let extras: Extras?
+  let completion: Completion
+
+  /// Metadata that the caller gave. Apart from the request, which is small without it.
+  final class Extras {
+    let metadata: Metadata
+
+    init(_ metadata: Metadata) {
+      self.metadata = metadata
+    }
+  }
+
+  @inline(__always)
+  init(
+    _ ticket: RequestTicket, _ type: MessageType, _ body: any BodyEncodable & Sendable,
+    _ options: RequestOptions, _ offline: OfflinePolicy, _ completion: Completion
+  ) {
+    self.type = type
+    self.offline = offline
+    resending = options.resending
+    isOrdered = options.order == .ordered
+    deadline = ticket.deadline
+    self.body = body
+    extras = options.hasMetadata ? Extras(Metadata(options)) : nil
+    self.completion = completion
+  }
+
+  var priority: UInt32 { extras?.metadata.priority ?? 0 }
 
   /// Whether its body goes in fragments, where the peer takes them.
   var isLarge: Bool { (try? terms.isLarge) ?? false }
@@ -38,9 +63,7 @@ struct PendingRequest {
   /// On what terms it waits; throws where its body has no encoding.
   var terms: WaitTerms {
     get throws(BodyError) {
-      WaitTerms(
-        priority: metadata?.priority ?? 0, deadline: deadline ?? .distantFuture,
-        bytes: try body.encodedByteCount)
+      WaitTerms(priority: priority, deadline: deadline, bytes: try body.encodedByteCount)
     }
   }
 }

@@ -1,4 +1,4 @@
-internal import LongLinkCore
+@_spi(Containers) internal import LongLinkCore
 
 /// The serials that were given up here without a word to the peer, oldest first.
 ///

@@ -1,4 +1,4 @@
-package import LongLinkCore
+@_spi(Containers) package import LongLinkCore
 internal import LongLinkTransport
 
 extension Requests {
@@ -16,15 +16,15 @@ extension Requests {
       if dispatch.waitingCount > 0 { pump() }
       return
     }
-    let body = link.session.withBody(arrival.payload) { [UInt8](decoding: $0) }
+    let body = link.session.bytes(of: arrival.payload)
     if arrival.code == .ok {
       counters.succeeded += 1
       retryTokens.succeeded()
-      request.completion?(.success(body))
+      request.completion(.success(body))
     } else {
       let error = rejection(arrival, body, id, request, link).after(past ?? .notSent)
       counters.count(error)
-      request.completion?(.failure(error))
+      request.completion(.failure(error))
     }
     wentOff(link)
     if dispatch.count == 0 { onIdle?() }
@@ -48,11 +48,9 @@ extension Requests {
     let hint = link.metadata?.retryAfter ?? 0
     let retryAfter: Duration? = hint > 0 ? .milliseconds(Int64(hint)) : nil
     let detail = arrival.code.isApplication ? "" : String(decoding: body, as: UTF8.self)
-    if arrival.code == .deadlinePassed, !arrival.isRefused, let deadline = request.deadline,
-      deadline <= loop.now
-    {
+    if arrival.code == .deadlinePassed, !arrival.isRefused, request.deadline <= loop.now {
       // Both sides watch the deadline. The peer's word of it came before this side's own timer.
-      return error(.deadlineExceeded, id, request, .sent, detail)
+      return error(.deadlineExceeded, id, request, .sent, detail, on: link)
     }
     return LongLinkError(
       .rejected, delivery: arrival.isRefused ? .refused : .answered,
@@ -64,13 +62,19 @@ extension Requests {
   package func cancel(_ id: RequestID) {
     let id = dispatch.current(id)
     guard let entry = dispatch.end(id), let request = pending[id.serial] else { return }
+    let link = carrier(of: entry)
     let delivery = withdraw(id, entry)
-    finish(id, .failure(error(.cancelled, id, request, delivery, "")))
+    finish(id, .failure(error(.cancelled, id, request, delivery, "", on: link)))
+  }
+
+  /// The link that carries a request; nil while none does.
+  func carrier(of entry: Dispatch.Entry) -> Link? {
+    entry.link == 0 ? nil : links.first { $0.id == entry.link }
   }
 
   /// Takes an ended request off its link and says what may have happened to it.
   func withdraw(_ id: RequestID, _ entry: Dispatch.Entry) -> Delivery {
-    guard let link = links.first(where: { $0.id == entry.link }) else { return entry.past }
+    guard let link = carrier(of: entry) else { return entry.past }
     let written = link.session.outbox.written
     let isUnsent = link.session.cancel(
       id.serial, entry.placement, notifying: entry.notifiesCancel)
@@ -87,7 +91,7 @@ extension Requests {
   func finish(_ id: RequestID, _ outcome: Outcome) {
     guard let request = pending.remove(id.serial) else { return }
     if case .failure(let error) = outcome { counters.count(error) }
-    request.completion?(outcome)
+    request.completion(outcome)
     if dispatch.waitingCount > 0 { pump() }
     if dispatch.count == 0 { onIdle?() }
   }
@@ -98,21 +102,17 @@ extension Requests {
 
   func error(
     _ code: LongLinkError.Code, _ id: RequestID, _ request: PendingRequest, _ delivery: Delivery,
-    _ detail: String
+    _ detail: String, on link: Link? = nil
   ) -> LongLinkError {
     LongLinkError(
       code, delivery: delivery, doing: operation(id, request), detail: detail,
-      peer: (current ?? links.last)?.peer)
+      peer: (link ?? current ?? links.last)?.peer)
   }
 
   /// Where a request stands; nil once it has ended.
   package func state(of id: RequestID) -> RequestState? {
     guard let entry = dispatch.entry(dispatch.current(id)) else { return nil }
-    guard let link = links.first(where: { $0.id == entry.link }),
-      let begin = entry.placement.begin
-    else {
-      return .created
-    }
+    guard let link = carrier(of: entry), let begin = entry.placement.begin else { return .created }
     return begin < link.session.outbox.written ? .waiting : .sending
   }
 }

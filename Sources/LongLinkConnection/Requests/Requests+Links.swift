@@ -1,4 +1,4 @@
-package import LongLinkCore
+@_spi(Containers) package import LongLinkCore
 
 extension Requests {
   /// Tells that a link is open: new requests go to it from now on.

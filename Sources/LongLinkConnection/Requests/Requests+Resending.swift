@@ -1,4 +1,4 @@
-internal import LongLinkCore
+@_spi(Containers) internal import LongLinkCore
 internal import LongLinkTransport
 
 extension Requests {
@@ -13,7 +13,7 @@ extension Requests {
     pending.remove(id.serial)
     dispatch.takeBack(id, .refused)
     // Whatever the peer still says to the old serial is not the answer to this sending.
-    let next = dispatch.renew(id, deadline: request.deadline ?? .distantFuture)
+    let next = dispatch.renew(id, deadline: request.deadline)
     pending.insert(request, for: next.serial)
     counters.resentRefused += 1
     if time > loop.now {
@@ -30,15 +30,14 @@ extension Requests {
   private func resendTime(
     of request: PendingRequest, _ entry: Dispatch.Entry, refusedBy arrival: Arrival, on link: Link
   ) -> LinkInstant? {
-    if arrival.code == .draining, link !== current {
-      // The next link leads elsewhere, or to a server that has started anew.
-      return mayWait(request) ? loop.now : nil
-    }
+    guard mayWait(request) else { return nil }
+    // The next link leads elsewhere, or to a server that has started anew.
+    if arrival.code == .draining, link !== current { return loop.now }
     let asked = Int64(link.metadata?.retryAfter ?? 0) * 1_000_000
     let delay = limits.resend.delay(
       time: Int(entry.returns) + 1, askedFor: asked, bits: loop.driver.nextRandom())
     let time = loop.now + delay
-    if let deadline = request.deadline, deadline <= time { return nil }
+    if request.deadline <= time { return nil }
     return time
   }
 
@@ -50,7 +49,7 @@ extension Requests {
   /// The terms of a request that was sent before, so that its body has an encoding.
   private func terms(of request: PendingRequest) -> WaitTerms {
     (try? request.terms)
-      ?? WaitTerms(priority: 0, deadline: request.deadline ?? .distantFuture, bytes: 0)
+      ?? WaitTerms(priority: 0, deadline: request.deadline, bytes: 0)
   }
 
   /// Lets requests that were taken off a link be sent again, as far as each wants that and may; the

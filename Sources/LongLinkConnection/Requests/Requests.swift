@@ -1,28 +1,32 @@
-package import LongLinkCore
+@_spi(Containers) package import LongLinkCore
 package import LongLinkTransport
 
 /// The requests of one side, with what the core does not keep: bodies and whoever waits.
 ///
 /// It lives on its loop. The owner says which link may carry requests; everything that ends a
 /// request goes through `finish`, once.
+///
+/// No access to a stored property is open while another one begins: each call that may lead back
+/// here is made after what it needs has been read. So the run-time checks of exclusive access are
+/// left out where every request would pay for them.
 package final class Requests: TimerHandler {
   let loop: EventLoop
-  var dispatch: Dispatch
-  var pending = SerialTable<PendingRequest>()
-  private var coder = MetadataCoder()
+  @exclusivity(unchecked) var dispatch: Dispatch
+  @exclusivity(unchecked) var pending = SerialTable<PendingRequest>()
+  @exclusivity(unchecked) private var coder = MetadataCoder()
   private var timer: LoopTimer?
   private var armedFor = LinkInstant.distantFuture
   /// The links that carry requests, the newest last.
   var links: [Link] = []
   /// The link that new requests go to.
-  package internal(set) var current: Link?
-  package var counters = RequestCounters()
+  @exclusivity(unchecked) package internal(set) var current: Link?
+  @exclusivity(unchecked) package var counters = RequestCounters()
   /// Requests that ended here and that the peer still runs, for all that is known.
   var owed = OwedAnswers()
   private var isPumping = false
   let limits: RequestLimits
   /// What is left to send requests again that may have run.
-  var retryTokens: RetryTokens
+  @exclusivity(unchecked) var retryTokens: RetryTokens
   /// Called when the last request has ended.
   package var onIdle: (() -> Void)?
   /// Called when the last request of a link that takes no new ones has ended.
@@ -47,58 +51,47 @@ package final class Requests: TimerHandler {
 // MARK: - Beginning
 
 extension Requests {
-  /// Gives a request its identity and its place in the tables; nothing is sent yet.
+  /// Gives a request its identity and its place in the table; nothing is sent yet.
   @inline(__always)
-  package func register(
-    _ type: MessageType,
-    _ body: any BodyEncodable & Sendable,
-    _ options: RequestOptions,
-    defaults: RequestDefaults
-  ) -> RequestID {
+  package func register(_ options: RequestOptions, defaults: RequestDefaults) -> RequestTicket {
     let now = loop.now
     let deadline = now + (options.deadline.map(\.clampedNanoseconds) ?? defaults.deadline)
-    let isOrdered = options.order == .ordered
     let id = dispatch.create(
-      deadline: deadline, isOrdered: isOrdered,
+      deadline: deadline, isOrdered: options.order == .ordered,
       notifiesCancel: options.cancellation == .notifyServer, at: now)
-    let request = PendingRequest(
-      type: type, body: body, deadline: deadline, offline: options.offline ?? defaults.offline,
-      resending: options.resending, isOrdered: isOrdered,
-      metadata: options.hasMetadata ? Metadata(options) : nil)
     counters.submitted += 1
-    pending.insert(request, for: id.serial)
     if deadline < armedFor { arm() }
-    return id
+    return RequestTicket(id: id, deadline: deadline)
   }
 
   /// Sends a registered request, or lets it wait, as there is a link or not.
   @inline(__always)
-  package func launch(_ id: RequestID, _ completion: Completion) {
-    let request = pending.update(id.serial) { request in
-      request.completion = completion
-      return request
+  package func launch(
+    _ ticket: RequestTicket, _ type: MessageType, _ body: any BodyEncodable & Sendable,
+    _ options: RequestOptions, offline: OfflinePolicy, _ completion: Completion
+  ) {
+    let request = PendingRequest(ticket, type, body, options, offline, completion)
+    guard let link = current, hasTurn(ticket.id, request, on: link), hasRoom(link) else {
+      pending.insert(request, for: ticket.id.serial)
+      wait(ticket.id, request)
+      return
     }
-    guard let request else { return }
-    if let link = current, hasTurn(id, request, on: link), hasRoom(link) {
-      place(id, request, on: link)
-    } else {
-      wait(id, request)
-    }
+    // Into the table last, so that it need not be copied to be sent.
+    let step = place(ticket.id, request, on: link)
+    pending.insert(request, for: ticket.id.serial)
+    follow(step, of: ticket.id, on: link)
   }
 
   /// Ends a registered request before anything is done for it, unless `launch` would send it.
   package func launch(
-    _ id: RequestID, _ completion: Completion, failing make: (String) -> LongLinkError
+    _ ticket: RequestTicket, _ type: MessageType, _ body: any BodyEncodable & Sendable,
+    _ options: RequestOptions, _ completion: Completion, failing make: (String) -> LongLinkError
   ) {
-    _ = pending.update(id.serial) { $0.completion = completion }
-    guard let request = pending[id.serial], dispatch.end(id) != nil else { return }
-    finish(id, .failure(make(operation(id, request))))
+    let request = PendingRequest(ticket, type, body, options, .fail, completion)
+    pending.insert(request, for: ticket.id.serial)
+    guard dispatch.end(ticket.id) != nil else { return }
+    finish(ticket.id, .failure(make(operation(ticket.id, request))))
     disarmIfUnused()
-  }
-
-  /// Whether a registered request chose to fail where there is no connection.
-  package func failsOffline(_ id: RequestID) -> Bool {
-    pending[id.serial]?.offline == .fail
   }
 
   /// Whether the peer takes one more; it is told of requests that nobody waits for when they are
@@ -139,37 +132,51 @@ extension Requests {
     }
   }
 
+  /// What came of handing a request to a link.
+  private enum Step {
+    case encoded
+    case keptBack
+    case failed(LongLinkError.Code, String)
+  }
+
   /// Hands a request to a link.
-  private func place(_ id: RequestID, _ request: PendingRequest, on link: Link) {
-    if let deadline = request.deadline, deadline <= loop.now {
-      fail(id, .deadlineExceeded, request, "")
-      return
-    }
+  private func place(_ id: RequestID, _ request: PendingRequest, on link: Link) -> Step {
+    if request.deadline <= loop.now { return .failed(.deadlineExceeded, "") }
     do throws(BodyError) {
       var metadata = try metadata(for: request, on: link)
       let size = try request.body.encodedByteCount
       var length = metadata.map { 2 + $0.count + size } ?? size
-      if request.metadata == nil, !link.session.accepts(bodyOf: length) {
+      if request.extras == nil, !link.session.accepts(bodyOf: length) {
         // The peer can do without the time that remains; the body it needs.
         metadata = nil
         length = size
       }
       guard link.session.accepts(bodyOf: length) else {
         let limit = link.session.agreement.maxBody
-        fail(id, .tooLarge, request, "\(length) bytes, of which the peer accepts \(limit)")
-        return
+        return .failed(.tooLarge, "\(length) bytes, of which the peer accepts \(limit)")
       }
       let placement = try link.session.request(
         id.serial, type: request.type, metadata: metadata,
-        priority: request.metadata?.priority ?? 0, count: size, at: loop.now
+        priority: request.priority, count: size, at: loop.now
       ) { (span) throws(BodyError) in
         try request.body.encode(into: &span)
       }
       dispatch.placed(id, on: link.id, placement)
-      if placement.begin == nil { link.drain() }
-      link.writeAtEndOfTurn()
+      return placement.begin == nil ? .keptBack : .encoded
     } catch {
-      fail(id, .encodingFailed, request, "\(error)")
+      return .failed(.encodingFailed, "\(error)")
+    }
+  }
+
+  private func follow(_ step: Step, of id: RequestID, on link: Link) {
+    switch step {
+    case .encoded:
+      link.writeAtEndOfTurn()
+    case .keptBack:
+      link.drain()
+      link.writeAtEndOfTurn()
+    case .failed(let code, let detail):
+      if let request = pending[id.serial] { fail(id, code, request, detail) }
     }
   }
 
@@ -184,12 +191,9 @@ extension Requests {
     for request: PendingRequest, on link: Link
   ) throws(BodyError) -> [UInt8]? {
     guard link.session.agreement.features.contains(.metadata) else { return nil }
-    let remaining = request.deadline.map { deadline -> UInt32 in
-      // Rounded up, so that the peer does not give up before this side does.
-      let (milliseconds, rest) = (deadline - loop.now).quotientAndRemainder(dividingBy: 1_000_000)
-      return UInt32(clamping: rest > 0 ? milliseconds + 1 : milliseconds)
-    }
-    if var metadata = request.metadata {
+    // Rounded up, so that the peer does not give up before this side does.
+    let remaining = UInt32(clamping: (request.deadline - loop.now + 999_999) / 1_000_000)
+    if var metadata = request.extras?.metadata {
       metadata.remaining = remaining
       let bytes = try metadata.encodedBytes()
       guard bytes.count <= Wire.metadataLimit else {
@@ -197,7 +201,6 @@ extension Requests {
       }
       return bytes
     }
-    guard let remaining else { return nil }
     return try coder.encode(remaining: remaining)
   }
 
@@ -211,7 +214,7 @@ extension Requests {
       hasRoom(link), let id = dispatch.nextWaiting(on: link.id, takesLarge: link.takesLarge)
     {
       guard let request = pending[id.serial] else { continue }
-      place(id, request, on: link)
+      follow(place(id, request, on: link), of: id, on: link)
     }
   }
 }
@@ -247,11 +250,10 @@ extension Requests {
     while let (id, entry) = dispatch.nextExpired() {
       guard let request = pending[id.serial] else { continue }
       if entry.link != 0 { onExpired?(entry.link) }
-      if entry.placement.begin != nil {
-        links.first { $0.id == entry.link }?.deadlineMissed()
-      }
+      let link = carrier(of: entry)
+      if entry.placement.begin != nil { link?.deadlineMissed() }
       let delivery = withdraw(id, entry)
-      finish(id, .failure(error(.deadlineExceeded, id, request, delivery, "")))
+      finish(id, .failure(error(.deadlineExceeded, id, request, delivery, "", on: link)))
     }
     // The time of others has come to be sent again.
     if dispatch.waitingCount > 0 { pump() }

@@ -13,7 +13,17 @@ public struct InboundRequest: Sendable {
   public let session: PeerSession
   /// When nobody waits for the answer any more; nil when the peer did not say.
   public let deadline: LinkInstant?
-  private let metadata: Metadata?
+  /// Nil in the usual case, where there is nothing but the time that remains.
+  private let extras: Extras?
+
+  /// Apart from the request, which is small without it.
+  private final class Extras: Sendable {
+    let metadata: Metadata
+
+    init(_ metadata: Metadata) {
+      self.metadata = metadata
+    }
+  }
 
   package init(
     type: MessageType, body: [UInt8], serial: UInt32, session: PeerSession,
@@ -24,8 +34,11 @@ public struct InboundRequest: Sendable {
     self.serial = serial
     self.session = session
     self.deadline = deadline
-    self.metadata = metadata
+    let isPlain = metadata.map(\.isPlain) ?? true
+    extras = isPlain ? nil : metadata.map(Extras.init)
   }
+
+  private var metadata: Metadata? { extras?.metadata }
 
   /// How urgent the peer says it is; 0 is ordinary.
   public var priority: UInt32 { metadata?.priority ?? 0 }

@@ -1,18 +1,22 @@
 public import LongLinkCore
-public import LongLinkTransport
+@_spi(Loop) public import LongLinkTransport
 
 /// What a connection's owner does for a `PeerSession`; on the loop.
 package protocol PeerSessionOwner: RequestSink, PushSink {
-  func closeSession()
+  /// Ends the connection of the session with this number.
+  func closeSession(_ id: UInt64)
 }
 
 /// The other side of one connection, as handlers see it: it can be asked, and told.
 ///
-/// It may be used from any thread, and outlives its connection: what is asked of it then fails.
+/// It may be used from any thread, and outlives its connection: on a server, what is asked of it
+/// then fails. On a client requests and pushes go over the connection that there is at the time,
+/// which may be a later one than that of the handler that was given the session.
 public final class PeerSession: Sendable {
-  /// Finds the owner for as long as the connection lives.
+  /// Finds the owner for as long as the connection lives: until `detach`.
   private final class Reference: RequestSink, PushSink {
-    weak var owner: (any PeerSessionOwner)?
+    // Not weak: an object that is weakly referenced counts its references the slow way.
+    var owner: (any PeerSessionOwner)?
     /// Why the connection ended.
     var reason: CloseReason?
 
@@ -20,17 +24,18 @@ public final class PeerSession: Sendable {
       self.owner = owner
     }
 
-    func register(
-      _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: RequestOptions
-    ) -> RequestID {
-      owner?.register(type, body, options) ?? .none
+    func register(_ options: RequestOptions) -> RequestTicket {
+      owner?.register(options) ?? RequestTicket(id: .none, deadline: .distantFuture)
     }
 
-    func launch(_ id: RequestID, _ completion: Completion) {
+    func launch(
+      _ ticket: RequestTicket, _ type: MessageType, _ body: any BodyEncodable & Sendable,
+      _ options: RequestOptions, _ completion: Completion
+    ) {
       if let owner {
-        owner.launch(id, completion)
+        owner.launch(ticket, type, body, options, completion)
       } else {
-        completion(.failure(ended("request")))
+        completion(.failure(ended("request type=\(type)")))
       }
     }
 
@@ -70,6 +75,7 @@ public final class PeerSession: Sendable {
   /// The loop that the connection lives on.
   public let loop: EventLoop
   private let reference: LoopBound<Reference>
+  private let sink: LoopBound<any RequestSink>
 
   package init(
     id: UInt64, address: SocketAddress?, on loop: EventLoop, owner: any PeerSessionOwner
@@ -77,7 +83,9 @@ public final class PeerSession: Sendable {
     self.id = id
     self.address = address
     self.loop = loop
-    reference = LoopBound(Reference(owner), on: loop)
+    let reference = Reference(owner)
+    self.reference = LoopBound(reference, on: loop)
+    sink = LoopBound(reference, on: loop)
   }
 
   /// The clock of the connection's loop.
@@ -117,17 +125,22 @@ public final class PeerSession: Sendable {
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     options: RequestOptions = RequestOptions()
   ) async throws(LongLinkError) -> [UInt8] {
-    try await exchange(reference, on: loop, type, body, options)
+    try await exchange(sink, on: loop, type, body, options)
   }
 
-  /// Ends the connection, once what was written has left.
+  /// Ends the session's own connection, and no later one, once what was written has left.
   public func close() {
-    loop.execute { [reference] in reference.value.owner?.closeSession() }
+    loop.execute { [reference, id] in reference.value.owner?.closeSession(id) }
   }
 
   /// Tells why the connection ended; on the loop.
   package func ended(_ reason: CloseReason) {
     reference.value.reason = reason
+  }
+
+  /// Lets go of the owner, when its connection has ended; on the loop.
+  package func detach() {
+    reference.value.owner = nil
   }
 
   /// The error of what is asked of a session that has ended; on the loop.

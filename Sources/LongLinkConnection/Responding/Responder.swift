@@ -1,6 +1,6 @@
 internal import Logging
-package import LongLinkCore
-internal import LongLinkTransport
+@_spi(Containers) package import LongLinkCore
+@_spi(Loop) internal import LongLinkTransport
 
 /// Runs the handlers of one connection's inbound requests, and sends what they answer.
 ///
@@ -14,12 +14,12 @@ package final class Responder: TimerHandler {
     var timer: LoopTimer?
   }
 
-  private unowned let link: Link
+  private let link: Link
   private let routes: Routes
   private let session: PeerSession
   private var running = SerialTable<Running>()
   private var started: UInt64 = 0
-  package var counters = ResponderCounters()
+  @exclusivity(unchecked) package var counters = ResponderCounters()
   /// Called when the last handler has ended.
   package var onIdle: (() -> Void)?
 
@@ -48,7 +48,7 @@ package final class Responder: TimerHandler {
     let deadline = metadata?.remaining.map { link.loop.now + Int64($0) * 1_000_000 }
     let request = InboundRequest(
       type: arrival.type,
-      body: link.session.withBody(arrival.payload) { [UInt8](decoding: $0) },
+      body: link.session.bytes(of: arrival.payload),
       serial: arrival.serial, session: session, deadline: deadline, metadata: metadata)
     counters.handled += 1
     if request.priority > 0 { link.session.setPriority(request.priority, of: request.serial) }
@@ -114,15 +114,12 @@ package final class Responder: TimerHandler {
       counters.droppedAnswers += 1
       return
     }
-    // An answer may be the one byte too many that ends the session: the link must outlive this.
-    let link = link
     end(serial)
     switch result {
     case .success(let body): answer(serial, type, body)
     case .failure(let error): reject(serial, type, error)
     }
     if running.isEmpty { onIdle?() }
-    withExtendedLifetime(link) {}
   }
 
   private func end(_ serial: UInt32) {
@@ -191,12 +188,8 @@ extension Responder {
       room -= 2 + block.count
       if room < 0 { (metadata, room) = (nil, link.session.agreement.maxBody) }
     }
-    let body = body.prefix(room)
-    link.session.respond(
-      serial, code: code, isRefused: isRefused, metadata: metadata, count: body.count
-    ) { span in
-      for byte in body { span.append(byte) }
-    }
+    let body = body.count > room ? Array(body.prefix(room)) : body
+    link.session.respond(serial, code: code, isRefused: isRefused, metadata: metadata, body)
     written()
   }
 
@@ -235,8 +228,6 @@ extension Responder {
   }
 
   package func timerFired(token: UInt64) {
-    let link = link
-    defer { withExtendedLifetime(link) {} }
     let serial = UInt32(token)
     guard let task = running[serial]?.task else { return }
     counters.late += 1

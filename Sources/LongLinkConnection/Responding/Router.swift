@@ -1,4 +1,4 @@
-package import LongLinkCore
+@_spi(Containers) package import LongLinkCore
 internal import Synchronization
 
 /// A message body of any type, ready to be encoded.

@@ -27,9 +27,9 @@ extension Dispatch {
     _ id: RequestID, _ terms: WaitTerms, until time: LinkInstant, at now: LinkInstant
   ) {
     guard let entry = entry(id), entry.link == 0, !waits.contains(id.serial) else { return }
-    if wheel == nil { wheel = TimingWheel(now: now) }
+    if wheel.isEmpty { wheel.advance(to: now) }
     var wait = Wait(terms: terms, handle: entry.isOrdered ? lane.waiting.insert(id) : nil)
-    wait.timer = wheel!.insert(Dispatch.resumeKey | UInt64(id.serial), at: time)
+    wait.timer = wheel.insert(Dispatch.resumeKey | UInt64(id.serial), at: time)
     waits.insert(wait, for: id.serial)
     waitingBytes += terms.bytes
   }
@@ -52,7 +52,7 @@ extension Dispatch {
   mutating func stopWaiting(_ serial: UInt32, _ entry: Entry) {
     guard let wait = waits.remove(serial) else { return }
     waitingBytes -= wait.terms.bytes
-    if wait.timer != .none { wheel?.remove(wait.timer) }
+    if wait.timer != .none { wheel.remove(wait.timer) }
     guard let handle = wait.handle else { return }
     if entry.isOrdered {
       lane.waiting.remove(handle)

@@ -17,7 +17,7 @@ package struct RequestID: Hashable, Comparable, Sendable {
 ///
 /// A request is registered when it is created, so that an early failure, a cancel or a late reply
 /// always finds it; it leaves exactly once. Bodies and continuations are the driver's.
-package struct Dispatch: Equatable {
+package struct Dispatch: ~Copyable {
   /// What is known of one request.
   package struct Entry: Equatable, Sendable {
     package let number: UInt64
@@ -50,7 +50,7 @@ package struct Dispatch: Equatable {
   private var nextSerial = Wire.firstSerial
   private var created: UInt64 = 0
   var entries = SerialTable<Entry>()
-  var wheel: TimingWheel?
+  var wheel = TimingWheel(now: LinkInstant(nanoseconds: 0))
   /// How many requests each link carries. Links of the past are left out.
   private var loads: [Load] = []
   /// The present serials of requests that got another one, by number.
@@ -77,7 +77,7 @@ package struct Dispatch: Equatable {
   }
 
   /// When `elapsed(to:)` wants to be called; nil when no time is awaited.
-  package var deadline: LinkInstant? { wheel?.nextDeadline }
+  package var deadline: LinkInstant? { wheel.nextDeadline }
 
   /// Registers a request. It is then placed on a link, or waits for one.
   package mutating func create(
@@ -88,8 +88,8 @@ package struct Dispatch: Equatable {
     var entry = Entry(number: created, notifiesCancel: notifiesCancel, isOrdered: isOrdered)
     created += 1
     if let deadline {
-      if wheel == nil { wheel = TimingWheel(now: now) }
-      entry.timer = wheel!.insert(UInt64(serial), at: deadline)
+      if wheel.isEmpty { wheel.advance(to: now) }
+      entry.timer = wheel.insert(UInt64(serial), at: deadline)
     }
     entries.insert(entry, for: serial)
     return id
@@ -235,8 +235,8 @@ extension Dispatch {
     precondition(entry.number == id.number && entry.link == 0 && !waits.contains(id.serial))
     let serial = takeSerial()
     if entry.timer != .none {
-      wheel!.remove(entry.timer)
-      entry.timer = wheel!.insert(UInt64(serial), at: deadline)
+      wheel.remove(entry.timer)
+      entry.timer = wheel.insert(UInt64(serial), at: deadline)
     }
     entries.insert(entry, for: serial)
     renewed[id.number] = serial
@@ -265,7 +265,7 @@ extension Dispatch {
   }
 
   private mutating func remove(_ serial: UInt32, _ entry: Entry) {
-    if entry.timer != .none { wheel?.remove(entry.timer) }
+    if entry.timer != .none { wheel.remove(entry.timer) }
     if entry.link != 0 {
       detach(entry)
     } else if !waits.isEmpty {
@@ -277,7 +277,7 @@ extension Dispatch {
 
   /// A request whose deadline has passed, ended by this call.
   package mutating func nextExpired() -> (id: RequestID, entry: Entry)? {
-    while let key = wheel?.popExpired() {
+    while let key = wheel.popExpired() {
       let serial = UInt32(truncatingIfNeeded: key)
       guard key < Dispatch.resumeKey else {
         resume(serial)
@@ -292,6 +292,6 @@ extension Dispatch {
 
   /// Moves the clock; what is past its deadline comes out of `nextExpired()`.
   package mutating func elapsed(to now: LinkInstant) {
-    wheel?.advance(to: now)
+    wheel.advance(to: now)
   }
 }

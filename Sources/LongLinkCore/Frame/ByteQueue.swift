@@ -1,26 +1,32 @@
 /// Bytes that are appended at the back and taken from the front, in one contiguous piece.
 ///
 /// Positions are indices into the storage; they stay valid until the next append.
-package struct ByteQueue: Sendable {
-  private var storage: [UInt8] = []
-  private var head = 0
+@_spi(Containers)
+@frozen
+public struct ByteQueue: Sendable {
+  @usableFromInline var storage: [UInt8] = []
+  @usableFromInline var head = 0
 
-  package init() {}
+  /// Makes an empty queue, which allocates nothing.
+  @inlinable public init() {}
 
   /// Takes an array over.
-  package init(_ bytes: [UInt8]) {
+  @inlinable public init(_ bytes: [UInt8]) {
     storage = bytes
   }
 
-  package var count: Int { storage.count - head }
-  package var isEmpty: Bool { head == storage.count }
-  package var capacity: Int { storage.capacity }
+  /// Bytes that have not been taken.
+  @inlinable public var count: Int { storage.count - head }
+  /// Whether all bytes have been taken.
+  @inlinable public var isEmpty: Bool { head == storage.count }
+  /// Bytes that the storage has room for, taken ones included.
+  @inlinable public var capacity: Int { storage.capacity }
   /// Where the first byte is.
-  package var position: Int { head }
+  @inlinable public var position: Int { head }
 
   /// Takes bytes from the front.
-  @inline(__always)
-  package mutating func removeFirst(_ count: Int) {
+  @inlinable @inline(__always)
+  public mutating func removeFirst(_ count: Int) {
     precondition(count <= self.count)
     head += count
     if head == storage.count {
@@ -30,20 +36,20 @@ package struct ByteQueue: Sendable {
   }
 
   /// Takes bytes from the front and leaves the storage as it is, so that positions stay valid.
-  @inline(__always)
-  package mutating func skip(_ count: Int) {
+  @inlinable @inline(__always)
+  public mutating func skip(_ count: Int) {
     precondition(count <= self.count)
     head += count
   }
 
   /// Takes everything.
-  package mutating func removeAll() {
+  @inlinable public mutating func removeAll() {
     storage.removeAll(keepingCapacity: true)
     head = 0
   }
 
   /// Gives the storage back when nothing is in it and it is larger than `bytes`.
-  package mutating func releaseStorage(over bytes: Int) {
+  @inlinable public mutating func releaseStorage(over bytes: Int) {
     if isEmpty, storage.capacity > bytes {
       storage = []
       head = 0
@@ -51,21 +57,21 @@ package struct ByteQueue: Sendable {
   }
 
   /// Takes everything as an array.
-  package mutating func takeAll() -> [UInt8] {
+  @inlinable public mutating func takeAll() -> [UInt8] {
     let bytes = head == 0 ? storage : Array(storage[head...])
     self = ByteQueue()
     return bytes
   }
 
   /// Moves what is left into storage of its own and keeps the emptied storage.
-  package mutating func detachRest() -> ByteQueue {
+  @inlinable public mutating func detachRest() -> ByteQueue {
     let rest = ByteQueue(Array(storage[head...]))
     removeAll()
     return rest
   }
 
   /// Moves what is left to the front, when that frees at least as much as has to be moved.
-  private mutating func reclaim() {
+  @inlinable mutating func reclaim() {
     if head == storage.count {
       storage.removeAll(keepingCapacity: true)
       head = 0
@@ -76,7 +82,7 @@ package struct ByteQueue: Sendable {
   }
 
   /// Appends what `body` writes into at most `capacity` bytes of room.
-  package mutating func append<Result, Failure>(
+  @inlinable public mutating func append<Result, Failure>(
     capacity: Int,
     _ body: (inout OutputRawSpan) throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -95,7 +101,7 @@ package struct ByteQueue: Sendable {
   }
 
   /// Appends a copy of `bytes`.
-  package mutating func append(_ bytes: RawSpan) {
+  @inlinable public mutating func append(_ bytes: RawSpan) {
     append(capacity: bytes.byteCount) { span in
       unsafe bytes.withUnsafeBytes { source in
         unsafe span.appendBytes(source)
@@ -104,8 +110,8 @@ package struct ByteQueue: Sendable {
   }
 
   /// Lends the memory of all that is in the storage, taken bytes included; index it by position.
-  @inline(__always)
-  package func withStorage<Result, Failure>(
+  @inlinable @inline(__always)
+  public func withStorage<Result, Failure>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try unsafe storage.withUnsafeBufferPointer { (buffer) throws(Failure) in
@@ -113,22 +119,38 @@ package struct ByteQueue: Sendable {
     }
   }
 
+  /// Lends bytes at positions that are still good.
+  @inlinable @inline(__always)
+  public func withBytes<Result, Failure>(
+    _ positions: Range<Int>, _ body: (RawSpan) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try unsafe withStorage { (storage) throws(Failure) -> Result in
+      precondition(positions.upperBound <= storage.count, "the bytes are gone")
+      // Within the storage, as was just checked.
+      return try body(
+        unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: storage[positions])))
+    }
+  }
+
   /// Lends the memory of a message's first bytes for a correction in place.
-  package mutating func withMutableStorage(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
+  @inlinable public mutating func withMutableStorage(
+    _ body: (UnsafeMutableRawBufferPointer) -> Void
+  ) {
     unsafe storage.withUnsafeMutableBytes { buffer in unsafe body(buffer) }
   }
 }
 
 extension ByteQueue: Equatable {
-  package static func == (lhs: ByteQueue, rhs: ByteQueue) -> Bool {
+  /// Whether the same bytes are left in both.
+  @inlinable public static func == (lhs: ByteQueue, rhs: ByteQueue) -> Bool {
     lhs.storage[lhs.head...] == rhs.storage[rhs.head...]
   }
 }
 
 extension OutputRawSpan {
   /// Appends a copy of `bytes`; there must be room.
-  @inline(__always)
-  package mutating func appendBytes(_ bytes: UnsafeRawBufferPointer) {
+  @inlinable @inline(__always)
+  public mutating func appendBytes(_ bytes: UnsafeRawBufferPointer) {
     precondition(bytes.count <= freeCapacity, "the body is larger than it said it would be")
     unsafe withUnsafeMutableBytes { buffer, count in
       guard let source = bytes.baseAddress, let target = buffer.baseAddress else { return }

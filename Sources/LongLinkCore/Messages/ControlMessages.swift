@@ -131,6 +131,9 @@ package struct Metadata: Equatable, Sendable {
 }
 
 extension Metadata {
+  /// Whether it says nothing of a request but the time that remains.
+  package var isPlain: Bool { priority == 0 && idempotencyKey.isEmpty && entries.isEmpty }
+
   /// One key and its value.
   package struct Entry: Equatable, Sendable {
     package var key: String

@@ -69,7 +69,7 @@ package struct HeartbeatSearch: Equatable, Sendable {
     let known = learned?.interval.clampedNanoseconds ?? shortest
     interval = min(max(known, shortest), longest)
     proven = interval
-    failures = max(0, learned?.failures ?? 0)
+    failures = min(max(0, learned?.failures ?? 0), policy.failures)
   }
 
   /// Whether the interval grows no more.

@@ -15,9 +15,8 @@ extension LinkMachine {
       list.isReady(index, at: now)
     {
       target = .listed(index)
-    } else if purpose == .connect, !alternatives.isEmpty {
-      target = alternatives.removeFirst()
-      outage.alternativesTried += 1
+    } else if purpose == .connect, let alternative = takeAlternative() {
+      target = alternative
     } else {
       target = .listed(list.choice(at: now, bits: bits))
     }
@@ -25,6 +24,18 @@ extension LinkMachine {
     if lastTarget == nil { lastTarget = target }
     roundState = .resolving(now + settings.connectTimeout)
     effects.append(.resolve(target, round: round))
+  }
+
+  /// The next server that a draining one has named. They may name each other for ever, so that an
+  /// outage follows so many of them and then goes by the list.
+  private mutating func takeAlternative() -> Target? {
+    guard !alternatives.isEmpty else { return nil }
+    guard outage.alternativesTried < Wire.alternativesLimit else {
+      alternatives = []
+      return nil
+    }
+    outage.alternativesTried += 1
+    return alternatives.removeFirst()
   }
 
   /// Ends the round without a result; what was not begun never begins.

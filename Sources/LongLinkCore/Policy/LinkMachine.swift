@@ -309,13 +309,23 @@ extension LinkMachine {
     case .waiting where !hasNew: return
     case .resolving, .connecting:
       if let place = LinkMachine.place(of: target, kept) {
-        target = .listed(place)
+        retarget(to: place)
         return
       }
     case .none, .waiting: break
     }
     abandonRound()
     if mode == .active, current == nil { beginRound(at: now, bits: bits) }
+  }
+
+  /// The server of the round that is under way has another place in the list now.
+  private mutating func retarget(to place: Int) {
+    target = .listed(place)
+    let waiting = effects.remove { effect in
+      if case .resolve = effect { true } else { false }
+    }
+    // A look-up that has not begun yet would be made for whoever stands in the old place.
+    if waiting != nil { effects.append(.resolve(target, round: round)) }
   }
 
   private static func place(of target: Target, _ kept: [Int?]) -> Int? {

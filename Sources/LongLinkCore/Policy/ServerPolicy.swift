@@ -19,7 +19,8 @@ public struct ServerPolicy: Hashable, Sendable {
   /// Whether servers that a draining server names are tried, before those of the list. Default
   /// true.
   ///
-  /// At most 8 of a goaway are used. Turn it off where servers are not trusted to choose others.
+  /// At most 8 of a goaway are used, and at most 8 tried in an outage, before the list is. Turn it
+  /// off where servers are not trusted to choose others.
   public var followsAlternatives = true
   /// When a server that answers badly is left for another one. Default: never.
   public var errorRatio: ErrorRatio?

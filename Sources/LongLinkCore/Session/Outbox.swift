@@ -100,6 +100,7 @@ extension Outbox {
 
   /// Appends a frame that was encoded before.
   package mutating func append(encoded frame: [UInt8]) {
+    kept.wasPassed(by: frame.count)
     bytes.append(capacity: frame.count) { span in frame.encode(into: &span) }
     end += UInt64(frame.count)
   }

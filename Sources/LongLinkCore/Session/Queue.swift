@@ -1,20 +1,27 @@
 /// First in, first out, in an array that gives taken room back now and then.
-package struct Queue<Element> {
-  private var storage: [Element?] = []
-  private var head = 0
+@_spi(Containers)
+@frozen
+public struct Queue<Element> {
+  @usableFromInline var storage: [Element?] = []
+  @usableFromInline var head = 0
 
-  package init() {}
+  /// Makes an empty queue, which allocates nothing.
+  @inlinable public init() {}
 
-  package var count: Int { storage.count - head }
-  package var isEmpty: Bool { head == storage.count }
+  /// Elements that have not been taken.
+  @inlinable public var count: Int { storage.count - head }
+  /// Whether all elements have been taken.
+  @inlinable public var isEmpty: Bool { head == storage.count }
   /// The element that leaves next.
-  package var first: Element? { isEmpty ? nil : storage[head] }
+  @inlinable public var first: Element? { isEmpty ? nil : storage[head] }
 
-  package mutating func append(_ element: Element) {
+  /// Adds an element at the back.
+  @inlinable public mutating func append(_ element: Element) {
     storage.append(element)
   }
 
-  package mutating func popFirst() -> Element? {
+  /// Takes the element at the front; nil where there is none.
+  @inlinable public mutating func popFirst() -> Element? {
     guard head < storage.count else { return nil }
     let element = storage[head].take()
     head += 1
@@ -29,13 +36,13 @@ package struct Queue<Element> {
   }
 
   /// Changes the element that leaves next.
-  package mutating func updateFirst(_ change: (inout Element) -> Void) {
+  @inlinable public mutating func updateFirst(_ change: (inout Element) -> Void) {
     precondition(!isEmpty)
     change(&storage[head]!)
   }
 
   /// Takes out the first element that matches.
-  package mutating func remove(where matches: (Element) -> Bool) -> Element? {
+  @inlinable public mutating func remove(where matches: (Element) -> Bool) -> Element? {
     guard let index = storage[head...].firstIndex(where: { $0.map(matches) ?? false }) else {
       return nil
     }
@@ -47,23 +54,25 @@ package struct Queue<Element> {
     return element
   }
 
-  package mutating func removeAll() {
+  /// Takes everything and gives the storage back.
+  @inlinable public mutating func removeAll() {
     storage = []
     head = 0
   }
 
   /// Takes out every element that matches.
-  package mutating func removeAll(where matches: (Element) -> Bool) {
+  @inlinable public mutating func removeAll(where matches: (Element) -> Bool) {
     storage.removeAll { $0.map(matches) ?? true }
     head = 0
   }
 
   /// The elements in their order.
-  package var elements: [Element] { storage[head...].compactMap { $0 } }
+  @inlinable public var elements: [Element] { storage[head...].compactMap { $0 } }
 }
 
 extension Queue: Equatable where Element: Equatable {
-  package static func == (lhs: Queue, rhs: Queue) -> Bool {
+  /// Whether the same elements are left in both, in the same order.
+  @inlinable public static func == (lhs: Queue, rhs: Queue) -> Bool {
     lhs.elements == rhs.elements
   }
 }

@@ -10,8 +10,8 @@ struct Suspicion: Equatable, Sendable {
   var limit: LinkInstant
   /// Bytes of this connection up to and with the ping.
   let pingEnd: UInt64
-  /// Bytes that the peer's system had taken when that was last looked at.
-  var acknowledged: UInt64
+  /// Bytes that the peer's system had taken when that was last looked at; nil where it was not yet.
+  var acknowledged: UInt64?
   /// Whether nothing of what stood before the ping is still on its way.
   var pingHasLeft: Bool
 }
@@ -55,10 +55,12 @@ extension Session {
     }
   }
 
-  /// Asks for a sign of life; only a byte that is read ends the suspicion.
-  private mutating func suspect(unacknowledged: Int) {
+  /// Asks for a sign of life; only a byte that is read ends the suspicion. What has not been
+  /// acknowledged is nil where it is not known.
+  private mutating func suspect(unacknowledged: Int?) {
     let isClear = unacknowledged == 0 && outbox.encodedBytes == 0
-    let acknowledged = acknowledgedBytes(unacknowledged)
+    let acknowledged: UInt64? =
+      if let unacknowledged { acknowledgedBytes(unacknowledged) } else { nil }
     _ = ping(at: now)
     counters.suspicions += 1
     suspicion = Suspicion(
@@ -74,11 +76,11 @@ extension Session {
     guard var suspicion else { return }
     if !suspicion.pingHasLeft {
       let acknowledged = acknowledgedBytes(unacknowledged)
-      if acknowledged > suspicion.acknowledged {
+      if let last = suspicion.acknowledged, acknowledged > last {
         // It may have been a moment ago: what is seen late must not shorten the peer's time.
-        suspicion.acknowledged = acknowledged
         suspicion.limit = now + agreement.heartbeatTimeout
       }
+      suspicion.acknowledged = acknowledged
       let hasAllLeft = unacknowledged == 0 && outbox.encodedBytes == 0
       suspicion.pingHasLeft = hasAllLeft || acknowledged >= suspicion.pingEnd
     }
@@ -103,7 +105,7 @@ extension Session {
   /// Sends a ping ahead of data that follows a long silence.
   @inline(__always)
   mutating func probeBeforeData() {
-    if now - lastRead >= pingInterval, suspicion == nil { suspect(unacknowledged: 0) }
+    if now - lastRead >= pingInterval, suspicion == nil { suspect(unacknowledged: nil) }
   }
 
   /// Tells that a request which had left got no answer in its time. Several in a row, with nothing

@@ -305,12 +305,12 @@ extension Session {
     _ slice: BodySlice, _ body: (RawSpan) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     let range = slice.start..<slice.start + slice.count
-    let source = slice.isAssembled ? assembled : input
-    return try unsafe source.withStorage { (storage) throws(Failure) -> Result in
-      precondition(range.upperBound <= storage.count, "the message is gone")
-      // Slices are made from positions of whole frames; taken bytes stay until the next append.
-      return try body(
-        unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: storage[range])))
-    }
+    return slice.isAssembled
+      ? try assembled.withBytes(range, body) : try input.withBytes(range, body)
+  }
+
+  /// A copy of the bytes of a message that the last effect told of.
+  package mutating func bytes(of slice: BodySlice) -> [UInt8] {
+    withBody(slice) { [UInt8](decoding: $0) }
   }
 }

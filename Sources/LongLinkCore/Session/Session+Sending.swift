@@ -21,15 +21,15 @@ extension Session {
   package func accepts(bodyOf count: Int) -> Bool { count <= agreement.maxBody }
 
   /// Sends a request. The session must be open and the body within the peer's limit.
-  package mutating func request<Failure>(
+  package mutating func request(
     _ serial: UInt32,
     type: MessageType,
     metadata: [UInt8]?,
     priority: UInt32 = 0,
     count: Int,
     at now: LinkInstant,
-    _ body: (inout OutputRawSpan) throws(Failure) -> Void
-  ) throws(Failure) -> RequestPlacement {
+    _ body: (inout OutputRawSpan) throws(BodyError) -> Void
+  ) throws(BodyError) -> RequestPlacement {
     precondition(isOpen && settings.role.owns(serial))
     self.now = max(self.now, now)
     probeBeforeData()
@@ -54,12 +54,36 @@ extension Session {
 
   /// Answers a request of the peer; false when it is not owed any more (cancelled, or answered).
   @discardableResult
-  package mutating func respond<Failure>(
+  package mutating func respond(
+    _ serial: UInt32,
+    code: ResponseCode,
+    count: Int,
+    _ body: (inout OutputRawSpan) throws(BodyError) -> Void
+  ) throws(BodyError) -> Bool {
+    try respond(serial, code, isRefused: false, nil, count, body)
+  }
+
+  /// Answers a request of the peer with bytes, in the same way.
+  @discardableResult
+  package mutating func respond(
     _ serial: UInt32,
     code: ResponseCode,
     isRefused: Bool = false,
     metadata: [UInt8]? = nil,
-    count: Int,
+    _ body: [UInt8]
+  ) -> Bool {
+    respond(serial, code, isRefused: isRefused, metadata, body.count) { span in
+      body.encode(into: &span)
+    }
+  }
+
+  @inline(__always)
+  private mutating func respond<Failure>(
+    _ serial: UInt32,
+    _ code: ResponseCode,
+    isRefused: Bool,
+    _ metadata: [UInt8]?,
+    _ count: Int,
     _ body: (inout OutputRawSpan) throws(Failure) -> Void
   ) throws(Failure) -> Bool {
     guard isLive, let exchange = inbound[serial], exchange.state == .running else {

@@ -1,5 +1,5 @@
 public import LongLinkCore
-public import LongLinkTransport
+@_spi(Loop) public import LongLinkTransport
 
 /// One connection to a server, on which a test sends whatever it likes and sees what comes back.
 ///

@@ -1,4 +1,4 @@
-internal import LongLinkCore
+@_spi(Containers) internal import LongLinkCore
 internal import LongLinkTransport
 
 /// One end of a link: who asked for the connection, or who listened.

@@ -1,5 +1,5 @@
 internal import LongLinkCore
-internal import LongLinkTransport
+@_spi(Loop) internal import LongLinkTransport
 internal import Synchronization
 
 /// A listening socket of the simulated network, on its loop.

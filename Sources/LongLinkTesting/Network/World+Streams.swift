@@ -1,4 +1,4 @@
-internal import LongLinkCore
+@_spi(Containers) internal import LongLinkCore
 
 #if canImport(Darwin)
 internal import Darwin

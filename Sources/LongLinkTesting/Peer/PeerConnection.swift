@@ -1,4 +1,4 @@
-internal import LongLinkCore
+@_spi(Containers) internal import LongLinkCore
 internal import LongLinkTransport
 
 /// Hears, on the loop, what happens on a scripted peer's connection.

@@ -1,5 +1,5 @@
 public import LongLinkCore
-public import LongLinkTransport
+@_spi(Loop) public import LongLinkTransport
 
 /// A server that does what a test tells it to, right or wrong, and remembers what it received.
 ///

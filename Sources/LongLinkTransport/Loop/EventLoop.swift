@@ -1,5 +1,5 @@
 internal import CLongLinkPOSIX
-package import LongLinkCore
+@_spi(Containers) package import LongLinkCore
 internal import Synchronization
 
 /// One thread that waits for sockets and timers, and runs the work of whoever lives on it.
@@ -99,7 +99,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   }
 
   /// Traps with a clear message when the caller does not run on this loop.
-  package func preconditionCurrent() {
+  @_spi(Loop) public func preconditionCurrent() {
     precondition(isCurrent, "this must be called on the event loop that it belongs to")
   }
 

@@ -2,18 +2,20 @@
 ///
 /// Each access asks whether the loop is the current one, and traps if it is not: one comparison,
 /// where the runtime's own check of isolation takes far longer.
-package struct LoopBound<Value>: @unchecked Sendable {
-  private var storage: Value
-  private let loop: EventLoop
+@_spi(Loop)
+@frozen
+public struct LoopBound<Value>: @unchecked Sendable {
+  @usableFromInline var storage: Value
+  @usableFromInline let loop: EventLoop
 
   /// Binds a value to a loop. The value must not be reachable from elsewhere.
-  package init(_ value: Value, on loop: EventLoop) {
+  @inlinable public init(_ value: Value, on loop: EventLoop) {
     storage = value
     self.loop = loop
   }
 
   /// The value. Traps off the loop.
-  package var value: Value {
+  @inlinable public var value: Value {
     get {
       loop.preconditionCurrent()
       return storage

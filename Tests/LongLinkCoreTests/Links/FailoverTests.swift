@@ -118,7 +118,7 @@ import Testing
     #expect(machine.state == .migrating(1, to: .listed(0)))
     machine.resolved(round: 3, addresses: 2, at: .ms(13_000), bits: most)
     #expect(machine.take() == [.connect(2, address: 0)])
-    #expect(machine.isCurrent(1))
+    #expect(machine.isCurrent(1) == true)
     machine.established(2, provenAfter: 1, at: .ms(13_100), bits: most)
     #expect(machine.take() == [.use(2), .retire(1)])
     #expect(machine.state == .connected(2))
@@ -149,6 +149,25 @@ import Testing
     _ = machine.take()
     machine.established(2, provenAfter: 1, at: .ms(13_002), bits: most)
     #expect(machine.take() == [.use(2)])
+  }
+
+  @Test func `servers that name each other keep a client from its list for so long`() {
+    var machine = LinkMachine.up([0])
+    machine.left(1, .goneAway(.draining), hint: nil, alternatives: 1, at: .ms(0), bits: most)
+    machine.ended(1, .goneAway(.draining), at: .ms(0), bits: most)
+    var tried: [LinkMachine.Target] = []
+    for _ in 0..<12 {
+      tried.append(machine.target)
+      machine.resolved(round: machine.round, addresses: 1, at: .ms(0), bits: most)
+      for case .connect(let attempt, _) in machine.take() {
+        machine.turnedAway(attempt, hint: nil, alternatives: 1)
+        machine.failed(attempt, at: .ms(0), bits: most)
+      }
+      machine.elapsed(to: machine.deadline, bits: most)
+    }
+    let named = (0..<Wire.alternativesLimit).map { LinkMachine.Target.alternative($0) }
+    #expect(Array(tried.prefix(named.count)) == named)
+    #expect(tried.dropFirst(named.count).allSatisfy { $0 == .listed(0) }, "\(tried)")
   }
 
   @Test func `the best server has no better one`() {

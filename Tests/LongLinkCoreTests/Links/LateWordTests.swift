@@ -134,7 +134,7 @@ import Testing
       switch machine.state {
       case .connected(let id), .migrating(let id, _):
         #expect(connected.contains(id) && !retired.contains(id))
-        #expect(machine.isCurrent(id))
+        #expect(machine.isCurrent(id) == true)
       case .waiting(let until): #expect(machine.deadline <= until)
       case .closed: #expect(isClosed && machine.deadline == .distantFuture)
       case .suspended: #expect(isSuspended)

@@ -27,7 +27,7 @@ import Testing
   @Test func `a link works when it has answered, or lived for an interval`() {
     for answers in [true, false] {
       var machine = LinkMachine.up(works: false)
-      #expect(machine.wantsOutcomes)
+      #expect(machine.wantsOutcomes == true)
       machine.elapsed(to: .ms(29_999), bits: most)
       #expect(machine.take() == [])
       if answers { machine.worked(1) } else { machine.elapsed(to: .ms(30_000), bits: most) }

@@ -256,6 +256,18 @@ import Testing
     #expect(fork.take() == [] && fork.state == .connecting(.listed(1)))
   }
 
+  @Test func `a look-up that was asked for and not begun goes where its server stands now`() {
+    var machine = LinkMachine.up([0, 1, 2])
+    machine.left(1, .goneAway(.draining), hint: nil, alternatives: 0, at: .ms(0), bits: most)
+    #expect(machine.target == .listed(1))
+    var fork = machine
+    machine.switchServers(to: entries(1), kept: [1], at: .ms(0), bits: most)
+    #expect(machine.take() == [.retire(1), .resolve(.listed(0), round: 2)])
+    #expect(machine.nextEffect() == nil)
+    fork.switchServers(to: entries(1), kept: [2], at: .ms(0), bits: most)
+    #expect(fork.take() == [.retire(1), .resolve(.listed(0), round: 3)])
+  }
+
   @Test func `new servers are tried at once, known ones when their time has come`() {
     var machine = LinkMachine.make([0])
     machine.start(at: .ms(0), bits: most)

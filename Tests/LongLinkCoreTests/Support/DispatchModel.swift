@@ -1,7 +1,7 @@
 import LongLinkCore
 
 /// A table of requests beside the simplest thing that does the same.
-struct DispatchModel {
+struct DispatchModel: ~Copyable {
   private struct Known {
     var id: RequestID
     var deadline: LinkInstant?

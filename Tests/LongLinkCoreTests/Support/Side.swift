@@ -61,29 +61,13 @@ final class Side {
     drain()
   }
 
-  /// A side that goes its own way from here.
-  init(_ other: Side) {
-    session = other.session
-    now = other.now
-    events = other.events
-    counted = other.counted
-    wire = other.wire
-    hasEnded = other.hasEnded
-    isStalled = other.isStalled
-    room = other.room
-    arrived = other.arrived
-    echoes = other.echoes
-    awaited = other.awaited
-    placements = other.placements
-  }
-
-  /// Takes what has happened since the last call.
   /// Whether nothing is on its way in or out.
   var isIdle: Bool {
     flush()
     return session.isIdle
   }
 
+  /// Takes what has happened since the last call.
   func takeEvents() -> [Event] {
     defer { events = [] }
     return events
@@ -234,7 +218,7 @@ extension Side {
   }
 
   private func body(_ arrival: Arrival) -> [UInt8] {
-    session.withBody(arrival.payload) { [UInt8](decoding: $0) }
+    session.bytes(of: arrival.payload)
   }
 
   /// The metadata block, nil inside where there is none; nil where it is a violation.
@@ -268,7 +252,8 @@ extension Side {
     _ body: [UInt8] = []
   ) -> RequestPlacement {
     awaited.insert(serial)
-    let placement = session.request(
+    // Bytes are encoded without fail.
+    let placement = try! session.request(
       serial, type: MessageType(tag: type), metadata: metadata, priority: priority,
       count: body.count, at: now
     ) { span in body.encode(into: &span) }
@@ -283,8 +268,7 @@ extension Side {
     _ body: [UInt8] = []
   ) -> Bool {
     let isOwed = session.respond(
-      serial, code: code, isRefused: refused, metadata: metadata, count: body.count
-    ) { span in body.encode(into: &span) }
+      serial, code: code, isRefused: refused, metadata: metadata, body)
     drain()
     return isOwed
   }
