@@ -64,7 +64,7 @@ package struct Runner {
     }
   }
 
-  /// Runs a server and a client that keep the contract of `BenchSupport`, and checks what they tell.
+  /// Runs a server and a client that keep the contract of `BenchSupport`; checks what they tell.
   func run(
     _ name: String, server serverCommand: [String], client clientCommand: [String],
     connections: Int, inFlight: Int, body: Int, _ placement: Placement

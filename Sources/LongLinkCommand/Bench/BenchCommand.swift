@@ -10,12 +10,12 @@ struct BenchCommand: AsyncParsableCommand {
     abstract: "Puts a load on a server and prints how long its answers take.",
     discussion: """
       Without --rate each of the requests in flight is followed by another as soon as it has ended \
-      (a closed loop): this measures what the server can do, but while the server stalls nothing is \
-      sent, so that a stall counts as one slow request.
+      (a closed loop): this measures what the server can do, but while the server stalls nothing \
+      is sent, so that a stall counts as one slow request.
 
-      With --rate requests are due at that rate, over all connections, whatever has become of those \
-      before them (an open loop), and the time of each counts from when it was due. What is due \
-      while --in-flight requests are under way on each connection waits, and that counts too.
+      With --rate requests are due at that rate, over all connections, whatever has become of \
+      those before them (an open loop), and the time of each counts from when it was due. What is \
+      due while --in-flight requests are under way on each connection waits, and that counts too.
 
       Times are those of requests that were answered, with whatever code, of those that waited for \
       an answer until their deadline, and of those that were due and never sent. After a lost \

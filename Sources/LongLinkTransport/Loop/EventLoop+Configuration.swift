@@ -19,8 +19,8 @@ extension EventLoop {
     ///
     /// A thread that sleeps takes tens of microseconds to wake, which is most of the time of a
     /// request between two processes of one machine. Asking takes the whole of a processor core for
-    /// as long, also while nothing happens: it is for loops that are hardly ever idle, or have a core
-    /// of their own.
+    /// as long, also while nothing happens: it is for loops that are hardly ever idle, or have a
+    /// core of their own.
     public var busyPoll: Duration
 
     /// How long a turn of the loop may keep it busy before it counts as stalled: 200 ms by default.
