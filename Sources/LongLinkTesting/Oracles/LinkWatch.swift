@@ -21,6 +21,8 @@ struct LinkWatch {
 
   private struct End {
     let machine: Int
+    /// The other side's machine, once that has accepted; it may crash and leave the link.
+    var peer: Int?
     let since: LinkInstant
     var lastArrival: LinkInstant
     var received = 0
@@ -43,6 +45,8 @@ struct LinkWatch {
 
   private var owners: [Int: Owner] = [:]
   private var ends: [EndName: End] = [:]
+  /// The end that each machine closed last, of those that it made: it says why only afterwards.
+  private var lastClosed: [Int: (name: EndName, end: End)] = [:]
   /// The links that a machine has made, with the address that each leads to.
   private var connects: [(machine: Int, address: SocketAddress?, link: Int)] = []
   /// When processes were frozen, all of them.
@@ -82,6 +86,7 @@ struct LinkWatch {
       ends[name]?.lastArrival = entry.time
     case .closed, .resetSent:
       judge(name, at: entry.time, "was closed")
+      if name.side == .initiator, let end = ends[name] { lastClosed[end.machine] = (name, end) }
       ends[name] = nil
     case .paused:
       if let machine = entry.machine { owners[machine]?.pausedSince = entry.time }
@@ -153,9 +158,11 @@ struct LinkWatch {
   /// An accepted end is known from the first that is heard of it.
   private mutating func adopt(_ name: EndName, _ entry: Trace.Entry) {
     guard name.side == .acceptor, ends[name] == nil, let machine = entry.machine,
-      ends[name.other] != nil
+      let peer = ends[name.other]?.machine
     else { return }
-    ends[name] = End(machine: machine, since: entry.time, lastArrival: entry.time)
+    ends[name] = End(
+      machine: machine, peer: peer, since: entry.time, lastArrival: entry.time)
+    ends[name.other]?.peer = machine
   }
 
   /// Judges the ends that are still open: at the end of a run.
@@ -171,7 +178,7 @@ struct LinkWatch {
     }
     let limit: LinkInstant
     if isOpen(name, end) {
-      let agreed = agreed(owner, ends[name.other].flatMap { owners[$0.machine] })
+      let agreed = agreed(owner, end.peer.flatMap { owners[$0] })
       let suspicion =
         max(end.lastArrival, owner.steadySince) + agreed.interval.clampedNanoseconds
       let timeout = agreed.timeout.clampedNanoseconds
@@ -214,11 +221,12 @@ struct LinkWatch {
     return index.map { connects.remove(at: $0).link }
   }
 
-  /// Judges a client that took its peer for dead, on a link that it made.
-  mutating func tookForDead(link: Int, at now: LinkInstant) {
-    let name = EndName(link: link, side: .initiator)
-    guard let end = ends[name], !end.readsNothing, let owner = owners[end.machine] else { return }
-    let agreed = agreed(owner, ends[name.other].flatMap { owners[$0.machine] })
+  /// Judges a client that took its peer for dead, on a link that it made and has just closed.
+  mutating func tookForDead(link: Int, on machine: Int, at now: LinkInstant) {
+    guard let (name, end) = lastClosed[machine], name.link == link, !end.readsNothing,
+      let owner = owners[machine]
+    else { return }
+    let agreed = agreed(owner, end.peer.flatMap { owners[$0] })
     let silence = now - end.lastArrival
     guard silence < agreed.timeout.clampedNanoseconds else { return }
     broken.append(

@@ -17,7 +17,7 @@ extension Oracle.State {
       clients[client].attempts.append((id, address))
     case .ended(let id, let reason, _):
       if reason == .heartbeatLost, let link = clients[client].links[id] {
-        links.tookForDead(link: link, at: now)
+        links.tookForDead(link: link, on: machine, at: now)
       }
       clients[client].links[id] = nil
     case .failed(let id, _):
