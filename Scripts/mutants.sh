@@ -23,7 +23,7 @@ mkdir -p "$tree"
 # is compiled again.
 copy() {
   local file
-  (cd "$root" && find Package.* Sources Tests -type f) | sort >"$scratch/files"
+  (cd "$root" && find Package.* Plugins Sources Tests -type f) | sort >"$scratch/files"
   while read -r file; do
     cmp -s "$root/$file" "$tree/$file" && continue
     mkdir -p "$tree/$(dirname "$file")"
