@@ -6,7 +6,7 @@
 /// current link the round is to replace it, and only a complete handshake moves the requests: the
 /// link that is left then lingers until its last answer, within a bound. Attempts are named once
 /// and for all, so that late word of an old one finds nothing to act on.
-package struct LinkMachine: Equatable {
+package struct LinkMachine: ~Copyable {
   /// Names one connect, and the link that comes of it; never used twice by one client.
   package typealias AttemptID = UInt32
 
