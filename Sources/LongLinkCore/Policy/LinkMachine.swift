@@ -6,7 +6,7 @@
 /// current link the round is to replace it, and only a complete handshake moves the requests: the
 /// link that is left then lingers until its last answer, within a bound. Attempts are named once
 /// and for all, so that late word of an old one finds nothing to act on.
-package struct LinkMachine: ~Copyable {
+package struct LinkMachine: Equatable {
   /// Names one connect, and the link that comes of it; never used twice by one client.
   package typealias AttemptID = UInt32
 
@@ -216,8 +216,11 @@ extension LinkMachine {
 
   /// Whether it makes a difference to tell of answers: only that of the first one does, unless an
   /// error ratio is watched.
+  ///
+  /// It is asked for each answer, and mutating only so that a machine which a class holds is looked
+  /// at in place and not copied.
   package var wantsOutcomes: Bool {
-    watchesErrors || current?.hasWorked == false
+    mutating get { watchesErrors || current?.hasWorked == false }
   }
 
   /// When `elapsed(to:)` wants to be called.

@@ -3,7 +3,7 @@
 /// Ticks are milliseconds of the clock that the instants come from. An entry stands on the level of
 /// the highest six bits in which its tick differs from the present one, so each level's occupied
 /// slots lie ahead of the present, and all entries of one level are due before those of the next.
-package struct TimingWheel: ~Copyable, Sendable {
+package struct TimingWheel: Equatable, Sendable {
   /// Names one entry. It goes stale when the entry is popped or removed; a stale one is harmless.
   package struct Handle: Hashable, Sendable {
     fileprivate var index: UInt32
