@@ -33,7 +33,7 @@ package final class Link {
   @safe @exclusivity(unchecked) private var stream: (any ByteStream)?
   @safe @exclusivity(unchecked) private var owner: (any LinkOwner)?
   private var isConnected: Bool
-  private var interest: Readiness = []
+  private var interest = Readiness.none
   private var timer: LoopTimer?
   private var armedFor = LinkInstant.distantFuture
   private var endsTurn = false
@@ -292,9 +292,10 @@ extension Link: TurnHandler {
     var budget = Link.writtenPerTurn
     do throws(SocketError) {
       repeat {
-        let size = session.outbox.withChunk { $0.byteCount }
+        var size = 0
         let count = try session.outbox.withChunk { (chunk) throws(SocketError) in
-          chunk.byteCount == 0 ? 0 : try stream.write(chunk)
+          size = chunk.byteCount
+          return size == 0 ? 0 : try stream.write(chunk)
         }
         session.wrote(count, at: loop.now)
         budget -= count
@@ -304,11 +305,11 @@ extension Link: TurnHandler {
       session.failed(errno: error.errno)
     }
     if wasHolding || session.holdsReading { followHolding() }
-    setInterest(readInterest.union(isBlocked ? .write : []))
+    setInterest(readInterest.union(isBlocked ? .write : .none))
     if session.outbox.isEmpty { owner?.linkWroteAll(self) }
     drain()
     guard isAlive else { return }
-    setInterest(readInterest.union(isBlocked ? .write : []))
+    setInterest(readInterest.union(isBlocked ? .write : .none))
   }
 
   /// Stops to be told of bytes that are not read for the time being.
@@ -317,7 +318,7 @@ extension Link: TurnHandler {
     setInterest(readInterest.union(interest.intersection(.write)))
   }
 
-  private var readInterest: Readiness { session.holdsReading ? [] : .read }
+  private var readInterest: Readiness { session.holdsReading ? .none : .read }
 
   /// Frames that were left while the peer did not read are taken up again.
   private func followHolding() {

@@ -42,7 +42,7 @@ struct PendingRequest {
 
   @inline(__always)
   init(
-    _ ticket: RequestTicket, _ type: MessageType, _ body: any BodyEncodable & Sendable,
+    _ ticket: RequestTicket, _ type: MessageType, _ body: consuming any BodyEncodable & Sendable,
     _ options: RequestOptions, _ offline: OfflinePolicy, _ completion: Completion
   ) {
     self.type = type

@@ -52,6 +52,7 @@ package struct Dispatch: ~Copyable {
   }
 
   private let role: Role
+  private let anchor = Anchor()
   private var nextSerial = Wire.firstSerial
   private var created: UInt64 = 0
   var entries = SerialTable<Entry>()

@@ -44,9 +44,11 @@ package enum ControlMessage: Equatable, Sendable {
 }
 
 /// What a session asks of its driver, one thing each, in order.
+///
+/// It is moved about for every message: what is large and rare is kept apart.
 package enum Effect: Equatable, Sendable {
   /// Encode the message and hand the bytes to `enqueue`.
-  case send(ControlMessage)
+  indirect case send(ControlMessage)
   /// Decode a hello and tell `received(hello:)`, or `failed(toDecode:)`.
   case decodeHello(BodySlice)
   /// Decode a welcome and tell `received(welcome:)`, or `failed(toDecode:)`.
@@ -77,13 +79,13 @@ package enum Effect: Equatable, Sendable {
   /// So much has left that what waits for room may be sent.
   case resumeSending
   /// The peer is going away: begin nothing new here.
-  case peerLeaving(GoAway)
+  indirect case peerLeaving(GoAway)
   /// The connection is lost to all exchanges; `close` follows when the peer has been told.
-  case abandon(CloseReason)
+  indirect case abandon(CloseReason)
   /// Send the end of the stream, now that all is written.
   case shutDownWriting
   /// Close the stream; nothing follows.
-  case close(CloseReason)
+  indirect case close(CloseReason)
 
   /// Whether it hands on something that the peer sent.
   var isDelivery: Bool {

@@ -6,6 +6,8 @@ package struct Readiness: OptionSet, Hashable, Sendable {
     self.rawValue = rawValue
   }
 
+  /// Nothing. The empty literal is not specialised in other modules and costs an array.
+  package static var none: Readiness { Readiness(rawValue: 0) }
   /// Bytes, an end, an error or, on a listener, a connection can be had without waiting.
   package static let read = Readiness(rawValue: 1)
   /// Bytes can be written without waiting, or a connect has come to its end.
