@@ -14,7 +14,7 @@ public final class LongLinkClient: Sendable {
   /// The loop that the connection lives on.
   public let loop: EventLoop
   let core: LoopBound<ClientCore>
-  let port: RequestPort
+  @usableFromInline let port: RequestPort
   let router = Router()
   let hub = PushHub()
   let states = StateHub()

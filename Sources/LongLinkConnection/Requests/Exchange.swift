@@ -1,5 +1,5 @@
 internal import CLongLinkTask
-package import LongLinkCore
+public import LongLinkCore
 @_spi(Loop) package import LongLinkTransport
 internal import Synchronization
 
@@ -40,7 +40,7 @@ extension RequestSink {
 }
 
 /// Where requests of tasks go to: a sink on its loop.
-package final class RequestPort: Sendable {
+@usableFromInline package final class RequestPort: Sendable {
   package let loop: EventLoop
   let sink: LoopBound<any RequestSink>
   private let watches: LoopBound<Watches>
@@ -62,12 +62,12 @@ package final class RequestPort: Sendable {
   @inline(__always)
   func launch(
     _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: RequestOptions,
-    _ waiter: Waiter<Outcome>, _ watch: RequestWatch
+    _ completion: Completion, _ watch: RequestWatch
   ) {
     let sink = sink.value
     let ticket = sink.register(options)
     let isWanted = watch.begin(ticket.id)
-    sink.launch(ticket, type, body, options, .waiter(waiter))
+    sink.launch(ticket, type, body, options, completion)
     if !isWanted { sink.cancel(ticket.id) }
   }
 
@@ -138,12 +138,13 @@ func taskCancelled(_ context: UnsafeMutableRawPointer) {
 
 /// One request from a task: registered on the loop, cancelled with the task, resumed once.
 ///
-/// On the loop itself the request is registered and sent by this very call, and nothing is allocated
-/// for it here. Anywhere else it is handed to the loop, which resumes the task where it was.
+/// On the loop itself the request is registered and sent by this very call, and nothing is
+/// allocated for it here. Anywhere else it is handed to the loop, which resumes the task where it
+/// was.
 // Neither generic nor to become part of a generic function: what watches a task takes memory of the
 // task, which has to be given back in reverse order.
 @inline(never)
-package func exchange(
+@usableFromInline package func exchange(
   _ port: RequestPort, _ type: MessageType, _ body: any BodyEncodable & Sendable,
   _ options: RequestOptions
 ) async throws(LongLinkError) -> [UInt8] {
@@ -156,9 +157,9 @@ package func exchange(
   } else {
     outcome = await suspend { waiter in
       if isHere {
-        port.launch(type, body, options, waiter, watch)
+        port.launch(type, body, options, .waiter(waiter), watch)
       } else {
-        port.loop.execute { port.launch(type, body, options, waiter, watch) }
+        port.loop.execute { port.launch(type, body, options, .distantWaiter(waiter), watch) }
       }
     }
   }
