@@ -1,9 +1,10 @@
 extension DialectCodec {
   /// The most bytes that a frame with so many bytes of body can have.
   package func room(forBody count: Int) -> Int {
-    if case .escaped = outgoing.inside { return outgoing.lead + 2 * count + outgoing.tail }
     // A cancel may have a body that its head does not tell of.
-    return outgoing.lead + max(count, 8) + outgoing.tail
+    let body = max(count, outgoing.serial.width)
+    if case .escaped = outgoing.inside { return outgoing.lead + 2 * body + outgoing.tail }
+    return outgoing.lead + body + outgoing.tail
   }
 
   /// Makes room for a header, and returns where the frame begins; its body is to be appended.
