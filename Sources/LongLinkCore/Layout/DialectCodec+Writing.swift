@@ -19,13 +19,16 @@ extension DialectCodec {
   /// with nothing of the frame left there, when the body holds what it must not: see
   /// `FrameLayout.Delimiter.Inside.refused`.
   ///
-  /// There must be as much room as `room(forBody:)` said. `about` is the type of the request that a
+  /// There must be as much room as `room(forBody:)` said, and no more body than the dialect allows.
+  /// `about` is the type of the request that a
   /// response answers, or a cancel cancels. The serial of a ping or pong is that of the wire.
   package func finish(
     _ head: FrameHead, about: MessageType = 0, from start: Int, in span: inout OutputRawSpan
   ) -> Bool {
     if head.kind == .cancel, dialect.cancel?.target == .body { appendSerial(head.serial, &span) }
     let bodyEnd = span.byteCount
+    precondition(
+      bodyEnd - start - outgoing.lead <= dialect.maximumBody, "the body is over the limit")
     for _ in 0..<outgoing.trailerLength { span.append(0) }
     let values = values(of: head, about)
     let escaped = unsafe span.withUnsafeMutableBytes { buffer, count -> Int? in

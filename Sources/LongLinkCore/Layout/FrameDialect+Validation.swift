@@ -120,9 +120,22 @@ extension FrameDialect {
       guard let serial = width(role, .serial), let type = width(role, .type) else {
         throw FrameLayoutError("cancel.type", "no type in this direction tells a cancel")
       }
+      if cancel.target == .body {
+        try validateCancelBody(serial)
+      }
       if cancel.target == .type, serial < min(type, 3) {
         throw FrameLayoutError("cancel.target", "the serial field is too narrow for a type")
       }
+    }
+  }
+
+  private func validateCancelBody(_ width: Int) throws(FrameLayoutError) {
+    guard width <= maximumBody else {
+      throw FrameLayoutError("cancel.target", "no body is large enough for a serial")
+    }
+    guard layout.delimiter?.inside != .refused else {
+      throw FrameLayoutError(
+        "cancel.target", "a serial in the body could hold the delimiter, which is refused there")
     }
   }
 

@@ -97,4 +97,35 @@ import Testing
     native.abandonFrame()
     #expect(native.damages.isEmpty)
   }
+
+  /// What was searched must not be searched again: otherwise this would take hours.
+  @Test(arguments: insides, [false, true])
+  func `a large packet that comes byte by byte is searched once`(
+    inside: FrameLayout.Delimiter.Inside, isDamaged: Bool
+  ) throws {
+    let dialect = try FrameDialect.delimited(inside, maximumBody: 200_000)
+    let client = try DialectSide(dialect, .client)
+    var bytes = client.request(9, 1, [UInt8](repeating: 0x41, count: 200_000))
+    if isDamaged { bytes[0] = 0 }
+    bytes += client.request(9, 2)
+    let codec = try DialectCodec(dialect, role: .server)
+    var decoder = DialectDecoder(codec)
+    var (begin, serials) = (0, [UInt32]())
+    for end in 1...bytes.count {
+      while true {
+        let step = unsafe bytes.withUnsafeMutableBytes { buffer in
+          unsafe decoder.next(in: UnsafeMutableRawBufferPointer(rebasing: buffer[begin..<end]))
+        }
+        if case .needMore = step { break }
+        switch step {
+        case .frame(let frame):
+          serials.append(frame.head.serial)
+          begin += frame.length
+        case .damaged(let count, _), .skipped(let count): begin += count
+        case .needMore, .violation: Issue.record("not here: \(step)")
+        }
+      }
+    }
+    #expect(serials == (isDamaged ? [2] : [1, 2]))
+  }
 }

@@ -156,7 +156,8 @@ extension FrameDialect {
     return try FrameDialect(
       layout: layout, serials: Serials(client: 1...1000),
       heartbeat: Heartbeat(server: Ping(type: 1, serials: 1...9)),
-      pushes: Pushes(fromServer: [2...3]), cancel: Cancel(type: 4, target: .body),
+      pushes: Pushes(fromServer: [2...3]),
+      cancel: Cancel(type: 4, target: inside == .refused ? .serial : .body),
       codes: Codes(success: [200], failure: 500), maximumBody: maximumBody)
   }
 }

@@ -8,6 +8,7 @@ import Testing
   private struct Parts {
     var request: [FrameLayout.Field] = [.type(2), .serial(4), .length(2)]
     var response: [FrameLayout.Field] = [.type(2), .serial(4), .code(1), .length(2)]
+    var delimiter: FrameLayout.Delimiter?
     var client: ClosedRange<UInt32> = 1...1000
     var server: ClosedRange<UInt32>?
     var responseType = FrameDialect.ResponseType.echo
@@ -21,7 +22,7 @@ import Testing
     func dialect() throws(FrameLayoutError) -> FrameDialect {
       let layout = try FrameLayout(
         request: FrameLayout.Shape(header: request),
-        response: FrameLayout.Shape(header: response))
+        response: FrameLayout.Shape(header: response), delimiter: delimiter)
       return try FrameDialect(
         layout: layout, serials: FrameDialect.Serials(client: client, server: server),
         responseType: responseType, heartbeat: heartbeat, pushes: pushes, cancel: cancel,
@@ -153,6 +154,14 @@ import Testing
     }
     expect("cancel.type: 65536 does not fit") {
       $0.cancel = FrameDialect.Cancel(type: 65_536, target: .serial)
+    }
+    expect("cancel.target: no body is large enough") {
+      $0.maximumBody = 3
+      $0.cancel = FrameDialect.Cancel(type: 6, target: .body)
+    }
+    expect("cancel.target: a serial in the body could hold the delimiter") {
+      $0.delimiter = FrameLayout.Delimiter([10], inside: .refused)
+      $0.cancel = FrameDialect.Cancel(type: 6, target: .body)
     }
     expect("cancel.target: the serial field is too narrow") {
       $0.request = [.type(4), .serial(2), .length(2)]

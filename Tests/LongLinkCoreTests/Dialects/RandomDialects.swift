@@ -24,6 +24,8 @@ extension Seeded {
     let response = shape(type: hasType ? type : nil, serial, code: hasCode, delimiter)
     let layout = try FrameLayout(
       byteOrder: pick(.big, .little), request: request, response: response, delimiter: delimiter)
+    let target: FrameDialect.Cancel.Target = pick(
+      .serial, serial > 2 ? .type : .serial, delimiter?.inside == .refused ? .serial : .body)
     let last: UInt32 = serial == 2 ? 0xFFFF : .max
     let isTwoSided = hasType && below(2) == 0
     return try FrameDialect(
@@ -39,9 +41,7 @@ extension Seeded {
       pushes: FrameDialect.Pushes(
         fromServer: hasType ? [0x60...0x6F] : [], fromClient: [0x70...0x72, 0x74...0x74],
         serial: pick(0, 15)),
-      cancel: pick(
-        nil,
-        FrameDialect.Cancel(type: 3, target: pick(.serial, serial > 2 ? .type : .serial, .body))),
+      cancel: pick(nil, FrameDialect.Cancel(type: 3, target: target)),
       codes: hasCode
         ? FrameDialect.Codes(
           success: [0, 7], failure: 1,
