@@ -2,7 +2,7 @@
 public struct Violation: Error, Hashable, Sendable, CustomStringConvertible {
   /// The rules, by the names that the vectors use.
   public enum Rule: String, CaseIterable, Hashable, Sendable {
-    /// The Adler-32 of a frame did not match: it was damaged on its way, or its sender is wrong.
+    /// The checksum of a frame did not match: it was damaged on its way, or its sender is wrong.
     case checksumMismatch
     /// A body, or the sum of a message's fragments, is longer than was allowed.
     case lengthOverLimit
@@ -44,6 +44,13 @@ public struct Violation: Error, Hashable, Sendable, CustomStringConvertible {
     case firstFrameTimeout
     /// The stream ended in the middle of a frame.
     case truncatedFrame
+    /// In a dialect, a constant, version or repeated type is not what it has to be.
+    case fieldMismatch
+    /// In a dialect, a delimiter does not stand where the frame has to have one.
+    case delimiterMissing
+
+    /// The rules that dialects have and the native layout does not.
+    package static let ofDialects: Set<Rule> = [.fieldMismatch, .delimiterMissing]
   }
 
   /// The rule that was broken.

@@ -34,7 +34,7 @@ package struct Outbox: ~Copyable {
     case tooLate
   }
 
-  package let layout: FrameLayout
+  package let layout: WireFormat
   /// Whether both sides agreed to fragments.
   package var usesFragments = false
   /// Above this many encoded bytes frames are kept back.
@@ -48,7 +48,7 @@ package struct Outbox: ~Copyable {
   var kept: KeptBack
   private let anchor = Anchor()
 
-  package init(layout: FrameLayout = .native, encodeLimit: Int = 262_144) {
+  package init(layout: WireFormat = .native, encodeLimit: Int = 262_144) {
     self.layout = layout
     self.encodeLimit = encodeLimit
     kept = KeptBack(headerLength: layout.headerLength)
@@ -56,7 +56,7 @@ package struct Outbox: ~Copyable {
 
   /// The most bytes of fragments that stand encoded in front of a new frame, with the default
   /// `encodeLimit`: two fragments of one message, and one more of a message that was overdue.
-  package static let fragmentsAhead = 3 * (FrameLayout.native.headerLength + Wire.fragmentLimit)
+  package static let fragmentsAhead = 3 * (WireFormat.native.headerLength + Wire.fragmentLimit)
 
   /// The offset in the stream of the first byte that has not been written.
   @inlinable package var written: UInt64 { end - UInt64(bytes.count) }

@@ -1,7 +1,7 @@
 /// What one side of a connection allows and asks for.
 package struct SessionSettings: Equatable, Sendable {
   package var role: Role
-  package var layout = FrameLayout.native
+  package var layout = WireFormat.native
   /// The largest body that this side accepts, in bytes.
   package var maxBody = Int(Wire.defaultBody)
   /// The most requests of the peer that run at once.

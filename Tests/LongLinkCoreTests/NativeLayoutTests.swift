@@ -1,11 +1,11 @@
 import LongLinkCore
 import Testing
 
-@Suite struct FrameLayoutTests {
+@Suite struct NativeLayoutTests {
   private func sealed(_ head: FrameHead, _ body: [UInt8]) -> [UInt8] {
-    var bytes = [UInt8](repeating: 0, count: FrameLayout.native.headerLength) + body
+    var bytes = [UInt8](repeating: 0, count: WireFormat.native.headerLength) + body
     unsafe bytes.withUnsafeMutableBytes { buffer in
-      unsafe FrameLayout.native.seal(head, at: buffer.baseAddress!)
+      unsafe WireFormat.native.seal(head, at: buffer.baseAddress!)
     }
     return bytes
   }
@@ -13,7 +13,7 @@ import Testing
   private func head(_ bytes: [UInt8]) throws(Violation) -> FrameHead {
     let result = unsafe bytes.withUnsafeBytes { buffer in
       Result { () throws(Violation) in
-        try unsafe FrameLayout.native.head(at: buffer.baseAddress!)
+        try unsafe WireFormat.native.head(at: buffer.baseAddress!)
       }
     }
     return try result.get()
@@ -21,7 +21,7 @@ import Testing
 
   private func isIntact(_ bytes: [UInt8]) -> Bool {
     unsafe bytes.withUnsafeBytes { buffer in
-      unsafe FrameLayout.native.isIntact(at: buffer.baseAddress!, length: bytes.count - 16)
+      unsafe WireFormat.native.isIntact(at: buffer.baseAddress!, length: bytes.count - 16)
     }
   }
 

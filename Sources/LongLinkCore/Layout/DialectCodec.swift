@@ -1,0 +1,160 @@
+/// A frame of a dialect, in the words of the native protocol.
+package struct DialectFrame: Equatable, Sendable {
+  /// What it is. The tag is the type of a request or push and the library's code of a response.
+  ///
+  /// The serial is that of the wire, but for a push, which has that of native pushes. A cancel by
+  /// type has the type as its tag and serial 0. A response with a serial that no request can have
+  /// has serial 0 where it does not fit into 32 bits.
+  package var head: FrameHead
+  /// The type field; 0 where there is none, and the largest number for one that is larger.
+  package var type: UInt32
+  /// The code field, in the same way.
+  package var code: UInt32
+  /// Where the body stands, from the beginning of the bytes that were given.
+  package var body: Range<Int>
+  /// Bytes of the whole frame.
+  package var length: Int
+}
+
+/// What the bytes at the front of a stream are.
+package enum DialectStep: Equatable, Sendable {
+  /// Nothing yet: there have to be so many bytes, counted from the first.
+  case needMore(atLeast: Int)
+  /// A whole frame, undamaged.
+  case frame(DialectFrame)
+  /// A damaged packet, of which so many bytes are to be taken. It is dropped; the link stays.
+  case damaged(Int, Violation)
+  /// So many bytes are to be taken in search of the next packet; they belong to what was damaged.
+  case skipped(Int)
+  /// A rule was broken: nothing that follows can be trusted.
+  case violation(Violation)
+}
+
+/// A dialect made ready for one side of a connection: where its fields lie, and what is what.
+package struct DialectCodec: Equatable, Sendable {
+  package let dialect: FrameDialect
+  package let role: Role
+  /// What this side writes as its session prefix; empty for zeros.
+  package let session: [UInt8]
+  let incoming: FramePlan
+  let outgoing: FramePlan
+  private let incomingRules: DialectRules
+  private let outgoingRules: DialectRules
+
+  /// Makes a codec. Throws when a session prefix is not as long as its field; a server may do
+  /// without.
+  package init(
+    _ dialect: FrameDialect, role: Role, session: [UInt8] = []
+  ) throws(FrameLayoutError) {
+    self.dialect = dialect
+    self.role = role
+    self.session = session
+    incoming = FramePlan(dialect.layout, from: role.peer)
+    outgoing = FramePlan(dialect.layout, from: role)
+    incomingRules = DialectRules(dialect, from: role.peer)
+    outgoingRules = DialectRules(dialect, from: role)
+    let width = outgoing.session?.width ?? 0
+    guard session.count == width || session.isEmpty && role == .server else {
+      throw FrameLayoutError(
+        "session", "the session prefix has \(session.count) bytes instead of \(width)")
+    }
+  }
+
+  /// The codec of the other side, for what this side has written.
+  package var mirrored: DialectCodec {
+    DialectCodec(mirroring: self)
+  }
+
+  private init(mirroring codec: DialectCodec) {
+    dialect = codec.dialect
+    role = codec.role.peer
+    session = []
+    incoming = codec.outgoing
+    outgoing = codec.incoming
+    incomingRules = codec.outgoingRules
+    outgoingRules = codec.incomingRules
+  }
+
+  /// Where the other side's session prefix stands in each of its frames; nil where it has none.
+  package var peerSession: Range<Int>? {
+    incoming.session.map { $0.offset..<$0.offset + $0.width }
+  }
+
+  /// The serials of this side's requests; nil where it may not ask.
+  package var serials: ClosedRange<UInt32>? { dialect.serials[role] }
+
+  /// The serial of the ping with this number, from 1: those of the dialect are counted through.
+  package func pingSerial(_ number: UInt64) -> UInt32? {
+    guard let serials = dialect.heartbeat[role]?.serials else { return nil }
+    let count = UInt64(serials.upperBound - serials.lowerBound) + 1
+    return serials.lowerBound + UInt32((number &- 1) % count)
+  }
+
+  func kind(incoming type: UInt64?, _ serial: UInt64) throws(Violation) -> FrameKind {
+    try incomingRules.kind(type: type, serial: serial)
+  }
+}
+
+// MARK: - What can be said
+
+extension DialectCodec {
+  /// Whether this side may send a request of this type, and its response would be taken for one.
+  package func canSendRequest(_ type: MessageType, serial: UInt32) -> Bool {
+    let wire = UInt64(type.rawValue)
+    guard fits(wire, outgoing.type),
+      (try? outgoingRules.kind(type: wire, serial: UInt64(serial))) == .request,
+      let answer = responseType(to: type.rawValue)
+    else { return false }
+    guard incoming.type != nil else { return true }
+    return fits(answer, incoming.type)
+      && (try? incomingRules.kind(type: answer, serial: UInt64(serial))) == .response
+  }
+
+  /// Whether a push of this type would be taken for one.
+  package func canSendPush(_ type: MessageType) -> Bool {
+    let wire = UInt64(type.rawValue)
+    let serial = UInt64(dialect.pushes.serial)
+    return fits(wire, outgoing.type)
+      && (try? outgoingRules.kind(type: wire, serial: serial)) == .push
+  }
+
+  /// Whether a response can say this code: without a field for it, it can say success alone.
+  package func canSendResponse(_ code: ResponseCode) -> Bool {
+    outgoing.code != nil || code == .ok
+  }
+
+  /// Whether this side can cancel a request of this type.
+  package func canSendCancel(of type: MessageType) -> Bool {
+    guard let cancel = dialect.cancel, dialect.maySendRequests(role) else { return false }
+    return cancel.target != .type || fits(UInt64(type.rawValue), outgoing.serial)
+  }
+
+  /// Whether this side asks for signs of life.
+  package var canSendPing: Bool { dialect.heartbeat[role] != nil }
+  /// Whether a ping of the other side is to be answered.
+  package var answersPings: Bool { dialect.heartbeat[role.peer]?.answer != nil }
+
+  private func fits(_ value: UInt64, _ slot: FramePlan.Slot?) -> Bool {
+    guard let slot else { return false }
+    return slot.width == 8 || value >> UInt64(8 * slot.width) == 0
+  }
+
+  /// What a response to a request of this type has as its own.
+  func responseType(to type: UInt32) -> UInt64? {
+    switch dialect.responseType {
+    case .echo: UInt64(type)
+    case .offset(let offset): UInt64(type) + UInt64(offset)
+    case .fixed(let fixed): UInt64(fixed)
+    case .absent: 0
+    }
+  }
+
+  /// The type of the request that a response is to, as far as its own tells.
+  package func requestType(of response: DialectFrame) -> MessageType? {
+    switch dialect.responseType {
+    case .echo: MessageType(rawValue: response.type)
+    case .offset(let offset): MessageType(rawValue: response.type &- offset)
+    case .fixed, .absent: nil
+    }
+  }
+}
