@@ -26,7 +26,9 @@ package final class Link {
   package let loop: EventLoop
   @safe @exclusivity(unchecked) package var session: Session
   package private(set) var peer: SocketAddress?
-  package var logger: Logger
+  private let baseLogger: Logger
+  /// What the owner calls the connection in logs, where it does.
+  private let label: (key: String, number: UInt64)?
   /// The metadata of the message that the owner is being told of; nil where it has none.
   @safe @exclusivity(unchecked) package private(set) var metadata: Metadata?
   @safe @exclusivity(unchecked) private var coder = MetadataCoder()
@@ -49,17 +51,27 @@ package final class Link {
 
   package init(
     id: UInt32, stream: any ByteStream, isConnected: Bool, settings: SessionSettings,
-    on loop: EventLoop, owner: any LinkOwner, logger: Logger
+    on loop: EventLoop, owner: any LinkOwner, logger: Logger,
+    label: (key: String, number: UInt64)? = nil
   ) {
     self.id = id
     self.loop = loop
     self.stream = stream
     self.isConnected = isConnected
     self.owner = owner
-    self.logger = logger
+    baseLogger = logger
+    self.label = label
     peer = stream.peerAddress
     session = Session(settings: settings, at: loop.driver.now)
-    self.logger[metadataKey: "peer"] = "\(peer.map(String.init(describing:)) ?? "unknown")"
+  }
+
+  /// Tells the connection in logs. It is made when it is asked for, since it would be the largest
+  /// part of an idle connection.
+  package var logger: Logger {
+    var logger = baseLogger
+    logger[metadataKey: "peer"] = "\(peer.map(String.init(describing:)) ?? "unknown")"
+    if let label { logger[metadataKey: label.key] = "\(label.number)" }
+    return logger
   }
 
   /// Starts to listen for readiness.
