@@ -7,7 +7,7 @@ public import LongLinkCore
 @safe
 public final class ProtobufCLayout<Value>: Sendable {
   @usableFromInline
-  let description: MessageDescription
+  let bound: PackedBound
   /// The C structure.
   @usableFromInline
   let type: ObjectIdentifier
@@ -19,26 +19,25 @@ public final class ProtobufCLayout<Value>: Sendable {
   let fill:
     @Sendable (UnsafeMutableRawPointer, Value, inout ProtobufCArena) throws(BodyError) -> Void
   @usableFromInline
-  let read: @Sendable (UnsafeRawPointer) throws(BodyError) -> Value
+  let read: @Sendable (inout ProtobufCReader) throws(BodyError) -> Value
 
   /// Joins a value to the structure `CMessage`.
   ///
   /// `initialize` is the generated `…__init` of the structure; any other function traps here or
   /// leads to undefined behaviour later. `fill` copies a value into a message in its initial state,
-  /// taking memory from the arena, and fills alike each time. `read` copies a value out of a
-  /// message that was checked and unpacked, and that is there, with all that it points to, during
-  /// the call alone. A `BodyError` that they throw reaches the caller; any other error does so as
-  /// `.notRepresentable`.
+  /// taking memory from the arena, and fills alike each time. `read` makes a value of the fields of
+  /// a message in a body. A `BodyError` that they throw reaches the caller; any other error does so
+  /// as `.notRepresentable`.
+  @inlinable
   public init<CMessage>(
     initialize: @escaping @Sendable (UnsafeMutablePointer<CMessage>?) -> Void,
     fill: @escaping @Sendable (inout CMessage, Value, inout ProtobufCArena) throws -> Void,
-    read: @escaping @Sendable (CMessage) throws -> Value
+    read: @escaping @Sendable (inout ProtobufCReader) throws -> Value
   ) {
-    unsafe description = MessageDescription(of: CMessage.self, initialize: initialize)
+    bound = unsafe PackedBound(MessageDescription(of: CMessage.self, initialize: initialize))
     type = ObjectIdentifier(CMessage.self)
     byteCount = MemoryLayout<CMessage>.stride
-    // Each pointer below comes from this layout or from libprotobuf-c, given this description, so
-    // that a `CMessage` stands there.
+    // Each pointer below comes from this layout, so that a `CMessage` stands there.
     unsafe self.initialize = { message in
       unsafe initialize(message.bindMemory(to: CMessage.self, capacity: 1))
     }
@@ -53,9 +52,9 @@ public final class ProtobufCLayout<Value>: Sendable {
         throw BodyError(ofConversion: error)
       }
     }
-    unsafe self.read = { (message) throws(BodyError) in
+    self.read = { (reader) throws(BodyError) in
       do {
-        return try unsafe read(message.assumingMemoryBound(to: CMessage.self).pointee)
+        return try read(&reader)
       } catch {
         throw BodyError(ofConversion: error)
       }
@@ -65,7 +64,8 @@ public final class ProtobufCLayout<Value>: Sendable {
 
 extension BodyError {
   /// What a conversion threw. The detail names no more than a type, since an error may quote bytes.
-  fileprivate init(ofConversion error: any Error) {
+  @usableFromInline
+  init(ofConversion error: any Error) {
     self = error as? BodyError ?? BodyError(.notRepresentable, detail: "\(type(of: error))")
   }
 }
@@ -77,7 +77,7 @@ extension ProtobufCLayout {
     _ value: Value,
     in arena: inout ProtobufCArena
   ) throws(BodyError) -> UnsafeMutableRawPointer {
-    guard let message = unsafe arena.allocate(byteCount) else { throw BodyError(.tooLarge) }
+    let message = unsafe arena.allocate(byteCount)
     unsafe initialize(message)
     try unsafe fill(message, value, &arena)
     return unsafe message
@@ -93,7 +93,7 @@ extension ProtobufCLayout {
   }
 
   /// Appends to memory that has room for the message, and says how long it is.
-  @inlinable
+  @usableFromInline
   func pack(
     _ value: Value,
     into free: UnsafeMutableRawBufferPointer,
@@ -110,34 +110,28 @@ extension ProtobufCLayout {
   }
 
   /// The message as bytes of its own.
-  @inlinable
+  @usableFromInline
   func packed(_ value: Value, in arena: inout ProtobufCArena) throws(BodyError) -> [UInt8] {
     let message = try unsafe makeMessage(value, in: &arena)
-    // Every generated structure begins with its base. libprotobuf-c writes as many bytes as it has
-    // counted.
+    // Every generated structure begins with its base.
     let base = unsafe message.assumingMemoryBound(to: ProtobufCMessage.self)
+    let scratch = unsafe arena.scratch
+    if unsafe bound.bytes(of: message, limit: scratch.count) != nil {
+      // What libprotobuf-c writes has room. Copied, it is an array without any to spare.
+      return unsafe [UInt8](scratch.prefix(protobuf_c_message_pack(base, scratch.baseAddress)))
+    }
     let count = unsafe protobuf_c_message_get_packed_size(base)
     return unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initializedCount in
-      guard count > 0, let start = buffer.baseAddress else { return }
-      initializedCount = unsafe protobuf_c_message_pack(base, start)
+      // libprotobuf-c writes as many bytes as it has counted.
+      initializedCount = unsafe protobuf_c_message_pack(base, buffer.baseAddress)
     }
   }
 
+  /// Reads the message that a reader is in.
   @inlinable
-  func unpack(
-    _ body: UnsafeBufferPointer<UInt8>,
-    using arena: inout ProtobufCArena
-  ) throws(BodyError) -> Value {
-    let bytes = unsafe body.span
-    try BodyChecker.check(bytes, in: bytes.indices, against: description)
-    return try unsafe read(arena.unpack(body, as: description))
-  }
-
-  /// Reads a message that libprotobuf-c has unpacked as a field of another.
-  @inlinable
-  func readField<CMessage>(_ message: UnsafePointer<CMessage>) throws(BodyError) -> Value {
-    requireMatch(CMessage.self)
-    return try unsafe read(message)
+  func read(from reader: inout ProtobufCReader) throws(BodyError) -> Value {
+    try reader.charge(byteCount)
+    return try read(&reader)
   }
 
   @inlinable

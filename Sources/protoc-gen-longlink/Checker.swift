@@ -165,7 +165,7 @@ struct Checker {
   private static let usedByGeneratedCode: Set<String> = [
     "BodyError", "CallbackExecutor", "EventLoop", "HandlerPlacement", "InboundRequest",
     "LongLinkClient", "LongLinkError", "LongLinkServer", "MessageType", "ProtobufBody",
-    "ProtobufCBody", "ProtobufCField", "ProtobufCLayout", "PushMessage", "RequestOptions",
+    "ProtobufCBody", "ProtobufCLayout", "ProtobufCReader", "PushMessage", "RequestOptions",
     "RequestTask", "ServerAction", "SimulatedServer", "SocketAddress", "TypedRequestTask",
   ]
 }

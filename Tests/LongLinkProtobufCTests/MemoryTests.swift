@@ -13,7 +13,10 @@ import Testing
     static let layout = unsafe ProtobufCLayout<Frugal>(
       initialize: longlink__demo__tick__init,
       fill: { _, _, _ in },
-      read: { _ in Frugal() }
+      read: { reader in
+        while try reader.next() != nil { try reader.skip() }
+        return Frugal()
+      }
     )
 
     static func decodingMemoryLimit(forBodyOf byteCount: Int) -> Int { 15 * byteCount }
@@ -83,7 +86,7 @@ import Testing
     let detail = try unsafe FailRequest(code: 7, detail: "why").withCMessage(
       as: Longlink__Demo__FailRequest.self
     ) { message in
-      unsafe ProtobufCField.string(message.pointee.detail)
+      unsafe message.pointee.detail.map { unsafe String(cString: $0) }
     }
     #expect(detail == "why")
   }

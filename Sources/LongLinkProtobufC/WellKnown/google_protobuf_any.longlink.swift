@@ -30,13 +30,20 @@ extension ProtobufAnyMessage: ProtobufCBody {
       }
       if !value.value.isEmpty {
         unsafe message.has_value = 1
-        unsafe message.value = try arena.bytes(value.value)
+        unsafe message.value = arena.bytes(value.value)
       }
     },
-    read: { message in
+    read: { reader in
       var value = ProtobufAnyMessage()
-      value.typeURL = unsafe ProtobufCField.string(message.type_url)
-      value.value = unsafe ProtobufCField.bytes(message.value)
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.typeURL = try reader.string()
+        case 2:
+          value.value = try reader.bytes()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
