@@ -34,6 +34,7 @@ struct PackedBound: Sendable {
 
   /// The most bytes that libprotobuf-c may pack a filled message into, nil where that is more than
   /// `limit`.
+  @usableFromInline
   func bytes(of message: UnsafeRawPointer, limit: Int) -> Int? {
     guard var places = others, unsafe PackedBound.hasNoUnknownFields(message) else { return nil }
     var bound = numbers

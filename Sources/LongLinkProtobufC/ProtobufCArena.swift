@@ -9,7 +9,9 @@ public import LongLinkCore
 public struct ProtobufCArena: ~Copyable {
   /// The free part of the present chunk.
   @usableFromInline
-  var free: UnsafeMutableRawBufferPointer
+  var free: UnsafeMutableRawPointer
+  @usableFromInline
+  var freeCount: Int
   /// The chunk that was allocated last; each begins with the address of the one before it.
   private var lastChunk: UnsafeMutableRawPointer?
   private var nextChunkSize = 4096
@@ -19,7 +21,9 @@ public struct ProtobufCArena: ~Copyable {
   /// Starts with memory, aligned to 16, that belongs to someone else and outlives the arena.
   @usableFromInline
   init(first: UnsafeMutableRawBufferPointer, measuresOnly: Bool = false) {
-    unsafe free = first
+    // Nothing is ever taken of no memory.
+    unsafe free = first.baseAddress ?? UnsafeMutableRawPointer(bitPattern: 16)!
+    freeCount = first.count
     unsafe lastChunk = nil
     self.measuresOnly = measuresOnly
   }
@@ -35,13 +39,14 @@ public struct ProtobufCArena: ~Copyable {
 
   /// Memory aligned for any field.
   @inlinable
+  @inline(__always)
   mutating func allocate(_ byteCount: Int) -> UnsafeMutableRawPointer {
     let rounded = max(8, (byteCount + 7) & ~7)
-    if unsafe free.count < rounded { addChunk(holding: rounded) }
-    // `free` holds at least `rounded` bytes now and moves on past them: nobody else gets them.
-    guard let result = unsafe free.baseAddress else { preconditionFailure("an empty chunk") }
-    unsafe free = UnsafeMutableRawBufferPointer(
-      start: result + rounded, count: free.count - rounded)
+    if freeCount < rounded { addChunk(holding: rounded) }
+    // There are at least `rounded` bytes now, and `free` moves on past them: nobody else gets them.
+    let result = unsafe free
+    unsafe free = free + rounded
+    freeCount &-= rounded
     return unsafe result
   }
 
@@ -54,13 +59,16 @@ public struct ProtobufCArena: ~Copyable {
     // The link is inside the chunk, whose size counts it in.
     unsafe chunk.storeBytes(of: lastChunk, as: UnsafeMutableRawPointer?.self)
     unsafe lastChunk = chunk
-    unsafe free = UnsafeMutableRawBufferPointer(start: chunk + link, count: size - link)
+    unsafe free = chunk + link
+    freeCount = size - link
   }
 
   /// What is left of the present chunk, and may be handed out later.
+  @inlinable
   var scratch: UnsafeMutableBufferPointer<UInt8> {
     // Whatever was there before, bytes may be written there.
-    unsafe free.assumingMemoryBound(to: UInt8.self)
+    unsafe UnsafeMutableBufferPointer(
+      start: free.assumingMemoryBound(to: UInt8.self), count: freeCount)
   }
 
   @inlinable
@@ -80,11 +88,15 @@ extension ProtobufCArena {
     let count = value.utf8.count
     // There is room for the text and the NUL behind it.
     let memory = unsafe allocate(count + 1)
-    let copy = unsafe UnsafeMutableRawBufferPointer(start: memory, count: count)
-    unsafe copy.copyBytes(from: value.utf8)
     unsafe memory.storeBytes(of: 0, toByteOffset: count, as: UInt8.self)
-    let text = UnsafeRawBufferPointer(copy)
-    if unsafe !text.isPlainText, unsafe text.contains(0) {
+    let copy = unsafe UnsafeMutableRawBufferPointer(start: memory, count: count)
+    let isPlain = unsafe value.utf8.withContiguousStorageIfAvailable { text in
+      let text = UnsafeRawBufferPointer(text)
+      unsafe copy.copyMemory(from: text)
+      return unsafe text.isPlainText
+    }
+    if isPlain == nil { unsafe copy.copyBytes(from: value.utf8) }
+    if isPlain != true, unsafe copy.contains(0) {
       throw BodyError(.interiorNUL, detail: "a string to be sent contains U+0000")
     }
     // The same bytes, which C calls char.

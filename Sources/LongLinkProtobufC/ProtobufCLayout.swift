@@ -3,23 +3,49 @@ public import LongLinkCore
 
 /// How a Swift value and the C message that stands for it are made of each other.
 ///
-/// Made once for each type, as `ProtobufCBody.layout`, and used on any thread.
+/// Made once for each type, as `ProtobufCBody.layout`, and used on any thread; what it consists of
+/// is never freed.
 @safe
-public final class ProtobufCLayout<Value>: Sendable {
+public struct ProtobufCLayout<Value>: Sendable {
+  @safe
   @usableFromInline
-  let bound: PackedBound
-  /// The C structure.
+  struct Parts {
+    @usableFromInline
+    let bound: PackedBound
+    /// The C structure.
+    @usableFromInline
+    let type: ObjectIdentifier
+    @usableFromInline
+    let byteCount: Int
+    /// Initialises memory as a message and fills it.
+    @usableFromInline
+    let fill:
+      @Sendable (UnsafeMutableRawPointer, Value, inout ProtobufCArena) throws(BodyError) -> Void
+    @usableFromInline
+    let read: @Sendable (inout ProtobufCReader) throws(BodyError) -> Value
+
+    @inlinable
+    init(
+      _ bound: PackedBound,
+      _ type: ObjectIdentifier,
+      _ byteCount: Int,
+      _ fill:
+        @escaping @Sendable (
+          UnsafeMutableRawPointer, Value, inout ProtobufCArena
+        ) throws(BodyError) -> Void,
+      _ read: @escaping @Sendable (inout ProtobufCReader) throws(BodyError) -> Value
+    ) {
+      self.bound = bound
+      self.type = type
+      self.byteCount = byteCount
+      unsafe self.fill = unsafe fill
+      self.read = read
+    }
+  }
+
+  /// Constant, and there for ever, so that a layout is handed about without counting who has it.
   @usableFromInline
-  let type: ObjectIdentifier
-  @usableFromInline
-  let byteCount: Int
-  @usableFromInline
-  let initialize: @Sendable (UnsafeMutableRawPointer) -> Void
-  @usableFromInline
-  let fill:
-    @Sendable (UnsafeMutableRawPointer, Value, inout ProtobufCArena) throws(BodyError) -> Void
-  @usableFromInline
-  let read: @Sendable (inout ProtobufCReader) throws(BodyError) -> Value
+  nonisolated(unsafe) let parts: UnsafePointer<Parts>
 
   /// Joins a value to the structure `CMessage`.
   ///
@@ -34,31 +60,31 @@ public final class ProtobufCLayout<Value>: Sendable {
     fill: @escaping @Sendable (inout CMessage, Value, inout ProtobufCArena) throws -> Void,
     read: @escaping @Sendable (inout ProtobufCReader) throws -> Value
   ) {
-    bound = unsafe PackedBound(MessageDescription(of: CMessage.self, initialize: initialize))
-    type = ObjectIdentifier(CMessage.self)
-    byteCount = MemoryLayout<CMessage>.stride
     // Each pointer below comes from this layout, so that a `CMessage` stands there.
-    unsafe self.initialize = { message in
-      unsafe initialize(message.bindMemory(to: CMessage.self, capacity: 1))
-    }
-    unsafe self.fill = { (message, value, arena) throws(BodyError) in
-      do {
-        try unsafe fill(
-          &message.assumingMemoryBound(to: CMessage.self).pointee,
-          value,
-          &arena
-        )
-      } catch {
-        throw BodyError(ofConversion: error)
+    let parts = unsafe Parts(
+      PackedBound(MessageDescription(of: CMessage.self, initialize: initialize)),
+      ObjectIdentifier(CMessage.self),
+      MemoryLayout<CMessage>.stride,
+      { (memory, value, arena) throws(BodyError) in
+        let message = unsafe memory.bindMemory(to: CMessage.self, capacity: 1)
+        unsafe initialize(message)
+        do {
+          try unsafe fill(&message.pointee, value, &arena)
+        } catch {
+          throw BodyError(ofConversion: error)
+        }
+      },
+      { (reader) throws(BodyError) in
+        do {
+          return try read(&reader)
+        } catch {
+          throw BodyError(ofConversion: error)
+        }
       }
-    }
-    self.read = { (reader) throws(BodyError) in
-      do {
-        return try read(&reader)
-      } catch {
-        throw BodyError(ofConversion: error)
-      }
-    }
+    )
+    let memory = UnsafeMutablePointer<Parts>.allocate(capacity: 1)
+    unsafe memory.initialize(to: parts)
+    unsafe self.parts = UnsafePointer(memory)
   }
 }
 
@@ -77,9 +103,8 @@ extension ProtobufCLayout {
     _ value: Value,
     in arena: inout ProtobufCArena
   ) throws(BodyError) -> UnsafeMutableRawPointer {
-    let message = unsafe arena.allocate(byteCount)
-    unsafe initialize(message)
-    try unsafe fill(message, value, &arena)
+    let message = unsafe arena.allocate(parts.pointee.byteCount)
+    try unsafe parts.pointee.fill(message, value, &arena)
     return unsafe message
   }
 
@@ -93,7 +118,7 @@ extension ProtobufCLayout {
   }
 
   /// Appends to memory that has room for the message, and says how long it is.
-  @usableFromInline
+  @inlinable
   func pack(
     _ value: Value,
     into free: UnsafeMutableRawBufferPointer,
@@ -110,15 +135,16 @@ extension ProtobufCLayout {
   }
 
   /// The message as bytes of its own.
-  @usableFromInline
+  @inlinable
   func packed(_ value: Value, in arena: inout ProtobufCArena) throws(BodyError) -> [UInt8] {
     let message = try unsafe makeMessage(value, in: &arena)
     // Every generated structure begins with its base.
     let base = unsafe message.assumingMemoryBound(to: ProtobufCMessage.self)
     let scratch = unsafe arena.scratch
-    if unsafe bound.bytes(of: message, limit: scratch.count) != nil {
+    if unsafe parts.pointee.bound.bytes(of: message, limit: scratch.count) != nil {
       // What libprotobuf-c writes has room. Copied, it is an array without any to spare.
-      return unsafe [UInt8](scratch.prefix(protobuf_c_message_pack(base, scratch.baseAddress)))
+      let count = unsafe protobuf_c_message_pack(base, scratch.baseAddress)
+      return unsafe [UInt8](UnsafeBufferPointer(start: scratch.baseAddress, count: count))
     }
     let count = unsafe protobuf_c_message_get_packed_size(base)
     return unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initializedCount in
@@ -130,14 +156,14 @@ extension ProtobufCLayout {
   /// Reads the message that a reader is in.
   @inlinable
   func read(from reader: inout ProtobufCReader) throws(BodyError) -> Value {
-    try reader.charge(byteCount)
-    return try read(&reader)
+    try reader.charge(unsafe parts.pointee.byteCount)
+    return try unsafe parts.pointee.read(&reader)
   }
 
   @inlinable
   func requireMatch<CMessage>(_ type: CMessage.Type) {
     precondition(
-      self.type == ObjectIdentifier(type),
+      unsafe parts.pointee.type == ObjectIdentifier(type),
       "\(type) is not the structure of \(Value.self)"
     )
   }

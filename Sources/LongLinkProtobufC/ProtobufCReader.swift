@@ -119,15 +119,17 @@ extension ProtobufCReader {
   @usableFromInline
   mutating func longVarint(longest: Int) throws(BodyError) -> UInt64 {
     let first = position
-    let last = first + min(longest, end - first)
+    let last = first &+ min(longest, end &- first)
     var value: UInt64 = 0
     var shift: UInt64 = 0
-    for index in first..<last {
+    var index = first
+    while index < last {
       // In bounds, since `last` is not past the end.
-      let byte = unsafe body[index]
-      value |= UInt64(byte & 0x7f) &<< shift
+      let byte = unsafe UInt64(body[index])
+      index &+= 1
+      value |= (byte & 0x7f) &<< shift
       if byte < 0x80 {
-        position = index + 1
+        position = index
         return value
       }
       shift &+= 7
@@ -151,12 +153,13 @@ extension ProtobufCReader {
 
   /// Where the bytes are whose length stands before them.
   @inlinable
+  @inline(__always)
   mutating func lengthDelimited() throws(BodyError) -> Range<Int> {
     let first = position
     let length = try varint(longest: 5)
-    guard length <= UInt64(end - position) else { throw BodyError(.truncated, at: first) }
+    guard length <= UInt64(end &- position) else { throw BodyError(.truncated, at: first) }
     let lowerBound = position
-    position += Int(length)
+    position &+= Int(truncatingIfNeeded: length)
     return lowerBound..<position
   }
 
