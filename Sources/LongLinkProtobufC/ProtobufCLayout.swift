@@ -125,6 +125,11 @@ extension ProtobufCLayout {
     using arena: inout ProtobufCArena
   ) throws(BodyError) -> Int {
     let message = try unsafe makeMessage(value, in: &arena)
+    if let packed = unsafe packShort(message, into: arena.scratch) {
+      precondition(packed.count <= free.count, "no room for the body")
+      unsafe free.copyMemory(from: UnsafeRawBufferPointer(packed))
+      return packed.count
+    }
     // Every generated structure begins with its base. libprotobuf-c writes as many bytes as it has
     // counted, and they have room.
     let base = unsafe message.assumingMemoryBound(to: ProtobufCMessage.self)
@@ -138,19 +143,32 @@ extension ProtobufCLayout {
   @inlinable
   func packed(_ value: Value, in arena: inout ProtobufCArena) throws(BodyError) -> [UInt8] {
     let message = try unsafe makeMessage(value, in: &arena)
-    // Every generated structure begins with its base.
-    let base = unsafe message.assumingMemoryBound(to: ProtobufCMessage.self)
-    let scratch = unsafe arena.scratch
-    if unsafe parts.pointee.bound.bytes(of: message, limit: scratch.count) != nil {
-      // What libprotobuf-c writes has room. Copied, it is an array without any to spare.
-      let count = unsafe protobuf_c_message_pack(base, scratch.baseAddress)
-      return unsafe [UInt8](UnsafeBufferPointer(start: scratch.baseAddress, count: count))
+    if let packed = unsafe packShort(message, into: arena.scratch) {
+      // An array that is copied has no room to spare.
+      return unsafe [UInt8](packed)
     }
+    // Every generated structure begins with its base. libprotobuf-c writes as many bytes as it has
+    // counted.
+    let base = unsafe message.assumingMemoryBound(to: ProtobufCMessage.self)
     let count = unsafe protobuf_c_message_get_packed_size(base)
     return unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initializedCount in
-      // libprotobuf-c writes as many bytes as it has counted.
-      initializedCount = unsafe protobuf_c_message_pack(base, buffer.baseAddress)
+      guard count > 0, let start = buffer.baseAddress else { return }
+      initializedCount = unsafe protobuf_c_message_pack(base, start)
     }
+  }
+
+  /// Packs a message that certainly fits, which need not be measured then; nil for any other.
+  @inlinable
+  func packShort(
+    _ message: UnsafeMutableRawPointer,
+    into scratch: UnsafeMutableBufferPointer<UInt8>
+  ) -> UnsafeBufferPointer<UInt8>? {
+    let bound = unsafe parts.pointee.bound.bytes(of: message, limit: scratch.count)
+    guard bound != nil, let start = scratch.baseAddress else { return nil }
+    // Every generated structure begins with its base. libprotobuf-c writes no more than the bound.
+    let count = unsafe protobuf_c_message_pack(
+      message.assumingMemoryBound(to: ProtobufCMessage.self), start)
+    return unsafe UnsafeBufferPointer(start: start, count: count)
   }
 
   /// Reads the message that a reader is in.
