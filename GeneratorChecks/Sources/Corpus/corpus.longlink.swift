@@ -407,13 +407,13 @@ public nonisolated struct Known: Hashable, Sendable {
   /// Field 2, `time`.
   public var time: ProtobufDuration? = nil
   /// Field 3, `anything`.
-  public var anything: ProtobufAnyMessage? = nil
+  public var anything: ProtobufAny? = nil
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
     at: ProtobufTimestamp? = nil,
     time: ProtobufDuration? = nil,
-    anything: ProtobufAnyMessage? = nil
+    anything: ProtobufAny? = nil
   ) {
     self.at = at
     self.time = time

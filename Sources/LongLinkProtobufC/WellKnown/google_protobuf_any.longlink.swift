@@ -4,7 +4,7 @@
 internal import CLongLinkWellKnown
 
 /// The message `google.protobuf.Any`.
-public nonisolated struct ProtobufAnyMessage: Hashable, Sendable {
+public nonisolated struct ProtobufAny: Hashable, Sendable {
   /// Field 1, `type_url`.
   public var typeURL: String = ""
   /// Field 2, `value`.
@@ -20,9 +20,9 @@ public nonisolated struct ProtobufAnyMessage: Hashable, Sendable {
   }
 }
 
-extension ProtobufAnyMessage: ProtobufCBody {
+extension ProtobufAny: ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<ProtobufAnyMessage>(
+  public nonisolated static let layout = unsafe ProtobufCLayout<ProtobufAny>(
     initialize: google__protobuf__any__init,
     fill: { message, value, arena in
       if !value.typeURL.isEmpty {
@@ -34,7 +34,7 @@ extension ProtobufAnyMessage: ProtobufCBody {
       }
     },
     read: { reader in
-      var value = ProtobufAnyMessage()
+      var value = ProtobufAny()
       while let field = try reader.next() {
         switch field {
         case 1:
