@@ -14,7 +14,7 @@ public final class LongLinkClient: Sendable {
   /// The loop that the connection lives on.
   public let loop: EventLoop
   let core: LoopBound<ClientCore>
-  let sink: LoopBound<any RequestSink>
+  let port: RequestPort
   let router = Router()
   let hub = PushHub()
   let states = StateHub()
@@ -31,7 +31,7 @@ public final class LongLinkClient: Sendable {
     let core = ClientCore(
       configuration: configuration, on: loop, router: router, hub: hub, states: states)
     self.core = LoopBound(core, on: loop)
-    sink = LoopBound(core, on: loop)
+    port = RequestPort(core, on: loop)
   }
 
   /// Makes a client of one server with the default configuration.

@@ -5,6 +5,11 @@ package struct RequestID: Hashable, Comparable, Sendable {
   /// The count of requests created before this one: it tells serials apart after a wrap.
   package let number: UInt64
 
+  package init(serial: UInt32, number: UInt64) {
+    self.serial = serial
+    self.number = number
+  }
+
   /// Names no request.
   package static let none = RequestID(serial: 0, number: 0)
 

@@ -7,7 +7,7 @@
 /// Of the bytes that stand encoded in front of a new frame, fragments of large messages are at most
 /// `fragmentsAhead`: they are encoded while fewer than one fragment's bytes wait, or, when one is
 /// overdue, fewer than half of `encodeLimit`.
-package struct Outbox: Equatable {
+package struct Outbox: ~Copyable {
   /// Where a frame went.
   package enum Placement: Equatable, Sendable {
     /// Its first byte has this offset in the stream.
