@@ -43,7 +43,8 @@ check-generator: check-protocols
 
 check-vectors:
 	@if command -v python3 >/dev/null; then \
-	  python3 Protocols/Vectors/generate.py --check; \
+	  python3 Protocols/Vectors/generate.py --check \
+	    && python3 Protocols/Vectors/Dialects/generate.py --check; \
 	else \
 	  echo 'The golden frames are not compared with their generator: python3 is missing.'; \
 	fi

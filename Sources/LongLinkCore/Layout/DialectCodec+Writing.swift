@@ -1,9 +1,10 @@
 extension DialectCodec {
   /// The most bytes that a frame with so many bytes of body can have.
   package func room(forBody count: Int) -> Int {
-    if case .escaped = outgoing.inside { return outgoing.lead + 2 * count + outgoing.tail }
     // A cancel may have a body that its head does not tell of.
-    return outgoing.lead + max(count, 8) + outgoing.tail
+    let body = max(count, outgoing.serial.width)
+    if case .escaped = outgoing.inside { return outgoing.lead + 2 * body + outgoing.tail }
+    return outgoing.lead + body + outgoing.tail
   }
 
   /// Makes room for a header, and returns where the frame begins; its body is to be appended.
@@ -18,13 +19,16 @@ extension DialectCodec {
   /// with nothing of the frame left there, when the body holds what it must not: see
   /// `FrameLayout.Delimiter.Inside.refused`.
   ///
-  /// There must be as much room as `room(forBody:)` said. `about` is the type of the request that a
+  /// There must be as much room as `room(forBody:)` said, and no more body than the dialect allows.
+  /// `about` is the type of the request that a
   /// response answers, or a cancel cancels. The serial of a ping or pong is that of the wire.
   package func finish(
     _ head: FrameHead, about: MessageType = 0, from start: Int, in span: inout OutputRawSpan
   ) -> Bool {
     if head.kind == .cancel, dialect.cancel?.target == .body { appendSerial(head.serial, &span) }
     let bodyEnd = span.byteCount
+    precondition(
+      bodyEnd - start - outgoing.lead <= dialect.maximumBody, "the body is over the limit")
     for _ in 0..<outgoing.trailerLength { span.append(0) }
     let values = values(of: head, about)
     let escaped = unsafe span.withUnsafeMutableBytes { buffer, count -> Int? in

@@ -23,14 +23,14 @@ package struct DialectDecoder: Equatable, Sendable {
     return step
   }
 
-  /// Gives up the frame that has begun and whose end does not come. Nil where that is the end of
-  /// the connection, since only a delimiter could tell where the next frame begins.
+  /// Gives up the frame of which bytes have come, and whose end does not come. Nil where that is
+  /// the end of the connection, since only a delimiter could tell where the next frame begins.
   package mutating func abandonFrame() -> DialectStep? {
     guard !codec.incoming.delimiter.isEmpty else { return nil }
     guard !isLost else { return .skipped(0) }
     isLost = true
     searched = 0
-    return .damaged(1, Violation(.frameTimeout))
+    return .damaged(0, Violation(.frameTimeout))
   }
 
   private func counted(_ bytes: UnsafeRawBufferPointer) -> DialectStep {

@@ -13,6 +13,7 @@ extension FrameDialect {
       response: FrameLayout.Shape(
         header: [.type(4), .serial(4), .code(4), .length(4)], trailer: trailer))
     return try FrameDialect(
+      name: "guarded",
       layout: layout,
       serials: Serials(client: 51...UInt32.max),
       heartbeat: Heartbeat(
@@ -29,7 +30,8 @@ extension FrameDialect {
   ///
   /// The client pings with serial 1, the server with any other, and each echoes the other's.
   public static let bare = FrameDialect(
-    unchecked: FrameLayout(
+    unchecked: "bare",
+    FrameLayout(
       unchecked: .big,
       request: FrameLayout.Shape(header: [.type(4), .serial(4), .length(4)]),
       response: FrameLayout.Shape(header: [.type(4), .serial(4), .code(4), .length(4)])),

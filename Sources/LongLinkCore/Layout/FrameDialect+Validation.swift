@@ -3,6 +3,7 @@ extension FrameDialect {
   static let largestBody = 1 << 30
 
   func validate() throws(FrameLayoutError) {
+    guard FrameLayout.isName(name) else { throw FrameLayoutError("name", FrameLayout.nameRule) }
     try validateSerials()
     try validateHeartbeat()
     try validateTypes()
@@ -52,6 +53,10 @@ extension FrameDialect {
       throw FrameLayoutError(
         "serials.server", "they overlap with the client's: no serial would tell who asked")
     }
+    if serials.server != nil, width(.server, .type) == nil {
+      throw FrameLayoutError(
+        "serials.server", "the response shape has no type to tell what a server asks")
+    }
     try checkSerial(pushes.serial, "pushes.serial")
   }
 
@@ -62,6 +67,11 @@ extension FrameDialect {
     }
     guard (.milliseconds(100)...day).contains(heartbeat.timeout) else {
       throw FrameLayoutError("heartbeat.timeout", "it may be 100 ms to a day")
+    }
+    for (part, time) in [("interval", heartbeat.interval), ("timeout", heartbeat.timeout)] {
+      guard time == .milliseconds(time.wholeMilliseconds) else {
+        throw FrameLayoutError("heartbeat.\(part)", "it is not a whole number of milliseconds")
+      }
     }
     for role in [Role.client, .server] {
       guard let ping = heartbeat[role] else { continue }
@@ -110,22 +120,35 @@ extension FrameDialect {
       guard let serial = width(role, .serial), let type = width(role, .type) else {
         throw FrameLayoutError("cancel.type", "no type in this direction tells a cancel")
       }
+      if cancel.target == .body {
+        try validateCancelBody(serial)
+      }
       if cancel.target == .type, serial < min(type, 3) {
         throw FrameLayoutError("cancel.target", "the serial field is too narrow for a type")
       }
     }
   }
 
+  private func validateCancelBody(_ width: Int) throws(FrameLayoutError) {
+    guard width <= maximumBody else {
+      throw FrameLayoutError("cancel.target", "no body is large enough for a serial")
+    }
+    guard layout.delimiter?.inside != .refused else {
+      throw FrameLayoutError(
+        "cancel.target", "a serial in the body could hold the delimiter, which is refused there")
+    }
+  }
+
   private func validateCodes() throws(FrameLayoutError) {
-    let width = width(.server, .code)
+    let widths = [Role.client, .server].compactMap { width($0, .code) }
     guard let codes else {
-      guard width == nil else {
+      guard widths.isEmpty else {
         throw FrameLayoutError("codes", "the layout has a code, and nothing says what is success")
       }
       return
     }
-    guard let width else {
-      throw FrameLayoutError("codes", "the response shape has no code to hold them")
+    guard let width = widths.min() else {
+      throw FrameLayoutError("codes", "the layout has no code to hold them")
     }
     guard !codes.success.isEmpty else {
       throw FrameLayoutError("codes.success", "no code says that a request has succeeded")

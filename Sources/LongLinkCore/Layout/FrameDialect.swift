@@ -3,6 +3,8 @@
 /// What the native protocol says with a kind, others say with types and serials. A dialect is
 /// checked when it is made: one that would take one thing for another is refused with the reason.
 public struct FrameDialect: Hashable, Sendable {
+  /// The protocol's name: 1 to 32 letters, digits, - and _ of ASCII.
+  public let name: String
   /// How frames lie in the bytes.
   public let layout: FrameLayout
   /// Which serials requests bear.
@@ -15,7 +17,7 @@ public struct FrameDialect: Hashable, Sendable {
   public let pushes: Pushes
   /// How a request is cancelled; nil where the protocol cannot.
   public let cancel: Cancel?
-  /// What response codes mean; nil where the layout has none, and every response is a success.
+  /// What codes mean; nil where the layout has none, and every response is a success.
   public let codes: Codes?
   /// What a response means whose serial no request has.
   public let unknownSerial: UnknownSerial
@@ -24,6 +26,7 @@ public struct FrameDialect: Hashable, Sendable {
 
   /// Makes a dialect. Throws when it cannot work, naming the part that is at fault.
   public init(
+    name: String = "custom",
     layout: FrameLayout,
     serials: Serials,
     responseType: ResponseType = .echo,
@@ -35,17 +38,19 @@ public struct FrameDialect: Hashable, Sendable {
     maximumBody: Int = 16_777_216
   ) throws(FrameLayoutError) {
     self.init(
-      unchecked: layout, serials, responseType, heartbeat, pushes, cancel, codes, unknownSerial,
+      unchecked: name, layout, serials, responseType, heartbeat, pushes, cancel, codes,
+      unknownSerial,
       maximumBody)
     try validate()
   }
 
   /// Takes parts that are known to work together.
   init(
-    unchecked layout: FrameLayout, _ serials: Serials, _ responseType: ResponseType,
+    unchecked name: String, _ layout: FrameLayout, _ serials: Serials, _ responseType: ResponseType,
     _ heartbeat: Heartbeat, _ pushes: Pushes, _ cancel: Cancel?, _ codes: Codes?,
     _ unknownSerial: UnknownSerial, _ maximumBody: Int
   ) {
+    self.name = name
     self.layout = layout
     self.serials = serials
     self.responseType = responseType

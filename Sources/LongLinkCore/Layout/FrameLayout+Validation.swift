@@ -67,18 +67,8 @@ extension FrameLayout {
     case .type, .serial, .code, .length, .checksum, .session, .filler, .repeatedType:
       break
     }
-    let letters = field.name.utf8
-    let isPlain = letters.allSatisfy { letter in
-      switch letter {
-      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"):
-        true
-      default: false
-      }
-    }
-    guard isPlain, (1...32).contains(letters.count), field.name != "body" else {
-      throw FrameLayoutError(
-        "", "a name has 1 to 32 letters, digits, - and _ of ASCII, and is not \"body\"")
+    guard FrameLayout.isName(field.name), field.name != "body" else {
+      throw FrameLayoutError("", "\(FrameLayout.nameRule), and is not \"body\"")
     }
   }
 
@@ -177,5 +167,22 @@ extension FrameLayout {
         throw FrameLayoutError(path, "(\(field.name)) a checksum cannot cover itself")
       }
     }
+  }
+}
+
+extension FrameLayout {
+  static let nameRule = "a name has 1 to 32 letters, digits, - and _ of ASCII"
+
+  static func isName(_ text: String) -> Bool {
+    let letters = text.utf8
+    let isPlain = letters.allSatisfy { letter in
+      switch letter {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"):
+        true
+      default: false
+      }
+    }
+    return isPlain && (1...32).contains(letters.count)
   }
 }

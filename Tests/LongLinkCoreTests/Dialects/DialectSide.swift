@@ -72,7 +72,8 @@ struct DialectSide {
 
   /// Gives up a frame that does not end.
   mutating func abandonFrame() {
-    if let step = decoder.abandonFrame() { _ = take(step) }
+    guard !input.isEmpty, let given = decoder.abandonFrame() else { return }
+    _ = take(given)
     while violation == nil, step() {}
   }
 
@@ -95,7 +96,6 @@ struct DialectSide {
       #expect(frame.head.length == frame.body.count)
       input.removeFirst(frame.length)
     case .damaged(let count, let violation):
-      #expect(count > 0)
       damages.append(violation)
       input.removeFirst(count)
     case .skipped(let count):
@@ -156,7 +156,8 @@ extension FrameDialect {
     return try FrameDialect(
       layout: layout, serials: Serials(client: 1...1000),
       heartbeat: Heartbeat(server: Ping(type: 1, serials: 1...9)),
-      pushes: Pushes(fromServer: [2...3]), cancel: Cancel(type: 4, target: .body),
+      pushes: Pushes(fromServer: [2...3]),
+      cancel: Cancel(type: 4, target: inside == .refused ? .serial : .body),
       codes: Codes(success: [200], failure: 500), maximumBody: maximumBody)
   }
 }

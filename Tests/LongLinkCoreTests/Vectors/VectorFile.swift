@@ -163,7 +163,7 @@ extension Vector {
   }
 
   /// Hexadecimal words, each of which may say how many times it stands.
-  private static func bytes(of words: [String]) -> [UInt8]? {
+  static func bytes(of words: [String]) -> [UInt8]? {
     var result: [UInt8] = []
     for word in words {
       let parts = word.split(separator: "*")
