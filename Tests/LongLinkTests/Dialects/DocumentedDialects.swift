@@ -33,14 +33,13 @@ private enum DocumentedDialects {
 
   static func call(_ host: String, _ port: UInt16, _ parcels: FrameDialect) async throws {
     let client = try LongLinkClient(to: host, port: port, dialect: .custom(parcels))
-    var pushes = client.pushes(of: 0xF001).makeAsyncIterator()
     do {
-      print(try await client.request(0x500, Array("where is 17?".utf8)))
-    } catch  where error.code == .rejected {
-      // Where it was rejected: 3, "lost", "nobody knows where it is".
-      print(error.dialectCode?.code as Any, error.dialectCode?.name as Any, error.detail)
+      let answer = try await client.request(0x500, Array("where is 17?".utf8))
+      print(answer)
+    } catch {
+      // 3, lost, nobody knows where it is
+      if let code = error.dialectCode { print(code.code, code.name, code.text) }
     }
-    _ = await pushes.next()
   }
 
   static func serve(
