@@ -69,9 +69,9 @@ final class PeerConnection: StreamHandler, TimerHandler, TurnHandler {
 
   // MARK: Orders
 
-  func send(_ frame: WireFrame) {
+  func send(_ frame: WireFrame, about: MessageType? = nil) {
     wire.note(frame)
-    send(.bytes(wire.bytes(of: frame)))
+    send(.bytes(wire.bytes(of: frame, about: about)))
   }
 
   func send(_ output: Output) {

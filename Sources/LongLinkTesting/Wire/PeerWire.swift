@@ -27,14 +27,16 @@ struct PeerWire {
     WireFrame(.pong, serial: ping.serial, body: shared == nil ? ping.body : [])
   }
 
-  /// A frame's bytes. One that a dialect has no word for is a programming error.
-  func bytes(of frame: WireFrame, code: UInt32? = nil) -> [UInt8] {
+  /// A frame's bytes, of which a response answers a request of type `about`; nil for that with its
+  /// serial. One that a dialect has no word for is a programming error.
+  func bytes(of frame: WireFrame, about: MessageType? = nil, code: UInt32? = nil) -> [UInt8] {
     guard let codec = shared?.codec else { return frame.bytes }
     guard let kind = FrameKind(rawValue: frame.kind.rawValue) else {
       preconditionFailure("a dialect has no word for a frame of this kind")
     }
     var head = FrameHead(
-      kind, tag: code ?? frame.tag, serial: frame.serial, about: types[frame.serial]?.rawValue ?? 0,
+      kind, tag: code ?? frame.tag, serial: frame.serial,
+      about: (about ?? types[frame.serial])?.rawValue ?? 0,
       length: frame.body.count)
     if code != nil { head.flags.insert(.ownCode) }
     var queue = ByteQueue()
@@ -48,9 +50,9 @@ struct PeerWire {
   }
 
   /// A frame's bytes with a wrong checksum, or a wrong last byte where there is none.
-  func corruptBytes(of frame: WireFrame) -> [UInt8] {
+  func corruptBytes(of frame: WireFrame, about: MessageType) -> [UInt8] {
     guard let codec = shared?.codec else { return frame.corruptBytes }
-    var bytes = bytes(of: frame)
+    var bytes = bytes(of: frame, about: about)
     bytes[codec.checksumPlace(inFrameOf: bytes.count) ?? bytes.count - 1] ^= 0x01
     return bytes
   }

@@ -13,9 +13,9 @@ enum Spoken: String, CaseIterable, Sendable, CustomTestStringConvertible {
 
   var testDescription: String { rawValue }
 
-  /// The dialect, with heartbeats that are over soon.
+  /// The dialect, with these heartbeats.
   func description(
-    every interval: Duration = .seconds(2), timeout: Duration = .seconds(1)
+    every interval: Duration = .seconds(30), timeout: Duration = .seconds(10)
   ) throws -> FrameDialect {
     let dialect =
       switch self {
@@ -30,23 +30,14 @@ enum Spoken: String, CaseIterable, Sendable, CustomTestStringConvertible {
         client: old.client, server: old.server, interval: interval, timeout: timeout))
   }
 
-  var dialect: Dialect {
-    get throws { .custom(try description(), session: self == .guarded ? [1, 2, 3, 4] : []) }
-  }
-
-  /// What a server is told: it has no prefix to write.
-  var serverDialect: Dialect {
-    get throws { .custom(try description()) }
-  }
+  /// The session prefix of a client.
+  var session: [UInt8] { self == .guarded ? [1, 2, 3, 4] : [] }
 
   /// A type that requests may have.
   var echo: MessageType { 0x500 }
   var hang: MessageType { 0x501 }
   var other: MessageType { 0x502 }
   /// A type of a server's pushes.
-  var push: MessageType { self == .small ? 0xF001 : 1 }
-
-  /// The type of pushes of the bare dialect has to be another one.
   var serverPush: MessageType {
     switch self {
     case .guarded: 1
@@ -104,7 +95,8 @@ extension FrameDialect {
     return try FrameDialect(
       name: "lines", layout: layout, serials: Serials(client: serials),
       heartbeat: Heartbeat(server: Ping(type: 1, serials: 1...9)),
-      pushes: Pushes(fromServer: [2...3]), cancel: Cancel(type: 4, target: .body),
+      pushes: Pushes(fromServer: [2...3]),
+      cancel: Cancel(type: 4, target: inside == .refused ? .serial : .body),
       codes: Codes(
         success: [200], failure: 500, errors: [ErrorCode(429, "busy", native: .overloaded)]),
       maximumBody: 4096)
@@ -127,11 +119,13 @@ extension Stage {
     _ spoken: Spoken, setUp: (LongLinkServer) -> Void,
     configure: (inout ClientConfiguration) -> Void = { _ in }
   ) async throws -> (server: LongLinkServer, client: LongLinkClient) {
-    let dialect = try spoken.dialect
-    let ours = try spoken.serverDialect
-    let server = try await serve(setUp: setUp) { $0.dialect = ours }
+    // Real time is not the subject.
+    let description =
+      simulation == nil
+      ? try spoken.description() : try spoken.description(every: .seconds(2), timeout: .seconds(1))
+    let server = try await serve(setUp: setUp) { $0.dialect = .custom(description) }
     let client = try client(of: server) {
-      $0.dialect = dialect
+      $0.dialect = .custom(description, session: spoken.session)
       configure(&$0)
     }
     return (server, client)
@@ -168,6 +162,6 @@ extension Stage {
     _ spoken: Spoken, configure: (inout ClientConfiguration) -> Void = { _ in }
   ) async throws -> (server: SimulatedServer, client: LongLinkClient) {
     try await scripted(
-      spoken.description(), session: spoken == .guarded ? [1, 2, 3, 4] : [], configure: configure)
+      spoken.description(), session: spoken.session, configure: configure)
   }
 }
