@@ -288,12 +288,74 @@ def lines():
            d.frame("client", 4, 0, b"\0\0\3") + two, "damaged sizeNotAllowed", got_two, raw=True)
 
 
+def mixed():
+    d = Dialect("mixed")
+    vector(d, "request", "client", "A length of all that follows it, filler and a wide serial.",
+           d.frame("client", 7, 0x01020304, b"abc"), "request serial=16909060 type=7 body=616263")
+    vector(d, "filler", "client", "Nobody looks at filler, which this checksum does not cover.",
+           b"".join([d.frame("client", 7, 1)[:5], bytes(3), d.frame("client", 7, 1)[8:]]),
+           "request serial=1 type=7 body=", raw=True)
+    vector(d, "response", "server", "Without a code, and a type, it is a success.",
+           d.frame("server", 0, 1, b"abc"),
+           "response serial=1 type=0 code=0 native=200 body=616263")
+    vector(d, "cancel", "client", "A serial of 8 bytes in the body.",
+           d.frame("client", 255, 0, (5).to_bytes(8, "big")), "cancel serial=5")
+    vector(d, "version", "client", "Another version.", b"\x04" + d.frame("client", 7, 1)[1:],
+           "violation fieldMismatch", raw=True)
+    vector(d, "constant", "client", "Another constant behind the body.",
+           d.frame("client", 7, 1)[:-9] + bytes(9), "violation fieldMismatch", raw=True)
+    vector(d, "checksum", "client", "A damaged checksum.",
+           d.frame("client", 7, 1, sum_flip=1), "violation checksumMismatch", raw=True)
+    vector(d, "wide-serial", "client", "A serial of more than 32 bits.",
+           d.frame("client", 7, 1 << 32), "violation serialOutOfRange", raw=True)
+    vector(d, "too-short", "client", "A length that does not hold the fields behind it.",
+           d.frame("client", 7, 1, stated=-1), "violation sizeNotAllowed", raw=True)
+    vector(d, "too-long", "server", "A body of one byte too many.",
+           d.frame("server", 0, 1, stated=101), "violation lengthOverLimit", raw=True)
+
+
+def framed():
+    d = Dialect("framed")
+    mark = b"\0\xff\0"
+    vector(d, "request", "client", "A length of all behind it, both delimiters too.",
+           d.frame("client", 7, 3, b"abc"), "request serial=3 type=7 body=616263")
+    vector(d, "delimiter-inside", "client", "A body that holds the delimiter.",
+           d.frame("client", 7, 3, mark + b"a" + mark),
+           "request serial=3 type=7 body=" + (mark + b"a" + mark).hex())
+    vector(d, "largest", "client", "The largest body.", d.frame("client", 7, 3, b"x" * 240),
+           "request serial=3 type=7 body=78*240")
+    vector(d, "request-from-server", "server", "The server asks.", d.frame("server", 7, 2001),
+           "request serial=2001 type=7 body=")
+    vector(d, "response", "server", "Every response has type 9.", d.frame("server", 9, 3, code=255),
+           "response serial=3 type=9 code=255 native=255 body=")
+    vector(d, "response-second-success", "server", "There are two codes of success.",
+           d.frame("server", 9, 3, code=1), "response serial=3 type=9 code=1 native=200 body=",
+           raw=True)
+    vector(d, "ping", "client", "A ping.", d.frame("client", 1, 0), "ping serial=0")
+    vector(d, "pong", "server", "Its echo.", d.frame("server", 1, 0), "pong serial=0")
+    vector(d, "ping-from-server", "server", "One that nobody answers.", d.frame("server", 2, 0),
+           "ping serial=0")
+    two = d.frame("client", 7, 4, b"two")
+    got = "request serial=4 type=7 body=" + b"two".hex()
+    vector(d, "damaged-length", "client", "A length that leads into the next packet.",
+           d.frame("client", 7, 3, b"one", stated=9) + two, "damaged delimiterMissing", got,
+           raw=True)
+    vector(d, "damaged-end", "client", "A damaged end takes the next packet along.",
+           d.frame("client", 7, 3, b"one")[:-1] + b"\x01" + two + d.frame("client", 7, 5),
+           "damaged delimiterMissing", "request serial=5 type=7 body=", raw=True)
+    vector(d, "damaged-serial", "client", "A serial that no request has.",
+           d.frame("client", 7, 1500, b"one") + two, "damaged serialOutOfRange", got, raw=True)
+    vector(d, "damaged-type", "server", "A response with another type than all have.",
+           d.frame("server", 8, 3) + d.frame("server", 9, 4), "damaged tagNotAllowed",
+           "response serial=4 type=9 code=0 native=200 body=", raw=True)
+
+
 HEAD = "# Made by generate.py from {}.json and the rules of ../../dialects.md.\n"
 
 
 def main():
     check = "--check" in sys.argv[1:]
-    for topic in (guarded, bare, small, lines):
+    for topic in (guarded, bare, small, lines, mixed, framed):
         topic()
     stale = []
     for name, blocks in files.items():

@@ -15,7 +15,7 @@ struct DialectVector: Sendable, CustomTestStringConvertible {
   var testDescription: String { name }
 
   static let directory = Vector.directory.appending(path: "Dialects")
-  static let dialects = ["guarded", "bare", "small", "lines"]
+  static let dialects = ["guarded", "bare", "small", "lines", "mixed", "framed"]
 
   static func dialect(_ name: String) throws -> FrameDialect {
     let data = try Data(contentsOf: directory.appending(path: "\(name).json"))
