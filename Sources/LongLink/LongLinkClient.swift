@@ -36,11 +36,13 @@ public final class LongLinkClient: Sendable {
     port = RequestPort(core, on: loop)
   }
 
-  /// Makes a client of one server with the default configuration.
+  /// Makes a client of one server with the default configuration, or in another protocol.
   public convenience init(
-    to host: String, port: UInt16, on loop: EventLoop = .shared
+    to host: String, port: UInt16, dialect: Dialect = .native, on loop: EventLoop = .shared
   ) throws(LongLinkError) {
-    try self.init(ClientConfiguration(servers: [.host(host, port: port)]), on: loop)
+    var configuration = ClientConfiguration(servers: [.host(host, port: port)])
+    configuration.dialect = dialect
+    try self.init(configuration, on: loop)
   }
 
   deinit {
@@ -86,8 +88,9 @@ public final class LongLinkClient: Sendable {
 
   /// The time from a ping to its pong.
   ///
-  /// Throws `notConnected` without a connection, `connectionLost` when it ends before the pong, and
-  /// `overloaded` past 90 pings in 10 seconds, since a server closes after 100.
+  /// Throws `notConnected` without a connection, `connectionLost` when it ends before the pong,
+  /// `overloaded` past 90 pings in 10 seconds, since a server closes after 100, and `unsupported` in
+  /// a dialect where no ping of a client is answered.
   public func ping() async throws(LongLinkError) -> Duration {
     let gate = Gate<Result<Duration, LongLinkError>>()
     loop.execute { [core] in core.value.ping { gate.open($0) } }

@@ -36,6 +36,8 @@ package struct DialectCodec: Equatable, Sendable {
   package let role: Role
   /// What this side writes as its session prefix; empty for zeros.
   package let session: [UInt8]
+  /// The largest body that is read, in bytes: at most the dialect's own.
+  package let maximumIncoming: Int
   let incoming: FramePlan
   let outgoing: FramePlan
   private let incomingRules: DialectRules
@@ -44,11 +46,12 @@ package struct DialectCodec: Equatable, Sendable {
   /// Makes a codec. Throws when a session prefix is not as long as its field; a server may do
   /// without.
   package init(
-    _ dialect: FrameDialect, role: Role, session: [UInt8] = []
+    _ dialect: FrameDialect, role: Role, session: [UInt8] = [], maximumIncoming: Int = .max
   ) throws(FrameLayoutError) {
     self.dialect = dialect
     self.role = role
     self.session = session
+    self.maximumIncoming = min(maximumIncoming, dialect.maximumBody)
     incoming = FramePlan(dialect.layout, from: role.peer)
     outgoing = FramePlan(dialect.layout, from: role)
     incomingRules = DialectRules(dialect, from: role.peer)
@@ -69,6 +72,7 @@ package struct DialectCodec: Equatable, Sendable {
     dialect = codec.dialect
     role = codec.role.peer
     session = []
+    maximumIncoming = dialect.maximumBody
     incoming = codec.outgoing
     outgoing = codec.incoming
     incomingRules = codec.outgoingRules
@@ -82,6 +86,14 @@ package struct DialectCodec: Equatable, Sendable {
 
   /// The serials of this side's requests; nil where it may not ask.
   package var serials: ClosedRange<UInt32>? { dialect.serials[role] }
+
+  /// Where the last byte of the checksum stands in a frame that this side has written; nil where
+  /// there is none.
+  package func checksumPlace(inFrameOf length: Int) -> Int? {
+    guard let slot = outgoing.sum?.slot else { return nil }
+    let start = slot.isTrailer ? length - outgoing.trailerLength : 0
+    return start + slot.offset + (slot.isLittle ? 0 : slot.width - 1)
+  }
 
   /// The serial of the ping with this number, from 1: those of the dialect are counted through.
   package func pingSerial(_ number: UInt64) -> UInt32? {
@@ -122,6 +134,9 @@ extension DialectCodec {
   package func canSendResponse(_ code: ResponseCode) -> Bool {
     outgoing.code != nil || code == .ok
   }
+
+  /// Whether a code of the dialect's own fits into a response.
+  package func canSend(code: UInt32) -> Bool { fits(UInt64(code), outgoing.code) }
 
   /// Whether this side can cancel a request of this type.
   package func canSendCancel(of type: MessageType) -> Bool {
