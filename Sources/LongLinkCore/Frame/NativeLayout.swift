@@ -1,6 +1,7 @@
-/// The layout of wire version 1: type, serial, length, Adler-32.
-enum NativeLayout {
-  static let headerLength = 16
+/// The layout of `Protocols/wire.md`: type, serial, length and Adler-32, in network order.
+package enum NativeLayout {
+  /// Bytes before the body.
+  package static let headerLength = 16
   /// The checksum covers the header up to itself, and then the body.
   private static let summedLength = 12
 
@@ -16,8 +17,9 @@ enum NativeLayout {
     unsafe bytes.storeBytes(of: value.bigEndian, toByteOffset: offset, as: UInt32.self)
   }
 
+  /// Reads the header at `bytes`, which must hold `headerLength` bytes.
   @inline(__always)
-  static func head(at bytes: UnsafeRawPointer) throws(Violation) -> FrameHead {
+  package static func head(at bytes: UnsafeRawPointer) throws(Violation) -> FrameHead {
     let word = unsafe load(bytes, 0)
     let serial = unsafe load(bytes, 4)
     let byte = UInt8(truncatingIfNeeded: (word >> 24) & 0x3F)
@@ -42,13 +44,15 @@ enum NativeLayout {
       of: UnsafeRawBufferPointer(start: bytes + headerLength, count: length), continuing: header)
   }
 
+  /// Whether the frame at `bytes`, whole and with `length` bytes of body, is undamaged.
   @inline(__always)
-  static func isIntact(at bytes: UnsafeRawPointer, length: Int) -> Bool {
+  package static func isIntact(at bytes: UnsafeRawPointer, length: Int) -> Bool {
     unsafe checksum(bytes, length) == load(bytes, 12)
   }
 
+  /// Writes the header, checksum included, in front of a body that already stands behind it.
   @inline(__always)
-  static func seal(_ head: FrameHead, at bytes: UnsafeMutableRawPointer) {
+  package static func seal(_ head: FrameHead, at bytes: UnsafeMutableRawPointer) {
     let word =
       UInt32(head.flags.rawValue) << 30 | UInt32(head.kind.rawValue) << 24 | head.tag
     unsafe store(word, bytes, 0)
