@@ -158,11 +158,16 @@ let package = Package(
     .executableTarget(
       name: "LongLinkCommand",
       dependencies: [
-        "CLongLinkDemo", "LongLink", "LongLinkConnection", "LongLinkCore", "LongLinkDemoMessages",
-        "LongLinkProtobufC", "LongLinkServer", "LongLinkTesting", "LongLinkTransport",
+        "CLongLinkControl", "CLongLinkDemo", "CProtobufC", "LongLink", "LongLinkConnection",
+        "LongLinkCore", "LongLinkDemoMessages", "LongLinkProtobufC", "LongLinkServer",
+        "LongLinkTesting", "LongLinkTransport",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Histogram", package: "hdrhistogram-swift"),
         .product(name: "Logging", package: "swift-log"),
+      ],
+      resources: [
+        .embedInCode("Dissector/fields.lua"), .embedInCode("Dissector/framing.lua"),
+        .embedInCode("Dissector/exchanges.lua"), .embedInCode("Dissector/display.lua"),
       ],
       swiftSettings: swiftSettings
     ),
