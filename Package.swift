@@ -172,6 +172,21 @@ let package = Package(
       swiftSettings: swiftSettings
     ),
 
+    // What fuzzers run, and the tests with what has been kept of it.
+    .target(
+      name: "LongLinkFuzz",
+      dependencies: [
+        "LongLinkConnection", "LongLinkCore", "LongLinkDemoMessages", "LongLinkProtobufC",
+      ],
+      path: "Tests/LongLinkFuzz",
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
+      name: "LongLinkFuzzTests",
+      dependencies: ["LongLinkCore", "LongLinkFuzz"],
+      swiftSettings: swiftSettings
+    ),
+
     .testTarget(
       name: "LongLinkCoreTests",
       dependencies: [
@@ -247,3 +262,9 @@ let package = Package(
     ),
   ]
 )
+
+// A fuzzer links everything into one program of its own: Scripts/fuzz.sh.
+if Context.environment["LONGLINK_FUZZING"] != nil {
+  package.products.append(
+    .library(name: "LongLinkFuzz", type: .static, targets: ["LongLinkFuzz"]))
+}
