@@ -75,6 +75,11 @@ package struct DialectCodec: Equatable, Sendable {
     outgoingRules = codec.incomingRules
   }
 
+  /// Where the other side's session prefix stands in each of its frames; nil where it has none.
+  package var peerSession: Range<Int>? {
+    incoming.session.map { $0.offset..<$0.offset + $0.width }
+  }
+
   /// The serials of this side's requests; nil where it may not ask.
   package var serials: ClosedRange<UInt32>? { dialect.serials[role] }
 

@@ -2,7 +2,7 @@
 package struct DialectDecoder: Equatable, Sendable {
   package let codec: DialectCodec
   /// Bytes at the front that need not be searched again.
-  var searched = 0
+  package internal(set) var searched = 0
   /// Whether a packet was damaged and the beginning of the next one is looked for.
   package internal(set) var isLost = false
 

@@ -98,14 +98,13 @@ import Testing
     #expect(native.damages.isEmpty)
   }
 
-  /// What was searched must not be searched again: otherwise this would take hours.
   @Test(arguments: insides, [false, true])
   func `a large packet that comes byte by byte is searched once`(
     inside: FrameLayout.Delimiter.Inside, isDamaged: Bool
   ) throws {
-    let dialect = try FrameDialect.delimited(inside, maximumBody: 200_000)
+    let dialect = try FrameDialect.delimited(inside, maximumBody: 5000)
     let client = try DialectSide(dialect, .client)
-    var bytes = client.request(9, 1, [UInt8](repeating: 0x41, count: 200_000))
+    var bytes = client.request(9, 1, [UInt8](repeating: 0x41, count: 5000))
     if isDamaged { bytes[0] = 0 }
     bytes += client.request(9, 2)
     let codec = try DialectCodec(dialect, role: .server)
@@ -116,7 +115,12 @@ import Testing
         let step = unsafe bytes.withUnsafeMutableBytes { buffer in
           unsafe decoder.next(in: UnsafeMutableRawBufferPointer(rebasing: buffer[begin..<end]))
         }
-        if case .needMore = step { break }
+        if case .needMore = step {
+          // Not all that has come is looked at again with the next byte.
+          let left = end - begin - decoder.searched
+          #expect(inside == .lengthChecked && !decoder.isLost || left <= 20)
+          break
+        }
         switch step {
         case .frame(let frame):
           serials.append(frame.head.serial)

@@ -59,7 +59,7 @@ import Testing
     }
   }
 
-  @Test(arguments: 0..<600)
+  @Test(arguments: 0..<300)
   func `whatever a dialect says is understood`(seed: Int) throws {
     var dice = Seeded(UInt64(seed))
     let dialect = try dice.dialect()
@@ -85,7 +85,7 @@ import Testing
     }
   }
 
-  @Test(arguments: 0..<600)
+  @Test(arguments: 0..<300)
   func `no bytes trap, and none are kept for ever`(seed: Int) throws {
     var dice = Seeded(UInt64(seed) &+ 7_000)
     let dialect = try dice.dialect()
