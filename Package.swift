@@ -48,6 +48,7 @@ let package = Package(
     .target(name: "CLongLinkAdler32", cSettings: cSettings),
     .target(name: "CLongLinkPOSIX", cSettings: cSettings),
     .target(name: "CLongLinkSimulation", cSettings: cSettings),
+    .target(name: "CLongLinkTask", cSettings: cSettings),
     .systemLibrary(
       name: "CProtobufC",
       pkgConfig: "libprotobuf-c",
@@ -119,7 +120,8 @@ let package = Package(
     .target(
       name: "LongLinkConnection",
       dependencies: [
-        "CLongLinkControl", "LongLinkCore", "LongLinkProtobufC", "LongLinkTransport",
+        "CLongLinkControl", "CLongLinkTask", "LongLinkCore", "LongLinkProtobufC",
+        "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: swiftSettings

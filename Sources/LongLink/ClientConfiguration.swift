@@ -8,6 +8,10 @@ public struct ClientConfiguration: Sendable {
   public var servers: [Server]
   /// Lists of servers by the names that `switchEnvironment(to:)` knows them by. Default: none.
   public var environments: [String: [Server]] = [:]
+  /// Which protocol is spoken. Default: the native one.
+  ///
+  /// A dialect's own heartbeat then holds in place of `heartbeat.interval` and `heartbeat.timeout`.
+  public var dialect = Dialect.native
   /// How long a request may take where it says nothing, from its creation on. Default 15 s.
   public var deadline: Duration = .seconds(15)
   /// What happens to requests while there is no connection. Default: they wait.
@@ -86,7 +90,8 @@ public struct ClientConfiguration: Sendable {
     try validateReconnect()
     try validateServerPolicy()
     try heartbeat.validate(field: "heartbeat")
-    try adaptiveHeartbeat?.validate(within: heartbeat)
+    try adaptiveHeartbeat?.validate(within: dialect.heartbeat(heartbeat))
+    try validateDialect()
     if maxWaiting < 0 { throw .configuration("maxWaiting", "it is negative") }
     if maxWaitingBytes < 0 { throw .configuration("maxWaitingBytes", "it is negative") }
     try resend.validate(field: "resend")
@@ -100,6 +105,15 @@ public struct ClientConfiguration: Sendable {
     }
     if name.utf8.contains(0) { throw .configuration("name", "it contains a NUL") }
     if name.utf8.count > 1024 { throw .configuration("name", "it is longer than 1,024 bytes") }
+  }
+
+  private func validateDialect() throws(LongLinkError) {
+    try dialect.validate(.client, field: "dialect")
+    guard let description = dialect.description else { return }
+    if adaptiveHeartbeat != nil, description.heartbeat.client?.answer == nil {
+      throw .configuration(
+        "adaptiveHeartbeat", "in \(description.name) no ping of a client is answered")
+    }
   }
 
   private func validateReconnect() throws(LongLinkError) {
@@ -142,9 +156,11 @@ public struct ClientConfiguration: Sendable {
     RequestLimits(maxWaiting: maxWaiting, maxWaitingBytes: maxWaitingBytes, resend: resend)
   }
 
-  /// What the session of each connection is told.
-  var sessionSettings: SessionSettings {
+  /// What the session of each connection is told. Throws where a session prefix does not fit.
+  func sessionSettings() throws(FrameLayoutError) -> SessionSettings {
     var settings = SessionSettings(role: .client)
+    let heartbeat = dialect.heartbeat(heartbeat)
+    settings.dialect = try dialect.codec(.client, maxBody: maxBody)
     settings.maxBody = maxBody
     // What comes was asked for: requests at once and their bodies bound it.
     settings.maxAssembly = .max

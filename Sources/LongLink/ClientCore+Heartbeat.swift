@@ -8,7 +8,9 @@ extension ClientCore {
   ) -> HeartbeatSearch? {
     configuration.adaptiveHeartbeat.map { policy in
       HeartbeatSearch(
-        policy, longest: configuration.heartbeat.interval.clampedNanoseconds,
+        policy,
+        longest: configuration.dialect.heartbeat(configuration.heartbeat).interval
+          .clampedNanoseconds,
         learned: network.flatMap { configuration.heartbeatMemory?.load(network: $0) })
     }
   }
@@ -24,9 +26,9 @@ extension ClientCore {
     followSearch()
   }
 
-  /// What the session of the next connection is told.
-  var sessionSettings: SessionSettings {
-    var settings = configuration.sessionSettings
+  /// What the session of the next connection is told. Throws where its prefix does not fit.
+  func sessionSettings() throws(FrameLayoutError) -> SessionSettings {
+    var settings = try configuration.sessionSettings()
     settings.pace = heartbeatSearch?.interval
     return settings
   }

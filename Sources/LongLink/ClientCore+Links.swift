@@ -30,6 +30,8 @@ extension ClientCore: LinkOwner {
       requests.finishedSending(serial, on: link)
     case .resumeSending:
       resumeSending(link)
+    case .damaged(let violation):
+      tell(.damaged(link.id, violation))
     case .peerLeaving(let goaway):
       leaving(link, goaway)
       followPushes(.goneAway(ResponseCode(rawValue: goaway.code)))

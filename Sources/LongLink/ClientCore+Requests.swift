@@ -55,6 +55,14 @@ extension ClientCore: PeerSessionOwner {
       completion(.failure(LongLinkError(code, doing: "ping")))
       return
     }
+    guard link.session.canPing else {
+      completion(
+        .failure(
+          LongLinkError(
+            .unsupported, doing: "ping", detail: "in the dialect no ping of a client is answered",
+            peer: link.peer)))
+      return
+    }
     let now = loop.driver.now
     pingTimes.removeAll { now - $0 >= Wire.pingWindow }
     guard pingTimes.count < ClientCore.mostPings else {

@@ -114,7 +114,9 @@ final class ClientCore {
       deadline: configuration.deadline.clampedNanoseconds, offline: configuration.offline)
     pushes = PushQueue(
       maxWaiting: configuration.maxWaiting, deadline: defaults.deadline, on: loop)
-    requests = Requests(role: .client, limits: configuration.requestLimits, on: loop)
+    requests = Requests(
+      role: .client, limits: configuration.requestLimits,
+      serials: configuration.dialect.serials(.client), on: loop)
     servers = configuration.servers
     roundServer = servers[0].endpoint
     machine = LinkMachine(
@@ -226,13 +228,20 @@ extension ClientCore: TimerHandler {
         attempt, round: machine.round, server: roundServer, address: address,
         replaces: machine.isReplacing))
     // Behind the heartbeat, which knows better what its loss means.
-    let heartbeat = configuration.heartbeat
+    let heartbeat = configuration.dialect.heartbeat(configuration.heartbeat)
     let options = SocketOptions(
       userTimeout: (heartbeat.interval + heartbeat.timeout * 2).clampedNanoseconds)
+    let settings: SessionSettings
+    do throws(FrameLayoutError) {
+      settings = try sessionSettings()
+    } catch {
+      connectFailed(attempt, ConnectFailure(detail: error.reason, address: address), nil)
+      return
+    }
     do throws(SocketError) {
       let stream = try loop.driver.connect(to: address, options: options)
       let link = Link(
-        id: attempt, stream: stream, isConnected: false, settings: sessionSettings,
+        id: attempt, stream: stream, isConnected: false, settings: settings,
         on: loop, owner: self, logger: logger)
       let session = PeerSession(id: UInt64(attempt), address: address, on: loop, owner: self)
       let responder = Responder(link: link, routes: router.snapshot, session: session)
@@ -240,12 +249,20 @@ extension ClientCore: TimerHandler {
         Connection(link: link, session: session, responder: responder, path: path))
       link.start()
     } catch {
-      counters.failedAttempts += 1
-      lastFailure = ConnectFailure(
+      let failure = ConnectFailure(
         detail: "\(error)", address: address, systemError: error.errno)
-      tell(.failed(attempt, .transport(error.errno)))
-      machine.failed(attempt, at: loop.now, bits: bits)
+      connectFailed(attempt, failure, .transport(error.errno))
     }
+  }
+
+  /// A connect has failed before there was anything that could end.
+  private func connectFailed(
+    _ attempt: UInt32, _ failure: ConnectFailure, _ reason: CloseReason?
+  ) {
+    counters.failedAttempts += 1
+    lastFailure = failure
+    tell(.failed(attempt, reason))
+    machine.failed(attempt, at: loop.now, bits: bits)
   }
 
   private func roundFailed() {

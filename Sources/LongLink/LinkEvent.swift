@@ -17,6 +17,8 @@ package enum LinkEvent: Hashable, Sendable {
   case established(UInt32)
   /// The link has answered a request, or lived through a heartbeat interval.
   case worked(UInt32)
+  /// A damaged packet was dropped, and the link goes on.
+  case damaged(UInt32, Violation)
   /// The server has said goaway, and how long it wants to be left alone.
   case goaway(UInt32, ResponseCode, retryAfter: Duration, spread: Duration)
   /// The link has ended; the connection is closed.

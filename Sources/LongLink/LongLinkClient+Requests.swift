@@ -14,7 +14,7 @@ extension LongLinkClient {
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     options: RequestOptions = RequestOptions()
   ) async throws(LongLinkError) -> [UInt8] {
-    try await exchange(sink, on: loop, type, body, options)
+    try await exchange(port, type, body, options)
   }
 
   /// Sends a request and waits for its answer as a message.

@@ -14,7 +14,7 @@ public final class LongLinkClient: Sendable {
   /// The loop that the connection lives on.
   public let loop: EventLoop
   let core: LoopBound<ClientCore>
-  let sink: LoopBound<any RequestSink>
+  let port: RequestPort
   let router = Router()
   let hub = PushHub()
   let states = StateHub()
@@ -31,14 +31,16 @@ public final class LongLinkClient: Sendable {
     let core = ClientCore(
       configuration: configuration, on: loop, router: router, hub: hub, states: states)
     self.core = LoopBound(core, on: loop)
-    sink = LoopBound(core, on: loop)
+    port = RequestPort(core, on: loop)
   }
 
-  /// Makes a client of one server with the default configuration.
+  /// Makes a client of one server with the default configuration, or in another protocol.
   public convenience init(
-    to host: String, port: UInt16, on loop: EventLoop = .shared
+    to host: String, port: UInt16, dialect: Dialect = .native, on loop: EventLoop = .shared
   ) throws(LongLinkError) {
-    try self.init(ClientConfiguration(servers: [.host(host, port: port)]), on: loop)
+    var configuration = ClientConfiguration(servers: [.host(host, port: port)])
+    configuration.dialect = dialect
+    try self.init(configuration, on: loop)
   }
 
   deinit {
@@ -84,8 +86,9 @@ public final class LongLinkClient: Sendable {
 
   /// The time from a ping to its pong.
   ///
-  /// Throws `notConnected` without a connection, `connectionLost` when it ends before the pong, and
-  /// `overloaded` past 90 pings in 10 seconds, since a server closes after 100.
+  /// Throws `notConnected` without a connection, `connectionLost` when it ends before the pong,
+  /// `overloaded` past 90 pings in 10 seconds, since a server closes after 100, and `unsupported` in
+  /// a dialect where no ping of a client is answered.
   public func ping() async throws(LongLinkError) -> Duration {
     let gate = Gate<Result<Duration, LongLinkError>>()
     loop.execute { [core] in core.value.ping { gate.open($0) } }

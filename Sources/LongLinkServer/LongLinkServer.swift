@@ -26,6 +26,7 @@ public final class LongLinkServer: Sendable {
 
   /// What the server was told to do.
   public let configuration: ServerConfiguration
+  private let settings: SessionSettings
   private let givenLoops: [EventLoop]
   private let router = Router()
   private let shared: ServerShared
@@ -41,6 +42,7 @@ public final class LongLinkServer: Sendable {
   ) throws(LongLinkError) {
     try configuration.validate()
     self.configuration = configuration
+    settings = configuration.sessionSettings
     givenLoops = loops
     shared = ServerShared(maxSessions: configuration.maxSessions)
   }
@@ -146,7 +148,7 @@ extension LongLinkServer {
     let routes = router.snapshot
     let lanes = loops.map { loop in
       LoopBound(
-        ServerLane(loop: loop, configuration: configuration, routes: routes, shared: shared),
+        ServerLane(loop: loop, configuration, settings, routes: routes, shared: shared),
         on: loop)
     }
     let isWanted = state.withLock { state in
@@ -361,13 +363,14 @@ extension LongLinkServer {
   /// Sends a one-way message to every session; it is encoded once, and waits for none of them.
   ///
   /// A session above its high-water mark is passed over, or dropped, as `policy` says; one that
-  /// does not accept a body of its size is passed over. Both are counted. Throws `encodingFailed`.
+  /// does not accept a body of its size is passed over. Both are counted. Throws `encodingFailed`,
+  /// and in a dialect `unsupported` for a type that is no push's.
   @discardableResult
   public func broadcast(
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     toSlow policy: SlowSessionPolicy = .skip
   ) async throws(LongLinkError) -> BroadcastReport {
-    let broadcast = try Broadcast(type, body, toSlow: policy)
+    let broadcast = try Broadcast(type, body, toSlow: policy, in: settings.dialect)
     var report = BroadcastReport()
     for (loop, lane) in lanesNow {
       report += await loop.run { lane.value.broadcast(broadcast) }

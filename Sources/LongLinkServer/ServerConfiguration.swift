@@ -7,6 +7,11 @@ public import Logging
 public struct ServerConfiguration: Sendable {
   /// Where to listen: literal addresses or names, and port 0 for a free one; or Unix sockets.
   public var listen: [Endpoint]
+  /// Which protocol is spoken. Default: the native one.
+  ///
+  /// A dialect's own heartbeat then holds in place of `heartbeat.interval` and `heartbeat.timeout`,
+  /// and nobody has to send a first frame.
+  public var dialect = Dialect.native
   /// How many event loops the server makes for itself, when it is given none. Default 1.
   public var loops = 1
   /// The most sessions at once; further connections are closed and counted. Default 10,000.
@@ -88,6 +93,7 @@ public struct ServerConfiguration: Sendable {
       throw .configuration("drainAlternatives[\(index)]", "\(endpoint) cannot be told to clients")
     }
     try heartbeat.validate(field: "heartbeat")
+    try dialect.validate(.server, field: "dialect")
     if name.utf8.contains(0) { throw .configuration("name", "it contains a NUL") }
     if name.utf8.count > 1024 { throw .configuration("name", "it is longer than 1,024 bytes") }
   }
@@ -103,6 +109,8 @@ public struct ServerConfiguration: Sendable {
   /// What each session is told.
   var sessionSettings: SessionSettings {
     var settings = SessionSettings(role: .server)
+    let heartbeat = dialect.heartbeat(heartbeat)
+    settings.dialect = dialect.serverCodec(maxBody: maxBody)
     settings.maxBody = maxBody
     settings.maxInFlight = maxInFlight
     settings.maxAssembly = maxAssembly

@@ -21,14 +21,14 @@ final class ServerConnection {
   private var drainTimer: LoopTimer?
   private var onDrained: [@Sendable () -> Void] = []
 
-  init(id: UInt64, stream: any ByteStream, lane: ServerLane) {
+  init(id: UInt64, stream: any ByteStream, _ settings: SessionSettings, lane: ServerLane) {
     self.id = id
     self.lane = lane
     var logger = lane.logger
     logger[metadataKey: "session"] = "\(id)"
     link = Link(
       id: UInt32(truncatingIfNeeded: id), stream: stream, isConnected: true,
-      settings: lane.settings, on: lane.loop, owner: self, logger: logger)
+      settings: settings, on: lane.loop, owner: self, logger: logger)
     session = PeerSession(id: id, address: link.peer, on: lane.loop, owner: self)
     responder = Responder(link: link, routes: lane.routes, session: session)
     responder.onIdle = { [unowned self] in finishIfDrained() }
@@ -37,7 +37,8 @@ final class ServerConnection {
   /// Requests of the server to this client; made when the first one is.
   private var requests: Requests {
     if let requestsIfAny { return requestsIfAny }
-    let made = Requests(role: .server, limits: lane.requestLimits, on: lane.loop)
+    let made = Requests(
+      role: .server, limits: lane.requestLimits, serials: lane.serials, on: lane.loop)
     made.onIdle = { [weak self] in self?.finishIfDrained() }
     if link.session.isOpen { made.opened(link) }
     requestsIfAny = made
@@ -165,7 +166,7 @@ extension ServerConnection: LinkOwner {
       pushesIfAny?.failAll { operation in
         .lost(reason, delivery: .notSent, doing: operation, peer: link.peer)
       }
-    case .ponged, .heartbeatAnswered, .send, .decodeHello, .decodeWelcome, .decodeGoAway,
+    case .damaged, .ponged, .heartbeatAnswered, .send, .decodeHello, .decodeWelcome, .decodeGoAway,
       .shutDownWriting, .close:
       break
     }
@@ -210,7 +211,11 @@ extension ServerConnection: PeerSessionOwner {
       }
       return
     }
-    if let goaway = link.session.peerGoAway {
+    if let objection = lane.objectionToRequests {
+      requests.launch(ticket, type, body, options, completion) { operation in
+        LongLinkError(.unsupported, doing: operation, detail: objection, peer: link.peer)
+      }
+    } else if let goaway = link.session.peerGoAway {
       requests.launch(ticket, type, body, options, completion) { operation in
         goneAway(operation, goaway)
       }

@@ -6,7 +6,9 @@ import LongLinkTransport
 /// The part of a server that lives on one loop: its sessions, and what they counted.
 final class ServerLane {
   let loop: EventLoop
+  /// What every session is told; in a dialect, a session prefix of its own may come to it.
   let settings: SessionSettings
+  private let configuration: ServerConfiguration
   let defaults: RequestDefaults
   let routes: Routes
   let logger: Logger
@@ -23,12 +25,14 @@ final class ServerLane {
   private var onDrained: (@Sendable () -> Void)?
 
   init(
-    loop: EventLoop, configuration: ServerConfiguration, routes: Routes, shared: ServerShared
+    loop: EventLoop, _ configuration: ServerConfiguration, _ settings: SessionSettings,
+    routes: Routes, shared: ServerShared
   ) {
     self.loop = loop
     self.routes = routes
     self.shared = shared
-    settings = configuration.sessionSettings
+    self.configuration = configuration
+    self.settings = settings
     defaults = RequestDefaults(
       deadline: configuration.deadline.clampedNanoseconds, offline: .wait)
     logger = configuration.logger
@@ -43,13 +47,39 @@ final class ServerLane {
         shared.sessionEnded()
         return
       }
-      let connection = ServerConnection(id: id, stream: stream, lane: self)
+      guard let settings = settingsOfNext() else {
+        stream.close()
+        shared.sessionEnded()
+        return
+      }
+      let connection = ServerConnection(id: id, stream: stream, settings, lane: self)
       connections[id] = connection
       connection.link.start()
     } catch {
       logger.warning("Could not take a connection", metadata: ["error": "\(error)"])
       shared.sessionEnded()
     }
+  }
+
+  /// What the next session is told; nil, and logged, where its prefix does not fit.
+  private func settingsOfNext() -> SessionSettings? {
+    guard configuration.dialect.isPerConnection else { return settings }
+    var settings = settings
+    do throws(FrameLayoutError) {
+      settings.dialect = try configuration.dialect.codec(.server, maxBody: settings.maxBody)
+      return settings
+    } catch {
+      logger.error("Could not open a session", metadata: ["error": "\(error)"])
+      return nil
+    }
+  }
+
+  /// The serials of the server's own requests, in a dialect.
+  var serials: ClosedRange<UInt32>? { configuration.dialect.serials(.server) }
+  /// Why the server may not ask its clients anything; nil where it may.
+  var objectionToRequests: String? {
+    guard let dialect = configuration.dialect.description, serials == nil else { return nil }
+    return "in \(dialect.name) a server may not ask"
   }
 
   func opened(_ connection: ServerConnection) {

@@ -143,7 +143,7 @@ import Testing
         }
       }
     }
-    #expect(side.session.outbox.isEmpty)
+    #expect(side.session.outbox.isEmpty == true)
     #expect(side.session.outbox.totalBytes == 0)
     side.request(51, [5])
     #expect(side.placements[51] == RequestPlacement(begin: side.session.outbox.written, ordinal: 1))

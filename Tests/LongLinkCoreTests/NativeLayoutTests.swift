@@ -3,9 +3,9 @@ import Testing
 
 @Suite struct NativeLayoutTests {
   private func sealed(_ head: FrameHead, _ body: [UInt8]) -> [UInt8] {
-    var bytes = [UInt8](repeating: 0, count: WireFormat.native.headerLength) + body
+    var bytes = [UInt8](repeating: 0, count: NativeLayout.headerLength) + body
     unsafe bytes.withUnsafeMutableBytes { buffer in
-      unsafe WireFormat.native.seal(head, at: buffer.baseAddress!)
+      unsafe NativeLayout.seal(head, at: buffer.baseAddress!)
     }
     return bytes
   }
@@ -13,7 +13,7 @@ import Testing
   private func head(_ bytes: [UInt8]) throws(Violation) -> FrameHead {
     let result = unsafe bytes.withUnsafeBytes { buffer in
       Result { () throws(Violation) in
-        try unsafe WireFormat.native.head(at: buffer.baseAddress!)
+        try unsafe NativeLayout.head(at: buffer.baseAddress!)
       }
     }
     return try result.get()
@@ -21,7 +21,7 @@ import Testing
 
   private func isIntact(_ bytes: [UInt8]) -> Bool {
     unsafe bytes.withUnsafeBytes { buffer in
-      unsafe WireFormat.native.isIntact(at: buffer.baseAddress!, length: bytes.count - 16)
+      unsafe NativeLayout.isIntact(at: buffer.baseAddress!, length: bytes.count - 16)
     }
   }
 

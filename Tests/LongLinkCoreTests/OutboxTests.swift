@@ -140,7 +140,7 @@ import Testing
 }
 
 /// An outbox, and a receiver that puts together what comes out of it.
-private struct OutboxModel {
+private struct OutboxModel: ~Copyable {
   private var outbox: Outbox
   private var dice: Seeded
   private var sent: [UInt32: [UInt8]] = [:]

@@ -111,7 +111,7 @@ import Testing
     #expect(side.session.isOpen == true)
     side.isStalled = false
     side.flush()
-    #expect(side.session.outbox.isEmpty)
+    #expect(side.session.outbox.isEmpty == true)
   }
 
   @Test func `a session that ends asks for nothing to be sent`() {

@@ -37,14 +37,14 @@ import Testing
   private func head(of bytes: [UInt8]) throws -> FrameHead {
     // The bytes of a frame hold its header.
     try unsafe bytes.withUnsafeBytes { bytes in
-      try unsafe WireFormat.native.head(at: bytes.baseAddress!)
+      try unsafe NativeLayout.head(at: bytes.baseAddress!)
     }
   }
 
   private func isIntact(_ bytes: [UInt8]) -> Bool {
     // The bytes of a frame hold its header and all of its body.
     unsafe bytes.withUnsafeBytes { bytes in
-      unsafe WireFormat.native.isIntact(at: bytes.baseAddress!, length: bytes.count - 16)
+      unsafe NativeLayout.isIntact(at: bytes.baseAddress!, length: bytes.count - 16)
     }
   }
 

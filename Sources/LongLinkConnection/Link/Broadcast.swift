@@ -38,19 +38,32 @@ package struct Broadcast: Sendable {
   let body: [UInt8]
   /// The whole frame, for sessions to which it goes as one.
   let frame: [UInt8]
+  /// What it was encoded with, in a dialect.
+  let codec: SharedCodec?
   let policy: SlowSessionPolicy
 
   package init(
-    _ type: MessageType, _ body: some BodyEncodable & Sendable, toSlow policy: SlowSessionPolicy
+    _ type: MessageType, _ body: some BodyEncodable & Sendable, toSlow policy: SlowSessionPolicy,
+    in codec: SharedCodec? = nil
   ) throws(LongLinkError) {
     self.type = type
     self.policy = policy
+    self.codec = codec
     do throws(BodyError) {
+      try codec?.judge(body)
       self.body = try body.encodedBytes()
     } catch {
       throw LongLinkError(.encodingFailed, doing: "push type=\(type)", detail: "\(error)")
     }
-    var outbox = Outbox()
+    if let objection = codec?.objection(toPush: type) {
+      throw LongLinkError(.unsupported, doing: "push type=\(type)", detail: objection)
+    }
+    guard self.body.count <= codec?.codec.dialect.maximumBody ?? .max else {
+      // No session accepts it.
+      frame = []
+      return
+    }
+    var outbox = Outbox(dialect: codec)
     let head = FrameHead(
       .push, tag: type.rawValue, serial: Wire.plainPushSerial, length: self.body.count)
     let bytes = self.body
@@ -68,7 +81,15 @@ extension Link {
       session.skipBroadcast()
     } else if session.hasRoom(for: broadcast.body.count) {
       report.queued += 1
-      session.push(broadcast.type, broadcast.body, encoded: broadcast.frame)
+      if session.settings.dialect == broadcast.codec {
+        session.push(broadcast.type, broadcast.body, encoded: broadcast.frame)
+      } else {
+        // Its frames have a session prefix of their own.
+        let body = broadcast.body
+        session.push(broadcast.type, count: body.count, at: loop.now) { span in
+          body.encode(into: &span)
+        }
+      }
     } else if broadcast.policy == .skip {
       report.skipped += 1
       session.skipBroadcast()

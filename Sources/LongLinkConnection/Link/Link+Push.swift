@@ -22,6 +22,7 @@ extension Link {
     guard session.isOpen else {
       throw LongLinkError(.notConnected, doing: "push type=\(type)", peer: peer)
     }
+    try judge(type)
     do throws(BodyError) {
       _ = try size(of: body)
     } catch {
@@ -35,7 +36,16 @@ extension Link {
       throw BodyError(
         .tooLarge, detail: "\(size) bytes, of which the peer accepts \(session.agreement.maxBody)")
     }
+    if session.speaksDialect { try session.judge(body) }
     return size
+  }
+
+  /// Throws where the dialect has no such push.
+  private func judge(_ type: MessageType) throws(LongLinkError) {
+    if let objection = session.objection(toPush: type) {
+      throw LongLinkError(
+        .unsupported, doing: "push type=\(type)", detail: objection, peer: peer)
+    }
   }
 
   private func failure(of type: MessageType, _ error: BodyError) -> LongLinkError {
@@ -50,6 +60,7 @@ extension Link {
     guard session.isOpen else {
       throw LongLinkError(.notConnected, doing: "push type=\(type)", peer: peer)
     }
+    try judge(type)
     do throws(BodyError) {
       let size = try size(of: body)
       try session.push(type, priority: priority, count: size, at: loop.now) {

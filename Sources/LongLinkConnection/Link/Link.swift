@@ -66,7 +66,10 @@ package final class Link {
   package func start() {
     stream?.attach(self, token: UInt64(id))
     setInterest(isConnected ? .read : .write)
-    if isConnected { drain() }
+    if isConnected {
+      session.connected(at: loop.now)
+      drain()
+    }
     arm()
   }
 
@@ -108,6 +111,7 @@ extension Link: StreamHandler {
     }
     isConnected = true
     setInterest(.read)
+    session.connected(at: loop.driver.now)
     drain()
     return isAlive
   }
@@ -205,6 +209,9 @@ extension Link {
     case .established:
       owner?.link(self, did: effect)
       followDeadline()
+    case .damaged(let violation):
+      logger.warning("Dropped a damaged packet", metadata: ["reason": "\(violation)"])
+      owner?.link(self, did: effect)
     }
   }
 

@@ -50,14 +50,17 @@ public struct ConnectionCounters: Hashable, Sendable {
   public var cancelsSent: UInt64 = 0
   /// Cancels received.
   public var cancelsReceived: UInt64 = 0
-  /// Cancels for requests that were unknown or had ended: dropped.
+  /// Cancels for requests that were unknown or had ended, and in a dialect responses to such:
+  /// dropped.
   public var droppedUnknownSerials: UInt64 = 0
   /// Pongs without a ping: dropped.
   public var droppedPongs: UInt64 = 0
   /// Frames of the kinds that are read and ignored: dropped.
   public var droppedIgnorable: UInt64 = 0
-  /// Answers that were not owed any more: dropped.
+  /// Answers that were not owed any more, or that a dialect has no word for: dropped.
   public var droppedResponses: UInt64 = 0
+  /// In a dialect with delimiters, packets that were damaged: dropped.
+  public var damagedPackets: UInt64 = 0
   /// Handlers that began.
   public var handled: UInt64 = 0
   /// Requests whose handlers were cancelled by the peer.
@@ -105,6 +108,7 @@ public struct ConnectionCounters: Hashable, Sendable {
     droppedPongs += session.droppedPongs
     droppedIgnorable += session.droppedIgnorable
     droppedResponses += session.droppedResponses + responder.droppedAnswers
+    damagedPackets += session.damagedPackets
     handled += responder.handled
     handlersCancelled += responder.cancelled
     handlersAbandoned += responder.abandoned
@@ -153,6 +157,7 @@ public struct ConnectionCounters: Hashable, Sendable {
     lhs.droppedPongs += rhs.droppedPongs
     lhs.droppedIgnorable += rhs.droppedIgnorable
     lhs.droppedResponses += rhs.droppedResponses
+    lhs.damagedPackets += rhs.damagedPackets
     lhs.handled += rhs.handled
     lhs.handlersCancelled += rhs.handlersCancelled
     lhs.handlersAbandoned += rhs.handlersAbandoned

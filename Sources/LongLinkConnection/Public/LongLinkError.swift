@@ -35,6 +35,8 @@ public struct LongLinkError: Error, Sendable {
     public static let encodingFailed = Code("encodingFailed")
     /// The reply arrived and is not the message that was expected.
     public static let decodingFailed = Code("decodingFailed")
+    /// The dialect has no word for what was asked; `detail` says what is missing.
+    public static let unsupported = Code("unsupported")
     /// More waits than the configuration allows; `detail` names the bound and what waits.
     public static let overloaded = Code("overloaded")
     /// The client, server or session was closed.
@@ -53,6 +55,7 @@ public struct LongLinkError: Error, Sendable {
     let detail: String
     let peer: SocketAddress?
     let response: ResponseCode?
+    let dialectCode: FrameDialect.ErrorCode?
     let body: [UInt8]
     let retryAfter: Duration?
     let systemError: Int32?
@@ -60,8 +63,8 @@ public struct LongLinkError: Error, Sendable {
 
     init(
       code: Code, delivery: Delivery, operation: String, detail: String, peer: SocketAddress?,
-      response: ResponseCode?, body: [UInt8], retryAfter: Duration?, systemError: Int32?,
-      closeReason: CloseReason?
+      response: ResponseCode?, dialectCode: FrameDialect.ErrorCode?, body: [UInt8],
+      retryAfter: Duration?, systemError: Int32?, closeReason: CloseReason?
     ) {
       self.code = code
       self.delivery = delivery
@@ -69,6 +72,7 @@ public struct LongLinkError: Error, Sendable {
       self.detail = detail
       self.peer = peer
       self.response = response
+      self.dialectCode = dialectCode
       self.body = body
       self.retryAfter = retryAfter
       self.systemError = systemError
@@ -85,6 +89,7 @@ public struct LongLinkError: Error, Sendable {
     detail: String = "",
     peer: SocketAddress? = nil,
     response: ResponseCode? = nil,
+    dialectCode: FrameDialect.ErrorCode? = nil,
     body: [UInt8] = [],
     retryAfter: Duration? = nil,
     systemError: Int32? = nil,
@@ -92,8 +97,8 @@ public struct LongLinkError: Error, Sendable {
   ) {
     storage = Storage(
       code: code, delivery: delivery, operation: operation, detail: detail, peer: peer,
-      response: response, body: body, retryAfter: retryAfter, systemError: systemError,
-      closeReason: closeReason)
+      response: response, dialectCode: dialectCode, body: body, retryAfter: retryAfter,
+      systemError: systemError, closeReason: closeReason)
   }
 
   /// What went wrong.
@@ -108,6 +113,8 @@ public struct LongLinkError: Error, Sendable {
   public var peer: SocketAddress? { storage.peer }
   /// The code of the peer's answer, when it rejected the request.
   public var response: ResponseCode? { storage.response }
+  /// In a dialect, the number that stands for `response` on the wire, with its name and meaning.
+  public var dialectCode: FrameDialect.ErrorCode? { storage.dialectCode }
   /// The body of the peer's answer: its own from code 1000 on, else a text for people.
   public var body: [UInt8] { storage.body }
   /// How long the peer asks to wait before the next try, when it said so.
@@ -137,7 +144,8 @@ extension LongLinkError: Equatable {
   public static func == (lhs: LongLinkError, rhs: LongLinkError) -> Bool {
     lhs.code == rhs.code && lhs.delivery == rhs.delivery && lhs.operation == rhs.operation
       && lhs.detail == rhs.detail && lhs.peer == rhs.peer && lhs.response == rhs.response
-      && lhs.body == rhs.body && lhs.retryAfter == rhs.retryAfter
+      && lhs.dialectCode == rhs.dialectCode && lhs.body == rhs.body
+      && lhs.retryAfter == rhs.retryAfter
       && lhs.systemError == rhs.systemError && lhs.closeReason == rhs.closeReason
   }
 }

@@ -1,5 +1,7 @@
+internal import CLongLinkTask
 package import LongLinkCore
 @_spi(Loop) package import LongLinkTransport
+internal import Synchronization
 
 /// What takes requests, on its loop.
 package protocol RequestSink: AnyObject {
@@ -37,40 +39,148 @@ extension RequestSink {
   }
 }
 
+/// Where requests of tasks go to: a sink on its loop.
+package final class RequestPort: Sendable {
+  package let loop: EventLoop
+  let sink: LoopBound<any RequestSink>
+  private let watches: LoopBound<Watches>
+
+  private final class Watches {
+    var spare: [RequestWatch] = []
+  }
+
+  /// The most that are kept for the next requests.
+  private static let mostSpare = 1024
+
+  package init(_ sink: any RequestSink, on loop: EventLoop) {
+    self.loop = loop
+    self.sink = LoopBound(sink, on: loop)
+    watches = LoopBound(Watches(), on: loop)
+  }
+
+  func takeWatch() -> RequestWatch {
+    watches.value.spare.popLast() ?? RequestWatch(self)
+  }
+
+  func giveBack(_ watch: consuming RequestWatch) {
+    // A task that began by running at once on the loop's thread goes on elsewhere.
+    guard loop.isCurrent else { return }
+    let watches = watches.value
+    if watches.spare.count < RequestPort.mostSpare { watches.spare.append(watch) }
+  }
+}
+
+/// Ends a request when the task that waits for it is cancelled.
+final class RequestWatch: Sendable {
+  // Whoever waits holds the port for as long.
+  private unowned(unsafe) let port: RequestPort
+  private let serial = Atomic<UInt32>(0)
+  /// The request's number, or one of the two below.
+  private let number = Atomic<UInt64>(RequestWatch.unnamed)
+
+  private static let unnamed = UInt64.max
+  private static let cancelled = UInt64.max - 1
+
+  init(_ port: RequestPort) {
+    unsafe self.port = port
+  }
+
+  /// Names the request, which is the first, or another one than before.
+  func follow(_ id: RequestID) {
+    serial.store(id.serial, ordering: .relaxed)
+    number.store(id.number, ordering: .releasing)
+  }
+
+  /// Names the request; false when its task was cancelled before.
+  func begin(_ id: RequestID) -> Bool {
+    serial.store(id.serial, ordering: .relaxed)
+    return number.compareExchange(
+      expected: RequestWatch.unnamed, desired: id.number, ordering: .acquiringAndReleasing
+    ).exchanged
+  }
+
+  /// Hears that the task is cancelled; on any thread.
+  func cancel() {
+    let (isEarly, number) = number.compareExchange(
+      expected: RequestWatch.unnamed, desired: RequestWatch.cancelled,
+      ordering: .acquiringAndReleasing)
+    guard !isEarly else { return }
+    let id = RequestID(serial: serial.load(ordering: .relaxed), number: number)
+    let port = unsafe port
+    // The loop gets to it after the launch.
+    port.loop.execute { port.sink.value.cancel(id) }
+  }
+}
+
+/// What `cll_task_watch` calls.
+@c(longlink_task_cancelled)
+func taskCancelled(_ context: UnsafeMutableRawPointer) {
+  // Whoever waits holds it until `cll_task_unwatch` has returned.
+  unsafe Unmanaged<RequestWatch>.fromOpaque(context).takeUnretainedValue().cancel()
+}
+
 /// One request from a task: registered on the loop, cancelled with the task, resumed once.
 ///
 /// On the loop itself nothing is hopped to: the request is registered and sent by this very call,
 /// and nothing is allocated for it here.
+@inline(__always)
 package func exchange(
-  _ sink: LoopBound<any RequestSink>, on loop: EventLoop,
-  _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: RequestOptions
+  _ port: RequestPort, _ type: MessageType, _ body: any BodyEncodable & Sendable,
+  _ options: RequestOptions
 ) async throws(LongLinkError) -> [UInt8] {
-  guard loop.isCurrent else {
-    return try await LoopActor(loop).converse(sink, type, body, options).get()
-  }
-  return try await converse(sink, on: loop, type, body, options).get()
+  let outcome =
+    port.loop.isCurrent
+    ? await exchangeHere(port, type, body, options)
+    : await exchangeThere(port, type, body, options)
+  return try outcome.get()
 }
 
-/// Runs on the loop; `sink` traps elsewhere.
-///
-/// The closures below keep to `isolation`, and so to the loop's thread, because they mention it.
-@inline(__always)
-private func converse(
-  _ sink: LoopBound<any RequestSink>, on loop: EventLoop,
-  _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: RequestOptions,
-  isolation: isolated (any Actor)? = #isolation
+// Neither is generic nor becomes part of a generic function: what watches a task takes memory of
+// the task, and the task gives memory back in reverse order.
+
+/// Runs on the loop; the sink traps elsewhere.
+@inline(never)
+package func exchangeHere(
+  _ port: RequestPort, _ type: MessageType, _ body: any BodyEncodable & Sendable,
+  _ options: RequestOptions
 ) async -> Outcome {
-  if Task.isCancelled {
-    return .failure(LongLinkError(.cancelled, doing: "request type=\(type)"))
+  if Task.isCancelled { return cancelledEarly(type) }
+  let ticket = port.sink.value.register(options)
+  let watch = port.takeWatch()
+  watch.follow(ticket.id)
+  let record = unsafe cll_task_watch(Unmanaged.passUnretained(watch).toOpaque())
+  let outcome: Outcome = await suspend {
+    port.sink.value.launch(ticket, type, body, options, .waiter($0))
   }
-  let ticket = sink.value.register(options)
-  return await withTaskCancellationHandler {
-    _ = isolation
-    return await suspend { sink.value.launch(ticket, type, body, options, .waiter($0)) }
-  } onCancel: {
-    // This may run on any thread. The loop gets to it after the launch.
-    loop.execute { sink.value.cancel(ticket.id) }
+  unsafe cll_task_unwatch(record)
+  port.giveBack(watch)
+  return outcome
+}
+
+private func cancelledEarly(_ type: MessageType) -> Outcome {
+  .failure(LongLinkError(.cancelled, doing: "request type=\(type)"))
+}
+
+/// Runs anywhere: hands the request to the loop, which resumes the task where it was.
+@inline(never)
+package func exchangeThere(
+  _ port: RequestPort, _ type: MessageType, _ body: any BodyEncodable & Sendable,
+  _ options: RequestOptions
+) async -> Outcome {
+  if Task.isCancelled { return cancelledEarly(type) }
+  let watch = RequestWatch(port)
+  let record = unsafe cll_task_watch(Unmanaged.passUnretained(watch).toOpaque())
+  let outcome: Outcome = await suspend { waiter in
+    port.loop.execute {
+      let sink = port.sink.value
+      let ticket = sink.register(options)
+      let isWanted = watch.begin(ticket.id)
+      sink.launch(ticket, type, body, options, .waiter(waiter))
+      if !isWanted { sink.cancel(ticket.id) }
+    }
   }
+  unsafe cll_task_unwatch(record)
+  return outcome
 }
 
 /// An actor on a loop, to hop there.
@@ -83,13 +193,6 @@ private actor LoopActor {
 
   nonisolated var unownedExecutor: UnownedSerialExecutor {
     unsafe loop.asUnownedSerialExecutor()
-  }
-
-  func converse(
-    _ sink: LoopBound<any RequestSink>, _ type: MessageType,
-    _ body: any BodyEncodable & Sendable, _ options: RequestOptions
-  ) async -> Outcome {
-    await LongLinkConnection.converse(sink, on: loop, type, body, options)
   }
 
   func perform<Value: Sendable>(_ work: @Sendable () -> Value) -> Value {

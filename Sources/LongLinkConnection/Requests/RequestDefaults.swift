@@ -25,6 +25,9 @@ public enum RequestState: String, Hashable, Sendable {
 }
 
 extension Metadata {
+  /// Whether it holds what only the peer can make use of.
+  var isMoreThanPriority: Bool { !idempotencyKey.isEmpty || !entries.isEmpty }
+
   /// What a caller's options tell the peer.
   init(_ options: RequestOptions) {
     self.init(

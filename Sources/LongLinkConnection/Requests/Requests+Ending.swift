@@ -47,7 +47,10 @@ extension Requests {
   ) -> LongLinkError {
     let hint = link.metadata?.retryAfter ?? 0
     let retryAfter: Duration? = hint > 0 ? .milliseconds(Int64(hint)) : nil
-    let detail = arrival.code.isApplication ? "" : String(decoding: body, as: UTF8.self)
+    let dialectCode = link.session.dialectCode
+    // The bodies of a dialect are the application's, whatever the code.
+    let text = arrival.code.isApplication ? "" : String(decoding: body, as: UTF8.self)
+    let detail = dialectCode.map(\.summary) ?? text
     if arrival.code == .deadlinePassed, !arrival.isRefused, request.deadline <= loop.now {
       // Both sides watch the deadline. The peer's word of it came before this side's own timer.
       return error(.deadlineExceeded, id, request, .sent, detail, on: link)
@@ -55,7 +58,7 @@ extension Requests {
     return LongLinkError(
       .rejected, delivery: arrival.isRefused ? .refused : .answered,
       doing: operation(id, request), detail: detail, peer: link.peer, response: arrival.code,
-      body: body, retryAfter: retryAfter)
+      dialectCode: dialectCode, body: body, retryAfter: retryAfter)
   }
 
   /// Ends a request because its caller wants no answer any more.
@@ -125,14 +128,15 @@ extension LongLinkError {
     let note = whole == .sent ? "an earlier sending may have run" : "an earlier sending was refused"
     return LongLinkError(
       code, delivery: whole, doing: operation, detail: detail.isEmpty ? note : "\(detail); \(note)",
-      peer: peer, response: response, body: body, retryAfter: retryAfter,
-      systemError: systemError, closeReason: closeReason)
+      peer: peer, response: response, dialectCode: dialectCode, body: body,
+      retryAfter: retryAfter, systemError: systemError, closeReason: closeReason)
   }
 
   /// The same failure under another code.
   package func with(_ code: Code) -> LongLinkError {
     LongLinkError(
       code, delivery: delivery, doing: operation, detail: detail, peer: peer, response: response,
-      body: body, retryAfter: retryAfter, systemError: systemError, closeReason: closeReason)
+      dialectCode: dialectCode, body: body, retryAfter: retryAfter, systemError: systemError,
+      closeReason: closeReason)
   }
 }

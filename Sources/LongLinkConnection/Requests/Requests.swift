@@ -34,11 +34,13 @@ package final class Requests: TimerHandler {
   /// Called when the deadline of a request passes that a link carries, with the link's number.
   package var onExpired: ((UInt32) -> Void)?
 
-  package init(role: Role, limits: RequestLimits, on loop: EventLoop) {
+  package init(
+    role: Role, limits: RequestLimits, serials: ClosedRange<UInt32>? = nil, on loop: EventLoop
+  ) {
     self.loop = loop
     self.limits = limits
     retryTokens = RetryTokens(limits.resend.budget)
-    dispatch = Dispatch(role: role)
+    dispatch = Dispatch(serials: serials ?? role.serials)
   }
 
   /// Requests that have not ended.
@@ -70,6 +72,7 @@ extension Requests {
     _ ticket: RequestTicket, _ type: MessageType, _ body: any BodyEncodable & Sendable,
     _ options: RequestOptions, offline: OfflinePolicy, _ completion: Completion
   ) {
+    guard ticket.id.serial != 0 else { return turnAway(type, completion) }
     let request = PendingRequest(ticket, type, body, options, offline, completion)
     guard let link = current, hasTurn(ticket.id, request, on: link), hasRoom(link) else {
       pending.insert(request, for: ticket.id.serial)
@@ -82,11 +85,22 @@ extension Requests {
     follow(step, of: ticket.id, on: link)
   }
 
+  /// Ends a request that could not be registered, since too few serials were free.
+  private func turnAway(_ type: MessageType, _ completion: Completion) {
+    counters.turnedAway += 1
+    let error = LongLinkError(
+      .overloaded, doing: "request type=\(type)",
+      detail: "half of all serials are in use: \(dispatch.count) requests", peer: current?.peer)
+    counters.count(error)
+    completion(.failure(error))
+  }
+
   /// Ends a registered request before anything is done for it, unless `launch` would send it.
   package func launch(
     _ ticket: RequestTicket, _ type: MessageType, _ body: any BodyEncodable & Sendable,
     _ options: RequestOptions, _ completion: Completion, failing make: (String) -> LongLinkError
   ) {
+    guard ticket.id.serial != 0 else { return turnAway(type, completion) }
     let request = PendingRequest(ticket, type, body, options, .fail, completion)
     pending.insert(request, for: ticket.id.serial)
     guard dispatch.end(ticket.id) != nil else { return }
@@ -142,7 +156,11 @@ extension Requests {
   /// Hands a request to a link.
   private func place(_ id: RequestID, _ request: PendingRequest, on link: Link) -> Step {
     if request.deadline <= loop.now { return .failed(.deadlineExceeded, "") }
+    if link.session.speaksDialect, let objection = objection(to: request, id, on: link) {
+      return .failed(.unsupported, objection)
+    }
     do throws(BodyError) {
+      if link.session.speaksDialect { try link.session.judge(request.body) }
       var metadata = try metadata(for: request, on: link)
       let size = try request.body.encodedByteCount
       var length = metadata.map { 2 + $0.count + size } ?? size
@@ -166,6 +184,15 @@ extension Requests {
     } catch {
       return .failed(.encodingFailed, "\(error)")
     }
+  }
+
+  /// Why the dialect has no word for a request; nil where it has.
+  private func objection(to request: PendingRequest, _ id: RequestID, on link: Link) -> String? {
+    guard let dialect = link.session.frameDialect else { return nil }
+    if let metadata = request.extras?.metadata, metadata.isMoreThanPriority {
+      return "\(dialect.name) has no place for an idempotency key, nor for entries"
+    }
+    return link.session.objection(toRequest: request.type, serial: id.serial)
   }
 
   private func follow(_ step: Step, of id: RequestID, on link: Link) {

@@ -59,6 +59,9 @@ public struct Rejection: Error, Sendable {
   public var code: ResponseCode
   /// From 1000 on the application's own bytes; below, a text for people.
   public var body: [UInt8]
+  /// In a dialect, the number that is written in place of what its table has for `code`. Default:
+  /// none. It has to be an error of the table, or else one that fits into the code field.
+  public var dialectCode: UInt32?
   /// How long the peer should wait before the next try; told with 429 and 503 alone.
   public var retryAfter: Duration?
 
@@ -67,6 +70,12 @@ public struct Rejection: Error, Sendable {
     self.code = code
     self.body = body
     self.retryAfter = retryAfter
+  }
+
+  /// Rejects with a dialect's own code; with 500 where the native protocol is spoken.
+  public init(dialectCode: UInt32, body: [UInt8] = []) {
+    self.init(.failed, body: body)
+    self.dialectCode = dialectCode
   }
 
   /// Rejects with a text.

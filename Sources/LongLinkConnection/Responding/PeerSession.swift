@@ -75,7 +75,7 @@ public final class PeerSession: Sendable {
   /// The loop that the connection lives on.
   public let loop: EventLoop
   private let reference: LoopBound<Reference>
-  private let sink: LoopBound<any RequestSink>
+  private let port: RequestPort
 
   package init(
     id: UInt64, address: SocketAddress?, on loop: EventLoop, owner: any PeerSessionOwner
@@ -85,7 +85,7 @@ public final class PeerSession: Sendable {
     self.loop = loop
     let reference = Reference(owner)
     self.reference = LoopBound(reference, on: loop)
-    sink = LoopBound(reference, on: loop)
+    port = RequestPort(reference, on: loop)
   }
 
   /// The clock of the connection's loop.
@@ -125,7 +125,7 @@ public final class PeerSession: Sendable {
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     options: RequestOptions = RequestOptions()
   ) async throws(LongLinkError) -> [UInt8] {
-    try await exchange(sink, on: loop, type, body, options)
+    try await exchange(port, type, body, options)
   }
 
   /// Ends the session's own connection, and no later one, once what was written has left.

@@ -139,9 +139,10 @@ extension Responder {
         link.logger.error(
           "An answer is larger than the peer accepts",
           metadata: ["type": "\(type)", "serial": "\(serial)", "bytes": "\(size)"])
-        send(serial, .failed, Array("the answer is larger than \(limit) bytes".utf8))
+        send(serial, .failed, text("the answer is larger than \(limit) bytes"))
         return
       }
+      if link.session.speaksDialect { try link.session.judge(body) }
       let isOwed = try link.session.respond(serial, code: .ok, count: size) {
         (span) throws(BodyError) in try body.encode(into: &span)
       }
@@ -151,7 +152,7 @@ extension Responder {
       link.logger.error(
         "An answer has no encoding",
         metadata: ["type": "\(type)", "serial": "\(serial)", "error": "\(error)"])
-      send(serial, .failed, Array("the answer has no encoding".utf8))
+      send(serial, .failed, text("the answer has no encoding"))
     }
   }
 
@@ -159,25 +160,28 @@ extension Responder {
     switch error {
     case let rejection as Rejection:
       counters.rejected += 1
-      send(serial, rejection.code, rejection.body, retryAfter: rejection.retryAfter)
+      let isAllowed = (try? link.session.judge(rejection.body)) != nil
+      send(
+        serial, rejection.code, isAllowed ? rejection.body : [],
+        dialectCode: rejection.dialectCode, retryAfter: rejection.retryAfter)
     case let error as BodyError:
       counters.rejected += 1
-      send(serial, .malformed, Array("\(error)".utf8))
+      send(serial, .malformed, text("\(error)"))
     case is CancellationError:
-      send(serial, .cancelled, Array("cancelled".utf8))
+      send(serial, .cancelled, text("cancelled"))
     default:
       counters.failed += 1
       // The error's own text may hold what the peer should not see; it is for the log alone.
       link.logger.error(
         "A handler failed",
         metadata: ["type": "\(type)", "serial": "\(serial)", "error": "\(error)"])
-      send(serial, .failed, Array("the handler failed".utf8))
+      send(serial, .failed, text("the handler failed"))
     }
   }
 
   private func send(
     _ serial: UInt32, _ code: ResponseCode, _ body: [UInt8], isRefused: Bool = false,
-    retryAfter: Duration? = nil
+    dialectCode: UInt32? = nil, retryAfter: Duration? = nil
   ) {
     var metadata: [UInt8]?
     if let retryAfter, link.session.agreement.features.contains(.metadata) {
@@ -189,12 +193,18 @@ extension Responder {
       if room < 0 { (metadata, room) = (nil, link.session.agreement.maxBody) }
     }
     let body = body.count > room ? Array(body.prefix(room)) : body
-    link.session.respond(serial, code: code, isRefused: isRefused, metadata: metadata, body)
+    link.session.respond(
+      serial, code: code, isRefused: isRefused, ownCode: dialectCode, metadata: metadata, body)
     written()
   }
 
+  /// The framework's own words to the peer: a dialect has no place for them.
+  private func text(_ text: String) -> [UInt8] {
+    link.session.speaksDialect ? [] : Array(text.utf8)
+  }
+
   private func refuse(_ serial: UInt32, _ code: ResponseCode, _ detail: String) {
-    send(serial, code, Array(detail.utf8), isRefused: true)
+    send(serial, code, text(detail), isRefused: true)
   }
 
   private func written() {
@@ -233,7 +243,7 @@ extension Responder {
     counters.late += 1
     end(serial)
     task.cancel()
-    send(serial, .deadlinePassed, Array("the deadline passed before the answer".utf8))
+    send(serial, .deadlinePassed, text("the deadline passed before the answer"))
     if running.isEmpty { onIdle?() }
   }
 }

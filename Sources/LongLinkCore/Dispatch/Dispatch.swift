@@ -5,6 +5,11 @@ package struct RequestID: Hashable, Comparable, Sendable {
   /// The count of requests created before this one: it tells serials apart after a wrap.
   package let number: UInt64
 
+  package init(serial: UInt32, number: UInt64) {
+    self.serial = serial
+    self.number = number
+  }
+
   /// Names no request.
   package static let none = RequestID(serial: 0, number: 0)
 
@@ -46,8 +51,11 @@ package struct Dispatch: ~Copyable {
     var count: Int
   }
 
-  private let role: Role
-  private var nextSerial = Wire.firstSerial
+  /// The serials that are handed out in turn.
+  private let serials: ClosedRange<UInt32>
+  private var nextSerial: UInt32
+  /// How many requests there may be at once: half of the serials.
+  private let mostAtOnce: Int
   private var created: UInt64 = 0
   var entries = SerialTable<Entry>()
   var wheel = TimingWheel(now: LinkInstant(nanoseconds: 0))
@@ -70,19 +78,29 @@ package struct Dispatch: ~Copyable {
   package var count: Int { entries.count }
 
   /// Makes an empty table; the first request gets the first serial, or the next free one after it.
+  package init(serials: ClosedRange<UInt32>, first: UInt32? = nil) {
+    precondition(serials.lowerBound > 0 && serials.contains(first ?? serials.lowerBound))
+    self.serials = serials
+    mostAtOnce = serials.count / 2
+    nextSerial = first ?? serials.lowerBound
+  }
+
+  /// Makes an empty table with the native protocol's serials; the first one is that of a client.
   package init(role: Role, firstSerial: UInt32 = Wire.firstSerial) {
-    precondition(Role.client.owns(firstSerial))
-    self.role = role
-    nextSerial = firstSerial
+    self.init(
+      serials: role.serials, first: role == .server ? firstSerial | Wire.serverBit : firstSerial)
   }
 
   /// When `elapsed(to:)` wants to be called; nil when no time is awaited.
   package var deadline: LinkInstant? { wheel.nextDeadline }
 
-  /// Registers a request. It is then placed on a link, or waits for one.
+  /// Registers a request. It is then placed on a link, or waits for one. `none`, and nothing is
+  /// registered, when half of all serials are in use.
   package mutating func create(
     deadline: LinkInstant?, isOrdered: Bool = false, notifiesCancel: Bool, at now: LinkInstant
   ) -> RequestID {
+    // That many at once come about where a dialect has few.
+    guard entries.count < mostAtOnce else { return .none }
     let serial = takeSerial()
     let id = RequestID(serial: serial, number: created)
     var entry = Entry(number: created, notifiesCancel: notifiesCancel, isOrdered: isOrdered)
@@ -97,10 +115,9 @@ package struct Dispatch: ~Copyable {
 
   /// The next serial that is not in use, counting up and wrapping.
   private mutating func takeSerial() -> UInt32 {
-    precondition(entries.count < Int(Wire.serverBit) / 2, "too many requests at once")
     while true {
-      let serial = role == .server ? nextSerial | Wire.serverBit : nextSerial
-      nextSerial = nextSerial == Wire.serverBit - 1 ? Wire.firstSerial : nextSerial + 1
+      let serial = nextSerial
+      nextSerial = serial == serials.upperBound ? serials.lowerBound : serial + 1
       if !entries.contains(serial) { return serial }
     }
   }

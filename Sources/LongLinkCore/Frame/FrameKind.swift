@@ -40,6 +40,8 @@ package struct FrameFlags: OptionSet, Hashable, Sendable {
   package static let more = FrameFlags(rawValue: 1)
   /// The body begins with a metadata block.
   package static let metadata = FrameFlags(rawValue: 2)
+  /// In a dialect alone, and never on the wire: the tag of a response is the dialect's own code.
+  package static let ownCode = FrameFlags(rawValue: 4)
 }
 
 /// What a frame's header says, whatever the layout it was read from.
@@ -49,6 +51,8 @@ package struct FrameHead: Equatable, Sendable {
   /// Message type, or response code and refused bit: 24 bits.
   package var tag: UInt32
   package var serial: UInt32
+  /// The type of the request that a response answers, or a cancel cancels; for dialects alone.
+  package var about: UInt32
   /// Bytes of body, metadata included.
   package var length: Int
 
@@ -57,12 +61,14 @@ package struct FrameHead: Equatable, Sendable {
     flags: FrameFlags = [],
     tag: UInt32 = 0,
     serial: UInt32 = 0,
+    about: UInt32 = 0,
     length: Int
   ) {
     self.kind = kind
     self.flags = flags
     self.tag = tag
     self.serial = serial
+    self.about = about
     self.length = length
   }
 }

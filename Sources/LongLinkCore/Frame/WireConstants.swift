@@ -74,6 +74,14 @@ package enum Role: Equatable, Sendable {
       && serial & ~Wire.serverBit >= Wire.firstSerial
   }
 
+  /// The serials that this side hands out.
+  package var serials: ClosedRange<UInt32> {
+    switch self {
+    case .client: Wire.firstSerial...(Wire.serverBit - 1)
+    case .server: (Wire.serverBit | Wire.firstSerial)...UInt32.max
+    }
+  }
+
   package var peer: Role {
     self == .client ? .server : .client
   }

@@ -40,7 +40,7 @@ extension DialectCodec {
         throw facts.violation(.sizeNotAllowed, stated)
       }
       let length = stated - UInt64(incoming.lengthBias)
-      guard length <= UInt64(dialect.maximumBody) else {
+      guard length <= UInt64(maximumIncoming) else {
         throw facts.violation(.lengthOverLimit, length)
       }
       facts.length = Int(length)

@@ -20,17 +20,16 @@ extension DialectCodec {
   /// `FrameLayout.Delimiter.Inside.refused`.
   ///
   /// There must be as much room as `room(forBody:)` said, and no more body than the dialect allows.
-  /// `about` is the type of the request that a
-  /// response answers, or a cancel cancels. The serial of a ping or pong is that of the wire.
+  /// The serial of a ping or pong is that of the wire.
   package func finish(
-    _ head: FrameHead, about: MessageType = 0, from start: Int, in span: inout OutputRawSpan
+    _ head: FrameHead, from start: Int, in span: inout OutputRawSpan
   ) -> Bool {
     if head.kind == .cancel, dialect.cancel?.target == .body { appendSerial(head.serial, &span) }
     let bodyEnd = span.byteCount
     precondition(
       bodyEnd - start - outgoing.lead <= dialect.maximumBody, "the body is over the limit")
     for _ in 0..<outgoing.trailerLength { span.append(0) }
-    let values = values(of: head, about)
+    let values = values(of: head)
     let escaped = unsafe span.withUnsafeMutableBytes { buffer, count -> Int? in
       // The span holds the header's room, the body and the trailer's room, as appended above.
       let frame = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[start...])
@@ -50,11 +49,9 @@ extension DialectCodec {
   }
 
   /// Appends a whole frame without a body.
-  package func append(
-    _ head: FrameHead, about: MessageType = 0, to span: inout OutputRawSpan
-  ) {
+  package func append(_ head: FrameHead, to span: inout OutputRawSpan) {
     let start = begin(&span)
-    let isSent = finish(head, about: about, from: start, in: &span)
+    let isSent = finish(head, from: start, in: &span)
     precondition(isSent, "an empty body holds no delimiter")
   }
 
@@ -64,7 +61,7 @@ extension DialectCodec {
     var code: UInt64
   }
 
-  private func values(of head: FrameHead, _ about: MessageType) -> Values {
+  private func values(of head: FrameHead) -> Values {
     var values = Values(
       type: 0, serial: UInt64(head.serial), code: UInt64(dialect.codes?.success[0] ?? 0))
     switch head.kind {
@@ -74,14 +71,15 @@ extension DialectCodec {
       values.type = UInt64(head.tag)
       values.serial = UInt64(dialect.pushes.serial)
     case .response:
-      values.type = responseType(to: about.rawValue) ?? 0
-      let code = ResponseCode(rawValue: head.tag)
-      values.code = UInt64(wireCode(code))
+      values.type = responseType(to: head.about) ?? 0
+      values.code =
+        head.flags.contains(.ownCode)
+        ? UInt64(head.tag) : UInt64(wireCode(ResponseCode(rawValue: head.tag)))
     case .cancel:
       values.type = UInt64(dialect.cancel?.type ?? 0)
       switch dialect.cancel?.target {
       case .serial, nil: break
-      case .type: values.serial = UInt64(about.rawValue)
+      case .type: values.serial = UInt64(head.about)
       case .body: values.serial = 0
       }
     case .ping:

@@ -36,6 +36,8 @@ package struct DialectCodec: Equatable, Sendable {
   package let role: Role
   /// What this side writes as its session prefix; empty for zeros.
   package let session: [UInt8]
+  /// The largest body that is read, in bytes: at most the dialect's own.
+  package let maximumIncoming: Int
   let incoming: FramePlan
   let outgoing: FramePlan
   private let incomingRules: DialectRules
@@ -44,11 +46,12 @@ package struct DialectCodec: Equatable, Sendable {
   /// Makes a codec. Throws when a session prefix is not as long as its field; a server may do
   /// without.
   package init(
-    _ dialect: FrameDialect, role: Role, session: [UInt8] = []
+    _ dialect: FrameDialect, role: Role, session: [UInt8] = [], maximumIncoming: Int = .max
   ) throws(FrameLayoutError) {
     self.dialect = dialect
     self.role = role
     self.session = session
+    self.maximumIncoming = min(maximumIncoming, dialect.maximumBody)
     incoming = FramePlan(dialect.layout, from: role.peer)
     outgoing = FramePlan(dialect.layout, from: role)
     incomingRules = DialectRules(dialect, from: role.peer)
@@ -69,6 +72,7 @@ package struct DialectCodec: Equatable, Sendable {
     dialect = codec.dialect
     role = codec.role.peer
     session = []
+    maximumIncoming = dialect.maximumBody
     incoming = codec.outgoing
     outgoing = codec.incoming
     incomingRules = codec.outgoingRules
@@ -122,6 +126,9 @@ extension DialectCodec {
   package func canSendResponse(_ code: ResponseCode) -> Bool {
     outgoing.code != nil || code == .ok
   }
+
+  /// Whether a code of the dialect's own fits into a response.
+  package func canSend(code: UInt32) -> Bool { fits(UInt64(code), outgoing.code) }
 
   /// Whether this side can cancel a request of this type.
   package func canSendCancel(of type: MessageType) -> Bool {

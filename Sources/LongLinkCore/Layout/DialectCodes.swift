@@ -18,6 +18,12 @@ extension FrameDialect {
       self.native = native
     }
 
+    /// Number, name and meaning in one line.
+    package var summary: String {
+      let title = name.isEmpty ? "\(code)" : "\(code) \(name)"
+      return text.isEmpty ? title : "\(title): \(text)"
+    }
+
     var meaning: ResponseCode { native ?? ResponseCode(rawValue: code) }
   }
 

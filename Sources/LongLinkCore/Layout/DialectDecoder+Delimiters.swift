@@ -36,7 +36,7 @@ extension DialectDecoder {
         body = unsafe DialectDecoder.unescape(body, escape, bytes)
       }
       do throws(Violation) {
-        guard body.count <= codec.dialect.maximumBody else {
+        guard body.count <= codec.maximumIncoming else {
           throw facts.violation(.lengthOverLimit, UInt64(body.count))
         }
         guard facts.length == nil || facts.length == body.count else {
@@ -73,7 +73,7 @@ extension DialectDecoder {
       let start = max(searched, plan.lead)
       if let end = unsafe plan.delimiter(in: bytes, from: start) { return .at(end) }
       searched = max(plan.lead, bytes.count - width + 1)
-      guard searched - plan.lead <= codec.dialect.maximumBody else {
+      guard searched - plan.lead <= codec.maximumIncoming else {
         let value = UInt64(searched - plan.lead)
         return .damaged(searched, facts.violation(.lengthOverLimit, value))
       }
@@ -103,7 +103,7 @@ extension DialectDecoder {
         place += 1
       }
     }
-    guard place - plan.lead <= 2 * codec.dialect.maximumBody else {
+    guard place - plan.lead <= 2 * codec.maximumIncoming else {
       let value = UInt64(place - plan.lead)
       return .damaged(place, facts.violation(.lengthOverLimit, value))
     }

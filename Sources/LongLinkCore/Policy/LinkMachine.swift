@@ -216,8 +216,11 @@ extension LinkMachine {
 
   /// Whether it makes a difference to tell of answers: only that of the first one does, unless an
   /// error ratio is watched.
+  ///
+  /// It is asked for each answer, and mutating only so that a machine which a class holds is looked
+  /// at in place and not copied.
   package var wantsOutcomes: Bool {
-    watchesErrors || current?.hasWorked == false
+    mutating get { watchesErrors || current?.hasWorked == false }
   }
 
   /// When `elapsed(to:)` wants to be called.

@@ -76,6 +76,8 @@ package enum Effect: Equatable, Sendable {
   case finished(serial: UInt32)
   /// So much has left that what waits for room may be sent.
   case resumeSending
+  /// A damaged packet was dropped, for this reason; the connection goes on.
+  case damaged(Violation)
   /// The peer is going away: begin nothing new here.
   case peerLeaving(GoAway)
   /// The connection is lost to all exchanges; `close` follows when the peer has been told.
@@ -91,7 +93,7 @@ package enum Effect: Equatable, Sendable {
     case .decodeHello, .decodeWelcome, .decodeGoAway, .request, .cancel, .collect, .response, .push:
       true
     case .send, .established, .ponged, .heartbeatAnswered, .began, .finished, .resumeSending,
-      .peerLeaving, .abandon, .shutDownWriting, .close:
+      .damaged, .peerLeaving, .abandon, .shutDownWriting, .close:
       false
     }
   }

@@ -35,17 +35,22 @@ extension Outbox {
   }
 
   private mutating func encode(_ head: FrameHead, of message: KeptBack.Message) {
+    if dialect != nil {
+      // It goes in one piece.
+      encode(head) { span in message.body.encode(into: &span) }
+      return
+    }
     let range = message.sent..<message.sent + head.length
     // The metadata block already stands at the front of the kept body.
-    let length = layout.headerLength + head.length
+    let length = NativeLayout.headerLength + head.length
     bytes.append(capacity: length) { span in
-      for _ in 0..<layout.headerLength { span.append(0) }
+      for _ in 0..<NativeLayout.headerLength { span.append(0) }
       unsafe message.body.withUnsafeBytes { buffer in
         unsafe span.appendBytes(UnsafeRawBufferPointer(rebasing: buffer[range]))
       }
       unsafe span.withUnsafeMutableBytes { buffer, _ in
         // The span holds the header's room and the whole piece.
-        unsafe layout.seal(head, at: buffer.baseAddress!)
+        unsafe NativeLayout.seal(head, at: buffer.baseAddress!)
       }
     }
     end += UInt64(length)

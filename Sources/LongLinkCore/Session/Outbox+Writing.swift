@@ -18,6 +18,7 @@ extension Outbox {
   package mutating func wrote(_ count: Int) {
     bytes.removeFirst(count)
     if !holes.isEmpty { skipHole() }
+    dialect?.requests.forget(before: written)
   }
 
   /// Passes over the hole that has come to the front: there is one at most, since they are apart.
@@ -38,10 +39,8 @@ extension Outbox {
     }
     // Of a message in fragments no second one is encoded before the first has begun to leave: see
     // `room(for:)`.
-    guard let head = encodedHead(at: begin), head.serial == serial, head.kind == kind else {
-      return .tooLate
-    }
-    takeOut(begin..<begin + UInt64(layout.headerLength + head.length))
+    guard let length = encodedLength(kind, serial, at: begin) else { return .tooLate }
+    takeOut(begin..<begin + UInt64(length))
     skipHole()
     return .unsent
   }
@@ -79,12 +78,16 @@ extension Outbox {
     holes.insert(hole, at: index)
   }
 
-  private func encodedHead(at offset: UInt64) -> FrameHead? {
+  /// The bytes of a frame that begins at an offset; nil for another one.
+  private func encodedLength(_ kind: FrameKind, _ serial: UInt32, at offset: UInt64) -> Int? {
+    if let dialect { return kind == .request ? dialect.requests.length(at: offset) : nil }
     let start = bytes.position + Int(offset - written)
-    return unsafe bytes.withStorage { storage in
+    let head = unsafe bytes.withStorage { storage in
       // A frame of ours stands here whole: it was encoded at `offset` and not written.
-      try? unsafe layout.head(at: storage.baseAddress! + start)
+      try? unsafe NativeLayout.head(at: storage.baseAddress! + start)
     }
+    guard let head, head.serial == serial, head.kind == kind else { return nil }
+    return NativeLayout.headerLength + head.length
   }
 
   /// Drops what was kept back; what is encoded stays.

@@ -7,7 +7,7 @@
 /// Of the bytes that stand encoded in front of a new frame, fragments of large messages are at most
 /// `fragmentsAhead`: they are encoded while fewer than one fragment's bytes wait, or, when one is
 /// overdue, fewer than half of `encodeLimit`.
-package struct Outbox: Equatable {
+package struct Outbox: ~Copyable {
   /// Where a frame went.
   package enum Placement: Equatable, Sendable {
     /// Its first byte has this offset in the stream.
@@ -34,7 +34,8 @@ package struct Outbox: Equatable {
     case tooLate
   }
 
-  package let layout: WireFormat
+  /// How frames are written in a dialect, and where requests stand; nil in the native layout.
+  let dialect: DialectOutput?
   /// Whether both sides agreed to fragments.
   package var usesFragments = false
   /// Above this many encoded bytes frames are kept back.
@@ -47,15 +48,15 @@ package struct Outbox: Equatable {
   var holes: [Range<UInt64>] = []
   var kept: KeptBack
 
-  package init(layout: WireFormat = .native, encodeLimit: Int = 262_144) {
-    self.layout = layout
+  package init(dialect: SharedCodec? = nil, encodeLimit: Int = 262_144) {
+    self.dialect = dialect.map(DialectOutput.init)
     self.encodeLimit = encodeLimit
-    kept = KeptBack(headerLength: layout.headerLength)
+    kept = KeptBack(headerLength: self.dialect?.overhead ?? NativeLayout.headerLength)
   }
 
   /// The most bytes of fragments that stand encoded in front of a new frame, with the default
   /// `encodeLimit`: two fragments of one message, and one more of a message that was overdue.
-  package static let fragmentsAhead = 3 * (WireFormat.native.headerLength + Wire.fragmentLimit)
+  package static let fragmentsAhead = 3 * (NativeLayout.headerLength + Wire.fragmentLimit)
 
   /// The offset in the stream of the first byte that has not been written.
   package var written: UInt64 { end - UInt64(bytes.count) }
@@ -83,15 +84,19 @@ extension Outbox {
     _ body: (inout OutputRawSpan) throws(Failure) -> Void
   ) throws(Failure) -> UInt64 {
     let begin = end
-    let length = layout.headerLength + head.length
+    if let dialect {
+      try encode(head, in: dialect, body)
+      return begin
+    }
+    let length = NativeLayout.headerLength + head.length
     try bytes.append(capacity: length) { (span) throws(Failure) in
-      for _ in 0..<layout.headerLength { span.append(0) }
+      for _ in 0..<NativeLayout.headerLength { span.append(0) }
       Outbox.append(metadata, flags: head.flags, to: &span)
       try body(&span)
       precondition(span.byteCount == length, "a body is not as long as it said it would be")
       unsafe span.withUnsafeMutableBytes { buffer, _ in
         // The span holds the whole frame, as was just checked.
-        unsafe layout.seal(head, at: buffer.baseAddress!)
+        unsafe NativeLayout.seal(head, at: buffer.baseAddress!)
       }
     }
     end += UInt64(length)

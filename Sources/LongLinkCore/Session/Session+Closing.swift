@@ -6,7 +6,8 @@ extension Session {
       code: violation.goawayCode.rawValue,
       reason: violation.description,
       requestsAccepted: requestsAccepted)
-    beginClosing(.violation(violation), saying: goaway)
+    // A dialect has no word for it.
+    beginClosing(.violation(violation), saying: dialect == nil ? goaway : nil)
   }
 
   /// Ends the connection on purpose once what is encoded has left.
@@ -22,6 +23,7 @@ extension Session {
   ) {
     guard isLive, !saidGoAway else { return }
     saidGoAway = true
+    guard dialect == nil else { return }
     send(
       .goaway(
         GoAway(
@@ -82,6 +84,7 @@ extension Session {
   /// Nothing of the peer's is acted on or handed on any more, not even what waits to be.
   private mutating func forgetPeer() {
     inbound = SerialTable()
+    dialect?.forgetExchanges()
     assemblies = SerialTable()
     assemblyBytes = 0
     discarding = 0
@@ -102,6 +105,7 @@ extension Session {
     input.releaseStorage(over: 0)
     outbox.releaseStorage()
     inbound.releaseStorage(over: 16)
+    dialect?.releaseStorage()
     assemblies.releaseStorage(over: 16)
     assembled = ByteQueue()
   }

@@ -97,11 +97,11 @@ extension Session {
     followPace()
   }
 
-  private mutating func open() {
+  mutating func open() {
     phase = .open
     outbox.usesFragments = agreement.features.contains(.fragments)
     timers.clear(.handshake)
-    timers[.heartbeat] = lastRead + pingInterval
+    timers[.heartbeat] = heartbeatDue
     effects.append(.established)
   }
 }

@@ -27,7 +27,7 @@ extension Session {
     pace = interval
     followPace()
     guard isOpen, suspicion == nil else { return }
-    timers[.heartbeat] = lastRead + pingInterval
+    timers[.heartbeat] = heartbeatDue
   }
 
   mutating func followPace() {
@@ -48,16 +48,18 @@ extension Session {
       } else {
         judge(unacknowledged: unacknowledged)
       }
+    } else if let dialect {
+      heartbeatElapsed(in: dialect, unacknowledged: unacknowledged)
     } else if now - lastRead >= pingInterval {
       suspect(unacknowledged: unacknowledged)
     } else {
-      timers[.heartbeat] = lastRead + pingInterval
+      timers[.heartbeat] = heartbeatDue
     }
   }
 
   /// Asks for a sign of life; only a byte that is read ends the suspicion. What has not been
   /// acknowledged is nil where it is not known.
-  private mutating func suspect(unacknowledged: Int?) {
+  mutating func suspect(unacknowledged: Int?) {
     let isClear = unacknowledged == 0 && outbox.encodedBytes == 0
     let acknowledged: UInt64? =
       if let unacknowledged { acknowledgedBytes(unacknowledged) } else { nil }
@@ -98,21 +100,35 @@ extension Session {
   mutating func endSuspicion() {
     suspicion = nil
     guard isOpen else { return }
-    timers[.heartbeat] = lastRead + pingInterval
+    timers[.heartbeat] = heartbeatDue
     if settings.pace != nil { effects.append(.heartbeatAnswered(silence: silenceProbed)) }
   }
 
   /// Sends a ping ahead of data that follows a long silence.
   @inline(__always)
   mutating func probeBeforeData() {
-    if now - lastRead >= pingInterval, suspicion == nil { suspect(unacknowledged: nil) }
+    if now - lastRead >= pingInterval, suspicion == nil { probeAfterSilence() }
+  }
+
+  private mutating func probeAfterSilence() {
+    if canProbe { suspect(unacknowledged: nil) }
+  }
+
+  /// Whether a sign of life can be asked for, and is owed then.
+  private var canProbe: Bool { dialect?.canProbe ?? true }
+
+  /// When the heartbeat has something to do while nothing is suspected.
+  var heartbeatDue: LinkInstant {
+    if let dialect { return dialect.heartbeatDue(lastRead: lastRead, every: pingInterval) }
+    return lastRead + pingInterval
   }
 
   /// Tells that a request which had left got no answer in its time. Several in a row, with nothing
   /// read in between, are a reason to ask for a sign of life before the interval is over.
   package mutating func deadlineMissed(at now: LinkInstant, unacknowledged: Int) {
     self.now = max(self.now, now)
-    guard isOpen, !holdsReading, suspicion == nil, settings.missedDeadlines > 0 else { return }
+    guard isOpen, !holdsReading, suspicion == nil, settings.missedDeadlines > 0, canProbe
+    else { return }
     missedDeadlines += 1
     guard missedDeadlines >= settings.missedDeadlines, self.now >= mayAskEarly else { return }
     missedDeadlines = 0
@@ -125,7 +141,7 @@ extension Session {
   /// Asks for a sign of life now, unless that was done and may still be answered.
   package mutating func probe(at now: LinkInstant, unacknowledged: Int) {
     self.now = max(self.now, now)
-    guard isOpen, !holdsReading, suspicion == nil else { return }
+    guard isOpen, !holdsReading, suspicion == nil, canProbe else { return }
     suspect(unacknowledged: unacknowledged)
   }
 
@@ -164,6 +180,10 @@ extension Session {
     let id = nextPing
     nextPing += 1
     guard isLive else { return id }
+    if let dialect {
+      ping(id, in: dialect)
+      return id
+    }
     // A peer that sends, but answers no ping, must not make this grow.
     if pings.count >= Wire.pingsPerWindow { _ = pings.popFirst() }
     pings.append(OutstandingPing(id: id, sent: self.now))
@@ -176,13 +196,7 @@ extension Session {
   }
 
   mutating func acceptPing(_ body: BodySlice) throws(Violation) {
-    counters.pingsReceived += 1
-    let windowStart = now + -Wire.pingWindow
-    pingTimes.removeAll { $0 <= windowStart }
-    pingTimes.append(now)
-    guard pingTimes.count <= Wire.pingsPerWindow else {
-      throw Violation(.tooManyPings, kind: FrameKind.ping.rawValue, serial: 0)
-    }
+    try countPing()
     unsafe input.withStorage { storage in
       // The body stands in the input, taken but not yet appended to.
       let bytes = unsafe UnsafeRawBufferPointer(
@@ -190,6 +204,17 @@ extension Session {
       outbox.encode(FrameHead(.pong, length: body.count)) { span in
         unsafe span.appendBytes(bytes)
       }
+    }
+  }
+
+  /// Counts a ping of the peer, which may not send too many.
+  mutating func countPing() throws(Violation) {
+    counters.pingsReceived += 1
+    let windowStart = now + -Wire.pingWindow
+    pingTimes.removeAll { $0 <= windowStart }
+    pingTimes.append(now)
+    guard pingTimes.count <= Wire.pingsPerWindow else {
+      throw Violation(.tooManyPings, kind: FrameKind.ping.rawValue, serial: 0)
     }
   }
 

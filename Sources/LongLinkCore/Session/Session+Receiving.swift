@@ -23,7 +23,7 @@ extension Session {
     missedDeadlines = 0
     suspicion = nil
     silenceProbed = 0
-    if isOpen { timers[.heartbeat] = lastRead + pingInterval }
+    if isOpen { timers[.heartbeat] = heartbeatDue }
     frameBegan = nil
   }
 
@@ -36,7 +36,7 @@ extension Session {
     case .closed:
       break
     case .fresh, .greeting, .open:
-      if input.isEmpty {
+      if input.isEmpty || dialect?.decoder.isLost == true {
         let code = peerGoAway.map { ResponseCode(rawValue: $0.code) }
         close(code.map { .goneAway($0) } ?? .closedByPeer)
       } else {
@@ -72,7 +72,8 @@ extension Session {
   /// Takes one frame: nil when there is no whole one, `.some(nil)` when it asks for nothing.
   @inline(__always)
   private mutating func nextFrame() -> Effect?? {
-    let headerLength = settings.layout.headerLength
+    if let dialect { return nextFrame(in: dialect) }
+    let headerLength = NativeLayout.headerLength
     guard input.count >= headerLength else {
       noteIncompleteFrame()
       return nil
@@ -81,7 +82,7 @@ extension Session {
     do throws(Violation) {
       let head = try unsafe input.withStorage { (storage) throws(Violation) in
         // There are `headerLength` bytes at `position`, as was just checked.
-        try unsafe settings.layout.head(at: storage.baseAddress! + position)
+        try unsafe NativeLayout.head(at: storage.baseAddress! + position)
       }
       try judge(head)
       guard input.count >= headerLength + head.length else {
@@ -90,7 +91,7 @@ extension Session {
       }
       let isIntact = unsafe input.withStorage { storage in
         // The whole frame is there, as was just checked.
-        unsafe settings.layout.isIntact(at: storage.baseAddress! + position, length: head.length)
+        unsafe NativeLayout.isIntact(at: storage.baseAddress! + position, length: head.length)
       }
       guard isIntact else { throw Violation(.checksumMismatch, head) }
       input.skip(headerLength + head.length)
@@ -104,7 +105,7 @@ extension Session {
   }
 
   /// A frame has begun and its end is awaited, or nothing waits.
-  private mutating func noteIncompleteFrame() {
+  mutating func noteIncompleteFrame() {
     guard !input.isEmpty else {
       frameBegan = nil
       timers.clear(.frame)
@@ -278,14 +279,20 @@ extension Session {
     return .response(arrival)
   }
 
-  private mutating func acceptCancel(_ serial: UInt32) -> Effect? {
+  mutating func acceptCancel(_ serial: UInt32) -> Effect? {
     counters.cancelsReceived += 1
+    return cancelled(serial)
+  }
+
+  /// The peer wants no answer to a request.
+  mutating func cancelled(_ serial: UInt32) -> Effect? {
     let wasDiscarding = dropAssembly(serial)
     guard let exchange = inbound.remove(serial) else {
       // A cancel that crossed the response, or came twice.
       if !wasDiscarding { counters.droppedUnknownSerials += 1 }
       return nil
     }
+    dialect?.answering.remove(serial)
     switch exchange.state {
     case .assembling:
       return nil

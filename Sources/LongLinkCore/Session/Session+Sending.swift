@@ -30,10 +30,11 @@ extension Session {
     at now: LinkInstant,
     _ body: (inout OutputRawSpan) throws(BodyError) -> Void
   ) throws(BodyError) -> RequestPlacement {
-    precondition(isOpen && settings.role.owns(serial))
+    precondition(isOpen && owns(serial))
     self.now = max(self.now, now)
     probeBeforeData()
     let head = messageHead(.request, tag: type.rawValue, serial, metadata, count)
+    dialect?.asked[serial] = DialectState.Asked(type: type)
     switch try outbox.append(head, metadata: metadata ?? [], priority: priority, body) {
     case .encoded(let begin):
       counters.requestsSent += 1
@@ -69,10 +70,11 @@ extension Session {
     _ serial: UInt32,
     code: ResponseCode,
     isRefused: Bool = false,
+    ownCode: UInt32? = nil,
     metadata: [UInt8]? = nil,
     _ body: [UInt8]
   ) -> Bool {
-    respond(serial, code, isRefused: isRefused, metadata, body.count) { span in
+    respond(serial, code, isRefused: isRefused, ownCode: ownCode, metadata, body.count) { span in
       body.encode(into: &span)
     }
   }
@@ -82,6 +84,7 @@ extension Session {
     _ serial: UInt32,
     _ code: ResponseCode,
     isRefused: Bool,
+    ownCode: UInt32? = nil,
     _ metadata: [UInt8]?,
     _ count: Int,
     _ body: (inout OutputRawSpan) throws(Failure) -> Void
@@ -92,7 +95,15 @@ extension Session {
     }
     guard takesUnread() else { return false }
     let tag = code.rawValue | (isRefused ? Wire.refusedBit : 0)
-    let head = messageHead(.response, tag: tag, serial, metadata, count)
+    var head = messageHead(.response, tag: tag, serial, metadata, count)
+    if let dialect {
+      guard dialect.prepare(&head, code, ownCode) else {
+        // The caller's deadline ends its wait: there is no way to tell it.
+        inbound.remove(serial)
+        counters.droppedResponses += 1
+        return true
+      }
+    }
     let priority = exchange.priority
     switch try outbox.append(head, metadata: metadata ?? [], priority: priority, body) {
     case .encoded:
@@ -149,6 +160,7 @@ extension Session {
     abandonResponse(serial)
     switch outbox.withdraw(.request, serial: serial, encodedAt: placement.begin) {
     case .unsent:
+      dialect?.asked.remove(serial)
       if placement.begin != nil { withdrawn.insert(placement.ordinal) }
       // What it took up is free, and perhaps nothing is left that waits for the peer.
       if outbox.holdsBack { refill() }
@@ -160,13 +172,17 @@ extension Session {
       encodeCancel(serial)
       followMarks()
     case .tooLate:
-      if notifying { encodeCancel(serial) }
+      if let dialect {
+        cancel(serial, in: dialect, notifying: notifying)
+      } else if notifying {
+        encodeCancel(serial)
+      }
     }
     return false
   }
 
-  mutating func encodeCancel(_ serial: UInt32) {
-    outbox.encode(FrameHead(.cancel, serial: serial, length: 0))
+  mutating func encodeCancel(_ serial: UInt32, of type: MessageType = 0) {
+    outbox.encode(FrameHead(.cancel, serial: serial, about: type.rawValue, length: 0))
     counters.cancelsSent += 1
   }
 
@@ -197,6 +213,12 @@ extension Session {
     outbox.encode(FrameHead(kind, serial: serial, length: body.count)) { span in
       unsafe body.withUnsafeBytes { unsafe span.appendBytes($0) }
     }
+  }
+
+  @inline(__always)
+  private func owns(_ serial: UInt32) -> Bool {
+    if let dialect { return dialect.codec.serials?.contains(serial) == true }
+    return settings.role.owns(serial)
   }
 
   private func messageHead(

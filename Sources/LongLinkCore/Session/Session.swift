@@ -43,6 +43,10 @@ package struct Session: ~Copyable {
   }
 
   package let settings: SessionSettings
+  /// What is kept for a dialect; nil in the native protocol.
+  let dialect: DialectState?
+  /// Whether a dialect is spoken in place of the native protocol.
+  package let speaksDialect: Bool
   package internal(set) var phase = Phase.fresh
   package internal(set) var agreement: Agreement
   package internal(set) var counters = SessionCounters()
@@ -115,11 +119,15 @@ package struct Session: ~Copyable {
     writingProgress = now
     pace = settings.pace ?? .max
     pingInterval = min(settings.heartbeatInterval, pace)
-    outbox = Outbox(layout: settings.layout, encodeLimit: settings.encodeLimit)
+    speaksDialect = settings.dialect != nil
+    dialect = settings.dialect.map { DialectState($0, at: now) }
+    outbox = Outbox(dialect: settings.dialect, encodeLimit: settings.encodeLimit)
     agreement = Agreement(
       heartbeatInterval: settings.heartbeatInterval, heartbeatTimeout: settings.heartbeatTimeout)
     timers[.handshake] = now + settings.handshakeTimeout
-    if settings.role == .client {
+    if let dialect {
+      agreement.maxBody = dialect.codec.dialect.maximumBody
+    } else if settings.role == .client {
       send(.hello(ownHello))
     }
   }
@@ -195,6 +203,10 @@ extension Session {
 
   private mutating func frameElapsed() {
     guard !holdsReading else { return }
-    violate(Violation(.frameTimeout))
+    if let dialect, let step = dialect.decoder.abandonFrame() {
+      if case .damaged(_, let violation) = step { effects.append(drop(violation)) }
+    } else {
+      violate(Violation(.frameTimeout))
+    }
   }
 }

@@ -1,7 +1,8 @@
 /// What one side of a connection allows and asks for.
 package struct SessionSettings: Equatable, Sendable {
   package var role: Role
-  package var layout = WireFormat.native
+  /// The dialect that is spoken; nil for the native protocol.
+  package var dialect: SharedCodec?
   /// The largest body that this side accepts, in bytes.
   package var maxBody = Int(Wire.defaultBody)
   /// The most requests of the peer that run at once.
@@ -62,6 +63,7 @@ package struct SessionCounters: Equatable, Sendable {
   package var droppedPongs: UInt64 = 0
   package var droppedIgnorable: UInt64 = 0
   package var droppedResponses: UInt64 = 0
+  package var damagedPackets: UInt64 = 0
 
   package init() {}
 }

@@ -49,6 +49,7 @@ extension LinkEvent {
     case .roundFailed(let server, _): "no address of \(server) could be connected to"
     case .established(let id): "connected by attempt \(id)"
     case .worked(let id): "the link of attempt \(id) works"
+    case .damaged(_, let violation): "dropped a damaged packet: \(violation)"
     case .goaway(_, let code, let retryAfter, let spread):
       "told to go away: \(code), after \(retryAfter) within \(spread)"
     case .ended(_, let reason, let worked):

@@ -60,6 +60,8 @@ struct PacingModel {
       guard current?.id == id else { return }
       current?.hasWorked = true
       outage = Outage()
+    case .damaged:
+      break
     case .goaway(let id, let code, let retryAfter, let spread):
       if code == .draining {
         let least = retryAfter.clampedNanoseconds

@@ -1,7 +1,7 @@
 internal import LongLinkCore
 
 /// The timers of one loop: who is told, over a wheel that knows when.
-struct LoopTimers {
+struct LoopTimers: ~Copyable {
   struct Entry {
     let handler: any TimerHandler
     let token: UInt64

@@ -29,10 +29,11 @@ struct DialectSide {
     var queue = ByteQueue()
     var head = head
     head.length = body.count
+    head.about = about.rawValue
     let isSent = queue.append(capacity: codec.room(forBody: body.count)) { span in
       let start = codec.begin(&span)
       body.encode(into: &span)
-      return codec.finish(head, about: about, from: start, in: &span)
+      return codec.finish(head, from: start, in: &span)
     }
     return isSent ? queue.takeAll() : nil
   }

@@ -19,6 +19,7 @@ enum Event: Equatable {
   case began(UInt32, ordinal: UInt64)
   case finished(UInt32)
   case resumeSending
+  case damaged(Violation)
   case leaving(GoAway)
   case abandon(CloseReason)
   case shutDownWriting
@@ -197,6 +198,7 @@ final class Side {
       placements[serial] = RequestPlacement(begin: begin, ordinal: ordinal)
       events.append(.began(serial, ordinal: ordinal))
     case .finished(let serial): events.append(.finished(serial))
+    case .damaged(let violation): events.append(.damaged(violation))
     case .peerLeaving(let goaway): events.append(.leaving(goaway))
     case .abandon(let reason): events.append(.abandon(reason))
     case .shutDownWriting:

@@ -142,8 +142,7 @@ final class VectorRunner {
     case .abandon(.closedByPeer): seen.append(Expectation(name: "closed"))
     case .abandon(let reason): problems.append("unexpected end: \(reason)")
     case .sent, .established, .ponged, .heartbeatAnswered, .began, .finished, .resumeSending,
-      .leaving,
-      .shutDownWriting, .close:
+      .damaged, .leaving, .shutDownWriting, .close:
       break
     }
   }

@@ -1,0 +1,102 @@
+/// A codec that many connections may share.
+package final class SharedCodec: Sendable {
+  package let codec: DialectCodec
+
+  package init(_ codec: DialectCodec) {
+    self.codec = codec
+  }
+}
+
+extension SharedCodec {
+  /// Why a push cannot be said, for people; nil where it can.
+  package func objection(toPush type: MessageType) -> String? {
+    if codec.canSendPush(type) { return nil }
+    return "type \(type) is none that a push can have in \(codec.dialect.name)"
+  }
+
+  /// Throws where a body must not be sent: it holds the delimiter of a dialect that refuses that.
+  package func judge(_ body: some BodyEncodable) throws(BodyError) {
+    guard codec.dialect.layout.delimiter?.inside == .refused else { return }
+    let bytes = try body.encodedBytes()
+    let isAllowed = unsafe bytes.withUnsafeBytes { unsafe codec.isAllowed($0) }
+    guard isAllowed else {
+      throw BodyError(.malformed, detail: "the body holds the delimiter")
+    }
+  }
+}
+
+extension SharedCodec: Equatable {
+  /// Whether both are the same one.
+  package static func == (lhs: SharedCodec, rhs: SharedCodec) -> Bool { lhs === rhs }
+}
+
+/// What an outbox needs to write in a dialect.
+final class DialectOutput {
+  private let shared: SharedCodec
+  /// Where the requests stand that have been encoded and not written.
+  var requests = EncodedRequests()
+
+  init(_ shared: SharedCodec) {
+    self.shared = shared
+  }
+
+  var codec: DialectCodec { shared.codec }
+  /// Bytes around a body.
+  var overhead: Int { codec.room(forBody: 8) - 8 }
+}
+
+/// Stretches of a stream, in order: what a dialect's header need not tell by itself.
+struct EncodedRequests {
+  private var stretches: [Range<UInt64>] = []
+  private var head = 0
+
+  mutating func append(_ stretch: Range<UInt64>) {
+    stretches.append(stretch)
+  }
+
+  /// Forgets what has begun to leave.
+  mutating func forget(before offset: UInt64) {
+    while head < stretches.count, stretches[head].lowerBound < offset { head += 1 }
+    guard head > 0, head >= stretches.count / 2 else { return }
+    stretches.removeFirst(head)
+    head = 0
+  }
+
+  /// The length of the one that begins at an offset.
+  func length(at offset: UInt64) -> Int? {
+    var range = head..<stretches.count
+    while !range.isEmpty {
+      let middle = (range.lowerBound + range.upperBound) / 2
+      if stretches[middle].lowerBound < offset {
+        range = middle + 1..<range.upperBound
+      } else {
+        range = range.lowerBound..<middle
+      }
+    }
+    guard range.lowerBound < stretches.count, stretches[range.lowerBound].lowerBound == offset
+    else { return nil }
+    return stretches[range.lowerBound].count
+  }
+}
+
+extension Outbox {
+  mutating func encode<Failure>(
+    _ head: FrameHead, in dialect: DialectOutput,
+    _ body: (inout OutputRawSpan) throws(Failure) -> Void
+  ) throws(Failure) {
+    let codec = dialect.codec
+    let size = try bytes.append(capacity: codec.room(forBody: head.length)) {
+      (span) throws(Failure) in
+      let start = codec.begin(&span)
+      let bodyStart = span.byteCount
+      try body(&span)
+      precondition(
+        span.byteCount - bodyStart == head.length, "a body is not as long as it said it would be")
+      let isAllowed = codec.finish(head, from: start, in: &span)
+      precondition(isAllowed, "a body holds the delimiter that it did not hold before")
+      return span.byteCount - start
+    }
+    if head.kind == .request { dialect.requests.append(end..<end + UInt64(size)) }
+    end += UInt64(size)
+  }
+}

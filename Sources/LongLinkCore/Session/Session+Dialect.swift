@@ -1,0 +1,241 @@
+// What differs in a dialect. There is no handshake, and nobody goes away with a word.
+
+extension Session {
+  /// Tells that the stream is there: in a dialect nothing else has to happen first.
+  package mutating func connected(at now: LinkInstant) {
+    self.now = max(self.now, now)
+    guard let dialect, phase == .fresh else { return }
+    lastRead = self.now
+    lastWrote = self.now
+    dialect.lastPing = self.now
+    open()
+  }
+
+  /// The dialect that is spoken; nil for the native protocol.
+  package var frameDialect: FrameDialect? { dialect?.codec.dialect }
+
+  /// What the code of the response that the last effect told of means; nil in the native protocol.
+  package var dialectCode: FrameDialect.ErrorCode? {
+    guard let dialect, let codes = frameDialect?.codes else { return nil }
+    return codes.error(dialect.code) ?? FrameDialect.ErrorCode(dialect.code, "")
+  }
+
+  /// Whether the peer can be asked for a sign of life.
+  package var canPing: Bool { dialect?.canProbe ?? true }
+
+  /// Why a request cannot be said in the dialect, for people; nil where it can.
+  package func objection(toRequest type: MessageType, serial: UInt32) -> String? {
+    guard let dialect, !dialect.codec.canSendRequest(type, serial: serial) else { return nil }
+    return "type \(type) is none that a request can have in \(dialect.codec.dialect.name)"
+  }
+
+  /// Why a push cannot be said in the dialect, for people; nil where it can.
+  package func objection(toPush type: MessageType) -> String? {
+    settings.dialect?.objection(toPush: type)
+  }
+
+  /// Throws where a body must not be sent: it holds the delimiter of a dialect that refuses that.
+  package func judge(_ body: some BodyEncodable) throws(BodyError) {
+    try settings.dialect?.judge(body)
+  }
+}
+
+// MARK: - Receiving
+
+extension Session {
+  /// Takes one frame of a dialect, like `nextFrame`.
+  mutating func nextFrame(in dialect: DialectState) -> Effect?? {
+    while true {
+      let position = input.position
+      var step = DialectStep.needMore(atLeast: 1)
+      unsafe input.withMutableStorage { storage in
+        let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: storage[position...])
+        step = unsafe dialect.decoder.next(in: rest)
+      }
+      switch step {
+      case .needMore:
+        noteIncompleteFrame()
+        // What is searched for the next packet is no frame that has begun.
+        if dialect.decoder.isLost { timers.clear(.frame) }
+        return nil
+      case .skipped(let count):
+        input.skip(count)
+      case .damaged(let count, let violation):
+        input.skip(count)
+        return .some(drop(violation))
+      case .violation(let violation):
+        violate(violation)
+        return nil
+      case .frame(let frame):
+        input.skip(frame.length)
+        frameBegan = nil
+        counters.framesReceived += 1
+        do throws(Violation) {
+          return .some(try accept(frame, at: position, in: dialect))
+        } catch {
+          violate(error)
+          return nil
+        }
+      }
+    }
+  }
+
+  /// Counts a damaged packet and tells of it.
+  mutating func drop(_ violation: Violation) -> Effect {
+    frameBegan = nil
+    timers.clear(.frame)
+    counters.damagedPackets += 1
+    return .damaged(violation)
+  }
+
+  private mutating func accept(
+    _ frame: DialectFrame, at position: Int, in dialect: DialectState
+  ) throws(Violation) -> Effect? {
+    let head = frame.head
+    let body = BodySlice(start: position + frame.body.lowerBound, count: frame.body.count)
+    let arrival = Arrival(serial: head.serial, tag: head.tag, payload: body)
+    switch head.kind {
+    case .request:
+      return try acceptRequest(arrival, in: dialect)
+    case .response:
+      return try acceptResponse(arrival, frame, in: dialect)
+    case .push:
+      return deliver(.push, arrival)
+    case .cancel where dialect.codec.dialect.cancel?.target == .type:
+      return acceptCancels(of: MessageType(tag: head.tag), in: dialect)
+    case .cancel:
+      return acceptCancel(head.serial)
+    case .ping:
+      try acceptPing(head.serial, in: dialect)
+      return nil
+    case .pong:
+      return acceptPong(head.serial, in: dialect)
+    case .item, .end, .credit, .pushAck, .hello, .welcome, .goaway, .ignorable:
+      preconditionFailure("a dialect has no word for a frame of this kind")
+    }
+  }
+
+  private mutating func acceptRequest(
+    _ arrival: Arrival, in dialect: DialectState
+  ) throws(Violation) -> Effect? {
+    guard !inbound.contains(arrival.serial) else {
+      throw Violation(.serialInUse, kind: FrameKind.request.rawValue, serial: arrival.serial)
+    }
+    let refusal = countRequest()
+    inbound.insert(Inbound(state: .running), for: arrival.serial)
+    dialect.answering[arrival.serial] = arrival.type
+    guard let refusal else { return .request(arrival) }
+    respond(arrival.serial, code: refusal, isRefused: true, [])
+    return nil
+  }
+
+  private mutating func acceptResponse(
+    _ arrival: Arrival, _ frame: DialectFrame, in dialect: DialectState
+  ) throws(Violation) -> Effect? {
+    guard let asked = dialect.asked[arrival.serial] else {
+      return try acceptUnknown(arrival.serial, in: dialect)
+    }
+    if let type = dialect.codec.requestType(of: frame), type != asked.type {
+      throw Violation(
+        .tagNotAllowed, kind: FrameKind.response.rawValue, serial: arrival.serial,
+        value: UInt64(frame.type))
+    }
+    dialect.asked.remove(arrival.serial)
+    dialect.code = frame.code
+    return deliver(.response, arrival)
+  }
+
+  /// A response that no request of this connection waits for, or has waited for of late.
+  private mutating func acceptUnknown(
+    _ serial: UInt32, in dialect: DialectState
+  ) throws(Violation) -> Effect? {
+    switch dialect.codec.dialect.unknownSerial {
+    case .heartbeat where settings.role == .client:
+      try acceptPing(serial, in: dialect)
+    case .drop:
+      counters.droppedUnknownSerials += 1
+    case .violation, .heartbeat:
+      throw Violation(.serialOutOfRange, kind: FrameKind.response.rawValue, serial: serial)
+    }
+    return nil
+  }
+
+  /// The peer wants no answer to any request of a type.
+  private mutating func acceptCancels(
+    of type: MessageType, in dialect: DialectState
+  ) -> Effect? {
+    counters.cancelsReceived += 1
+    let meant = dialect.answering(type)
+    if meant.isEmpty { counters.droppedUnknownSerials += 1 }
+    for serial in meant {
+      if let effect = cancelled(serial) { effects.append(effect) }
+    }
+    return nil
+  }
+}
+
+// MARK: - Sending
+
+extension Session {
+  /// Gives a request up that was sent, and tells the peer where that is wanted and possible: a
+  /// cancel by type means all of that type, and is not sent while another one is awaited.
+  mutating func cancel(_ serial: UInt32, in dialect: DialectState, notifying: Bool) {
+    guard let type = dialect.asked[serial]?.type else { return }
+    dialect.abandon(serial)
+    let codec = dialect.codec
+    guard notifying, codec.canSendCancel(of: type),
+      codec.dialect.cancel?.target != .type || !dialect.isAwaited(type)
+    else { return }
+    encodeCancel(serial, of: type)
+    followMarks()
+  }
+}
+
+// MARK: - Heartbeat
+
+extension Session {
+  /// The heartbeat's time has come, and nothing is suspected.
+  mutating func heartbeatElapsed(in dialect: DialectState, unacknowledged: Int) {
+    guard now >= heartbeatDue else {
+      timers[.heartbeat] = heartbeatDue
+      return
+    }
+    let isSilent = now - lastRead >= pingInterval
+    if dialect.canProbe || isSilent && dialect.judgesSilence {
+      suspect(unacknowledged: unacknowledged)
+    } else {
+      _ = ping(at: now)
+      timers[.heartbeat] = heartbeatDue
+    }
+  }
+
+  /// Sends the ping with this number, where there is one.
+  mutating func ping(_ id: UInt64, in dialect: DialectState) {
+    guard let serial = dialect.codec.pingSerial(id) else { return }
+    dialect.lastPing = now
+    if dialect.canProbe {
+      // A peer that answers none must not make this grow.
+      if pings.count >= Wire.pingsPerWindow { _ = pings.popFirst() }
+      pings.append(OutstandingPing(id: id, sent: now))
+    }
+    outbox.encode(FrameHead(.ping, serial: serial, length: 0))
+    counters.pingsSent += 1
+  }
+
+  private mutating func acceptPing(
+    _ serial: UInt32, in dialect: DialectState
+  ) throws(Violation) {
+    try countPing()
+    guard dialect.codec.answersPings else { return }
+    outbox.encode(FrameHead(.pong, serial: serial, length: 0))
+  }
+
+  private mutating func acceptPong(_ serial: UInt32, in dialect: DialectState) -> Effect? {
+    let codec = dialect.codec
+    guard let ping = pings.remove(where: { codec.pingSerial($0.id) == serial }) else {
+      counters.droppedPongs += 1
+      return nil
+    }
+    return .ponged(id: ping.id, roundTrip: now - ping.sent)
+  }
+}
