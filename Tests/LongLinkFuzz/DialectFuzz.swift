@@ -1,4 +1,4 @@
-import LongLinkCore
+@_spi(Containers) import LongLinkCore
 
 /// Dialects that the input describes, and bytes that their decoders are given.
 enum DialectFuzz {
@@ -30,6 +30,23 @@ enum DialectFuzz {
     } else {
       try expect(isDelimited, "a packet was dropped without delimiters")
     }
+    for frame in whole.frames { try check(frame, codec) }
+  }
+
+  /// What was read is written, and then read again.
+  private static func check(_ frame: Outcome.Frame, _ codec: DialectCodec) throws(FuzzFailure) {
+    let writer = codec.mirrored
+    switch frame.head.kind {
+    case .request:
+      let type = MessageType(tag: frame.head.tag)
+      guard writer.canSendRequest(type, serial: frame.head.serial) else { return }
+    case .push:
+      guard writer.canSendPush(MessageType(tag: frame.head.tag)) else { return }
+    default: return
+    }
+    guard let bytes = writer.written(frame.head, frame.body) else { return }
+    let again = try outcome(codec, bytes, [bytes.count])
+    try expect(again.frames == [frame], "a frame has changed on its way")
   }
 
   private static func outcome(
@@ -71,6 +88,19 @@ enum DialectFuzz {
       }
     }
     return outcome
+  }
+}
+
+extension DialectCodec {
+  /// A frame as this side writes it; nil where its body may not be sent.
+  func written(_ head: FrameHead, _ body: [UInt8]) -> [UInt8]? {
+    var queue = ByteQueue()
+    let isWritten = queue.append(capacity: room(forBody: body.count)) { span in
+      let start = begin(&span)
+      body.encode(into: &span)
+      return finish(head, from: start, in: &span)
+    }
+    return isWritten ? queue.takeAll() : nil
   }
 }
 

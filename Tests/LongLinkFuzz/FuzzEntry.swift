@@ -1,18 +1,40 @@
-#if canImport(Glibc)
-import Glibc
-#else
-import Darwin
-#endif
+import Foundation
 
 /// The target that the environment names; a mistake is told at once.
 private let chosen: FuzzTarget = {
-  let name = unsafe getenv("LONGLINK_FUZZ").map { unsafe String(cString: $0) } ?? ""
+  let name = ProcessInfo.processInfo.environment["LONGLINK_FUZZ"] ?? ""
   guard let target = FuzzTarget(rawValue: name) else {
     let names = FuzzTarget.allCases.map(\.rawValue).joined(separator: ", ")
     fatalError("LONGLINK_FUZZ names none of \(names)")
   }
   return target
 }()
+
+/// What libFuzzer calls before it looks at its arguments: writes the target's first inputs, and the
+/// words that it may be made of, into the folder that the environment names.
+@_cdecl("LLVMFuzzerInitialize")
+@unsafe
+public func fuzzBegins(
+  _ count: UnsafeMutablePointer<CInt>?,
+  _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?>?
+) -> CInt {
+  let environment = ProcessInfo.processInfo.environment
+  guard let folder = environment["LONGLINK_FUZZ_SEEDS"],
+    let vectors = environment["LONGLINK_FUZZ_VECTORS"]
+  else { return 0 }
+  do {
+    let (folder, vectors) = (URL(fileURLWithPath: folder), URL(fileURLWithPath: vectors))
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    for (index, input) in try FuzzCorpus.inputs(for: chosen, vectors: vectors).enumerated() {
+      try Data(input).write(to: folder.appending(path: "seed-\(index)"))
+    }
+    try FuzzCorpus.words(vectors: vectors)
+      .write(to: folder.appendingPathExtension("words"), atomically: true, encoding: .utf8)
+  } catch {
+    fatalError("no first inputs: \(error)")
+  }
+  return 0
+}
 
 /// What libFuzzer calls with each input. Nothing else does.
 @_cdecl("LLVMFuzzerTestOneInput")

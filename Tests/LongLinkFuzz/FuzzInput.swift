@@ -8,6 +8,7 @@ struct FuzzInput: RandomNumberGenerator {
   }
 
   var isEmpty: Bool { place == bytes.count }
+  var left: Int { bytes.count - place }
 
   mutating func byte() -> UInt8 {
     guard !isEmpty else { return 0 }

@@ -16,6 +16,9 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
   /// A whole session, whose peer and driver do as the bytes say.
   case client
   case server
+  /// The same in a dialect.
+  case dialectClient
+  case dialectServer
 
   package func run(_ bytes: [UInt8]) throws {
     switch self {
@@ -26,6 +29,8 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case .bodies: try BodyFuzz.run(bytes)
     case .client: try SessionFuzz.run(.client, bytes)
     case .server: try SessionFuzz.run(.server, bytes)
+    case .dialectClient: try SessionFuzz.run(.client, inDialect: true, bytes)
+    case .dialectServer: try SessionFuzz.run(.server, inDialect: true, bytes)
     }
   }
 }

@@ -4,7 +4,7 @@ import LongLinkProtobufC
 
 /// A session whose peer, driver and application do what the input says.
 enum SessionFuzz {
-  static func run(_ role: Role, _ bytes: [UInt8]) throws(FuzzFailure) {
+  static func run(_ role: Role, inDialect: Bool = false, _ bytes: [UInt8]) throws {
     var input = FuzzInput(bytes)
     var settings = SessionSettings(role: role)
     let flags = input.byte()
@@ -15,6 +15,15 @@ enum SessionFuzz {
     if flags & 8 != 0 { settings.encodeLimit = 200 }
     if flags & 16 != 0 { settings.maxUnread = 4000 }
     if flags & 32 != 0 { settings.features = [] }
+    if inDialect {
+      guard let dialect = input.dialect(isDelimited: flags & 64 != 0) else { return }
+      let prefix = dialect.layout.shape(from: role).header.first { $0.meaning == .session }
+      settings.dialect = SharedCodec(
+        try DialectCodec(
+          dialect, role: role, session: [UInt8](repeating: 7, count: prefix?.width ?? 0)))
+      settings.maxBody = dialect.maximumBody
+      settings.heartbeatInterval = 30_000_000_000
+    }
     let side = FuzzSide(settings)
     try side.drain()
     while !input.isEmpty, !side.session.isClosed { try side.act(&input) }
@@ -27,6 +36,7 @@ final class FuzzSide {
   var session: Session
   private let role: Role
   private let settings: SessionSettings
+  private let codec: DialectCodec?
   private var now = LinkInstant(nanoseconds: 1_000_000_000_000)
   private var running: [UInt32] = []
   private var asked: [(serial: UInt32, placement: RequestPlacement)] = []
@@ -40,7 +50,10 @@ final class FuzzSide {
     session = Session(settings: settings, at: now)
     self.settings = settings
     role = settings.role
-    nextSerial = role == .client ? Wire.firstSerial : Wire.firstSerial | Wire.serverBit
+    codec = settings.dialect?.codec
+    let first = role == .client ? Wire.firstSerial : Wire.firstSerial | Wire.serverBit
+    nextSerial = codec.map { $0.serials?.lowerBound ?? 0 } ?? first
+    session.connected(at: now)
   }
 
   // MARK: - What the input can do
@@ -48,12 +61,12 @@ final class FuzzSide {
   func act(_ input: inout FuzzInput) throws(FuzzFailure) {
     switch input.byte() % 16 {
     case 0: try receive(input.take(Int(input.byte())))
-    case 1, 2, 3, 4: try receive(frame(&input))
-    case 5: try receive(greeting(&input))
+    case 1, 2, 3, 4: try receive(codec.map { frame(of: $0, &input) } ?? frame(&input))
+    case 5: try receive(codec == nil ? greeting(&input) : input.take(Int(input.byte() % 8)))
     case 6: try pass(Int64(input.word()) * 1_000_000)
     case 7: try request(&input)
     case 8: try respond(&input)
-    case 9: push(input.below(2000))
+    case 9: push(input.pick(9, 0x60, 0x71), input.below(2000))
     case 10: cancel(input.below(max(1, asked.count)), notifying: input.byte() & 1 == 0)
     case 11: write(Int(input.word()))
     case 12: _ = session.isOpen ? session.ping(at: now) : 0
@@ -92,6 +105,24 @@ final class FuzzSide {
     let long = input.byte() & 7 == 0
     let body = input.take(Int(long ? input.word() : UInt16(input.byte() % 32)))
     return sealed(kind, tag, serial, body)
+  }
+
+  /// A frame that the peer could write.
+  private func frame(of codec: DialectCodec, _ input: inout FuzzInput) -> [UInt8] {
+    let writer = codec.mirrored
+    var head = FrameHead(input.pick(.request, .response, .push, .ping, .pong, .cancel), length: 0)
+    head.tag = input.pick(1, 0x60, 0x70, 200, 0, 0x50, UInt32(input.word()))
+    head.about = input.pick(7, 0x47, 0, UInt32(input.byte()))
+    let ours = asked.isEmpty ? 0 : asked[input.below(asked.count)].serial
+    let theirs = (writer.serials?.lowerBound ?? 20) &+ UInt32(input.byte() % 8)
+    head.serial = input.pick(theirs, ours, UInt32(input.byte()), input.long())
+    if head.kind == .ping || head.kind == .pong { head.serial = UInt32(input.byte() % 12) }
+    let count = min(Int(input.byte()), codec.dialect.maximumBody)
+    let body =
+      head.kind == .request || head.kind == .response || head.kind == .push
+      ? input.take(count) : []
+    head.length = body.count
+    return writer.written(head, body) ?? []
   }
 
   private func greeting(_ input: inout FuzzInput) -> [UInt8] {
@@ -139,11 +170,16 @@ final class FuzzSide {
     let count = input.below(3000)
     let metadata: [UInt8]? =
       input.byte() & 1 == 0 && session.agreement.features.contains(.metadata) ? [8, 1] : nil
-    guard session.isOpen, session.accepts(bodyOf: count + (metadata == nil ? 0 : 4)) else { return }
-    let body = [UInt8](repeating: 3, count: count)
+    let type: MessageType = input.pick(7, 7, 8, 0x60)
+    guard session.isOpen, session.accepts(bodyOf: count + (metadata == nil ? 0 : 4)),
+      session.objection(toRequest: type, serial: nextSerial) == nil,
+      codec.map({ $0.serials?.contains(nextSerial) == true }) ?? true
+    else { return }
+    let body = [UInt8](repeating: input.pick(3, 0), count: count)
+    guard (try? session.judge(body)) != nil else { return }
     do throws(BodyError) {
       let placement = try session.request(
-        nextSerial, type: 7, metadata: metadata, priority: UInt32(input.byte() % 3),
+        nextSerial, type: type, metadata: metadata, priority: UInt32(input.byte() % 3),
         count: count, at: now
       ) { span in body.encode(into: &span) }
       asked.append((nextSerial, placement))
@@ -158,13 +194,16 @@ final class FuzzSide {
     let serial = running.remove(at: input.below(running.count))
     let body = [UInt8](repeating: 4, count: input.below(3000))
     guard session.accepts(bodyOf: body.count) else { return }
-    session.respond(serial, code: input.pick(.ok, .failed), body)
+    let own: UInt32? = codec == nil ? nil : input.pick(nil, 9, 7, 12)
+    session.respond(serial, code: input.pick(.ok, .failed), ownCode: own, body)
   }
 
-  private func push(_ count: Int) {
-    guard session.isOpen, session.accepts(bodyOf: count) else { return }
+  private func push(_ type: MessageType, _ count: Int) {
+    guard session.isOpen, session.accepts(bodyOf: count),
+      session.objection(toPush: type) == nil
+    else { return }
     let body = [UInt8](repeating: 5, count: count)
-    session.push(9, count: count, at: now) { span in body.encode(into: &span) }
+    session.push(type, count: count, at: now) { span in body.encode(into: &span) }
   }
 
   private func cancel(_ index: Int, notifying: Bool) {
@@ -199,13 +238,13 @@ final class FuzzSide {
     let counters = session.counters
     try expect(counters.bytesReceived == given, "bytes were read and not counted")
     try expect(counters.bytesSent == written, "bytes were written and not counted")
-    try expect(
-      counters.framesReceived * UInt64(NativeLayout.headerLength) <= given,
-      "more frames than bytes for them")
+    let least = codec == nil ? UInt64(NativeLayout.headerLength) : 1
+    try expect(counters.framesReceived * least <= given, "more frames than bytes for them")
     let told =
       counters.requestsReceived + counters.responsesReceived + counters.pushesReceived
       + counters.pingsReceived + counters.cancelsReceived + counters.droppedPongs
       + counters.droppedIgnorable
+    try expect(counters.damagedPackets <= given, "more damage than bytes")
     try expect(told <= counters.framesReceived, "something was counted twice")
     try expect(session.requestsRunning <= settings.maxInFlight, "too many requests run")
     try expect(session.requestsAccepted <= counters.requestsReceived, "accepted, not received")
@@ -255,7 +294,7 @@ final class FuzzSide {
       closes += 1
       try expect(abandons == 1, "closed, and nothing was abandoned")
     case .established, .ponged, .heartbeatAnswered, .finished, .resumeSending, .peerLeaving,
-      .shutDownWriting:
+      .damaged, .shutDownWriting:
       break
     }
   }

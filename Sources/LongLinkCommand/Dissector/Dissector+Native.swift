@@ -30,7 +30,7 @@ extension Dissector {
     ]
   }
 
-  private static let nativeCodes: [(ResponseCode, String)] = [
+  static let nativeCodes: [(ResponseCode, String)] = [
     (.ok, "OK"), (.malformed, "malformed"), (.unauthenticated, "unauthenticated"),
     (.forbidden, "forbidden"), (.unknownType, "unknown message type"),
     (.deadlinePassed, "deadline passed"), (.conflict, "idempotency conflict"),
@@ -132,7 +132,7 @@ extension Dissector {
 
   // MARK: - The kinds
 
-  private static func nativeRules(from role: Role) -> [DissectorRule] {
+  static func nativeRules(from role: Role) -> [DissectorRule] {
     func owned(by role: Role) -> ClosedRange<UInt32> {
       let bit = role == .server ? Wire.serverBit : 0
       return Wire.firstSerial | bit...(Wire.serverBit - 1) | bit
