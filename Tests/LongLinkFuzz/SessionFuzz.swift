@@ -79,7 +79,7 @@ final class FuzzSide {
       case 1: session.shutDown(at: now)
       case 2: session.failed(errno: 104)
       case 3: session.releaseStorage()
-      case 4: session.setPace(Int64(input.word()) * 1_000_000 + 1)
+      case 4: session.setPace(200_000_000 + Int64(input.word()) * 1_000_000)
       default: break
       }
     default: write(.max)
