@@ -23,9 +23,9 @@ enum HexDump {
     let lines = text.split(whereSeparator: \.isNewline)
     if lines.contains(where: { $0.hasPrefix("\t0x") }) { return try TCPDump.streams(lines) }
     // The last line of `hexdump -C` is an offset alone.
-    let isCanonical = lines.contains { $0.contains("|") }
+    let isCanonical = lines.contains(where: isCanonical)
     var bytes: [UInt8] = []
-    for line in lines where !isCanonical || line.contains("|") || line.count != 8 {
+    for line in lines where !isCanonical || line.count != 8 {
       guard let part = digits(line) else {
         // Text that is no dump is what was sent.
         if bytes.isEmpty { return [Stream(bytes: input)] }
@@ -39,16 +39,20 @@ enum HexDump {
   /// The bytes of a line; nil where it is no line of a dump.
   static func digits(_ line: Substring) -> [UInt8]? {
     var rest = line
-    if let colon = line.firstIndex(of: ":") {
+    if isCanonical(line) {
+      // `hexdump -C`: offset, two spaces, digits, and the text between bars.
+      rest = line.prefix { $0 != "|" }.drop { $0 != " " }
+    } else if let colon = line.firstIndex(of: ":") {
       // `xxd` and `tcpdump`: offset, colon, digits, two spaces, and the text.
       guard isHexadecimal(line[..<colon].drop { $0 == "\t" || $0 == " " }) else { return nil }
       rest = line[line.index(after: colon)...].drop { $0 == " " }
       rest = upToTwoSpaces(rest)
-    } else if let bar = line.firstIndex(of: "|") {
-      // `hexdump -C`: offset, two spaces, digits, and the text between bars.
-      rest = line[..<bar].drop { $0 != " " }
     }
     return bytes(rest.filter { $0 != " " && $0 != "\t" })
+  }
+
+  private static func isCanonical(_ line: Substring) -> Bool {
+    isHexadecimal(line.prefix(8)) && line.dropFirst(8).hasPrefix("  ") && line.contains("|")
   }
 
   private static func upToTwoSpaces(_ line: Substring) -> Substring {

@@ -102,7 +102,10 @@ enum NativeStream {
   /// The rule that a header breaks by itself; nil where it breaks none.
   private static func brokenRule(_ head: FrameHead, _ rules: [DissectorRule]) -> String? {
     let kind = UInt32(head.kind.rawValue)
-    guard let rule = rules.first(where: { $0.kinds?.contains(kind) == true }) else { return nil }
+    let rule = rules.first { rule in
+      rule.kinds?.contains(kind) == true && rule.serials?.contains(head.serial) != false
+    }
+    guard let rule else { return nil }
     func broken() -> Violation.Rule? {
       if let breaks = rule.breaks { return breaks }
       if rule.hasFlags == false, !head.flags.isEmpty { return .flagNotAllowed }

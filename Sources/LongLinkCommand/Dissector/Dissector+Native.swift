@@ -15,6 +15,7 @@ extension Dissector {
       ("port", .number(UInt64(port))),
       ("maximum", .number(UInt64(Wire.defaultBody))),
       ("unknown", .string(Violation.Rule.unknownKind.rawValue)),
+      ("fragment_limit", .number(UInt64(Wire.fragmentLimit))),
       ("shapes", bothSides { _ in shape }),
       ("rules", bothSides { .list(nativeRules(from: $0).map(\.table)) }),
       ("has_codes", .bool(true)),
@@ -137,51 +138,58 @@ extension Dissector {
       let bit = role == .server ? Wire.serverBit : 0
       return Wire.firstSerial | bit...(Wire.serverBit - 1) | bit
     }
-    return FrameKind.allCases.map { kind in
-      var rule = DissectorRule(
-        kind == .ignorable ? "ignored" : "\(kind)", types: nil, serials: nil)
-      let first = UInt32(kind.rawValue)
-      rule.kinds = first...(kind == .ignorable ? 0x3F : first)
-      func isControl(_ serial: UInt32) {
-        rule.mustSerials = serial...serial
-        rule.mustTypes = [0...0]
-        rule.hasFlags = false
+    var acknowledged = DissectorRule(
+      "push", types: nil,
+      serials: Wire.acknowledgedPushSerial...Wire.acknowledgedPushSerial)
+    let push = UInt32(FrameKind.push.rawValue)
+    acknowledged.kinds = push...push
+    acknowledged.breaks = .kindNotAgreed
+    return [acknowledged]
+      + FrameKind.allCases.map { kind in
+        var rule = DissectorRule(
+          kind == .ignorable ? "ignored" : "\(kind)", types: nil, serials: nil)
+        let first = UInt32(kind.rawValue)
+        rule.kinds = first...(kind == .ignorable ? 0x3F : first)
+        func isControl(_ serial: UInt32) {
+          rule.mustSerials = serial...serial
+          rule.mustTypes = [0...0]
+          rule.hasFlags = false
+        }
+        switch kind {
+        case .request:
+          rule.mustSerials = owned(by: role)
+          rule.showsType = true
+          rule.fragments = true
+        case .response:
+          rule.mustSerials = owned(by: role.peer)
+          let forbidden = Wire.refusedBit | ResponseCode.ok.rawValue
+          rule.mustTypes = [0...forbidden - 1, forbidden + 1...Wire.tagMask]
+          rule.fragments = true
+        case .push:
+          rule.mustSerials = Wire.plainPushSerial...Wire.plainPushSerial
+          rule.showsType = true
+          rule.fragments = true
+        case .cancel:
+          isControl(0)
+          rule.mustSerials = owned(by: role)
+          rule.sizes = 0...0
+          rule.target = FrameDialect.Cancel.Target.serial.rawValue
+        case .ping, .pong:
+          isControl(0)
+          rule.sizes = 0...Wire.pingLimit
+        case .hello, .welcome:
+          isControl(Wire.handshakeSerial)
+          rule.limit = Wire.controlLimit
+        case .goaway:
+          isControl(Wire.goawaySerial)
+          rule.limit = Wire.controlLimit
+        case .item, .end, .credit, .pushAck:
+          rule.breaks = .kindNotAgreed
+        case .ignorable:
+          break
+        }
+        return rule
       }
-      switch kind {
-      case .request:
-        rule.mustSerials = owned(by: role)
-        rule.showsType = true
-        rule.fragments = true
-      case .response:
-        rule.mustSerials = owned(by: role.peer)
-        let forbidden = Wire.refusedBit | ResponseCode.ok.rawValue
-        rule.mustTypes = [0...forbidden - 1, forbidden + 1...Wire.tagMask]
-        rule.fragments = true
-      case .push:
-        rule.mustSerials = Wire.plainPushSerial...Wire.plainPushSerial
-        rule.showsType = true
-        rule.fragments = true
-      case .cancel:
-        isControl(0)
-        rule.mustSerials = owned(by: role)
-        rule.sizes = 0...0
-        rule.target = FrameDialect.Cancel.Target.serial.rawValue
-      case .ping, .pong:
-        isControl(0)
-        rule.sizes = 0...Wire.pingLimit
-      case .hello, .welcome:
-        isControl(Wire.handshakeSerial)
-        rule.limit = Wire.controlLimit
-      case .goaway:
-        isControl(Wire.goawaySerial)
-        rule.limit = Wire.controlLimit
-      case .item, .end, .credit, .pushAck:
-        rule.breaks = .kindNotAgreed
-      case .ignorable:
-        break
-      }
-      return rule
-    }
   }
 
   // MARK: - The control messages

@@ -18,7 +18,11 @@ struct Dissector {
   private init(_ make: (inout DissectorFields) -> [(String, LuaValue)]) {
     var fields = DissectorFields()
     let parts = make(&fields)
-    table = .table(parts + [("fields", fields.table)])
+    let pings: [(String, LuaValue)] = [
+      ("pings_per_window", .number(UInt64(Wire.pingsPerWindow))),
+      ("ping_window", .number(UInt64(Wire.pingWindow / 1_000_000_000))),
+    ]
+    table = .table(parts + pings + [("fields", fields.table)])
   }
 
   /// The program, whole.
@@ -116,8 +120,10 @@ struct DissectorNote {
     case .truncatedFrame: "The stream ends within a frame"
     case .fieldMismatch: "Not what has to stand here"
     case .delimiterMissing: "No delimiter where one has to be"
-    case .frameTimeout, .featureNotOffered, .versionNotOffered, .tooManyPings, .firstFrameTimeout:
-      nil
+    case .featureNotOffered: "A feature that the hello did not name"
+    case .versionNotOffered: "A version above the hello's"
+    case .tooManyPings: "Too many pings in a short time"
+    case .frameTimeout, .firstFrameTimeout: nil
     }
   }
 }

@@ -19,12 +19,51 @@ local function varint(data, place)
   end
 end
 
+-- Whether bytes are UTF-8 (RFC 3629) without a NUL.
+local function is_text(data)
+  local place = 1
+  while place <= #data do
+    local first = data:byte(place)
+    local count = first < 0x80 and 0 or first < 0xC2 and 9 or first < 0xE0 and 1
+      or first < 0xF0 and 2 or first < 0xF5 and 3 or 9
+    if first == 0 or place + count > #data then return false end
+    for index = place + 1, place + count do
+      local byte = data:byte(index)
+      if byte < 0x80 or byte > 0xBF then return false end
+    end
+    local second = data:byte(place + 1)
+    if first == 0xE0 and second < 0xA0 or first == 0xED and second > 0x9F
+      or first == 0xF0 and second < 0x90 or first == 0xF4 and second > 0x8F
+    then
+      return false
+    end
+    place = place + count + 1
+  end
+  return true
+end
+
+-- A pair of a map, as text; nil where it cannot be read.
+local function pair(data)
+  local parts, place = { "", "" }, 1
+  while place <= #data do
+    local key, length, after
+    key, after = varint(data, place)
+    if not key or key % 8 ~= 2 then return nil end
+    length, after = varint(data, after)
+    if not length or after + length > #data + 1 then return nil end
+    local number = math.floor(key / 8)
+    if parts[number] then parts[number] = data:sub(after, after + length - 1) end
+    place = after + length
+  end
+  return is_text(parts[1]) and is_text(parts[2]) and parts[1] .. " = " .. parts[2] or nil
+end
+
 -- Shows a Protocol Buffers message and returns its numbers by name; nil where it cannot be read.
 local function show_message(tvb, description, tree)
   local data, place, numbers = tvb:raw(), 1, {}
   while place <= #data do
     local key, after = varint(data, place)
-    if not key then return nil end
+    if not key or key < 8 or key > 4294967295 or after > place + 5 then return nil end
     local kind, field = key % 8, description.fields[math.floor(key / 8)]
     local value, stop
     if kind == 0 then
@@ -35,7 +74,7 @@ local function show_message(tvb, description, tree)
     elseif kind == 2 then
       local length
       length, after = varint(data, after)
-      if not length then return nil end
+      if not length or length > 4294967295 then return nil end
       stop = after + length
     else
       return nil
@@ -49,11 +88,11 @@ local function show_message(tvb, description, tree)
       local content = stop > after and tvb(after - 1, stop - after)
       if field.type == "bytes" then
         if content then tree:add(field.shown, content) end
-      elseif field.type == "text" then
-        tree:add(field.shown, whole, data:sub(after, stop - 1))
       else
-        local pair = data:sub(after, stop - 1)
-        tree:add(field.shown, whole, (pair:gsub("[^%w%p ]+", " ")))
+        local text = data:sub(after, stop - 1)
+        if field.type == "entry" then text = pair(text) end
+        if not text or not is_text(text) then return nil end
+        tree:add(field.shown, whole, text)
       end
     elseif field then
       return nil
@@ -155,7 +194,7 @@ local function show_body(frame, record, tvb, pinfo, tree, conversation, is_new)
   if description then
     local message = show_message(content, description, item)
     if not message then return add_note(item, "malformedControl") end
-    if is_new then agree(frame, conversation, message) end
+    if is_new then agree(frame, record, conversation, message) end
     return
   end
   local has_metadata = record.message and record.has_metadata or not record.message
@@ -186,7 +225,8 @@ local function show(frame, tvb, pinfo, tree, conversation, id)
     record = { number = pinfo.number, time = pinfo.rel_ts, notes = {} }
     conversation.records[id] = record
     if frame.rule and not frame.is_broken then follow(frame, record, conversation) end
-    record.flags = conversation.flags
+    -- Nothing was agreed to at the beginning of a connection; of one that is older, who knows.
+    record.flags = conversation.flags or conversation.is_whole and 0
   end
   local kind = frame.rule and frame.rule.kind
   local text = summary(frame)
@@ -230,6 +270,7 @@ end
 
 local stream_number = Field.new("tcp.stream")
 local tcp_fin, tcp_reset = Field.new("tcp.flags.fin"), Field.new("tcp.flags.reset")
+local tcp_syn = Field.new("tcp.flags.syn")
 
 local function sender_of(pinfo)
   if pinfo.dst_port == proto.prefs.port then return "client" end
@@ -237,14 +278,19 @@ local function sender_of(pinfo)
   return pinfo.dst_port < pinfo.src_port and "client" or "server"
 end
 
+local function conversation_of(number)
+  local conversation = conversations[number]
+  if not conversation then
+    conversation = new_conversation()
+    conversations[number] = conversation
+  end
+  return conversation
+end
+
 function proto.dissector(tvb, pinfo, tree)
   local number = stream_number()
   if not number or tvb:len() == 0 then return 0 end
-  local conversation = conversations[number.value]
-  if not conversation then
-    conversation = new_conversation()
-    conversations[number.value] = conversation
-  end
+  local conversation = conversation_of(number.value)
   local sender = sender_of(pinfo)
   local id = pinfo.number .. "/" .. tvb:len()
   if conversation.states[id] == nil then
@@ -281,14 +327,16 @@ function proto.dissector(tvb, pinfo, tree)
   return tvb:len()
 end
 
--- A stream that ends within a frame ends in a packet of which the dissector gets no byte.
+-- Of packets without a byte, the dissector above is told nothing: of those that begin a stream, and
+-- of those that end one, perhaps within a frame.
 local tail = Proto(protocol.name .. "_end", protocol.title .. ", the end of a stream")
 
 function tail.dissector(_, pinfo, tree)
   local number = stream_number()
-  local conversation = number and conversations[number.value]
-  if not conversation then return end
+  if not number then return end
+  local conversation = conversation_of(number.value)
   if not pinfo.visited then
+    if tcp_syn().value then conversation.is_whole = true end
     local fin, reset = tcp_fin(), tcp_reset()
     local is_end = fin and fin.value or reset and reset.value
     local sender = sender_of(pinfo)

@@ -13,6 +13,7 @@ local function new_conversation()
     -- By requester and serial.
     waiting = { client = {}, server = {} },
     pings = { client = {}, server = {} },
+    ping_times = { client = {}, server = {} },
     -- Messages of which fragments have come.
     parts = {},
     frames_seen = { client = 0, server = 0 },
@@ -24,7 +25,11 @@ local function new_conversation()
   }
 end
 
--- Joins fragments. False for one that continues a message.
+local function remark(record, name, detail)
+  record.notes[#record.notes + 1] = { name, detail }
+end
+
+-- Joins fragments. Returns whether one begins a message, and whether it ends it.
 local function join(frame, record, conversation)
   local key = frame.sender .. frame.rule.kind .. frame.serial
   local parts = conversation.parts[key]
@@ -32,7 +37,9 @@ local function join(frame, record, conversation)
   local is_first = not parts
   if parts then
     if parts.type ~= frame.type or frame.flags > 1 then
-      record.notes[#record.notes + 1] = { "fragmentMismatch" }
+      remark(record, "fragmentMismatch")
+    elseif #frame.contents > protocol.fragment_limit then
+      remark(record, "sizeNotAllowed", #frame.contents)
     end
     parts[#parts + 1] = frame.contents
   elseif has_more then
@@ -53,7 +60,7 @@ end
 local function ask(frame, record, waiting)
   local earlier = waiting[frame.serial]
   if earlier and not earlier.answer and not earlier.cancelled then
-    record.notes[#record.notes + 1] = { "serialInUse", "since frame " .. earlier.asked }
+    remark(record, "serialInUse", "since frame " .. earlier.asked)
   end
   local exchange = { asked = record.number, time = record.time, type = frame.type }
   waiting[frame.serial] = exchange
@@ -63,15 +70,15 @@ end
 local function answer(frame, record, waiting, is_last)
   local exchange = waiting[frame.serial]
   if not exchange then
-    record.notes[#record.notes + 1] = { "unknownSerial" }
+    remark(record, "unknownSerial")
     return
   end
   record.exchange = exchange
   record.answers = true
   if exchange.answer then
-    record.notes[#record.notes + 1] = { "lateReply", "the first is in frame " .. exchange.answer }
+    remark(record, "lateReply", "the first is in frame " .. exchange.answer)
   else
-    if exchange.cancelled then record.notes[#record.notes + 1] = { "answerToCancelled" } end
+    if exchange.cancelled then remark(record, "answerToCancelled") end
     if is_last then exchange.answer = record.number end
   end
 end
@@ -103,7 +110,15 @@ local function cancel(frame, record, conversation)
     end
     conversation.parts[frame.sender .. "request" .. serial] = nil
   end
-  if not is_known then record.notes[#record.notes + 1] = { "cancelOfNothing" } end
+  if not is_known then remark(record, "cancelOfNothing") end
+end
+
+-- Counts the pings of a side, which may send only so many in a time.
+local function count_ping(frame, record, conversation)
+  local times = conversation.ping_times[frame.sender]
+  times[#times + 1] = record.time
+  while times[1] <= record.time - protocol.ping_window do table.remove(times, 1) end
+  if #times > protocol.pings_per_window then remark(record, "tooManyPings") end
 end
 
 local function ping_key(frame) return frame.serial .. "/" .. frame.contents end
@@ -112,7 +127,9 @@ local function ping_key(frame) return frame.serial .. "/" .. frame.contents end
 local function follow(frame, record, conversation)
   local kind, sender = frame.rule.kind, frame.sender
   local is_first, is_last = true, true
-  if frame.flags and frame.rule.fragments then
+  -- Of an answer that nobody waits for nothing is put together.
+  local is_wanted = kind ~= "response" or conversation.waiting[other[sender]][frame.serial]
+  if frame.flags and frame.rule.fragments and is_wanted then
     is_first, is_last = join(frame, record, conversation)
   end
   if kind == "request" then
@@ -126,6 +143,7 @@ local function follow(frame, record, conversation)
   elseif kind == "cancel" then
     cancel(frame, record, conversation)
   elseif kind == "ping" then
+    count_ping(frame, record, conversation)
     record.exchange = { asked = record.number, time = record.time }
     conversation.pings[sender][ping_key(frame)] = record.exchange
   elseif kind == "pong" then
@@ -134,36 +152,51 @@ local function follow(frame, record, conversation)
       exchange.answer = record.number
       record.exchange, record.answers = exchange, true
     else
-      record.notes[#record.notes + 1] = { "unsolicitedPong" }
+      remark(record, "unsolicitedPong")
     end
   elseif kind == "hello" then
     if sender == "server" or conversation.heard_hello then
-      record.notes[#record.notes + 1] = { "unexpectedHello" }
+      remark(record, "unexpectedHello")
     elseif conversation.frames_seen.client > 0 then
-      record.notes[#record.notes + 1] = { "helloNotFirst" }
+      remark(record, "helloNotFirst")
     end
     conversation.heard_hello = true
   elseif kind == "welcome" then
     if sender == "client" or conversation.heard_welcome then
-      record.notes[#record.notes + 1] = { "unexpectedWelcome" }
+      remark(record, "unexpectedWelcome")
     end
     conversation.heard_welcome = true
   elseif kind == "ignored" then
-    record.notes[#record.notes + 1] = { "ignoredKind" }
+    remark(record, "ignoredKind")
   end
   conversation.frames_seen[sender] = conversation.frames_seen[sender] + 1
 end
 
+local function has_more_bits(value, than)
+  for bit = 0, 52 do
+    local unit = 2 ^ bit
+    if math.floor(value / unit) % 2 > math.floor(than / unit) % 2 then return true end
+  end
+  return false
+end
+
 -- What both sides have said about limits and features.
-local function agree(frame, conversation, message)
+local function agree(frame, record, conversation, message)
   local kind = frame.rule.kind
+  if kind == "hello" then conversation.offer = message end
   if kind == "welcome" or kind == "hello" then
     local limit = message.max_body or 0
     conversation.limits[other[frame.sender]] = limit > 0 and limit or protocol.maximum
   end
   if kind == "welcome" then
     local features = message.features or 0
-    -- Both features that there are say that a flag may be used.
     conversation.flags = features % 4
+    local offer = conversation.offer
+    if offer and has_more_bits(features, offer.features or 0) then
+      remark(record, "featureNotOffered")
+    end
+    if offer and (message.version or 0) > math.max(1, offer.version or 0) then
+      remark(record, "versionNotOffered")
+    end
   end
 end

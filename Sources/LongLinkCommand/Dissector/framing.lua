@@ -57,6 +57,15 @@ local function check_fixed(frame, tvb, fields_, offset)
   end
 end
 
+-- What flags say of a message's size, where there are any.
+local function check_fragment(frame)
+  if frame.flags % 2 == 1 and not within(frame.length, { { 1, protocol.fragment_limit } }) then
+    break_rule(frame, "sizeNotAllowed", frame.length)
+  elseif frame.flags >= 2 and frame.length < 2 then
+    break_rule(frame, "metadataTooLong")
+  end
+end
+
 -- What the header at `offset` says. Every byte of it is there.
 local function read_header(tvb, offset, sender, conversation)
   local shape = protocol.shapes[sender]
@@ -100,6 +109,8 @@ local function read_header(tvb, offset, sender, conversation)
       frame.is_endless = true
     elseif rule and rule.must and not within(frame.length, rule.must.sizes) then
       break_rule(frame, "sizeNotAllowed", frame.length)
+    elseif rule and rule.fragments then
+      check_fragment(frame)
     end
   end
   return frame

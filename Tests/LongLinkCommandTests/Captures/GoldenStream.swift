@@ -6,6 +6,8 @@ struct GoldenStream: Sendable {
   private(set) var name = ""
   private(set) var sender = Role.client
   private(set) var state = ""
+  /// What was agreed to, a bit each.
+  private(set) var features: UInt8 = 0
   private(set) var waiting: [UInt32] = []
   private(set) var bytes: [UInt8] = []
   private(set) var expected: [String] = []
@@ -39,6 +41,8 @@ struct GoldenStream: Sendable {
       case "name": name = String(value)
       case "from": sender = value == "client" ? .client : .server
       case "state": state = String(value)
+      case "features":
+        features = (value.contains("metadata") ? 1 : 0) | (value.contains("fragments") ? 2 : 0)
       case "waiting": waiting = value.split(separator: " ").compactMap { UInt32($0) }
       case "expect": expected.append(String(value))
       case "hex":

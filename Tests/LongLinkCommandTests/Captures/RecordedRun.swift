@@ -1,3 +1,4 @@
+import Logging
 import LongLink
 import LongLinkCore
 import LongLinkServer
@@ -13,6 +14,7 @@ enum RecordedRun {
     let prefix =
       dialect.flatMap { $0.layout.request.header.first { $0.meaning == .session }?.width } ?? 0
     var serving = ServerConfiguration(listen: [.host("127.0.0.1", port: 0)])
+    serving.logger.logLevel = .error
     serving.dialect = dialect.map { .custom($0) } ?? .native
     let server = try LongLinkServer(serving)
     server.route(echo) { request in request.body }
@@ -28,6 +30,7 @@ enum RecordedRun {
     let relay = try RecordingRelay(to: server.port ?? 0)
     defer { relay.close() }
     var asking = ClientConfiguration(servers: [.host("127.0.0.1", port: relay.port)])
+    asking.logger.logLevel = .error
     asking.dialect =
       dialect.map { .custom($0, session: [UInt8](repeating: 0x41, count: prefix)) } ?? .native
     let client = try LongLinkClient(asking)
