@@ -212,7 +212,9 @@ local function show_body(frame, record, tvb, pinfo, tree, conversation, is_new)
     if size + 2 == content:len() then return end
     content = content(size + 2):tvb()
   end
-  local exchange = rule.kind == "response" and record.exchange
+  local is_answer = rule.kind == "response"
+    and (protocol.successes[frame.code] or not protocol.has_codes)
+  local exchange = is_answer and record.exchange
   local type = exchange and exchange.type or rule.shows_type and frame.type
   local dissector = type and bodies:get_dissector(type)
   if dissector then dissector:call(content, pinfo, tree) end

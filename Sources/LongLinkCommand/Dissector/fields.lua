@@ -1,6 +1,12 @@
 -- What is written from here on is the same for every protocol: it goes by the table above.
 
-local proto = Proto(protocol.name, protocol.title)
+-- Wireshark knows thousands of protocols, and perhaps another one of this name.
+local is_new, proto = pcall(Proto, protocol.name, protocol.title)
+if not is_new then
+  protocol.name = "longlink_" .. protocol.name
+  protocol.title = "LongLink " .. protocol.title
+  proto = Proto(protocol.name, protocol.title)
+end
 local filter = protocol.name .. "."
 
 -- Sides and sums ---------------------------------------------------------------------------------
