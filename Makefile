@@ -5,7 +5,7 @@ SWIFT_SOURCES = Package.swift Sources Tests Plugins GeneratorChecks Examples \
 
 .PHONY: all setup setup-tests build demo test unit-tests protocols check-protocols \
 	check-generator check-vectors check-readme check-chat format lint sanitize fuzz soak simulate \
-	mutants bench bench-quick bench-scale bench-build bench-check clean
+	mutants bench bench-quick bench-scale bench-codec bench-build bench-check clean
 
 all: build
 
@@ -110,6 +110,10 @@ bench-quick: bench-build
 # Ten thousand idle connections, and what a request costs beside many others.
 bench-scale: bench-build
 	Benchmarks/.build/release/bench scale $(BENCH)
+
+# Encoding and decoding of the same message: values over libprotobuf-c beside SwiftProtobuf's.
+bench-codec: setup
+	$(SWIFT) run --package-path GeneratorChecks --configuration release CodecBenchmark
 
 bench-build: setup
 	$(SWIFT) build --package-path Benchmarks --configuration release $(if $(GRPC),--traits GRPC)

@@ -34,7 +34,8 @@ final class ClientCore {
   }
 
   let loop: EventLoop
-  let configuration: ClientConfiguration
+  private let settings: ClientSettings
+  var configuration: ClientConfiguration { settings.configuration }
   let router: Router
   let hub: PushHub
   let states: StateHub
@@ -101,11 +102,12 @@ final class ClientCore {
   }
 
   init(
-    configuration: ClientConfiguration, on loop: EventLoop, router: Router, hub: PushHub,
+    settings: ClientSettings, on loop: EventLoop, router: Router, hub: PushHub,
     states: StateHub
   ) {
     self.loop = loop
-    self.configuration = configuration
+    self.settings = settings
+    let configuration = settings.configuration
     self.router = router
     self.hub = hub
     self.states = states

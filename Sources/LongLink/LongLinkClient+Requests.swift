@@ -10,7 +10,7 @@ extension LongLinkClient {
   /// Cancelling the task cancels the request. The deadline is the options', else the client's, and
   /// covers everything from this call on. Throws `LongLinkError`, whose `delivery` says what may
   /// have happened to the request.
-  public func request(
+  @inlinable public func request(
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     options: RequestOptions = RequestOptions()
   ) async throws(LongLinkError) -> [UInt8] {

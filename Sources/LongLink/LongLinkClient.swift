@@ -10,11 +10,12 @@ public import LongLinkCore
 /// A client that is let go of without `close` aborts what is in flight.
 public final class LongLinkClient: Sendable {
   /// What the client was told to do.
-  public let configuration: ClientConfiguration
+  public var configuration: ClientConfiguration { settings.configuration }
   /// The loop that the connection lives on.
   public let loop: EventLoop
   let core: LoopBound<ClientCore>
-  let port: RequestPort
+  @usableFromInline let port: RequestPort
+  private let settings: ClientSettings
   let router = Router()
   let hub = PushHub()
   let states = StateHub()
@@ -26,10 +27,11 @@ public final class LongLinkClient: Sendable {
     _ configuration: ClientConfiguration, on loop: EventLoop = .shared
   ) throws(LongLinkError) {
     try configuration.validate()
-    self.configuration = configuration
+    let settings = ClientSettings(configuration)
+    self.settings = settings
     self.loop = loop
     let core = ClientCore(
-      configuration: configuration, on: loop, router: router, hub: hub, states: states)
+      settings: settings, on: loop, router: router, hub: hub, states: states)
     self.core = LoopBound(core, on: loop)
     port = RequestPort(core, on: loop)
   }

@@ -112,9 +112,15 @@ extension SleepRequest: ProtobufCBody {
         unsafe message.milliseconds = value.milliseconds
       }
     },
-    read: { message in
+    read: { reader in
       var value = SleepRequest()
-      value.milliseconds = unsafe message.milliseconds
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.milliseconds = try reader.uint32()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -138,11 +144,19 @@ extension TicksRequest: ProtobufCBody {
         unsafe message.message_type = value.messageType
       }
     },
-    read: { message in
+    read: { reader in
       var value = TicksRequest()
-      value.count = unsafe message.count
-      value.intervalMilliseconds = unsafe message.interval_milliseconds
-      value.messageType = unsafe message.message_type
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.count = try reader.uint32()
+        case 2:
+          value.intervalMilliseconds = try reader.uint32()
+        case 3:
+          value.messageType = try reader.uint32()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -158,9 +172,15 @@ extension Tick: ProtobufCBody {
         unsafe message.number = value.number
       }
     },
-    read: { message in
+    read: { reader in
       var value = Tick()
-      value.number = unsafe message.number
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.number = try reader.uint64()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -179,10 +199,17 @@ extension FailRequest: ProtobufCBody {
         unsafe message.detail = try arena.string(value.detail)
       }
     },
-    read: { message in
+    read: { reader in
       var value = FailRequest()
-      value.code = unsafe message.code
-      value.detail = unsafe ProtobufCField.string(message.detail)
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.code = try reader.uint32()
+        case 2:
+          value.detail = try reader.string()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -218,14 +245,25 @@ extension StatsReply: ProtobufCBody {
         unsafe message.protocol_violations = value.protocolViolations
       }
     },
-    read: { message in
+    read: { reader in
       var value = StatsReply()
-      value.sessions = unsafe message.sessions
-      value.requestsReceived = unsafe message.requests_received
-      value.requestsRunning = unsafe message.requests_running
-      value.requestsCancelled = unsafe message.requests_cancelled
-      value.responsesSent = unsafe message.responses_sent
-      value.protocolViolations = unsafe message.protocol_violations
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.sessions = try reader.uint64()
+        case 2:
+          value.requestsReceived = try reader.uint64()
+        case 3:
+          value.requestsRunning = try reader.uint64()
+        case 4:
+          value.requestsCancelled = try reader.uint64()
+        case 5:
+          value.responsesSent = try reader.uint64()
+        case 6:
+          value.protocolViolations = try reader.uint64()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )

@@ -6,9 +6,10 @@ internal import CProtobufC
 struct MessageDescription: Sendable {
   /// Generated descriptors are constants: the pointer holds for the life of the process, and on
   /// every thread.
-  nonisolated(unsafe) let descriptor: UnsafePointer<ProtobufCMessageDescriptor>
+  nonisolated(unsafe) private let descriptor: UnsafePointer<ProtobufCMessageDescriptor>
 
   /// The description that a message in its initial state carries in its base.
+  @usableFromInline
   init<CMessage>(
     of type: CMessage.Type,
     initialize: (UnsafeMutablePointer<CMessage>?) -> Void
@@ -21,61 +22,87 @@ struct MessageDescription: Sendable {
         .assumingMemoryBound(to: ProtobufCMessage.self).pointee.descriptor
     }
     guard let found = unsafe found else { preconditionFailure("initialize did nothing") }
-    unsafe descriptor = found
+    unsafe self.init(found)
     precondition(
       unsafe found.pointee.sizeof_message == MemoryLayout<CMessage>.stride,
       "initialize belongs to another message than CMessage"
     )
   }
 
-  init(_ descriptor: UnsafePointer<ProtobufCMessageDescriptor>) {
+  fileprivate init(_ descriptor: UnsafePointer<ProtobufCMessageDescriptor>) {
     unsafe self.descriptor = descriptor
   }
 
-  func field(_ number: UInt32) -> FieldDescription? {
-    guard let field = unsafe protobuf_c_message_descriptor_get_field(descriptor, number) else {
-      return nil
-    }
-    return unsafe FieldDescription(field, index: field - descriptor.pointee.fields)
+  var fieldCount: Int { unsafe Int(descriptor.pointee.n_fields) }
+
+  /// The field at a place from 0 to `fieldCount - 1`.
+  subscript(index: Int) -> FieldDescription {
+    unsafe FieldDescription(descriptor.pointee.fields + index)
   }
 }
 
 /// What the generated code says of one field.
+@safe
 struct FieldDescription {
-  /// What is inside a value, as far as it has to be looked into.
+  /// A constant, as the description of its message.
+  private let descriptor: UnsafePointer<ProtobufCFieldDescriptor>
+
+  fileprivate init(_ descriptor: UnsafePointer<ProtobufCFieldDescriptor>) {
+    unsafe self.descriptor = descriptor
+  }
+
+  /// What one value is, as far as its length depends on it.
   enum Content {
-    case scalar
+    case number
     case string
     case bytes
     case message(MessageDescription)
   }
 
-  /// The place of the field in its message's description.
-  let index: Int
-  let isRepeated: Bool
-  let content: Content
-  /// How one value is written outside a packed field.
-  let wireType: WireType
-
-  init(_ field: UnsafePointer<ProtobufCFieldDescriptor>, index: Int) {
-    self.index = index
-    isRepeated = unsafe field.pointee.label == PROTOBUF_C_LABEL_REPEATED
-    switch unsafe field.pointee.type {
-    case PROTOBUF_C_TYPE_STRING:
-      (content, wireType) = (.string, .lengthDelimited)
-    case PROTOBUF_C_TYPE_BYTES:
-      (content, wireType) = (.bytes, .lengthDelimited)
+  var content: Content {
+    switch unsafe descriptor.pointee.type {
+    case PROTOBUF_C_TYPE_STRING: return .string
+    case PROTOBUF_C_TYPE_BYTES: return .bytes
     case PROTOBUF_C_TYPE_MESSAGE:
       // A field of this type has the description of its message there.
-      let inner = unsafe field.pointee.descriptor
+      let inner = unsafe descriptor.pointee.descriptor
         .assumingMemoryBound(to: ProtobufCMessageDescriptor.self)
-      (content, wireType) = unsafe (.message(MessageDescription(inner)), .lengthDelimited)
-    case PROTOBUF_C_TYPE_FIXED32, PROTOBUF_C_TYPE_SFIXED32, PROTOBUF_C_TYPE_FLOAT:
-      (content, wireType) = (.scalar, .fixed32)
-    case PROTOBUF_C_TYPE_FIXED64, PROTOBUF_C_TYPE_SFIXED64, PROTOBUF_C_TYPE_DOUBLE:
-      (content, wireType) = (.scalar, .fixed64)
-    default:
-      (content, wireType) = (.scalar, .varint)
+      return unsafe .message(MessageDescription(inner))
+    default: return .number
     }
+  }
+
+  /// Where the value is in the structure, or the address of the array of a repeated field.
+  var offset: Int { unsafe Int(descriptor.pointee.offset) }
+
+  /// Where the structure has the count of a repeated field, the number of a oneof's field that is
+  /// set, or whether another is set; 0, where the base of the message is, if it has none of them.
+  private var quantifierOffset: Int { unsafe Int(descriptor.pointee.quantifier_offset) }
+
+  var isRepeated: Bool { unsafe descriptor.pointee.label == PROTOBUF_C_LABEL_REPEATED }
+
+  /// Whether a structure has nothing but a number of this field.
+  var isSingleNumber: Bool {
+    if case .number = content { return !isRepeated }
+    return false
+  }
+
+  /// The size of an element of a repeated field that has no numbers.
+  var elementSize: Int {
+    if case .bytes = content { return unsafe MemoryLayout<ProtobufCBinaryData>.stride }
+    return unsafe MemoryLayout<UnsafeRawPointer>.stride
+  }
+
+  /// How many values a repeated field has in a message.
+  func count(in message: UnsafeRawPointer) -> Int {
+    unsafe (message + quantifierOffset).load(as: Int.self)
+  }
+
+  /// False where a message says that a field, which is not repeated, is not set.
+  func isSet(in message: UnsafeRawPointer) -> Bool {
+    guard quantifierOffset != 0 else { return true }
+    let quantifier = unsafe (message + quantifierOffset).load(as: UInt32.self)
+    let isInOneof = unsafe descriptor.pointee.flags & PROTOBUF_C_FIELD_FLAG_ONEOF.rawValue != 0
+    return isInOneof ? unsafe quantifier == descriptor.pointee.id : quantifier != 0
   }
 }

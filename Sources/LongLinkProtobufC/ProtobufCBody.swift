@@ -2,8 +2,8 @@ public import LongLinkCore
 
 /// A Swift value that stands for a message for which `protoc-c` has generated C.
 ///
-/// A conformance says how its fields and those of the C structure are copied to each other;
-/// packing, checking and unpacking are provided. `…__init` is generated with the structure:
+/// A conformance says how its fields are copied into those of the C structure, which libprotobuf-c
+/// packs, and how they are read from a body. `…__init` is generated with the structure:
 ///
 /// ```swift
 /// struct FailRequest: ProtobufCBody {
@@ -16,24 +16,30 @@ public import LongLinkCore
 ///       unsafe message.code = value.code
 ///       unsafe message.detail = try arena.string(value.detail)
 ///     },
-///     read: { message in
-///       unsafe FailRequest(
-///         code: message.code,
-///         detail: ProtobufCField.string(message.detail)
-///       )
+///     read: { reader in
+///       var value = FailRequest()
+///       while let field = try reader.next() {
+///         switch field {
+///         case 1: value.code = try reader.uint32()
+///         case 2: value.detail = try reader.string()
+///         default: try reader.skip()
+///         }
+///       }
+///       return value
 ///     }
 ///   )
 /// }
 /// ```
 public protocol ProtobufCBody: BodyEncodable, BodyDecodable {
-  /// How the value and its C message are made of each other.
+  /// How the value is made into its C message, and read from a body.
   static var layout: ProtobufCLayout<Self> { get }
 
   /// The most memory in bytes that a body of `byteCount` bytes may take while it is decoded.
   ///
   /// Decoding throws `.tooLarge` past it. The default is 64 times the body and 64 KiB more, but
-  /// beyond 64 MiB no more than four times the body: libprotobuf-c takes some 50 bytes for every
-  /// field that it meets, and a message for each empty message that a body repeats.
+  /// beyond 64 MiB no more than four times the body: a body may repeat an empty message, of two
+  /// bytes, that takes hundreds. A message counts as its C structure, a number of a repeated field
+  /// as 8 bytes, strings and bytes as what they hold and 16 more.
   static func decodingMemoryLimit(forBodyOf byteCount: Int) -> Int
 }
 
@@ -50,7 +56,7 @@ extension ProtobufCBody {
   @inlinable
   public var encodedByteCount: Int {
     get throws(BodyError) {
-      try withArena(limit: .max, measuresOnly: true) { (arena) throws(BodyError) in
+      try withArena(measuresOnly: true) { (arena) throws(BodyError) in
         try Self.layout.packedSize(of: self, in: &arena)
       }
     }
@@ -62,7 +68,7 @@ extension ProtobufCBody {
     unsafe try output.withUnsafeMutableBytes { (buffer, initializedCount) throws(BodyError) in
       // What has been initialised stays as it is; libprotobuf-c writes behind it.
       let free = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[initializedCount...])
-      initializedCount += try withArena(limit: .max) { (arena) throws(BodyError) in
+      initializedCount += try withArena { (arena) throws(BodyError) in
         try unsafe Self.layout.pack(self, into: free, using: &arena)
       }
     }
@@ -71,12 +77,12 @@ extension ProtobufCBody {
   /// Lets libprotobuf-c pack the message into an array.
   @inlinable
   public func encodedBytes() throws(BodyError) -> [UInt8] {
-    try withArena(limit: .max) { (arena) throws(BodyError) in
+    try withArena { (arena) throws(BodyError) in
       try Self.layout.packed(self, in: &arena)
     }
   }
 
-  /// Checks the body, then lets libprotobuf-c unpack it within the memory limit.
+  /// Reads the body within the memory limit.
   ///
   /// Throws where the body breaks the rules of Protocol Buffers or of its message, is nested deeper
   /// than 100 messages, has a string that is not UTF-8 or contains U+0000, has a singular message
@@ -84,19 +90,10 @@ extension ProtobufCBody {
   @inlinable
   public init(decoding body: RawSpan) throws(BodyError) {
     let limit = Self.decodingMemoryLimit(forBodyOf: body.byteCount)
-    let outcome = unsafe body.withUnsafeBytes { bytes in
-      do throws(BodyError) {
-        // Bytes that are only read may be seen as bytes.
-        let octets = unsafe bytes.assumingMemoryBound(to: UInt8.self)
-        let value = try withArena(limit: limit) { (arena) throws(BodyError) in
-          try unsafe Self.layout.unpack(octets, using: &arena)
-        }
-        return Result<Self, BodyError>.success(value)
-      } catch {
-        return .failure(error)
-      }
-    }
-    self = try outcome.get()
+    // The body is there as long as this call, and the reader is not there any longer.
+    let bytes = unsafe body.withUnsafeBytes { unsafe $0.assumingMemoryBound(to: UInt8.self) }
+    var reader = unsafe ProtobufCReader(bytes, allowance: limit)
+    self = try Self.layout.read(from: &reader)
   }
 
   /// Lends the filled C message, with all that it points to, for the length of the call.
@@ -108,12 +105,12 @@ extension ProtobufCBody {
     as type: CMessage.Type,
     _ body: (UnsafePointer<CMessage>) throws(BodyError) -> Result
   ) throws(BodyError) -> Result {
-    try withArena(limit: .max) { (arena) throws(BodyError) in
-      guard let message = try unsafe arena.message(self, as: type) else {
-        throw BodyError(.tooLarge)
-      }
+    try withArena { (arena) throws(BodyError) in
+      let layout = Self.layout
+      layout.requireMatch(type)
       // The arena, and so the message, is there until `withArena` returns.
-      return try unsafe body(message)
+      let message = try unsafe layout.makeMessage(self, in: &arena)
+      return try unsafe body(message.assumingMemoryBound(to: type))
     }
   }
 }

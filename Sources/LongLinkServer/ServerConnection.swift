@@ -24,11 +24,10 @@ final class ServerConnection {
   init(id: UInt64, stream: any ByteStream, _ settings: SessionSettings, lane: ServerLane) {
     self.id = id
     self.lane = lane
-    var logger = lane.logger
-    logger[metadataKey: "session"] = "\(id)"
     link = Link(
       id: UInt32(truncatingIfNeeded: id), stream: stream, isConnected: true,
-      settings: settings, on: lane.loop, owner: self, logger: logger)
+      settings: settings, on: lane.loop, owner: self, logger: lane.logger,
+      label: ("session", id))
     session = PeerSession(id: id, address: link.peer, on: lane.loop, owner: self)
     responder = Responder(link: link, routes: lane.routes, session: session)
     responder.onIdle = { [unowned self] in finishIfDrained() }

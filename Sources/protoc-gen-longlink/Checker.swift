@@ -123,6 +123,7 @@ struct Checker {
         claim(schema.path(message).joined(separator: "."), message, in: &swift)
         claim(schema.cNames.initializer(message), message, in: &structures)
         checkUsed(schema.path(message).last ?? "", message, &findings)
+        checkProperties(message, &findings)
         for inner in message.enums {
           claim(schema.path(inner).joined(separator: "."), inner, in: &swift)
         }
@@ -141,17 +142,31 @@ struct Checker {
     }
   }
 
+  /// protoc has found fields with one name, but not a oneof beside a field, nor what Swift adds.
+  private func checkProperties(_ message: Descriptor, _ findings: inout Findings) {
+    var properties: [String: String] = [:]
+    for oneof in message.realOneofs {
+      guard let first = oneof.fields.first else { continue }
+      findings.claim(schema.property(oneof), first, oneof.fullName, in: &properties)
+      var cases: [String: String] = [:]
+      for field in oneof.fields {
+        findings.claim(schema.property(field), field, field.fullName, in: &cases)
+      }
+    }
+    for field in message.fields where field.realContainingOneof == nil {
+      let name = schema.property(field)
+      findings.claim(name, field, field.fullName, in: &properties)
+      if schema.isRecursive(field) {
+        findings.claim(schema.storage(name), field, field.fullName, in: &properties)
+      }
+    }
+  }
+
   private func checkMethods(_ service: Service, _ findings: inout Findings) {
-    var names: [String: MethodDescriptor] = [:]
+    var names: [String: String] = [:]
     for method in service.methods {
       for name in [method.bareName, method.bareName + "Blocking", "start" + method.upperName] {
-        if let other = names[name] {
-          findings.add(
-            method.descriptor,
-            "the name \(name) is taken by \(other.fullName) (\(other.place))")
-        } else {
-          names[name] = method.descriptor
-        }
+        findings.claim(name, method.descriptor, method.descriptor.fullName, in: &names)
       }
     }
   }
@@ -165,7 +180,7 @@ struct Checker {
   private static let usedByGeneratedCode: Set<String> = [
     "BodyError", "CallbackExecutor", "EventLoop", "HandlerPlacement", "InboundRequest",
     "LongLinkClient", "LongLinkError", "LongLinkServer", "MessageType", "ProtobufBody",
-    "ProtobufCBody", "ProtobufCField", "ProtobufCLayout", "PushMessage", "RequestOptions",
+    "ProtobufCBody", "ProtobufCLayout", "ProtobufCReader", "PushMessage", "RequestOptions",
     "RequestTask", "ServerAction", "SimulatedServer", "SocketAddress", "TypedRequestTask",
   ]
 }
@@ -177,6 +192,17 @@ struct Findings {
   var isEmpty: Bool { lines.isEmpty }
   /// protoc puts its own words before the first line.
   var text: String { "\n" + lines.joined(separator: "\n") }
+
+  /// Gives a name to its first user.
+  mutating func claim(
+    _ name: String, _ user: some Located, _ fullName: String, in names: inout [String: String]
+  ) {
+    if let other = names[name] {
+      add(user, "the name \(name) is taken by \(other)")
+    } else {
+      names[name] = "\(fullName) (\(user.place))"
+    }
+  }
 
   mutating func add(_ user: some Located, _ text: String) { add(user.place, text) }
 

@@ -2,7 +2,7 @@
 import SwiftProtobuf
 import SwiftProtobufPluginLibrary
 
-/// What the type of a field is in Swift, and how one value of it gets into C and out again.
+/// What the type of a field is in Swift, and how one value of it gets into C and out of a body.
 struct FieldTypes {
   let schema: Schema
   let module: String
@@ -58,24 +58,34 @@ struct FieldTypes {
     switch field.type {
     case .bool: "\(expression) ? 1 : 0"
     case .string: "try arena.string(\(expression))"
-    case .bytes: "try arena.bytes(\(expression))"
+    case .bytes: "arena.bytes(\(expression))"
     case .enum: "\(expression).rawValue"
     case .message, .group: "try arena.message(\(expression))"
     default: expression
     }
   }
 
-  /// An expression for Swift of one for C; for a message it is optional.
-  func toSwift(
-    _ field: FieldDescriptor, in scope: Descriptor?, _ expression: String
-  ) -> String {
+  /// An expression that reads one value; for a message that is not repeated, see `LayoutWriter`.
+  func reading(_ field: FieldDescriptor, from reader: String, in scope: Descriptor?) -> String {
+    func call(_ name: String) -> String { "try \(reader).\(name)()" }
     switch field.type {
-    case .bool: "unsafe \(expression) != 0"
-    case .string: "unsafe ProtobufCField.string(\(expression))"
-    case .bytes: "unsafe ProtobufCField.bytes(\(expression))"
-    case .enum: "unsafe \(value(field, in: scope))(rawValue: \(expression))"
-    case .message, .group: "try unsafe ProtobufCField.message(\(expression))"
-    default: "unsafe \(expression)"
+    case .double: return call("double")
+    case .float: return call("float")
+    case .int64: return call("int64")
+    case .uint64: return call("uint64")
+    case .int32: return call("int32")
+    case .fixed64: return call("fixed64")
+    case .fixed32: return call("fixed32")
+    case .bool: return call("bool")
+    case .string: return call("string")
+    case .message, .group: return call("message")
+    case .bytes: return call("bytes")
+    case .uint32: return call("uint32")
+    case .enum: return "\(value(field, in: scope))(rawValue: \(call("int32")))"
+    case .sfixed32: return call("sfixed32")
+    case .sfixed64: return call("sfixed64")
+    case .sint32: return call("sint32")
+    case .sint64: return call("sint64")
     }
   }
 

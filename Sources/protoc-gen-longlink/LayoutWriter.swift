@@ -2,7 +2,7 @@
 import SwiftProtobuf
 import SwiftProtobufPluginLibrary
 
-/// Writes how a message and its C structure are made of each other.
+/// Writes how a message is made into its C structure, and read from a body.
 ///
 /// In C every field that is not repeated says whether it is there (see `CSource`), so that what is
 /// written is what other implementations write: all but initial values, or all that was set.
@@ -36,7 +36,8 @@ struct LayoutWriter {
       ) {
         $0.add("initialize: \(schema.cNames.initializer(message)),")
         guard !message.fields.isEmpty else {
-          $0.add("fill: { _, _, _ in },\nread: { _ in \(type)() }")
+          $0.add("fill: { _, _, _ in },")
+          writeReading(to: &$0)
           return
         }
         $0.block("fill: { message, value, arena in", closing: "},") {
@@ -45,14 +46,7 @@ struct LayoutWriter {
           }
           for oneof in message.realOneofs { writeFilling(oneof, to: &$0) }
         }
-        $0.block("read: { message in") {
-          $0.add("var value = \(type)()")
-          for field in message.fields where field.realContainingOneof == nil {
-            writeReading(field, to: &$0)
-          }
-          for oneof in message.realOneofs { writeReading(oneof, to: &$0) }
-          $0.add("return value")
-        }
+        writeReading(to: &$0)
       }
     }
   }
@@ -104,11 +98,11 @@ struct LayoutWriter {
     let values: String
     switch field.type {
     case .string: values = "try arena.strings(\(value))"
-    case .bytes: values = "try arena.bytes(\(value))"
+    case .bytes: values = "arena.bytes(\(value))"
     case .message: values = "try arena.messages(\(value))"
-    case .bool: values = "try arena.scalars(\(value).map { $0 ? 1 : 0 })"
-    case .enum: values = "try arena.scalars(\(value).map(\\.rawValue))"
-    default: values = "try arena.scalars(\(value))"
+    case .bool: values = "arena.scalars(\(value).map { $0 ? 1 : 0 })"
+    case .enum: values = "arena.scalars(\(value).map(\\.rawValue))"
+    default: values = "arena.scalars(\(value))"
     }
     source.add("unsafe message.n_\(schema.cNames.member(field)) = \(value).count")
     source.add("unsafe \(member(field)) = \(values)")
@@ -139,64 +133,58 @@ struct LayoutWriter {
     source.add("case nil:\n  break\n}")
   }
 
-  // MARK: Out of C
+  // MARK: Out of a body
+
+  private func writeReading(to source: inout SourceText) {
+    source.block("read: { reader in") {
+      if message.fields.isEmpty {
+        $0.add("while try reader.next() != nil { try reader.skip() }\nreturn \(type)()")
+        return
+      }
+      $0.add("var value = \(type)()")
+      for field in message.fields where isSingleMessage(field) {
+        $0.add("var \(flag(field)) = false")
+      }
+      $0.block("while let field = try reader.next() {") {
+        $0.add("switch field {")
+        for field in message.fields {
+          $0.add("case \(field.number):")
+          writeReading(field, to: &$0)
+        }
+        $0.add("default: try reader.skip()\n}")
+      }
+      $0.add("return value")
+    }
+  }
 
   private func writeReading(_ field: FieldDescriptor, to source: inout SourceText) {
     let property = "value.\(schema.property(field))"
-    let member = member(field)
+    let one = types.reading(field, from: "reader", in: scope)
     if field.isMap {
-      source.add("let \(types.bare(schema.property(field)))Entries: [\(entry(field))] =")
-      source.add("  \(list(field))")
-      source.add(
-        "for entry in \(types.bare(schema.property(field)))Entries "
-          + "{ \(property)[entry.key] = entry.value }")
+      source.add("  let entry: \(entry(field)) = \(one)")
+      source.add("  \(property)[entry.key] = entry.value")
+    } else if field.isRepeated, field.isPackable {
+      let each = types.reading(field, from: "$0", in: scope)
+      source.add("  try reader.each { \(property).append(\(each)) }")
     } else if field.isRepeated {
-      source.add("\(property) = \(list(field))")
-    } else if field.type == .message {
-      let otherwise = message.options.mapEntry ? " ?? \(types.initial(field, in: scope))" : ""
-      source.add("\(property) = \(types.toSwift(field, in: scope, member))\(otherwise)")
-    } else if field.hasPresence, !message.options.mapEntry {
-      let isSet =
-        field.type == .string
-        ? "\(member) != nil" : "message.has_\(schema.cNames.member(field)) != 0"
-      source.add("if unsafe \(isSet) { \(property) = \(types.toSwift(field, in: scope, member)) }")
+      source.add("  \(property).append(\(one))")
     } else {
-      source.add("\(property) = \(types.toSwift(field, in: scope, member))")
-    }
-  }
-
-  /// The array of a repeated field.
-  private func list(_ field: FieldDescriptor) -> String {
-    let arguments = "(\(member(field)), count: message.n_\(schema.cNames.member(field)))"
-    switch field.type {
-    case .string: return "unsafe ProtobufCField.strings\(arguments)"
-    case .bytes: return "unsafe ProtobufCField.bytes\(arguments)"
-    case .message, .group: return "try unsafe ProtobufCField.messages\(arguments)"
-    case .bool: return "unsafe ProtobufCField.scalars\(arguments).map { $0 != 0 }"
-    case .enum:
-      let type = types.value(field, in: scope)
-      return "unsafe ProtobufCField.scalars\(arguments).map { \(type)(rawValue: $0) }"
-    default: return "unsafe ProtobufCField.scalars\(arguments)"
-    }
-  }
-
-  private func writeReading(_ oneof: OneofDescriptor, to source: inout SourceText) {
-    let property = "value.\(schema.property(oneof))"
-    source.add("switch unsafe message.\(schema.cNames.member(oneof))_case.rawValue {")
-    for field in oneof.fields {
-      let member = member(field)
-      let name = types.bare(schema.property(field))
-      source.add("case \(field.number):")
-      if field.type == .message {
-        let type = types.value(field, in: scope)
-        source.add("  let set: \(type)? = \(types.toSwift(field, in: scope, member))")
-        source.add("  if let set { \(property) = .\(name)(set) }")
+      let single = isSingleMessage(field) ? "try reader.message(once: &\(flag(field)))" : one
+      if let oneof = field.realContainingOneof {
+        let name = types.bare(schema.property(field))
+        source.add("  value.\(schema.property(oneof)) = .\(name)(\(single))")
       } else {
-        source.add("  \(property) = .\(name)(\(types.toSwift(field, in: scope, member)))")
+        source.add("  \(property) = \(single)")
       }
     }
-    source.add("default:\n  break\n}")
   }
+
+  private func isSingleMessage(_ field: FieldDescriptor) -> Bool {
+    field.type == .message && !field.isRepeated
+  }
+
+  /// What tells whether a message field was read.
+  private func flag(_ field: FieldDescriptor) -> String { "isRead\(field.number)" }
 
   // MARK: Names
 

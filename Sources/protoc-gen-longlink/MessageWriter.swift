@@ -69,7 +69,7 @@ struct MessageWriter {
       source.document(field.protoSourceComments(), else: "Field \(field.number), `\(field.name)`.")
       if schema.isRecursive(field) {
         // A value cannot contain itself, but an array of one can.
-        let storage = types.bare(name) + "Storage"
+        let storage = schema.storage(name)
         source.block("\(access)var \(name): \(type) {") {
           $0.add("get { \(storage).first }")
           $0.add("set { \(storage) = newValue.map { [$0] } ?? [] }")

@@ -50,6 +50,9 @@ struct Schema {
     namer.messagePropertyName(oneof: oneof, prefixed: "").name
   }
 
+  /// Where a property of a type that contains itself has its value.
+  func storage(_ property: String) -> String { property.filter { $0 != "`" } + "Storage" }
+
   func enumCase(_ value: EnumValueDescriptor) -> String { namer.relativeName(enumValue: value) }
 
   // MARK: Types
@@ -72,19 +75,17 @@ struct Schema {
   }
 
   func path(_ message: Descriptor) -> [String] {
-    let name = Schema.available(message.name, in: message.containingType, suffix: "Message")
-    guard let outer = message.containingType else {
-      return [Schema.prefix(of: message.file, options) + name]
-    }
-    return path(outer) + [name]
+    let prefix = message.containingType == nil ? Schema.prefix(of: message.file, options) : ""
+    let name = Schema.available(
+      prefix + message.name, in: message.containingType, suffix: "Message")
+    return (message.containingType.map { path($0) } ?? []) + [name]
   }
 
   func path(_ enumeration: EnumDescriptor) -> [String] {
-    let name = Schema.available(enumeration.name, in: enumeration.containingType, suffix: "Enum")
-    guard let outer = enumeration.containingType else {
-      return [Schema.prefix(of: enumeration.file, options) + name]
-    }
-    return path(outer) + [name]
+    let outer = enumeration.containingType
+    let prefix = outer == nil ? Schema.prefix(of: enumeration.file, options) : ""
+    let name = Schema.available(prefix + enumeration.name, in: outer, suffix: "Enum")
+    return (outer.map { path($0) } ?? []) + [name]
   }
 
   private static let reserved: Set<String> = ["Type", "Protocol", "Self", "Any", "Swift"]

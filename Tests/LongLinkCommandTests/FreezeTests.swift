@@ -40,6 +40,8 @@ import Testing
     configuration.heartbeat = heartbeat
     // Requests outlast the silence, so that nothing but the heartbeat ends it.
     configuration.deadline = .seconds(90)
+    // Nor does what waits during it, on a machine that is slow to look.
+    configuration.maxWaitingBytes = 1 << 30
     configuration.logger.logLevel = .critical
     return try LongLinkClient(configuration)
   }

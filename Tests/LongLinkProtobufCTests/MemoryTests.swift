@@ -13,7 +13,10 @@ import Testing
     static let layout = unsafe ProtobufCLayout<Frugal>(
       initialize: longlink__demo__tick__init,
       fill: { _, _, _ in },
-      read: { _ in Frugal() }
+      read: { reader in
+        while try reader.next() != nil { try reader.skip() }
+        return Frugal()
+      }
     )
 
     static func decodingMemoryLimit(forBodyOf byteCount: Int) -> Int { 15 * byteCount }
@@ -62,6 +65,25 @@ import Testing
     #expect(throws: BodyError.self) { try Probe(inner: [Probe(text: text)]).encodedBytes() }
   }
 
+  @Test func `messages of every length around what is packed unmeasured are packed alike`() throws {
+    // Numbers in their longest form, so that nothing is left of what they may take.
+    var probe = Probe(
+      i32: -1, i64: -1, u32: .max, u64: .max, s32: .min, s64: .min, f32: 1, f64: 1, sf32: -1,
+      sf64: -1, single: 1, twice: 1, flag: true, colour: -1, packed: [.max, .max],
+      unpacked: [.max], fixed: [1], texts: ["a", ""], blobs: [[1], []], flags: [true],
+      choice: .number(.max), names: [Probe.Name(key: .max, value: "b")])
+    probe.probes = [probe, probe]
+    probe.inner = [probe]
+    for length in 0..<1_100 {
+      probe.text = String(repeating: "x", count: length)
+      let bytes = try probe.encodedBytes()
+      #expect(try probe.encodedByteCount == bytes.count)
+      let short = Probe(i32: -1, text: probe.text)
+      #expect(try Probe(body: short.encodedBytes()) == short)
+    }
+    #expect(try Probe(body: probe.encodedBytes()) == probe)
+  }
+
   @Test func `a body is appended behind what is there, and takes no more than it says`() throws {
     let request = FailRequest(code: 1_000, detail: String(repeating: "x", count: 300))
     let count = try request.encodedByteCount
@@ -83,7 +105,7 @@ import Testing
     let detail = try unsafe FailRequest(code: 7, detail: "why").withCMessage(
       as: Longlink__Demo__FailRequest.self
     ) { message in
-      unsafe ProtobufCField.string(message.pointee.detail)
+      unsafe message.pointee.detail.map { unsafe String(cString: $0) }
     }
     #expect(detail == "why")
   }

@@ -52,8 +52,16 @@ extension Probe.Name: ProtobufCBody {
       unsafe message.key = value.key
       unsafe message.value = try arena.string(value.value)
     },
-    read: { message in
-      unsafe Probe.Name(key: message.key, value: ProtobufCField.string(message.value))
+    read: { reader in
+      var value = Probe.Name(key: 0, value: "")
+      while let field = try reader.next() {
+        switch field {
+        case 1: value.key = try reader.uint32()
+        case 2: value.value = try reader.string()
+        default: try reader.skip()
+        }
+      }
+      return value
     }
   )
 }
@@ -64,22 +72,22 @@ extension Probe: ProtobufCBody {
     fill: { message, value, arena in
       unsafe fillScalars(&message, value)
       unsafe message.text = try arena.string(value.text)
-      unsafe message.blob = try arena.bytes(value.blob)
+      unsafe message.blob = arena.bytes(value.blob)
       unsafe message.inner = try arena.message(value.inner.first)
       unsafe message.n_packed = value.packed.count
-      unsafe message.packed = try arena.scalars(value.packed)
+      unsafe message.packed = arena.scalars(value.packed)
       unsafe message.n_unpacked = value.unpacked.count
-      unsafe message.unpacked = try arena.scalars(value.unpacked)
+      unsafe message.unpacked = arena.scalars(value.unpacked)
       unsafe message.n_fixed = value.fixed.count
-      unsafe message.fixed = try arena.scalars(value.fixed)
+      unsafe message.fixed = arena.scalars(value.fixed)
       unsafe message.n_texts = value.texts.count
       unsafe message.texts = try arena.strings(value.texts)
       unsafe message.n_blobs = value.blobs.count
-      unsafe message.blobs = try arena.bytes(value.blobs)
+      unsafe message.blobs = arena.bytes(value.blobs)
       unsafe message.n_probes = value.probes.count
       unsafe message.probes = try arena.messages(value.probes)
       unsafe message.n_flags = value.flags.count
-      unsafe message.flags = try arena.scalars(value.flags.map { $0 ? 1 : 0 })
+      unsafe message.flags = arena.scalars(value.flags.map { $0 ? 1 : 0 })
       unsafe message.n_names = value.names.count
       unsafe message.names = try arena.messages(value.names)
       switch value.choice {
@@ -96,23 +104,25 @@ extension Probe: ProtobufCBody {
         break
       }
     },
-    read: { message in
-      var value = unsafe Probe(scalarsOf: message)
-      value.text = unsafe ProtobufCField.string(message.text)
-      value.blob = unsafe ProtobufCField.bytes(message.blob)
-      if let inner: Probe = try unsafe ProtobufCField.message(message.inner) {
-        value.inner = [inner]
+    read: { reader in
+      var value = Probe()
+      var (hasInner, hasChoice) = (false, false)
+      while let field = try reader.next() {
+        switch field {
+        case 17:
+          value.inner = [try reader.message(once: &hasInner)]
+        case 30:
+          value.choice = .number(try reader.uint32())
+        case 31:
+          value.choice = .text(try reader.string())
+        case 32:
+          value.choice = .probe([try reader.message(once: &hasChoice)])
+        case 1...16:
+          try value.readSingle(field, from: &reader)
+        default:
+          try value.readRepeated(field, from: &reader)
+        }
       }
-      value.packed = unsafe ProtobufCField.scalars(message.packed, count: message.n_packed)
-      value.unpacked = unsafe ProtobufCField.scalars(message.unpacked, count: message.n_unpacked)
-      value.fixed = unsafe ProtobufCField.scalars(message.fixed, count: message.n_fixed)
-      value.texts = unsafe ProtobufCField.strings(message.texts, count: message.n_texts)
-      value.blobs = unsafe ProtobufCField.bytes(message.blobs, count: message.n_blobs)
-      value.probes = try unsafe ProtobufCField.messages(message.probes, count: message.n_probes)
-      value.flags = unsafe ProtobufCField.scalars(message.flags, count: message.n_flags)
-        .map { $0 != 0 }
-      value.names = try unsafe ProtobufCField.messages(message.names, count: message.n_names)
-      value.choice = try unsafe choice(of: message)
       return value
     }
   )
@@ -136,36 +146,43 @@ extension Probe: ProtobufCBody {
     )
   }
 
-  private init(scalarsOf message: Longlink__Probe__Probe) {
-    unsafe self.init(
-      i32: message.i32,
-      i64: message.i64,
-      u32: message.u32,
-      u64: message.u64,
-      s32: message.s32,
-      s64: message.s64,
-      f32: message.f32,
-      f64: message.f64,
-      sf32: message.sf32,
-      sf64: message.sf64,
-      single: message.single,
-      twice: message.twice,
-      flag: message.flag != 0,
-      colour: Int32(truncatingIfNeeded: message.colour.rawValue)
-    )
+  private mutating func readSingle(
+    _ field: UInt32, from reader: inout ProtobufCReader
+  ) throws(BodyError) {
+    switch field {
+    case 1: i32 = try reader.int32()
+    case 2: i64 = try reader.int64()
+    case 3: u32 = try reader.uint32()
+    case 4: u64 = try reader.uint64()
+    case 5: s32 = try reader.sint32()
+    case 6: s64 = try reader.sint64()
+    case 7: f32 = try reader.fixed32()
+    case 8: f64 = try reader.fixed64()
+    case 9: sf32 = try reader.sfixed32()
+    case 10: sf64 = try reader.sfixed64()
+    case 11: single = try reader.float()
+    case 12: twice = try reader.double()
+    case 13: flag = try reader.bool()
+    case 14: text = try reader.string()
+    case 15: blob = try reader.bytes()
+    case 16: colour = try reader.int32()
+    default: try reader.skip()
+    }
   }
 
-  private static func choice(of message: Longlink__Probe__Probe) throws -> Choice? {
-    switch unsafe message.choice_case {
-    case LONGLINK__PROBE__PROBE__CHOICE_CHOICE_NUMBER:
-      return unsafe .number(message.choice_number)
-    case LONGLINK__PROBE__PROBE__CHOICE_CHOICE_TEXT:
-      return unsafe .text(ProtobufCField.string(message.choice_text))
-    case LONGLINK__PROBE__PROBE__CHOICE_CHOICE_PROBE:
-      let probe: Probe? = try unsafe ProtobufCField.message(message.choice_probe)
-      return .probe(probe.map { [$0] } ?? [])
-    default:
-      return nil
+  private mutating func readRepeated(
+    _ field: UInt32, from reader: inout ProtobufCReader
+  ) throws {
+    switch field {
+    case 18: try reader.each { packed.append(try $0.uint32()) }
+    case 19: try reader.each { unpacked.append(try $0.uint32()) }
+    case 20: try reader.each { fixed.append(try $0.fixed64()) }
+    case 21: texts.append(try reader.string())
+    case 22: blobs.append(try reader.bytes())
+    case 23: probes.append(try reader.message())
+    case 24: try reader.each { flags.append(try $0.bool()) }
+    case 40: names.append(try reader.message())
+    default: try reader.skip()
     }
   }
 }

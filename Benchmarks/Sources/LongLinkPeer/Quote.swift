@@ -18,12 +18,21 @@ extension Quote: ProtobufCBody {
       message.symbol = try arena.string(value.symbol)
       message.price = value.price
       message.quantity = value.quantity
-      message.tag = try arena.bytes(value.tag)
+      message.tag = arena.bytes(value.tag)
     },
-    read: { message in
-      Quote(
-        number: message.number, symbol: ProtobufCField.string(message.symbol),
-        price: message.price, quantity: message.quantity, tag: ProtobufCField.bytes(message.tag))
+    read: { reader in
+      var value = Quote(number: 0, symbol: "", price: 0, quantity: 0, tag: [])
+      while let field = try reader.next() {
+        switch field {
+        case 1: value.number = try reader.uint64()
+        case 2: value.symbol = try reader.string()
+        case 3: value.price = try reader.sint64()
+        case 4: value.quantity = try reader.uint32()
+        case 5: value.tag = try reader.bytes()
+        default: try reader.skip()
+        }
+      }
+      return value
     }
   )
 }

@@ -4,15 +4,17 @@ import Foundation
 import LongLinkProtobufC
 import SwiftProtobuf
 
-/// Compares how fast the two runtimes encode and decode the message of five fields.
+/// Compares how fast the two runtimes encode and decode the message of five fields: `make bench-codec`.
 ///
-///     swift run -c release CodecBenchmark
-///
-/// Both do the same work in turns, so that a busy machine slows both; of each the best turn counts.
+/// Both write the same bytes into an array and read them again, in turns that are much shorter than
+/// what else a machine does. A ratio is that of two neighbouring turns; of all rounds the median
+/// counts, so that a disturbance of some of them changes nothing.
 @main
 struct CodecBenchmark {
+  private static let rounds = 1_000
+  private static let messages = 1_000
+
   static func main() throws {
-    let count = 20_000
     let value = Five(
       id: 1_234_567_890_123, name: "a name of some length", payload: [UInt8](0..<64), kind: 42,
       weight: 0.5)
@@ -28,28 +30,32 @@ struct CodecBenchmark {
       print("the runtimes write different bytes")
       return
     }
-    var best = Times()
-    for _ in 0..<40 {
-      best.take(
-        encoding: try time { for _ in 0..<count { consume(try value.encodedBytes().count) } },
-        decoding: try time {
-          for _ in 0..<count {
-            consume(try unsafe Five(decoding: bytes.span.bytes).name.utf8.count)
-          }
-        },
-        swiftEncoding: try time {
-          for _ in 0..<count {
+    var encoding = Comparison()
+    var decoding = Comparison()
+    for _ in 0..<rounds {
+      encoding.add(
+        try time { for _ in 0..<messages { consume(try value.encodedBytes().count) } },
+        try time {
+          for _ in 0..<messages {
             let encoded: [UInt8] = try message.serializedBytes()
             consume(encoded.count)
           }
+        })
+      decoding.add(
+        try time {
+          for _ in 0..<messages {
+            consume(try unsafe Five(decoding: bytes.span.bytes).name.utf8.count)
+          }
         },
-        swiftDecoding: try time {
-          for _ in 0..<count {
+        try time {
+          for _ in 0..<messages {
             consume(try Corpus_Five(serializedBytes: bytes).name.utf8.count)
           }
         })
     }
-    best.report(perMessage: count)
+    encoding.report("encode", perMessage: messages)
+    decoding.report("decode", perMessage: messages)
+    (encoding + decoding).report("both", perMessage: messages)
   }
 
   private static func time(_ body: () throws -> Void) rethrows -> Duration {
@@ -62,30 +68,31 @@ struct CodecBenchmark {
   }
 }
 
-struct Times {
-  private var encoding = Duration.seconds(3_600)
-  private var decoding = Duration.seconds(3_600)
-  private var swiftEncoding = Duration.seconds(3_600)
-  private var swiftDecoding = Duration.seconds(3_600)
+/// The times of both runtimes, round by round.
+struct Comparison {
+  private var values: [Duration] = []
+  private var swift: [Duration] = []
 
-  mutating func take(
-    encoding: Duration, decoding: Duration, swiftEncoding: Duration, swiftDecoding: Duration
-  ) {
-    self.encoding = min(self.encoding, encoding)
-    self.decoding = min(self.decoding, decoding)
-    self.swiftEncoding = min(self.swiftEncoding, swiftEncoding)
-    self.swiftDecoding = min(self.swiftDecoding, swiftDecoding)
+  mutating func add(_ values: Duration, _ swift: Duration) {
+    self.values.append(values)
+    self.swift.append(swift)
   }
 
-  func report(perMessage count: Int) {
-    func row(_ name: String, _ ours: Duration, _ theirs: Duration) {
-      let nanoseconds = (ours / .nanoseconds(count), theirs / .nanoseconds(count))
-      print(
-        "\(name): libprotobuf-c \(Int(nanoseconds.0)) ns, SwiftProtobuf \(Int(nanoseconds.1)) ns, "
-          + "\(Double(Int(nanoseconds.1 / nanoseconds.0 * 100)) / 100) times as fast")
+  static func + (first: Comparison, second: Comparison) -> Comparison {
+    var sum = Comparison()
+    sum.values = zip(first.values, second.values).map(+)
+    sum.swift = zip(first.swift, second.swift).map(+)
+    return sum
+  }
+
+  func report(_ name: String, perMessage count: Int) {
+    func median(_ numbers: [Double]) -> Double { numbers.sorted()[numbers.count / 2] }
+    func nanoseconds(_ times: [Duration]) -> Int {
+      Int(median(times.map { $0 / .nanoseconds(count) }).rounded())
     }
-    row("encode", encoding, swiftEncoding)
-    row("decode", decoding, swiftDecoding)
-    row("both", encoding + decoding, swiftEncoding + swiftDecoding)
+    let ratio = median(zip(values, swift).map { $1 / $0 })
+    print(
+      "\(name): libprotobuf-c \(nanoseconds(values)) ns, SwiftProtobuf \(nanoseconds(swift)) ns, "
+        + "\((ratio * 100).rounded() / 100) times as fast")
   }
 }

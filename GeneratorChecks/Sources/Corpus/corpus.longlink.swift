@@ -407,13 +407,13 @@ public nonisolated struct Known: Hashable, Sendable {
   /// Field 2, `time`.
   public var time: ProtobufDuration? = nil
   /// Field 3, `anything`.
-  public var anything: ProtobufAnyMessage? = nil
+  public var anything: ProtobufAny? = nil
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
     at: ProtobufTimestamp? = nil,
     time: ProtobufDuration? = nil,
-    anything: ProtobufAnyMessage? = nil
+    anything: ProtobufAny? = nil
   ) {
     self.at = at
     self.time = time
@@ -702,31 +702,52 @@ extension Scalars: ProtobufCBody {
       }
       if !value.z.isEmpty {
         unsafe message.has_z = 1
-        unsafe message.z = try arena.bytes(value.z)
+        unsafe message.z = arena.bytes(value.z)
       }
       if value.e.rawValue != 0 {
         unsafe message.has_e = 1
         unsafe message.e = value.e.rawValue
       }
     },
-    read: { message in
+    read: { reader in
       var value = Scalars()
-      value.d = unsafe message.d
-      value.f = unsafe message.f
-      value.i32 = unsafe message.i32
-      value.i64 = unsafe message.i64
-      value.u32 = unsafe message.u32
-      value.u64 = unsafe message.u64
-      value.s32 = unsafe message.s32
-      value.s64 = unsafe message.s64
-      value.x32 = unsafe message.x32
-      value.x64 = unsafe message.x64
-      value.y32 = unsafe message.y32
-      value.y64 = unsafe message.y64
-      value.b = unsafe message.b != 0
-      value.s = unsafe ProtobufCField.string(message.s)
-      value.z = unsafe ProtobufCField.bytes(message.z)
-      value.e = unsafe Level(rawValue: message.e)
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.d = try reader.double()
+        case 2:
+          value.f = try reader.float()
+        case 3:
+          value.i32 = try reader.int32()
+        case 4:
+          value.i64 = try reader.int64()
+        case 5:
+          value.u32 = try reader.uint32()
+        case 6:
+          value.u64 = try reader.uint64()
+        case 7:
+          value.s32 = try reader.sint32()
+        case 8:
+          value.s64 = try reader.sint64()
+        case 9:
+          value.x32 = try reader.fixed32()
+        case 10:
+          value.x64 = try reader.fixed64()
+        case 11:
+          value.y32 = try reader.sfixed32()
+        case 12:
+          value.y64 = try reader.sfixed64()
+        case 13:
+          value.b = try reader.bool()
+        case 14:
+          value.s = try reader.string()
+        case 15:
+          value.z = try reader.bytes()
+        case 16:
+          value.e = Level(rawValue: try reader.int32())
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -794,7 +815,7 @@ extension Optionals: ProtobufCBody {
       }
       if let set = value.z {
         unsafe message.has_z = 1
-        unsafe message.z = try arena.bytes(set)
+        unsafe message.z = arena.bytes(set)
       }
       if let set = value.e {
         unsafe message.has_e = 1
@@ -802,25 +823,48 @@ extension Optionals: ProtobufCBody {
       }
       unsafe message.m = try arena.message(value.m)
     },
-    read: { message in
+    read: { reader in
       var value = Optionals()
-      if unsafe message.has_d != 0 { value.d = unsafe message.d }
-      if unsafe message.has_f != 0 { value.f = unsafe message.f }
-      if unsafe message.has_i32 != 0 { value.i32 = unsafe message.i32 }
-      if unsafe message.has_i64 != 0 { value.i64 = unsafe message.i64 }
-      if unsafe message.has_u32 != 0 { value.u32 = unsafe message.u32 }
-      if unsafe message.has_u64 != 0 { value.u64 = unsafe message.u64 }
-      if unsafe message.has_s32 != 0 { value.s32 = unsafe message.s32 }
-      if unsafe message.has_s64 != 0 { value.s64 = unsafe message.s64 }
-      if unsafe message.has_x32 != 0 { value.x32 = unsafe message.x32 }
-      if unsafe message.has_x64 != 0 { value.x64 = unsafe message.x64 }
-      if unsafe message.has_y32 != 0 { value.y32 = unsafe message.y32 }
-      if unsafe message.has_y64 != 0 { value.y64 = unsafe message.y64 }
-      if unsafe message.has_b != 0 { value.b = unsafe message.b != 0 }
-      if unsafe message.s != nil { value.s = unsafe ProtobufCField.string(message.s) }
-      if unsafe message.has_z != 0 { value.z = unsafe ProtobufCField.bytes(message.z) }
-      if unsafe message.has_e != 0 { value.e = unsafe Level(rawValue: message.e) }
-      value.m = try unsafe ProtobufCField.message(message.m)
+      var isRead17 = false
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.d = try reader.double()
+        case 2:
+          value.f = try reader.float()
+        case 3:
+          value.i32 = try reader.int32()
+        case 4:
+          value.i64 = try reader.int64()
+        case 5:
+          value.u32 = try reader.uint32()
+        case 6:
+          value.u64 = try reader.uint64()
+        case 7:
+          value.s32 = try reader.sint32()
+        case 8:
+          value.s64 = try reader.sint64()
+        case 9:
+          value.x32 = try reader.fixed32()
+        case 10:
+          value.x64 = try reader.fixed64()
+        case 11:
+          value.y32 = try reader.sfixed32()
+        case 12:
+          value.y64 = try reader.sfixed64()
+        case 13:
+          value.b = try reader.bool()
+        case 14:
+          value.s = try reader.string()
+        case 15:
+          value.z = try reader.bytes()
+        case 16:
+          value.e = Level(rawValue: try reader.int32())
+        case 17:
+          value.m = try reader.message(once: &isRead17)
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -832,65 +876,89 @@ extension Lists: ProtobufCBody {
     initialize: corpus__lists__init,
     fill: { message, value, arena in
       unsafe message.n_d = value.d.count
-      unsafe message.d = try arena.scalars(value.d)
+      unsafe message.d = arena.scalars(value.d)
       unsafe message.n_f = value.f.count
-      unsafe message.f = try arena.scalars(value.f)
+      unsafe message.f = arena.scalars(value.f)
       unsafe message.n_i32 = value.i32.count
-      unsafe message.i32 = try arena.scalars(value.i32)
+      unsafe message.i32 = arena.scalars(value.i32)
       unsafe message.n_i64 = value.i64.count
-      unsafe message.i64 = try arena.scalars(value.i64)
+      unsafe message.i64 = arena.scalars(value.i64)
       unsafe message.n_u32 = value.u32.count
-      unsafe message.u32 = try arena.scalars(value.u32)
+      unsafe message.u32 = arena.scalars(value.u32)
       unsafe message.n_u64 = value.u64.count
-      unsafe message.u64 = try arena.scalars(value.u64)
+      unsafe message.u64 = arena.scalars(value.u64)
       unsafe message.n_s32 = value.s32.count
-      unsafe message.s32 = try arena.scalars(value.s32)
+      unsafe message.s32 = arena.scalars(value.s32)
       unsafe message.n_s64 = value.s64.count
-      unsafe message.s64 = try arena.scalars(value.s64)
+      unsafe message.s64 = arena.scalars(value.s64)
       unsafe message.n_x32 = value.x32.count
-      unsafe message.x32 = try arena.scalars(value.x32)
+      unsafe message.x32 = arena.scalars(value.x32)
       unsafe message.n_x64 = value.x64.count
-      unsafe message.x64 = try arena.scalars(value.x64)
+      unsafe message.x64 = arena.scalars(value.x64)
       unsafe message.n_y32 = value.y32.count
-      unsafe message.y32 = try arena.scalars(value.y32)
+      unsafe message.y32 = arena.scalars(value.y32)
       unsafe message.n_y64 = value.y64.count
-      unsafe message.y64 = try arena.scalars(value.y64)
+      unsafe message.y64 = arena.scalars(value.y64)
       unsafe message.n_b = value.b.count
-      unsafe message.b = try arena.scalars(value.b.map { $0 ? 1 : 0 })
+      unsafe message.b = arena.scalars(value.b.map { $0 ? 1 : 0 })
       unsafe message.n_s = value.s.count
       unsafe message.s = try arena.strings(value.s)
       unsafe message.n_z = value.z.count
-      unsafe message.z = try arena.bytes(value.z)
+      unsafe message.z = arena.bytes(value.z)
       unsafe message.n_e = value.e.count
-      unsafe message.e = try arena.scalars(value.e.map(\.rawValue))
+      unsafe message.e = arena.scalars(value.e.map(\.rawValue))
       unsafe message.n_m = value.m.count
       unsafe message.m = try arena.messages(value.m)
       unsafe message.n_unpacked = value.unpacked.count
-      unsafe message.unpacked = try arena.scalars(value.unpacked)
+      unsafe message.unpacked = arena.scalars(value.unpacked)
       unsafe message.n_unpacked_levels = value.unpackedLevels.count
-      unsafe message.unpacked_levels = try arena.scalars(value.unpackedLevels.map(\.rawValue))
+      unsafe message.unpacked_levels = arena.scalars(value.unpackedLevels.map(\.rawValue))
     },
-    read: { message in
+    read: { reader in
       var value = Lists()
-      value.d = unsafe ProtobufCField.scalars(message.d, count: message.n_d)
-      value.f = unsafe ProtobufCField.scalars(message.f, count: message.n_f)
-      value.i32 = unsafe ProtobufCField.scalars(message.i32, count: message.n_i32)
-      value.i64 = unsafe ProtobufCField.scalars(message.i64, count: message.n_i64)
-      value.u32 = unsafe ProtobufCField.scalars(message.u32, count: message.n_u32)
-      value.u64 = unsafe ProtobufCField.scalars(message.u64, count: message.n_u64)
-      value.s32 = unsafe ProtobufCField.scalars(message.s32, count: message.n_s32)
-      value.s64 = unsafe ProtobufCField.scalars(message.s64, count: message.n_s64)
-      value.x32 = unsafe ProtobufCField.scalars(message.x32, count: message.n_x32)
-      value.x64 = unsafe ProtobufCField.scalars(message.x64, count: message.n_x64)
-      value.y32 = unsafe ProtobufCField.scalars(message.y32, count: message.n_y32)
-      value.y64 = unsafe ProtobufCField.scalars(message.y64, count: message.n_y64)
-      value.b = unsafe ProtobufCField.scalars(message.b, count: message.n_b).map { $0 != 0 }
-      value.s = unsafe ProtobufCField.strings(message.s, count: message.n_s)
-      value.z = unsafe ProtobufCField.bytes(message.z, count: message.n_z)
-      value.e = unsafe ProtobufCField.scalars(message.e, count: message.n_e).map { Level(rawValue: $0) }
-      value.m = try unsafe ProtobufCField.messages(message.m, count: message.n_m)
-      value.unpacked = unsafe ProtobufCField.scalars(message.unpacked, count: message.n_unpacked)
-      value.unpackedLevels = unsafe ProtobufCField.scalars(message.unpacked_levels, count: message.n_unpacked_levels).map { Level(rawValue: $0) }
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          try reader.each { value.d.append(try $0.double()) }
+        case 2:
+          try reader.each { value.f.append(try $0.float()) }
+        case 3:
+          try reader.each { value.i32.append(try $0.int32()) }
+        case 4:
+          try reader.each { value.i64.append(try $0.int64()) }
+        case 5:
+          try reader.each { value.u32.append(try $0.uint32()) }
+        case 6:
+          try reader.each { value.u64.append(try $0.uint64()) }
+        case 7:
+          try reader.each { value.s32.append(try $0.sint32()) }
+        case 8:
+          try reader.each { value.s64.append(try $0.sint64()) }
+        case 9:
+          try reader.each { value.x32.append(try $0.fixed32()) }
+        case 10:
+          try reader.each { value.x64.append(try $0.fixed64()) }
+        case 11:
+          try reader.each { value.y32.append(try $0.sfixed32()) }
+        case 12:
+          try reader.each { value.y64.append(try $0.sfixed64()) }
+        case 13:
+          try reader.each { value.b.append(try $0.bool()) }
+        case 14:
+          value.s.append(try reader.string())
+        case 15:
+          value.z.append(try reader.bytes())
+        case 16:
+          try reader.each { value.e.append(Level(rawValue: try $0.int32())) }
+        case 17:
+          value.m.append(try reader.message())
+        case 18:
+          try reader.each { value.unpacked.append(try $0.uint32()) }
+        case 19:
+          try reader.each { value.unpackedLevels.append(Level(rawValue: try $0.int32())) }
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -944,26 +1012,31 @@ extension Maps: ProtobufCBody {
         unsafe message.flags = try arena.messages(entries)
       }
     },
-    read: { message in
+    read: { reader in
       var value = Maps()
-      let textsEntries: [Maps.TextsEntry] =
-        try unsafe ProtobufCField.messages(message.texts, count: message.n_texts)
-      for entry in textsEntries { value.texts[entry.key] = entry.value }
-      let levelsEntries: [Maps.LevelsEntry] =
-        try unsafe ProtobufCField.messages(message.levels, count: message.n_levels)
-      for entry in levelsEntries { value.levels[entry.key] = entry.value }
-      let ratiosEntries: [Maps.RatiosEntry] =
-        try unsafe ProtobufCField.messages(message.ratios, count: message.n_ratios)
-      for entry in ratiosEntries { value.ratios[entry.key] = entry.value }
-      let messagesEntries: [Maps.MessagesEntry] =
-        try unsafe ProtobufCField.messages(message.messages, count: message.n_messages)
-      for entry in messagesEntries { value.messages[entry.key] = entry.value }
-      let blobsEntries: [Maps.BlobsEntry] =
-        try unsafe ProtobufCField.messages(message.blobs, count: message.n_blobs)
-      for entry in blobsEntries { value.blobs[entry.key] = entry.value }
-      let flagsEntries: [Maps.FlagsEntry] =
-        try unsafe ProtobufCField.messages(message.flags, count: message.n_flags)
-      for entry in flagsEntries { value.flags[entry.key] = entry.value }
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          let entry: Maps.TextsEntry = try reader.message()
+          value.texts[entry.key] = entry.value
+        case 2:
+          let entry: Maps.LevelsEntry = try reader.message()
+          value.levels[entry.key] = entry.value
+        case 3:
+          let entry: Maps.RatiosEntry = try reader.message()
+          value.ratios[entry.key] = entry.value
+        case 4:
+          let entry: Maps.MessagesEntry = try reader.message()
+          value.messages[entry.key] = entry.value
+        case 5:
+          let entry: Maps.BlobsEntry = try reader.message()
+          value.blobs[entry.key] = entry.value
+        case 6:
+          let entry: Maps.FlagsEntry = try reader.message()
+          value.flags[entry.key] = entry.value
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -977,10 +1050,17 @@ extension Maps.TextsEntry: ProtobufCBody {
       unsafe message.key = try arena.string(value.key)
       unsafe message.value = try arena.string(value.value)
     },
-    read: { message in
+    read: { reader in
       var value = Maps.TextsEntry()
-      value.key = unsafe ProtobufCField.string(message.key)
-      value.value = unsafe ProtobufCField.string(message.value)
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.key = try reader.string()
+        case 2:
+          value.value = try reader.string()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -996,10 +1076,17 @@ extension Maps.LevelsEntry: ProtobufCBody {
       unsafe message.has_value = 1
       unsafe message.value = value.value.rawValue
     },
-    read: { message in
+    read: { reader in
       var value = Maps.LevelsEntry()
-      value.key = unsafe message.key
-      value.value = unsafe Level(rawValue: message.value)
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.key = try reader.int32()
+        case 2:
+          value.value = Level(rawValue: try reader.int32())
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -1015,10 +1102,17 @@ extension Maps.RatiosEntry: ProtobufCBody {
       unsafe message.has_value = 1
       unsafe message.value = value.value
     },
-    read: { message in
+    read: { reader in
       var value = Maps.RatiosEntry()
-      value.key = unsafe message.key != 0
-      value.value = unsafe message.value
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.key = try reader.bool()
+        case 2:
+          value.value = try reader.double()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -1033,10 +1127,18 @@ extension Maps.MessagesEntry: ProtobufCBody {
       unsafe message.key = value.key
       unsafe message.value = try arena.message(value.value)
     },
-    read: { message in
+    read: { reader in
       var value = Maps.MessagesEntry()
-      value.key = unsafe message.key
-      value.value = try unsafe ProtobufCField.message(message.value) ?? Scalars()
+      var isRead2 = false
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.key = try reader.uint64()
+        case 2:
+          value.value = try reader.message(once: &isRead2)
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -1050,12 +1152,19 @@ extension Maps.BlobsEntry: ProtobufCBody {
       unsafe message.has_key = 1
       unsafe message.key = value.key
       unsafe message.has_value = 1
-      unsafe message.value = try arena.bytes(value.value)
+      unsafe message.value = arena.bytes(value.value)
     },
-    read: { message in
+    read: { reader in
       var value = Maps.BlobsEntry()
-      value.key = unsafe message.key
-      value.value = unsafe ProtobufCField.bytes(message.value)
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.key = try reader.sint64()
+        case 2:
+          value.value = try reader.bytes()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -1071,10 +1180,17 @@ extension Maps.FlagsEntry: ProtobufCBody {
       unsafe message.has_value = 1
       unsafe message.value = value.value ? 1 : 0
     },
-    read: { message in
+    read: { reader in
       var value = Maps.FlagsEntry()
-      value.key = unsafe message.key
-      value.value = unsafe message.value != 0
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.key = try reader.fixed32()
+        case 2:
+          value.value = try reader.bool()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -1098,7 +1214,7 @@ extension Choices: ProtobufCBody {
         unsafe message.text = try arena.string(set)
       case .blob(let set):
         unsafe message.choice_case = .init(rawValue: 3)
-        unsafe message.blob = try arena.bytes(set)
+        unsafe message.blob = arena.bytes(set)
       case .flag(let set):
         unsafe message.choice_case = .init(rawValue: 4)
         unsafe message.flag = set ? 1 : 0
@@ -1118,30 +1234,32 @@ extension Choices: ProtobufCBody {
         break
       }
     },
-    read: { message in
+    read: { reader in
       var value = Choices()
-      value.after = unsafe message.after
-      switch unsafe message.choice_case.rawValue {
-      case 1:
-        value.choice = .number(unsafe message.number)
-      case 2:
-        value.choice = .text(unsafe ProtobufCField.string(message.text))
-      case 3:
-        value.choice = .blob(unsafe ProtobufCField.bytes(message.blob))
-      case 4:
-        value.choice = .flag(unsafe message.flag != 0)
-      case 5:
-        value.choice = .ratio(unsafe message.ratio)
-      case 6:
-        value.choice = .level(unsafe Level(rawValue: message.level))
-      case 7:
-        let set: Scalars? = try unsafe ProtobufCField.message(message.message)
-        if let set { value.choice = .message(set) }
-      case 8:
-        let set: Choices? = try unsafe ProtobufCField.message(message.again)
-        if let set { value.choice = .again(set) }
-      default:
-        break
+      var isRead7 = false
+      var isRead8 = false
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.choice = .number(try reader.int32())
+        case 2:
+          value.choice = .text(try reader.string())
+        case 3:
+          value.choice = .blob(try reader.bytes())
+        case 4:
+          value.choice = .flag(try reader.bool())
+        case 5:
+          value.choice = .ratio(try reader.double())
+        case 6:
+          value.choice = .level(Level(rawValue: try reader.int32()))
+        case 7:
+          value.choice = .message(try reader.message(once: &isRead7))
+        case 8:
+          value.choice = .again(try reader.message(once: &isRead8))
+        case 9:
+          value.after = try reader.uint32()
+        default: try reader.skip()
+        }
       }
       return value
     }
@@ -1161,11 +1279,20 @@ extension Tree: ProtobufCBody {
       unsafe message.n_children = value.children.count
       unsafe message.children = try arena.messages(value.children)
     },
-    read: { message in
+    read: { reader in
       var value = Tree()
-      value.value = unsafe message.value
-      value.child = try unsafe ProtobufCField.message(message.child)
-      value.children = try unsafe ProtobufCField.messages(message.children, count: message.n_children)
+      var isRead2 = false
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.value = try reader.uint32()
+        case 2:
+          value.child = try reader.message(once: &isRead2)
+        case 3:
+          value.children.append(try reader.message())
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -1180,11 +1307,22 @@ extension Known: ProtobufCBody {
       unsafe message.time = try arena.message(value.time)
       unsafe message.anything = try arena.message(value.anything)
     },
-    read: { message in
+    read: { reader in
       var value = Known()
-      value.at = try unsafe ProtobufCField.message(message.at)
-      value.time = try unsafe ProtobufCField.message(message.time)
-      value.anything = try unsafe ProtobufCField.message(message.anything)
+      var isRead1 = false
+      var isRead2 = false
+      var isRead3 = false
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.at = try reader.message(once: &isRead1)
+        case 2:
+          value.time = try reader.message(once: &isRead2)
+        case 3:
+          value.anything = try reader.message(once: &isRead3)
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -1208,7 +1346,7 @@ extension Names: ProtobufCBody {
         unsafe message.base_3 = value.base
       }
       unsafe message.n_items = value.items.count
-      unsafe message.items = try arena.scalars(value.items)
+      unsafe message.items = arena.scalars(value.items)
       if value.nItems != 0 {
         unsafe message.has_n_items_5 = 1
         unsafe message.n_items_5 = value.nItems
@@ -1243,7 +1381,7 @@ extension Names: ProtobufCBody {
       }
       if !value.encodedByteCountField.isEmpty {
         unsafe message.has_encoded_byte_count = 1
-        unsafe message.encoded_byte_count = try arena.bytes(value.encodedByteCountField)
+        unsafe message.encoded_byte_count = arena.bytes(value.encodedByteCountField)
       }
       unsafe message.result = try arena.message(value.result)
       switch value.`in` {
@@ -1257,31 +1395,49 @@ extension Names: ProtobufCBody {
         break
       }
     },
-    read: { message in
+    read: { reader in
       var value = Names()
-      value.int = unsafe message.int_1
-      value.`default` = unsafe message.default_2
-      value.base = unsafe message.base_3
-      value.items = unsafe ProtobufCField.scalars(message.items, count: message.n_items)
-      value.nItems = unsafe message.n_items_5
-      if unsafe message.has_size != 0 { value.size = unsafe message.size }
-      value.hasSize_p = unsafe message.has_size_7 != 0
-      value.inCase = unsafe message.in_case_10
-      value.type = try unsafe ProtobufCField.message(message.type_11)
-      value.description_p = unsafe ProtobufCField.string(message.description)
-      value.errno = unsafe message.errno_13
-      value.fooBar = unsafe message.foobar
-      value.fatal = unsafe message.fatal
-      value.encodedByteCountField = unsafe ProtobufCField.bytes(message.encoded_byte_count)
-      value.result = try unsafe ProtobufCField.message(message.result)
-      switch unsafe message.in_case.rawValue {
-      case 8:
-        value.`in` = .class(unsafe ProtobufCField.string(message.class_8))
-      case 9:
-        let set: Names.String? = try unsafe ProtobufCField.message(message.string)
-        if let set { value.`in` = .string(set) }
-      default:
-        break
+      var isRead9 = false
+      var isRead11 = false
+      var isRead17 = false
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.int = try reader.uint32()
+        case 2:
+          value.`default` = try reader.uint32()
+        case 3:
+          value.base = try reader.uint32()
+        case 4:
+          try reader.each { value.items.append(try $0.uint32()) }
+        case 5:
+          value.nItems = try reader.uint32()
+        case 6:
+          value.size = try reader.uint32()
+        case 7:
+          value.hasSize_p = try reader.bool()
+        case 8:
+          value.`in` = .class(try reader.string())
+        case 9:
+          value.`in` = .string(try reader.message(once: &isRead9))
+        case 10:
+          value.inCase = try reader.uint32()
+        case 11:
+          value.type = try reader.message(once: &isRead11)
+        case 12:
+          value.description_p = try reader.string()
+        case 13:
+          value.errno = try reader.uint32()
+        case 14:
+          value.fooBar = try reader.uint32()
+        case 15:
+          value.fatal = try reader.uint32()
+        case 16:
+          value.encodedByteCountField = try reader.bytes()
+        case 17:
+          value.result = try reader.message(once: &isRead17)
+        default: try reader.skip()
+        }
       }
       return value
     }
@@ -1297,9 +1453,15 @@ extension Names.TypeMessage: ProtobufCBody {
         unsafe message.self_1 = try arena.string(value.self_p)
       }
     },
-    read: { message in
+    read: { reader in
       var value = Names.TypeMessage()
-      value.self_p = unsafe ProtobufCField.string(message.self_1)
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.self_p = try reader.string()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -1315,9 +1477,15 @@ extension Names.String: ProtobufCBody {
         unsafe message.init_1 = value.init_p ? 1 : 0
       }
     },
-    read: { message in
+    read: { reader in
       var value = Names.String()
-      value.init_p = unsafe message.init_1 != 0
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.init_p = try reader.bool()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -1344,18 +1512,22 @@ extension Result: ProtobufCBody {
         break
       }
     },
-    read: { message in
+    read: { reader in
       var value = Result()
-      value.kind = unsafe Result.ResultEnum(rawValue: message.kind)
-      value.inner = try unsafe ProtobufCField.message(message.inner)
-      switch unsafe message.result_case.rawValue {
-      case 3:
-        value.result = .error(unsafe ProtobufCField.string(message.error))
-      case 4:
-        let set: Five? = try unsafe ProtobufCField.message(message.five)
-        if let set { value.result = .five(set) }
-      default:
-        break
+      var isRead2 = false
+      var isRead4 = false
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.kind = Result.ResultEnum(rawValue: try reader.int32())
+        case 2:
+          value.inner = try reader.message(once: &isRead2)
+        case 3:
+          value.result = .error(try reader.string())
+        case 4:
+          value.result = .five(try reader.message(once: &isRead4))
+        default: try reader.skip()
+        }
       }
       return value
     }
@@ -1369,9 +1541,16 @@ extension Result.Inner: ProtobufCBody {
     fill: { message, value, arena in
       unsafe message.inner = try arena.message(value.inner)
     },
-    read: { message in
+    read: { reader in
       var value = Result.Inner()
-      value.inner = try unsafe ProtobufCField.message(message.inner)
+      var isRead1 = false
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.inner = try reader.message(once: &isRead1)
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -1387,9 +1566,15 @@ extension Result.Inner.InnerMessage: ProtobufCBody {
         unsafe message.value = value.value
       }
     },
-    read: { message in
+    read: { reader in
       var value = Result.Inner.InnerMessage()
-      value.value = unsafe message.value
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.value = try reader.uint32()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -1409,7 +1594,7 @@ extension Five: ProtobufCBody {
       }
       if !value.payload.isEmpty {
         unsafe message.has_payload = 1
-        unsafe message.payload = try arena.bytes(value.payload)
+        unsafe message.payload = arena.bytes(value.payload)
       }
       if value.kind != 0 {
         unsafe message.has_kind = 1
@@ -1420,13 +1605,23 @@ extension Five: ProtobufCBody {
         unsafe message.weight = value.weight
       }
     },
-    read: { message in
+    read: { reader in
       var value = Five()
-      value.id = unsafe message.id
-      value.name = unsafe ProtobufCField.string(message.name)
-      value.payload = unsafe ProtobufCField.bytes(message.payload)
-      value.kind = unsafe message.kind
-      value.weight = unsafe message.weight
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.id = try reader.uint64()
+        case 2:
+          value.name = try reader.string()
+        case 3:
+          value.payload = try reader.bytes()
+        case 4:
+          value.kind = try reader.int32()
+        case 5:
+          value.weight = try reader.double()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )

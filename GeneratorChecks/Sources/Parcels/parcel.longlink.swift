@@ -213,10 +213,18 @@ extension SendRequest: ProtobufCBody {
       unsafe message.n_listeners = value.listeners.count
       unsafe message.listeners = try arena.strings(value.listeners)
     },
-    read: { message in
+    read: { reader in
       var value = SendRequest()
-      value.parcel = try unsafe ProtobufCField.message(message.parcel)
-      value.listeners = unsafe ProtobufCField.strings(message.listeners, count: message.n_listeners)
+      var isRead1 = false
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.parcel = try reader.message(once: &isRead1)
+        case 2:
+          value.listeners.append(try reader.string())
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -232,9 +240,15 @@ extension SendReply: ProtobufCBody {
         unsafe message.number = value.number
       }
     },
-    read: { message in
+    read: { reader in
       var value = SendReply()
-      value.number = unsafe message.number
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.number = try reader.uint64()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -250,9 +264,15 @@ extension FindRequest: ProtobufCBody {
         unsafe message.number = value.number
       }
     },
-    read: { message in
+    read: { reader in
       var value = FindRequest()
-      value.number = unsafe message.number
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.number = try reader.uint64()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -308,32 +328,45 @@ extension Parcel: ProtobufCBody {
         break
       }
     },
-    read: { message in
+    read: { reader in
       var value = Parcel()
-      value.number = unsafe message.number
-      value.destination = try unsafe ProtobufCField.message(message.destination)
-      value.urgency = unsafe Urgency(rawValue: message.urgency)
-      value.parts = try unsafe ProtobufCField.messages(message.parts, count: message.n_parts)
-      let labelsEntries: [Parcel.LabelsEntry] =
-        try unsafe ProtobufCField.messages(message.labels, count: message.n_labels)
-      for entry in labelsEntries { value.labels[entry.key] = entry.value }
-      let shelvesEntries: [Parcel.ShelvesEntry] =
-        try unsafe ProtobufCField.messages(message.shelves, count: message.n_shelves)
-      for entry in shelvesEntries { value.shelves[entry.key] = entry.value }
-      value.sent = try unsafe ProtobufCField.message(message.sent)
-      value.allowance = try unsafe ProtobufCField.message(message.allowance)
-      if unsafe message.note != nil { value.note = unsafe ProtobufCField.string(message.note) }
-      value.wrapping = try unsafe ProtobufCField.message(message.wrapping)
-      switch unsafe message.payment_case.rawValue {
-      case 7:
-        value.payment = .cents(unsafe message.cents)
-      case 8:
-        value.payment = .account(unsafe ProtobufCField.string(message.account))
-      case 9:
-        let set: Place? = try unsafe ProtobufCField.message(message.payer)
-        if let set { value.payment = .payer(set) }
-      default:
-        break
+      var isRead2 = false
+      var isRead9 = false
+      var isRead10 = false
+      var isRead11 = false
+      var isRead13 = false
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.number = try reader.uint64()
+        case 2:
+          value.destination = try reader.message(once: &isRead2)
+        case 3:
+          value.urgency = Urgency(rawValue: try reader.int32())
+        case 4:
+          value.parts.append(try reader.message())
+        case 5:
+          let entry: Parcel.LabelsEntry = try reader.message()
+          value.labels[entry.key] = entry.value
+        case 6:
+          let entry: Parcel.ShelvesEntry = try reader.message()
+          value.shelves[entry.key] = entry.value
+        case 7:
+          value.payment = .cents(try reader.int64())
+        case 8:
+          value.payment = .account(try reader.string())
+        case 9:
+          value.payment = .payer(try reader.message(once: &isRead9))
+        case 10:
+          value.sent = try reader.message(once: &isRead10)
+        case 11:
+          value.allowance = try reader.message(once: &isRead11)
+        case 12:
+          value.note = try reader.string()
+        case 13:
+          value.wrapping = try reader.message(once: &isRead13)
+        default: try reader.skip()
+        }
       }
       return value
     }
@@ -355,11 +388,19 @@ extension Parcel.Part: ProtobufCBody {
       unsafe message.n_parts = value.parts.count
       unsafe message.parts = try arena.messages(value.parts)
     },
-    read: { message in
+    read: { reader in
       var value = Parcel.Part()
-      value.name = unsafe ProtobufCField.string(message.name)
-      if unsafe message.has_grams != 0 { value.grams = unsafe message.grams }
-      value.parts = try unsafe ProtobufCField.messages(message.parts, count: message.n_parts)
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.name = try reader.string()
+        case 2:
+          value.grams = try reader.uint32()
+        case 3:
+          value.parts.append(try reader.message())
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -373,10 +414,17 @@ extension Parcel.LabelsEntry: ProtobufCBody {
       unsafe message.key = try arena.string(value.key)
       unsafe message.value = try arena.string(value.value)
     },
-    read: { message in
+    read: { reader in
       var value = Parcel.LabelsEntry()
-      value.key = unsafe ProtobufCField.string(message.key)
-      value.value = unsafe ProtobufCField.string(message.value)
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.key = try reader.string()
+        case 2:
+          value.value = try reader.string()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -391,10 +439,18 @@ extension Parcel.ShelvesEntry: ProtobufCBody {
       unsafe message.key = value.key
       unsafe message.value = try arena.message(value.value)
     },
-    read: { message in
+    read: { reader in
       var value = Parcel.ShelvesEntry()
-      value.key = unsafe message.key
-      value.value = try unsafe ProtobufCField.message(message.value) ?? Parcel.Part()
+      var isRead2 = false
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.key = try reader.int32()
+        case 2:
+          value.value = try reader.message(once: &isRead2)
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -411,10 +467,18 @@ extension Moved: ProtobufCBody {
       }
       unsafe message.place = try arena.message(value.place)
     },
-    read: { message in
+    read: { reader in
       var value = Moved()
-      value.number = unsafe message.number
-      value.place = try unsafe ProtobufCField.message(message.place)
+      var isRead2 = false
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.number = try reader.uint64()
+        case 2:
+          value.place = try reader.message(once: &isRead2)
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )

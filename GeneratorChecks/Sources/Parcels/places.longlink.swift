@@ -49,12 +49,21 @@ extension Place: ProtobufCBody {
         unsafe message.longitude = value.longitude
       }
     },
-    read: { message in
+    read: { reader in
       var value = Place()
-      value.street = unsafe ProtobufCField.string(message.street)
-      value.town = unsafe ProtobufCField.string(message.town)
-      value.latitude = unsafe message.latitude
-      value.longitude = unsafe message.longitude
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.street = try reader.string()
+        case 2:
+          value.town = try reader.string()
+        case 3:
+          value.latitude = try reader.double()
+        case 4:
+          value.longitude = try reader.double()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )

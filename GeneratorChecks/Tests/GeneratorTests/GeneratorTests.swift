@@ -133,6 +133,23 @@ struct GeneratorTests {
     #expect(said.contains("bad.proto:11:3: error: the name say is taken by Two.Say"))
   }
 
+  @Test func `properties that clash are named`() throws {
+    let said = try findings(
+      """
+      message A {
+        oneof fine { uint32 first = 1; }
+        uint32 FINE = 2;
+        oneof two_words { uint32 second = 3; }
+        uint32 twoWords = 4;
+        A next = 5;
+        uint32 next_storage = 6;
+      }
+      """)
+    #expect(said.contains("bad.proto:6:3: error: the name twoWords is taken by A.two_words"))
+    #expect(said.contains("bad.proto:8:3: error: the name nextStorage is taken by A.next"))
+    #expect(!said.contains("first"))
+  }
+
   @Test func `streams are refused`() throws {
     let said = try findings(
       imported

@@ -12,24 +12,29 @@ extension Hello: ProtobufCBody {
       unsafe message.max_in_flight = value.maxInFlight
       unsafe message.heartbeat_interval = value.heartbeatInterval
       unsafe message.heartbeat_timeout = value.heartbeatTimeout
-      unsafe message.credential = try arena.bytes(value.credential)
+      unsafe message.credential = arena.bytes(value.credential)
       unsafe message.name = try arena.string(value.name)
-      unsafe message.session = try arena.bytes(value.session)
+      unsafe message.session = arena.bytes(value.session)
       unsafe message.last_push = value.lastPush
     },
-    read: { message in
-      unsafe Hello(
-        version: message.version,
-        features: message.features,
-        maxBody: message.max_body,
-        maxInFlight: message.max_in_flight,
-        heartbeatInterval: message.heartbeat_interval,
-        heartbeatTimeout: message.heartbeat_timeout,
-        credential: ProtobufCField.bytes(message.credential),
-        name: ProtobufCField.string(message.name),
-        session: ProtobufCField.bytes(message.session),
-        lastPush: message.last_push
-      )
+    read: { reader in
+      var value = Hello()
+      while let field = try reader.next() {
+        switch field {
+        case 1: value.version = try reader.uint32()
+        case 2: value.features = try reader.uint64()
+        case 3: value.maxBody = try reader.uint32()
+        case 4: value.maxInFlight = try reader.uint32()
+        case 5: value.heartbeatInterval = try reader.uint32()
+        case 6: value.heartbeatTimeout = try reader.uint32()
+        case 7: value.credential = try reader.bytes()
+        case 8: value.name = try reader.string()
+        case 9: value.session = try reader.bytes()
+        case 10: value.lastPush = try reader.uint64()
+        default: try reader.skip()
+        }
+      }
+      return value
     }
   )
 }
@@ -44,22 +49,27 @@ extension Welcome: ProtobufCBody {
       unsafe message.max_in_flight = value.maxInFlight
       unsafe message.heartbeat_interval = value.heartbeatInterval
       unsafe message.heartbeat_timeout = value.heartbeatTimeout
-      unsafe message.session = try arena.bytes(value.session)
+      unsafe message.session = arena.bytes(value.session)
       unsafe message.resumed = value.resumed ? 1 : 0
       unsafe message.name = try arena.string(value.name)
     },
-    read: { message in
-      unsafe Welcome(
-        version: message.version,
-        features: message.features,
-        maxBody: message.max_body,
-        maxInFlight: message.max_in_flight,
-        heartbeatInterval: message.heartbeat_interval,
-        heartbeatTimeout: message.heartbeat_timeout,
-        session: ProtobufCField.bytes(message.session),
-        resumed: message.resumed != 0,
-        name: ProtobufCField.string(message.name)
-      )
+    read: { reader in
+      var value = Welcome()
+      while let field = try reader.next() {
+        switch field {
+        case 1: value.version = try reader.uint32()
+        case 2: value.features = try reader.uint64()
+        case 3: value.maxBody = try reader.uint32()
+        case 4: value.maxInFlight = try reader.uint32()
+        case 5: value.heartbeatInterval = try reader.uint32()
+        case 6: value.heartbeatTimeout = try reader.uint32()
+        case 7: value.session = try reader.bytes()
+        case 8: value.resumed = try reader.bool()
+        case 9: value.name = try reader.string()
+        default: try reader.skip()
+        }
+      }
+      return value
     }
   )
 }
@@ -76,15 +86,20 @@ extension GoAway: ProtobufCBody {
       unsafe message.n_alternatives = value.alternatives.count
       unsafe message.alternatives = try arena.strings(value.alternatives)
     },
-    read: { message in
-      unsafe GoAway(
-        code: message.code,
-        reason: ProtobufCField.string(message.reason),
-        requestsAccepted: message.requests_accepted,
-        spread: message.spread,
-        retryAfter: message.retry_after,
-        alternatives: ProtobufCField.strings(message.alternatives, count: message.n_alternatives)
-      )
+    read: { reader in
+      var value = GoAway()
+      while let field = try reader.next() {
+        switch field {
+        case 1: value.code = try reader.uint32()
+        case 2: value.reason = try reader.string()
+        case 3: value.requestsAccepted = try reader.uint64()
+        case 4: value.spread = try reader.uint32()
+        case 5: value.retryAfter = try reader.uint32()
+        case 6: value.alternatives.append(try reader.string())
+        default: try reader.skip()
+        }
+      }
+      return value
     }
   )
 }
@@ -98,22 +113,24 @@ extension Metadata: ProtobufCBody {
         unsafe message.remaining = remaining
       }
       unsafe message.priority = value.priority
-      unsafe message.idempotency_key = try arena.bytes(value.idempotencyKey)
+      unsafe message.idempotency_key = arena.bytes(value.idempotencyKey)
       let entries = value.canonicalEntries
       unsafe message.n_entries = entries.count
       unsafe message.entries = try arena.messages(entries)
       unsafe message.retry_after = value.retryAfter
     },
-    read: { message in
-      let isLimited =
-        unsafe message.deadline_case == LONGLINK__CONTROL__METADATA__DEADLINE_REMAINING
-      var value = unsafe Metadata(
-        remaining: isLimited ? message.remaining : nil,
-        priority: message.priority,
-        idempotencyKey: ProtobufCField.bytes(message.idempotency_key),
-        entries: try ProtobufCField.messages(message.entries, count: message.n_entries),
-        retryAfter: message.retry_after
-      )
+    read: { reader in
+      var value = Metadata()
+      while let field = try reader.next() {
+        switch field {
+        case 1: value.remaining = try reader.uint32()
+        case 2: value.priority = try reader.uint32()
+        case 3: value.idempotencyKey = try reader.bytes()
+        case 4: value.entries.append(try reader.message())
+        case 5: value.retryAfter = try reader.uint32()
+        default: try reader.skip()
+        }
+      }
       value.entries = value.canonicalEntries
       return value
     }
@@ -128,11 +145,16 @@ extension Metadata.Entry: ProtobufCBody {
       unsafe message.key = try arena.string(value.key)
       unsafe message.value = try arena.string(value.value)
     },
-    read: { message in
-      unsafe Metadata.Entry(
-        key: ProtobufCField.string(message.key),
-        value: ProtobufCField.string(message.value)
-      )
+    read: { reader in
+      var value = Metadata.Entry(key: "", value: "")
+      while let field = try reader.next() {
+        switch field {
+        case 1: value.key = try reader.string()
+        case 2: value.value = try reader.string()
+        default: try reader.skip()
+        }
+      }
+      return value
     }
   )
 }

@@ -26,14 +26,16 @@ package final class Link {
   package let loop: EventLoop
   @safe @exclusivity(unchecked) package var session: Session
   package private(set) var peer: SocketAddress?
-  package var logger: Logger
+  private let baseLogger: Logger
+  /// What the owner calls the connection in logs, where it does.
+  private let label: (key: String, number: UInt64)?
   /// The metadata of the message that the owner is being told of; nil where it has none.
   @safe @exclusivity(unchecked) package private(set) var metadata: Metadata?
   @safe @exclusivity(unchecked) private var coder = MetadataCoder()
   @safe @exclusivity(unchecked) private var stream: (any ByteStream)?
   @safe @exclusivity(unchecked) private var owner: (any LinkOwner)?
   private var isConnected: Bool
-  private var interest: Readiness = []
+  private var interest = Readiness.none
   private var timer: LoopTimer?
   private var armedFor = LinkInstant.distantFuture
   private var endsTurn = false
@@ -49,17 +51,27 @@ package final class Link {
 
   package init(
     id: UInt32, stream: any ByteStream, isConnected: Bool, settings: SessionSettings,
-    on loop: EventLoop, owner: any LinkOwner, logger: Logger
+    on loop: EventLoop, owner: any LinkOwner, logger: Logger,
+    label: (key: String, number: UInt64)? = nil
   ) {
     self.id = id
     self.loop = loop
     self.stream = stream
     self.isConnected = isConnected
     self.owner = owner
-    self.logger = logger
+    baseLogger = logger
+    self.label = label
     peer = stream.peerAddress
     session = Session(settings: settings, at: loop.driver.now)
-    self.logger[metadataKey: "peer"] = "\(peer.map(String.init(describing:)) ?? "unknown")"
+  }
+
+  /// Tells the connection in logs. It is made when it is asked for, since it would be the largest
+  /// part of an idle connection.
+  package var logger: Logger {
+    var logger = baseLogger
+    logger[metadataKey: "peer"] = "\(peer.map(String.init(describing:)) ?? "unknown")"
+    if let label { logger[metadataKey: label.key] = "\(label.number)" }
+    return logger
   }
 
   /// Starts to listen for readiness.
@@ -299,9 +311,10 @@ extension Link: TurnHandler {
     var budget = Link.writtenPerTurn
     do throws(SocketError) {
       repeat {
-        let size = session.outbox.withChunk { $0.byteCount }
+        var size = 0
         let count = try session.outbox.withChunk { (chunk) throws(SocketError) in
-          chunk.byteCount == 0 ? 0 : try stream.write(chunk)
+          size = chunk.byteCount
+          return size == 0 ? 0 : try stream.write(chunk)
         }
         session.wrote(count, at: loop.now)
         budget -= count
@@ -311,11 +324,11 @@ extension Link: TurnHandler {
       session.failed(errno: error.errno)
     }
     if wasHolding || session.holdsReading { followHolding() }
-    setInterest(readInterest.union(isBlocked ? .write : []))
+    setInterest(readInterest.union(isBlocked ? .write : .none))
     if session.outbox.isEmpty { owner?.linkWroteAll(self) }
     drain()
     guard isAlive else { return }
-    setInterest(readInterest.union(isBlocked ? .write : []))
+    setInterest(readInterest.union(isBlocked ? .write : .none))
   }
 
   /// Stops to be told of bytes that are not read for the time being.
@@ -324,7 +337,7 @@ extension Link: TurnHandler {
     setInterest(readInterest.union(interest.intersection(.write)))
   }
 
-  private var readInterest: Readiness { session.holdsReading ? [] : .read }
+  private var readInterest: Readiness { session.holdsReading ? .none : .read }
 
   /// Frames that were left while the peer did not read are taken up again.
   private func followHolding() {

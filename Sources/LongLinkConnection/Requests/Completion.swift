@@ -5,14 +5,16 @@ package typealias Outcome = Result<[UInt8], LongLinkError>
 
 /// Who waits for a request's outcome; it is called exactly once.
 package enum Completion {
-  /// A suspended task.
+  /// A suspended task of the loop.
   case waiter(Waiter<Outcome>)
+  /// A suspended task that goes on elsewhere.
+  case distantWaiter(Waiter<Outcome>)
   /// A function that is called on the loop and must not block it.
   case function(@Sendable (Outcome) -> Void)
 
   func callAsFunction(_ outcome: Outcome) {
     switch self {
-    case .waiter(let waiter): waiter(outcome)
+    case .waiter(let waiter), .distantWaiter(let waiter): waiter(outcome)
     case .function(let function): function(outcome)
     }
   }
@@ -42,7 +44,7 @@ struct PendingRequest {
 
   @inline(__always)
   init(
-    _ ticket: RequestTicket, _ type: MessageType, _ body: any BodyEncodable & Sendable,
+    _ ticket: RequestTicket, _ type: MessageType, _ body: consuming any BodyEncodable & Sendable,
     _ options: RequestOptions, _ offline: OfflinePolicy, _ completion: Completion
   ) {
     self.type = type

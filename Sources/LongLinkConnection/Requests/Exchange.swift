@@ -1,5 +1,5 @@
 internal import CLongLinkTask
-package import LongLinkCore
+public import LongLinkCore
 @_spi(Loop) package import LongLinkTransport
 internal import Synchronization
 
@@ -40,13 +40,13 @@ extension RequestSink {
 }
 
 /// Where requests of tasks go to: a sink on its loop.
-package final class RequestPort: Sendable {
+@usableFromInline package final class RequestPort: Sendable {
   package let loop: EventLoop
   let sink: LoopBound<any RequestSink>
   private let watches: LoopBound<Watches>
 
   private final class Watches {
-    var spare: [RequestWatch] = []
+    @safe @exclusivity(unchecked) var spare: [RequestWatch] = []
   }
 
   /// The most that are kept for the next requests.
@@ -58,13 +58,28 @@ package final class RequestPort: Sendable {
     watches = LoopBound(Watches(), on: loop)
   }
 
+  /// Registers and launches a request; on the loop.
+  @inline(__always)
+  func launch(
+    _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: RequestOptions,
+    _ completion: Completion, _ watch: RequestWatch
+  ) {
+    let sink = sink.value
+    let ticket = sink.register(options)
+    let isWanted = watch.begin(ticket.id)
+    sink.launch(ticket, type, body, options, completion)
+    if !isWanted { sink.cancel(ticket.id) }
+  }
+
+  @inline(__always)
   func takeWatch() -> RequestWatch {
     watches.value.spare.popLast() ?? RequestWatch(self)
   }
 
+  @inline(__always)
   func giveBack(_ watch: consuming RequestWatch) {
-    // A task that began by running at once on the loop's thread goes on elsewhere.
     guard loop.isCurrent else { return }
+    watch.forget()
     let watches = watches.value
     if watches.spare.count < RequestPort.mostSpare { watches.spare.append(watch) }
   }
@@ -85,10 +100,12 @@ final class RequestWatch: Sendable {
     unsafe self.port = port
   }
 
-  /// Names the request, which is the first, or another one than before.
-  func follow(_ id: RequestID) {
-    serial.store(id.serial, ordering: .relaxed)
-    number.store(id.number, ordering: .releasing)
+  /// Whether its task was cancelled before the request was named.
+  var isCancelled: Bool { number.load(ordering: .relaxed) == RequestWatch.cancelled }
+
+  /// Makes it ready for another request, once it watches no task.
+  func forget() {
+    number.store(RequestWatch.unnamed, ordering: .relaxed)
   }
 
   /// Names the request; false when its task was cancelled before.
@@ -121,66 +138,34 @@ func taskCancelled(_ context: UnsafeMutableRawPointer) {
 
 /// One request from a task: registered on the loop, cancelled with the task, resumed once.
 ///
-/// On the loop itself nothing is hopped to: the request is registered and sent by this very call,
-/// and nothing is allocated for it here.
-@inline(__always)
-package func exchange(
+/// On the loop itself the request is registered and sent by this very call, and nothing is
+/// allocated for it here. Anywhere else it is handed to the loop, which resumes the task where it
+/// was.
+// Neither generic nor to become part of a generic function: what watches a task takes memory of the
+// task, which has to be given back in reverse order.
+@inline(never)
+@usableFromInline package func exchange(
   _ port: RequestPort, _ type: MessageType, _ body: any BodyEncodable & Sendable,
   _ options: RequestOptions
 ) async throws(LongLinkError) -> [UInt8] {
-  let outcome =
-    port.loop.isCurrent
-    ? await exchangeHere(port, type, body, options)
-    : await exchangeThere(port, type, body, options)
-  return try outcome.get()
-}
-
-// Neither is generic nor becomes part of a generic function: what watches a task takes memory of
-// the task, and the task gives memory back in reverse order.
-
-/// Runs on the loop; the sink traps elsewhere.
-@inline(never)
-package func exchangeHere(
-  _ port: RequestPort, _ type: MessageType, _ body: any BodyEncodable & Sendable,
-  _ options: RequestOptions
-) async -> Outcome {
-  if Task.isCancelled { return cancelledEarly(type) }
-  let ticket = port.sink.value.register(options)
-  let watch = port.takeWatch()
-  watch.follow(ticket.id)
+  let isHere = port.loop.isCurrent
+  let watch = isHere ? port.takeWatch() : RequestWatch(port)
   let record = unsafe cll_task_watch(Unmanaged.passUnretained(watch).toOpaque())
-  let outcome: Outcome = await suspend {
-    port.sink.value.launch(ticket, type, body, options, .waiter($0))
-  }
-  unsafe cll_task_unwatch(record)
-  port.giveBack(watch)
-  return outcome
-}
-
-private func cancelledEarly(_ type: MessageType) -> Outcome {
-  .failure(LongLinkError(.cancelled, doing: "request type=\(type)"))
-}
-
-/// Runs anywhere: hands the request to the loop, which resumes the task where it was.
-@inline(never)
-package func exchangeThere(
-  _ port: RequestPort, _ type: MessageType, _ body: any BodyEncodable & Sendable,
-  _ options: RequestOptions
-) async -> Outcome {
-  if Task.isCancelled { return cancelledEarly(type) }
-  let watch = RequestWatch(port)
-  let record = unsafe cll_task_watch(Unmanaged.passUnretained(watch).toOpaque())
-  let outcome: Outcome = await suspend { waiter in
-    port.loop.execute {
-      let sink = port.sink.value
-      let ticket = sink.register(options)
-      let isWanted = watch.begin(ticket.id)
-      sink.launch(ticket, type, body, options, .waiter(waiter))
-      if !isWanted { sink.cancel(ticket.id) }
+  let outcome: Outcome
+  if watch.isCancelled {
+    outcome = .failure(LongLinkError(.cancelled, doing: "request type=\(type)"))
+  } else {
+    outcome = await suspend { waiter in
+      if isHere {
+        port.launch(type, body, options, .waiter(waiter), watch)
+      } else {
+        port.loop.execute { port.launch(type, body, options, .distantWaiter(waiter), watch) }
+      }
     }
   }
   unsafe cll_task_unwatch(record)
-  return outcome
+  port.giveBack(watch)
+  return try outcome.get()
 }
 
 /// An actor on a loop, to hop there.

@@ -20,14 +20,20 @@ extension Requests {
     if arrival.code == .ok {
       counters.succeeded += 1
       retryTokens.succeeded()
-      request.completion(.success(body))
+      complete(request, .success(body))
     } else {
       let error = rejection(arrival, body, id, request, link).after(past ?? .notSent)
       counters.count(error)
-      request.completion(.failure(error))
+      complete(request, .failure(error))
     }
     wentOff(link)
     if dispatch.count == 0 { onIdle?() }
+  }
+
+  @inline(__always)
+  private func complete(_ request: PendingRequest, _ outcome: Outcome) {
+    request.completion(outcome)
+    if case .distantWaiter = request.completion { loop.expectWork() }
   }
 
   /// Tells that a link carries one request less.
@@ -94,7 +100,7 @@ extension Requests {
   func finish(_ id: RequestID, _ outcome: Outcome) {
     guard let request = pending.remove(id.serial) else { return }
     if case .failure(let error) = outcome { counters.count(error) }
-    request.completion(outcome)
+    complete(request, outcome)
     if dispatch.waitingCount > 0 { pump() }
     if dispatch.count == 0 { onIdle?() }
   }

@@ -17,12 +17,12 @@ package final class Requests: TimerHandler {
   private var timer: LoopTimer?
   private var armedFor = LinkInstant.distantFuture
   /// The links that carry requests, the newest last.
-  var links: [Link] = []
+  @safe @exclusivity(unchecked) var links: [Link] = []
   /// The link that new requests go to.
   @safe @exclusivity(unchecked) package internal(set) var current: Link?
   @safe @exclusivity(unchecked) package var counters = RequestCounters()
   /// Requests that ended here and that the peer still runs, for all that is known.
-  var owed = OwedAnswers()
+  @safe @exclusivity(unchecked) var owed = OwedAnswers()
   private var isPumping = false
   let limits: RequestLimits
   /// What is left to send requests again that may have run.

@@ -79,20 +79,9 @@ package final class Responder: TimerHandler {
       entry.timer = link.loop.schedule(at: deadline, self, token: UInt64(request.serial))
     }
     let loop = link.loop
-    let bound = LoopBound(self, on: loop)
-    let work: @Sendable () async -> Void = {
-      let result: Result<AnyBody, any Error>
-      do {
-        result = .success(try await handler(request))
-      } catch {
-        result = .failure(error)
-      }
-      if loop.isCurrent {
-        bound.value.finished(request.serial, request.type, number, result)
-      } else {
-        loop.execute { bound.value.finished(request.serial, request.type, number, result) }
-      }
-    }
+    let work = HandlerRun(
+      handler: handler, request: request, number: number, responder: LoopBound(self, on: loop),
+      loop: loop)
     // An executor may run the task at once, so that its end must find the entry.
     running.insert(entry, for: request.serial)
     let task =
@@ -106,7 +95,7 @@ package final class Responder: TimerHandler {
     }
   }
 
-  private func finished(
+  fileprivate func finished(
     _ serial: UInt32, _ type: MessageType, _ number: UInt64, _ result: Result<AnyBody, any Error>
   ) {
     guard running[serial]?.number == number else {
@@ -245,6 +234,33 @@ extension Responder {
     task.cancel()
     send(serial, .deadlinePassed, text("the deadline passed before the answer"))
     if running.isEmpty { onIdle?() }
+  }
+}
+
+/// One run of an asynchronous handler.
+private struct HandlerRun: Sendable {
+  let handler: @Sendable (InboundRequest) async throws -> AnyBody
+  let request: InboundRequest
+  let number: UInt64
+  let responder: LoopBound<Responder>
+  let loop: EventLoop
+
+  func callAsFunction() async {
+    let result: Result<AnyBody, any Error>
+    do {
+      result = .success(try await handler(request))
+    } catch {
+      result = .failure(error)
+    }
+    if loop.isCurrent {
+      finish(result)
+    } else {
+      loop.execute { finish(result) }
+    }
+  }
+
+  private func finish(_ result: Result<AnyBody, any Error>) {
+    responder.value.finished(request.serial, request.type, number, result)
   }
 }
 

@@ -7,7 +7,8 @@ package typealias AnyBody = any BodyEncodable & Sendable
 /// What handles one message type.
 package enum Route: Sendable {
   case inline(@Sendable (InboundRequest) throws -> AnyBody)
-  case task(HandlerPlacement, @Sendable (InboundRequest) async throws -> AnyBody)
+  /// Kept apart, since a route is copied for each request.
+  indirect case task(HandlerPlacement, @Sendable (InboundRequest) async throws -> AnyBody)
 }
 
 /// Which handler takes which message type.

@@ -53,6 +53,7 @@ package struct Dispatch: ~Copyable {
 
   /// The serials that are handed out in turn.
   private let serials: ClosedRange<UInt32>
+  private let anchor = Anchor()
   private var nextSerial: UInt32
   /// How many requests there may be at once: half of the serials.
   private let mostAtOnce: Int

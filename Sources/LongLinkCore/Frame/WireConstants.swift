@@ -58,6 +58,11 @@ public struct Features: OptionSet, Hashable, Sendable {
   /// Large bodies may be sent in fragments.
   public static let fragments = Features(rawValue: 2)
 
+  /// The protocol's own is not specialised in other modules, and asked for each message.
+  @inlinable public func contains(_ other: Features) -> Bool {
+    rawValue & other.rawValue == other.rawValue
+  }
+
   /// All that this version of the library speaks.
   package static let supported: Features = [.metadata, .fragments]
 }

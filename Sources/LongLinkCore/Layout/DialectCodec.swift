@@ -87,6 +87,14 @@ package struct DialectCodec: Equatable, Sendable {
   /// The serials of this side's requests; nil where it may not ask.
   package var serials: ClosedRange<UInt32>? { dialect.serials[role] }
 
+  /// Where the last byte of the checksum stands in a frame that this side has written; nil where
+  /// there is none.
+  package func checksumPlace(inFrameOf length: Int) -> Int? {
+    guard let slot = outgoing.sum?.slot else { return nil }
+    let start = slot.isTrailer ? length - outgoing.trailerLength : 0
+    return start + slot.offset + (slot.isLittle ? 0 : slot.width - 1)
+  }
+
   /// The serial of the ping with this number, from 1: those of the dialect are counted through.
   package func pingSerial(_ number: UInt64) -> UInt32? {
     guard let serials = dialect.heartbeat[role]?.serials else { return nil }

@@ -44,9 +44,11 @@ package enum ControlMessage: Equatable, Sendable {
 }
 
 /// What a session asks of its driver, one thing each, in order.
+///
+/// It is moved about for every message: what is large and rare is kept apart.
 package enum Effect: Equatable, Sendable {
   /// Encode the message and hand the bytes to `enqueue`.
-  case send(ControlMessage)
+  indirect case send(ControlMessage)
   /// Decode a hello and tell `received(hello:)`, or `failed(toDecode:)`.
   case decodeHello(BodySlice)
   /// Decode a welcome and tell `received(welcome:)`, or `failed(toDecode:)`.
@@ -79,13 +81,13 @@ package enum Effect: Equatable, Sendable {
   /// A damaged packet was dropped, for this reason; the connection goes on.
   case damaged(Violation)
   /// The peer is going away: begin nothing new here.
-  case peerLeaving(GoAway)
+  indirect case peerLeaving(GoAway)
   /// The connection is lost to all exchanges; `close` follows when the peer has been told.
-  case abandon(CloseReason)
+  indirect case abandon(CloseReason)
   /// Send the end of the stream, now that all is written.
   case shutDownWriting
   /// Close the stream; nothing follows.
-  case close(CloseReason)
+  indirect case close(CloseReason)
 
   /// Whether it hands on something that the peer sent.
   var isDelivery: Bool {

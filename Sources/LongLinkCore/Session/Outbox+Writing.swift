@@ -2,7 +2,7 @@ extension Outbox {
   /// Lends the bytes to write next, in one piece.
   ///
   /// It is mutating only so that an outbox which a class holds is used in place and not copied.
-  package mutating func withChunk<Result, Failure>(
+  @inlinable package mutating func withChunk<Result, Failure>(
     _ body: (RawSpan) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     let limit = holes.first.map { Int($0.lowerBound - written) } ?? bytes.count

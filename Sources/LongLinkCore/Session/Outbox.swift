@@ -41,12 +41,13 @@ package struct Outbox: ~Copyable {
   /// Above this many encoded bytes frames are kept back.
   package var encodeLimit: Int
   /// Encoded bytes that have not been written.
-  var bytes = ByteQueue()
+  @usableFromInline var bytes = ByteQueue()
   /// The offset in the stream of the byte behind the last encoded one.
-  var end: UInt64 = 0
+  @usableFromInline var end: UInt64 = 0
   /// Stretches of `bytes` that were taken back and are not to be written, in order and apart.
-  var holes: [Range<UInt64>] = []
+  @usableFromInline var holes: [Range<UInt64>] = []
   var kept: KeptBack
+  private let anchor = Anchor()
 
   package init(dialect: SharedCodec? = nil, encodeLimit: Int = 262_144) {
     self.dialect = dialect.map(DialectOutput.init)
@@ -59,7 +60,7 @@ package struct Outbox: ~Copyable {
   package static let fragmentsAhead = 3 * (NativeLayout.headerLength + Wire.fragmentLimit)
 
   /// The offset in the stream of the first byte that has not been written.
-  package var written: UInt64 { end - UInt64(bytes.count) }
+  @inlinable package var written: UInt64 { end - UInt64(bytes.count) }
   /// Bytes that can be written now.
   package var encodedBytes: Int { bytes.count }
   /// Bytes of the frames that are kept back.

@@ -55,6 +55,7 @@ package struct Session: ~Copyable {
   /// What waits to be written; the driver takes its chunks and tells `wrote`.
   package var outbox: Outbox
   var timers = SessionTimers()
+  private let anchor = Anchor()
   var effects = Queue<Effect>()
   var now: LinkInstant
 

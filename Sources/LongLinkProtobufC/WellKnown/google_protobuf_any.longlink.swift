@@ -4,7 +4,7 @@
 internal import CLongLinkWellKnown
 
 /// The message `google.protobuf.Any`.
-public nonisolated struct ProtobufAnyMessage: Hashable, Sendable {
+public nonisolated struct ProtobufAny: Hashable, Sendable {
   /// Field 1, `type_url`.
   public var typeURL: String = ""
   /// Field 2, `value`.
@@ -20,9 +20,9 @@ public nonisolated struct ProtobufAnyMessage: Hashable, Sendable {
   }
 }
 
-extension ProtobufAnyMessage: ProtobufCBody {
+extension ProtobufAny: ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<ProtobufAnyMessage>(
+  public nonisolated static let layout = unsafe ProtobufCLayout<ProtobufAny>(
     initialize: google__protobuf__any__init,
     fill: { message, value, arena in
       if !value.typeURL.isEmpty {
@@ -30,13 +30,20 @@ extension ProtobufAnyMessage: ProtobufCBody {
       }
       if !value.value.isEmpty {
         unsafe message.has_value = 1
-        unsafe message.value = try arena.bytes(value.value)
+        unsafe message.value = arena.bytes(value.value)
       }
     },
-    read: { message in
-      var value = ProtobufAnyMessage()
-      value.typeURL = unsafe ProtobufCField.string(message.type_url)
-      value.value = unsafe ProtobufCField.bytes(message.value)
+    read: { reader in
+      var value = ProtobufAny()
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.typeURL = try reader.string()
+        case 2:
+          value.value = try reader.bytes()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )

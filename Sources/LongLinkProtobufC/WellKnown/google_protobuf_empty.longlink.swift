@@ -14,6 +14,9 @@ extension ProtobufEmpty: ProtobufCBody {
   public nonisolated static let layout = unsafe ProtobufCLayout<ProtobufEmpty>(
     initialize: google__protobuf__empty__init,
     fill: { _, _, _ in },
-    read: { _ in ProtobufEmpty() }
+    read: { reader in
+      while try reader.next() != nil { try reader.skip() }
+      return ProtobufEmpty()
+    }
   )
 }

@@ -24,9 +24,15 @@ extension ProtobufFieldMask: ProtobufCBody {
       unsafe message.n_paths = value.paths.count
       unsafe message.paths = try arena.strings(value.paths)
     },
-    read: { message in
+    read: { reader in
       var value = ProtobufFieldMask()
-      value.paths = unsafe ProtobufCField.strings(message.paths, count: message.n_paths)
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.paths.append(try reader.string())
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )

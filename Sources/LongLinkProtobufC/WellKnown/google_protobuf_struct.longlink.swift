@@ -100,11 +100,16 @@ extension ProtobufStruct: ProtobufCBody {
         unsafe message.fields = try arena.messages(entries)
       }
     },
-    read: { message in
+    read: { reader in
       var value = ProtobufStruct()
-      let fieldsEntries: [ProtobufStruct.FieldsEntry] =
-        try unsafe ProtobufCField.messages(message.fields, count: message.n_fields)
-      for entry in fieldsEntries { value.fields[entry.key] = entry.value }
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          let entry: ProtobufStruct.FieldsEntry = try reader.message()
+          value.fields[entry.key] = entry.value
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -118,10 +123,18 @@ extension ProtobufStruct.FieldsEntry: ProtobufCBody {
       unsafe message.key = try arena.string(value.key)
       unsafe message.value = try arena.message(value.value)
     },
-    read: { message in
+    read: { reader in
       var value = ProtobufStruct.FieldsEntry()
-      value.key = unsafe ProtobufCField.string(message.key)
-      value.value = try unsafe ProtobufCField.message(message.value) ?? ProtobufValue()
+      var isRead2 = false
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.key = try reader.string()
+        case 2:
+          value.value = try reader.message(once: &isRead2)
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -155,25 +168,26 @@ extension ProtobufValue: ProtobufCBody {
         break
       }
     },
-    read: { message in
+    read: { reader in
       var value = ProtobufValue()
-      switch unsafe message.kind_case.rawValue {
-      case 1:
-        value.kind = .nullValue(unsafe ProtobufNullValue(rawValue: message.null_value))
-      case 2:
-        value.kind = .numberValue(unsafe message.number_value)
-      case 3:
-        value.kind = .stringValue(unsafe ProtobufCField.string(message.string_value))
-      case 4:
-        value.kind = .boolValue(unsafe message.bool_value != 0)
-      case 5:
-        let set: ProtobufStruct? = try unsafe ProtobufCField.message(message.struct_value)
-        if let set { value.kind = .structValue(set) }
-      case 6:
-        let set: ProtobufListValue? = try unsafe ProtobufCField.message(message.list_value)
-        if let set { value.kind = .listValue(set) }
-      default:
-        break
+      var isRead5 = false
+      var isRead6 = false
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.kind = .nullValue(ProtobufNullValue(rawValue: try reader.int32()))
+        case 2:
+          value.kind = .numberValue(try reader.double())
+        case 3:
+          value.kind = .stringValue(try reader.string())
+        case 4:
+          value.kind = .boolValue(try reader.bool())
+        case 5:
+          value.kind = .structValue(try reader.message(once: &isRead5))
+        case 6:
+          value.kind = .listValue(try reader.message(once: &isRead6))
+        default: try reader.skip()
+        }
       }
       return value
     }
@@ -188,9 +202,15 @@ extension ProtobufListValue: ProtobufCBody {
       unsafe message.n_values = value.values.count
       unsafe message.values = try arena.messages(value.values)
     },
-    read: { message in
+    read: { reader in
       var value = ProtobufListValue()
-      value.values = try unsafe ProtobufCField.messages(message.values, count: message.n_values)
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.values.append(try reader.message())
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )

@@ -34,10 +34,17 @@ extension ProtobufTimestamp: ProtobufCBody {
         unsafe message.nanos = value.nanos
       }
     },
-    read: { message in
+    read: { reader in
       var value = ProtobufTimestamp()
-      value.seconds = unsafe message.seconds
-      value.nanos = unsafe message.nanos
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.seconds = try reader.int64()
+        case 2:
+          value.nanos = try reader.int32()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )

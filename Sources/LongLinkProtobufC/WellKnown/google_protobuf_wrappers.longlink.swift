@@ -130,9 +130,15 @@ extension ProtobufDoubleValue: ProtobufCBody {
         unsafe message.value = value.value
       }
     },
-    read: { message in
+    read: { reader in
       var value = ProtobufDoubleValue()
-      value.value = unsafe message.value
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.value = try reader.double()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -148,9 +154,15 @@ extension ProtobufFloatValue: ProtobufCBody {
         unsafe message.value = value.value
       }
     },
-    read: { message in
+    read: { reader in
       var value = ProtobufFloatValue()
-      value.value = unsafe message.value
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.value = try reader.float()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -166,9 +178,15 @@ extension ProtobufInt64Value: ProtobufCBody {
         unsafe message.value = value.value
       }
     },
-    read: { message in
+    read: { reader in
       var value = ProtobufInt64Value()
-      value.value = unsafe message.value
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.value = try reader.int64()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -184,9 +202,15 @@ extension ProtobufUInt64Value: ProtobufCBody {
         unsafe message.value = value.value
       }
     },
-    read: { message in
+    read: { reader in
       var value = ProtobufUInt64Value()
-      value.value = unsafe message.value
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.value = try reader.uint64()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -202,9 +226,15 @@ extension ProtobufInt32Value: ProtobufCBody {
         unsafe message.value = value.value
       }
     },
-    read: { message in
+    read: { reader in
       var value = ProtobufInt32Value()
-      value.value = unsafe message.value
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.value = try reader.int32()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -220,9 +250,15 @@ extension ProtobufUInt32Value: ProtobufCBody {
         unsafe message.value = value.value
       }
     },
-    read: { message in
+    read: { reader in
       var value = ProtobufUInt32Value()
-      value.value = unsafe message.value
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.value = try reader.uint32()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -238,9 +274,15 @@ extension ProtobufBoolValue: ProtobufCBody {
         unsafe message.value = value.value ? 1 : 0
       }
     },
-    read: { message in
+    read: { reader in
       var value = ProtobufBoolValue()
-      value.value = unsafe message.value != 0
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.value = try reader.bool()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -255,9 +297,15 @@ extension ProtobufStringValue: ProtobufCBody {
         unsafe message.value = try arena.string(value.value)
       }
     },
-    read: { message in
+    read: { reader in
       var value = ProtobufStringValue()
-      value.value = unsafe ProtobufCField.string(message.value)
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.value = try reader.string()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -270,12 +318,18 @@ extension ProtobufBytesValue: ProtobufCBody {
     fill: { message, value, arena in
       if !value.value.isEmpty {
         unsafe message.has_value = 1
-        unsafe message.value = try arena.bytes(value.value)
+        unsafe message.value = arena.bytes(value.value)
       }
     },
-    read: { message in
+    read: { reader in
       var value = ProtobufBytesValue()
-      value.value = unsafe ProtobufCField.bytes(message.value)
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.value = try reader.bytes()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )

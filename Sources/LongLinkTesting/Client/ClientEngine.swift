@@ -86,6 +86,8 @@ extension ClientEngine: PeerConnectionOwner {
     }
   }
 
+  func received(_ violation: Violation, on connection: PeerConnection) {}
+
   func ended(_ connection: PeerConnection, _ reason: ConnectionEnding.Reason) {
     let ending = ConnectionEnding(
       connection: 1,

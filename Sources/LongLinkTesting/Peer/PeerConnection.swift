@@ -6,6 +6,8 @@ protocol PeerConnectionOwner: AnyObject {
   /// The connect has come to its end; not called for accepted connections.
   func connected(_ connection: PeerConnection, _ error: SocketError?)
   func received(_ reading: FrameReader.Reading, on connection: PeerConnection)
+  /// In a dialect: bytes came that are no frame.
+  func received(_ violation: Violation, on connection: PeerConnection)
   /// Called once. The connection does nothing any more, unless the peer has only ended its side.
   func ended(_ connection: PeerConnection, _ reason: ConnectionEnding.Reason)
 }
@@ -30,7 +32,8 @@ final class PeerConnection: StreamHandler, TimerHandler, TurnHandler {
   /// Requests of which at least the first frame came: what a goaway counts.
   var requestsBegun: UInt64 = 0
   var lastSerial: UInt32 = 0
-  private(set) var reader = FrameReader()
+  private(set) var wire: PeerWire
+  private(set) var reader: FrameReader
   private var incoming = ByteQueue()
   private(set) var isOpen = true
   private let loop: EventLoop
@@ -49,9 +52,12 @@ final class PeerConnection: StreamHandler, TimerHandler, TurnHandler {
     _ stream: any ByteStream,
     number: Int,
     isConnecting: Bool,
+    speaking codec: SharedCodec? = nil,
     on loop: EventLoop,
     owner: any PeerConnectionOwner
   ) {
+    wire = PeerWire(codec)
+    reader = FrameReader(codec)
     self.stream = stream
     self.number = number
     self.isConnecting = isConnecting
@@ -62,6 +68,11 @@ final class PeerConnection: StreamHandler, TimerHandler, TurnHandler {
   }
 
   // MARK: Orders
+
+  func send(_ frame: WireFrame, about: MessageType? = nil) {
+    wire.note(frame)
+    send(.bytes(wire.bytes(of: frame, about: about)))
+  }
 
   func send(_ output: Output) {
     guard isOpen else { return }
@@ -144,7 +155,18 @@ final class PeerConnection: StreamHandler, TimerHandler, TurnHandler {
     } catch {
       return fail(error)
     }
-    while isOpen, let reading = reader.next() { owner?.received(reading, on: self) }
+    while isOpen, let step = reader.next() {
+      switch step {
+      case .frame(let reading):
+        wire.note(reading.frame)
+        owner?.received(reading, on: self)
+      case .damaged(let violation):
+        owner?.received(violation, on: self)
+      case .violation(let violation):
+        owner?.received(violation, on: self)
+        close()
+      }
+    }
   }
 
   // MARK: Writing

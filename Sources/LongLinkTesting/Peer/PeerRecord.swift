@@ -73,6 +73,9 @@ public struct PeerRecord: Sendable {
   public internal(set) var responses: [ReceivedMessage] = []
   /// The pushes, fragments joined, in the order in which they were whole.
   public internal(set) var pushes: [ReceivedMessage] = []
+  /// In a dialect, what was wrong with bytes that came: packets that were dropped, or what ended a
+  /// connection.
+  public internal(set) var violations: [Violation] = []
   /// The connections that ended.
   public internal(set) var endings: [ConnectionEnding] = []
   /// How many connections there were.

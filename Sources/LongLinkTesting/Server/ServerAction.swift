@@ -6,7 +6,10 @@ public struct ServerAction: Sendable {
     case nothing
     case frames(@Sendable (ReceivedMessage) -> [WireFrame])
     case raw(@Sendable (ReceivedMessage) -> [UInt8])
-    case dribble(@Sendable (ReceivedMessage) -> [UInt8], every: Int64)
+    case ownCode(UInt32, [UInt8])
+    case corrupt(@Sendable (ReceivedMessage) -> WireFrame)
+    case cut(@Sendable (ReceivedMessage) -> WireFrame, Int)
+    case dribble(@Sendable (ReceivedMessage) -> WireFrame, every: Int64)
     case ask(MessageType, [UInt8])
     case goAway(@Sendable (_ requestsAccepted: UInt64) -> WireFrame)
     case end
@@ -60,6 +63,11 @@ public struct ServerAction: Sendable {
     frame { .response(to: $0.serial, code: code, body, metadata: metadata) }
   }
 
+  /// Answers with a dialect's own code and a body; in the native protocol with 200.
+  public static func reply(dialectCode: UInt32, body: [UInt8] = []) -> ServerAction {
+    ServerAction(step: .ownCode(dialectCode, body))
+  }
+
   /// Answers 200 in fragments of at most `size` bytes.
   public static func replyInFragments(_ body: [UInt8], of size: Int) -> ServerAction {
     ServerAction(step: .frames { WireFrame.response(to: $0.serial, body).fragments(of: size) })
@@ -97,21 +105,19 @@ public struct ServerAction: Sendable {
 
   /// Answers 200 with a checksum that does not fit.
   public static func corruptChecksum(_ body: [UInt8] = []) -> ServerAction {
-    raw { WireFrame.response(to: $0.serial, body).corruptBytes }
+    ServerAction(step: .corrupt { .response(to: $0.serial, body) })
   }
 
   /// Sends the first bytes of an answer 200, header included, and closes.
   public static func cutFrame(_ body: [UInt8] = [], afterBytes count: Int) -> ServerAction {
-    .sequence([
-      raw { Array(WireFrame.response(to: $0.serial, body).bytes.prefix(count)) }, .close,
-    ])
+    ServerAction(step: .all([.cut({ .response(to: $0.serial, body) }, count), .close]))
   }
 
   /// Answers 200, one byte of the frame at a time. What is sent later waits until it is through.
   public static func dribble(_ body: [UInt8] = [], every interval: Duration) -> ServerAction {
     ServerAction(
       step: .dribble(
-        { WireFrame.response(to: $0.serial, body).bytes },
+        { .response(to: $0.serial, body) },
         every: interval.clampedNanoseconds
       )
     )

@@ -5,19 +5,29 @@ internal import LongLinkTransport
 extension ServerEngine {
   func perform(_ pending: Pending) {
     guard let connection = connections[pending.request.connection] else { return }
+    let type = pending.request.type
     switch pending.step {
     case .nothing:
       break
     case .frames(let make):
-      for frame in make(pending.request) { connection.send(.bytes(frame.bytes)) }
+      for frame in make(pending.request) { connection.send(frame, about: type) }
+    case .ownCode(let code, let body):
+      let frame = WireFrame.response(to: pending.request.serial, body)
+      connection.send(.bytes(connection.wire.bytes(of: frame, about: type, code: code)))
+    case .corrupt(let make):
+      connection.send(.bytes(connection.wire.corruptBytes(of: make(pending.request), about: type)))
+    case .cut(let make, let count):
+      let bytes = connection.wire.bytes(of: make(pending.request), about: type)
+      connection.send(.bytes(Array(bytes.prefix(count))))
     case .raw(let make):
       connection.send(.bytes(make(pending.request)))
     case .dribble(let make, let interval):
-      connection.send(.dribble(make(pending.request), every: interval))
+      let bytes = connection.wire.bytes(of: make(pending.request), about: type)
+      connection.send(.dribble(bytes, every: interval))
     case .ask(let type, let body):
       _ = ask(type, body, on: connection.number)
     case .goAway(let make):
-      connection.send(.bytes(make(connection.requestsBegun).bytes))
+      connection.send(make(connection.requestsBegun))
     case .end:
       connection.send(.end)
     case .close:

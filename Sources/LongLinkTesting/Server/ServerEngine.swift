@@ -1,3 +1,4 @@
+internal import LongLinkConnection
 internal import LongLinkCore
 internal import LongLinkTransport
 
@@ -7,6 +8,7 @@ final class ServerEngine: StreamHandler {
   let loop: EventLoop
   let journal: Journal
   private let script: ScriptBox
+  private let dialect: Dialect
   private let listener: any StreamListener
   private(set) var connections: [Int: PeerConnection] = [:]
   private var connectionsMade = 0
@@ -36,10 +38,12 @@ final class ServerEngine: StreamHandler {
   init(
     on loop: EventLoop,
     at address: SocketAddress,
+    dialect: Dialect,
     script: ScriptBox,
     journal: Journal
   ) throws(SocketError) {
     self.loop = loop
+    self.dialect = dialect
     self.script = script
     self.journal = journal
     listener = try loop.driver.listen(on: address, options: SocketOptions())
@@ -59,10 +63,13 @@ final class ServerEngine: StreamHandler {
       while let accepted = try listener.accept() {
         let stream = try accepted.adopt(on: loop)
         connectionsMade += 1
+        // A prefix of the wrong length is a mistake of the test.
+        let codec = try! dialect.codec(.server, maxBody: .max)
         let connection = PeerConnection(
           stream,
           number: connectionsMade,
           isConnecting: false,
+          speaking: codec,
           on: loop,
           owner: self
         )
@@ -90,16 +97,21 @@ final class ServerEngine: StreamHandler {
   }
 
   func send(_ output: PeerConnection.Output, to number: Int?) {
-    if let number {
-      connections[number]?.send(output)
-    } else {
-      for connection in openConnections { connection.send(output) }
-    }
+    for connection in meant(number) { connection.send(output) }
+  }
+
+  func send(_ frame: WireFrame, to number: Int?) {
+    for connection in meant(number) { connection.send(frame) }
+  }
+
+  private func meant(_ number: Int?) -> [PeerConnection] {
+    guard let number else { return openConnections }
+    return connections[number].map { [$0] } ?? []
   }
 
   func sayGoAway(_ make: (UInt64) -> WireFrame) {
     for connection in openConnections {
-      connection.send(.bytes(make(connection.requestsBegun).bytes))
+      connection.send(make(connection.requestsBegun))
     }
   }
 
@@ -108,9 +120,12 @@ final class ServerEngine: StreamHandler {
     guard let number = number ?? connections.keys.max(), let connection = connections[number] else {
       return nil
     }
-    connection.lastSerial = max(connection.lastSerial, Wire.firstSerial - 1) + 1
-    let serial = connection.lastSerial | Wire.serverBit
-    connection.send(.bytes(WireFrame.request(type, serial: serial, body).bytes))
+    guard let serials = connection.wire.serials(.server) else {
+      preconditionFailure("in this dialect a server may not ask")
+    }
+    connection.lastSerial = max(connection.lastSerial, serials.lowerBound - 1) + 1
+    let serial = connection.lastSerial
+    connection.send(.request(type, serial: serial, body))
     return (number, serial)
   }
 
@@ -161,6 +176,10 @@ extension ServerEngine: PeerConnectionOwner {
     answer(frame, noted, on: connection)
   }
 
+  func received(_ violation: Violation, on connection: PeerConnection) {
+    journal.update { $0.violations.append(violation) }
+  }
+
   func ended(_ connection: PeerConnection, _ reason: ConnectionEnding.Reason) {
     connections[connection.number] = nil
     let ending = ConnectionEnding(
@@ -183,7 +202,7 @@ extension ServerEngine: PeerConnectionOwner {
     case .hello:
       greet(frame, on: connection)
     case .ping where script.withLock({ $0.answersPings }):
-      connection.send(.bytes(WireFrame.pong(frame.body).bytes))
+      connection.send(connection.wire.pong(to: frame))
     case .request:
       guard let message else { return }
       let action = script.withLock { $0.action(for: message) }
@@ -203,11 +222,11 @@ extension ServerEngine: PeerConnectionOwner {
         heartbeatTimeout: fields?.heartbeatTimeout,
         name: "simulated"
       )
-      connection.send(.bytes(welcome.bytes))
+      connection.send(welcome)
     case .frames(let frames):
-      for frame in frames { connection.send(.bytes(frame.bytes)) }
+      for frame in frames { connection.send(frame) }
     case .refuse(let goAway):
-      connection.send(.bytes(goAway.bytes))
+      connection.send(goAway)
       connection.send(.close)
     case .close:
       connection.send(.close)

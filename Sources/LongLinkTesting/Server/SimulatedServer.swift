@@ -1,3 +1,4 @@
+public import LongLinkConnection
 public import LongLinkCore
 @_spi(Loop) public import LongLinkTransport
 
@@ -32,17 +33,23 @@ public final class SimulatedServer: Sendable {
 
   /// Starts a server, by default on the shared loop and on a free port of 127.0.0.1.
   ///
-  /// Throws `SocketError` when it cannot listen there, such as `EADDRINUSE`.
+  /// In a dialect, frames are written and read as it says: kinds, message types and the library's
+  /// codes stand for what is on the wire. To send what a dialect has no word for is a programming
+  /// error. Throws `SocketError` when it cannot listen there, such as `EADDRINUSE`, and
+  /// `invalidConfiguration` for a dialect that does not suit a server.
   public static func start(
     on loop: EventLoop = .shared,
-    at address: SocketAddress = .ipv4(127, 0, 0, 1, port: 0)
+    at address: SocketAddress = .ipv4(127, 0, 0, 1, port: 0),
+    dialect: Dialect = .native
   ) async throws -> SimulatedServer {
+    try dialect.validate(.server, field: "dialect")
     let journal = Journal()
     let script = ScriptBox()
     let started = await loop.perform {
       () -> Result<(LoopBound<ServerEngine>, SocketAddress), SocketError> in
       do throws(SocketError) {
-        let engine = try ServerEngine(on: loop, at: address, script: script, journal: journal)
+        let engine = try ServerEngine(
+          on: loop, at: address, dialect: dialect, script: script, journal: journal)
         return .success((LoopBound(engine, on: loop), engine.address))
       } catch {
         return .failure(error)
@@ -135,7 +142,7 @@ extension SimulatedServer {
 
   /// Sends a frame on one connection, or else on all that are open.
   public func send(_ frame: WireFrame, to connection: Int? = nil) {
-    send(bytes: frame.bytes, to: connection)
+    order { $0.send(frame, to: connection) }
   }
 
   /// Sends bytes as they are on one connection, or else on all that are open.

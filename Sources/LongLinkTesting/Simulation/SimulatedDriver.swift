@@ -80,6 +80,8 @@ final class SimulatedDriver: LoopDriver {
   /// The simulation looks for work after each turn by itself.
   func wake() {}
 
+  func letOthersRun() -> Bool { false }
+
   func nextRandom() -> UInt64 {
     generator.next()
   }

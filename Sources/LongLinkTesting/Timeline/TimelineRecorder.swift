@@ -69,7 +69,7 @@ struct TimelineRecorder {
     var flow = flows[name] ?? Flow()
     flow.written += bytes.count
     flow.reader.append(bytes)
-    while let reading = flow.reader.next() {
+    while let reading = flow.reader.nextNative() {
       flow.framed += WireFrame.headerLength + reading.frame.body.count
       flow.underWay.append((items.count, flow.framed))
       let damage = reading.isIntact ? "" : ", damaged"

@@ -1,6 +1,6 @@
-internal import LongLinkCore
+@_spi(Containers) internal import LongLinkCore
 
-/// Cuts a stream of bytes into frames, whatever they hold. It judges nothing.
+/// Cuts a stream of bytes into frames, whatever they hold. It judges nothing that it can read.
 struct FrameReader {
   /// A frame, and whether its checksum was right.
   struct Reading {
@@ -8,8 +8,23 @@ struct FrameReader {
     let isIntact: Bool
   }
 
+  /// What stands at the front of a stream.
+  enum Step {
+    case frame(Reading)
+    /// In a dialect: a damaged packet, after which it goes on.
+    case damaged(Violation)
+    /// In a dialect: nothing more can be read.
+    case violation(Violation)
+  }
+
   private var pending: [UInt8] = []
   private var start = 0
+  private var decoder: DialectDecoder?
+  private var isOver = false
+
+  init(_ shared: SharedCodec? = nil) {
+    decoder = shared.map { DialectDecoder($0.codec) }
+  }
 
   /// Bytes of a frame that is not yet whole.
   var unfinished: Int { pending.count - start }
@@ -23,7 +38,42 @@ struct FrameReader {
   }
 
   /// Takes the next whole frame.
-  mutating func next() -> Reading? {
+  mutating func next() -> Step? {
+    decoder == nil ? nextNative().map { .frame($0) } : nextInDialect()
+  }
+
+  private mutating func nextInDialect() -> Step? {
+    while !isOver {
+      let rest = start...
+      let step = unsafe pending.withUnsafeMutableBytes { bytes in
+        // What has been taken is left out.
+        unsafe decoder?.next(in: UnsafeMutableRawBufferPointer(rebasing: bytes[rest]))
+      }
+      switch step {
+      case .needMore, nil:
+        return nil
+      case .skipped(let count):
+        start += count
+      case .damaged(let count, let violation):
+        start += count
+        return .damaged(violation)
+      case .violation(let violation):
+        isOver = true
+        return .violation(violation)
+      case .frame(let frame):
+        let body = start + frame.body.lowerBound..<start + frame.body.upperBound
+        let read = WireFrame(
+          WireFrame.Kind(rawValue: frame.head.kind.rawValue), tag: frame.head.tag,
+          serial: frame.head.serial, body: Array(pending[body]))
+        start += frame.length
+        return .frame(Reading(frame: read, isIntact: true))
+      }
+    }
+    return nil
+  }
+
+  /// Takes the next whole frame of the native protocol.
+  mutating func nextNative() -> Reading? {
     guard unfinished >= WireFrame.headerLength else { return nil }
     let word = pending.word(at: start)
     let length = Int(pending.word(at: start + 8))

@@ -24,7 +24,7 @@ internal import Musl
     unsafe events = .allocate(capacity: 64)
     unsafe events.initialize(repeating: epoll_event())
     do throws(Errno) {
-      try control(EPOLL_CTL_ADD, waker.readEnd, EPOLLIN.rawValue, Self.wakeKey)
+      try control(EPOLL_CTL_ADD, waker.readEnd, EPOLLIN.rawValue | EPOLLET.rawValue, Self.wakeKey)
     } catch {
       close()
       throw error
@@ -56,9 +56,8 @@ internal import Musl
     lastCount = max(0, Int(count))
     var kept = 0
     for index in 0..<lastCount {
-      if unsafe cll_epoll_event_key(&events[index]) == Self.wakeKey {
-        waker.drain()
-      } else {
+      // The event counter is never read: each wake-up is an edge of its own.
+      if unsafe cll_epoll_event_key(&events[index]) != Self.wakeKey {
         if kept != index { unsafe events[kept] = events[index] }
         kept += 1
       }
@@ -68,7 +67,7 @@ internal import Musl
 
   func event(at index: Int) -> PollEvent {
     let bits = unsafe events[index].events
-    var readiness: Readiness = []
+    var readiness = Readiness.none
     // The kernel reports errors and hang-ups unasked; whoever reads or writes then finds them.
     let failed = bits & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0
     if failed || bits & EPOLLIN.rawValue != 0 { readiness.insert(.read) }

@@ -76,6 +76,10 @@ final class KernelDriver: LoopDriver {
     waker.wake()
   }
 
+  func letOthersRun() -> Bool {
+    sched_yield() == 0
+  }
+
   func nextRandom() -> UInt64 {
     random.next()
   }

@@ -27,6 +27,10 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   private var spareTurnHandlers: [TurnEnd] = []
   private var cachedNow: LinkInstant
   private var nowIsCurrent = false
+  /// Whether another thread was given in this turn what it waited for.
+  private var expectsWork = false
+  /// How often the loop is not to wait for such a thread, and how often next time.
+  private var lingering = (pause: 0, penalty: 0)
   /// When the loop began to be busy in this turn.
   private var busySince: LinkInstant?
   var timers: LoopTimers
@@ -111,6 +115,11 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
   /// Hears from the driver that a wait is over and that handlers will run.
   func eventPhaseBegan(at instant: LinkInstant) {
+    // Whoever hands work over from now on need not wake anybody.
+    if signal.load(ordering: .relaxed) == .asleep {
+      _ = signal.compareExchange(
+        expected: .asleep, desired: .awake, ordering: .acquiringAndReleasing)
+    }
     cachedNow = instant
     nowIsCurrent = true
     if busySince == nil { busySince = instant }
@@ -138,6 +147,10 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 extension EventLoop {
   /// The most jobs that one turn runs, so that sockets get their turn too.
   private static let mostJobs = 4096
+  /// In nanoseconds: about what it takes to be woken.
+  private static let longestLinger: Int64 = 20_000
+  /// In turns.
+  private static let longestPause = 255
 
   /// Runs one turn: waits for events, until `limit` at the latest and not at all where work waits,
   /// and delivers them; fires the timers that are due; runs jobs and closures; ends the turn.
@@ -156,6 +169,7 @@ extension EventLoop {
   private func waitForEvents(until limit: LinkInstant?) {
     busySince = nil
     var deadline = limit
+    if expectsWork { linger() }
     if !work.isEmpty || !turnHandlers.isEmpty {
       deadline = .distantPast
     } else {
@@ -172,6 +186,31 @@ extension EventLoop {
     driver.wait(until: deadline)
     if !nowIsCurrent { eventPhaseBegan(at: driver.now) }
     takeInbox()
+  }
+
+  /// Tells that a task of another thread goes on, which is likely to hand more work over at once.
+  package func expectWork() {
+    expectsWork = true
+  }
+
+  /// Waits a little, before it sleeps, for a thread that is likely to hand work over: for less than
+  /// the two of them would take to sleep and to be woken. Where that is for nothing, it is not done
+  /// for a while.
+  private func linger() {
+    expectsWork = false
+    guard lingering.pause == 0 else {
+      lingering.pause -= 1
+      return
+    }
+    let limit = driver.now + Self.longestLinger
+    while !hasWork {
+      guard driver.letOthersRun(), driver.now < limit else {
+        lingering.penalty = min(lingering.penalty * 2 + 1, Self.longestPause)
+        lingering.pause = lingering.penalty
+        return
+      }
+    }
+    lingering.penalty = 0
   }
 
   /// Moves what other threads have handed over to the loop's own queue.

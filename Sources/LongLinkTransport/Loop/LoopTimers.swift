@@ -10,6 +10,7 @@ struct LoopTimers: ~Copyable {
 
   private var entries = SlotTable<Entry>()
   private var wheel: TimingWheel
+  private let anchor = Anchor()
 
   init(now: LinkInstant) {
     wheel = TimingWheel(now: now)

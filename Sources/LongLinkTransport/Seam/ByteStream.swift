@@ -2,7 +2,7 @@
 package struct Readiness: OptionSet, Hashable, Sendable {
   package let rawValue: UInt8
 
-  package init(rawValue: UInt8) {
+  @inlinable package init(rawValue: UInt8) {
     self.rawValue = rawValue
   }
 
@@ -10,6 +10,23 @@ package struct Readiness: OptionSet, Hashable, Sendable {
   package static let read = Readiness(rawValue: 1)
   /// Bytes can be written without waiting, or a connect has come to its end.
   package static let write = Readiness(rawValue: 2)
+}
+
+// The protocol's own are not specialised in other modules, and run for each turn of a connection.
+extension Readiness {
+  @inlinable package static var none: Readiness { Readiness(rawValue: 0) }
+
+  @inlinable package func contains(_ other: Readiness) -> Bool {
+    rawValue & other.rawValue == other.rawValue
+  }
+
+  @inlinable package func union(_ other: Readiness) -> Readiness {
+    Readiness(rawValue: rawValue | other.rawValue)
+  }
+
+  @inlinable package func intersection(_ other: Readiness) -> Readiness {
+    Readiness(rawValue: rawValue & other.rawValue)
+  }
 }
 
 /// Told, on its loop, that a stream or listener is ready.

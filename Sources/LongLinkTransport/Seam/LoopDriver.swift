@@ -12,6 +12,8 @@ package protocol LoopDriver: AnyObject {
   func wait(until deadline: LinkInstant?)
   /// Ends the present or the next `wait`. May be called from any thread.
   func wake()
+  /// Lets other threads run for a moment; false where there are none, or none that matter.
+  func letOthersRun() -> Bool
   /// Begins to connect. The stream becomes ready for writing when the connect has ended, and
   /// `finishConnecting` then tells how.
   func connect(to address: SocketAddress, options: SocketOptions) throws(SocketError)

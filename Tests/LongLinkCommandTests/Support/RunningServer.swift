@@ -23,12 +23,17 @@ struct RunningServer {
     try await Tool(["call", "--port", port] + arguments, input: input).finish()
   }
 
-  /// Starts a `longlink call` that sleeps in the server, and returns when it does.
+  /// Starts a `longlink call` that sleeps in the server, and returns when it does, or has: on a
+  /// busy machine it may be over before anybody looks.
   func startSleep(milliseconds: UInt32) async throws -> Tool {
-    let running = try await stats().requestsRunning
+    var received = try await stats().requestsReceived
     let request = try SleepRequest(milliseconds: milliseconds).hex
     let call = try Tool(["call", "2", "--port", port, "--hex", request, "--deadline", "100"])
-    while try await stats().requestsRunning == running { try Task.checkCancellation() }
+    // Each look is a request too.
+    repeat {
+      received += 1
+      try Task.checkCancellation()
+    } while try await stats().requestsReceived == received
     return call
   }
 

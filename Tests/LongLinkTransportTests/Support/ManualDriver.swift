@@ -46,6 +46,8 @@ final class ManualDriver: LoopDriver {
     completion: @escaping @Sendable (Result<[SocketAddress], ResolveError>) -> Void
   ) {}
 
+  func letOthersRun() -> Bool { false }
+
   func nextRandom() -> UInt64 { 0 }
 
   func close() {}

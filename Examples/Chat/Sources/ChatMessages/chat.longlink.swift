@@ -232,16 +232,26 @@ extension Message: ProtobufCBody {
       }
       if !value.id.isEmpty {
         unsafe message.has_id = 1
-        unsafe message.id = try arena.bytes(value.id)
+        unsafe message.id = arena.bytes(value.id)
       }
     },
-    read: { message in
+    read: { reader in
       var value = Message()
-      value.room = unsafe ProtobufCField.string(message.room)
-      value.number = unsafe message.number
-      value.author = unsafe ProtobufCField.string(message.author)
-      value.text = unsafe ProtobufCField.string(message.text)
-      value.id = unsafe ProtobufCField.bytes(message.id)
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.room = try reader.string()
+        case 2:
+          value.number = try reader.uint64()
+        case 3:
+          value.author = try reader.string()
+        case 4:
+          value.text = try reader.string()
+        case 5:
+          value.id = try reader.bytes()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -263,11 +273,19 @@ extension Presence: ProtobufCBody {
         unsafe message.is_here = value.isHere ? 1 : 0
       }
     },
-    read: { message in
+    read: { reader in
       var value = Presence()
-      value.room = unsafe ProtobufCField.string(message.room)
-      value.name = unsafe ProtobufCField.string(message.name)
-      value.isHere = unsafe message.is_here != 0
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.room = try reader.string()
+        case 2:
+          value.name = try reader.string()
+        case 3:
+          value.isHere = try reader.bool()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -285,10 +303,17 @@ extension Typing: ProtobufCBody {
         unsafe message.name = try arena.string(value.name)
       }
     },
-    read: { message in
+    read: { reader in
       var value = Typing()
-      value.room = unsafe ProtobufCField.string(message.room)
-      value.name = unsafe ProtobufCField.string(message.name)
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.room = try reader.string()
+        case 2:
+          value.name = try reader.string()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -306,10 +331,17 @@ extension JoinRequest: ProtobufCBody {
         unsafe message.name = try arena.string(value.name)
       }
     },
-    read: { message in
+    read: { reader in
       var value = JoinRequest()
-      value.room = unsafe ProtobufCField.string(message.room)
-      value.name = unsafe ProtobufCField.string(message.name)
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.room = try reader.string()
+        case 2:
+          value.name = try reader.string()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -327,10 +359,17 @@ extension JoinReply: ProtobufCBody {
       unsafe message.n_names = value.names.count
       unsafe message.names = try arena.strings(value.names)
     },
-    read: { message in
+    read: { reader in
       var value = JoinReply()
-      value.last = unsafe message.last
-      value.names = unsafe ProtobufCField.strings(message.names, count: message.n_names)
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.last = try reader.uint64()
+        case 2:
+          value.names.append(try reader.string())
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -345,9 +384,15 @@ extension LeaveRequest: ProtobufCBody {
         unsafe message.room = try arena.string(value.room)
       }
     },
-    read: { message in
+    read: { reader in
       var value = LeaveRequest()
-      value.room = unsafe ProtobufCField.string(message.room)
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.room = try reader.string()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -358,7 +403,10 @@ extension LeaveReply: ProtobufCBody {
   public nonisolated static let layout = unsafe ProtobufCLayout<LeaveReply>(
     initialize: chat__leave_reply__init,
     fill: { _, _, _ in },
-    read: { _ in LeaveReply() }
+    read: { reader in
+      while try reader.next() != nil { try reader.skip() }
+      return LeaveReply()
+    }
   )
 }
 
@@ -378,15 +426,24 @@ extension SendRequest: ProtobufCBody {
       }
       if !value.id.isEmpty {
         unsafe message.has_id = 1
-        unsafe message.id = try arena.bytes(value.id)
+        unsafe message.id = arena.bytes(value.id)
       }
     },
-    read: { message in
+    read: { reader in
       var value = SendRequest()
-      value.room = unsafe ProtobufCField.string(message.room)
-      value.author = unsafe ProtobufCField.string(message.author)
-      value.text = unsafe ProtobufCField.string(message.text)
-      value.id = unsafe ProtobufCField.bytes(message.id)
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.room = try reader.string()
+        case 2:
+          value.author = try reader.string()
+        case 3:
+          value.text = try reader.string()
+        case 4:
+          value.id = try reader.bytes()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -402,9 +459,15 @@ extension SendReply: ProtobufCBody {
         unsafe message.number = value.number
       }
     },
-    read: { message in
+    read: { reader in
       var value = SendReply()
-      value.number = unsafe message.number
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.number = try reader.uint64()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -431,12 +494,21 @@ extension HistoryRequest: ProtobufCBody {
         unsafe message.limit = value.limit
       }
     },
-    read: { message in
+    read: { reader in
       var value = HistoryRequest()
-      value.room = unsafe ProtobufCField.string(message.room)
-      value.before = unsafe message.before
-      value.after = unsafe message.after
-      value.limit = unsafe message.limit
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.room = try reader.string()
+        case 2:
+          value.before = try reader.uint64()
+        case 3:
+          value.after = try reader.uint64()
+        case 4:
+          value.limit = try reader.uint32()
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )
@@ -450,9 +522,15 @@ extension HistoryReply: ProtobufCBody {
       unsafe message.n_messages = value.messages.count
       unsafe message.messages = try arena.messages(value.messages)
     },
-    read: { message in
+    read: { reader in
       var value = HistoryReply()
-      value.messages = try unsafe ProtobufCField.messages(message.messages, count: message.n_messages)
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.messages.append(try reader.message())
+        default: try reader.skip()
+        }
+      }
       return value
     }
   )

@@ -1,0 +1,132 @@
+internal import CProtobufC
+
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// Tells how many bytes a message has at most when it is packed.
+///
+/// libprotobuf-c measures every value to say how long a message is. Here numbers have their longest
+/// form, so that those fields alone are looked at which have no such form.
+@usableFromInline
+struct PackedBound: Sendable {
+  /// A tag has at most 5 bytes; a number, or the length before what is packed, 10.
+  private static let longest = 15
+
+  private let description: MessageDescription
+  /// The bound of all fields that have one number.
+  private let numbers: Int
+  /// The places of the others, a bit each; nil where there are too many fields.
+  private let others: UInt64?
+
+  @usableFromInline
+  init(_ description: MessageDescription) {
+    self.description = description
+    let count = description.fieldCount
+    let places = (0..<count).filter { !description[$0].isSingleNumber }
+    others = count > 64 ? nil : places.reduce(0) { $0 | 1 << UInt64($1) }
+    numbers = (count - places.count) * PackedBound.longest
+  }
+
+  /// The most bytes that libprotobuf-c may pack a filled message into, nil where that is more than
+  /// `limit`.
+  @usableFromInline
+  func bytes(of message: UnsafeRawPointer, limit: Int) -> Int? {
+    guard var places = others, unsafe PackedBound.hasNoUnknownFields(message) else { return nil }
+    var bound = numbers
+    while places != 0, bound <= limit {
+      let field = description[places.trailingZeroBitCount]
+      places &= places &- 1
+      let bytes = unsafe PackedBound.bytes(of: field, in: message, limit: limit - bound)
+      guard let bytes else { return nil }
+      bound += bytes
+    }
+    return bound <= limit ? bound : nil
+  }
+
+  /// The same for a message inside another.
+  private static func bytes(
+    of description: MessageDescription,
+    _ message: UnsafeRawPointer,
+    limit: Int
+  ) -> Int? {
+    guard unsafe hasNoUnknownFields(message) else { return nil }
+    var bound = 0
+    for index in 0..<description.fieldCount {
+      let field = unsafe bytes(of: description[index], in: message, limit: limit - bound)
+      guard let field else { return nil }
+      bound += field
+    }
+    return bound
+  }
+
+  private static func hasNoUnknownFields(_ message: UnsafeRawPointer) -> Bool {
+    // A message begins with its base.
+    unsafe message.assumingMemoryBound(to: ProtobufCMessage.self).pointee.n_unknown_fields == 0
+  }
+
+  @inline(__always)
+  private static func bytes(
+    of field: FieldDescription,
+    in message: UnsafeRawPointer,
+    limit: Int
+  ) -> Int? {
+    guard !field.isRepeated else {
+      return unsafe bytes(ofRepeated: field, in: message, limit: limit)
+    }
+    guard unsafe field.isSet(in: message) else { return 0 }
+    return unsafe bytes(ofValue: message + field.offset, of: field, limit: limit)
+  }
+
+  private static func bytes(
+    ofRepeated field: FieldDescription,
+    in message: UnsafeRawPointer,
+    limit: Int
+  ) -> Int? {
+    let count = unsafe field.count(in: message)
+    guard count > 0 else { return 0 }
+    guard count <= limit / longest else { return nil }
+    var bound = longest
+    if case .number = field.content {
+      bound += count * longest
+      return bound <= limit ? bound : nil
+    }
+    // As many elements are there as the field beside them counts.
+    var element = unsafe (message + field.offset).load(as: UnsafeRawPointer.self)
+    for _ in 0..<count {
+      let value = unsafe bytes(ofValue: element, of: field, limit: limit - bound)
+      guard let value else { return nil }
+      bound += value
+      unsafe element += field.elementSize
+    }
+    return bound
+  }
+
+  @inline(__always)
+  private static func bytes(
+    ofValue value: UnsafeRawPointer,
+    of field: FieldDescription,
+    limit: Int
+  ) -> Int? {
+    let count: Int
+    switch field.content {
+    case .number:
+      count = 0
+    case .bytes:
+      count = unsafe value.load(as: ProtobufCBinaryData.self).len
+    case .string:
+      let text = unsafe value.load(as: UnsafePointer<CChar>?.self)
+      count = unsafe text.map { unsafe strlen($0) } ?? 0
+    case .message(let inner):
+      let message = unsafe value.load(as: UnsafeRawPointer?.self)
+      guard let message = unsafe message else { return longest }
+      guard let bound = unsafe bytes(of: inner, message, limit: limit) else { return nil }
+      count = bound
+    }
+    return count <= limit - longest ? count + longest : nil
+  }
+}

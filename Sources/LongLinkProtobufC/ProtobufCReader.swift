@@ -1,0 +1,229 @@
+public import LongLinkCore
+
+/// Steps through the fields of a message in a body, and reads their values.
+///
+/// ```swift
+/// while let field = try reader.next() {
+///   switch field {
+///   case 1: value.code = try reader.uint32()
+///   case 2: value.detail = try reader.string()
+///   default: try reader.skip()
+///   }
+/// }
+/// ```
+///
+/// A reader is lent for the length of one call. After `next()` the value is read, by the function
+/// that is called as the type in the `.proto` file, or passed over, once. All of them throw
+/// `.truncated` or `.malformed` where the encoding is broken, and `.wrongType` where a value of
+/// another type stands there. Checks are made here, and what is short and ordinary is inlined.
+@safe
+public struct ProtobufCReader: ~Copyable {
+  /// The body, which is there as long as the reader, and has at least `end` bytes.
+  @usableFromInline
+  let body: UnsafePointer<UInt8>
+  /// From 0 to `end`.
+  @usableFromInline
+  var position = 0
+  /// Where the message ends that is being read.
+  @usableFromInline
+  var end: Int
+  /// Where the present field begins.
+  @usableFromInline
+  var start = 0
+  @usableFromInline
+  var number: UInt32 = 0
+  @usableFromInline
+  var wireType: UInt8 = 0
+  private var depth = 0
+  /// How many bytes of memory the value may still take.
+  @usableFromInline
+  var allowance: Int
+
+  /// A reader of a whole body, which it does not outlive.
+  @usableFromInline
+  init(_ body: UnsafeBufferPointer<UInt8>, allowance: Int) {
+    // An empty body may have no address; it is never read from, whatever stands here.
+    unsafe self.body = body.baseAddress ?? UnsafePointer(bitPattern: 1)!
+    end = body.count
+    self.allowance = allowance
+  }
+
+  /// The number of the field that comes next, from 1 to 2^29 - 1; nil at the end of the message.
+  @inlinable
+  public mutating func next() throws(BodyError) -> UInt32? {
+    guard position < end else { return nil }
+    start = position
+    // In bounds by the line before.
+    let byte = unsafe body[position]
+    guard byte & 0x80 == 0, byte >> 3 != 0, Wire.exists(byte & 7) else { return try longTag() }
+    position &+= 1
+    wireType = byte & 7
+    number = UInt32(byte >> 3)
+    return number
+  }
+
+  /// Passes over the value, whatever it is.
+  public mutating func skip() throws(BodyError) {
+    switch wireType {
+    case Wire.varint: _ = try varint()
+    case Wire.fixed64: _ = try fixed(UInt64.self)
+    case Wire.fixed32: _ = try fixed(UInt32.self)
+    default: _ = try lengthDelimited()
+    }
+  }
+
+  @usableFromInline
+  mutating func longTag() throws(BodyError) -> UInt32 {
+    let value = try longVarint(longest: 5)
+    guard let value = UInt32(exactly: value), value >> 3 > 0 else {
+      throw BodyError(.malformed, at: start, detail: "field number out of range")
+    }
+    guard Wire.exists(UInt8(value & 7)) else {
+      throw BodyError(.malformed, at: start, detail: "wire type \(value & 7)")
+    }
+    wireType = UInt8(value & 7)
+    number = value >> 3
+    return number
+  }
+}
+
+/// How the value of a field is written, as the Protocol Buffers encoding numbers it; groups, which
+/// proto3 does not have, are left out.
+@usableFromInline
+enum Wire {
+  @inlinable static var varint: UInt8 { 0 }
+  @inlinable static var fixed64: UInt8 { 1 }
+  @inlinable static var lengthDelimited: UInt8 { 2 }
+  @inlinable static var fixed32: UInt8 { 5 }
+  /// Not on the wire: one of several numbers that stand side by side.
+  @inlinable static var packed: UInt8 { 8 }
+
+  @inlinable
+  static func exists(_ type: UInt8) -> Bool { 0b10_0111 >> type & 1 == 1 }
+}
+
+// MARK: - What values are made of
+
+extension ProtobufCReader {
+  /// A number of up to `longest` bytes; bits past the 64th are dropped, as everywhere.
+  @inlinable
+  mutating func varint(longest: Int = 10) throws(BodyError) -> UInt64 {
+    guard position < end else { return try longVarint(longest: longest) }
+    // In bounds by the line before.
+    let byte = unsafe body[position]
+    guard byte < 0x80 else { return try longVarint(longest: longest) }
+    position &+= 1
+    return UInt64(byte)
+  }
+
+  @usableFromInline
+  mutating func longVarint(longest: Int) throws(BodyError) -> UInt64 {
+    let first = position
+    let last = first &+ min(longest, end &- first)
+    var value: UInt64 = 0
+    var shift: UInt64 = 0
+    var index = first
+    while index < last {
+      // In bounds, since `last` is not past the end.
+      let byte = unsafe UInt64(body[index])
+      index &+= 1
+      value |= (byte & 0x7f) &<< shift
+      if byte < 0x80 {
+        position = index
+        return value
+      }
+      shift &+= 7
+    }
+    guard last - first == longest else { throw BodyError(.truncated, at: first) }
+    throw BodyError(.malformed, at: first, detail: "varint longer than \(longest) bytes")
+  }
+
+  /// A number that stands there as in memory.
+  @inlinable
+  mutating func fixed<Bits: FixedWidthInteger & BitwiseCopyable>(
+    _ type: Bits.Type
+  ) throws(BodyError) -> Bits {
+    let size = MemoryLayout<Bits>.size
+    guard end - position >= size else { throw BodyError(.truncated, at: position) }
+    // In bounds by the line before.
+    let bits = unsafe UnsafeRawPointer(body + position).loadUnaligned(as: type)
+    position &+= size
+    return Bits(littleEndian: bits)
+  }
+
+  /// Where the bytes are whose length stands before them.
+  @inlinable
+  @inline(__always)
+  mutating func lengthDelimited() throws(BodyError) -> Range<Int> {
+    let first = position
+    let length = try varint(longest: 5)
+    guard length <= UInt64(end &- position) else { throw BodyError(.truncated, at: first) }
+    let lowerBound = position
+    position &+= Int(truncatingIfNeeded: length)
+    return lowerBound..<position
+  }
+
+  /// Counts memory that the value takes.
+  @inlinable
+  mutating func charge(_ byteCount: Int) throws(BodyError) {
+    allowance -= byteCount
+    if allowance < 0 {
+      throw BodyError(.tooLarge, detail: "decoding needs more memory than it may have")
+    }
+  }
+
+  /// Throws where the field has values of another type.
+  // Mutating, like all that is called for each field, so that the reader stays where it is: as a
+  // copy it would be read in wider steps than it has just been written.
+  @inlinable
+  mutating func require(_ type: UInt8) throws(BodyError) {
+    if wireType != type { try requirePacked(type) }
+  }
+
+  @usableFromInline
+  mutating func requirePacked(_ type: UInt8) throws(BodyError) {
+    guard wireType == Wire.packed, type != Wire.lengthDelimited else {
+      throw BodyError(.wrongType, at: start, detail: "field \(number)")
+    }
+  }
+}
+
+// MARK: - What is inside a value
+
+extension ProtobufCReader {
+  /// How many messages may stand inside each other below the outermost: the default of Google's
+  /// implementations.
+  private static var maximumDepth: Int { 100 }
+
+  /// Goes into the message that the present field is; returns where the present one ends.
+  @usableFromInline
+  mutating func enterMessage(isFirst: Bool) throws(BodyError) -> Int {
+    try require(Wire.lengthDelimited)
+    let inner = try lengthDelimited()
+    guard isFirst else {
+      throw BodyError(.notRepresentable, at: start, detail: "field \(number) stands twice")
+    }
+    guard depth < ProtobufCReader.maximumDepth else { throw BodyError(.tooDeep, at: start) }
+    depth += 1
+    let outerEnd = end
+    (position, end) = (inner.lowerBound, inner.upperBound)
+    return outerEnd
+  }
+
+  /// Goes on behind the message that was read.
+  @usableFromInline
+  mutating func leaveMessage(_ outerEnd: Int) {
+    depth -= 1
+    (position, end) = (end, outerEnd)
+  }
+
+  /// Goes into numbers that stand side by side; returns where the present message ends.
+  @usableFromInline
+  mutating func enterPacked() throws(BodyError) -> Int {
+    let values = try lengthDelimited()
+    let outerEnd = end
+    (position, end) = (values.lowerBound, values.upperBound)
+    wireType = Wire.packed
+    return outerEnd
+  }
+}

@@ -1,0 +1,115 @@
+import Foundation
+import LongLink
+import LongLinkServer
+import Testing
+
+/// A client and a server against a peer in another language, written from a dialect's description.
+@Suite(.enabled(if: ForeignPeer.isThere, "python3 is missing"))
+struct DialectPeerTests {
+  @Test func `a client talks to a server in another language`() async throws {
+    try await Stage.run(.loopback) { stage in
+      let peer = try ForeignPeer("serve")
+      let line = try #require(await peer.line())
+      let port = try #require(UInt16(line))
+      let description = try FrameDialect.small()
+      let client = try stage.client(to: [.host("127.0.0.1", port: port)]) {
+        $0.dialect = .custom(description)
+      }
+      client.onRequest(0x600) { request in request.body + Array("!".utf8) }
+      for count in [0, 1, 1_000, 4_096] {
+        let body = [UInt8](repeating: 0xA5, count: count)
+        #expect(try await client.request(0x500, body) == body)
+      }
+      let busy = try await failure { try await client.request(0x501, [1]) }
+      #expect(busy.response == .overloaded && busy.dialectCode?.name == "busy")
+      let tasks = (0..<3).map { client.start(0x502, [UInt8($0)]) }
+      for (index, task) in tasks.enumerated() {
+        #expect(try await task.value == [UInt8(index)])
+      }
+      #expect(try await client.request(0x503, Array("who".utf8)) == Array("they say: who!".utf8))
+      var pushes = client.pushes(of: 0xF001).makeAsyncIterator()
+      #expect(try await client.request(0x504, [4, 5]) == [])
+      #expect(await pushes.next()?.body == [4, 5])
+      #expect(try await client.ping() > .zero)
+      try await client.push(0xF1FF, Array("pushed".utf8))
+      let given = client.start(0x505, [1], options: RequestOptions(cancellation: .notifyServer))
+      #expect(try await client.request(0x500, [1]) == [1])
+      given.cancel()
+      _ = try await failure { try await given.value }
+      #expect(
+        try await client.request(0x506, [1]) == Array("1 cancelled, 1 pings, pushed".utf8))
+      #expect(await client.counters().connects == 1)
+      let damaged = try await failure { try await client.request(0x507, [1]) }
+      #expect(damaged.code == .corrupted && damaged.delivery == .sent)
+      await client.close()
+      #expect(await peer.status() == 0)
+    }
+  }
+
+  @Test func `a server is called from another language`() async throws {
+    try await Stage.run(.loopback) { stage in
+      let description = try FrameDialect.small()
+      let server = try await stage.serve { server in
+        server.route(0x500) { request in request.body }
+        server.onPush(0xF100) { push, session in try? session.pushNow(0xF000, push.body) }
+      } configure: {
+        $0.dialect = .custom(description)
+      }
+      let peer = try ForeignPeer("call", "\(server.port!)")
+      #expect(await peer.line() == "all is well")
+      #expect(await peer.status() == 0)
+      try await stage.until { await server.counters().sessions == 0 }
+      let counters = await server.counters().connections
+      #expect(counters.violations == [.checksumMismatch: 1])
+      #expect(counters.requestsReceived == 51)
+    }
+  }
+}
+
+/// A process that speaks the dialect `small` without any code of this package.
+private final class ForeignPeer: Sendable {
+  static let isThere = interpreter != nil
+  private static let interpreter = ["/usr/bin/python3", "/usr/local/bin/python3"]
+    .first { FileManager.default.isExecutableFile(atPath: $0) }
+  private static let script = URL(filePath: #filePath)
+    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    .appending(path: "Peers/small.py")
+
+  private let process = Process()
+  private let output = Pipe()
+  private let ended = Latch()
+
+  init(_ arguments: String...) throws {
+    process.executableURL = URL(filePath: try #require(Self.interpreter))
+    process.arguments = [Self.script.path] + arguments
+    process.standardOutput = output
+    process.terminationHandler = { [ended] _ in ended.open() }
+    try process.run()
+  }
+
+  deinit {
+    if process.isRunning { process.terminate() }
+  }
+
+  /// The first line that it prints; nil at its end.
+  func line() async -> String? {
+    let handle = output.fileHandleForReading
+    return await withCheckedContinuation { continuation in
+      PlainThread.run {
+        var line: [UInt8] = []
+        while let byte = try? handle.read(upToCount: 1)?.first {
+          if byte == UInt8(ascii: "\n") {
+            return continuation.resume(returning: String(decoding: line, as: UTF8.self))
+          }
+          line.append(byte)
+        }
+        continuation.resume(returning: nil)
+      }
+    }
+  }
+
+  func status() async -> Int32 {
+    await ended.wait()
+    return process.terminationStatus
+  }
+}
