@@ -152,6 +152,28 @@ import Testing
     }
   }
 
+  @Test func `golden frames of the native protocol are decoded, and damage is found`() throws {
+    // What a header and a checksum tell by themselves.
+    let told: Set<String> = [
+      "checksumMismatch", "unknownKind", "tagNotAllowed", "serialOutOfRange", "kindNotAgreed",
+    ]
+    var (right, wrong) = (0, 0)
+    for file in ["control", "frames", "handshake", "headers", "serials"] {
+      for stream in try GoldenStream.all(in: "\(file).txt") where !stream.hasMore {
+        let (_, items) = try FrameDecoder.items(in: stream.bytes, of: nil, from: stream.sender)
+        let isDamaged = items.contains(where: \.isDamage)
+        if stream.broken.isEmpty, !stream.expected.contains("nothing") {
+          #expect(!isDamaged, "\(stream.name)")
+          right += 1
+        } else if !told.isDisjoint(with: stream.broken) {
+          #expect(isDamaged, "\(stream.name)")
+          wrong += 1
+        }
+      }
+    }
+    #expect(right > 30 && wrong > 20)
+  }
+
   @Test func `who has sent the bytes is found out`() throws {
     let dialect = try GoldenStream.dialect("guarded")
     for stream in try GoldenStream.all(in: "Dialects/guarded.txt") where stream.broken.isEmpty {
