@@ -14,6 +14,10 @@ import Testing
     #expect(LuaValue.numbered([(7, .string("x"))]).source() == #"{ [7] = "x" }"#)
   }
 
+  @Test func `the port is what was asked for`() {
+    #expect(Dissector.native(port: 7001).source.contains("port = 7001"))
+  }
+
   @Test func `fields have names of their own`() {
     var fields = DissectorFields()
     #expect(fields.add("serial", width: 4) == "serial")

@@ -154,12 +154,13 @@ struct DissectorTests {
       change(&connection)
       damages.append(Damage(name: name, connection: connection))
     }
-    let large = run.firstIndex { $0.sender == .client && $0.bytes.count > 60 } ?? 0
     if hasChecksum {
-      // Of the long runs of one byte in the bodies, each end and the middle.
+      let inBodies = run.enumerated().flatMap { index, part in
+        part.bytes.indices.filter { part.bytes[$0] == RecordedRun.filler }.map { (index, $0) }
+      }
       for place in [1, 2, 3] {
-        let offset = run[large].bytes.count * place / 4
-        add("a bit at \(offset) of part \(large)") { $0[large].bytes[offset] ^= 4 }
+        let (part, offset) = inBodies[inBodies.count * place / 4]
+        add("a bit at \(offset) of part \(part)") { $0[part].bytes[offset] ^= 4 }
       }
     }
     add("the last byte is missing") { connection in
@@ -197,6 +198,52 @@ struct DissectorTests {
     let linked = try await tshark.rows(
       capture, where: "longlink.request_in == 4", ["frame.number"])
     #expect(linked == [[["5"]], [["6"]]])
+  }
+
+  @Test func `frames of one size are told apart, however they are cut`() async throws {
+    let tshark = try await DissectorTests.tshark(nil)
+    defer { tshark.remove() }
+    func frames(_ kind: UInt32, _ tag: UInt32) -> [UInt8] {
+      (50..<58).flatMap { ScriptedConnection.frame(kind: kind, tag: tag, serial: $0, body: [1]) }
+    }
+    let parts: RecordedRun.Connection = [(.client, frames(0, 7)), (.server, frames(1, 200))]
+    var capture = PacketCapture()
+    for size in [8, 17, 25, 26, 34, 42] { capture.add(DissectorTests.cut(parts, by: size)) }
+    let rows = try await tshark.rows(
+      capture, where: "longlink",
+      ["tcp.stream", "longlink.request_in", "longlink.unknownSerial", "longlink.serialInUse"])
+    for stream in 0..<capture.streams {
+      let own = rows.filter { $0[0] == ["\(stream)"] }
+      #expect(own.reduce(0) { $0 + $1[1].count } == 8)
+      #expect(own.allSatisfy { $0[2].isEmpty && $0[3].isEmpty })
+    }
+  }
+
+  @Test func `messages in fragments are put together`() async throws {
+    let tshark = try await DissectorTests.tshark(nil)
+    defer { tshark.remove() }
+    let more: UInt32 = 0x40
+    let metadata: UInt32 = 0x80
+    func frame(_ kind: UInt32, _ body: [UInt8]) -> [UInt8] {
+      ScriptedConnection.frame(kind: kind, tag: 7, serial: 50, body: body)
+    }
+    let greeting: RecordedRun.Connection = [
+      (.client, ScriptedConnection.frame(kind: 10, tag: 0, serial: 3, body: [16, 3])),
+      (.server, ScriptedConnection.frame(kind: 11, tag: 0, serial: 3, body: [16, 3])),
+    ]
+    var capture = PacketCapture()
+    capture.add(
+      greeting + [
+        (.client, frame(metadata | more, [0, 3, 8])), (.client, frame(more, [0xDC, 0x0B, 1])),
+        (.client, frame(0, [])),
+        (.server, ScriptedConnection.frame(kind: 1, tag: 200, serial: 50)),
+      ])
+    let findings = try await tshark.findings(capture, rules: DissectorTests.rules)
+    #expect(findings[0].rules == [])
+    let rows = try await tshark.rows(
+      capture, where: "longlink.metadata.remaining",
+      ["frame.number", "longlink.metadata.remaining"])
+    #expect(rows == [[["8"], ["1500"]]])
   }
 
   @Test func `whoever answers late, twice or out of the blue is noted`() async throws {

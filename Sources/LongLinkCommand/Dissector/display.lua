@@ -183,7 +183,9 @@ local function show_body(frame, record, tvb, pinfo, tree, conversation, is_new)
   elseif protocol.delimiter and #frame.contents ~= frame.body[2] then
     content = ByteArray.new(frame.contents, true):tvb("Unescaped body")
   end
-  local item = tree:add(fields.body, tvb(frame.body[1], frame.body[2]))
+  -- The last fragment of a message may be empty.
+  local place = frame.body[2] > 0 and tvb(frame.body[1], frame.body[2])
+  local item = place and tree:add(fields.body, place) or tree
   if not rule or frame.is_broken then return end
   if record.fragment then
     item:append_text(" [fragment " .. record.fragment .. "]")
@@ -294,7 +296,8 @@ function proto.dissector(tvb, pinfo, tree)
   if not number or tvb:len() == 0 then return 0 end
   local conversation = conversation_of(number.value)
   local sender = sender_of(pinfo)
-  local id = pinfo.number .. "/" .. tvb:len()
+  -- A packet may end one reassembled stretch and have another behind it, perhaps as long.
+  local id = pinfo.number .. "/" .. tvb:offset() .. "/" .. tvb:len()
   if conversation.states[id] == nil then
     conversation.states[id] = conversation.is_lost[sender]
   end
@@ -310,7 +313,6 @@ function proto.dissector(tvb, pinfo, tree)
     conversation.packet, conversation.is_first = pinfo.number, true
     pinfo.cols.info:clear()
   end
-  pinfo.cols.info:append("")
   local step = protocol.delimiter and delimited or counted
   local offset, wanted = step(tvb, stream, function(frame)
     show(frame, tvb, pinfo, tree, conversation, id .. "/" .. frame.offset)

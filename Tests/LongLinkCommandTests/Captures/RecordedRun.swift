@@ -7,6 +7,9 @@ import LongLinkServer
 enum RecordedRun {
   typealias Connection = [(sender: Role, bytes: [UInt8])]
 
+  /// What long bodies end with, and nothing else that is sent holds many of.
+  static let filler: UInt8 = 0x41
+
   /// Requests side by side, errors, a push and a cancel, as far as the protocol has them.
   static func connection(
     _ dialect: FrameDialect?, echo: MessageType, push: MessageType, largest: Int
@@ -32,12 +35,16 @@ enum RecordedRun {
     var asking = ClientConfiguration(servers: [.host("127.0.0.1", port: relay.port)])
     asking.logger.logLevel = .error
     asking.dialect =
-      dialect.map { .custom($0, session: [UInt8](repeating: 0x41, count: prefix)) } ?? .native
+      dialect.map { .custom($0, session: [UInt8](repeating: 0x53, count: prefix)) } ?? .native
     let client = try LongLinkClient(asking)
     var pushes = client.pushes(of: push).makeAsyncIterator()
     try await client.connect()
     let sizes = [0, 1, 7, largest / 2, largest]
-    let tasks = sizes.map { client.start(echo, [UInt8](repeating: 0x0D, count: $0)) }
+    // The first half looks like delimiters, the second like nothing else that is sent.
+    let bodies = sizes.map { size in
+      [UInt8](repeating: 0x0D, count: size / 2) + [UInt8](repeating: filler, count: size - size / 2)
+    }
+    let tasks = bodies.map { client.start(echo, $0) }
     for task in tasks { _ = try await task.value }
     _ = try? await client.request(MessageType(tag: echo.rawValue + 1), [])
     _ = try? await client.request(MessageType(tag: echo.rawValue + 3), [])
