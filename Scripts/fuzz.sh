@@ -13,6 +13,8 @@ if [ ${#targets[@]} -eq 0 ]; then
   targets=(native dialect delimiter layout bodies client server dialectClient dialectServer)
 fi
 
+# What was built from a file that is no more would stay in the archive.
+if [ -d "$build" ]; then find "$build" -name libLongLinkFuzz.a -delete; fi
 LONGLINK_FUZZING=1 "$swift" build --scratch-path "$build" --configuration release \
   --product LongLinkFuzz --sanitize address -Xswiftc -sanitize=fuzzer -Xswiftc -parse-as-library \
   -Xcc -fsanitize=fuzzer-no-link
