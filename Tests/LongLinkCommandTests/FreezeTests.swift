@@ -32,7 +32,7 @@ import Testing
 
   private static let heartbeat = Heartbeat(interval: .seconds(1), timeout: .milliseconds(500))
   /// What a busy machine may take to run the threads and processes of these tests.
-  private static let slack = Duration.seconds(5)
+  private static let slack = Duration.seconds(20)
 
   private static func client(of server: RunningServer) throws -> LongLinkClient {
     let port = try #require(UInt16(server.port))

@@ -87,7 +87,7 @@ struct PacketLossTests {
       #expect(found - cut >= SoakTiming.heartbeat.interval)
       // A report comes every half second, and a busy machine is late.
       let bound = SoakTiming.heartbeat.interval + SoakTiming.heartbeat.timeout
-      #expect(found - whole <= bound + .milliseconds(500) + .seconds(5))
+      #expect(found - whole <= bound + .milliseconds(500) + .seconds(20))
       try field.namespaces.heal()
       let healed = clock.now
       let after = try await field.report { $0.connected == Field.clients }

@@ -65,6 +65,6 @@ import Testing
     #expect(try #require(loop.clientCalls) <= 0.1)
     #expect(try #require(loop.serverCalls) <= 0.1)
     let asynchronous = try costs("longlink async handler")
-    #expect(try #require(asynchronous.serverAllocations) <= 6.02)
+    #expect(try #require(asynchronous.serverAllocations) <= 4.02)
   }
 }

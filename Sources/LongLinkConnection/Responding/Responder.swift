@@ -10,7 +10,7 @@ package final class Responder: TimerHandler {
   private struct Running {
     /// Tells the request from a later one with the same serial.
     let number: UInt64
-    var task: Task<Void, Never>?
+    var task: Task<Void, any Error>?
     var timer: LoopTimer?
   }
 
@@ -84,12 +84,15 @@ package final class Responder: TimerHandler {
       loop: loop)
     // An executor may run the task at once, so that its end must find the entry.
     running.insert(entry, for: request.serial)
-    let task =
+    let executor: any TaskExecutor =
       switch placement {
-      case .connectionLoop: Task(executorPreference: loop) { await work() }
-      case .globalPool: Task(executorPreference: globalConcurrentExecutor) { await work() }
-      case .executor(let executor): Task(executorPreference: executor) { await work() }
+      case .connectionLoop: loop
+      case .globalPool: globalConcurrentExecutor
+      case .executor(let executor): executor
       }
+    // It throws nothing. One that cannot throw is wrapped by the runtime in one that can, which
+    // would be an allocation more for each request.
+    let task = Task(executorPreference: executor) { () async throws -> Void in await work() }
     _ = running.update(request.serial) { entry in
       if entry.number == number { entry.task = task }
     }
