@@ -3,15 +3,19 @@ SWIFT ?= swift
 SWIFT_SOURCES = Package.swift Sources Tests Plugins GeneratorChecks Examples \
 	Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Tests
 
-.PHONY: all setup build demo test unit-tests protocols check-protocols check-generator \
-	check-vectors check-readme check-chat format lint sanitize soak simulate mutants bench \
-	bench-quick bench-scale bench-codec bench-build bench-check clean
+.PHONY: all setup setup-tests build demo test unit-tests protocols check-protocols \
+	check-generator check-vectors check-readme check-chat format lint sanitize fuzz soak simulate \
+	mutants bench bench-quick bench-scale bench-codec bench-build bench-check clean
 
 all: build
 
 # Installs the libraries that are missing, or says how.
 setup:
 	@Scripts/setup.sh
+
+# Installs what some tests use, where it may; they are skipped without.
+setup-tests: setup
+	@Scripts/setup.sh --for-tests
 
 build: setup
 	$(SWIFT) build --product longlink
@@ -20,12 +24,13 @@ build: setup
 demo: build
 	@"$$($(SWIFT) build --show-bin-path)/longlink" demo
 
-test: setup lint check-protocols check-vectors unit-tests check-generator check-readme check-chat
+test: setup-tests lint check-protocols check-vectors unit-tests check-generator check-readme \
+	check-chat
 
 # The tests of real processes run by themselves: those of the library keep every core busy.
 # Only here is a warning an error: a newer compiler's must not keep anybody from building.
 unit-tests: export LONGLINK_WARNINGS_AS_ERRORS = 1
-unit-tests: setup
+unit-tests: setup-tests
 	$(SWIFT) build --build-tests
 	$(SWIFT) test --skip-build --disable-xctest --skip LongLinkCommandTests
 	$(SWIFT) test --skip-build --disable-xctest --filter LongLinkCommandTests
@@ -73,6 +78,11 @@ sanitize: setup
 		$(SWIFT) test --sanitize=thread --disable-xctest --scratch-path .build-tsan
 	$(SWIFT) test --sanitize=address --disable-xctest --scratch-path .build-asan
 
+# Each fuzzer for so many seconds, two side by side; FUZZ chooses among them.
+FUZZ_SECONDS ?= 60
+fuzz: setup
+	SWIFT="$(SWIFT)" FUZZ_SECONDS="$(FUZZ_SECONDS)" Scripts/fuzz.sh $(FUZZ)
+
 # Ten minutes of clients and servers under kills, freezes and partitions; SOAK adds options.
 soak: setup
 	$(SWIFT) build --configuration release --product longlink
@@ -115,5 +125,5 @@ bench-check: setup
 	$(SWIFT) test --package-path Benchmarks --configuration release --skip-build --disable-xctest
 
 clean:
-	rm -rf .build .build-tsan .build-asan .build-readme .build-mutants .build-generator \
+	rm -rf .build .build-tsan .build-asan .build-fuzz .build-readme .build-mutants .build-generator \
 		GeneratorChecks/.build Benchmarks/.build

@@ -160,12 +160,32 @@ let package = Package(
     .executableTarget(
       name: "LongLinkCommand",
       dependencies: [
-        "CLongLinkDemo", "LongLink", "LongLinkConnection", "LongLinkCore", "LongLinkDemoMessages",
-        "LongLinkProtobufC", "LongLinkServer", "LongLinkTesting", "LongLinkTransport",
+        "CLongLinkControl", "CLongLinkDemo", "CProtobufC", "LongLink", "LongLinkConnection",
+        "LongLinkCore", "LongLinkDemoMessages", "LongLinkProtobufC", "LongLinkServer",
+        "LongLinkTesting", "LongLinkTransport",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Histogram", package: "hdrhistogram-swift"),
         .product(name: "Logging", package: "swift-log"),
       ],
+      resources: [
+        .embedInCode("Dissector/fields.lua"), .embedInCode("Dissector/framing.lua"),
+        .embedInCode("Dissector/exchanges.lua"), .embedInCode("Dissector/display.lua"),
+      ],
+      swiftSettings: swiftSettings
+    ),
+
+    // What fuzzers run, and the tests with what has been kept of it.
+    .target(
+      name: "LongLinkFuzz",
+      dependencies: [
+        "LongLinkConnection", "LongLinkCore", "LongLinkDemoMessages", "LongLinkProtobufC",
+      ],
+      path: "Tests/LongLinkFuzz",
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
+      name: "LongLinkFuzzTests",
+      dependencies: ["LongLinkCore", "LongLinkFuzz"],
       swiftSettings: swiftSettings
     ),
 
@@ -244,3 +264,9 @@ let package = Package(
     ),
   ]
 )
+
+// A fuzzer links everything into one program of its own: Scripts/fuzz.sh.
+if Context.environment["LONGLINK_FUZZING"] != nil {
+  package.products.append(
+    .library(name: "LongLinkFuzz", type: .static, targets: ["LongLinkFuzz"]))
+}

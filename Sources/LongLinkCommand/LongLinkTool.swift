@@ -14,6 +14,6 @@ struct LongLinkTool: AsyncParsableCommand {
       """,
     subcommands: [
       ServeCommand.self, CallCommand.self, PingCommand.self, BenchCommand.self, DemoCommand.self,
-      SimulateCommand.self, SoakCommand.self,
+      SimulateCommand.self, SoakCommand.self, DissectorCommand.self, DecodeCommand.self,
     ])
 }

@@ -1,12 +1,12 @@
 /// Where the fields of one direction lie, worked out once: nothing is looked up for a frame.
-struct FramePlan: Equatable, Sendable {
+package struct FramePlan: Equatable, Sendable {
   /// An integer in a header or trailer.
-  struct Slot: Equatable, Sendable {
+  package struct Slot: Equatable, Sendable {
     /// From the beginning of the frame, or, in the trailer, from the end of the body.
-    let offset: Int
-    let width: Int
-    let isLittle: Bool
-    let isTrailer: Bool
+    package let offset: Int
+    package let width: Int
+    package let isLittle: Bool
+    package let isTrailer: Bool
   }
 
   /// An integer that is always the same.
@@ -21,17 +21,17 @@ struct FramePlan: Equatable, Sendable {
     let value: UInt8
   }
 
-  struct Sum: Equatable, Sendable {
-    let slot: Slot
-    let algorithm: FrameLayout.Checksum
+  package struct Sum: Equatable, Sendable {
+    package let slot: Slot
+    package let algorithm: FrameLayout.Checksum
     /// Stretches of the header, of the body as a whole, and of the trailer, in this order.
-    var header: [Range<Int>] = []
-    var body = false
-    var trailer: [Range<Int>] = []
+    package fileprivate(set) var header: [Range<Int>] = []
+    package fileprivate(set) var body = false
+    package fileprivate(set) var trailer: [Range<Int>] = []
   }
 
-  let headerLength: Int
-  let trailerLength: Int
+  package let headerLength: Int
+  package let trailerLength: Int
   let delimiter: [UInt8]
   let inside: FrameLayout.Delimiter.Inside?
   private(set) var type: Slot?
@@ -39,19 +39,19 @@ struct FramePlan: Equatable, Sendable {
   private(set) var code: Slot?
   private(set) var length: Slot?
   /// What a length counts beside the body.
-  private(set) var lengthBias = 0
+  package private(set) var lengthBias = 0
   private(set) var session: Slot?
   private(set) var repeatedType: Slot?
   private(set) var literals: [Literal] = []
   private(set) var fillers: [Filler] = []
-  private(set) var sum: Sum?
+  package private(set) var sum: Sum?
 
   /// Bytes before the body.
   var lead: Int { headerLength + delimiter.count }
   /// Bytes behind the body.
   var tail: Int { trailerLength + delimiter.count }
 
-  init(_ layout: FrameLayout, from role: Role) {
+  package init(_ layout: FrameLayout, from role: Role) {
     let shape = layout.shape(from: role)
     headerLength = shape.headerLength
     trailerLength = shape.trailerLength

@@ -1,0 +1,58 @@
+#!/bin/bash
+# Fuzzes each target for FUZZ_SECONDS (default 60), two at a time, with AddressSanitizer. Names of
+# targets as arguments choose among them. What is learnt stays in .build-fuzz/corpus, inputs that
+# broke something in .build-fuzz/found.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+swift=${SWIFT:-swift}
+seconds=${FUZZ_SECONDS:-60}
+build=${FUZZ_BUILD:-.build-fuzz}
+targets=("$@")
+if [ ${#targets[@]} -eq 0 ]; then
+  targets=(native dialect delimiter layout bodies client server dialectClient dialectServer)
+fi
+
+# What was built from a file that is no more would stay in the archive.
+if [ -d "$build" ]; then find "$build" -name libLongLinkFuzz.a -delete; fi
+LONGLINK_FUZZING=1 "$swift" build --scratch-path "$build" --configuration release \
+  --product LongLinkFuzz --sanitize address -Xswiftc -sanitize=fuzzer -Xswiftc -parse-as-library \
+  -Xcc -fsanitize=fuzzer-no-link
+bin=$(LONGLINK_FUZZING=1 "$swift" build --scratch-path "$build" --configuration release \
+  --show-bin-path)
+# The compiler drives the linker: it knows where the runtime libraries are.
+read -r -a libraries <<<"$(pkg-config --libs libprotobuf-c)"
+"${swift}c" -sanitize=fuzzer,address -o "$build/fuzz" "$bin/libLongLinkFuzz.a" "${libraries[@]}" \
+  2> >(grep -v 'Cannot export local symbol' >&2)
+mkdir -p "$build/found" "$build/logs"
+
+fuzz() {
+  target=$1
+  mkdir -p "$build/corpus/$target"
+  options=(-max_total_time="$seconds" -timeout=20 -rss_limit_mb=3072 -print_final_stats=1)
+  if [ "$target" = layout ]; then options+=(-dict="$build/seeds/$target.words"); fi
+  status=0
+  LONGLINK_FUZZ=$target LONGLINK_FUZZ_SEEDS="$build/seeds/$target" \
+    LONGLINK_FUZZ_VECTORS=Protocols/Vectors \
+    "$build/fuzz" "${options[@]}" -artifact_prefix="$build/found/$target-" \
+    "$build/corpus/$target" "$build/seeds/$target" >"$build/logs/$target" 2>&1 || status=$?
+  runs=$(sed -n 's/^stat::number_of_executed_units: //p' "$build/logs/$target")
+  if [ "$status" -eq 0 ]; then
+    echo "fuzz: $target: ${runs// /} inputs in $seconds s, nothing found"
+  else
+    echo "fuzz: $target: failed; the end of $build/logs/$target:"
+    tail -n 40 "$build/logs/$target"
+  fi
+  return "$status"
+}
+
+failures=0
+for ((index = 0; index < ${#targets[@]}; index += 2)); do
+  pids=()
+  for target in "${targets[@]:index:2}"; do
+    fuzz "$target" &
+    pids+=($!)
+  done
+  for pid in "${pids[@]}"; do wait "$pid" || failures=$((failures + 1)); done
+done
+[ "$failures" -eq 0 ]

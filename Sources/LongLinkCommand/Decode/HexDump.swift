@@ -1,0 +1,82 @@
+/// Bytes as people and tools write them down.
+enum HexDump {
+  /// What one side of a connection has sent.
+  struct Stream: Equatable {
+    /// Who sent it to whom; nil where nobody says.
+    var label: String?
+    var bytes: [UInt8] = []
+    /// Where bytes are missing that were sent.
+    var gaps: [Int] = []
+  }
+
+  struct Failure: Error, CustomStringConvertible {
+    let description: String
+  }
+
+  /// The bytes of an input: of a dump, where it is one (plain digits, `xxd`, `hexdump -C`, or
+  /// `tcpdump -x` with its packets joined), and otherwise as they are.
+  static func streams(_ input: [UInt8]) throws -> [Stream] {
+    let isText = input.allSatisfy { (0x20...0x7E).contains($0) || [9, 10, 13].contains($0) }
+    guard isText, let text = String(validating: input, as: UTF8.self) else {
+      return [Stream(bytes: input)]
+    }
+    let lines = text.split(whereSeparator: \.isNewline)
+    if lines.contains(where: { $0.hasPrefix("\t0x") }) { return try TCPDump.streams(lines) }
+    // The last line of `hexdump -C` is an offset alone.
+    let isCanonical = lines.contains(where: isCanonical)
+    var bytes: [UInt8] = []
+    for line in lines where !isCanonical || line.count != 8 {
+      guard let part = digits(line) else {
+        // Text that is no dump is what was sent.
+        if bytes.isEmpty { return [Stream(bytes: input)] }
+        throw Failure(description: "this line is none of a hex dump: \(line.prefix(80))")
+      }
+      bytes += part
+    }
+    return [Stream(bytes: bytes)]
+  }
+
+  /// The bytes of a line; nil where it is no line of a dump.
+  static func digits(_ line: Substring) -> [UInt8]? {
+    var rest = line
+    if isCanonical(line) {
+      // `hexdump -C`: offset, two spaces, digits, and the text between bars.
+      rest = line.prefix { $0 != "|" }.drop { $0 != " " }
+    } else if let colon = line.firstIndex(of: ":") {
+      // `xxd` and `tcpdump`: offset, colon, digits, two spaces, and the text.
+      guard isHexadecimal(line[..<colon].drop { $0 == "\t" || $0 == " " }) else { return nil }
+      rest = line[line.index(after: colon)...].drop { $0 == " " }
+      rest = upToTwoSpaces(rest)
+    }
+    return bytes(rest.filter { $0 != " " && $0 != "\t" })
+  }
+
+  private static func isCanonical(_ line: Substring) -> Bool {
+    isHexadecimal(line.prefix(8)) && line.dropFirst(8).hasPrefix("  ") && line.contains("|")
+  }
+
+  private static func upToTwoSpaces(_ line: Substring) -> Substring {
+    var last: Character?
+    for index in line.indices {
+      if line[index] == " ", last == " " { return line[..<index] }
+      last = line[index]
+    }
+    return line
+  }
+
+  private static func isHexadecimal(_ text: Substring) -> Bool {
+    let digits = text.hasPrefix("0x") ? text.dropFirst(2) : text
+    return !digits.isEmpty && digits.allSatisfy(\.isHexDigit)
+  }
+
+  private static func bytes(_ digits: String) -> [UInt8]? {
+    let values = digits.map(\.hexDigitValue)
+    guard values.count.isMultiple(of: 2) else { return nil }
+    var bytes: [UInt8] = []
+    for index in stride(from: 0, to: values.count, by: 2) {
+      guard let high = values[index], let low = values[index + 1] else { return nil }
+      bytes.append(UInt8(high << 4 | low))
+    }
+    return bytes
+  }
+}

@@ -1,0 +1,122 @@
+import LongLinkCore
+
+/// A stream of the native protocol.
+enum NativeStream {
+  static func items(in bytes: [UInt8], from sender: Role) -> [DecodedItem] {
+    var (items, offset) = ([DecodedItem](), 0)
+    let rules = Dissector.nativeRules(from: sender)
+    let width = NativeLayout.headerLength
+    while offset < bytes.count {
+      let left = bytes.count - offset
+      guard left >= width else {
+        items.append(
+          DecodedItem(offset: offset, length: left, content: .unfinished(wanted: width)))
+        return items
+      }
+      let frame = frame(in: bytes, at: offset)
+      var problem = frame.head.map { brokenRule($0, rules) } ?? "\(Violation.Rule.unknownKind)"
+      let total = width + frame.length
+      let isEndless = frame.length > Int(Wire.defaultBody)
+      if !isEndless, total <= left, !frame.isIntact {
+        problem = "\(Violation.Rule.checksumMismatch)"
+      }
+      var decoded = frame.decoded
+      guard let problem else {
+        guard total <= left else {
+          items.append(
+            DecodedItem(offset: offset, length: left, content: .unfinished(wanted: total)))
+          return items
+        }
+        decoded.body = Array(bytes[offset + width..<offset + total])
+        items.append(DecodedItem(offset: offset, length: total, content: .frame(decoded)))
+        offset += total
+        continue
+      }
+      // A header that is wrong may have a length that is: only a whole frame is passed over.
+      let length = !isEndless && total <= left ? total : width
+      items.append(
+        DecodedItem(offset: offset, length: length, content: .damage(problem, decoded)))
+      offset += length
+      guard length == total else { break }
+    }
+    if offset < bytes.count {
+      items.append(DecodedItem(offset: offset, length: bytes.count - offset, content: .skipped))
+    }
+    return items
+  }
+
+  private struct Frame {
+    /// Nil where the kind is unknown.
+    let head: FrameHead?
+    let length: Int
+    let isIntact: Bool
+    let decoded: DecodedFrame
+  }
+
+  private static func word(_ bytes: [UInt8], _ offset: Int) -> UInt32 {
+    bytes[offset..<offset + 4].reduce(0) { $0 << 8 | UInt32($1) }
+  }
+
+  private static func frame(in bytes: [UInt8], at offset: Int) -> Frame {
+    let (word, serial) = (word(bytes, offset), word(bytes, offset + 4))
+    let length = Int(self.word(bytes, offset + 8))
+    let isWhole = length <= bytes.count - offset - NativeLayout.headerLength
+    let (head, isIntact) = unsafe bytes.withUnsafeBytes { buffer -> (FrameHead?, Bool) in
+      // There is a header at the offset, and the body where `isWhole` says so.
+      let start = unsafe buffer.baseAddress! + offset
+      let head = try? unsafe NativeLayout.head(at: start)
+      guard isWhole else { return (head, false) }
+      return (head, unsafe NativeLayout.isIntact(at: start, length: length))
+    }
+    let kind = UInt8(truncatingIfNeeded: word >> 24 & 0x3F)
+    let tag = word & Wire.tagMask
+    var decoded = DecodedFrame(
+      kind: head.map { $0.kind == .ignorable ? "ignored" : "\($0.kind)" } ?? "unknown",
+      serial: UInt64(serial))
+    if let head {
+      decoded.hasMetadata = head.flags.contains(.metadata)
+      decoded.hasMore = head.flags.contains(.more)
+      switch head.kind {
+      case .request, .push: decoded.type = tag
+      case .response:
+        decoded.code = tag & Wire.codeMask
+        decoded.isRefused = tag & Wire.refusedBit != 0
+        decoded.codeName = Dissector.nativeCodes.first { $0.0.rawValue == decoded.code }?.1
+      default: break
+      }
+    }
+    decoded.fields = [
+      DecodedItem.Field(name: "flags", value: "\(word >> 30)"),
+      DecodedItem.Field(name: "kind", value: "0x\(String(kind, radix: 16)) (\(decoded.kind))"),
+      DecodedItem.Field(name: "tag", value: "\(tag) (0x\(String(tag, radix: 16)))"),
+      DecodedItem.Field(name: "serial", value: "\(serial)"),
+      DecodedItem.Field(name: "length", value: "\(length)"),
+      DecodedItem.Field(
+        name: "checksum",
+        value: "0x\(String(self.word(bytes, offset + 12), radix: 16))"
+          + (isWhole ? isIntact ? " (right)" : " (wrong)" : "")),
+    ]
+    return Frame(head: head, length: length, isIntact: isIntact, decoded: decoded)
+  }
+
+  /// The rule that a header breaks by itself; nil where it breaks none.
+  private static func brokenRule(_ head: FrameHead, _ rules: [DissectorRule]) -> String? {
+    let kind = UInt32(head.kind.rawValue)
+    let rule = rules.first { rule in
+      rule.kinds?.contains(kind) == true && rule.serials?.contains(head.serial) != false
+    }
+    guard let rule else { return nil }
+    func broken() -> Violation.Rule? {
+      if let breaks = rule.breaks { return breaks }
+      if rule.hasFlags == false, !head.flags.isEmpty { return .flagNotAllowed }
+      if rule.mustSerials?.contains(head.serial) == false { return .serialOutOfRange }
+      if let types = rule.mustTypes, !types.contains(where: { $0.contains(head.tag) }) {
+        return .tagNotAllowed
+      }
+      if head.length > rule.limit ?? Int(Wire.defaultBody) { return .lengthOverLimit }
+      if rule.sizes?.contains(head.length) == false { return .sizeNotAllowed }
+      return nil
+    }
+    return broken().map { "\($0)" }
+  }
+}

@@ -1,0 +1,229 @@
+import CLongLinkControl
+import CProtobufC
+import LongLinkCore
+
+extension Dissector {
+  /// The protocol of `Protocols/wire.md`.
+  static func nativeTable(
+    _ port: UInt16, _ fields: inout DissectorFields
+  ) -> [(String, LuaValue)] {
+    _ = fields.add("metadata_block", title: "Metadata", width: 0, isBytes: true)
+    let shape = nativeShape(&fields)
+    return [
+      ("name", .string("longlink")),
+      ("title", .string("LongLink")),
+      ("port", .number(UInt64(port))),
+      ("maximum", .number(UInt64(Wire.defaultBody))),
+      ("unknown", .string(Violation.Rule.unknownKind.rawValue)),
+      ("fragment_limit", .number(UInt64(Wire.fragmentLimit))),
+      ("shapes", bothSides { _ in shape }),
+      ("rules", bothSides { .list(nativeRules(from: $0).map(\.table)) }),
+      ("has_codes", .bool(true)),
+      ("codes", .numbered(nativeCodes.map { (UInt64($0.rawValue), .string($1)) })),
+      ("successes", .numbered([(UInt64(ResponseCode.ok.rawValue), .bool(true))])),
+      ("messages", messages),
+      (
+        "notes",
+        notes(
+          unknownSerial: DissectorNote(
+            "unknownSerial", "No request with this serial was seen", severity: "WARN"))
+      ),
+    ]
+  }
+
+  static let nativeCodes: [(ResponseCode, String)] = [
+    (.ok, "OK"), (.malformed, "malformed"), (.unauthenticated, "unauthenticated"),
+    (.forbidden, "forbidden"), (.unknownType, "unknown message type"),
+    (.deadlinePassed, "deadline passed"), (.conflict, "idempotency conflict"),
+    (.tooLarge, "too large"), (.overloaded, "overloaded"), (.cancelled, "cancelled"),
+    (.failed, "handler failed"), (.draining, "draining"),
+  ]
+
+  // MARK: - The header
+
+  private struct Part {
+    let role: String
+    let title: String
+    let mask: UInt64
+    var filter: String?
+    var base = "dec"
+    var values: [(UInt64, String)] = []
+    /// The kind of frame that alone has it, or that alone does not.
+    var only: String?
+    var except: String?
+  }
+
+  private static let parts = [
+    Part(role: "flags", title: "Flags", mask: 3 << 30),
+    Part(
+      role: "has_metadata", title: "Begins with metadata", mask: 1 << 31, filter: "metadata_flag",
+      values: [(0, "no"), (1, "yes")]),
+    Part(
+      role: "has_more", title: "More follows", mask: 1 << 30, filter: "more_flag",
+      values: [(0, "no"), (1, "yes")]),
+    Part(
+      role: "kind", title: "Kind", mask: 0x3F << 24, filter: "kind_number", base: "hex",
+      values: FrameKind.allCases.map { (UInt64($0.rawValue), "\($0)") }),
+    Part(role: "type", title: "Tag", mask: 0xFF_FFFF, filter: "tag", except: "response"),
+    Part(
+      role: "refused", title: "Refused", mask: UInt64(Wire.refusedBit), filter: "refused",
+      values: [(0, "no"), (1, "yes")], only: "response"),
+    Part(
+      role: "code", title: "Code", mask: UInt64(Wire.codeMask), filter: "code",
+      values: nativeCodes.map { (UInt64($0.rawValue), $1) }, only: "response"),
+  ]
+
+  private static func nativeShape(_ fields: inout DissectorFields) -> LuaValue {
+    func field(
+      _ name: String, _ means: String, base: String = "dec",
+      _ further: [(String, LuaValue)] = []
+    ) -> LuaValue {
+      let filter = fields.add(name, width: 4, base: base)
+      return .table(
+        [
+          ("filter", .string(filter)), ("title", .string(name)), ("means", .string(means)),
+          ("width", .number(4)), ("little", .bool(false)), ("bytes", .bool(false)),
+        ] + further)
+    }
+    let parts = parts.map { part -> LuaValue in
+      let unit = part.mask & ~(part.mask - 1)
+      var table: [(String, LuaValue)] = [
+        ("role", .string(part.role)), ("unit", .number(unit)),
+        ("count", .number(part.mask / unit + 1)),
+      ]
+      if let filter = part.filter {
+        let name = fields.add(
+          filter, title: part.title, width: 4, base: part.base, values: part.values,
+          mask: part.mask)
+        table.append(("filter", .string(name)))
+      }
+      if let only = part.only { table.append(("only", .string(only))) }
+      if let except = part.except { table.append(("except", .string(except))) }
+      return .table(table)
+    }
+    return .table([
+      ("length", .number(UInt64(NativeLayout.headerLength))),
+      ("tail", .number(0)),
+      (
+        "header",
+        .list([
+          field("word", "word", base: "hex", [("parts", .list(parts))]),
+          field("serial", "serial"),
+          field("length", "length", [("bias", .number(0))]),
+          field("checksum", "checksum", base: "hex"),
+        ])
+      ),
+      ("trailer", .list([])),
+      (
+        "sum",
+        .table([
+          ("algorithm", .string(FrameLayout.Checksum.adler32.rawValue)),
+          ("offset", .number(12)), ("width", .number(4)), ("little", .bool(false)),
+          ("is_trailer", .bool(false)),
+          (
+            "over",
+            .list([
+              .list([.string("header"), .number(0), .number(12)]), .list([.string("body")]),
+            ])
+          ),
+        ])
+      ),
+    ])
+  }
+
+  // MARK: - The kinds
+
+  static func nativeRules(from role: Role) -> [DissectorRule] {
+    func owned(by role: Role) -> ClosedRange<UInt32> {
+      let bit = role == .server ? Wire.serverBit : 0
+      return Wire.firstSerial | bit...(Wire.serverBit - 1) | bit
+    }
+    var acknowledged = DissectorRule(
+      "push", types: nil,
+      serials: Wire.acknowledgedPushSerial...Wire.acknowledgedPushSerial)
+    let push = UInt32(FrameKind.push.rawValue)
+    acknowledged.kinds = push...push
+    acknowledged.breaks = .kindNotAgreed
+    return [acknowledged]
+      + FrameKind.allCases.map { kind in
+        var rule = DissectorRule(
+          kind == .ignorable ? "ignored" : "\(kind)", types: nil, serials: nil)
+        let first = UInt32(kind.rawValue)
+        rule.kinds = first...(kind == .ignorable ? 0x3F : first)
+        func isControl(_ serial: UInt32) {
+          rule.mustSerials = serial...serial
+          rule.mustTypes = [0...0]
+          rule.hasFlags = false
+        }
+        switch kind {
+        case .request:
+          rule.mustSerials = owned(by: role)
+          rule.showsType = true
+          rule.fragments = true
+        case .response:
+          rule.mustSerials = owned(by: role.peer)
+          let forbidden = Wire.refusedBit | ResponseCode.ok.rawValue
+          rule.mustTypes = [0...forbidden - 1, forbidden + 1...Wire.tagMask]
+          rule.fragments = true
+        case .push:
+          rule.mustSerials = Wire.plainPushSerial...Wire.plainPushSerial
+          rule.showsType = true
+          rule.fragments = true
+        case .cancel:
+          isControl(0)
+          rule.mustSerials = owned(by: role)
+          rule.sizes = 0...0
+          rule.target = FrameDialect.Cancel.Target.serial.rawValue
+        case .ping, .pong:
+          isControl(0)
+          rule.sizes = 0...Wire.pingLimit
+        case .hello, .welcome:
+          isControl(Wire.handshakeSerial)
+          rule.limit = Wire.controlLimit
+        case .goaway:
+          isControl(Wire.goawaySerial)
+          rule.limit = Wire.controlLimit
+        case .item, .end, .credit, .pushAck:
+          rule.breaks = .kindNotAgreed
+        case .ignorable:
+          break
+        }
+        return rule
+      }
+  }
+
+  // MARK: - The control messages
+
+  /// Their fields, as `Protocols/control.proto` describes them.
+  private static var messages: LuaValue {
+    .table([
+      ("hello", unsafe message("hello", longlink__control__hello__descriptor)),
+      ("welcome", unsafe message("welcome", longlink__control__welcome__descriptor)),
+      ("goaway", unsafe message("goaway", longlink__control__go_away__descriptor)),
+      ("metadata", unsafe message("metadata", longlink__control__metadata__descriptor)),
+    ])
+  }
+
+  private static func message(
+    _ name: String, _ descriptor: ProtobufCMessageDescriptor
+  ) -> LuaValue {
+    // The descriptor is generated: it has as many fields as it says, with names that end.
+    let fields = (0..<Int(unsafe descriptor.n_fields)).map { index -> (UInt64, LuaValue) in
+      let field = unsafe descriptor.fields[index]
+      let title = unsafe String(cString: field.name)
+      let type =
+        switch unsafe field.type {
+        case PROTOBUF_C_TYPE_STRING: "text"
+        case PROTOBUF_C_TYPE_BYTES: "bytes"
+        case PROTOBUF_C_TYPE_MESSAGE: "entry"
+        default: "number"
+        }
+      let table: [(String, LuaValue)] = [
+        ("name", .string(title)), ("title", .string(title)),
+        ("filter", .string("\(name).\(title)")), ("type", .string(type)),
+      ]
+      return (UInt64(unsafe field.id), .table(table))
+    }
+    return .table([("fields", .numbered(fields))])
+  }
+}

@@ -1,0 +1,187 @@
+import Foundation
+import LongLinkCore
+import Testing
+
+@testable import LongLinkCommand
+
+/// What `longlink decode` prints.
+@Suite(.timeLimit(.minutes(2))) struct DecodeTests {
+  private static let frames =
+    ScriptedConnection.frame(kind: 0, tag: 7, serial: 50, body: Array("hello".utf8))
+    + ScriptedConnection.frame(kind: 4, tag: 0, serial: 50)
+
+  private static let lines = [
+    "00000000  request type=7 serial=50 body=5 68656c6c6f", "00000015  cancel serial=50",
+  ]
+
+  @Test func `each frame has a line that begins with its offset`() async throws {
+    let decoded = try await Tool.run("decode", input: DecodeTests.frames)
+    #expect(decoded.lines == ["# from the client"] + DecodeTests.lines)
+    #expect(decoded.code == 0)
+  }
+
+  @Test func `damage is told with its place and its reason, and changes the exit code`()
+    async throws
+  {
+    var bytes = DecodeTests.frames + DecodeTests.frames.prefix(20)
+    bytes[18] ^= 1
+    let decoded = try await Tool.run("decode", input: bytes)
+    #expect(
+      decoded.lines == [
+        "# from the client",
+        "00000000  error: checksumMismatch in request type=7 serial=50",
+        DecodeTests.lines[1],
+        "00000025  error: the stream ends within a frame, with 20 of 21 bytes",
+      ])
+    #expect(decoded.code == 6)
+  }
+
+  private struct Record: Decodable, Equatable {
+    var stream: String?
+    var from: String
+    var offset: Int
+    var length: Int
+    var kind: String?
+    var type: UInt32?
+    var serial: UInt64?
+    var code: UInt32?
+    var refused: Bool
+    var body: Data?
+    var error: String?
+  }
+
+  @Test func `JSON has one object a line`() async throws {
+    let decoded = try await Tool.run("decode", "--json", input: DecodeTests.frames + [1])
+    let records = try decoded.lines.map {
+      try JSONDecoder().decode(Record.self, from: Data($0.utf8))
+    }
+    #expect(
+      records == [
+        Record(
+          from: "client", offset: 0, length: 21, kind: "request", type: 7, serial: 50,
+          refused: false, body: Data("hello".utf8)),
+        Record(
+          from: "client", offset: 21, length: 16, kind: "cancel", serial: 50, refused: false,
+          body: Data()),
+        Record(from: "client", offset: 37, length: 1, refused: false, error: "truncatedFrame"),
+      ])
+  }
+
+  @Test func `every field can be shown`() async throws {
+    let decoded = try await Tool.run("decode", "--verbose", input: DecodeTests.frames)
+    for field in ["kind: 0x0 (request)", "serial: 50", "length: 5", "(right)", "hello"] {
+      #expect(decoded.text.contains(field), "\(decoded.text)")
+    }
+    let dialect = try await Tool.run(
+      "decode", "-v", "--layout", GoldenStream.layout("small").path,
+      input: HexBytes.of("5301263a0d00020103000000aa"))
+    for field in ["checksum: 0x3a260153", "length: 13", "type: 258"] {
+      #expect(dialect.text.contains(field), "\(dialect.text)")
+    }
+  }
+
+  @Test func `dumps are read as the bytes that they show`() throws {
+    let bytes = DecodeTests.frames
+    let rows = stride(from: 0, to: bytes.count, by: 16).map { start in
+      (start, Array(bytes[start..<min(start + 16, bytes.count)]))
+    }
+    func offset(_ place: Int, _ width: Int) -> String {
+      let digits = String(place, radix: 16)
+      return String(repeating: "0", count: width - digits.count) + digits
+    }
+    let plain = rows.map { $0.1.hex }.joined(separator: "\n")
+    let xxd = rows.map { place, row in
+      let words = stride(from: 0, to: row.count, by: 2).map { index in
+        Array(row[index..<min(index + 2, row.count)]).hex
+      }
+      return "\(offset(place, 8)): \(words.joined(separator: " "))  .ab cd  ef."
+    }.joined(separator: "\n")
+    let canonical =
+      rows.map { place, row in
+        let pairs = row.map { [$0].hex }
+        let halves = [pairs.prefix(8), pairs.dropFirst(8)].map { $0.joined(separator: " ") }
+        return "\(offset(place, 8))  \(halves.joined(separator: "  "))  |12:34|"
+      }.joined(separator: "\n") + "\n\(offset(bytes.count, 8))\n"
+    for dump in [plain, xxd, canonical] {
+      #expect(try HexDump.streams(Array(dump.utf8)) == [HexDump.Stream(bytes: bytes)], "\(dump)")
+    }
+    #expect(try HexDump.streams(bytes) == [HexDump.Stream(bytes: bytes)])
+    #expect(throws: HexDump.Failure.self) { try HexDump.streams(Array("abcd\nwhat?\n".utf8)) }
+  }
+
+  @Test func `packets of tcpdump are joined by sender, what was sent twice counting once`() throws {
+    func packet(_ from: UInt8, _ to: UInt8, _ sequence: UInt8, _ payload: [UInt8]) -> String {
+      let ip: [UInt8] = [0x45, 0, 0, UInt8(40 + payload.count), 0, 0, 0, 0, 64, 6, 0, 0]
+      let hosts: [UInt8] = [10, 0, 0, 1, 10, 0, 0, 1]
+      let tcp: [UInt8] = [
+        0, from, 0, to, 0, 0, 0, sequence, 0, 0, 0, 0, 0x50, 0x18, 0, 9, 0, 0, 0, 0,
+      ]
+      let bytes = ip + hosts + tcp + payload
+      let rows = stride(from: 0, to: bytes.count, by: 16).map { start in
+        let digits = String(start, radix: 16)
+        return "\t0x\(String(repeating: "0", count: 4 - digits.count))\(digits):  "
+          + Array(bytes[start..<min(start + 16, bytes.count)]).hex
+      }
+      return (["12:00:00.0 IP a > b: Flags [P.], length \(payload.count)"] + rows)
+        .joined(separator: "\n")
+    }
+    let dump = [
+      packet(5, 9, 100, [1, 2, 3]), packet(9, 5, 7, [9]), packet(5, 9, 100, [1, 2, 3]),
+      packet(5, 9, 102, [3, 4]), packet(5, 9, 110, [8]),
+    ].joined(separator: "\n")
+    let streams = try HexDump.streams(Array(dump.utf8))
+    #expect(
+      streams == [
+        HexDump.Stream(label: "10.0.0.1:5 > 10.0.0.1:9", bytes: [1, 2, 3, 4, 8], gaps: [4]),
+        HexDump.Stream(label: "10.0.0.1:9 > 10.0.0.1:5", bytes: [9]),
+      ])
+  }
+
+  @Test(arguments: DissectorTests.dialects)
+  func `golden frames of dialects are decoded, and damage is found`(name: String) throws {
+    let dialect = try GoldenStream.dialect(name)
+    for stream in try GoldenStream.all(in: "Dialects/\(name).txt") {
+      let (_, items) = try FrameDecoder.items(in: stream.bytes, of: dialect, from: stream.sender)
+      let isRight = stream.broken.isEmpty && stream.expected != ["nothing"]
+      #expect(items.contains(where: \.isDamage) != isRight, "\(stream.name)")
+      let place = items.reduce(0) { place, item in
+        #expect(item.offset == place, "\(stream.name)")
+        return place + item.length
+      }
+      #expect(place == stream.bytes.count, "\(stream.name)")
+    }
+  }
+
+  @Test func `golden frames of the native protocol are decoded, and damage is found`() throws {
+    // What a header and a checksum tell by themselves.
+    let told: Set<String> = [
+      "checksumMismatch", "unknownKind", "tagNotAllowed", "serialOutOfRange", "kindNotAgreed",
+    ]
+    var (right, wrong) = (0, 0)
+    for file in ["control", "frames", "handshake", "headers", "serials"] {
+      for stream in try GoldenStream.all(in: "\(file).txt") where !stream.hasMore {
+        let (_, items) = try FrameDecoder.items(in: stream.bytes, of: nil, from: stream.sender)
+        let isDamaged = items.contains(where: \.isDamage)
+        if stream.broken.isEmpty, !stream.expected.contains("nothing") {
+          #expect(!isDamaged, "\(stream.name)")
+          right += 1
+        } else if !told.isDisjoint(with: stream.broken) {
+          #expect(isDamaged, "\(stream.name)")
+          wrong += 1
+        }
+      }
+    }
+    #expect(right > 30 && wrong > 20)
+  }
+
+  @Test func `who has sent the bytes is found out`() throws {
+    let dialect = try GoldenStream.dialect("guarded")
+    for stream in try GoldenStream.all(in: "Dialects/guarded.txt") where stream.broken.isEmpty {
+      guard stream.expected != ["nothing"] else { continue }
+      let (sender, _) = try FrameDecoder.items(in: stream.bytes, of: dialect, from: nil)
+      #expect(sender == stream.sender, "\(stream.name)")
+    }
+    let answer = ScriptedConnection.frame(kind: 1, tag: 200, serial: 50)
+    #expect(try FrameDecoder.items(in: answer, of: nil, from: nil).sender == .server)
+  }
+}

@@ -1,0 +1,39 @@
+import LongLinkConnection
+import LongLinkCore
+import LongLinkDemoMessages
+import LongLinkProtobufC
+
+/// Messages: whatever can be read can be written, and is then the same.
+enum BodyFuzz {
+  static func run(_ bytes: [UInt8]) throws {
+    guard let choice = bytes.first else { return }
+    let body = Array(bytes.dropFirst())
+    switch choice % 9 {
+    case 0: try check(Hello.self, body)
+    case 1: try check(Welcome.self, body)
+    case 2: try check(GoAway.self, body)
+    case 3: try check(Metadata.self, body)
+    case 4: try check(SleepRequest.self, body)
+    case 5: try check(TicksRequest.self, body)
+    case 6: try check(Tick.self, body)
+    case 7: try check(FailRequest.self, body)
+    default: try check(StatsReply.self, body)
+    }
+  }
+
+  private static func check<Message: ProtobufCBody & Equatable>(
+    _ type: Message.Type, _ body: [UInt8]
+  ) throws {
+    let message: Message
+    do throws(BodyError) {
+      message = try unsafe Message(decoding: body.span.bytes)
+    } catch {
+      return
+    }
+    let written = try message.encodedBytes()
+    let again = try unsafe Message(decoding: written.span.bytes)
+    try expect(again == message, "\(type) has changed on its way")
+    let twice = try again.encodedBytes()
+    try expect(twice.count == written.count, "\(type) is written in two ways")
+  }
+}

@@ -1,0 +1,50 @@
+import LongLinkCore
+
+/// What is fuzzed: each target takes whatever bytes it is given, and throws where a promise is
+/// broken. None may trap, whatever the bytes are.
+package enum FuzzTarget: String, CaseIterable, Sendable {
+  /// The header and checksum of native frames.
+  case native
+  /// A layout and rules, and bytes for them.
+  case dialect
+  /// The same with delimiters, and damage that has to be survived.
+  case delimiter
+  /// The JSON form of layouts and dialects.
+  case layout
+  /// Control messages, metadata and generated messages.
+  case bodies
+  /// A whole session, whose peer and driver do as the bytes say.
+  case client
+  case server
+  /// The same in a dialect.
+  case dialectClient
+  case dialectServer
+
+  package func run(_ bytes: [UInt8]) throws {
+    switch self {
+    case .native: try NativeFuzz.run(bytes)
+    case .dialect: try DialectFuzz.run(bytes, isDelimited: false)
+    case .delimiter: try DialectFuzz.run(bytes, isDelimited: true)
+    case .layout: try LayoutFuzz.run(bytes)
+    case .bodies: try BodyFuzz.run(bytes)
+    case .client: try SessionFuzz.run(.client, bytes)
+    case .server: try SessionFuzz.run(.server, bytes)
+    case .dialectClient: try SessionFuzz.run(.client, inDialect: true, bytes)
+    case .dialectServer: try SessionFuzz.run(.server, inDialect: true, bytes)
+    }
+  }
+}
+
+/// A promise that did not hold.
+package struct FuzzFailure: Error, CustomStringConvertible {
+  package let description: String
+
+  init(_ description: String) {
+    self.description = description
+  }
+}
+
+/// Throws unless a promise holds.
+func expect(_ holds: Bool, _ promise: @autoclosure () -> String) throws(FuzzFailure) {
+  guard holds else { throw FuzzFailure(promise()) }
+}

@@ -1,0 +1,25 @@
+import Foundation
+import LongLinkCore
+
+/// The JSON form: whatever is accepted is the same after it was written and read again.
+enum LayoutFuzz {
+  static func run(_ bytes: [UInt8]) throws {
+    let dialect: FrameDialect
+    do {
+      dialect = try JSONDecoder().decode(FrameDialect.self, from: Data(bytes))
+    } catch is DecodingError {
+      return
+    }
+    let again = try JSONDecoder().decode(
+      FrameDialect.self, from: JSONEncoder().encode(dialect))
+    try expect(again == dialect, "a dialect has changed on its way through JSON")
+    try expect(!dialect.layout.diagram.isEmpty, "there is no diagram")
+    for role in [Role.client, .server] {
+      let plan = FramePlan(dialect.layout, from: role)
+      let session = dialect.layout.shape(from: role).header.first { $0.meaning == .session }
+      let prefix = [UInt8](repeating: 1, count: session?.width ?? 0)
+      _ = try DialectCodec(dialect, role: role, session: prefix)
+      try expect(plan.lengthBias >= 0, "a length counts less than nothing")
+    }
+  }
+}
