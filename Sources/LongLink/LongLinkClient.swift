@@ -89,8 +89,8 @@ public final class LongLinkClient: Sendable {
   /// The time from a ping to its pong.
   ///
   /// Throws `notConnected` without a connection, `connectionLost` when it ends before the pong,
-  /// `overloaded` past 90 pings in 10 seconds, since a server closes after 100, and `unsupported` in
-  /// a dialect where no ping of a client is answered.
+  /// `overloaded` past 90 pings in 10 seconds, since a server closes after 100, and `unsupported`
+  /// in a dialect where no ping of a client is answered.
   public func ping() async throws(LongLinkError) -> Duration {
     let gate = Gate<Result<Duration, LongLinkError>>()
     loop.execute { [core] in core.value.ping { gate.open($0) } }

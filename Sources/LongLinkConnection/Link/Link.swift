@@ -356,14 +356,17 @@ extension Link: TimerHandler {
 
   /// Sets the timer anew also where the session wants to be called later: an idle link is not to be
   /// woken for nothing.
-  private func followDeadline() {
+  func followDeadline() {
     if session.deadline != armedFor { setTimer() }
   }
 
   private func setTimer() {
     guard isAlive else { return }
     if let timer { loop.cancel(timer) }
+    timer = nil
     armedFor = session.deadline
+    // A dialect may have nothing to wait for.
+    guard armedFor != .distantFuture else { return }
     timer = loop.schedule(at: armedFor, self, token: UInt64(id))
   }
 
@@ -380,27 +383,7 @@ extension Link: TimerHandler {
     arm()
   }
 
-  private var unacknowledgedBytes: Int {
+  var unacknowledgedBytes: Int {
     isConnected ? stream?.unacknowledgedBytes ?? 0 : 0
-  }
-
-  /// Asks the peer for a sign of life.
-  package func probe() {
-    session.probe(at: loop.driver.now, unacknowledged: unacknowledgedBytes)
-    if session.wantsToWrite { writeAtEndOfTurn() }
-    arm()
-  }
-
-  /// Tells that a request which had left on this link was not answered in its time.
-  package func deadlineMissed() {
-    session.deadlineMissed(at: loop.driver.now, unacknowledged: unacknowledgedBytes)
-    if session.wantsToWrite { writeAtEndOfTurn() }
-    arm()
-  }
-
-  /// Sets how long this side itself lets a silence last, in nanoseconds.
-  package func setPace(_ interval: Int64) {
-    session.setPace(interval)
-    followDeadline()
   }
 }
