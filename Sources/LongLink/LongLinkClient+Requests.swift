@@ -14,7 +14,11 @@ extension LongLinkClient {
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     options: RequestOptions = RequestOptions()
   ) async throws(LongLinkError) -> [UInt8] {
-    try await exchange(port, type, body, options)
+    if Swift.type(of: body).isMeasuredByEncoding, let bytes = try? body.encodedBytes() {
+      return try await exchange(port, type, bytes, options)
+    }
+    // What has no encoding fails there as any request does.
+    return try await exchange(port, type, body, options)
   }
 
   /// Sends a request and waits for its answer as a message.

@@ -11,11 +11,13 @@ public import SwiftProtobuf
 /// ```
 ///
 /// Unknown fields are kept. Entries of maps are written in the order of their keys, so that equal
-/// messages have equal bytes. SwiftProtobuf says how long a message is only by encoding it, so that
-/// each is encoded twice when it is written into a frame.
+/// messages have equal bytes. SwiftProtobuf says how long a message is only by encoding it.
 public protocol ProtobufBody: SwiftProtobuf.Message, BodyEncodable, BodyDecodable {}
 
 extension ProtobufBody {
+  /// True.
+  public static var isMeasuredByEncoding: Bool { true }
+
   /// The size that SwiftProtobuf's encoding has.
   public var encodedByteCount: Int {
     get throws(BodyError) { try encoded().count }

@@ -52,6 +52,9 @@ extension ProtobufCBody {
     return min(counted * 64 + 65_536, max(64 << 20, counted * 4))
   }
 
+  /// True: libprotobuf-c counts by what it packs, and the C message has to be filled for either.
+  @inlinable public static var isMeasuredByEncoding: Bool { true }
+
   /// The size that libprotobuf-c computes for the message.
   @inlinable
   public var encodedByteCount: Int {

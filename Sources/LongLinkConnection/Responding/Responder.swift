@@ -124,6 +124,10 @@ package final class Responder: TimerHandler {
 
 extension Responder {
   private func answer(_ serial: UInt32, _ type: MessageType, _ body: AnyBody) {
+    if Swift.type(of: body).isMeasuredByEncoding, let bytes = try? body.encodedBytes() {
+      answer(serial, type, bytes)
+      return
+    }
     do throws(BodyError) {
       let size = try body.encodedByteCount
       guard link.session.accepts(bodyOf: size) else {

@@ -18,6 +18,11 @@ public protocol BodyEncodable {
   /// Throws what encoding throws. What is provided asks for the count and then encodes; a type that
   /// can do both at once does.
   func encodedBytes() throws(BodyError) -> [UInt8]
+
+  /// Whether `encodedByteCount` costs about as much as encoding does; false unless a type says so.
+  ///
+  /// Such a value is encoded once, by `encodedBytes()`, instead of being counted before.
+  static var isMeasuredByEncoding: Bool { get }
 }
 
 /// A value that can be read from the body of a frame.

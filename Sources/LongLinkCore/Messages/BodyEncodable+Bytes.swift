@@ -1,4 +1,7 @@
 extension BodyEncodable {
+  /// False.
+  @inlinable public static var isMeasuredByEncoding: Bool { false }
+
   /// Encodes into an array of `encodedByteCount` bytes.
   @inlinable
   public func encodedBytes() throws(BodyError) -> [UInt8] {
