@@ -69,7 +69,7 @@ final class DialectState {
 
   /// Puts into a response's head what the dialect needs; false where it has no word for the code.
   func prepare(_ head: inout FrameHead, _ code: ResponseCode, _ ownCode: UInt32?) -> Bool {
-    head.about = answering.remove(head.serial)?.rawValue ?? 0
+    head.about = answering[head.serial]?.rawValue ?? 0
     let isSuccess = ownCode.map { codec.dialect.codes?.success.contains($0) ?? false }
     guard codec.canSendResponse(isSuccess == true ? .ok : ownCode == nil ? code : .failed) else {
       return false

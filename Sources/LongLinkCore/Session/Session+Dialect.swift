@@ -56,7 +56,10 @@ extension Session {
       case .needMore:
         noteIncompleteFrame()
         // What is searched for the next packet is no frame that has begun.
-        if dialect.decoder.isLost { timers.clear(.frame) }
+        if dialect.decoder.isLost {
+          frameBegan = nil
+          timers.clear(.frame)
+        }
         return nil
       case .skipped(let count):
         input.skip(count)

@@ -100,6 +100,7 @@ extension Session {
       guard dialect.prepare(&head, code, ownCode) else {
         // The caller's deadline ends its wait: there is no way to tell it.
         inbound.remove(serial)
+        dialect.answering.remove(serial)
         counters.droppedResponses += 1
         return true
       }
@@ -112,6 +113,7 @@ extension Session {
       _ = inbound.update(serial) { $0.state = .responding }
       refill()
     }
+    dialect?.answering.remove(serial)
     counters.responsesSent += 1
     if isRefused { counters.refused += 1 }
     followMarks()
