@@ -106,8 +106,9 @@ extension ProtobufCReader {
   public mutating func bytes() throws(BodyError) -> [UInt8] {
     try require(Wire.lengthDelimited)
     let range = try lengthDelimited()
+    // As much as for a string.
+    try charge(range.count + MemoryLayout<String>.stride)
     if range.isEmpty { return [] }
-    try charge(range.count + MemoryLayout<[UInt8]>.stride)
     // The range is inside the body.
     return unsafe [UInt8](UnsafeBufferPointer(start: body + range.lowerBound, count: range.count))
   }

@@ -156,9 +156,8 @@ extension Responder {
     switch error {
     case let rejection as Rejection:
       counters.rejected += 1
-      let isAllowed = (try? link.session.judge(rejection.body)) != nil
       send(
-        serial, rejection.code, isAllowed ? rejection.body : [],
+        serial, rejection.code, rejection.body,
         dialectCode: rejection.dialectCode, retryAfter: rejection.retryAfter)
     case let error as BodyError:
       counters.rejected += 1
@@ -188,7 +187,9 @@ extension Responder {
       room -= 2 + block.count
       if room < 0 { (metadata, room) = (nil, link.session.agreement.maxBody) }
     }
-    let body = body.count > room ? Array(body.prefix(room)) : body
+    var body = body.count > room ? Array(body.prefix(room)) : body
+    // Judged as it goes: where it is cut off, it may end with what makes a delimiter.
+    if link.session.speaksDialect, (try? link.session.judge(body)) == nil { body = [] }
     link.session.respond(
       serial, code: code, isRefused: isRefused, ownCode: dialectCode, metadata: metadata, body)
     written()

@@ -34,8 +34,9 @@ extension Session {
     self.now = max(self.now, now)
     probeBeforeData()
     let head = messageHead(.request, tag: type.rawValue, serial, metadata, count)
+    let place = try outbox.append(head, metadata: metadata ?? [], priority: priority, body)
     dialect?.asked[serial] = DialectState.Asked(type: type)
-    switch try outbox.append(head, metadata: metadata ?? [], priority: priority, body) {
+    switch place {
     case .encoded(let begin):
       counters.requestsSent += 1
       requestsBegun += 1
