@@ -36,6 +36,29 @@ import Testing
     #expect(create(&wrapped).serial == 53)
   }
 
+  @Test func `a serial that was given up rests where there are few`() {
+    var dispatch = Dispatch(serials: 1...8)
+    let given = create(&dispatch)
+    #expect(given.serial == 1 && dispatch.end(given) != nil)
+    dispatch.rest(given.serial)
+    for serial: UInt32 in [2, 3, 4, 5, 6, 7, 8, 2, 3] {
+      let next = create(&dispatch)
+      #expect(next.serial == serial && dispatch.end(next) != nil)
+    }
+    dispatch.endRest(of: 1)
+    let lap = (0..<6).map { _ in
+      let next = create(&dispatch)
+      _ = dispatch.end(next)
+      return next.serial
+    }
+    #expect(lap == [4, 5, 6, 7, 8, 1])
+    // The one that was given up first is free again when a quarter of all of them rest.
+    for serial: UInt32 in [2, 3, 4] { dispatch.rest(serial) }
+    #expect(create(&dispatch).serial == 2)
+    dispatch.endRests()
+    #expect(create(&dispatch).serial == 3)
+  }
+
   @Test func `each ends once, whatever ends it`() {
     var dispatch = Dispatch(role: .client)
     let id = create(&dispatch, deadline: .ms(10))

@@ -130,7 +130,7 @@ final class RequestWatch: Sendable {
 }
 
 /// What `cll_task_watch` calls.
-@c(longlink_task_cancelled)
+@_cdecl("longlink_task_cancelled")
 func taskCancelled(_ context: UnsafeMutableRawPointer) {
   // Whoever waits holds it until `cll_task_unwatch` has returned.
   unsafe Unmanaged<RequestWatch>.fromOpaque(context).takeUnretainedValue().cancel()

@@ -13,6 +13,7 @@ extension Requests {
       // Its caller cancelled it, or its deadline passed, while the response was on its way.
       counters.lateReplies += 1
       owed.remove(arrival.serial)
+      dispatch.endRest(of: arrival.serial)
       if dispatch.waitingCount > 0 { pump() }
       return
     }
@@ -88,6 +89,7 @@ extension Requests {
     let isUnsent = link.session.cancel(
       id.serial, entry.placement, notifying: entry.notifiesCancel)
     if !isUnsent, !entry.notifiesCancel, link === current { owed.add(id.serial) }
+    if !isUnsent { dispatch.rest(id.serial) }
     // One that was kept back may have begun without word of it having come yet.
     let hasBegun = !isUnsent && link.session.isOpen && entry.placement.begin == nil
     let delivery = hasBegun ? .sent : entry.delivery(written: written)

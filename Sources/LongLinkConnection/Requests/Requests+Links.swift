@@ -49,6 +49,7 @@ extension Requests {
   package func lost(_ link: Link, _ reason: CloseReason, resends: Bool) {
     if current === link { current = nil }
     links.removeAll { $0 === link }
+    if links.isEmpty { dispatch.endRests() }
     // A session that closes in good order still writes what it has encoded.
     let written = link.session.isClosed ? link.session.outbox.written : .max
     let carried = dispatch.carried(by: link.id).map { id, entry in

@@ -57,6 +57,10 @@ package struct Dispatch: ~Copyable {
   private var nextSerial: UInt32
   /// How many requests there may be at once: half of the serials.
   private let mostAtOnce: Int
+  /// The serials that are not handed out again yet; none where there are so many of them that none
+  /// comes round in the lifetime of a late answer.
+  private var resting = OwedAnswers()
+  private let lacksSerials: Bool
   private var created: UInt64 = 0
   var entries = SerialTable<Entry>()
   var wheel = TimingWheel(now: LinkInstant(nanoseconds: 0))
@@ -83,6 +87,7 @@ package struct Dispatch: ~Copyable {
     precondition(serials.lowerBound > 0 && serials.contains(first ?? serials.lowerBound))
     self.serials = serials
     mostAtOnce = serials.count / 2
+    lacksSerials = serials.count < 1 << 24
     nextSerial = first ?? serials.lowerBound
   }
 
@@ -119,8 +124,28 @@ package struct Dispatch: ~Copyable {
     while true {
       let serial = nextSerial
       nextSerial = serial == serials.upperBound ? serials.lowerBound : serial + 1
-      if !entries.contains(serial) { return serial }
+      if !entries.contains(serial), !lacksSerials || !resting.contains(serial) { return serial }
     }
+  }
+
+  /// Keeps the serial of a request that was given up after it had left from being handed out while
+  /// its answer may still come, which would be taken for that of another.
+  ///
+  /// Of a quarter of all serials the one that was given up first is free again.
+  package mutating func rest(_ serial: UInt32) {
+    guard lacksSerials else { return }
+    resting.add(serial)
+    if resting.count > mostAtOnce / 2 { _ = resting.takeOldest() }
+  }
+
+  /// Frees a serial that was given up: its answer has come.
+  package mutating func endRest(of serial: UInt32) {
+    if resting.count > 0 { resting.remove(serial) }
+  }
+
+  /// Frees all serials that were given up: no answer to them can come any more.
+  package mutating func endRests() {
+    resting = OwedAnswers()
   }
 
   /// What is known of a request; nil once it has ended.

@@ -147,7 +147,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 extension EventLoop {
   /// The most jobs that one turn runs, so that sockets get their turn too.
   private static let mostJobs = 4096
-  /// In nanoseconds: about what it takes to be woken.
+  /// In nanoseconds: about what it takes to be woken. Where others want the processor, one of them
+  /// may have it for longer.
   private static let longestLinger: Int64 = 20_000
   /// In turns.
   private static let longestPause = 255

@@ -1,21 +1,23 @@
-@_spi(Containers) internal import LongLinkCore
-
 /// The serials that were given up here without a word to the peer, oldest first.
 ///
 /// Each takes room at the peer until its answer comes.
-struct OwedAnswers {
+package struct OwedAnswers {
   private var serials = SerialTable<Void>()
   private var order = Queue<UInt32>()
 
-  var count: Int { serials.count }
+  package init() {}
 
-  mutating func add(_ serial: UInt32) {
+  package var count: Int { serials.count }
+
+  package mutating func add(_ serial: UInt32) {
     serials[serial] = ()
     order.append(serial)
   }
 
+  package func contains(_ serial: UInt32) -> Bool { serials.contains(serial) }
+
   /// The answer has come.
-  mutating func remove(_ serial: UInt32) {
+  package mutating func remove(_ serial: UInt32) {
     guard serials.remove(serial) != nil else { return }
     if serials.isEmpty {
       order.removeAll()
@@ -27,7 +29,7 @@ struct OwedAnswers {
   }
 
   /// Takes out the serial that was added first.
-  mutating func takeOldest() -> UInt32? {
+  package mutating func takeOldest() -> UInt32? {
     while let serial = order.popFirst() {
       if serials.remove(serial) != nil { return serial }
     }
