@@ -105,6 +105,27 @@ import Testing
     }
   }
 
+  @Test func `a frame that begins behind damage has its own time`() throws {
+    let dialect = try FrameDialect.delimited(.lengthChecked)
+    let client = Side(try Self.settings(.client, dialect))
+    client.session.connected(at: client.now)
+    client.drain()
+    client.request(9, type: 0x500, Array("never ends".utf8))
+    client.flush()
+    let packet = client.takeWire()
+    let server = Side(try Self.settings(.server, dialect) { $0.frameTimeout = 1_000_000_000 })
+    server.session.connected(at: server.now)
+    server.drain()
+    server.receive(Array("this is no packet, and".utf8))
+    server.receive(Array("neither is this\r\n".utf8) + packet.dropLast(8))
+    let damaged = server.session.counters.damagedPackets
+    #expect(damaged > 0)
+    server.elapse(to: .ms(999))
+    #expect(server.session.counters.damagedPackets == damaged)
+    server.elapse(to: .ms(1_001))
+    #expect(server.session.counters.damagedPackets == damaged + 1)
+  }
+
   @Test func `what is kept back goes whole, and in its turn`() throws {
     for dialect in try Self.dialects() {
       let pair = try Self.pair(dialect) { $0.encodeLimit = 200 }

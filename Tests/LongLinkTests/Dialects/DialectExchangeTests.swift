@@ -203,6 +203,78 @@ import Testing
     }
   }
 
+  @Test func `a rejection that is cut off within a delimiter is sent without a body`()
+    async throws
+  {
+    try await Stage.simulate { stage, _ in
+      let description = try FrameDialect.lines(
+        inside: .refused, delimiter: [0x0D, 0x0A, 0x0D, 0x0A])
+      let server = try await stage.serve { server in
+        server.route(0x500) { request -> [UInt8] in
+          throw Rejection(1_000, body: [UInt8](repeating: 0x61, count: 4_094) + request.body)
+        }
+      } configure: {
+        $0.dialect = .custom(description)
+      }
+      let client = try stage.client(of: server) { $0.dialect = .custom(description) }
+      let error = try await failure { try await client.request(0x500, [0x0D, 0x0A, 0x61]) }
+      #expect(error.code == .rejected && error.body == [])
+      let whole = try await failure { try await client.request(0x500, [0x62, 0x63, 0x61]) }
+      #expect(whole.code == .rejected && whole.body.count == 4_096)
+      #expect(await client.counters().connects == 1)
+    }
+  }
+
+  /// A body that fails while it is written.
+  private struct Broken: BodyEncodable, Sendable {
+    var encodedByteCount: Int { 2 }
+
+    func encode(into output: inout OutputRawSpan) throws(BodyError) {
+      throw BodyError(.malformed)
+    }
+  }
+
+  @Test func `a body that fails while it is written ends one exchange, and no connection`()
+    async throws
+  {
+    try await Stage.simulate { stage, _ in
+      let (_, client) = try await stage.pair(.guarded) { server in
+        server.route(0x500) { _ in Broken() }
+        server.route(0x501) { request in request.body }
+      }
+      let answer = try await failure { try await client.request(0x500, [1]) }
+      #expect(answer.code == .rejected)
+      let question = try await failure { try await client.request(0x501, Broken()) }
+      #expect(question.code == .encodingFailed && question.delivery == .notSent)
+      #expect(try await client.request(0x501, [2]) == [2])
+      #expect(await client.counters().connects == 1)
+    }
+  }
+
+  @Test(arguments: World.allCases)
+  func `a late answer is nobody else's where serials are few`(_ world: World) async throws {
+    try await Stage.run(world) { stage in
+      let (server, client) = try await stage.scripted(FrameDialect.small(serials: 20...26))
+      server.on(0x500, .hold(untilThereAre: 100, .reply([99])))
+      server.on(0x501) { .reply($0.body) }
+      let task = client.start(0x500, [1])
+      try await server.waitForRequest(of: 0x500)
+      task.cancel()
+      _ = try await failure { try await task.value }
+      for number in 0..<20 as Range<UInt8> {
+        #expect(try await client.request(0x501, [number]) == [number])
+      }
+      #expect(server.requests.filter { $0.serial == 20 }.count == 1)
+      server.releaseHeld()
+      try await stage.until { await client.counters().requests.lateReplies == 1 }
+      for number in 0..<7 as Range<UInt8> {
+        #expect(try await client.request(0x501, [number]) == [number])
+      }
+      #expect(server.requests.filter { $0.serial == 20 }.count == 2)
+      await server.stop()
+    }
+  }
+
   @Test(arguments: World.allCases)
   func `serials begin where the dialect says, and wrap`(_ world: World) async throws {
     try await Stage.run(world) { stage in

@@ -83,7 +83,8 @@ extension FrameDialect {
 
   /// Frames between line ends, which no body may hold.
   static func lines(
-    inside: FrameLayout.Delimiter.Inside = .escaped(0x5C), serials: ClosedRange<UInt32> = 10...1000
+    inside: FrameLayout.Delimiter.Inside = .escaped(0x5C), serials: ClosedRange<UInt32> = 10...1000,
+    delimiter: [UInt8] = [0x0D, 0x0A]
   ) throws -> FrameDialect {
     var fields: [FrameLayout.Field] = [.constant(2, 0xABCD), .type(2), .serial(4)]
     if inside == .lengthChecked { fields.append(.length(4)) }
@@ -91,7 +92,7 @@ extension FrameDialect {
     let layout = try FrameLayout(
       request: FrameLayout.Shape(header: fields),
       response: FrameLayout.Shape(header: fields + [.code(2)]),
-      delimiter: FrameLayout.Delimiter([0x0D, 0x0A], inside: inside))
+      delimiter: FrameLayout.Delimiter(delimiter, inside: inside))
     return try FrameDialect(
       name: "lines", layout: layout, serials: Serials(client: serials),
       heartbeat: Heartbeat(server: Ping(type: 1, serials: 1...9)),

@@ -9,7 +9,9 @@ struct TemporaryFolder: ~Copyable {
   let path: String
 
   init() {
-    var template = Array("/tmp/longlink-XXXXXX".utf8CString)
+    // mkdtemp(3) wants six of them.
+    let end = String(repeating: "X", count: 6)
+    var template = Array("/tmp/longlink-\(end)".utf8CString)
     path = unsafe String(cString: mkdtemp(&template)!)
   }
 
