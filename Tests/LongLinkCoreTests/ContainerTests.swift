@@ -99,23 +99,32 @@ import Testing
   @Test func `serial 0 is never there`() {
     var table = SerialTable<Int>()
     for serial: UInt32 in 1...5 { table.insert(1, for: serial) }
-    #expect(!table.contains(0))
+    #expect(table.contains(0) == false)
     #expect(table[0] == nil)
     #expect(table.update(0) { $0 += 1 } == nil)
     #expect(table.remove(0) == nil)
     #expect(table.count == 5)
   }
 
-  @Test func `equality does not see the order of insertion`() {
-    var left = SerialTable<Int>()
-    var right = SerialTable<Int>()
-    for serial: UInt32 in 1...50 { left.insert(Int(serial), for: serial) }
-    for serial in (1...100 as ClosedRange<UInt32>).reversed() {
-      right.insert(Int(serial), for: serial)
+  @Test func `a table ends what is left in it and copies what it holds`() {
+    final class Counted {
+      nonisolated(unsafe) static var living = 0
+      init() { unsafe Counted.living += 1 }
+      deinit { unsafe Counted.living -= 1 }
     }
-    #expect(left != right)
-    for serial: UInt32 in 51...100 { right.remove(serial) }
-    #expect(left == right)
+    do {
+      var table = SerialTable<Counted>()
+      for serial: UInt32 in 1...100 { table.insert(Counted(), for: serial << 8) }
+      for serial: UInt32 in 1...40 { table.remove(serial << 8) }
+      table[50 << 8] = Counted()
+      #expect(unsafe Counted.living == 60)
+      let other = table.copy()
+      table.remove(51 << 8)
+      #expect(other.count == 60 && table.count == 59)
+      #expect(other[51 << 8] != nil && table[51 << 8] == nil)
+      #expect(unsafe Counted.living == 60)
+    }
+    #expect(unsafe Counted.living == 0)
   }
 }
 

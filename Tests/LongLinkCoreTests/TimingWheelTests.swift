@@ -4,7 +4,7 @@ import Testing
 struct TimingWheelTests {
   @Test func `an empty wheel asks for nothing`() {
     var wheel = TimingWheel(now: .at(5))
-    #expect(wheel.isEmpty)
+    #expect(wheel.isEmpty == true)
     #expect(wheel.nextDeadline == nil)
     wheel.advance(to: .at(1_000_000))
     #expect(wheel.popExpired() == nil)
@@ -17,7 +17,7 @@ struct TimingWheelTests {
     #expect(wheel.popExpired() == nil)
     wheel.advance(to: .at(5_000))
     #expect(wheel.popExpired() == 7)
-    #expect(wheel.isEmpty)
+    #expect(wheel.isEmpty == true)
   }
 
   @Test func `a deadline between two ticks is rounded up`() {
@@ -62,7 +62,7 @@ struct TimingWheelTests {
     wheel.advance(to: .at(10))
     #expect(wheel.popExpired() == 2)
     #expect(wheel.remove(second) == false)
-    #expect(wheel.isEmpty)
+    #expect(wheel.isEmpty == true)
   }
 
   @Test func `an entry that is due can still be removed`() {
@@ -91,41 +91,18 @@ struct TimingWheelTests {
     #expect(wheel.popAll() == [1])
   }
 
-  @Test func `a copy goes its own way`() {
-    var wheel = TimingWheel(now: .at(0))
-    let handle = wheel.insert(1, at: .at(10))
-    _ = wheel.insert(2, at: .at(70))
-    var copy = wheel
-    #expect(copy == wheel)
-    copy.remove(handle)
-    #expect(copy != wheel)
-    wheel.advance(to: .at(100))
-    copy.advance(to: .at(100))
-    #expect(wheel.popAll() == [1, 2])
-    #expect(copy.popAll() == [2])
-  }
-
   @Test(arguments: UInt64(0)..<24)
   func `a wheel does what a sorted list does`(seed: UInt64) {
     var pair = WheelAndList(seed: seed)
-    for _ in 0..<1_500 {
+    for _ in 0..<2_000 {
       pair.step()
     }
-    var copy = pair
-    for _ in 0..<300 {
-      copy.step()
-    }
-    // The copy's steps have left the original as it was.
-    for _ in 0..<300 {
-      pair.step()
-    }
-    #expect(copy.wheel == pair.wheel)
     pair.finish()
   }
 }
 
 /// The wheel beside the simplest thing that can be right.
-private struct WheelAndList {
+private struct WheelAndList: ~Copyable {
   struct Entry {
     var key: UInt64
     var deadline: LinkInstant
@@ -168,7 +145,7 @@ private struct WheelAndList {
     wheel.advance(to: .distantFuture)
     let keys = list.sorted { ($0.tick, $0.key) < ($1.tick, $1.key) }.map(\.key)
     #expect(wheel.popAll() == keys)
-    #expect(wheel.isEmpty)
+    #expect(wheel.isEmpty == true)
     #expect(wheel.nextDeadline == nil)
   }
 

@@ -24,12 +24,16 @@ package final class Router: Sendable {
   }
 
   /// The routes as they are now; connections opened later see later changes.
-  package var snapshot: Routes { Routes(table: routes.withLock { $0 }) }
+  package var snapshot: Routes { Routes(table: routes.withLock { $0.copy() }) }
 }
 
 /// The routes that one connection uses.
-package struct Routes: Sendable {
-  fileprivate let table: SerialTable<Route>
+package final class Routes: Sendable {
+  private let table: SerialTable<Route>
+
+  fileprivate init(table: consuming SerialTable<Route>) {
+    self.table = table
+  }
 
   package subscript(type: MessageType) -> Route? { table[type.rawValue + 1] }
 }

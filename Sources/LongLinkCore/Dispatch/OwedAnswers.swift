@@ -1,7 +1,7 @@
 /// The serials that were given up here without a word to the peer, oldest first.
 ///
 /// Each takes room at the peer until its answer comes.
-package struct OwedAnswers {
+package struct OwedAnswers: ~Copyable {
   private var serials = SerialTable<Void>()
   private var order = Queue<UInt32>()
 

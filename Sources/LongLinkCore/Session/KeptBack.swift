@@ -8,7 +8,7 @@
 /// Nothing starves: the message that waits longest has a piece encoded at the latest when
 /// `patience` bytes of others have passed it, whatever its priority. Adding, taking and removing
 /// cost O(log n).
-struct KeptBack: Equatable {
+struct KeptBack: ~Copyable {
   /// A message with what is left of it.
   struct Message: Equatable, Sendable {
     let head: FrameHead

@@ -11,32 +11,54 @@
 /// specialised across modules.
 @_spi(Containers)
 @frozen
-public struct SerialTable<Value> {
-  @usableFromInline var serials: [UInt32] = []
-  @usableFromInline var values: [Value?] = []
+@safe
+public struct SerialTable<Value>: ~Copyable {
+  // The memory is the table's own: `slots` serials and as many values, of which those are there
+  // whose serial is not 0. Every index is below `slots`, a power of two, by the mask.
+  @usableFromInline var serials: UnsafeMutablePointer<UInt32>?
+  @usableFromInline var values: UnsafeMutablePointer<Value>?
+  @usableFromInline var slots = 0
   @usableFromInline var size = 0
 
   /// How many values there are.
   @inlinable public var count: Int { size }
 
   /// Makes an empty table, which allocates nothing.
-  @inlinable public init() {}
+  @inlinable public init() {
+    unsafe serials = nil
+    unsafe values = nil
+  }
+
+  @inlinable deinit { free() }
 
   /// Whether there is no value.
-  @inlinable public var isEmpty: Bool { count == 0 }
+  @inlinable public var isEmpty: Bool { size == 0 }
   /// Slots, free ones included.
-  @inlinable public var capacity: Int { serials.count }
+  @inlinable public var capacity: Int { slots }
 
-  @inlinable
-  func slot(of serial: UInt32) -> Int? {
-    guard count > 0, serial != 0 else { return nil }
-    let mask = serials.count - 1
+  /// Where the value for `serial` is, until the next insertion or removal.
+  @inlinable @inline(__always)
+  public func slot(of serial: UInt32) -> Int? {
+    guard size > 0, serial != 0, let serials = unsafe serials else { return nil }
+    let mask = slots &- 1
     var index = Int(serial) & mask
     while true {
-      let found = serials[index]
+      let found = unsafe serials[index]
       if found == serial { return index }
       if found == 0 { return nil }
-      index = (index + 1) & mask
+      index = (index &+ 1) & mask
+    }
+  }
+
+  /// The value in a slot that `slot(of:)` has told.
+  @inlinable public subscript(slot slot: Int) -> Value {
+    @inline(__always) unsafeAddress {
+      precondition(slot < slots)
+      return unsafe UnsafePointer(values! + slot)
+    }
+    @inline(__always) unsafeMutableAddress {
+      precondition(slot < slots)
+      return unsafe values! + slot
     }
   }
 
@@ -51,7 +73,7 @@ public struct SerialTable<Value> {
   public subscript(serial: UInt32) -> Value? {
     get {
       guard let slot = slot(of: serial) else { return nil }
-      return values[slot]
+      return self[slot: slot]
     }
     set {
       guard let newValue else {
@@ -59,7 +81,7 @@ public struct SerialTable<Value> {
         return
       }
       if let slot = slot(of: serial) {
-        values[slot] = newValue
+        self[slot: slot] = newValue
       } else {
         insert(newValue, for: serial)
       }
@@ -70,31 +92,40 @@ public struct SerialTable<Value> {
   @inlinable
   public mutating func insert(_ value: consuming Value, for serial: UInt32) {
     precondition(serial != 0, "serial 0 is reserved")
-    if (count + 1) * 2 > serials.count { grow() }
-    let mask = serials.count - 1
-    var index = Int(serial) & mask
-    guard serials[index] != 0 else {
-      serials[index] = serial
-      values[index] = value
-      size += 1
+    if (size &+ 1) &* 2 > slots { grow() }
+    let index = Int(serial) & (slots &- 1)
+    size &+= 1
+    // There is memory now.
+    guard unsafe serials![index] != 0 else {
+      unsafe serials![index] = serial
+      unsafe (values! + index).initialize(to: value)
       return
     }
-    var (serial, distance) = (serial, 0)
-    var moved = Optional(value)
-    while serials[index] != 0 {
-      // Who is nearer to its home makes room.
-      let other = (index &- Int(serials[index])) & mask
+    insertPushing(value, for: serial, from: index)
+  }
+
+  /// Adds a value whose home slot is taken: who is nearer to its home makes room.
+  @inlinable
+  mutating func insertPushing(
+    _ value: consuming Value, for newSerial: UInt32, from home: Int
+  ) {
+    guard let serials = unsafe serials, let values = unsafe values else { return }
+    let mask = slots &- 1
+    var serial = newSerial
+    var moved = value
+    var (index, distance) = (home, 0)
+    while unsafe serials[index] != 0 {
+      let other = unsafe (index &- Int(serials[index])) & mask
       if other < distance {
-        swap(&serial, &serials[index])
-        swap(&moved, &values[index])
+        unsafe swap(&serial, &serials[index])
+        unsafe swap(&moved, &values[index])
         distance = other
       }
-      index = (index + 1) & mask
+      index = (index &+ 1) & mask
       distance += 1
     }
-    serials[index] = serial
-    values[index] = moved
-    size += 1
+    unsafe serials[index] = serial
+    unsafe (values + index).initialize(to: moved)
   }
 
   /// Changes the value for `serial` in place; nil when there is none.
@@ -103,62 +134,99 @@ public struct SerialTable<Value> {
     _ serial: UInt32, _ change: (inout Value) -> Result
   ) -> Result? {
     guard let slot = slot(of: serial) else { return nil }
-    return change(&values[slot]!)
+    return change(&self[slot: slot])
   }
 
   /// Takes the value for `serial` out.
   @inlinable
   @discardableResult
   public mutating func remove(_ serial: UInt32) -> Value? {
-    guard var hole = slot(of: serial) else { return nil }
-    let removed = values[hole].take()
-    let mask = serials.count - 1
+    guard let slot = slot(of: serial) else { return nil }
+    return remove(slot: slot)
+  }
+
+  /// Takes the value out of a slot that `slot(of:)` has told.
+  @inlinable
+  @discardableResult
+  public mutating func remove(slot: Int) -> Value {
+    precondition(slot < slots)
+    guard let serials = unsafe serials, let values = unsafe values, unsafe serials[slot] != 0
+    else { preconditionFailure("there is nothing in the slot") }
+    let removed = unsafe (values + slot).move()
+    let mask = slots &- 1
+    var hole = slot
     // Those that stand away from home move up, until a gap or one that is at home.
-    var next = (hole + 1) & mask
-    while serials[next] != 0, (next &- Int(serials[next])) & mask != 0 {
-      serials[hole] = serials[next]
-      values[hole] = values[next].take()
+    var next = (hole &+ 1) & mask
+    while unsafe serials[next] != 0, unsafe (next &- Int(serials[next])) & mask != 0 {
+      unsafe serials[hole] = serials[next]
+      unsafe (values + hole).moveInitialize(from: values + next, count: 1)
       hole = next
-      next = (next + 1) & mask
+      next = (next &+ 1) & mask
     }
-    serials[hole] = 0
-    size -= 1
+    unsafe serials[hole] = 0
+    size &-= 1
     return removed
   }
 
   /// The serials that have values, in no order that may reach an effect unsorted.
-  @inlinable public var keys: [UInt32] { serials.filter { $0 != 0 } }
+  @inlinable public var keys: [UInt32] {
+    var keys: [UInt32] = []
+    keys.reserveCapacity(size)
+    for index in 0..<slots {
+      let serial = unsafe serials![index]
+      if serial != 0 { keys.append(serial) }
+    }
+    return keys
+  }
+
+  /// A table with the same values.
+  @inlinable public func copy() -> SerialTable {
+    var other = SerialTable()
+    for serial in keys { other[serial] = self[serial] }
+    return other
+  }
 
   /// Gives memory back when nothing is left in a table that had grown.
   @inlinable
   public mutating func releaseStorage(over slots: Int) {
-    if isEmpty, serials.count > slots {
-      serials = []
-      values = []
+    if isEmpty, capacity > slots {
+      free()
+      unsafe serials = nil
+      unsafe values = nil
+      self.slots = 0
     }
   }
 
+  /// Ends all values and gives the memory back.
   @inlinable
+  func free() {
+    guard let serials = unsafe serials, let values = unsafe values else { return }
+    if size > 0 {
+      for index in 0..<slots where unsafe serials[index] != 0 {
+        unsafe (values + index).deinitialize(count: 1)
+      }
+    }
+    unsafe serials.deallocate()
+    unsafe values.deallocate()
+  }
+
+  @inlinable @inline(never)
   mutating func grow() {
-    let slots = max(16, serials.count * 2)
-    var old = self
-    serials = Array(repeating: 0, count: slots)
-    values = Array(repeating: nil, count: slots)
+    let (oldSerials, oldValues, oldSlots) = unsafe (serials, values, slots)
+    slots = max(16, oldSlots * 2)
+    unsafe serials = .allocate(capacity: slots)
+    unsafe serials!.initialize(repeating: 0, count: slots)
+    unsafe values = .allocate(capacity: slots)
     size = 0
-    for index in old.serials.indices where old.serials[index] != 0 {
-      insert(old.values[index].take()!, for: old.serials[index])
+    guard let oldSerials = unsafe oldSerials, let oldValues = unsafe oldValues else { return }
+    for index in 0..<oldSlots where unsafe oldSerials[index] != 0 {
+      insert(unsafe (oldValues + index).move(), for: unsafe oldSerials[index])
     }
+    unsafe oldSerials.deallocate()
+    unsafe oldValues.deallocate()
   }
 }
 
+// It owns its memory alone, and can be changed only by whoever holds it.
 @_spi(Containers)
-extension SerialTable: Equatable where Value: Equatable {
-  /// Whether both have equal values for the same serials.
-  @inlinable
-  public static func == (lhs: SerialTable, rhs: SerialTable) -> Bool {
-    lhs.count == rhs.count && lhs.keys.allSatisfy { lhs[$0] == rhs[$0] }
-  }
-}
-
-@_spi(Containers)
-extension SerialTable: Sendable where Value: Sendable {}
+extension SerialTable: @unchecked Sendable where Value: Sendable {}

@@ -1,0 +1,201 @@
+/// The entries of a timing wheel, and the lists that they stand in.
+///
+/// A list is a ring that begins and ends with a node of its own, so that an entry is taken out
+/// without a look at where the list is kept. The first two nodes are lists that are always there.
+/// Free nodes form a chain.
+@safe struct TimerNodes: ~Copyable {
+  struct Node {
+    /// The caller's; of a list, what its owner wants to find in it.
+    var key: UInt64
+    var tick: UInt64
+    var next: UInt32
+    var previous: UInt32
+    /// Counts the uses of the node.
+    var generation: UInt32
+  }
+
+  // The nodes below `count` are initialised.
+  private var storage: UnsafeMutablePointer<Node>?
+  private var capacity = 0
+  private(set) var count: UInt32 = 0
+  private var firstFree = UInt32.max
+
+  /// Makes a pool without lists, which allocates nothing.
+  init() { unsafe storage = nil }
+
+  deinit { unsafe storage?.deallocate() }
+
+  subscript(index: UInt32) -> Node {
+    @inline(__always) unsafeAddress {
+      precondition(index < count)
+      return unsafe UnsafePointer(storage! + Int(index))
+    }
+    @inline(__always) unsafeMutableAddress {
+      precondition(index < count)
+      return unsafe storage! + Int(index)
+    }
+  }
+
+  /// Whether nothing stands in a list.
+  func isEmpty(_ list: UInt32) -> Bool { self[list].next == list }
+
+  /// A node for an entry, or for a list.
+  mutating func allocate(key: UInt64, tick: UInt64) -> UInt32 {
+    guard firstFree != .max else { return append(key: key, tick: tick) }
+    let index = firstFree
+    firstFree = self[index].next
+    self[index].key = key
+    self[index].tick = tick
+    return index
+  }
+
+  /// Takes back a node that stands in no list; handles of it are stale from now on.
+  mutating func release(_ index: UInt32) {
+    self[index].generation &+= 1
+    self[index].next = firstFree
+    firstFree = index
+  }
+
+  /// Makes a node an empty list.
+  mutating func empty(_ list: UInt32) {
+    self[list].next = list
+    self[list].previous = list
+  }
+
+  /// Adds a node at the end of a list.
+  mutating func append(_ index: UInt32, to list: UInt32) {
+    let last = self[list].previous
+    self[index].next = list
+    self[index].previous = last
+    self[last].next = index
+    self[list].previous = index
+  }
+
+  /// Takes a node out of its list; true where it was the only one, and `next` is the list then.
+  mutating func unlink(_ index: UInt32) -> Bool {
+    let (next, previous) = (self[index].next, self[index].previous)
+    self[previous].next = next
+    self[next].previous = previous
+    return next == previous
+  }
+
+  private mutating func append(key: UInt64, tick: UInt64) -> UInt32 {
+    if Int(count) + 2 >= capacity { grow() }
+    // The first node comes with the two lists in front of it.
+    while count < 2 {
+      add(Node(key: 0, tick: 0, next: count, previous: count, generation: 0))
+    }
+    let index = count
+    add(Node(key: key, tick: tick, next: index, previous: index, generation: 0))
+    return index
+  }
+
+  private mutating func add(_ node: Node) {
+    unsafe (storage! + Int(count)).initialize(to: node)
+    count += 1
+  }
+
+  private mutating func grow() {
+    let larger = UnsafeMutablePointer<Node>.allocate(capacity: max(8, capacity * 2))
+    if let storage = unsafe storage {
+      unsafe larger.moveInitialize(from: storage, count: Int(count))
+      unsafe storage.deallocate()
+    }
+    unsafe storage = larger
+    capacity = max(8, capacity * 2)
+  }
+}
+
+/// Which slots of a timing wheel are occupied, and by which lists.
+///
+/// A level has 64 slots, of which only the occupied ones take memory: a wheel of few timers is
+/// tiny.
+@safe struct TimerLevels: ~Copyable {
+  private struct Level {
+    var occupied: UInt64 = 0
+    // The lists of the occupied slots, in their order; there is room for `capacity`.
+    var lists: UnsafeMutablePointer<UInt32>?
+    var capacity = 0
+  }
+
+  private var levels: UnsafeMutablePointer<Level>?
+  private var count = 0
+
+  /// Makes levels without slots, which allocates nothing.
+  init() { unsafe levels = nil }
+
+  deinit {
+    for level in 0..<count { unsafe levels![level].lists?.deallocate() }
+    unsafe levels?.deallocate()
+  }
+
+  /// The first slot of the first level that has one: what stands there is due first.
+  var first: (level: Int, slot: Int, list: UInt32)? {
+    for level in 0..<count {
+      // Of an occupied slot the list stands first.
+      let occupied = unsafe levels![level].occupied
+      if occupied != 0 {
+        return (level, occupied.trailingZeroBitCount, unsafe levels![level].lists![0])
+      }
+    }
+    return nil
+  }
+
+  /// The list of a slot; nil where it is not occupied.
+  @inline(__always)
+  func list(_ level: Int, _ slot: Int) -> UInt32? {
+    guard level < count else { return nil }
+    let occupied = unsafe levels![level].occupied
+    let bit = UInt64(1) << slot
+    guard occupied & bit != 0 else { return nil }
+    // As many lists stand before it as slots below are occupied.
+    return unsafe levels![level].lists![(occupied & (bit - 1)).nonzeroBitCount]
+  }
+
+  /// Gives a list to a slot that has none.
+  mutating func occupy(_ level: Int, _ slot: Int, with list: UInt32) {
+    if level >= count { addLevels(level + 1) }
+    let occupied = unsafe levels![level].occupied
+    let size = occupied.nonzeroBitCount
+    if unsafe size == levels![level].capacity { addRoom(level) }
+    let rank = (occupied & ((UInt64(1) << slot) - 1)).nonzeroBitCount
+    // There is room for one more; both stretches lie within it.
+    let place = unsafe levels![level].lists! + rank
+    unsafe (place + 1).update(from: place, count: size - rank)
+    unsafe place.pointee = list
+    unsafe levels![level].occupied = occupied | UInt64(1) << slot
+  }
+
+  /// Takes the list of an occupied slot away.
+  mutating func vacate(_ level: Int, _ slot: Int) {
+    let occupied = unsafe levels![level].occupied
+    let rank = (occupied & ((UInt64(1) << slot) - 1)).nonzeroBitCount
+    let place = unsafe levels![level].lists! + rank
+    unsafe place.update(from: place + 1, count: occupied.nonzeroBitCount - rank - 1)
+    unsafe levels![level].occupied = occupied & ~(UInt64(1) << slot)
+  }
+
+  private mutating func addLevels(_ needed: Int) {
+    let larger = unsafe UnsafeMutablePointer<Level>.allocate(capacity: needed)
+    if let levels = unsafe levels {
+      unsafe larger.moveInitialize(from: levels, count: count)
+      unsafe levels.deallocate()
+    }
+    for level in count..<needed { unsafe (larger + level).initialize(to: Level()) }
+    unsafe levels = larger
+    count = needed
+  }
+
+  private mutating func addRoom(_ level: Int) {
+    let former = unsafe levels![level].capacity
+    let capacity = max(4, former * 2)
+    let larger = UnsafeMutablePointer<UInt32>.allocate(capacity: capacity)
+    larger.initialize(repeating: 0, count: capacity)
+    if let lists = unsafe levels![level].lists {
+      unsafe larger.update(from: lists, count: former)
+      unsafe lists.deallocate()
+    }
+    unsafe levels![level].lists = larger
+    unsafe levels![level].capacity = capacity
+  }
+}
