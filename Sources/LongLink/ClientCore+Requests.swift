@@ -3,31 +3,25 @@ import LongLinkCore
 import LongLinkTransport
 
 extension ClientCore: PeerSessionOwner {
-  func register(_ options: RequestOptions) -> RequestTicket {
-    requests.register(options, defaults: defaults)
-  }
-
-  func launch(
-    _ ticket: RequestTicket, _ type: MessageType, _ body: any BodyEncodable & Sendable,
-    _ options: RequestOptions, _ completion: Completion
-  ) {
-    let offline = options.offline ?? defaults.offline
-    guard requests.current == nil || closing != nil else {
-      requests.launch(ticket, type, body, options, offline: offline, completion)
-      return
+  func submit(
+    _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
+    _ completion: consuming Completion
+  ) -> RequestID {
+    if requests.hasLink, closing == nil {
+      return requests.submit(type, body, options, completion, defaults: defaults)
     }
     if closing != nil {
-      requests.launch(ticket, type, body, options, completion) { operation in
-        LongLinkError(.closed, doing: operation, detail: "the client was closed")
+      return requests.submit(type, body, copy options, completion, defaults: defaults) {
+        LongLinkError(.closed, doing: $0, detail: "the client was closed")
       }
-    } else if isOffline, offline == .fail {
-      requests.launch(ticket, type, body, options, completion) { operation in
-        notConnected(operation)
-      }
-    } else {
-      requests.launch(ticket, type, body, options, offline: offline, completion)
-      start()
     }
+    if isOffline, options.offline ?? defaults.offline == .fail {
+      return requests.submit(
+        type, body, copy options, completion, defaults: defaults, failing: notConnected)
+    }
+    let id = requests.submit(type, body, options, completion, defaults: defaults)
+    start()
+    return id
   }
 
   /// Whether there is no link, and none is being made.

@@ -14,11 +14,7 @@ extension LongLinkClient {
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     options: RequestOptions = RequestOptions()
   ) async throws(LongLinkError) -> [UInt8] {
-    if Swift.type(of: body).isMeasuredByEncoding, let bytes = try? body.encodedBytes() {
-      return try await exchange(port, type, bytes, options)
-    }
-    // What has no encoding fails there as any request does.
-    return try await exchange(port, type, body, options)
+    try await exchange(port, type, RequestBody(body), options)
   }
 
   /// Sends a request and waits for its answer as a message.
@@ -52,7 +48,7 @@ extension LongLinkClient {
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     options: RequestOptions = RequestOptions()
   ) -> RequestTask {
-    submit(type, body, options) { _ in }
+    submit(type, RequestBody(body), options) { _ in }
   }
 
   /// Sends a request and calls `completion`, once, on the executor that the caller names.
@@ -62,13 +58,13 @@ extension LongLinkClient {
     options: RequestOptions = RequestOptions(), on executor: CallbackExecutor,
     completion: @escaping @Sendable (Result<[UInt8], LongLinkError>) -> Void
   ) -> RequestTask {
-    submit(type, body, options) { outcome in
+    submit(type, RequestBody(body), options) { outcome in
       executor { completion(outcome) }
     }
   }
 
   private func submit(
-    _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: RequestOptions,
+    _ type: MessageType, _ body: RequestBody, _ options: RequestOptions,
     _ completion: @escaping @Sendable (Outcome) -> Void
   ) -> RequestTask {
     let task = RequestTask(type: type, core: core, on: loop)
@@ -94,7 +90,7 @@ extension LongLinkClient {
   ) throws(LongLinkError) -> [UInt8] {
     LongLinkClient.preconditionMayBlock(on: loop)
     let slot = BlockingSlot()
-    _ = submit(type, body, options) { slot.fill($0) }
+    _ = submit(type, RequestBody(body), options) { slot.fill($0) }
     return try slot.wait().get()
   }
 

@@ -28,14 +28,15 @@ public final class RequestTask: Sendable {
 
   /// Submits the request; on the loop.
   func submit(
-    _ body: any BodyEncodable & Sendable, _ options: RequestOptions,
+    _ body: RequestBody, _ options: RequestOptions,
     _ completion: @escaping @Sendable (Outcome) -> Void
   ) {
     guard !progress.withLock({ $0.isCancelled }) else {
       finish(.failure(LongLinkError(.cancelled, doing: "request type=\(type)")), completion)
       return
     }
-    let id = core.value.submit(type, body, options) { self.finish($0, completion) }
+    let id = core.value.submit(
+      type, body, options, .function { self.finish($0, completion) })
     let isCancelled = progress.withLock { progress in
       progress.id = id
       return progress.isCancelled

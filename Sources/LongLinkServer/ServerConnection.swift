@@ -195,32 +195,28 @@ extension ServerConnection: LinkOwner {
 }
 
 extension ServerConnection: PeerSessionOwner {
-  func register(_ options: RequestOptions) -> RequestTicket {
-    requests.register(options, defaults: lane.defaults)
+  func submit(
+    _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
+    _ completion: consuming Completion
+  ) -> RequestID {
+    guard let failure = failureOfRequests else {
+      return requests.submit(type, body, options, completion, defaults: lane.defaults)
+    }
+    return requests.submit(
+      type, body, copy options, completion, defaults: lane.defaults, failing: failure)
   }
 
-  func launch(
-    _ ticket: RequestTicket, _ type: MessageType, _ body: any BodyEncodable & Sendable,
-    _ options: RequestOptions, _ completion: Completion
-  ) {
+  /// Makes the error of a request that cannot even wait; nil where it may.
+  private var failureOfRequests: ((String) -> LongLinkError)? {
     // While the session closes nobody is left who would end what begins to wait.
-    guard link.isAlive, link.session.isLive else {
-      requests.launch(ticket, type, body, options, completion) { operation in
-        session.endedError(doing: operation)
-      }
-      return
-    }
+    guard link.isAlive, link.session.isLive else { return session.endedError }
     if let objection = lane.objectionToRequests {
-      requests.launch(ticket, type, body, options, completion) { operation in
-        LongLinkError(.unsupported, doing: operation, detail: objection, peer: link.peer)
+      return { [link] operation in
+        LongLinkError(.unsupported, doing: operation, detail: objection, peer: link?.peer)
       }
-    } else if let goaway = link.session.peerGoAway {
-      requests.launch(ticket, type, body, options, completion) { operation in
-        goneAway(operation, goaway)
-      }
-    } else {
-      let offline = options.offline ?? lane.defaults.offline
-      requests.launch(ticket, type, body, options, offline: offline, completion)
+    }
+    return link.session.peerGoAway.map { goaway in
+      { [self] operation in goneAway(operation, goaway) }
     }
   }
 

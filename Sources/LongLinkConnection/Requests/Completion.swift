@@ -28,7 +28,7 @@ struct PendingRequest {
   /// Whether it keeps its place among the others of its kind.
   let isOrdered: Bool
   let deadline: LinkInstant
-  let body: any BodyEncodable & Sendable
+  let body: RequestBody
   /// What is told to the peer beside the time that remains; nil in the usual case.
   let extras: Extras?
   let completion: Completion
@@ -44,16 +44,16 @@ struct PendingRequest {
 
   @inline(__always)
   init(
-    _ ticket: RequestTicket, _ type: MessageType, _ body: consuming any BodyEncodable & Sendable,
-    _ options: RequestOptions, _ offline: OfflinePolicy, _ completion: Completion
+    _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
+    until deadline: LinkInstant, offline: OfflinePolicy, _ completion: consuming Completion
   ) {
     self.type = type
     self.offline = offline
     resending = options.resending
     isOrdered = options.order == .ordered
-    deadline = ticket.deadline
+    self.deadline = deadline
     self.body = body
-    extras = options.hasMetadata ? Extras(Metadata(options)) : nil
+    extras = options.hasMetadata ? Extras(Metadata(copy options)) : nil
     self.completion = completion
   }
 

@@ -5,83 +5,60 @@ internal import Synchronization
 
 /// What takes requests, on its loop.
 package protocol RequestSink: AnyObject {
-  /// Gives a request its identity. It is registered, and nothing else happens yet.
-  func register(_ options: RequestOptions) -> RequestTicket
-  /// Sends a registered request, lets it wait or fails it; `completion` is called exactly once.
-  func launch(
-    _ ticket: RequestTicket, _ type: MessageType, _ body: any BodyEncodable & Sendable,
-    _ options: RequestOptions, _ completion: Completion)
+  /// Sends a request, lets it wait or fails it, and says who it is; `completion` is called exactly
+  /// once, at the earliest before this returns.
+  func submit(
+    _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
+    _ completion: consuming Completion
+  ) -> RequestID
   /// Ends a request with `cancelled`, unless it has ended.
   func cancel(_ id: RequestID)
-}
-
-/// A request that is registered: who it is, and when its time is over.
-package struct RequestTicket: Sendable {
-  package let id: RequestID
-  package let deadline: LinkInstant
-
-  package init(id: RequestID, deadline: LinkInstant) {
-    self.id = id
-    self.deadline = deadline
-  }
-}
-
-extension RequestSink {
-  /// Registers and launches.
-  @discardableResult
-  package func submit(
-    _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: RequestOptions,
-    _ completion: @escaping @Sendable (Outcome) -> Void
-  ) -> RequestID {
-    let ticket = register(options)
-    launch(ticket, type, body, options, .function(completion))
-    return ticket.id
-  }
 }
 
 /// Where requests of tasks go to: a sink on its loop.
 @usableFromInline package final class RequestPort: Sendable {
   package let loop: EventLoop
   let sink: LoopBound<any RequestSink>
-  private let watches: LoopBound<Watches>
+  // Watches for the next requests, in a chain: for the loop.
+  @safe private nonisolated(unsafe) var spare: RequestWatch?
+  @safe private nonisolated(unsafe) var spareCount = 0
 
-  private final class Watches {
-    @safe @exclusivity(unchecked) var spare: [RequestWatch] = []
-  }
-
-  /// The most that are kept for the next requests.
+  /// The most that are kept.
   private static let mostSpare = 1024
 
   package init(_ sink: any RequestSink, on loop: EventLoop) {
     self.loop = loop
     self.sink = LoopBound(sink, on: loop)
-    watches = LoopBound(Watches(), on: loop)
   }
 
-  /// Registers and launches a request; on the loop.
+  /// Submits a request; on the loop.
   @inline(__always)
-  func launch(
-    _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: RequestOptions,
-    _ completion: Completion, _ watch: RequestWatch
+  func submit(
+    _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
+    _ completion: consuming Completion, _ watch: borrowing RequestWatch
   ) {
-    let sink = sink.value
-    let ticket = sink.register(options)
-    let isWanted = watch.begin(ticket.id)
-    sink.launch(ticket, type, body, options, completion)
-    if !isWanted { sink.cancel(ticket.id) }
+    let id = sink.value.submit(type, body, options, completion)
+    // Its task may have been cancelled meanwhile.
+    if !watch.begin(id) { sink.value.cancel(id) }
   }
 
+  /// A watch for a request; on the loop.
   @inline(__always)
   func takeWatch() -> RequestWatch {
-    watches.value.spare.popLast() ?? RequestWatch(self)
+    guard let watch = spare.take() else { return RequestWatch(self) }
+    spare = watch.next.take()
+    spareCount &-= 1
+    return watch
   }
 
+  /// Keeps a watch that no task has any more; on the loop.
   @inline(__always)
-  func giveBack(_ watch: consuming RequestWatch) {
-    guard loop.isCurrent else { return }
+  func keep(_ watch: consuming RequestWatch) {
+    guard spareCount < RequestPort.mostSpare else { return }
     watch.forget()
-    let watches = watches.value
-    if watches.spare.count < RequestPort.mostSpare { watches.spare.append(watch) }
+    watch.next = spare.take()
+    spare = consume watch
+    spareCount &+= 1
   }
 }
 
@@ -92,6 +69,9 @@ final class RequestWatch: Sendable {
   private let serial = Atomic<UInt32>(0)
   /// The request's number, or one of the two below.
   private let number = Atomic<UInt64>(RequestWatch.unnamed)
+
+  /// The next one that is kept; for the loop, while no task has this one.
+  @safe fileprivate nonisolated(unsafe) var next: RequestWatch?
 
   private static let unnamed = UInt64.max
   private static let cancelled = UInt64.max - 1
@@ -145,7 +125,7 @@ func taskCancelled(_ context: UnsafeMutableRawPointer) {
 // task, which has to be given back in reverse order.
 @inline(never)
 @usableFromInline package func exchange(
-  _ port: RequestPort, _ type: MessageType, _ body: any BodyEncodable & Sendable,
+  _ port: RequestPort, _ type: MessageType, _ body: RequestBody,
   _ options: RequestOptions
 ) async throws(LongLinkError) -> [UInt8] {
   let isHere = port.loop.isCurrent
@@ -157,14 +137,16 @@ func taskCancelled(_ context: UnsafeMutableRawPointer) {
   } else {
     outcome = await suspend { waiter in
       if isHere {
-        port.launch(type, body, options, .waiter(waiter), watch)
+        port.submit(type, body, options, .waiter(waiter), watch)
       } else {
-        port.loop.execute { port.launch(type, body, options, .distantWaiter(waiter), watch) }
+        port.loop.execute { [options = copy options] in
+          port.submit(type, body, options, .distantWaiter(waiter), watch)
+        }
       }
     }
   }
   unsafe cll_task_unwatch(record)
-  port.giveBack(watch)
+  if port.loop.isCurrent { port.keep(watch) }
   return try outcome.get()
 }
 

@@ -46,6 +46,8 @@ package final class Requests: TimerHandler {
   /// Requests that have not ended.
   package var count: Int { dispatch.count }
   package var waitingCount: Int { dispatch.waitingCount }
+  /// Whether there is a link that new requests go to.
+  package var hasLink: Bool { current != nil }
   package var waitingBytes: Int { dispatch.waitingBytes }
   package var carriedCount: Int { dispatch.carriedCount }
 }
@@ -53,36 +55,64 @@ package final class Requests: TimerHandler {
 // MARK: - Beginning
 
 extension Requests {
-  /// Gives a request its identity and its place in the table; nothing is sent yet.
-  @inline(__always)
-  package func register(_ options: RequestOptions, defaults: RequestDefaults) -> RequestTicket {
+  /// Sends a request, or lets it wait, as there is a link or not.
+  package func submit(
+    _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
+    _ completion: consuming Completion, defaults: RequestDefaults
+  ) -> RequestID {
     let now = loop.now
     let deadline = now + (options.deadline.map(\.clampedNanoseconds) ?? defaults.deadline)
+    let id = register(options, until: deadline, at: now)
+    guard id.serial != 0 else {
+      turnAway(type, completion)
+      return id
+    }
+    let request = PendingRequest(
+      type, body, options, until: deadline, offline: options.offline ?? defaults.offline,
+      completion)
+    guard let link = current, hasTurn(id, request, on: link), hasRoom(link) else {
+      pending.insert(request, for: id.serial)
+      wait(id, request)
+      return id
+    }
+    // Into the table last, so that it need not be copied to be sent.
+    let step = place(id, request, on: link, at: now)
+    pending.insert(consume request, for: id.serial)
+    follow(step, of: id, on: link)
+    return id
+  }
+
+  /// Fails a request before anything is done for it.
+  package func submit(
+    _ type: MessageType, _ body: RequestBody, _ options: RequestOptions, _ completion: Completion,
+    defaults: RequestDefaults, failing make: (String) -> LongLinkError
+  ) -> RequestID {
+    let now = loop.now
+    let deadline = now + (options.deadline.map(\.clampedNanoseconds) ?? defaults.deadline)
+    let id = register(options, until: deadline, at: now)
+    guard id.serial != 0 else {
+      turnAway(type, completion)
+      return id
+    }
+    let request = PendingRequest(type, body, options, until: deadline, offline: .fail, completion)
+    pending.insert(request, for: id.serial)
+    guard dispatch.end(id) != nil else { return id }
+    finish(id, .failure(make(operation(id, request))))
+    disarmIfUnused()
+    return id
+  }
+
+  /// Gives a request its identity and its place in the table; nothing is sent yet.
+  @inline(__always)
+  private func register(
+    _ options: borrowing RequestOptions, until deadline: LinkInstant, at now: LinkInstant
+  ) -> RequestID {
     let id = dispatch.create(
       deadline: deadline, isOrdered: options.order == .ordered,
       notifiesCancel: options.cancellation == .notifyServer, at: now)
     counters.submitted += 1
     if deadline < armedFor { arm() }
-    return RequestTicket(id: id, deadline: deadline)
-  }
-
-  /// Sends a registered request, or lets it wait, as there is a link or not.
-  @inline(__always)
-  package func launch(
-    _ ticket: RequestTicket, _ type: MessageType, _ body: any BodyEncodable & Sendable,
-    _ options: RequestOptions, offline: OfflinePolicy, _ completion: Completion
-  ) {
-    guard ticket.id.serial != 0 else { return turnAway(type, completion) }
-    let request = PendingRequest(ticket, type, body, options, offline, completion)
-    guard let link = current, hasTurn(ticket.id, request, on: link), hasRoom(link) else {
-      pending.insert(request, for: ticket.id.serial)
-      wait(ticket.id, request)
-      return
-    }
-    // Into the table last, so that it need not be copied to be sent.
-    let step = place(ticket.id, request, on: link)
-    pending.insert(request, for: ticket.id.serial)
-    follow(step, of: ticket.id, on: link)
+    return id
   }
 
   /// Ends a request that could not be registered, since too few serials were free.
@@ -95,26 +125,17 @@ extension Requests {
     completion(.failure(error))
   }
 
-  /// Ends a registered request before anything is done for it, unless `launch` would send it.
-  package func launch(
-    _ ticket: RequestTicket, _ type: MessageType, _ body: any BodyEncodable & Sendable,
-    _ options: RequestOptions, _ completion: Completion, failing make: (String) -> LongLinkError
-  ) {
-    guard ticket.id.serial != 0 else { return turnAway(type, completion) }
-    let request = PendingRequest(ticket, type, body, options, .fail, completion)
-    pending.insert(request, for: ticket.id.serial)
-    guard dispatch.end(ticket.id) != nil else { return }
-    finish(ticket.id, .failure(make(operation(ticket.id, request))))
-    disarmIfUnused()
-  }
-
   /// Whether the peer takes one more; it is told of requests that nobody waits for when they are
   /// what fills it.
+  @inline(__always)
   private func hasRoom(_ link: Link) -> Bool {
     guard link.hasRoom else { return false }
     let limit = link.session.agreement.maxInFlight
     let carried = dispatch.carriedCount(by: link.id)
-    if carried + owed.count < limit { return true }
+    return carried + owed.count < limit || makesRoom(link, carried: carried, of: limit)
+  }
+
+  private func makesRoom(_ link: Link, carried: Int, of limit: Int) -> Bool {
     guard carried < limit, let serial = owed.takeOldest() else { return false }
     _ = link.session.cancel(serial, .keptBack, notifying: true)
     link.writeAtEndOfTurn()
@@ -123,7 +144,7 @@ extension Requests {
 
   /// Whether a new request may go before any that waits, and the link takes one of its size.
   @inline(__always)
-  private func hasTurn(_ id: RequestID, _ request: PendingRequest, on link: Link) -> Bool {
+  private func hasTurn(_ id: RequestID, _ request: borrowing PendingRequest, on link: Link) -> Bool {
     let takesLarge = link.takesLarge
     return dispatch.isNext(
       id, isOrdered: request.isOrdered, on: link.id, takesLarge: takesLarge)
@@ -154,14 +175,16 @@ extension Requests {
   }
 
   /// Hands a request to a link.
-  private func place(_ id: RequestID, _ request: PendingRequest, on link: Link) -> Step {
-    if request.deadline <= loop.now { return .failed(.deadlineExceeded, "") }
+  private func place(
+    _ id: RequestID, _ request: borrowing PendingRequest, on link: Link, at now: LinkInstant
+  ) -> Step {
+    if request.deadline <= now { return .failed(.deadlineExceeded, "") }
     if link.session.speaksDialect, let objection = objection(to: request, id, on: link) {
       return .failed(.unsupported, objection)
     }
     do throws(BodyError) {
-      if link.session.speaksDialect { try link.session.judge(request.body) }
-      var metadata = try metadata(for: request, on: link)
+      if link.session.speaksDialect { try request.body.judge(for: link) }
+      var metadata = try metadata(for: request, on: link, at: now)
       let size = try request.body.encodedByteCount
       var length = metadata.map { 2 + $0.count + size } ?? size
       if request.extras == nil, !link.session.accepts(bodyOf: length) {
@@ -175,7 +198,7 @@ extension Requests {
       }
       let placement = try link.session.request(
         id.serial, type: request.type, metadata: metadata,
-        priority: request.priority, count: size, at: loop.now
+        priority: request.priority, count: size, at: now
       ) { (span) throws(BodyError) in
         try request.body.encode(into: &span)
       }
@@ -189,7 +212,8 @@ extension Requests {
   }
 
   /// Why the dialect has no word for a request; nil where it has.
-  private func objection(to request: PendingRequest, _ id: RequestID, on link: Link) -> String? {
+  private func objection(
+    to request: borrowing PendingRequest, _ id: RequestID, on link: Link) -> String? {
     guard let dialect = link.session.frameDialect else { return nil }
     if let metadata = request.extras?.metadata, metadata.isMoreThanPriority {
       return "\(dialect.name) has no place for an idempotency key, nor for entries"
@@ -197,6 +221,7 @@ extension Requests {
     return link.session.objection(toRequest: request.type, serial: id.serial)
   }
 
+  @inline(__always)
   private func follow(_ step: Step, of id: RequestID, on link: Link) {
     switch step {
     case .encoded:
@@ -216,12 +241,13 @@ extension Requests {
     finish(id, .failure(error(code, id, request, entry.past, detail)))
   }
 
+  @inline(__always)
   private func metadata(
-    for request: PendingRequest, on link: Link
+    for request: borrowing PendingRequest, on link: Link, at now: LinkInstant
   ) throws(BodyError) -> [UInt8]? {
     guard link.session.agreement.features.contains(.metadata) else { return nil }
     // Rounded up, so that the peer does not give up before this side does.
-    let remaining = UInt32(clamping: (request.deadline - loop.now + 999_999) / 1_000_000)
+    let remaining = UInt32(clamping: (request.deadline - now + 999_999) / 1_000_000)
     if var metadata = request.extras?.metadata {
       metadata.remaining = remaining
       let bytes = try metadata.encodedBytes()
@@ -243,7 +269,7 @@ extension Requests {
       hasRoom(link), let id = dispatch.nextWaiting(on: link.id, takesLarge: link.takesLarge)
     {
       guard let request = pending[id.serial] else { continue }
-      follow(place(id, request, on: link), of: id, on: link)
+      follow(place(id, request, on: link, at: loop.now), of: id, on: link)
     }
   }
 }

@@ -17,7 +17,15 @@
 /// Suspends until the waiter that `body` is given is called.
 @inline(__always)
 package func suspend<Value: Sendable>(_ body: (Waiter<Value>) -> Void) async -> Value {
+  // The caller is where it wants to be. The other function would ask for that under the task's lock
+  // before it suspends; it is what there is where a later compiler has done away with this one.
+  #if compiler(<6.4)
+  await unsafe _unsafeInheritExecutor_withUnsafeContinuation { continuation in
+    body(unsafe Waiter(continuation))
+  }
+  #else
   await unsafe withUnsafeContinuation { continuation in
     body(unsafe Waiter(continuation))
   }
+  #endif
 }

@@ -24,19 +24,13 @@ public final class PeerSession: Sendable {
       self.owner = owner
     }
 
-    func register(_ options: RequestOptions) -> RequestTicket {
-      owner?.register(options) ?? RequestTicket(id: .none, deadline: .distantFuture)
-    }
-
-    func launch(
-      _ ticket: RequestTicket, _ type: MessageType, _ body: any BodyEncodable & Sendable,
-      _ options: RequestOptions, _ completion: Completion
-    ) {
-      if let owner {
-        owner.launch(ticket, type, body, options, completion)
-      } else {
-        completion(.failure(ended("request type=\(type)")))
-      }
+    func submit(
+      _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
+      _ completion: consuming Completion
+    ) -> RequestID {
+      if let owner { return owner.submit(type, body, options, completion) }
+      completion(.failure(ended("request type=\(type)")))
+      return .none
     }
 
     func cancel(_ id: RequestID) {
@@ -125,7 +119,7 @@ public final class PeerSession: Sendable {
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     options: RequestOptions = RequestOptions()
   ) async throws(LongLinkError) -> [UInt8] {
-    try await exchange(port, type, body, options)
+    try await exchange(port, type, RequestBody(body), options)
   }
 
   /// Ends the session's own connection, and no later one, once what was written has left.

@@ -123,11 +123,19 @@ package final class Responder: TimerHandler {
 // MARK: - Answers
 
 extension Responder {
-  private func answer(_ serial: UInt32, _ type: MessageType, _ body: AnyBody) {
-    if Swift.type(of: body).isMeasuredByEncoding, let bytes = try? body.encodedBytes() {
-      answer(serial, type, bytes)
-      return
+  private func answer<Body: BodyEncodable>(
+    _ serial: UInt32, _ type: MessageType, _ body: Body
+  ) {
+    if Body.isMeasuredByEncoding, let bytes = try? body.encodedBytes() {
+      write(bytes, serial, type)
+    } else {
+      write(body, serial, type)
     }
+  }
+
+  private func write<Body: BodyEncodable>(
+    _ body: Body, _ serial: UInt32, _ type: MessageType
+  ) {
     do throws(BodyError) {
       let size = try body.encodedByteCount
       guard link.session.accepts(bodyOf: size) else {

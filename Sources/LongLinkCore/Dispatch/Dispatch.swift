@@ -64,7 +64,9 @@ package struct Dispatch: ~Copyable {
   private var created: UInt64 = 0
   var entries = SerialTable<Entry>()
   var wheel = TimingWheel(now: LinkInstant(nanoseconds: 0))
-  /// How many requests each link carries. Links of the past are left out.
+  /// How many requests the link carries that was first given one last.
+  private var newest = Load(link: 0, count: 0)
+  /// How many each older link carries that carries any.
   private var loads: [Load] = []
   /// The present serials of requests that got another one, by number.
   private var renewed: [UInt64: UInt32] = [:]
@@ -165,40 +167,42 @@ package struct Dispatch: ~Copyable {
 
 extension Dispatch {
   /// Requests that links carry.
-  package var carriedCount: Int { loads.reduce(0) { $0 + $1.count } }
+  package var carriedCount: Int { newest.count + loads.reduce(0) { $0 + $1.count } }
 
   /// Requests that one link carries.
+  @inline(__always)
   package func carriedCount(by link: UInt32) -> Int {
-    loads.first { $0.link == link }?.count ?? 0
+    newest.link == link ? newest.count : loads.first { $0.link == link }?.count ?? 0
   }
 
-  private mutating func load(_ link: UInt32) {
+  @inline(__always)
+  private mutating func load(_ link: UInt32, _ change: Int) {
+    if newest.link == link { newest.count += change } else { loadOther(link, change) }
+  }
+
+  private mutating func loadOther(_ link: UInt32, _ change: Int) {
     if let index = loads.firstIndex(where: { $0.link == link }) {
-      loads[index].count += 1
+      loads[index].count += change
+      if loads[index].count == 0 { loads.remove(at: index) }
     } else {
-      loads.removeAll { $0.count == 0 }
-      loads.append(Load(link: link, count: 1))
+      if newest.count > 0 { loads.append(newest) }
+      newest = Load(link: link, count: change)
     }
-  }
-
-  private mutating func unload(_ link: UInt32) {
-    guard let index = loads.firstIndex(where: { $0.link == link }) else { return }
-    loads[index].count -= 1
   }
 
   /// Tells that a link carries a request now.
   package mutating func placed(
     _ id: RequestID, on link: UInt32, _ placement: RequestPlacement
   ) {
-    let isOrdered = entries.update(id.serial) { entry -> Bool? in
-      guard entry.number == id.number, entry.link == 0 else { return nil }
-      entry.link = link
-      entry.placement = placement
-      return entry.isOrdered
+    guard let slot = entries.slot(of: id.serial), entries[slot: slot].number == id.number,
+      entries[slot: slot].link == 0
+    else { return }
+    entries[slot: slot].link = link
+    entries[slot: slot].placement = placement
+    load(link, 1)
+    if entries[slot: slot].isOrdered {
+      lane.placed(id.number, on: link, isWhole: placement.begin != nil)
     }
-    guard let isOrdered, let isOrdered else { return }
-    load(link)
-    if isOrdered { lane.placed(id.number, on: link, isWhole: placement.begin != nil) }
   }
 
   /// Tells that a request which its link had kept back has begun to leave.
@@ -256,8 +260,9 @@ extension Dispatch {
     }
   }
 
+  @inline(__always)
   private mutating func detach(_ entry: Entry) {
-    unload(entry.link)
+    load(entry.link, -1)
     if entry.isOrdered { lane.left(entry.number) }
   }
 
@@ -294,28 +299,29 @@ extension Dispatch {
   package mutating func answered(
     _ serial: UInt32, on link: UInt32, isRefused: Bool = false
   ) -> RequestID? {
-    guard let entry = entries[serial], entry.link == link else { return nil }
-    if !isRefused { arrived(entry) }
-    remove(serial, entry)
-    return RequestID(serial: serial, number: entry.number)
+    guard let slot = entries.slot(of: serial), entries[slot: slot].link == link else { return nil }
+    if !isRefused, entries[slot: slot].isOrdered { lane.arrived(entries[slot: slot].number) }
+    return RequestID(serial: serial, number: remove(serial, at: slot).number)
   }
 
   /// Ends a request for another reason; nil when it has ended already.
   package mutating func end(_ id: RequestID) -> Entry? {
-    guard let entry = entry(id) else { return nil }
-    remove(id.serial, entry)
-    return entry
+    guard let slot = entries.slot(of: id.serial), entries[slot: slot].number == id.number
+    else { return nil }
+    return remove(id.serial, at: slot)
   }
 
-  private mutating func remove(_ serial: UInt32, _ entry: Entry) {
+  @inline(__always)
+  private mutating func remove(_ serial: UInt32, at slot: Int) -> Entry {
+    let entry = entries.remove(slot: slot)
     if entry.timer != .none { wheel.remove(entry.timer) }
     if entry.link != 0 {
       detach(entry)
     } else if !waits.isEmpty {
       stopWaiting(serial, entry)
     }
-    entries.remove(serial)
     if !renewed.isEmpty { renewed[entry.number] = nil }
+    return entry
   }
 
   /// A request whose deadline has passed, ended by this call.
@@ -326,8 +332,8 @@ extension Dispatch {
         resume(serial)
         continue
       }
-      guard let entry = entries[serial] else { continue }
-      remove(serial, entry)
+      guard let slot = entries.slot(of: serial) else { continue }
+      let entry = remove(serial, at: slot)
       return (RequestID(serial: serial, number: entry.number), entry)
     }
     return nil

@@ -26,6 +26,12 @@ extension [UInt8]: BodyEncodable, BodyDecodable {
     self = unsafe body.withUnsafeBytes { bytes in unsafe [UInt8](bytes) }
   }
 
+  /// True: the bytes are there.
+  @inlinable public static var isMeasuredByEncoding: Bool { true }
+
+  /// The array itself.
+  @inlinable public func encodedBytes() -> [UInt8] { self }
+
   /// The count of the array.
   public var encodedByteCount: Int { count }
 

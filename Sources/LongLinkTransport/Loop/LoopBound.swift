@@ -16,13 +16,13 @@ public struct LoopBound<Value>: @unchecked Sendable {
 
   /// The value. Traps off the loop.
   @inlinable public var value: Value {
-    get {
+    _read {
       loop.preconditionCurrent()
-      return storage
+      yield storage
     }
-    set {
+    _modify {
       loop.preconditionCurrent()
-      storage = newValue
+      yield &storage
     }
   }
 }
