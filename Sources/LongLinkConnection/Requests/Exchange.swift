@@ -19,9 +19,10 @@ package protocol RequestSink: AnyObject {
 @usableFromInline package final class RequestPort: Sendable {
   package let loop: EventLoop
   let sink: LoopBound<any RequestSink>
-  // Watches for the next requests, in a chain: for the loop.
-  @safe private nonisolated(unsafe) var spare: RequestWatch?
-  @safe private nonisolated(unsafe) var spareCount = 0
+  // Watches for the next requests, in a chain that owns them: for the loop. No references are
+  // counted, since each request would pay for that several times.
+  private nonisolated(unsafe) var spare: Unmanaged<RequestWatch>?
+  private nonisolated(unsafe) var spareCount = 0
 
   /// The most that are kept.
   private static let mostSpare = 1024
@@ -29,6 +30,13 @@ package protocol RequestSink: AnyObject {
   package init(_ sink: any RequestSink, on loop: EventLoop) {
     self.loop = loop
     self.sink = LoopBound(sink, on: loop)
+  }
+
+  deinit {
+    while let watch = unsafe spare {
+      unsafe spare = watch.takeUnretainedValue().next
+      unsafe watch.release()
+    }
   }
 
   /// Submits a request; on the loop.
@@ -42,23 +50,25 @@ package protocol RequestSink: AnyObject {
     if !watch.begin(id) { sink.value.cancel(id) }
   }
 
-  /// A watch for a request; on the loop.
+  /// A watch for a request, of which the caller owns a reference; on the loop.
   @inline(__always)
-  func takeWatch() -> RequestWatch {
-    guard let watch = spare.take() else { return RequestWatch(self) }
-    spare = watch.next.take()
-    spareCount &-= 1
-    return watch
+  func takeWatch() -> Unmanaged<RequestWatch> {
+    guard let watch = unsafe spare else { return Unmanaged.passRetained(RequestWatch(self)) }
+    unsafe spare = watch._withUnsafeGuaranteedRef { unsafe $0.next }
+    unsafe spareCount &-= 1
+    return unsafe watch
   }
 
-  /// Keeps a watch that no task has any more; on the loop.
+  /// Keeps a watch that no task has any more, with the caller's reference; on the loop.
   @inline(__always)
-  func keep(_ watch: consuming RequestWatch) {
-    guard spareCount < RequestPort.mostSpare else { return }
-    watch.forget()
-    watch.next = spare.take()
-    spare = consume watch
-    spareCount &+= 1
+  func keep(_ watch: Unmanaged<RequestWatch>) {
+    guard unsafe spareCount < RequestPort.mostSpare else { return unsafe watch.release() }
+    unsafe watch._withUnsafeGuaranteedRef {
+      $0.forget()
+      unsafe $0.next = spare
+    }
+    unsafe spare = watch
+    unsafe spareCount &+= 1
   }
 }
 
@@ -71,7 +81,7 @@ final class RequestWatch: Sendable {
   private let number = Atomic<UInt64>(RequestWatch.unnamed)
 
   /// The next one that is kept; for the loop, while no task has this one.
-  @safe fileprivate nonisolated(unsafe) var next: RequestWatch?
+  fileprivate nonisolated(unsafe) var next: Unmanaged<RequestWatch>?
 
   private static let unnamed = UInt64.max
   private static let cancelled = UInt64.max - 1
@@ -129,24 +139,28 @@ func taskCancelled(_ context: UnsafeMutableRawPointer) {
   _ options: RequestOptions
 ) async throws(LongLinkError) -> [UInt8] {
   let isHere = port.loop.isCurrent
-  let watch = isHere ? port.takeWatch() : RequestWatch(port)
-  let record = unsafe cll_task_watch(Unmanaged.passUnretained(watch).toOpaque())
+  // The reference is this function's until the end, where the watch is kept or let go of.
+  let watch = isHere ? port.takeWatch() : Unmanaged.passRetained(RequestWatch(port))
+  let record = unsafe cll_task_watch(watch.toOpaque())
   let outcome: Outcome
-  if watch.isCancelled {
+  if unsafe watch._withUnsafeGuaranteedRef({ $0.isCancelled }) {
     outcome = .failure(LongLinkError(.cancelled, doing: "request type=\(type)"))
   } else {
     outcome = await suspend { waiter in
       if isHere {
-        port.submit(type, body, options, .waiter(waiter), watch)
+        unsafe watch._withUnsafeGuaranteedRef { watch in
+          port.submit(type, body, options, .waiter(waiter), watch)
+        }
       } else {
-        port.loop.execute { [options = copy options] in
+        // The task may be over before the loop has seen to its watch.
+        port.loop.execute { [watch = unsafe watch.takeUnretainedValue(), options = copy options] in
           port.submit(type, body, options, .distantWaiter(waiter), watch)
         }
       }
     }
   }
   unsafe cll_task_unwatch(record)
-  if port.loop.isCurrent { port.keep(watch) }
+  if port.loop.isCurrent { unsafe port.keep(watch) } else { unsafe watch.release() }
   return try outcome.get()
 }
 

@@ -144,7 +144,9 @@ extension Requests {
 
   /// Whether a new request may go before any that waits, and the link takes one of its size.
   @inline(__always)
-  private func hasTurn(_ id: RequestID, _ request: borrowing PendingRequest, on link: Link) -> Bool {
+  private func hasTurn(
+    _ id: RequestID, _ request: borrowing PendingRequest, on link: Link
+  ) -> Bool {
     let takesLarge = link.takesLarge
     return dispatch.isNext(
       id, isOrdered: request.isOrdered, on: link.id, takesLarge: takesLarge)

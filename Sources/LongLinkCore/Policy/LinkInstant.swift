@@ -7,7 +7,7 @@ public struct LinkInstant: InstantProtocol, Hashable, Sendable {
   public var nanoseconds: Int64
 
   /// Makes an instant from nanoseconds since the clock's origin.
-  public init(nanoseconds: Int64) {
+  @inlinable public init(nanoseconds: Int64) {
     self.nanoseconds = nanoseconds
   }
 
@@ -22,22 +22,22 @@ public struct LinkInstant: InstantProtocol, Hashable, Sendable {
   }
 
   /// Orders instants of one clock.
-  public static func < (lhs: LinkInstant, rhs: LinkInstant) -> Bool {
+  @inlinable public static func < (lhs: LinkInstant, rhs: LinkInstant) -> Bool {
     lhs.nanoseconds < rhs.nanoseconds
   }
 
   /// The instant that no timer reaches.
-  package static let distantFuture = LinkInstant(nanoseconds: .max)
+  @inlinable package static var distantFuture: LinkInstant { LinkInstant(nanoseconds: .max) }
 
   /// Adds nanoseconds, staying at the ends of the range instead of wrapping.
-  package static func + (instant: LinkInstant, nanoseconds: Int64) -> LinkInstant {
+  @inlinable package static func + (instant: LinkInstant, nanoseconds: Int64) -> LinkInstant {
     let (sum, overflow) = instant.nanoseconds.addingReportingOverflow(nanoseconds)
     guard overflow else { return LinkInstant(nanoseconds: sum) }
     return LinkInstant(nanoseconds: nanoseconds < 0 ? .min : .max)
   }
 
   /// Nanoseconds from `rhs` to `lhs`.
-  package static func - (lhs: LinkInstant, rhs: LinkInstant) -> Int64 {
+  @inlinable package static func - (lhs: LinkInstant, rhs: LinkInstant) -> Int64 {
     let (difference, overflow) = lhs.nanoseconds.subtractingReportingOverflow(rhs.nanoseconds)
     guard overflow else { return difference }
     return lhs > rhs ? .max : .min

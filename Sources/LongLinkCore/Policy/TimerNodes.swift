@@ -64,18 +64,22 @@
 
   /// Adds a node at the end of a list.
   mutating func append(_ index: UInt32, to list: UInt32) {
-    let last = self[list].previous
-    self[index].next = list
-    self[index].previous = last
-    self[last].next = index
-    self[list].previous = index
+    guard let storage = unsafe storage, max(index, list) < count else { preconditionFailure() }
+    // What stands in a list links to nodes that there are.
+    let last = unsafe storage[Int(list)].previous
+    unsafe storage[Int(index)].next = list
+    unsafe storage[Int(index)].previous = last
+    unsafe storage[Int(last)].next = index
+    unsafe storage[Int(list)].previous = index
   }
 
   /// Takes a node out of its list; true where it was the only one, and `next` is the list then.
   mutating func unlink(_ index: UInt32) -> Bool {
-    let (next, previous) = (self[index].next, self[index].previous)
-    self[previous].next = next
-    self[next].previous = previous
+    guard let storage = unsafe storage, index < count else { preconditionFailure() }
+    // What stands in a list links to nodes that there are.
+    let (next, previous) = unsafe (storage[Int(index)].next, storage[Int(index)].previous)
+    unsafe storage[Int(previous)].next = next
+    unsafe storage[Int(next)].previous = previous
     return next == previous
   }
 
