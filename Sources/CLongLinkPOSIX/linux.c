@@ -4,9 +4,22 @@
 #include "CLongLinkPOSIX.h"
 
 #include <sys/ioctl.h>
+#include <sys/timerfd.h>
+#include <time.h>
 
 int cll_accept(int descriptor, struct sockaddr *address, socklen_t *length) {
   return accept4(descriptor, address, length, SOCK_CLOEXEC | SOCK_NONBLOCK);
+}
+
+int cll_timer(void) {
+  return timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+}
+
+int cll_timer_set(int descriptor, long long nanoseconds) {
+  struct itimerspec time = {
+    .it_value = {.tv_sec = nanoseconds / 1000000000, .tv_nsec = nanoseconds % 1000000000},
+  };
+  return timerfd_settime(descriptor, TFD_TIMER_ABSTIME, &time, NULL);
 }
 
 // SIOCOUTQ by its older name, which needs no header of the kernel. tcp(7) says that it counts what was

@@ -82,7 +82,7 @@ import Testing
     pair.client.isStalled = true
     pair.client.request(50, [UInt8](repeating: 1, count: 8_000_000))
     pair.client.isStalled = false
-    let first = pair.client.session.outbox.withChunk { [UInt8](decoding: $0) }
+    let first = pair.client.session.outbox.nextBytes
     pair.client.session.wrote(first.count, at: pair.now)
     pair.server.receive(first)
     #expect(!pair.server.isIdle)

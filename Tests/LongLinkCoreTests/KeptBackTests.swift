@@ -156,7 +156,7 @@ import Testing
       rounds += 1
       // Some of it leaves, as over a thin path.
       for _ in 0..<dice.below(20) {
-        let chunk = side.session.outbox.withChunk { $0.byteCount }
+        let chunk = side.session.outbox.chunk.count
         side.session.wrote(min(chunk, 1 + dice.below(30_000)), at: side.now)
       }
       let before = side.session.outbox.written

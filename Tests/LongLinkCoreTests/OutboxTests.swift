@@ -13,7 +13,7 @@ import Testing
   }
 
   private func write(_ outbox: inout Outbox, _ most: Int = .max) -> [UInt8] {
-    let bytes = outbox.withChunk { Array([UInt8](decoding: $0).prefix(most)) }
+    let bytes = Array(outbox.nextBytes.prefix(most))
     outbox.wrote(bytes.count)
     return bytes
   }
@@ -215,7 +215,7 @@ private struct OutboxModel: ~Copyable {
   }
 
   private mutating func write(_ most: Int) {
-    let bytes = outbox.withChunk { Array([UInt8](decoding: $0).prefix(most)) }
+    let bytes = Array(outbox.nextBytes.prefix(most))
     stream += bytes
     outbox.wrote(bytes.count)
     refill()

@@ -104,7 +104,7 @@ private final class Walker {
     case .resumedReading: side.session.resumedReading(at: side.now)
     case .wroteNothing: side.session.wrote(0, at: side.now)
     case .wroteSome:
-      side.session.wrote(min(3, side.session.outbox.withChunk { $0.byteCount }), at: side.now)
+      side.session.wrote(min(3, side.session.outbox.chunk.count), at: side.now)
     case .wroteAll: side.flush()
     case .helloDecoded: side.session.received(hello: Hello(features: 3))
     case .welcomeDecoded: side.session.received(welcome: Welcome(features: 3))

@@ -213,7 +213,7 @@ extension Breach {
     while let effect = side.session.nextEffect() { effects.append(effect) }
     #expect(!effects.contains(.shutDownWriting))
     side.session.enqueue(.goaway, body: [])
-    side.session.wrote(side.session.outbox.withChunk { $0.byteCount }, at: .start)
+    side.session.wrote(side.session.outbox.chunk.count, at: .start)
     #expect(side.session.nextEffect() == .shutDownWriting)
   }
 

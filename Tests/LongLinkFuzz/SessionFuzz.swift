@@ -213,7 +213,7 @@ final class FuzzSide {
   }
 
   private func write(_ most: Int) {
-    let count = min(session.outbox.withChunk { $0.byteCount }, most)
+    let count = min(session.outbox.chunk.count, most)
     let wasHolding = session.holdsReading
     session.wrote(count, at: now)
     written += UInt64(count)

@@ -130,7 +130,7 @@ import Testing
   }
 
   @Test func `a ring keeps its order while it grows and wraps`() {
-    let ring = WorkRing()
+    var ring = Ring<Work>()
     var next: UInt64 = 0
     var expected: UInt64 = 0
     for round in 0..<2000 {

@@ -72,6 +72,12 @@ int cll_accept(
 /// Bytes that were written to a TCP socket and not acknowledged, or -1.
 int cll_unacknowledged(int descriptor);
 
+/// A timer of the monotonic clock that closes on exec and does not block (timerfd_create(2)), or -1.
+int cll_timer(void);
+
+/// Makes a timer expire once, at an instant of its clock in nanoseconds, which is not 0.
+int cll_timer_set(int descriptor, long long nanoseconds);
+
 /// epoll_event is packed on some processors and a union holds its key: these hide both.
 static inline void cll_epoll_event_set(
   struct epoll_event *_Nonnull event, unsigned int events, unsigned long long key

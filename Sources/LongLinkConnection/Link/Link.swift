@@ -35,7 +35,9 @@ package final class Link {
   @safe @exclusivity(unchecked) private var stream: (any ByteStream)?
   @safe @exclusivity(unchecked) private var owner: (any LinkOwner)?
   private var isConnected: Bool
-  private var interest = Readiness.none
+  /// Whether the stream was asked to tell of bytes, and of room for them.
+  private var awaitsBytes = false
+  private var awaitsRoom = false
   private var timer: LoopTimer?
   private var armedFor = LinkInstant.distantFuture
   private var endsTurn = false
@@ -77,7 +79,7 @@ package final class Link {
   /// Starts to listen for readiness.
   package func start() {
     stream?.attach(self, token: UInt64(id))
-    setInterest(isConnected ? .read : .write)
+    watch(bytes: isConnected, room: !isConnected)
     if isConnected {
       session.connected(at: loop.now)
       drain()
@@ -94,10 +96,16 @@ package final class Link {
     drain()
   }
 
-  private func setInterest(_ next: Readiness) {
-    guard next != interest else { return }
-    interest = next
-    stream?.setInterest(next)
+  /// Asks the stream to tell of these things alone.
+  @inline(__always)
+  private func watch(bytes: Bool, room: Bool) {
+    if bytes != awaitsBytes || room != awaitsRoom { setInterest(bytes: bytes, room: room) }
+  }
+
+  private func setInterest(bytes: Bool, room: Bool) {
+    awaitsBytes = bytes
+    awaitsRoom = room
+    stream?.setInterest((bytes ? Readiness.read : .none).union(room ? .write : .none))
   }
 }
 
@@ -122,7 +130,7 @@ extension Link: StreamHandler {
       return false
     }
     isConnected = true
-    setInterest(.read)
+    watch(bytes: true, room: false)
     session.connected(at: loop.driver.now)
     drain()
     return isAlive
@@ -133,36 +141,37 @@ extension Link: StreamHandler {
       guard let stream, !session.holdsReading else { return }
       // While nothing is left over, the bytes go into the loop's memory, which is warm.
       let borrows = session.input.isEmpty
-      if borrows { swap(&session.input, &loop.readQueue) }
-      let result = Result { () throws(SocketError) in
-        try session.input.append(capacity: Link.readSize) { (span) throws(SocketError) in
+      if borrows { loop.swapReadQueue(with: &session.input) }
+      var isFull = false
+      do throws(SocketError) {
+        let outcome = try session.input.append(capacity: Link.readSize) {
+          (span) throws(SocketError) in
           try stream.read(into: &span)
         }
+        isFull = accept(outcome)
+      } catch {
+        session.failed(errno: error.errno)
+        drain()
       }
-      let isFull = accept(result)
       if borrows { returnMemory() }
       guard isFull else { return }
     }
   }
 
   /// Takes the outcome of a read; true when more is likely to be there.
-  private func accept(_ result: Result<ReadOutcome, SocketError>) -> Bool {
-    switch result {
-    case .success(.bytes(let count)):
+  private func accept(_ outcome: ReadOutcome) -> Bool {
+    switch outcome {
+    case .bytes(let count):
       let wasSuspecting = session.isSuspecting
-      session.received(count, at: loop.driver.now)
+      session.received(count, at: loop.now)
       drain()
       if wasSuspecting { followDeadline() }
       return count == Link.readSize
-    case .success(.wouldBlock):
+    case .wouldBlock:
       return false
-    case .success(.end):
-      session.ended(at: loop.driver.now)
+    case .end:
+      session.ended(at: loop.now)
       flush()
-      drain()
-      return false
-    case .failure(let error):
-      session.failed(errno: error.errno)
       drain()
       return false
     }
@@ -171,11 +180,11 @@ extension Link: StreamHandler {
   private func returnMemory() {
     if session.input.isEmpty {
       session.input.removeAll()
-      swap(&session.input, &loop.readQueue)
+      loop.swapReadQueue(with: &session.input)
     } else {
-      let rest = session.input.detachRest()
-      loop.readQueue = session.input
-      session.input = rest
+      var rest = session.input.detachRest()
+      swap(&session.input, &rest)
+      loop.swapReadQueue(with: &rest)
     }
   }
 }
@@ -289,7 +298,7 @@ extension Link: TurnHandler {
   @inline(__always)
   package func writeAtEndOfTurn() {
     guard !endsTurn, isConnected else { return }
-    guard !interest.contains(.write) else {
+    guard !awaitsRoom else {
       // The peer takes nothing now: readiness will tell when it does.
       arm()
       return
@@ -311,37 +320,34 @@ extension Link: TurnHandler {
     var budget = Link.writtenPerTurn
     do throws(SocketError) {
       repeat {
-        var size = 0
-        let count = try session.outbox.withChunk { (chunk) throws(SocketError) in
-          size = chunk.byteCount
-          return size == 0 ? 0 : try stream.write(chunk)
+        let chunk = session.outbox.chunk
+        var count = 0
+        if !chunk.isEmpty {
+          count = try session.outbox.bytes.withBytes(chunk) { (bytes) throws(SocketError) in
+            try stream.write(bytes)
+          }
         }
         session.wrote(count, at: loop.now)
         budget -= count
-        isBlocked = count < size || budget <= 0
+        isBlocked = count < chunk.count || budget <= 0
       } while !isBlocked && session.outbox.encodedBytes > 0
     } catch {
       session.failed(errno: error.errno)
     }
-    if wasHolding || session.holdsReading { followHolding() }
-    setInterest(readInterest.union(isBlocked ? .write : .none))
+    let holds = session.holdsReading
+    // Frames that were left while the peer did not read are taken up again.
+    if wasHolding, !holds { session.resumedReading(at: loop.now) }
+    watch(bytes: !holds, room: isBlocked)
     if session.outbox.isEmpty { owner?.linkWroteAll(self) }
+    guard wasHolding || session.asksForMore else { return }
     drain()
-    guard isAlive else { return }
-    setInterest(readInterest.union(isBlocked ? .write : .none))
+    followReading()
   }
 
   /// Stops to be told of bytes that are not read for the time being.
   private func followReading() {
-    guard isAlive, isConnected, session.holdsReading == interest.contains(.read) else { return }
-    setInterest(readInterest.union(interest.intersection(.write)))
-  }
-
-  private var readInterest: Readiness { session.holdsReading ? .none : .read }
-
-  /// Frames that were left while the peer did not read are taken up again.
-  private func followHolding() {
-    if !session.holdsReading { session.resumedReading(at: loop.now) }
+    guard isAlive, isConnected else { return }
+    watch(bytes: !session.holdsReading, room: awaitsRoom)
   }
 }
 
@@ -375,7 +381,7 @@ extension Link: TimerHandler {
     timer = nil
     armedFor = .distantFuture
     // After a pause of the process the peer's bytes may wait in the socket: they count first.
-    if isConnected, interest.contains(.read) { read() }
+    if isConnected, awaitsBytes { read() }
     guard isAlive else { return }
     session.elapsed(to: loop.driver.now, unacknowledged: unacknowledgedBytes)
     drain()

@@ -1,17 +1,8 @@
 extension Outbox {
-  /// Lends the bytes to write next, in one piece.
-  ///
-  /// It is mutating only so that an outbox which a class holds is used in place and not copied.
-  @inlinable package mutating func withChunk<Result, Failure>(
-    _ body: (RawSpan) throws(Failure) -> Result
-  ) throws(Failure) -> Result {
-    let limit = holes.first.map { Int($0.lowerBound - written) } ?? bytes.count
-    let start = bytes.position
-    return try unsafe bytes.withStorage { (storage) throws(Failure) in
-      // `start + limit` is within the storage: holes lie behind `written` and before `end`.
-      let chunk = unsafe UnsafeRawBufferPointer(rebasing: storage[start..<start + limit])
-      return try body(unsafe RawSpan(_unsafeBytes: chunk))
-    }
+  /// Where in `bytes` those stand that are to be written next, in one piece.
+  package var chunk: Range<Int> {
+    let count = holes.isEmpty ? bytes.count : Int(holes[0].lowerBound - written)
+    return bytes.position..<bytes.position + count
   }
 
   /// Notes that the first `count` bytes of the chunk have been written.

@@ -41,11 +41,11 @@ package struct Outbox: ~Copyable {
   /// Above this many encoded bytes frames are kept back.
   package var encodeLimit: Int
   /// Encoded bytes that have not been written.
-  @usableFromInline var bytes = ByteQueue()
+  package internal(set) var bytes = ByteQueue()
   /// The offset in the stream of the byte behind the last encoded one.
-  @usableFromInline var end: UInt64 = 0
+  var end: UInt64 = 0
   /// Stretches of `bytes` that were taken back and are not to be written, in order and apart.
-  @usableFromInline var holes: [Range<UInt64>] = []
+  var holes: [Range<UInt64>] = []
   var kept: KeptBack
   private let anchor = Anchor()
 
@@ -60,7 +60,7 @@ package struct Outbox: ~Copyable {
   package static let fragmentsAhead = 3 * (NativeLayout.headerLength + Wire.fragmentLimit)
 
   /// The offset in the stream of the first byte that has not been written.
-  @inlinable package var written: UInt64 { end - UInt64(bytes.count) }
+  package var written: UInt64 { end - UInt64(bytes.count) }
   /// Bytes that can be written now.
   package var encodedBytes: Int { bytes.count }
   /// Bytes of the frames that are kept back.

@@ -323,6 +323,9 @@ extension Session {
     return false
   }
 
+  /// Whether effects wait, or bytes to be written: after a write there is mostly neither.
+  package var asksForMore: Bool { !effects.isEmpty || wantsToWrite }
+
   /// Tells how many bytes of the outbox's chunks were written; the rest waits for the peer.
   package mutating func wrote(_ count: Int, at now: LinkInstant) {
     self.now = max(self.now, now)

@@ -1,5 +1,6 @@
 #if os(Linux)
 internal import CLongLinkPOSIX
+internal import LongLinkCore
 
 #if canImport(Glibc)
 internal import Glibc
@@ -8,23 +9,38 @@ internal import Musl
 #endif
 
 /// Waits with epoll(7), level-triggered.
+///
+/// What ends a wait in time is a timer of the poller's own (timerfd_create(2)). The kernel would
+/// set one up and take it down again for each wait that had a limit; this one is touched only when
+/// it is to expire earlier than it is set for.
 @safe final class EpollPoller: Poller {
   let waker: Waker
   private var descriptor: CInt
+  private let timer: CInt
+  /// When the timer expires; `.distantFuture` when it is not set.
+  private var timerDeadline = LinkInstant.distantFuture
   private var events: UnsafeMutableBufferPointer<epoll_event>
 
-  /// No slot table hands out this key.
+  // No slot table hands out these keys.
   private static let wakeKey = UInt64.max
+  private static let timerKey = UInt64.max - 1
   private static let mostEvents = 4096
 
   init() throws(Errno) {
     waker = try Waker()
+    timer = try SystemCall.timer()
     descriptor = epoll_create1(CInt(cll_epoll_cloexec))
-    guard descriptor >= 0 else { throw Errno(errno) }
+    guard descriptor >= 0 else {
+      let code = errno
+      SystemCall.close(timer)
+      throw Errno(code)
+    }
     unsafe events = .allocate(capacity: 64)
     unsafe events.initialize(repeating: epoll_event())
     do throws(Errno) {
-      try control(EPOLL_CTL_ADD, waker.readEnd, EPOLLIN.rawValue | EPOLLET.rawValue, Self.wakeKey)
+      let edges = EPOLLIN.rawValue | EPOLLET.rawValue
+      try control(EPOLL_CTL_ADD, waker.readEnd, edges, Self.wakeKey)
+      try control(EPOLL_CTL_ADD, timer, edges, Self.timerKey)
     } catch {
       close()
       throw error
@@ -49,20 +65,38 @@ internal import Musl
     try? control(EPOLL_CTL_DEL, descriptor, 0, 0)
   }
 
-  func wait(milliseconds: CInt) -> Int {
+  func wait(until deadline: LinkInstant?) -> Int {
     if unsafe lastCount == events.count, lastCount < Self.mostEvents { grow() }
+    let limit = prepareToWait(until: deadline ?? .distantFuture)
     // An interrupted wait is one without events: the loop looks at the time and comes back.
-    let count = unsafe epoll_wait(descriptor, events.baseAddress, CInt(events.count), milliseconds)
+    let count = unsafe epoll_wait(descriptor, events.baseAddress, CInt(events.count), limit)
     lastCount = max(0, Int(count))
     var kept = 0
     for index in 0..<lastCount {
-      // The event counter is never read: each wake-up is an edge of its own.
-      if unsafe cll_epoll_event_key(&events[index]) != Self.wakeKey {
+      // Neither the event counter nor the timer is ever read: each time that they are signalled is
+      // an edge of its own.
+      switch unsafe cll_epoll_event_key(&events[index]) {
+      case Self.wakeKey:
+        break
+      case Self.timerKey:
+        timerDeadline = .distantFuture
+      default:
         if kept != index { unsafe events[kept] = events[index] }
         kept += 1
       }
     }
     return kept
+  }
+
+  /// Sees to it that a wait ends at `deadline`, and returns its limit in milliseconds: none, or not
+  /// to wait at all.
+  private func prepareToWait(until deadline: LinkInstant) -> CInt {
+    guard deadline.nanoseconds > 0 else { return 0 }
+    if deadline < timerDeadline {
+      timerDeadline = deadline
+      SystemCall.setTimer(timer, at: deadline.nanoseconds)
+    }
+    return -1
   }
 
   func event(at index: Int) -> PollEvent {
@@ -79,6 +113,7 @@ internal import Musl
   func close() {
     guard descriptor >= 0 else { return }
     SystemCall.close(descriptor)
+    SystemCall.close(timer)
     descriptor = -1
   }
 

@@ -11,14 +11,14 @@ internal import Musl
 /// The kernel's world: sockets, a poller and the monotonic clock.
 final class KernelDriver: LoopDriver {
   /// The loop that this is the driver of; it owns the driver.
-  unowned var loop: EventLoop!
+  @safe unowned(unsafe) var loop: EventLoop!
   var systemCalls = SystemCallCounts()
   private let poller: any Poller
   /// How long to ask again and again before sleeping, in nanoseconds.
   private let busyPoll: Int64
   private let waker: Waker
   private let resolver: Resolver
-  private var registrations = SlotTable<Registration>()
+  @safe @exclusivity(unchecked) private var registrations = SlotTable<Registration>()
   private var random = SystemRandomNumberGenerator()
   private(set) var isClosed = false
 
@@ -47,8 +47,7 @@ final class KernelDriver: LoopDriver {
     // What was handed over meanwhile is not to wait for the sleep to end.
     if count == 0 {
       systemCalls.waits += 1
-      let limit = busyPoll > 0 && loop.hasWork ? 0 : milliseconds(until: deadline)
-      count = poller.wait(milliseconds: limit)
+      count = poller.wait(until: busyPoll > 0 && loop.hasWork ? .distantPast : deadline)
     }
     loop.eventPhaseBegan(at: now)
     for index in 0..<count {
@@ -66,7 +65,7 @@ final class KernelDriver: LoopDriver {
     let limit = min(now + busyPoll, deadline ?? .distantFuture)
     while !loop.hasWork, now < limit {
       systemCalls.waits += 1
-      let count = poller.wait(milliseconds: 0)
+      let count = poller.wait(until: .distantPast)
       if count > 0 { return count }
     }
     return 0
@@ -110,15 +109,6 @@ final class KernelDriver: LoopDriver {
       poller.remove(registration.descriptor)
     }
     poller.close()
-  }
-
-  /// Rounded up, since a wait that ends early would be begun again and again.
-  private func milliseconds(until deadline: LinkInstant?) -> CInt {
-    guard let deadline, deadline != .distantFuture else { return -1 }
-    guard deadline.nanoseconds > 0 else { return 0 }
-    let remaining = deadline - now
-    guard remaining > 0 else { return 0 }
-    return CInt(clamping: (remaining - 1) / 1_000_000 + 1)
   }
 }
 

@@ -1,3 +1,5 @@
+internal import LongLinkCore
+
 #if canImport(Darwin)
 internal import Darwin
 #elseif canImport(Glibc)
@@ -46,8 +48,9 @@ final class PollPoller: Poller {
     keys.removeLast()
   }
 
-  func wait(milliseconds: CInt) -> Int {
+  func wait(until deadline: LinkInstant?) -> Int {
     events.removeAll(keepingCapacity: true)
+    let milliseconds = Self.milliseconds(until: deadline)
     let count = unsafe watched.withUnsafeMutableBufferPointer { buffer in
       unsafe poll(buffer.baseAddress, nfds_t(buffer.count), milliseconds)
     }
@@ -73,6 +76,15 @@ final class PollPoller: Poller {
     keys.removeAll()
     places.removeAll()
     events.removeAll()
+  }
+
+  /// Rounded up, since a wait that ends early would be begun again and again.
+  private static func milliseconds(until deadline: LinkInstant?) -> CInt {
+    guard let deadline, deadline != .distantFuture else { return -1 }
+    guard deadline.nanoseconds > 0 else { return 0 }
+    let remaining = deadline.nanoseconds - SystemCall.monotonicNanoseconds()
+    guard remaining > 0 else { return 0 }
+    return CInt(clamping: (remaining - 1) / 1_000_000 + 1)
   }
 
   private static func mask(_ interest: Readiness) -> Int16 {

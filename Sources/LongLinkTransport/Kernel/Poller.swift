@@ -1,3 +1,5 @@
+internal import LongLinkCore
+
 /// Names a registration: a slot and the generation that it is used for, so that an event that was
 /// meant for a slot's former user is told apart.
 struct PollKey: Hashable {
@@ -26,11 +28,12 @@ protocol Poller: AnyObject {
   func modify(_ descriptor: CInt, key: PollKey, interest: Readiness) throws(Errno)
   /// Stops watching a descriptor, which is still open.
   func remove(_ descriptor: CInt)
-  /// Waits for events for at most so many milliseconds (-1: for ever) and returns their number.
+  /// Waits for events until `deadline` at the latest (nil: for ever; an instant in the past: not at
+  /// all) and returns their number.
   ///
   /// Errors and hang-ups are reported as whatever is of interest. A wake-up ends the wait and
-  /// is no event.
-  func wait(milliseconds: CInt) -> Int
+  /// is no event; a wait may also end for nothing.
+  func wait(until deadline: LinkInstant?) -> Int
   /// One of the events of the last wait.
   func event(at index: Int) -> PollEvent
   /// Releases everything but the waker.

@@ -255,6 +255,19 @@ enum SystemCall {
     _ = unsafe unlink(path)
   }
 
+  #if os(Linux)
+  /// A timer of the monotonic clock, as a descriptor that is readable once it has expired.
+  static func timer() throws(Errno) -> CInt {
+    try retrying { cll_timer() }
+  }
+
+  /// Makes a timer expire at an instant, in nanoseconds and above 0; at once where it has passed.
+  static func setTimer(_ descriptor: CInt, at nanoseconds: Int64) {
+    let result = cll_timer_set(descriptor, nanoseconds)
+    precondition(result == 0, "a timer of the system could not be set")
+  }
+  #endif
+
   /// The monotonic time, in nanoseconds.
   @inline(__always)
   static func monotonicNanoseconds() -> Int64 {

@@ -9,7 +9,8 @@ internal import Synchronization
 /// which it was handed over, so that it must never block.
 public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable {
   // Everything here belongs to the loop's thread, except `inbox`, `signal`, `thread` and what is
-  // constant.
+  // constant. What each turn changes is changed in one step, during which nothing else runs, so
+  // that the run-time checks of exclusive access are left out there.
 
   /// The name that the loop was given, which its thread has too.
   public let name: String
@@ -21,10 +22,9 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   let onHandOver: (@Sendable (UnownedJob?) -> Void)?
   let stallThreshold: Int64
 
-  let work = WorkRing()
-  var turnHandlers: [TurnEnd] = []
+  @safe @exclusivity(unchecked) var work = Ring<Work>(capacity: 256)
+  @safe @exclusivity(unchecked) private var turnHandlers = Ring<TurnEnd>()
   private var spareInbox: [Work] = []
-  private var spareTurnHandlers: [TurnEnd] = []
   private var cachedNow: LinkInstant
   private var nowIsCurrent = false
   /// Whether another thread was given in this turn what it waited for.
@@ -33,13 +33,13 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   private var lingering = (pause: 0, penalty: 0)
   /// When the loop began to be busy in this turn.
   private var busySince: LinkInstant?
-  var timers: LoopTimers
+  @safe @exclusivity(unchecked) var timers: LoopTimers
   /// True once nothing but late work runs here.
   var isStopped = false
   /// True once the loop's thread is to end.
   var isStopping = false
   /// Memory that the streams of this loop read into by turns, so that idle ones need none.
-  @exclusivity(unchecked) package var readQueue = ByteQueue()
+  @safe @exclusivity(unchecked) private var readQueue = ByteQueue()
 
   /// What other threads hand over.
   let inbox = Mutex(Inbox())
@@ -135,6 +135,12 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     timers.nextDeadline
   }
 
+  /// Lends the memory that streams read into by turns in exchange for an empty queue, and takes it
+  /// back in exchange for that.
+  package func swapReadQueue(with queue: inout ByteQueue) {
+    swap(&queue, &readQueue)
+  }
+
   /// Calls `handler` once, when this turn ends; called between turns, when the next one does.
   package func atEndOfTurn(_ handler: any TurnHandler, token: UInt64) {
     preconditionCurrent()
@@ -164,7 +170,7 @@ extension EventLoop {
     fireTimers()
     runWork()
     endTurn()
-    if let onStall = configuration.onStall { reportStall(to: onStall) }
+    if configuration.onStall != nil { reportStall() }
   }
 
   private func waitForEvents(until limit: LinkInstant?) {
@@ -204,12 +210,15 @@ extension EventLoop {
       return
     }
     let limit = driver.now + Self.longestLinger
+    var isOver = false
     while !hasWork {
-      guard driver.letOthersRun(), driver.now < limit else {
+      guard !isOver, driver.letOthersRun() else {
         lingering.penalty = min(lingering.penalty * 2 + 1, Self.longestPause)
         lingering.pause = lingering.penalty
         return
       }
+      // Others may have run for longer than that, and handed work over.
+      isOver = driver.now >= limit
     }
     lingering.penalty = 0
   }
@@ -262,21 +271,18 @@ extension EventLoop {
   }
 
   private func endTurn() {
-    guard !turnHandlers.isEmpty else { return }
     // What the handlers ask for goes into the next turn.
-    var ending = spareTurnHandlers
-    spareTurnHandlers = []
-    swap(&ending, &turnHandlers)
-    for entry in ending { entry.handler.turnEnds(token: entry.token) }
-    ending.removeAll(keepingCapacity: true)
-    spareTurnHandlers = ending
+    for _ in 0..<turnHandlers.count {
+      let ending = turnHandlers.removeFirst()
+      ending.handler.turnEnds(token: ending.token)
+    }
   }
 
-  private func reportStall(to onStall: @Sendable (Stall) -> Void) {
+  private func reportStall() {
     guard let busySince else { return }
     let duration = driver.now - busySince
     guard duration > stallThreshold else { return }
-    onStall(Stall(loop: name, duration: .nanoseconds(duration)))
+    configuration.onStall?(Stall(loop: name, duration: .nanoseconds(duration)))
   }
 }
 

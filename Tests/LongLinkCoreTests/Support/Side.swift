@@ -126,7 +126,7 @@ final class Side {
   /// Writes what the session wants to be written.
   func flush() {
     repeat {
-      let chunk = session.outbox.withChunk { [UInt8](decoding: $0) }
+      let chunk = session.outbox.nextBytes
       let count = isStalled ? 0 : min(chunk.count, max(0, room - wire.count))
       let wasHolding = session.holdsReading
       wire += chunk.prefix(count)

@@ -21,7 +21,7 @@ struct TemporaryFolder: ~Copyable {
 }
 
 /// The descriptors that the process has open, and what they lead to where the system tells; without
-/// timers, which the runtime opens when it pleases and this library never does.
+/// timers, which the runtime opens when it pleases.
 func openDescriptors() -> [String] {
   let open = (0..<1024).filter { fcntl(CInt($0), F_GETFD) != -1 }
   let described = open.map { descriptor in
