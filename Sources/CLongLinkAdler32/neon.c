@@ -59,4 +59,9 @@ uint32_t longlink_adler32_neon(uint32_t seed, const uint8_t *bytes, size_t count
   return b << 16 | a;
 }
 
+uint32_t longlink_adler32_frame_neon(const uint8_t *frame, size_t count) {
+  uint32_t header = longlink_adler32_neon(1, frame, LONGLINK_ADLER32_FRAME_SUMMED);
+  return longlink_adler32_neon(header, frame + LONGLINK_ADLER32_FRAME_BODY, count);
+}
+
 #endif

@@ -27,3 +27,8 @@ uint32_t longlink_adler32_portable(uint32_t seed, const uint8_t *bytes, size_t c
   }
   return b << 16 | a;
 }
+
+uint32_t longlink_adler32_frame_portable(const uint8_t *frame, size_t count) {
+  uint32_t header = longlink_adler32_portable(1, frame, LONGLINK_ADLER32_FRAME_SUMMED);
+  return longlink_adler32_portable(header, frame + LONGLINK_ADLER32_FRAME_BODY, count);
+}

@@ -118,6 +118,63 @@ SSSE3 uint32_t longlink_adler32_ssse3(uint32_t seed, const uint8_t *bytes, size_
   return joined_to(seed, count, sums_of(bytes, count));
 }
 
+// Up to so many bytes of body a frame is summed up at once.
+static const size_t short_body = 255;
+
+// Read from `n`: indices that move all but the first n bytes of a vector to its front.
+static const uint8_t to_the_front[32] = {
+    0,    1,    2,    3,    4,    5,    6,    7,    8,    9,    10,   11,   12,   13,   14,   15,
+    0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80};
+
+// Read from `n`: what leaves the last n bytes of a vector and clears the others.
+static const uint8_t the_end[32] = {
+    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,
+    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+
+/// The sum of four lanes.
+INLINE SSSE3 uint32_t total_of_four(__m128i lanes) {
+  lanes = _mm_add_epi32(lanes, _mm_shuffle_epi32(lanes, _MM_SHUFFLE(1, 0, 3, 2)));
+  lanes = _mm_add_epi32(lanes, _mm_shuffle_epi32(lanes, _MM_SHUFFLE(2, 3, 0, 1)));
+  return (uint32_t)_mm_cvtsi128_si32(lanes);
+}
+
+/// The checksum of so few bytes that each sum fits into 32 bits.
+INLINE SSSE3 uint32_t joined_few(size_t count, sums sums) {
+  uint32_t a = 1 + (uint32_t)total(sums.plain);
+  uint32_t b = (uint32_t)count
+      + total_of_four(_mm_add_epi32(sums.weighted, _mm_slli_epi64(sums.carried, 4)));
+  return b % LONGLINK_ADLER32_MODULUS << 16 | a % LONGLINK_ADLER32_MODULUS;
+}
+
+/// A frame with at most `short_body` bytes of body. The header and the bytes of the body that do not
+/// make a vector stand at the end of two vectors together.
+INLINE SSSE3 uint32_t short_frame(const uint8_t *frame, size_t count) {
+  sums result = {_mm_setzero_si128(), _mm_setzero_si128(), _mm_setzero_si128()};
+  const uint8_t *end = frame + LONGLINK_ADLER32_FRAME_BODY + count;
+  size_t first = count % 16;
+  const uint8_t *bytes = frame + LONGLINK_ADLER32_FRAME_BODY + first;
+  // What is left out of the header is shifted away.
+  __m128i header = _mm_slli_si128(_mm_loadu_si128((const __m128i *)frame), 4);
+  // Before the body there are bytes to read with its first ones.
+  __m128i body = _mm_and_si128(
+      _mm_loadu_si128((const __m128i *)(bytes - 16)),
+      _mm_loadu_si128((const __m128i *)(the_end + first)));
+  __m128i before = _mm_loadu_si128((const __m128i *)(to_the_end + first));
+  __m128i beside = _mm_loadu_si128((const __m128i *)(to_the_front + first));
+  add(&result, _mm_shuffle_epi8(header, before));
+  add(&result, _mm_or_si128(_mm_shuffle_epi8(header, beside), body));
+  for (; bytes < end; bytes += 16) {
+    add(&result, _mm_loadu_si128((const __m128i *)bytes));
+  }
+  return joined_few(LONGLINK_ADLER32_FRAME_SUMMED + count, result);
+}
+
+SSSE3 uint32_t longlink_adler32_frame_ssse3(const uint8_t *frame, size_t count) {
+  if (count <= short_body) return short_frame(frame, count);
+  uint32_t header = short_frame(frame, 0);
+  return longlink_adler32_ssse3(header, frame + LONGLINK_ADLER32_FRAME_BODY, count);
+}
+
 /// At least 64 bytes and at most `longest_run`.
 INLINE AVX2 uint32_t long_run(uint32_t seed, const uint8_t *bytes, size_t count) {
   const __m256i weights = _mm256_setr_epi8(
@@ -167,6 +224,12 @@ AVX2 uint32_t longlink_adler32_avx2(uint32_t seed, const uint8_t *bytes, size_t 
   }
   if (count < 64) return joined_to(seed, count, sums_of(bytes, count));
   return long_run(seed, bytes, count);
+}
+
+AVX2 uint32_t longlink_adler32_frame_avx2(const uint8_t *frame, size_t count) {
+  if (count <= short_body) return short_frame(frame, count);
+  uint32_t header = short_frame(frame, 0);
+  return longlink_adler32_avx2(header, frame + LONGLINK_ADLER32_FRAME_BODY, count);
 }
 
 #endif

@@ -4,17 +4,22 @@ import LongLinkCore
 import LongLinkTransport
 
 extension ClientCore: LinkOwner {
+  func link(_ link: Link, received message: Arrival) {
+    switch message.kind {
+    case .response:
+      if machine.wantsOutcomes { answered(message, on: link) }
+      requests.answered(message, on: link)
+    case .request:
+      connection(link.id)?.responder.handle(message)
+    default:
+      publish(Push(type: message.type, body: link.session.bytes(of: message.payload)))
+    }
+  }
+
   func link(_ link: Link, did effect: Effect) {
     switch effect {
-    case .response(let arrival):
-      if machine.wantsOutcomes { answered(arrival, on: link) }
-      requests.answered(arrival, on: link)
     case .collect(let serial):
       requests.collect(serial, on: link)
-    case .push(let arrival):
-      publish(Push(type: arrival.type, body: link.session.bytes(of: arrival.payload)))
-    case .request(let arrival):
-      connection(link.id)?.responder.handle(arrival)
     case .cancel(let serial):
       connection(link.id)?.responder.cancel(serial)
       finishIfLeft(link)
@@ -38,7 +43,7 @@ extension ClientCore: LinkOwner {
     case .abandon(let reason):
       abandoned(link, reason)
       followPushes(reason)
-    case .send, .decodeHello, .decodeWelcome, .decodeGoAway, .shutDownWriting, .close:
+    case .message, .send, .decodeHello, .decodeWelcome, .decodeGoAway, .shutDownWriting, .close:
       break
     }
   }

@@ -244,12 +244,13 @@ extension ClientCore: TimerHandler {
       let stream = try loop.driver.connect(to: address, options: options)
       let link = Link(
         id: attempt, stream: stream, isConnected: false, settings: settings,
-        on: loop, owner: self, logger: logger)
-      let session = PeerSession(id: UInt64(attempt), address: address, on: loop, owner: self)
+        on: loop, logger: logger)
+      let session = PeerSession(id: UInt64(attempt), address: address, on: loop)
+      session.attach(to: self)
       let responder = Responder(link: link, routes: router.snapshot, session: session)
       connections.append(
         Connection(link: link, session: session, responder: responder, path: path))
-      link.start()
+      link.start(for: self)
     } catch {
       let failure = ConnectFailure(
         detail: "\(error)", address: address, systemError: error.errno)

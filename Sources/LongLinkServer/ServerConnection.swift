@@ -6,9 +6,9 @@ import LongLinkTransport
 /// One session of the server, on its loop.
 final class ServerConnection {
   let id: UInt64
-  private(set) var link: Link!
-  private(set) var responder: Responder!
-  private(set) var session: PeerSession!
+  let link: Link
+  let responder: Responder
+  let session: PeerSession
   private let lane: ServerLane
   private var requestsIfAny: Requests?
   private var pushesIfAny: PushQueue?
@@ -26,10 +26,11 @@ final class ServerConnection {
     self.lane = lane
     link = Link(
       id: UInt32(truncatingIfNeeded: id), stream: stream, isConnected: true,
-      settings: settings, on: lane.loop, owner: self, logger: lane.logger,
+      settings: settings, on: lane.loop, logger: lane.logger,
       label: ("session", id))
-    session = PeerSession(id: id, address: link.peer, on: lane.loop, owner: self)
+    session = PeerSession(id: id, address: link.peer, on: lane.loop)
     responder = Responder(link: link, routes: lane.routes, session: session)
+    session.attach(to: self)
     responder.onIdle = { [unowned self] in finishIfDrained() }
   }
 
@@ -101,7 +102,11 @@ final class ServerConnection {
   }
 
   private func finishIfDrained() {
-    guard isDraining, link.session.requestsRunning == 0, link.session.outbox.isEmpty,
+    if isDraining { finishIfDone() }
+  }
+
+  private func finishIfDone() {
+    guard link.session.requestsRunning == 0, link.session.outbox.isEmpty,
       requestsIfAny?.carriedCount ?? 0 == 0, pushesWaiting == 0
     else { return }
     link.session.shutDown(at: lane.loop.now)
@@ -117,21 +122,26 @@ extension ServerConnection: TimerHandler {
 }
 
 extension ServerConnection: LinkOwner {
+  func link(_ link: Link, received message: Arrival) {
+    switch message.kind {
+    case .request:
+      responder.handle(message)
+      finishIfDrained()
+    case .response:
+      requests.answered(message, on: link)
+      finishIfDrained()
+    default:
+      let body = link.session.bytes(of: message.payload)
+      lane.received(Push(type: message.type, body: body), from: session)
+    }
+  }
+
   func link(_ link: Link, did effect: Effect) {
     switch effect {
-    case .request(let arrival):
-      responder.handle(arrival)
-      finishIfDrained()
     case .cancel(let serial):
       responder.cancel(serial)
-    case .response(let arrival):
-      requests.answered(arrival, on: link)
-      finishIfDrained()
     case .collect(let serial):
       requests.collect(serial, on: link)
-    case .push(let arrival):
-      let body = link.session.bytes(of: arrival.payload)
-      lane.received(Push(type: arrival.type, body: body), from: session)
     case .established:
       // The frame that opened the session may have broken a rule in the same breath.
       guard link.session.isOpen else { return }
@@ -165,8 +175,8 @@ extension ServerConnection: LinkOwner {
       pushesIfAny?.failAll { operation in
         .lost(reason, delivery: .notSent, doing: operation, peer: link.peer)
       }
-    case .damaged, .ponged, .heartbeatAnswered, .send, .decodeHello, .decodeWelcome, .decodeGoAway,
-      .shutDownWriting, .close:
+    case .damaged, .ponged, .heartbeatAnswered, .message, .send, .decodeHello, .decodeWelcome,
+      .decodeGoAway, .shutDownWriting, .close:
       break
     }
   }
@@ -212,7 +222,7 @@ extension ServerConnection: PeerSessionOwner {
     guard link.isAlive, link.session.isLive else { return session.endedError }
     if let objection = lane.objectionToRequests {
       return { [link] operation in
-        LongLinkError(.unsupported, doing: operation, detail: objection, peer: link?.peer)
+        LongLinkError(.unsupported, doing: operation, detail: objection, peer: link.peer)
       }
     }
     return link.session.peerGoAway.map { goaway in

@@ -54,7 +54,7 @@ final class ServerLane {
       }
       let connection = ServerConnection(id: id, stream: stream, settings, lane: self)
       connections[id] = connection
-      connection.link.start()
+      connection.link.start(for: connection)
     } catch {
       logger.warning("Could not take a connection", metadata: ["error": "\(error)"])
       shared.sessionEnded()
@@ -126,7 +126,7 @@ final class ServerLane {
     counters.connections += totals
     counters.requests += requestTotals
     for connection in connections.values {
-      let link = connection.link!
+      let link = connection.link
       counters.connections.add(link.session.counters, connection.responder.counters)
       counters.connections.add(connection.pushCounters)
       counters.requests += connection.requestCounters

@@ -91,6 +91,32 @@ struct Adler32Tests {
     }
   }
 
+  @Test(arguments: Implementation.all)
+  func `a frame has the checksum of its parts`(implementation: Implementation) {
+    let bytes = randomBytes(3_100, seed: 6)
+    for start in 0..<20 {
+      for length in (0...300).map({ $0 }) + [1_000, 1_024, 3_000] {
+        let frame = bytes[start..<start + 16 + length]
+        let header = implementation.checksum(of: frame.prefix(12))
+        let whole = implementation.checksum(of: frame.dropFirst(16), continuing: header)
+        guard implementation.checksum(ofFrame: frame) != whole else { continue }
+        Issue.record("\(implementation) is wrong for \(length) bytes of body")
+        return
+      }
+    }
+  }
+
+  @Test(arguments: Implementation.all)
+  func `the largest sums of a frame do not overflow`(implementation: Implementation) {
+    let bytes = [UInt8](repeating: 0xFF, count: 300_000)
+    for length in [0, 1, 15, 16, 239, 240, 254, 255, 256, 4_096, 65_536, 299_984] {
+      let frame = bytes[..<(16 + length)]
+      var reference = Reference()
+      for _ in 0..<12 + length { reference.add(0xFF) }
+      #expect(implementation.checksum(ofFrame: frame) == reference.checksum)
+    }
+  }
+
   @Test func `the wrapper goes on from what came before`() {
     let bytes = randomBytes(100, seed: 5)
     let all = unsafe bytes.span.bytes
@@ -121,6 +147,14 @@ struct Implementation: CustomStringConvertible, Sendable {
     // The buffer is read within the call alone, and its count is the slice's own.
     unsafe bytes.withUnsafeBufferPointer { buffer in
       unsafe longlink_adler32_using(number, continuing, buffer.baseAddress, buffer.count)
+    }
+  }
+
+  /// That of a whole frame, whose body begins behind 16 bytes.
+  func checksum(ofFrame frame: ArraySlice<UInt8>) -> UInt32 {
+    // As above; the slice holds the 16 bytes.
+    unsafe frame.withUnsafeBufferPointer { buffer in
+      unsafe longlink_adler32_frame_using(number, buffer.baseAddress, buffer.count - 16)
     }
   }
 }

@@ -9,7 +9,7 @@ import Testing
   private func append(
     _ outbox: inout Outbox, _ serial: UInt32, _ body: [UInt8]
   ) -> Outbox.Placement {
-    outbox.append(request(serial, body.count), metadata: []) { span in body.encode(into: &span) }
+    outbox.append(request(serial, body.count), metadata: nil) { span in body.encode(into: &span) }
   }
 
   private func write(_ outbox: inout Outbox, _ most: Int = .max) -> [UInt8] {
@@ -181,7 +181,7 @@ private struct OutboxModel: ~Copyable {
     sent[serial] = body
     let head = FrameHead(.request, tag: 1, serial: serial, length: body.count)
     let priority = UInt32(dice.below(3))
-    let placement = outbox.append(head, metadata: [], priority: priority) { span in
+    let placement = outbox.append(head, metadata: nil, priority: priority) { span in
       body.encode(into: &span)
     }
     if case .encoded(let begin) = placement { places[serial] = begin } else { refill() }
@@ -191,7 +191,7 @@ private struct OutboxModel: ~Copyable {
     let body = body()
     pushes.append(body)
     let head = FrameHead(.push, tag: 1, serial: 1, length: body.count)
-    if case .queued = outbox.append(head, metadata: [], { $0.appendAll(body) }) { refill() }
+    if case .queued = outbox.append(head, metadata: nil, { $0.appendAll(body) }) { refill() }
   }
 
   private mutating func withdraw() {

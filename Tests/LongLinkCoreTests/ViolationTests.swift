@@ -210,11 +210,11 @@ extension Breach {
     side.session.failed(toDecode: .goaway, serial: 4)
     side.session.wrote(0, at: .start)
     var effects: [Effect] = []
-    while let effect = side.session.nextEffect() { effects.append(effect) }
+    while let effect = side.session.nextStep() { effects.append(effect) }
     #expect(!effects.contains(.shutDownWriting))
     side.session.enqueue(.goaway, body: [])
     side.session.wrote(side.session.outbox.chunk.count, at: .start)
-    #expect(side.session.nextEffect() == .shutDownWriting)
+    #expect(side.session.nextStep() == .shutDownWriting)
   }
 
   @Test func `a peer that never ends its side is left after a second`() {
@@ -264,11 +264,11 @@ extension Breach {
       var session = Session(settings: SessionSettings(.server), at: .start)
       unsafe session.received(
         RawFrame(.request, tag: 1, serial: 50, body: [1]).bytes.span.bytes, at: .start)
-      #expect(session.nextEffect() == .established)
+      #expect(session.nextStep() == .established)
       if closes { session.close(.closedHere) } else { session.shutDown(at: .start) }
-      #expect(session.nextEffect() == .abandon(.closedHere))
-      #expect(session.nextEffect() == (closes ? .close(.closedHere) : nil))
-      #expect(session.nextEffect() == nil)
+      #expect(session.nextStep() == .abandon(.closedHere))
+      #expect(session.nextStep() == (closes ? .close(.closedHere) : nil))
+      #expect(session.nextStep() == nil)
     }
   }
 

@@ -225,7 +225,7 @@ final class FuzzSide {
   /// Carries out what the session asks for, and judges what it is then like.
   func drain() throws(FuzzFailure) {
     var turns = 0
-    while let effect = session.nextEffect() {
+    while let effect = session.nextMessage().map(Effect.message) ?? session.nextEffect() {
       try expect(closes == 0, "\(effect) came behind the end")
       try perform(effect)
       turns += 1
@@ -259,6 +259,7 @@ final class FuzzSide {
 
   private func perform(_ effect: Effect) throws(FuzzFailure) {
     switch effect {
+    case .message(let arrival): try take(arrival)
     case .send(let message): session.enqueue(message)
     case .decodeHello(let slice):
       decode(slice, .hello, Hello.init(decoding:)) { session, message in
@@ -272,16 +273,9 @@ final class FuzzSide {
       decode(slice, .goaway, GoAway.init(decoding:)) { session, message in
         session.received(goaway: message)
       }
-    case .request(let arrival):
-      try expect(arrival.payload.count <= settings.maxBody, "a body over the limit")
-      if read(arrival, .request) { running.append(arrival.serial) }
     case .cancel(let serial): running.removeAll { $0 == serial }
     case .collect(let serial):
       if !asked.contains(where: { $0.serial == serial }) { session.abandonResponse(serial) }
-    case .response(let arrival):
-      asked.removeAll { $0.serial == arrival.serial }
-      _ = read(arrival, .response)
-    case .push(let arrival): _ = read(arrival, .push)
     case .began(let serial, let begin, let ordinal):
       if let index = asked.firstIndex(where: { $0.serial == serial }) {
         asked[index].placement = RequestPlacement(begin: begin, ordinal: ordinal)
@@ -296,6 +290,19 @@ final class FuzzSide {
     case .established, .ponged, .heartbeatAnswered, .finished, .resumeSending, .peerLeaving,
       .damaged, .shutDownWriting:
       break
+    }
+  }
+
+  private func take(_ arrival: Arrival) throws(FuzzFailure) {
+    switch arrival.kind {
+    case .request:
+      try expect(arrival.payload.count <= settings.maxBody, "a body over the limit")
+      if read(arrival, .request) { running.append(arrival.serial) }
+    case .response:
+      asked.removeAll { $0.serial == arrival.serial }
+      _ = read(arrival, .response)
+    default:
+      _ = read(arrival, .push)
     }
   }
 

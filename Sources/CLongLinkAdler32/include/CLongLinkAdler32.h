@@ -13,6 +13,10 @@ extern "C" {
 /// be NULL where `count` is 0.
 uint32_t longlink_adler32(uint32_t seed, const uint8_t *bytes, size_t count);
 
+/// The checksum of a frame: of the 12 bytes at `frame` and, after 4 that are left out, of the
+/// `count` bytes of its body.
+uint32_t longlink_adler32_frame(const uint8_t *frame, size_t count);
+
 /// How many implementations this CPU can run. The fastest, which `longlink_adler32` uses, is 0.
 size_t longlink_adler32_implementations(void);
 
@@ -22,6 +26,10 @@ const char *longlink_adler32_implementation_name(size_t implementation);
 /// The same checksum from the implementation of that number, so that each can be tested.
 uint32_t longlink_adler32_using(
     size_t implementation, uint32_t seed, const uint8_t *bytes, size_t count);
+
+/// The checksum of a frame from the implementation of that number.
+uint32_t longlink_adler32_frame_using(
+    size_t implementation, const uint8_t *frame, size_t count);
 
 #ifdef __cplusplus
 }

@@ -69,16 +69,20 @@ final class Relay: StreamHandler {
 
 /// One connection through a relay.
 final class RelayedPair: StreamHandler {
-  private struct Side {
+  private final class Side {
     /// Nil once it has failed while the relay held.
     var stream: (any ByteStream)?
     /// What the other side sent and this one has not taken yet.
     var outgoing = ByteQueue()
     var hasEnded = false
     var isShutDown = false
+
+    init(_ stream: any ByteStream) {
+      self.stream = stream
+    }
   }
 
-  private var sides: [Side]
+  private let sides: [Side]
   private var isConnected = false
   private var isHeld = false
   private var isOver = false
@@ -88,7 +92,7 @@ final class RelayedPair: StreamHandler {
   private static let room = 65_536
 
   init(near: any ByteStream, far: any ByteStream, onEnd: @escaping (RelayedPair) -> Void) {
-    sides = [Side(stream: near), Side(stream: far)]
+    sides = [Side(near), Side(far)]
     self.onEnd = onEnd
     for (token, side) in sides.enumerated() { side.stream?.attach(self, token: UInt64(token)) }
     updateInterest()
@@ -129,14 +133,13 @@ final class RelayedPair: StreamHandler {
 
   private func write(to index: Int) throws(SocketError) {
     guard let stream = sides[index].stream, isConnected else { return }
-    let queue = sides[index].outgoing
-    if !queue.isEmpty {
-      // The span does not outlive the storage that it is a view of.
-      let written = try unsafe queue.withStorage { (storage) throws(SocketError) in
-        let rest = unsafe UnsafeRawBufferPointer(rebasing: storage[queue.position...])
-        return try stream.write(unsafe RawSpan(_unsafeBytes: rest))
+    let side = sides[index]
+    if !side.outgoing.isEmpty {
+      let start = side.outgoing.position
+      let written = try side.outgoing.withBytes(start..<start + side.outgoing.count) {
+        (bytes) throws(SocketError) in try stream.write(bytes)
       }
-      sides[index].outgoing.removeFirst(written)
+      side.outgoing.removeFirst(written)
     }
     if sides[index].outgoing.isEmpty, sides[1 - index].hasEnded, !sides[index].isShutDown {
       sides[index].isShutDown = true

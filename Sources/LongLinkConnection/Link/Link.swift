@@ -5,7 +5,9 @@ package import LongLinkTransport
 
 /// Hears, on the loop, what happens on its links.
 package protocol LinkOwner: AnyObject {
-  /// One effect of the session that is not about bytes; the slices in it are good during the call.
+  /// A message of the peer; its bytes and the link's metadata are good during the call.
+  func link(_ link: Link, received message: Arrival)
+  /// One effect of the session that is about neither bytes nor messages.
   func link(_ link: Link, did effect: Effect)
   /// The link has ended; it says nothing more.
   func link(_ link: Link, endedWith reason: CloseReason)
@@ -29,9 +31,14 @@ package final class Link {
   private let baseLogger: Logger
   /// What the owner calls the connection in logs, where it does.
   private let label: (key: String, number: UInt64)?
-  /// The metadata of the message that the owner is being told of; nil where it has none.
-  @safe @exclusivity(unchecked) package private(set) var metadata: Metadata?
-  @safe @exclusivity(unchecked) private var coder = MetadataCoder()
+  /// The metadata that was decoded last.
+  @safe @exclusivity(unchecked) var lastMetadata = Metadata() {
+    didSet { isPlain = lastMetadata.isPlain }
+  }
+  /// Whether it says nothing of a request but the time that remains.
+  @safe @exclusivity(unchecked) var isPlain = true
+  /// Whether that is the metadata of the message that the owner is being told of.
+  @safe @exclusivity(unchecked) var hasMetadata = false
   @safe @exclusivity(unchecked) private var stream: (any ByteStream)?
   @safe @exclusivity(unchecked) private var owner: (any LinkOwner)?
   private var isConnected: Bool
@@ -53,14 +60,13 @@ package final class Link {
 
   package init(
     id: UInt32, stream: any ByteStream, isConnected: Bool, settings: SessionSettings,
-    on loop: EventLoop, owner: any LinkOwner, logger: Logger,
+    on loop: EventLoop, logger: Logger,
     label: (key: String, number: UInt64)? = nil
   ) {
     self.id = id
     self.loop = loop
     self.stream = stream
     self.isConnected = isConnected
-    self.owner = owner
     baseLogger = logger
     self.label = label
     peer = stream.peerAddress
@@ -76,8 +82,9 @@ package final class Link {
     return logger
   }
 
-  /// Starts to listen for readiness.
-  package func start() {
+  /// Starts to listen for readiness; `owner` hears of everything.
+  package func start(for owner: any LinkOwner) {
+    self.owner = owner
     stream?.attach(self, token: UInt64(id))
     watch(bytes: isConnected, room: !isConnected)
     if isConnected {
@@ -195,15 +202,36 @@ extension Link {
   /// Carries out what the session asks for until it asks for nothing.
   package func drain() {
     // An owner that acts on an effect may come back here; the outer call goes on with the rest.
-    guard !isDraining else { return }
+    if !isDraining { drainAll() }
+  }
+
+  private func drainAll() {
     isDraining = true
-    while let effect = session.nextEffect() { perform(effect) }
+    repeat {
+      // Once the owner is let go of there are no messages any more.
+      if let owner { handMessages(to: owner) }
+    } while performEffect()
     isDraining = false
     if session.wantsToWrite { writeAtEndOfTurn() }
   }
 
+  private func handMessages(to owner: any LinkOwner) {
+    while let message = session.nextMessage() {
+      if judgeMetadata(of: message) { owner.link(self, received: message) }
+    }
+  }
+
+  /// Carries out the next effect; false when there is none.
+  private func performEffect() -> Bool {
+    guard let effect = session.nextEffect() else { return false }
+    perform(effect)
+    return true
+  }
+
   private func perform(_ effect: Effect) {
     switch effect {
+    case .message(let message):
+      if judgeMetadata(of: message) { owner?.link(self, received: message) }
     case .send(let message):
       session.enqueue(message)
     case .decodeHello(let slice):
@@ -222,8 +250,6 @@ extension Link {
       stream?.shutDownWriting()
     case .close(let reason):
       end(reason)
-    case .request(let arrival), .response(let arrival), .push(let arrival):
-      if judgeMetadata(of: arrival, effect) { owner?.link(self, did: effect) }
     case .cancel, .collect, .ponged, .heartbeatAnswered, .began, .finished, .resumeSending,
       .peerLeaving, .abandon:
       owner?.link(self, did: effect)
@@ -233,37 +259,6 @@ extension Link {
     case .damaged(let violation):
       logger.warning("Dropped a damaged packet", metadata: ["reason": "\(violation)"])
       owner?.link(self, did: effect)
-    }
-  }
-
-  /// Decodes a message's metadata; false when that cannot be done, which ends the connection,
-  /// whether anybody wants the message or not.
-  @inline(__always)
-  private func judgeMetadata(of arrival: Arrival, _ effect: Effect) -> Bool {
-    guard let slice = arrival.metadata else {
-      metadata = nil
-      return true
-    }
-    return decodeMetadata(slice, arrival, effect)
-  }
-
-  private func decodeMetadata(
-    _ slice: BodySlice, _ arrival: Arrival, _ effect: Effect
-  ) -> Bool {
-    do throws(BodyError) {
-      metadata = try session.withBody(slice) { (bytes) throws(BodyError) in
-        try coder.decode(bytes)
-      }
-      return true
-    } catch {
-      let kind: FrameKind =
-        switch effect {
-        case .request: .request
-        case .push: .push
-        default: .response
-        }
-      session.failed(toDecode: kind, serial: arrival.serial)
-      return false
     }
   }
 

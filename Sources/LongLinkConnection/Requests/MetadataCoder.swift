@@ -1,13 +1,10 @@
 package import LongLinkCore
 internal import LongLinkProtobufC
 
-/// Encodes and decodes metadata, and remembers the last of each: most requests of a connection say
-/// the same.
+/// Encodes metadata, and remembers the last: most requests of a connection say the same.
 package struct MetadataCoder {
   private var encodedRemaining: UInt32?
   private var encoded: [UInt8] = []
-  private var decodedBytes: [UInt8] = []
-  private var decoded = Metadata()
 
   package init() {}
 
@@ -18,18 +15,6 @@ package struct MetadataCoder {
       encodedRemaining = remaining
     }
     return encoded
-  }
-
-  /// The metadata that stands in these bytes.
-  package mutating func decode(_ bytes: RawSpan) throws(BodyError) -> Metadata {
-    let isSame = unsafe bytes.withUnsafeBytes { bytes in
-      unsafe decodedBytes.count == bytes.count && decodedBytes.elementsEqual(bytes)
-    }
-    if !isSame || decodedBytes.isEmpty {
-      decoded = try Metadata(decoding: bytes)
-      decodedBytes = [UInt8](decoding: bytes)
-    }
-    return decoded
   }
 }
 

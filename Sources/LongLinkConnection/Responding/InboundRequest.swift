@@ -25,6 +25,7 @@ public struct InboundRequest: Sendable {
     }
   }
 
+  /// `metadata` is what there is besides the deadline.
   package init(
     type: MessageType, body: [UInt8], serial: UInt32, session: PeerSession,
     deadline: LinkInstant?, metadata: Metadata?
@@ -34,8 +35,7 @@ public struct InboundRequest: Sendable {
     self.serial = serial
     self.session = session
     self.deadline = deadline
-    let isPlain = metadata.map(\.isPlain) ?? true
-    extras = isPlain ? nil : metadata.map(Extras.init)
+    extras = metadata.map(Extras.init)
   }
 
   private var metadata: Metadata? { extras?.metadata }

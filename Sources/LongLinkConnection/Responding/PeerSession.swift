@@ -20,10 +20,6 @@ public final class PeerSession: Sendable {
     /// Why the connection ended.
     var reason: CloseReason?
 
-    init(_ owner: any PeerSessionOwner) {
-      self.owner = owner
-    }
-
     func submit(
       _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
       _ completion: consuming Completion
@@ -71,13 +67,11 @@ public final class PeerSession: Sendable {
   private let reference: LoopBound<Reference>
   private let port: RequestPort
 
-  package init(
-    id: UInt64, address: SocketAddress?, on loop: EventLoop, owner: any PeerSessionOwner
-  ) {
+  package init(id: UInt64, address: SocketAddress?, on loop: EventLoop) {
     self.id = id
     self.address = address
     self.loop = loop
-    let reference = Reference(owner)
+    let reference = Reference()
     self.reference = LoopBound(reference, on: loop)
     port = RequestPort(reference, on: loop)
   }
@@ -125,6 +119,11 @@ public final class PeerSession: Sendable {
   /// Ends the session's own connection, and no later one, once what was written has left.
   public func close() {
     loop.execute { [reference, id] in reference.value.owner?.closeSession(id) }
+  }
+
+  /// Sets who does for the session what it is asked for; on the loop, before anybody has it.
+  package func attach(to owner: any PeerSessionOwner) {
+    reference.value.owner = owner
   }
 
   /// Tells why the connection ended; on the loop.

@@ -15,6 +15,8 @@ package final class Responder: TimerHandler {
   }
 
   private let link: Link
+  /// The link's; had here so that it need not be retained while the link is looked at.
+  private let loop: EventLoop
   private let routes: Routes
   private let session: PeerSession
   private var running = SerialTable<Running>()
@@ -25,6 +27,7 @@ package final class Responder: TimerHandler {
 
   package init(link: Link, routes: Routes, session: PeerSession) {
     self.link = link
+    loop = link.loop
     self.routes = routes
     self.session = session
   }
@@ -34,22 +37,24 @@ package final class Responder: TimerHandler {
 
   /// Takes a request that has arrived.
   package func handle(_ arrival: Arrival) {
-    guard let route = routes[arrival.type] else {
+    let type = arrival.type
+    guard let route = routes[type] else {
       counters.unknownTypes += 1
       refuse(arrival.serial, .unknownType, "no handler for message type \(arrival.tag)")
       return
     }
-    let metadata = link.metadata
-    if metadata?.remaining == 0 {
+    let remaining = link.remaining
+    if remaining == 0 {
       counters.late += 1
       refuse(arrival.serial, .deadlinePassed, "the deadline had passed on arrival")
       return
     }
-    let deadline = metadata?.remaining.map { link.loop.now + Int64($0) * 1_000_000 }
     let request = InboundRequest(
-      type: arrival.type,
+      type: type,
       body: link.session.bytes(of: arrival.payload),
-      serial: arrival.serial, session: session, deadline: deadline, metadata: metadata)
+      serial: arrival.serial, session: session,
+      deadline: remaining.map { loop.now + Int64($0) * 1_000_000 },
+      metadata: link.notableMetadata)
     counters.handled += 1
     if request.priority > 0 { link.session.setPriority(request.priority, of: request.serial) }
     switch route {
@@ -76,9 +81,8 @@ package final class Responder: TimerHandler {
     let number = started
     var entry = Running(number: number)
     if let deadline = request.deadline {
-      entry.timer = link.loop.schedule(at: deadline, self, token: UInt64(request.serial))
+      entry.timer = loop.schedule(at: deadline, self, token: UInt64(request.serial))
     }
-    let loop = link.loop
     let work = HandlerRun(
       handler: handler, request: request, number: number, responder: LoopBound(self, on: loop),
       loop: loop)
@@ -116,7 +120,7 @@ package final class Responder: TimerHandler {
 
   private func end(_ serial: UInt32) {
     guard let entry = running.remove(serial) else { return }
-    if let timer = entry.timer { link.loop.cancel(timer) }
+    if let timer = entry.timer { loop.cancel(timer) }
   }
 }
 
@@ -147,9 +151,7 @@ extension Responder {
         return
       }
       if link.session.speaksDialect { try link.session.judge(body) }
-      let isOwed = try link.session.respond(serial, code: .ok, count: size) {
-        (span) throws(BodyError) in try body.encode(into: &span)
-      }
+      let isOwed = try link.session.respond(serial, code: .ok, count: size, body)
       if !isOwed { counters.droppedAnswers += 1 }
       written()
     } catch {

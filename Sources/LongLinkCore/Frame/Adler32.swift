@@ -20,4 +20,12 @@ package enum Adler32 {
       bytes.count
     )
   }
+
+  /// The checksum of a frame in the native layout: of the first 12 bytes, and of the body behind
+  /// the 16 of the header, all of which the caller vouches for.
+  @inline(__always)
+  package static func checksum(ofFrame frame: UnsafeRawPointer, bodyLength: Int) -> UInt32 {
+    // The C function reads the header and `bodyLength` bytes behind it.
+    unsafe longlink_adler32_frame(frame.assumingMemoryBound(to: UInt8.self), bodyLength)
+  }
 }

@@ -3,36 +3,40 @@
 /// Positions are indices into the storage; they stay valid until the next append.
 @_spi(Containers)
 @frozen
-public struct ByteQueue: Sendable {
-  @usableFromInline var storage: [UInt8] = []
+@safe
+public struct ByteQueue: ~Copyable {
+  // `capacity` bytes that this alone owns, of which those before `end` have been written; nil where
+  // there are none. So whatever stands between `head` and `end` can be read.
+  @usableFromInline var storage: UnsafeMutableRawPointer?
+  /// Bytes that the storage has room for, taken ones included.
+  public private(set) var capacity = 0
   @usableFromInline var head = 0
+  @usableFromInline var end = 0
 
   /// Makes an empty queue, which allocates nothing.
   @inlinable public init() {}
 
-  /// Takes an array over.
-  @inlinable public init(_ bytes: [UInt8]) {
-    storage = bytes
+  @inlinable deinit {
+    unsafe storage?.deallocate()
   }
 
   /// Bytes that have not been taken.
-  @inlinable public var count: Int { storage.count - head }
+  @inlinable public var count: Int { end - head }
   /// Whether all bytes have been taken.
-  @inlinable public var isEmpty: Bool { head == storage.count }
-  /// Bytes that the storage has room for, taken ones included.
-  @inlinable public var capacity: Int { storage.capacity }
+  @inlinable public var isEmpty: Bool { head == end }
   /// Where the first byte is.
   @inlinable public var position: Int { head }
+}
 
+// MARK: - Taking
+
+@_spi(Containers)
+extension ByteQueue {
   /// Takes bytes from the front.
   @inlinable @inline(__always)
   public mutating func removeFirst(_ count: Int) {
-    precondition(count <= self.count)
-    head += count
-    if head == storage.count {
-      storage.removeAll(keepingCapacity: true)
-      head = 0
-    }
+    skip(count)
+    if head == end { removeAll() }
   }
 
   /// Takes bytes from the front and leaves the storage as it is, so that positions stay valid.
@@ -44,79 +48,114 @@ public struct ByteQueue: Sendable {
 
   /// Takes everything.
   @inlinable public mutating func removeAll() {
-    storage.removeAll(keepingCapacity: true)
     head = 0
+    end = 0
   }
 
   /// Gives the storage back when nothing is in it and it is larger than `bytes`.
   @inlinable public mutating func releaseStorage(over bytes: Int) {
-    if isEmpty, storage.capacity > bytes {
-      storage = []
-      head = 0
-    }
+    if isEmpty, capacity > bytes { self = ByteQueue() }
   }
 
-  /// Takes everything as an array.
+  /// Takes everything as an array, and gives the storage back.
   @inlinable public mutating func takeAll() -> [UInt8] {
-    let bytes = head == 0 ? storage : Array(storage[head...])
+    let bytes = withBytes(head..<end) { [UInt8](decoding: $0) }
     self = ByteQueue()
     return bytes
   }
 
   /// Moves what is left into storage of its own and keeps the emptied storage.
   @inlinable public mutating func detachRest() -> ByteQueue {
-    let rest = ByteQueue(Array(storage[head...]))
+    var rest = ByteQueue()
+    withBytes(head..<end) { rest.append($0) }
     removeAll()
     return rest
   }
+}
 
-  /// Moves what is left to the front, when that frees at least as much as has to be moved.
-  @inlinable mutating func reclaim() {
-    if head == storage.count {
-      storage.removeAll(keepingCapacity: true)
-      head = 0
-    } else if head >= 4096, head >= count {
-      storage.removeSubrange(0..<head)
-      head = 0
+// MARK: - Appending
+
+@_spi(Containers)
+extension ByteQueue {
+  /// Sees to it that `count` bytes have room behind the last one, and returns where they begin.
+  @inlinable @inline(__always)
+  mutating func reserve(_ count: Int) -> UnsafeMutableRawPointer {
+    if head == end {
+      removeAll()
+    } else if head >= 4096, head >= self.count {
+      moveToFront()
     }
+    // The difference is at least 0, so that it does not overflow, as a sum might.
+    if count > capacity - end || capacity == 0 { grow(by: count) }
+    return unsafe storage! + end
   }
 
-  /// Appends what `body` writes into at most `capacity` bytes of room.
-  @inlinable public mutating func append<Result, Failure>(
+  /// Moves what is left to the front, which frees at least as much as has to be moved.
+  @usableFromInline mutating func moveToFront() {
+    let count = count
+    // All of it lies within the storage, and the two stretches may overlap.
+    unsafe storage!.copyMemory(from: storage! + head, byteCount: count)
+    head = 0
+    end = count
+  }
+
+  /// Moves what is left to storage that has room for `count` bytes more.
+  @usableFromInline mutating func grow(by count: Int) {
+    let (left, room) = (self.count, max(self.count + count, 2 * capacity, 32))
+    let memory = UnsafeMutableRawPointer.allocate(byteCount: room, alignment: 16)
+    if let storage = unsafe storage {
+      // The new storage has more room than what is left takes up.
+      unsafe memory.copyMemory(from: storage + head, byteCount: left)
+      unsafe storage.deallocate()
+    }
+    unsafe storage = memory
+    capacity = room
+    head = 0
+    end = left
+  }
+
+  /// Appends what `body` writes into at most `capacity` bytes of room; nothing where it throws.
+  @inlinable @inline(__always)
+  public mutating func append<Result, Failure>(
     capacity: Int,
     _ body: (inout OutputRawSpan) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    reclaim()
-    var result: Result?
-    try storage.append(addingCapacity: capacity) { (span) throws(Failure) in
-      try unsafe span.withUnsafeMutableBufferPointer { (buffer, count) throws(Failure) in
-        // The raw span covers the same free memory and is finished before the closure returns.
-        var raw = unsafe OutputRawSpan(
-          buffer: UnsafeMutableRawBufferPointer(buffer), initializedCount: count)
-        result = try body(&raw)
-        count = unsafe raw.finalize(for: UnsafeMutableRawBufferPointer(buffer))
-      }
-    }
-    return result!
+    // The room is there until the next append, and the span is finished before this returns.
+    let room = unsafe UnsafeMutableRawBufferPointer(start: reserve(capacity), count: capacity)
+    var span = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
+    let result = try body(&span)
+    end += unsafe span.finalize(for: room)
+    return result
+  }
+
+  /// Appends `count` bytes, all of which `body` writes; nothing where it throws.
+  @inlinable @inline(__always)
+  public mutating func append<Failure>(
+    count: Int, _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
+    // As above.
+    try unsafe body(UnsafeMutableRawBufferPointer(start: reserve(count), count: count))
+    end += count
   }
 
   /// Appends a copy of `bytes`.
   @inlinable public mutating func append(_ bytes: RawSpan) {
-    append(capacity: bytes.byteCount) { span in
-      unsafe bytes.withUnsafeBytes { source in
-        unsafe span.appendBytes(source)
-      }
+    unsafe append(count: bytes.byteCount) { room in
+      unsafe bytes.withUnsafeBytes { unsafe room.copyMemory(from: $0) }
     }
   }
+}
 
+// MARK: - Reading
+
+@_spi(Containers)
+extension ByteQueue {
   /// Lends the memory of all that is in the storage, taken bytes included; index it by position.
   @inlinable @inline(__always)
   public func withStorage<Result, Failure>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    try unsafe storage.withUnsafeBufferPointer { (buffer) throws(Failure) in
-      try unsafe body(UnsafeRawBufferPointer(buffer))
-    }
+    try unsafe body(UnsafeRawBufferPointer(start: storage, count: end))
   }
 
   /// Lends bytes at positions that are still good.
@@ -124,26 +163,18 @@ public struct ByteQueue: Sendable {
   public func withBytes<Result, Failure>(
     _ positions: Range<Int>, _ body: (RawSpan) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    try unsafe withStorage { (storage) throws(Failure) -> Result in
-      precondition(positions.upperBound <= storage.count, "the bytes are gone")
-      // Within the storage, as was just checked.
-      return try body(
-        unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: storage[positions])))
-    }
+    precondition(positions.lowerBound >= 0 && positions.upperBound <= end, "the bytes are gone")
+    // Within what has been written, as was just checked.
+    let start = unsafe storage.map { unsafe UnsafeRawPointer($0 + positions.lowerBound) }
+    let bytes = unsafe UnsafeRawBufferPointer(start: start, count: positions.count)
+    return try body(unsafe RawSpan(_unsafeBytes: bytes))
   }
 
   /// Lends the memory of a message's first bytes for a correction in place.
   @inlinable public mutating func withMutableStorage(
     _ body: (UnsafeMutableRawBufferPointer) -> Void
   ) {
-    unsafe storage.withUnsafeMutableBytes { buffer in unsafe body(buffer) }
-  }
-}
-
-extension ByteQueue: Equatable {
-  /// Whether the same bytes are left in both.
-  @inlinable public static func == (lhs: ByteQueue, rhs: ByteQueue) -> Bool {
-    lhs.storage[lhs.head...] == rhs.storage[rhs.head...]
+    unsafe body(UnsafeMutableRawBufferPointer(start: storage, count: end))
   }
 }
 

@@ -2,8 +2,6 @@
 package enum NativeLayout {
   /// Bytes before the body.
   package static let headerLength = 16
-  /// The checksum covers the header up to itself, and then the body.
-  private static let summedLength = 12
 
   @inline(__always)
   private static func load(_ bytes: UnsafeRawPointer, _ offset: Int) -> UInt32 {
@@ -35,19 +33,10 @@ package enum NativeLayout {
     )
   }
 
-  @inline(__always)
-  private static func checksum(_ bytes: UnsafeRawPointer, _ length: Int) -> UInt32 {
-    // The frame is whole: 16 bytes of header and `length` bytes of body stand at `bytes`.
-    let header = unsafe Adler32.checksum(
-      of: UnsafeRawBufferPointer(start: bytes, count: summedLength))
-    return unsafe Adler32.checksum(
-      of: UnsafeRawBufferPointer(start: bytes + headerLength, count: length), continuing: header)
-  }
-
   /// Whether the frame at `bytes`, whole and with `length` bytes of body, is undamaged.
   @inline(__always)
   package static func isIntact(at bytes: UnsafeRawPointer, length: Int) -> Bool {
-    unsafe checksum(bytes, length) == load(bytes, 12)
+    unsafe Adler32.checksum(ofFrame: bytes, bodyLength: length) == load(bytes, 12)
   }
 
   /// Writes the header, checksum included, in front of a body that already stands behind it.
@@ -58,6 +47,6 @@ package enum NativeLayout {
     unsafe store(word, bytes, 0)
     unsafe store(head.serial, bytes, 4)
     unsafe store(UInt32(head.length), bytes, 8)
-    unsafe store(checksum(bytes, head.length), bytes, 12)
+    unsafe store(Adler32.checksum(ofFrame: bytes, bodyLength: head.length), bytes, 12)
   }
 }

@@ -69,6 +69,8 @@ public struct Violation: Error, Hashable, Sendable, CustomStringConvertible {
     self.value = value
   }
 
+  /// Not inlined, since it is made in many places and seldom.
+  @inline(never)
   package init(_ rule: Rule, _ head: FrameHead, value: UInt64? = nil) {
     self.init(rule, kind: head.kind.rawValue, serial: head.serial, value: value)
   }

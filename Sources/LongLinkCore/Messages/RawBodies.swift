@@ -37,14 +37,6 @@ extension [UInt8]: BodyEncodable, BodyDecodable {
 
   /// Appends the bytes of the array.
   public func encode(into output: inout OutputRawSpan) {
-    precondition(output.freeCapacity >= count, "no room for the body")
-    unsafe output.withUnsafeMutableBytes { buffer, initializedCount in
-      // In bounds by the precondition; the array cannot overlap memory that is being written.
-      unsafe withUnsafeBytes { bytes in
-        unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[initializedCount...])
-          .copyMemory(from: bytes)
-      }
-      initializedCount += count
-    }
+    unsafe withUnsafeBytes { unsafe output.appendBytes($0) }
   }
 }

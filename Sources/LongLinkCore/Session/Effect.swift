@@ -1,5 +1,5 @@
-/// A stretch of a message in the session's memory, good until the session is asked for the next
-/// effect.
+/// A stretch of a message in the session's memory, good until the session is asked for what comes
+/// next.
 package struct BodySlice: Equatable, Sendable {
   package var start: Int
   package var count: Int
@@ -15,20 +15,46 @@ package struct BodySlice: Equatable, Sendable {
   package static let empty = BodySlice(start: 0, count: 0)
 }
 
-/// A message as it arrived.
+/// A message as it arrived, where it stands as a `BodySlice` does.
+///
+/// One is handed over for every message. It holds numbers alone, and few of them, so that this is
+/// cheap.
 package struct Arrival: Equatable, Sendable {
+  /// Where the payload is; the metadata stands in front of it.
+  private var start: Int
+  private var count: Int
   package var serial: UInt32
   /// The message type of a request or push; the code and refused bit of a response.
   package var tag: UInt32
-  /// The encoded metadata; nil where there is none.
-  package var metadata: BodySlice?
-  package var payload: BodySlice
+  private var metadataCount: UInt16
+  /// Request, response or push.
+  package var kind: FrameKind
+  private var isAssembled: Bool
+  package let hasMetadata: Bool
 
-  package init(serial: UInt32, tag: UInt32, metadata: BodySlice? = nil, payload: BodySlice) {
+  /// A message with so many bytes of metadata in front of its payload, where it has any.
+  init(
+    _ kind: FrameKind, serial: UInt32, tag: UInt32, metadataCount: Int? = nil, payload: BodySlice
+  ) {
+    self.kind = kind
     self.serial = serial
     self.tag = tag
-    self.metadata = metadata
-    self.payload = payload
+    hasMetadata = metadataCount != nil
+    self.metadataCount = UInt16(metadataCount ?? 0)
+    start = payload.start
+    count = payload.count
+    isAssembled = payload.isAssembled
+  }
+
+  package var payload: BodySlice {
+    BodySlice(start: start, count: count, isAssembled: isAssembled)
+  }
+
+  /// The encoded metadata; nil where there is none.
+  package var metadata: BodySlice? {
+    guard hasMetadata else { return nil }
+    let count = Int(metadataCount)
+    return BodySlice(start: start - count, count: count, isAssembled: isAssembled)
   }
 
   package var type: MessageType { MessageType(tag: tag) }
@@ -44,9 +70,9 @@ package enum ControlMessage: Equatable, Sendable {
 }
 
 /// What a session asks of its driver, one thing each, in order.
-///
-/// It is moved about for every message: what is large and rare is kept apart.
 package enum Effect: Equatable, Sendable {
+  /// Hand over a message that came behind other effects.
+  case message(Arrival)
   /// Encode the message and hand the bytes to `enqueue`.
   indirect case send(ControlMessage)
   /// Decode a hello and tell `received(hello:)`, or `failed(toDecode:)`.
@@ -57,16 +83,10 @@ package enum Effect: Equatable, Sendable {
   case decodeGoAway(BodySlice)
   /// The handshake is complete, or the peer does without one.
   case established
-  /// Run the handler of a request; `respond` ends it.
-  case request(Arrival)
   /// Stop the work on the peer's request; nothing more is owed.
   case cancel(serial: UInt32)
   /// A response comes in fragments: call `abandonResponse` unless somebody waits for it.
   case collect(serial: UInt32)
-  /// Hand a response to whoever asked.
-  case response(Arrival)
-  /// Hand a push over.
-  case push(Arrival)
   /// An asked-for ping was answered after this many nanoseconds.
   case ponged(id: UInt64, roundTrip: Int64)
   /// A byte has come in answer to a ping, or to what was written before it, after neither side had
@@ -92,8 +112,7 @@ package enum Effect: Equatable, Sendable {
   /// Whether it hands on something that the peer sent.
   var isDelivery: Bool {
     switch self {
-    case .decodeHello, .decodeWelcome, .decodeGoAway, .request, .cancel, .collect, .response, .push:
-      true
+    case .message, .decodeHello, .decodeWelcome, .decodeGoAway, .cancel, .collect: true
     case .send, .established, .ponged, .heartbeatAnswered, .began, .finished, .resumeSending,
       .damaged, .peerLeaving, .abandon, .shutDownWriting, .close:
       false

@@ -85,12 +85,7 @@ struct KeptBack: ~Copyable {
   var holdsSmall: Bool { !small.isEmpty }
 
   /// Whether a message that goes in one piece has to stand behind one of these.
-  @inline(__always)
   func precedes(_ kind: FrameKind, _ priority: UInt32) -> Bool {
-    isEmpty ? false : precedesOne(kind, priority)
-  }
-
-  private func precedesOne(_ kind: FrameKind, _ priority: UInt32) -> Bool {
     if let first = small.first, first.priority >= priority { return true }
     if kind == .push, begunPush != nil { return true }
     guard begunPush == nil, let first = pushes.first, first.priority >= priority else {

@@ -43,15 +43,14 @@ extension Outbox {
     let range = message.sent..<message.sent + head.length
     // The metadata block already stands at the front of the kept body.
     let length = NativeLayout.headerLength + head.length
-    bytes.append(capacity: length) { span in
-      for _ in 0..<NativeLayout.headerLength { span.append(0) }
+    unsafe bytes.append(count: length) { frame in
+      let room = unsafe UnsafeMutableRawBufferPointer(
+        rebasing: frame[NativeLayout.headerLength...])
+      // The frame has room for the header and the whole piece.
       unsafe message.body.withUnsafeBytes { buffer in
-        unsafe span.appendBytes(UnsafeRawBufferPointer(rebasing: buffer[range]))
+        unsafe room.copyMemory(from: UnsafeRawBufferPointer(rebasing: buffer[range]))
       }
-      unsafe span.withUnsafeMutableBytes { buffer, _ in
-        // The span holds the header's room and the whole piece.
-        unsafe NativeLayout.seal(head, at: buffer.baseAddress!)
-      }
+      unsafe NativeLayout.seal(head, at: frame.baseAddress!)
     }
     end += UInt64(length)
   }

@@ -79,9 +79,10 @@ package struct Outbox: ~Copyable {
 extension Outbox {
   /// Encodes a frame at once, whatever waits.
   @discardableResult
+  @inline(__always)
   package mutating func encode<Failure>(
     _ head: FrameHead,
-    metadata: [UInt8] = [],
+    metadata: [UInt8]? = nil,
     _ body: (inout OutputRawSpan) throws(Failure) -> Void
   ) throws(Failure) -> UInt64 {
     let begin = end
@@ -90,15 +91,12 @@ extension Outbox {
       return begin
     }
     let length = NativeLayout.headerLength + head.length
-    try bytes.append(capacity: length) { (span) throws(Failure) in
-      for _ in 0..<NativeLayout.headerLength { span.append(0) }
-      Outbox.append(metadata, flags: head.flags, to: &span)
-      try body(&span)
-      precondition(span.byteCount == length, "a body is not as long as it said it would be")
-      unsafe span.withUnsafeMutableBytes { buffer, _ in
-        // The span holds the whole frame, as was just checked.
-        unsafe NativeLayout.seal(head, at: buffer.baseAddress!)
-      }
+    try unsafe bytes.append(count: length) { (frame) throws(Failure) in
+      let room = unsafe UnsafeMutableRawBufferPointer(
+        rebasing: frame[NativeLayout.headerLength...])
+      try unsafe Outbox.write(metadata, body, into: room)
+      // The whole frame was just written but for its header.
+      unsafe NativeLayout.seal(head, at: frame.baseAddress!)
     }
     end += UInt64(length)
     return begin
@@ -107,7 +105,7 @@ extension Outbox {
   /// Appends a frame that was encoded before.
   package mutating func append(encoded frame: [UInt8]) {
     kept.wasPassed(by: frame.count)
-    bytes.append(capacity: frame.count) { span in frame.encode(into: &span) }
+    unsafe bytes.append(frame.span.bytes)
     end += UInt64(frame.count)
   }
 
@@ -118,9 +116,17 @@ extension Outbox {
 
   /// Whether a push of this body would be encoded at once, and whole.
   func takesWhole(_ length: Int) -> Bool {
-    !isLarge(length) && bytes.count < encodeLimit && !kept.precedes(.push, 0)
+    goesAtOnce(.push, isLarge: isLarge(length), 0)
   }
 
+  /// Whether a message is encoded without being kept back.
+  @inline(__always)
+  private func goesAtOnce(_ kind: FrameKind, isLarge: Bool, _ priority: UInt32) -> Bool {
+    // Nothing is kept back as a rule, and then nothing more is looked at.
+    !isLarge && bytes.count < encodeLimit && (kept.isEmpty || !kept.precedes(kind, priority))
+  }
+
+  @inline(__always)
   private func isLarge(_ length: Int) -> Bool { usesFragments && length > Wire.fragmentLimit }
 
   /// Encodes a frame without a body at once.
@@ -129,38 +135,53 @@ extension Outbox {
   }
 
   /// Encodes a message now, or keeps it back when it is large or much is waiting already.
+  @inline(__always)
   package mutating func append<Failure>(
     _ head: FrameHead,
-    metadata: [UInt8],
+    metadata: [UInt8]?,
     priority: UInt32 = 0,
     _ body: (inout OutputRawSpan) throws(Failure) -> Void
   ) throws(Failure) -> Placement {
     let isLarge = isLarge(head.length)
-    if !isLarge, bytes.count < encodeLimit, !kept.precedes(head.kind, priority) {
+    if goesAtOnce(head.kind, isLarge: isLarge, priority) {
       kept.wasPassed(by: head.length)
       return .encoded(at: try encode(head, metadata: metadata, body))
     }
-    let whole = try [UInt8](capacity: head.length) { (span) throws(Failure) in
-      try unsafe span.withUnsafeMutableBufferPointer { (buffer, count) throws(Failure) in
-        // The raw span covers the array's own free memory and is finished before this returns.
-        let memory = UnsafeMutableRawBufferPointer(buffer)
-        var raw = unsafe OutputRawSpan(buffer: memory, initializedCount: 0)
-        Outbox.append(metadata, flags: head.flags, to: &raw)
-        try body(&raw)
-        precondition(raw.byteCount == head.length, "a body is not as long as it said")
-        count = unsafe raw.finalize(for: memory)
-      }
-    }
-    kept.insert(head, whole, priority: priority, isLarge: isLarge)
+    try keepBack(head, metadata, priority, isLarge: isLarge, body)
     return .queued
   }
 
-  private static func append(
-    _ metadata: [UInt8], flags: FrameFlags, to span: inout OutputRawSpan
-  ) {
-    guard flags.contains(.metadata) else { return }
-    span.append(UInt8(truncatingIfNeeded: metadata.count >> 8))
-    span.append(UInt8(truncatingIfNeeded: metadata.count))
-    unsafe metadata.withUnsafeBytes { unsafe span.appendBytes($0) }
+  /// Keeps a message back with a body of its own.
+  @inline(never)
+  private mutating func keepBack<Failure>(
+    _ head: FrameHead, _ metadata: [UInt8]?, _ priority: UInt32, isLarge: Bool,
+    _ body: (inout OutputRawSpan) throws(Failure) -> Void
+  ) throws(Failure) {
+    let whole = try [UInt8](capacity: head.length) { (span) throws(Failure) in
+      try unsafe span.withUnsafeMutableBufferPointer { (buffer, count) throws(Failure) in
+        // The array's own free memory, which is filled before this returns.
+        try unsafe Outbox.write(metadata, body, into: UnsafeMutableRawBufferPointer(buffer))
+        count = head.length
+      }
+    }
+    kept.insert(head, whole, priority: priority, isLarge: isLarge)
+  }
+
+  /// Writes metadata and payload, which fill the memory of a body to its end.
+  @inline(__always)
+  private static func write<Failure>(
+    _ metadata: [UInt8]?, _ body: (inout OutputRawSpan) throws(Failure) -> Void,
+    into memory: UnsafeMutableRawBufferPointer
+  ) throws(Failure) {
+    // The span is finished before this returns.
+    var span = unsafe OutputRawSpan(buffer: memory, initializedCount: 0)
+    if let metadata {
+      span.append(UInt8(truncatingIfNeeded: metadata.count >> 8))
+      span.append(UInt8(truncatingIfNeeded: metadata.count))
+      unsafe metadata.withUnsafeBytes { unsafe span.appendBytes($0) }
+    }
+    try body(&span)
+    let written = unsafe span.finalize(for: memory)
+    precondition(written == memory.count, "a body is not as long as it said it would be")
   }
 }

@@ -60,14 +60,6 @@ extension Session {
     effects.append(.close(reason))
   }
 
-  /// Whether exchanges may still go on.
-  package var isLive: Bool {
-    switch phase {
-    case .fresh, .greeting, .open: true
-    case .closing, .closed: false
-    }
-  }
-
   private mutating func beginClosing(_ reason: CloseReason, saying goaway: GoAway?) {
     outbox.dropPending()
     forgetPeer()
@@ -107,6 +99,6 @@ extension Session {
     inbound.releaseStorage(over: 16)
     dialect?.releaseStorage()
     assemblies.releaseStorage(over: 16)
-    assembled = ByteQueue()
+    assembled = []
   }
 }

@@ -44,7 +44,7 @@ extension Session {
 
 extension Session {
   /// Takes one frame of a dialect, like `nextFrame`.
-  mutating func nextFrame(in dialect: DialectState) -> Effect?? {
+  mutating func nextFrame(in dialect: DialectState) -> FrameStep {
     while true {
       let position = input.position
       var step = DialectStep.needMore(atLeast: 1)
@@ -60,24 +60,25 @@ extension Session {
           frameBegan = nil
           timers.clear(.frame)
         }
-        return nil
+        return .none
       case .skipped(let count):
         input.skip(count)
       case .damaged(let count, let violation):
         input.skip(count)
-        return .some(drop(violation))
+        effects.append(drop(violation))
+        return .taken
       case .violation(let violation):
         violate(violation)
-        return nil
+        return .none
       case .frame(let frame):
         input.skip(frame.length)
         frameBegan = nil
         counters.framesReceived += 1
         do throws(Violation) {
-          return .some(try accept(frame, at: position, in: dialect))
+          return FrameStep(try accept(frame, at: position, in: dialect))
         } catch {
           violate(error)
-          return nil
+          return .none
         }
       }
     }
@@ -93,48 +94,48 @@ extension Session {
 
   private mutating func accept(
     _ frame: DialectFrame, at position: Int, in dialect: DialectState
-  ) throws(Violation) -> Effect? {
+  ) throws(Violation) -> Arrival? {
     let head = frame.head
     let body = BodySlice(start: position + frame.body.lowerBound, count: frame.body.count)
-    let arrival = Arrival(serial: head.serial, tag: head.tag, payload: body)
+    let arrival = Arrival(head.kind, serial: head.serial, tag: head.tag, payload: body)
     switch head.kind {
     case .request:
       return try acceptRequest(arrival, in: dialect)
     case .response:
       return try acceptResponse(arrival, frame, in: dialect)
     case .push:
-      return deliver(.push, arrival)
+      return deliver(arrival)
     case .cancel where dialect.codec.dialect.cancel?.target == .type:
-      return acceptCancels(of: MessageType(tag: head.tag), in: dialect)
+      acceptCancels(of: MessageType(tag: head.tag), in: dialect)
     case .cancel:
-      return acceptCancel(head.serial)
+      acceptCancel(head.serial)
     case .ping:
       try acceptPing(head.serial, in: dialect)
-      return nil
     case .pong:
-      return acceptPong(head.serial, in: dialect)
+      acceptPong(head.serial, in: dialect)
     case .item, .end, .credit, .pushAck, .hello, .welcome, .goaway, .ignorable:
       preconditionFailure("a dialect has no word for a frame of this kind")
     }
+    return nil
   }
 
   private mutating func acceptRequest(
     _ arrival: Arrival, in dialect: DialectState
-  ) throws(Violation) -> Effect? {
+  ) throws(Violation) -> Arrival? {
     guard !inbound.contains(arrival.serial) else {
       throw Violation(.serialInUse, kind: FrameKind.request.rawValue, serial: arrival.serial)
     }
     let refusal = countRequest()
     inbound.insert(Inbound(state: .running), for: arrival.serial)
     dialect.answering[arrival.serial] = arrival.type
-    guard let refusal else { return .request(arrival) }
+    guard let refusal else { return arrival }
     respond(arrival.serial, code: refusal, isRefused: true, [])
     return nil
   }
 
   private mutating func acceptResponse(
     _ arrival: Arrival, _ frame: DialectFrame, in dialect: DialectState
-  ) throws(Violation) -> Effect? {
+  ) throws(Violation) -> Arrival? {
     guard let asked = dialect.asked[arrival.serial] else {
       return try acceptUnknown(arrival.serial, in: dialect)
     }
@@ -145,13 +146,13 @@ extension Session {
     }
     dialect.asked.remove(arrival.serial)
     dialect.code = frame.code
-    return deliver(.response, arrival)
+    return deliver(arrival)
   }
 
   /// A response that no request of this connection waits for, or has waited for of late.
   private mutating func acceptUnknown(
     _ serial: UInt32, in dialect: DialectState
-  ) throws(Violation) -> Effect? {
+  ) throws(Violation) -> Arrival? {
     switch dialect.codec.dialect.unknownSerial {
     case .heartbeat where settings.role == .client:
       try acceptPing(serial, in: dialect)
@@ -164,16 +165,11 @@ extension Session {
   }
 
   /// The peer wants no answer to any request of a type.
-  private mutating func acceptCancels(
-    of type: MessageType, in dialect: DialectState
-  ) -> Effect? {
+  private mutating func acceptCancels(of type: MessageType, in dialect: DialectState) {
     counters.cancelsReceived += 1
     let meant = dialect.answering(type)
     if meant.isEmpty { counters.droppedUnknownSerials += 1 }
-    for serial in meant {
-      if let effect = cancelled(serial) { effects.append(effect) }
-    }
-    return nil
+    for serial in meant { cancelled(serial) }
   }
 }
 
@@ -233,12 +229,12 @@ extension Session {
     outbox.encode(FrameHead(.pong, serial: serial, length: 0))
   }
 
-  private mutating func acceptPong(_ serial: UInt32, in dialect: DialectState) -> Effect? {
+  private mutating func acceptPong(_ serial: UInt32, in dialect: DialectState) {
     let codec = dialect.codec
     guard let ping = pings.remove(where: { codec.pingSerial($0.id) == serial }) else {
       counters.droppedPongs += 1
-      return nil
+      return
     }
-    return .ponged(id: ping.id, roundTrip: now - ping.sent)
+    effects.append(.ponged(id: ping.id, roundTrip: now - ping.sent))
   }
 }

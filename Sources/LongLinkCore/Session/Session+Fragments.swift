@@ -11,12 +11,9 @@ extension Session {
   /// Takes a frame while fragments are about: it begins, continues or ends a message, or is whole.
   mutating func acceptFragment(
     _ head: FrameHead, _ slice: BodySlice
-  ) throws(Violation) -> Effect? {
+  ) throws(Violation) -> Arrival? {
     if assemblies.contains(head.serial) { return try continueAssembly(head, slice) }
-    guard head.flags.contains(.more) else {
-      let arrival = try arrival(head, slice)
-      return head.kind == .request ? try acceptRequest(arrival) : deliver(head.kind, arrival)
-    }
+    guard head.flags.contains(.more) else { return try acceptMessage(head, slice) }
     if head.kind == .request {
       guard !inbound.contains(head.serial) else { throw Violation(.serialInUse, head) }
       if let code = countRequest() {
@@ -28,12 +25,13 @@ extension Session {
     }
     assemblies.insert(Assembly(tag: head.tag, flags: head.flags), for: head.serial)
     try grow(head, slice)
-    return head.kind == .response ? .collect(serial: head.serial) : nil
+    if head.kind == .response { effects.append(.collect(serial: head.serial)) }
+    return nil
   }
 
   private mutating func continueAssembly(
     _ head: FrameHead, _ slice: BodySlice
-  ) throws(Violation) -> Effect? {
+  ) throws(Violation) -> Arrival? {
     let tag = assemblies.update(head.serial) { $0.tag }
     guard head.tag == tag, !head.flags.contains(.metadata) else {
       throw Violation(.fragmentMismatch, head)
@@ -44,15 +42,15 @@ extension Session {
     try grow(head, slice)
     guard !head.flags.contains(.more), let whole = removeAssembly(head.serial) else { return nil }
     guard !whole.isDiscarding else { return nil }
-    assembled = ByteQueue(whole.body)
+    assembled = whole.body
     var joined = head
     joined.flags = whole.flags.subtracting(.more)
     joined.length = assembled.count
     let body = BodySlice(start: 0, count: assembled.count, isAssembled: true)
     let arrival = try arrival(joined, body)
-    guard head.kind == .request else { return deliver(head.kind, arrival) }
+    guard head.kind == .request else { return deliver(arrival) }
     _ = inbound.update(head.serial) { $0.state = .running }
-    return .request(arrival)
+    return arrival
   }
 
   /// Adds a fragment's bytes, or gives the message up when they are too many.

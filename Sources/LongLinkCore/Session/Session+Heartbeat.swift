@@ -218,15 +218,15 @@ extension Session {
     }
   }
 
-  mutating func acceptPong(_ body: BodySlice) -> Effect? {
+  mutating func acceptPong(_ body: BodySlice) {
     let id: UInt64? = withBody(body) { bytes in
       guard bytes.byteCount == 8 else { return nil }
       return UInt64(bigEndian: unsafe bytes.unsafeLoadUnaligned(as: UInt64.self))
     }
     guard let id, let ping = pings.remove(where: { $0.id == id }) else {
       counters.droppedPongs += 1
-      return nil
+      return
     }
-    return .ponged(id: id, roundTrip: now - ping.sent)
+    effects.append(.ponged(id: id, roundTrip: now - ping.sent))
   }
 }

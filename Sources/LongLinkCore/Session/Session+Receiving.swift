@@ -45,38 +45,49 @@ extension Session {
     }
   }
 
-  /// The next thing to do; nil when there is nothing until something happens.
-  package mutating func nextEffect() -> Effect? {
-    if let effect = effects.popFirst() { return effect }
-    while acceptsFrames {
-      guard let effect = nextFrame() else { break }
-      if effects.isEmpty {
-        if let effect { return effect }
-      } else {
+  /// The next message of the peer; nil when there is none, and when an effect comes first.
+  ///
+  /// Whoever is handed a request ends it by `respond`; a response goes to whoever asked.
+  package mutating func nextMessage() -> Arrival? {
+    while effects.isEmpty, isReceiving, !holdsReading {
+      switch nextFrame() {
+      case .none:
+        if case .closing = phase { input.removeAll() }
+        return nil
+      case .taken:
+        continue
+      case .message(let arrival):
+        if effects.isEmpty { return arrival }
         // What the frame set off before comes first.
-        if let effect { effects.append(effect) }
-        return effects.popFirst()
+        effects.append(.message(arrival))
       }
     }
-    if case .closing = phase { input.removeAll() }
-    return effects.popFirst()
+    return nil
   }
 
-  private var acceptsFrames: Bool {
-    switch phase {
-    case .fresh, .open: !holdsReading
-    case .greeting, .closing, .closed: false
+  /// The next thing to do besides; nil when there is nothing until something happens.
+  package mutating func nextEffect() -> Effect? { effects.popFirst() }
+
+  /// What came of looking for a frame.
+  enum FrameStep {
+    /// There is no whole one.
+    case none
+    /// It was no message, or none that is handed on; it may have set off effects.
+    case taken
+    case message(Arrival)
+
+    init(_ message: Arrival?) {
+      self = message.map(FrameStep.message) ?? .taken
     }
   }
 
-  /// Takes one frame: nil when there is no whole one, `.some(nil)` when it asks for nothing.
   @inline(__always)
-  private mutating func nextFrame() -> Effect?? {
+  private mutating func nextFrame() -> FrameStep {
     if let dialect { return nextFrame(in: dialect) }
     let headerLength = NativeLayout.headerLength
     guard input.count >= headerLength else {
       noteIncompleteFrame()
-      return nil
+      return .none
     }
     let position = input.position
     do throws(Violation) {
@@ -87,7 +98,7 @@ extension Session {
       try judge(head)
       guard input.count >= headerLength + head.length else {
         noteIncompleteFrame()
-        return nil
+        return .none
       }
       let isIntact = unsafe input.withStorage { storage in
         // The whole frame is there, as was just checked.
@@ -97,10 +108,10 @@ extension Session {
       input.skip(headerLength + head.length)
       frameBegan = nil
       counters.framesReceived += 1
-      return .some(try accept(head, at: position + headerLength))
+      return FrameStep(try accept(head, at: position + headerLength))
     } catch {
       violate(error)
-      return nil
+      return .none
     }
   }
 
@@ -185,48 +196,64 @@ extension Session {
     }
   }
 
-  /// Acts on a frame that is whole and undamaged.
+  /// Acts on a frame that is whole and undamaged; the message, where it brings one.
   @inline(__always)
   private mutating func accept(
     _ head: FrameHead, at position: Int
-  ) throws(Violation) -> Effect? {
-    if phase == .fresh { try acceptFirst(head) }
+  ) throws(Violation) -> Arrival? {
+    // A session that receives is fresh until it is open.
+    if !isOpen { try acceptFirst(head) }
     let body = BodySlice(start: position, count: head.length)
     switch head.kind {
     case .request, .response, .push:
       if head.flags.contains(.more) || !assemblies.isEmpty {
         return try acceptFragment(head, body)
       }
-      let arrival = try arrival(head, body)
-      return head.kind == .request ? try acceptRequest(arrival) : deliver(head.kind, arrival)
+      return try acceptMessage(head, body)
+    case .cancel, .ping, .pong, .hello, .welcome, .goaway, .ignorable, .item, .end, .credit,
+      .pushAck:
+      try acceptControl(head, body)
+      return nil
+    }
+  }
+
+  private mutating func acceptControl(_ head: FrameHead, _ body: BodySlice) throws(Violation) {
+    switch head.kind {
     case .cancel:
-      return acceptCancel(head.serial)
+      acceptCancel(head.serial)
     case .ping:
       try acceptPing(body)
-      return nil
     case .pong:
-      return acceptPong(body)
+      acceptPong(body)
     case .hello:
       try acceptHello(head)
-      return .decodeHello(body)
+      effects.append(.decodeHello(body))
     case .welcome:
       try acceptWelcome(head)
-      return .decodeWelcome(body)
+      effects.append(.decodeWelcome(body))
     case .goaway:
-      return .decodeGoAway(body)
+      effects.append(.decodeGoAway(body))
     case .ignorable:
       counters.droppedIgnorable += 1
-      return nil
-    case .item, .end, .credit, .pushAck:
+    case .request, .response, .push, .item, .end, .credit, .pushAck:
       throw Violation(.kindNotAgreed, head)
     }
+  }
+
+  /// Takes a whole message.
+  @inline(__always)
+  mutating func acceptMessage(
+    _ head: FrameHead, _ body: BodySlice
+  ) throws(Violation) -> Arrival? {
+    let arrival = try arrival(head, body)
+    return head.kind == .request ? try acceptRequest(arrival) : deliver(arrival)
   }
 
   /// Tells metadata and payload of a whole message apart.
   @inline(__always)
   mutating func arrival(_ head: FrameHead, _ body: BodySlice) throws(Violation) -> Arrival {
     guard head.flags.contains(.metadata) else {
-      return Arrival(serial: head.serial, tag: head.tag, payload: body)
+      return Arrival(head.kind, serial: head.serial, tag: head.tag, payload: body)
     }
     let size = withBody(body) { bytes in
       unsafe bytes.withUnsafeBytes { unsafe Int($0[0]) << 8 | Int($0[1]) }
@@ -234,16 +261,15 @@ extension Session {
     guard size + 2 <= body.count else {
       throw Violation(.metadataTooLong, head, value: UInt64(size))
     }
-    var metadata = body
-    metadata.start += 2
-    metadata.count = size
     var payload = body
     payload.start += size + 2
     payload.count -= size + 2
-    return Arrival(serial: head.serial, tag: head.tag, metadata: metadata, payload: payload)
+    return Arrival(
+      head.kind, serial: head.serial, tag: head.tag, metadataCount: size, payload: payload)
   }
 
-  mutating func acceptRequest(_ arrival: Arrival) throws(Violation) -> Effect? {
+  @inline(__always)
+  mutating func acceptRequest(_ arrival: Arrival) throws(Violation) -> Arrival? {
     guard !inbound.contains(arrival.serial) else {
       throw Violation(.serialInUse, kind: FrameKind.request.rawValue, serial: arrival.serial)
     }
@@ -252,7 +278,7 @@ extension Session {
       return nil
     }
     inbound.insert(Inbound(state: .running), for: arrival.serial)
-    return .request(arrival)
+    return arrival
   }
 
   /// Counts a new request and says why it cannot be taken; nil when it can.
@@ -263,10 +289,11 @@ extension Session {
     return inbound.count >= settings.maxInFlight ? .overloaded : nil
   }
 
-  mutating func deliver(_ kind: FrameKind, _ arrival: Arrival) -> Effect {
-    if kind == .push {
+  @inline(__always)
+  mutating func deliver(_ arrival: Arrival) -> Arrival {
+    if arrival.kind == .push {
       counters.pushesReceived += 1
-      return .push(arrival)
+      return arrival
     }
     counters.responsesReceived += 1
     if outbox.holdsBack,
@@ -276,48 +303,66 @@ extension Session {
       encodeCancel(arrival.serial)
     }
     followMarks()
-    return .response(arrival)
+    return arrival
   }
 
-  mutating func acceptCancel(_ serial: UInt32) -> Effect? {
+  mutating func acceptCancel(_ serial: UInt32) {
     counters.cancelsReceived += 1
-    return cancelled(serial)
+    cancelled(serial)
   }
 
   /// The peer wants no answer to a request.
-  mutating func cancelled(_ serial: UInt32) -> Effect? {
+  mutating func cancelled(_ serial: UInt32) {
     let wasDiscarding = dropAssembly(serial)
     guard let exchange = inbound.remove(serial) else {
       // A cancel that crossed the response, or came twice.
       if !wasDiscarding { counters.droppedUnknownSerials += 1 }
-      return nil
+      return
     }
     dialect?.answering.remove(serial)
     switch exchange.state {
     case .assembling:
-      return nil
+      break
     case .running:
-      return .cancel(serial: serial)
+      effects.append(.cancel(serial: serial))
     case .responding:
       _ = outbox.withdraw(.response, serial: serial, encodedAt: nil)
       followMarks()
-      return nil
     }
   }
 
-  /// Lends the bytes of a message that the last effect told of.
-  ///
-  /// It is mutating only so that a session which a class holds is used in place and not copied.
-  package mutating func withBody<Result, Failure>(
+  /// Lends the bytes of a message that was told of last.
+  @inline(__always)
+  package func withBody<Result, Failure>(
     _ slice: BodySlice, _ body: (RawSpan) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     let range = slice.start..<slice.start + slice.count
-    return slice.isAssembled
-      ? try assembled.withBytes(range, body) : try input.withBytes(range, body)
+    guard slice.isAssembled else { return try input.withBytes(range, body) }
+    return try body(unsafe assembled.span.bytes.extracting(range))
   }
 
-  /// A copy of the bytes of a message that the last effect told of.
-  package mutating func bytes(of slice: BodySlice) -> [UInt8] {
+  /// Whether the metadata of the message that was told of last is, byte by byte, that of the last
+  /// one of which this was asked; most of a connection say the same.
+  package mutating func repeatsMetadata(_ message: Arrival) -> Bool {
+    guard let slice = message.metadata else { return false }
+    if slice.count == lastMetadata.count {
+      let isSame = withBody(slice) { bytes in
+        // They are few: a loop is done before anything else has begun.
+        for index in lastMetadata.indices {
+          // There are as many, as was just checked.
+          let byte = unsafe bytes.unsafeLoad(fromUncheckedByteOffset: index, as: UInt8.self)
+          if byte != lastMetadata[index] { return false }
+        }
+        return true
+      }
+      if isSame { return true }
+    }
+    lastMetadata = bytes(of: slice)
+    return false
+  }
+
+  /// A copy of the bytes of a message that was told of last.
+  package func bytes(of slice: BodySlice) -> [UInt8] {
     withBody(slice) { [UInt8](decoding: $0) }
   }
 }

@@ -34,7 +34,7 @@ extension Session {
     self.now = max(self.now, now)
     probeBeforeData()
     let head = messageHead(.request, tag: type.rawValue, serial, metadata, count)
-    let place = try outbox.append(head, metadata: metadata ?? [], priority: priority, body)
+    let place = try outbox.append(head, metadata: metadata, priority: priority, body)
     dialect?.asked[serial] = DialectState.Asked(type: type)
     switch place {
     case .encoded(let begin):
@@ -56,13 +56,12 @@ extension Session {
 
   /// Answers a request of the peer; false when it is not owed any more (cancelled, or answered).
   @discardableResult
-  package mutating func respond(
-    _ serial: UInt32,
-    code: ResponseCode,
-    count: Int,
-    _ body: (inout OutputRawSpan) throws(BodyError) -> Void
+  package mutating func respond<Body: BodyEncodable>(
+    _ serial: UInt32, code: ResponseCode, count: Int, _ body: Body
   ) throws(BodyError) -> Bool {
-    try respond(serial, code, isRefused: false, nil, count, body)
+    try respond(serial, code, isRefused: false, nil, count) { (span) throws(BodyError) in
+      try body.encode(into: &span)
+    }
   }
 
   /// Answers a request of the peer with bytes, in the same way.
@@ -107,7 +106,7 @@ extension Session {
       }
     }
     let priority = exchange.priority
-    switch try outbox.append(head, metadata: metadata ?? [], priority: priority, body) {
+    switch try outbox.append(head, metadata: metadata, priority: priority, body) {
     case .encoded:
       inbound.remove(serial)
     case .queued:
@@ -135,7 +134,7 @@ extension Session {
     probeBeforeData()
     guard takesUnread() else { return }
     let head = messageHead(.push, tag: type.rawValue, Wire.plainPushSerial, metadata, count)
-    let place = try outbox.append(head, metadata: metadata ?? [], priority: priority, body)
+    let place = try outbox.append(head, metadata: metadata, priority: priority, body)
     if case .queued = place { refill() }
     counters.pushesSent += 1
     followMarks()

@@ -1,7 +1,8 @@
 /// One connection's protocol, for either role: bytes and instants in, effects out.
 ///
 /// The driver appends what it read to `input` and calls `received(at:)`, calls `elapsed(to:)` when
-/// `deadline` has come, and drains `nextEffect()` after each of these and after every command.
+/// `deadline` has come, and after each of these and after every command asks for `nextMessage()`
+/// and `nextEffect()` by turns, until there is neither.
 /// Nothing here knows a socket, a thread or a clock.
 package struct Session: ~Copyable {
   /// Where a connection stands.
@@ -16,6 +17,27 @@ package struct Session: ~Copyable {
     case closing(CloseReason)
     /// Nothing happens any more.
     case closed(CloseReason)
+
+    /// What may be done in it.
+    struct Standing: OptionSet {
+      let rawValue: UInt8
+
+      /// Frames may be sent that are not part of closing.
+      static let open = Standing(rawValue: 1)
+      /// Exchanges may still go on.
+      static let live = Standing(rawValue: 2)
+      /// Frames of the peer are taken.
+      static let receiving = Standing(rawValue: 4)
+    }
+
+    var standing: Standing {
+      switch self {
+      case .fresh: [.live, .receiving]
+      case .greeting: .live
+      case .open: [.open, .live, .receiving]
+      case .closing, .closed: []
+      }
+    }
   }
 
   /// What the peer said of itself, or the defaults.
@@ -47,7 +69,11 @@ package struct Session: ~Copyable {
   let dialect: DialectState?
   /// Whether a dialect is spoken in place of the native protocol.
   package let speaksDialect: Bool
-  package internal(set) var phase = Phase.fresh
+  package internal(set) var phase = Phase.fresh {
+    didSet { standing = phase.standing }
+  }
+  /// What follows from the phase and is asked for with every message.
+  private var standing = Phase.fresh.standing
   package internal(set) var agreement: Agreement
   package internal(set) var counters = SessionCounters()
   /// What was read and not yet taken; the driver appends here.
@@ -68,8 +94,10 @@ package struct Session: ~Copyable {
   var assemblyBytes = 0
   /// How many of them are read and forgotten.
   var discarding = 0
-  /// The joined fragments of the message that the last effect told of.
-  var assembled = ByteQueue()
+  /// The joined fragments of the message that was told of last.
+  var assembled: [UInt8] = []
+  /// The metadata that was asked about last.
+  var lastMetadata: [UInt8] = []
   /// The peer's requests in the order of their first frames, up to this side's goaway.
   package internal(set) var requestsAccepted: UInt64 = 0
   var pingTimes: [LinkInstant] = []
@@ -137,10 +165,13 @@ package struct Session: ~Copyable {
   package var deadline: LinkInstant { timers.deadline }
 
   /// Whether frames may be sent that are not part of closing.
-  package var isOpen: Bool {
-    if case .open = phase { return true }
-    return false
-  }
+  package var isOpen: Bool { standing.contains(.open) }
+
+  /// Whether exchanges may still go on.
+  package var isLive: Bool { standing.contains(.live) }
+
+  /// Whether frames of the peer are taken.
+  var isReceiving: Bool { standing.contains(.receiving) }
 
   /// Whether anything is still to happen.
   package var isClosed: Bool {

@@ -137,7 +137,7 @@ final class Side {
   }
 
   func drain() {
-    while let effect = session.nextEffect() {
+    while let effect = session.nextStep() {
       noteDrops()
       perform(effect)
     }
@@ -158,6 +158,7 @@ final class Side {
 
   func perform(_ effect: Effect) {
     switch effect {
+    case .message(let arrival): deliver(arrival)
     case .send(let message):
       events.append(.sent(message))
       session.enqueue(message)
@@ -177,20 +178,9 @@ final class Side {
         side.session.received(goaway: message)
       }
     case .established: events.append(.established)
-    case .request(let arrival): deliverRequest(arrival)
     case .cancel(let serial): events.append(.cancel(serial))
     case .collect(let serial):
       if !awaited.contains(serial) { session.abandonResponse(serial) }
-    case .response(let arrival):
-      awaited.remove(arrival.serial)
-      guard let metadata = metadata(arrival, .response) else { return }
-      events.append(
-        .response(
-          arrival.serial, code: arrival.code.rawValue, refused: arrival.isRefused,
-          metadata: metadata, body: body(arrival)))
-    case .push(let arrival):
-      guard let metadata = metadata(arrival, .push) else { return }
-      events.append(.push(type: arrival.tag, metadata: metadata, body: body(arrival)))
     case .ponged(let id, let roundTrip): events.append(.ponged(id, roundTrip: roundTrip))
     case .resumeSending: events.append(.resumeSending)
     case .heartbeatAnswered(let silence): events.append(.heartbeatAnswered(silence))
@@ -212,6 +202,23 @@ final class Side {
 }
 
 extension Side {
+  private func deliver(_ arrival: Arrival) {
+    switch arrival.kind {
+    case .request:
+      deliverRequest(arrival)
+    case .response:
+      awaited.remove(arrival.serial)
+      guard let metadata = metadata(arrival, .response) else { return }
+      events.append(
+        .response(
+          arrival.serial, code: arrival.code.rawValue, refused: arrival.isRefused,
+          metadata: metadata, body: body(arrival)))
+    default:
+      guard let metadata = metadata(arrival, .push) else { return }
+      events.append(.push(type: arrival.tag, metadata: metadata, body: body(arrival)))
+    }
+  }
+
   private func deliverRequest(_ arrival: Arrival) {
     guard let metadata = metadata(arrival, .request) else { return }
     let body = body(arrival)
@@ -288,6 +295,14 @@ extension Side {
     let isUnsent = session.cancel(serial, placements[serial]!, notifying: notifying)
     drain()
     return isUnsent
+  }
+}
+
+extension Session {
+  /// The next message or effect, in their order.
+  mutating func nextStep() -> Effect? {
+    if let message = nextMessage() { return .message(message) }
+    return nextEffect()
   }
 }
 
