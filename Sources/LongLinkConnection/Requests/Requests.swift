@@ -62,23 +62,31 @@ extension Requests {
   ) -> RequestID {
     let now = loop.now
     let deadline = now + (options.deadline.map(\.clampedNanoseconds) ?? defaults.deadline)
-    let id = register(options, until: deadline, at: now)
-    guard id.serial != 0 else {
-      turnAway(type, completion)
-      return id
-    }
+    counters.submitted += 1
+    guard let id = dispatch.nextID() else { return turnAway(type, completion) }
     let request = PendingRequest(
       type, body, options, until: deadline, offline: options.offline ?? defaults.offline,
       completion)
     guard let link = current, hasTurn(id, request, on: link), hasRoom(link) else {
+      register(id, options, until: deadline, at: now)
       pending.insert(request, for: id.serial)
       wait(id, request)
       return id
     }
-    // Into the table last, so that it need not be copied to be sent.
-    let step = place(id, request, on: link, at: now)
-    pending.insert(consume request, for: id.serial)
-    follow(step, of: id, on: link)
+    // Into the tables last: there it need not be looked for, nor copied to be sent.
+    switch place(id, request, on: link, at: now) {
+    case .placed(let placement):
+      dispatch.register(
+        id, deadline: deadline, isOrdered: options.order == .ordered,
+        notifiesCancel: options.cancellation == .notifyServer, on: link.id, placement, at: now)
+      if deadline < armedFor { arm() }
+      pending.insert(consume request, for: id.serial)
+      follow(placement, on: link)
+    case .failed(let code, let detail):
+      register(id, options, until: deadline, at: now)
+      pending.insert(request, for: id.serial)
+      fail(id, code, request, detail)
+    }
     return id
   }
 
@@ -89,11 +97,9 @@ extension Requests {
   ) -> RequestID {
     let now = loop.now
     let deadline = now + (options.deadline.map(\.clampedNanoseconds) ?? defaults.deadline)
-    let id = register(options, until: deadline, at: now)
-    guard id.serial != 0 else {
-      turnAway(type, completion)
-      return id
-    }
+    counters.submitted += 1
+    guard let id = dispatch.nextID() else { return turnAway(type, completion) }
+    register(id, options, until: deadline, at: now)
     let request = PendingRequest(type, body, options, until: deadline, offline: .fail, completion)
     pending.insert(request, for: id.serial)
     guard dispatch.end(id) != nil else { return id }
@@ -102,27 +108,26 @@ extension Requests {
     return id
   }
 
-  /// Gives a request its identity and its place in the table; nothing is sent yet.
-  @inline(__always)
+  /// Gives a request its place in the table; nothing is sent yet.
   private func register(
-    _ options: borrowing RequestOptions, until deadline: LinkInstant, at now: LinkInstant
-  ) -> RequestID {
-    let id = dispatch.create(
-      deadline: deadline, isOrdered: options.order == .ordered,
+    _ id: RequestID, _ options: borrowing RequestOptions, until deadline: LinkInstant,
+    at now: LinkInstant
+  ) {
+    dispatch.register(
+      id, deadline: deadline, isOrdered: options.order == .ordered,
       notifiesCancel: options.cancellation == .notifyServer, at: now)
-    counters.submitted += 1
     if deadline < armedFor { arm() }
-    return id
   }
 
   /// Ends a request that could not be registered, since too few serials were free.
-  private func turnAway(_ type: MessageType, _ completion: Completion) {
+  private func turnAway(_ type: MessageType, _ completion: Completion) -> RequestID {
     counters.turnedAway += 1
     let error = LongLinkError(
       .overloaded, doing: "request type=\(type)",
       detail: "half of all serials are in use: \(dispatch.count) requests", peer: current?.peer)
     counters.count(error)
     completion(.failure(error))
+    return .none
   }
 
   /// Whether the peer takes one more; it is told of requests that nobody waits for when they are
@@ -171,8 +176,7 @@ extension Requests {
 
   /// What came of handing a request to a link.
   private enum Step {
-    case encoded
-    case keptBack
+    case placed(RequestPlacement)
     case failed(LongLinkError.Code, String)
   }
 
@@ -204,10 +208,9 @@ extension Requests {
       ) { (span) throws(BodyError) in
         try request.body.encode(into: &span)
       }
-      dispatch.placed(id, on: link.id, placement)
       // A dialect may have so few serials that this one was that of a request given up.
       if owed.count > 0 { owed.remove(id.serial) }
-      return placement.begin == nil ? .keptBack : .encoded
+      return .placed(placement)
     } catch {
       return .failed(.encodingFailed, "\(error)")
     }
@@ -223,17 +226,11 @@ extension Requests {
     return link.session.objection(toRequest: request.type, serial: id.serial)
   }
 
+  /// Lets leave what was handed to a link.
   @inline(__always)
-  private func follow(_ step: Step, of id: RequestID, on link: Link) {
-    switch step {
-    case .encoded:
-      link.writeAtEndOfTurn()
-    case .keptBack:
-      link.drain()
-      link.writeAtEndOfTurn()
-    case .failed(let code, let detail):
-      if let request = pending[id.serial] { fail(id, code, request, detail) }
-    }
+  private func follow(_ placement: RequestPlacement, on link: Link) {
+    if placement.begin == nil { link.drain() }
+    link.writeAtEndOfTurn()
   }
 
   private func fail(
@@ -271,7 +268,13 @@ extension Requests {
       hasRoom(link), let id = dispatch.nextWaiting(on: link.id, takesLarge: link.takesLarge)
     {
       guard let request = pending[id.serial] else { continue }
-      follow(place(id, request, on: link, at: loop.now), of: id, on: link)
+      switch place(id, request, on: link, at: loop.now) {
+      case .placed(let placement):
+        dispatch.placed(id, on: link.id, placement)
+        follow(placement, on: link)
+      case .failed(let code, let detail):
+        fail(id, code, request, detail)
+      }
     }
   }
 }

@@ -31,6 +31,8 @@ package struct Dispatch: ~Copyable {
     package let notifiesCancel: Bool
     /// Whether it keeps its place among the others of its kind.
     package let isOrdered: Bool
+    /// Whether it has a deadline.
+    fileprivate let expires: Bool
     /// What may have come of its earlier sendings, all together.
     package fileprivate(set) var past = Delivery.notSent
     /// How often it has left and come back.
@@ -63,7 +65,9 @@ package struct Dispatch: ~Copyable {
   private let lacksSerials: Bool
   private var created: UInt64 = 0
   var entries = SerialTable<Entry>()
+  /// The deadlines of requests that are not young any more, and the times that others wait for.
   var wheel = TimingWheel(now: LinkInstant(nanoseconds: 0))
+  private var young = YoungDeadlines()
   /// How many requests the link carries that was first given one last.
   private var newest = Load(link: 0, count: 0)
   /// How many each older link carries that carries any.
@@ -100,25 +104,67 @@ package struct Dispatch: ~Copyable {
   }
 
   /// When `elapsed(to:)` wants to be called; nil when no time is awaited.
-  package var deadline: LinkInstant? { wheel.nextDeadline }
+  package var deadline: LinkInstant? {
+    let first = min(young.earliest, wheel.nextDeadline ?? .distantFuture)
+    return first == .distantFuture ? nil : first
+  }
 
-  /// Registers a request. It is then placed on a link, or waits for one. `none`, and nothing is
-  /// registered, when half of all serials are in use.
-  package mutating func create(
-    deadline: LinkInstant?, isOrdered: Bool = false, notifiesCancel: Bool, at now: LinkInstant
-  ) -> RequestID {
+  /// The identity of a request that is to be registered next; nil when half of all serials are in
+  /// use.
+  package mutating func nextID() -> RequestID? {
     // That many at once come about where a dialect has few.
-    guard entries.count < mostAtOnce else { return .none }
-    let serial = takeSerial()
-    let id = RequestID(serial: serial, number: created)
-    var entry = Entry(number: created, notifiesCancel: notifiesCancel, isOrdered: isOrdered)
+    guard entries.count < mostAtOnce else { return nil }
+    let id = RequestID(serial: takeSerial(), number: created)
     created += 1
-    if let deadline {
-      if wheel.isEmpty { wheel.advance(to: now) }
-      entry.timer = wheel.insert(UInt64(serial), at: deadline)
-    }
-    entries.insert(entry, for: serial)
     return id
+  }
+
+  /// Registers a request that a link carries already.
+  package mutating func register(
+    _ id: RequestID, deadline: LinkInstant?, isOrdered: Bool = false, notifiesCancel: Bool,
+    on link: UInt32, _ placement: RequestPlacement, at now: LinkInstant
+  ) {
+    var entry = Entry(
+      number: id.number, notifiesCancel: notifiesCancel, isOrdered: isOrdered,
+      expires: deadline != nil)
+    entry.link = link
+    entry.placement = placement
+    entries.insert(entry, for: id.serial)
+    load(link, 1)
+    if isOrdered { lane.placed(id.number, on: link, isWhole: placement.begin != nil) }
+    if let deadline { expire(id, deadline, at: now) }
+  }
+
+  /// Registers a request that is then placed on a link, or waits for one.
+  package mutating func register(
+    _ id: RequestID, deadline: LinkInstant?, isOrdered: Bool = false, notifiesCancel: Bool,
+    at now: LinkInstant
+  ) {
+    entries.insert(
+      Entry(
+        number: id.number, notifiesCancel: notifiesCancel, isOrdered: isOrdered,
+        expires: deadline != nil), for: id.serial)
+    if let deadline { expire(id, deadline, at: now) }
+  }
+
+  /// Lets a request expire at its deadline.
+  @inline(__always)
+  private mutating func expire(_ id: RequestID, _ deadline: LinkInstant, at now: LinkInstant) {
+    if young.isFull(beside: entries.count) { sortDeadlines(upTo: now) }
+    young.append(id, deadline)
+  }
+
+  /// Puts the deadlines into the wheel that are still awaited.
+  private mutating func sortDeadlines(upTo now: LinkInstant) {
+    // What is due already keeps its order if the wheel stands before it.
+    if wheel.isEmpty { wheel.advance(to: min(now, young.earliest)) }
+    for index in 0..<young.count {
+      let (id, deadline) = young[index]
+      guard let slot = entries.slot(of: id.serial), entries[slot: slot].number == id.number
+      else { continue }
+      entries[slot: slot].timer = wheel.insert(UInt64(id.serial), at: deadline)
+    }
+    young.removeAll(keepingStorage: !entries.isEmpty)
   }
 
   /// The next serial that is not in use, counting up and wrapping.
@@ -282,13 +328,13 @@ extension Dispatch {
     guard var entry = entries.remove(id.serial) else { return id }
     precondition(entry.number == id.number && entry.link == 0 && !waits.contains(id.serial))
     let serial = takeSerial()
-    if entry.timer != .none {
-      wheel.remove(entry.timer)
-      entry.timer = wheel.insert(UInt64(serial), at: deadline)
-    }
+    if entry.timer != .none { wheel.remove(entry.timer) }
+    entry.timer = .none
     entries.insert(entry, for: serial)
     renewed[id.number] = serial
-    return RequestID(serial: serial, number: id.number)
+    let next = RequestID(serial: serial, number: id.number)
+    if entry.expires { young.append(next, deadline) }
+    return next
   }
 }
 
@@ -341,6 +387,7 @@ extension Dispatch {
 
   /// Moves the clock; what is past its deadline comes out of `nextExpired()`.
   package mutating func elapsed(to now: LinkInstant) {
+    if young.earliest <= now { sortDeadlines(upTo: now) }
     wheel.advance(to: now)
   }
 }

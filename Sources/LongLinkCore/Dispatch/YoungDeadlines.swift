@@ -1,0 +1,42 @@
+/// The deadlines of requests that were registered of late.
+///
+/// Most requests have ended long before it is worth sorting their deadlines in, and one that ends is
+/// not even looked for here: whoever takes the deadlines out asks which requests there still are.
+struct YoungDeadlines: ~Copyable {
+  private struct Item {
+    let id: RequestID
+    let deadline: LinkInstant
+  }
+
+  private var items: [Item] = []
+  /// None is before it; the distant future where there are none.
+  private(set) var earliest = LinkInstant.distantFuture
+
+  /// The fewest and the most that are kept, and how many of them for each request that there is.
+  private static let fewest = 256
+  private static let most = 8192
+  private static let perRequest = 8
+
+  /// Whether they should be taken out, beside so many requests that have not ended.
+  func isFull(beside requests: Int) -> Bool {
+    items.count >= YoungDeadlines.fewest
+      && items.count >= min(requests &* YoungDeadlines.perRequest, YoungDeadlines.most)
+  }
+
+  mutating func append(_ id: RequestID, _ deadline: LinkInstant) {
+    items.append(Item(id: id, deadline: deadline))
+    if deadline < earliest { earliest = deadline }
+  }
+
+  var count: Int { items.count }
+
+  /// One of them, in the order in which they came.
+  subscript(index: Int) -> (id: RequestID, deadline: LinkInstant) {
+    (items[index].id, items[index].deadline)
+  }
+
+  mutating func removeAll(keepingStorage: Bool) {
+    items.removeAll(keepingCapacity: keepingStorage)
+    earliest = .distantFuture
+  }
+}
