@@ -176,6 +176,23 @@ import Testing
   }
 
   @Test(arguments: PollerKind.all)
+  func `a wait ends in time whatever was waited for before`(poller: PollerKind) throws {
+    let bench = try Bench(poller)
+    for former in [Duration.milliseconds(1), .milliseconds(3), .seconds(3600)] {
+      // Given up before its time.
+      bench.driver.wake()
+      bench.driver.wait(until: bench.driver.now.advanced(by: former))
+      let deadline = bench.driver.now.advanced(by: .milliseconds(20))
+      var waits = 0
+      while bench.driver.now < deadline {
+        bench.driver.wait(until: deadline)
+        waits += 1
+      }
+      #expect(waits < 10)
+    }
+  }
+
+  @Test(arguments: PollerKind.all)
   func `a wake-up ends the next wait, and one wait alone`(poller: PollerKind) throws {
     let bench = try Bench(poller)
     for _ in 0..<100 { bench.driver.wake() }

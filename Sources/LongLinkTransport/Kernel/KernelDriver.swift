@@ -10,7 +10,8 @@ internal import Musl
 
 /// The kernel's world: sockets, a poller and the monotonic clock.
 final class KernelDriver: LoopDriver {
-  /// The loop that this is the driver of; it owns the driver.
+  /// The loop that this is the driver of. It owns the driver, and whoever else keeps the driver
+  /// keeps the loop too.
   @safe unowned(unsafe) var loop: EventLoop!
   var systemCalls = SystemCallCounts()
   private let poller: any Poller

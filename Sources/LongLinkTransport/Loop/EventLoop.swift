@@ -49,6 +49,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   struct TurnEnd {
     let handler: any TurnHandler
     let token: UInt64
+
+    consuming func tell() { handler.turnEnds(token: token) }
   }
 
   struct Inbox {
@@ -273,8 +275,7 @@ extension EventLoop {
   private func endTurn() {
     // What the handlers ask for goes into the next turn.
     for _ in 0..<turnHandlers.count {
-      let ending = turnHandlers.removeFirst()
-      ending.handler.turnEnds(token: ending.token)
+      turnHandlers.removeFirst().tell()
     }
   }
 

@@ -1,5 +1,7 @@
 /// A queue in a ring that doubles when it is full and never shrinks, so that it does not allocate
 /// in the steady state.
+///
+/// The `count` places from `head` on, round the end of the storage, are initialised, and no others.
 @safe struct Ring<Element>: ~Copyable {
   private var storage: UnsafeMutablePointer<Element>
   private var mask: Int
@@ -8,6 +10,7 @@
 
   /// Makes an empty ring with room for `capacity` elements, a power of two.
   init(capacity: Int = 16) {
+    precondition(capacity > 0 && capacity & (capacity - 1) == 0, "not a power of two")
     mask = capacity - 1
     unsafe storage = .allocate(capacity: capacity)
   }

@@ -23,15 +23,27 @@ struct TemporaryFolder: ~Copyable {
 /// The descriptors that the process has open, and what they lead to where the system tells; without
 /// timers, which the runtime opens when it pleases.
 func openDescriptors() -> [String] {
+  allDescriptors().filter { !isTimer($0) }
+}
+
+/// How many timers the process has open, where they are descriptors.
+func openTimers() -> Int {
+  allDescriptors().count(where: isTimer)
+}
+
+private func isTimer(_ description: String) -> Bool {
+  description.hasSuffix("[timerfd]")
+}
+
+private func allDescriptors() -> [String] {
   let open = (0..<1024).filter { fcntl(CInt($0), F_GETFD) != -1 }
-  let described = open.map { descriptor in
+  return open.map { descriptor in
     unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
       unsafe buffer.initialize(repeating: 0)
       _ = unsafe readlink("/proc/self/fd/\(descriptor)", buffer.baseAddress!, buffer.count - 1)
       return unsafe "\(descriptor) \(String(cString: buffer.baseAddress!))"
     }
   }
-  return described.filter { !$0.hasSuffix("[timerfd]") }
 }
 
 /// True where this machine has the IPv6 loopback address.
