@@ -115,8 +115,10 @@ bench-scale: bench-build
 bench-codec: setup
 	$(SWIFT) run --package-path GeneratorChecks --configuration release CodecBenchmark
 
+# With Swift's libraries linked in, as services are delivered: all subjects alike.
 bench-build: setup
-	$(SWIFT) build --package-path Benchmarks --configuration release $(if $(GRPC),--traits GRPC)
+	$(SWIFT) build --package-path Benchmarks --configuration release --static-swift-stdlib \
+		$(if $(GRPC),--traits GRPC)
 
 # What the benchmark's figures rest on, and what a request may cost in allocations and calls of the
 # system. No time is measured.

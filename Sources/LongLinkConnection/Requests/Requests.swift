@@ -218,7 +218,8 @@ extension Requests {
 
   /// Why the dialect has no word for a request; nil where it has.
   private func objection(
-    to request: borrowing PendingRequest, _ id: RequestID, on link: Link) -> String? {
+    to request: borrowing PendingRequest, _ id: RequestID, on link: Link
+  ) -> String? {
     guard let dialect = link.session.frameDialect else { return nil }
     if let metadata = request.extras?.metadata, metadata.isMoreThanPriority {
       return "\(dialect.name) has no place for an idempotency key, nor for entries"
@@ -318,5 +319,9 @@ extension Requests {
     // The time of others has come to be sent again.
     if dispatch.waitingCount > 0 { pump() }
     arm()
+    if dispatch.count == 0 {
+      dispatch.releaseStorage()
+      pending.releaseStorage(over: 16)
+    }
   }
 }

@@ -67,7 +67,7 @@ package struct Dispatch: ~Copyable {
   var entries = SerialTable<Entry>()
   /// The deadlines of requests that are not young any more, and the times that others wait for.
   var wheel = TimingWheel(now: LinkInstant(nanoseconds: 0))
-  private var young = YoungDeadlines()
+  var young = YoungDeadlines()
   /// How many requests the link carries that was first given one last.
   private var newest = Load(link: 0, count: 0)
   /// How many each older link carries that carries any.
@@ -101,12 +101,6 @@ package struct Dispatch: ~Copyable {
   package init(role: Role, firstSerial: UInt32 = Wire.firstSerial) {
     self.init(
       serials: role.serials, first: role == .server ? firstSerial | Wire.serverBit : firstSerial)
-  }
-
-  /// When `elapsed(to:)` wants to be called; nil when no time is awaited.
-  package var deadline: LinkInstant? {
-    let first = min(young.earliest, wheel.nextDeadline ?? .distantFuture)
-    return first == .distantFuture ? nil : first
   }
 
   /// The identity of a request that is to be registered next; nil when half of all serials are in
@@ -145,26 +139,6 @@ package struct Dispatch: ~Copyable {
         number: id.number, notifiesCancel: notifiesCancel, isOrdered: isOrdered,
         expires: deadline != nil), for: id.serial)
     if let deadline { expire(id, deadline, at: now) }
-  }
-
-  /// Lets a request expire at its deadline.
-  @inline(__always)
-  private mutating func expire(_ id: RequestID, _ deadline: LinkInstant, at now: LinkInstant) {
-    if young.isFull(beside: entries.count) { sortDeadlines(upTo: now) }
-    young.append(id, deadline)
-  }
-
-  /// Puts the deadlines into the wheel that are still awaited.
-  private mutating func sortDeadlines(upTo now: LinkInstant) {
-    // What is due already keeps its order if the wheel stands before it.
-    if wheel.isEmpty { wheel.advance(to: min(now, young.earliest)) }
-    for index in 0..<young.count {
-      let (id, deadline) = young[index]
-      guard let slot = entries.slot(of: id.serial), entries[slot: slot].number == id.number
-      else { continue }
-      entries[slot: slot].timer = wheel.insert(UInt64(id.serial), at: deadline)
-    }
-    young.removeAll(keepingStorage: !entries.isEmpty)
   }
 
   /// The next serial that is not in use, counting up and wrapping.
@@ -358,7 +332,7 @@ extension Dispatch {
   }
 
   @inline(__always)
-  private mutating func remove(_ serial: UInt32, at slot: Int) -> Entry {
+  mutating func remove(_ serial: UInt32, at slot: Int) -> Entry {
     let entry = entries.remove(slot: slot)
     if entry.timer != .none { wheel.remove(entry.timer) }
     if entry.link != 0 {
@@ -367,27 +341,7 @@ extension Dispatch {
       stopWaiting(serial, entry)
     }
     if !renewed.isEmpty { renewed[entry.number] = nil }
+    if entries.isEmpty { young.removeAll() }
     return entry
-  }
-
-  /// A request whose deadline has passed, ended by this call.
-  package mutating func nextExpired() -> (id: RequestID, entry: Entry)? {
-    while let key = wheel.popExpired() {
-      let serial = UInt32(truncatingIfNeeded: key)
-      guard key < Dispatch.resumeKey else {
-        resume(serial)
-        continue
-      }
-      guard let slot = entries.slot(of: serial) else { continue }
-      let entry = remove(serial, at: slot)
-      return (RequestID(serial: serial, number: entry.number), entry)
-    }
-    return nil
-  }
-
-  /// Moves the clock; what is past its deadline comes out of `nextExpired()`.
-  package mutating func elapsed(to now: LinkInstant) {
-    if young.earliest <= now { sortDeadlines(upTo: now) }
-    wheel.advance(to: now)
   }
 }

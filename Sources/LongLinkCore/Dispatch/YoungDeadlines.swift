@@ -1,7 +1,7 @@
 /// The deadlines of requests that were registered of late.
 ///
-/// Most requests have ended long before it is worth sorting their deadlines in, and one that ends is
-/// not even looked for here: whoever takes the deadlines out asks which requests there still are.
+/// Most requests have ended long before it is worth sorting their deadlines in, and one that ends
+/// is not even looked for here: whoever takes them out asks which requests there still are.
 struct YoungDeadlines: ~Copyable {
   private struct Item {
     let id: RequestID
@@ -35,8 +35,14 @@ struct YoungDeadlines: ~Copyable {
     (items[index].id, items[index].deadline)
   }
 
-  mutating func removeAll(keepingStorage: Bool) {
-    items.removeAll(keepingCapacity: keepingStorage)
+  /// Empties it, and gives the storage back where that has grown.
+  mutating func removeAll() {
+    items.removeAll(keepingCapacity: items.capacity <= YoungDeadlines.fewest * 2)
     earliest = .distantFuture
+  }
+
+  /// Gives the storage back of one that is empty.
+  mutating func releaseStorage() {
+    if items.isEmpty { items = [] }
   }
 }

@@ -1,0 +1,55 @@
+extension Dispatch {
+  /// When `elapsed(to:)` wants to be called; nil when no time is awaited.
+  package var deadline: LinkInstant? {
+    let first = min(young.earliest, wheel.nextDeadline ?? .distantFuture)
+    return first == .distantFuture ? nil : first
+  }
+
+  /// Lets a request expire at its deadline.
+  @inline(__always)
+  mutating func expire(_ id: RequestID, _ deadline: LinkInstant, at now: LinkInstant) {
+    if young.isFull(beside: entries.count) { sortDeadlines(upTo: now) }
+    young.append(id, deadline)
+  }
+
+  /// Puts the deadlines into the wheel that are still awaited.
+  private mutating func sortDeadlines(upTo now: LinkInstant) {
+    // What is due already keeps its order if the wheel stands before it.
+    if wheel.isEmpty { wheel.advance(to: min(now, young.earliest)) }
+    for index in 0..<young.count {
+      let (id, deadline) = young[index]
+      guard let slot = entries.slot(of: id.serial), entries[slot: slot].number == id.number
+      else { continue }
+      entries[slot: slot].timer = wheel.insert(UInt64(id.serial), at: deadline)
+    }
+    young.removeAll()
+  }
+
+  /// A request whose deadline has passed, ended by this call.
+  package mutating func nextExpired() -> (id: RequestID, entry: Entry)? {
+    while let key = wheel.popExpired() {
+      let serial = UInt32(truncatingIfNeeded: key)
+      guard key < Dispatch.resumeKey else {
+        resume(serial)
+        continue
+      }
+      guard let slot = entries.slot(of: serial) else { continue }
+      let entry = remove(serial, at: slot)
+      return (RequestID(serial: serial, number: entry.number), entry)
+    }
+    return nil
+  }
+
+  /// Gives memory back where there are no requests.
+  package mutating func releaseStorage() {
+    entries.releaseStorage(over: 16)
+    waits.releaseStorage(over: 16)
+    if entries.isEmpty { young.releaseStorage() }
+  }
+
+  /// Moves the clock; what is past its deadline comes out of `nextExpired()`.
+  package mutating func elapsed(to now: LinkInstant) {
+    if young.earliest <= now { sortDeadlines(upTo: now) }
+    wheel.advance(to: now)
+  }
+}
