@@ -115,11 +115,13 @@
 /// A level has 64 slots, of which only the occupied ones take memory: a wheel of few timers is
 /// tiny.
 @safe struct TimerLevels: ~Copyable {
-  private struct Level {
+  @safe private struct Level {
     var occupied: UInt64 = 0
     // The lists of the occupied slots, in their order; there is room for `capacity`.
     var lists: UnsafeMutablePointer<UInt32>?
     var capacity = 0
+
+    init() { unsafe lists = nil }
   }
 
   private var levels: UnsafeMutablePointer<Level>?
@@ -180,7 +182,7 @@
   }
 
   private mutating func addLevels(_ needed: Int) {
-    let larger = unsafe UnsafeMutablePointer<Level>.allocate(capacity: needed)
+    let larger = UnsafeMutablePointer<Level>.allocate(capacity: needed)
     if let levels = unsafe levels {
       unsafe larger.moveInitialize(from: levels, count: count)
       unsafe levels.deallocate()
@@ -194,7 +196,7 @@
     let former = unsafe levels![level].capacity
     let capacity = max(4, former * 2)
     let larger = UnsafeMutablePointer<UInt32>.allocate(capacity: capacity)
-    larger.initialize(repeating: 0, count: capacity)
+    unsafe larger.initialize(repeating: 0, count: capacity)
     if let lists = unsafe levels![level].lists {
       unsafe larger.update(from: lists, count: former)
       unsafe lists.deallocate()

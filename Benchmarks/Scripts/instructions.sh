@@ -1,0 +1,41 @@
+#!/bin/bash
+# Counts the instructions that LongLink runs for a request, by function: figures that repeat on any
+# machine, however busy, where times do not.
+#
+#   Benchmarks/Scripts/instructions.sh client|server [COUNT]    after make bench-build
+#
+# It single-steps the event loop's thread of one of two processes, with 32 requests in flight, for
+# COUNT instructions (700000: about half a minute). Needs x86-64, a C compiler, Python, binutils and
+# leave to trace (ptrace).
+set -euo pipefail
+cd "$(dirname "$0")"
+side=$1
+count=${2:-700000}
+peer=../.build/release/LongLinkPeer
+scratch=$(mktemp -d)
+trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$scratch"' EXIT
+
+cc -O2 -o "$scratch/instructions" instructions.c
+mkfifo "$scratch/input"
+"$peer" serve <"$scratch/input" >"$scratch/server" &
+server=$!
+exec 3>"$scratch/input"
+until port=$(grep -oE '[0-9]{4,5}' "$scratch/server"); do :; done
+"$peer" load --port "$port" --in-flight 32 --seconds 600 >/dev/null &
+client=$!
+case $side in
+client) process=$client entry="Requests.answered" ;;
+server) process=$server entry="Responder.handle" ;;
+*) exit 2 ;;
+esac
+# The loop's thread is the one that has worked most by the time all has warmed up.
+busiest() {
+  local task
+  for task in "/proc/$process/task/"*; do
+    echo "$(awk '{print $14 + $15}' "$task/stat") $(basename "$task")"
+  done | sort -n | tail -1
+}
+until read -r ticks thread < <(busiest) && [ "$ticks" -gt 100 ]; do :; done
+cp "/proc/$process/maps" "$scratch/maps"
+"$scratch/instructions" "$thread" "$count" >"$scratch/trace"
+python3 instructions.py "$scratch/trace" "$scratch/maps" "$entry"
