@@ -142,10 +142,10 @@ import Testing
   @Test func `bytes are a body as they stand`() throws {
     let body: [UInt8] = [0, 1, 255]
     #expect(body.encodedByteCount == 3)
-    #expect(try body.encodedBytes() == body)
+    #expect(body.encodedBytes() == body)
     #expect(try [UInt8](body: body) == body)
     #expect(try [UInt8](body: []) == [])
-    #expect(try [UInt8]().encodedBytes() == [])
+    #expect([UInt8]().encodedBytes() == [])
   }
 
   @Test func `an empty body has no bytes`() throws {

@@ -16,7 +16,7 @@ package protocol RequestSink: AnyObject {
 }
 
 /// Where requests of tasks go to: a sink on its loop.
-@usableFromInline package final class RequestPort: Sendable {
+@safe @usableFromInline package final class RequestPort: Sendable {
   package let loop: EventLoop
   let sink: LoopBound<any RequestSink>
   // Watches for the next requests, in a chain that owns them: for the loop. No references are
@@ -53,7 +53,9 @@ package protocol RequestSink: AnyObject {
   /// A watch for a request, of which the caller owns a reference; on the loop.
   @inline(__always)
   func takeWatch() -> Unmanaged<RequestWatch> {
-    guard let watch = unsafe spare else { return Unmanaged.passRetained(RequestWatch(self)) }
+    guard let watch = unsafe spare else {
+      return unsafe Unmanaged.passRetained(RequestWatch(self))
+    }
     unsafe spare = watch._withUnsafeGuaranteedRef { unsafe $0.next }
     unsafe spareCount &-= 1
     return unsafe watch
@@ -73,7 +75,7 @@ package protocol RequestSink: AnyObject {
 }
 
 /// Ends a request when the task that waits for it is cancelled.
-final class RequestWatch: Sendable {
+@safe final class RequestWatch: Sendable {
   // Whoever waits holds the port for as long.
   private unowned(unsafe) let port: RequestPort
   private let serial = Atomic<UInt32>(0)
@@ -140,7 +142,8 @@ func taskCancelled(_ context: UnsafeMutableRawPointer) {
 ) async throws(LongLinkError) -> [UInt8] {
   let isHere = port.loop.isCurrent
   // The reference is this function's until the end, where the watch is kept or let go of.
-  let watch = isHere ? port.takeWatch() : Unmanaged.passRetained(RequestWatch(port))
+  let watch =
+    unsafe isHere ? port.takeWatch() : Unmanaged.passRetained(RequestWatch(port))
   let record = unsafe cll_task_watch(watch.toOpaque())
   let outcome: Outcome
   if unsafe watch._withUnsafeGuaranteedRef({ $0.isCancelled }) {
