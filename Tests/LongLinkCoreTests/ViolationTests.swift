@@ -1,4 +1,4 @@
-import LongLinkCore
+@_spi(Containers) import LongLinkCore
 import Testing
 
 /// What a peer does to break a rule, and what is known of it.
@@ -215,6 +215,21 @@ extension Breach {
     side.session.enqueue(.goaway, body: [])
     side.session.wrote(side.session.outbox.chunk.count, at: .start)
     #expect(side.session.nextStep() == .shutDownWriting)
+  }
+
+  @Test func `what comes while a session closes is read and not kept`() {
+    let violated = opened(.server)
+    violated.receive(RawFrame(wire: 0x20))
+    let late = opened(.server)
+    late.session.failed(toDecode: .goaway, serial: 4)
+    let shut = opened(.server)
+    shut.session.shutDown(at: .start)
+    for side in [violated, late, shut] {
+      for _ in 0..<16 {
+        side.receive([UInt8](repeating: 7, count: 65_536))
+        #expect(side.session.input.isEmpty == true)
+      }
+    }
   }
 
   @Test func `a peer that never ends its side is left after a second`() {

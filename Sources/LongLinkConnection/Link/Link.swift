@@ -380,7 +380,11 @@ extension Link: TimerHandler {
     guard isAlive else { return }
     session.elapsed(to: loop.driver.now, unacknowledged: unacknowledgedBytes)
     drain()
-    if session.isIdle { session.releaseStorage() }
+    if session.isIdle {
+      session.releaseStorage()
+      // Both forget the last metadata, or one would take a later block for what the other knows.
+      lastMetadata = Metadata()
+    }
     arm()
   }
 

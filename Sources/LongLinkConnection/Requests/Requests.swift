@@ -302,6 +302,13 @@ extension Requests {
     loop.cancel(timer)
     self.timer = nil
     armedFor = .distantFuture
+    releaseStorage()
+  }
+
+  /// Gives memory back that nothing needs while there are no requests.
+  private func releaseStorage() {
+    dispatch.releaseStorage()
+    pending.releaseStorage(over: 16)
   }
 
   package func timerFired(token: UInt64) {
@@ -319,9 +326,6 @@ extension Requests {
     // The time of others has come to be sent again.
     if dispatch.waitingCount > 0 { pump() }
     arm()
-    if dispatch.count == 0 {
-      dispatch.releaseStorage()
-      pending.releaseStorage(over: 16)
-    }
+    if dispatch.count == 0 { releaseStorage() }
   }
 }

@@ -18,7 +18,8 @@ extension Dispatch {
     if wheel.isEmpty { wheel.advance(to: min(now, young.earliest)) }
     for index in 0..<young.count {
       let (id, deadline) = young[index]
-      guard let slot = entries.slot(of: id.serial), entries[slot: slot].number == id.number
+      guard let slot = entries.slot(of: id.serial), entries[slot: slot].number == id.number,
+        entries[slot: slot].timer == .none
       else { continue }
       entries[slot: slot].timer = wheel.insert(UInt64(id.serial), at: deadline)
     }

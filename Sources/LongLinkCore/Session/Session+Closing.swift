@@ -100,5 +100,6 @@ extension Session {
     dialect?.releaseStorage()
     assemblies.releaseStorage(over: 16)
     assembled = []
+    lastMetadata = []
   }
 }

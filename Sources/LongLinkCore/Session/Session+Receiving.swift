@@ -52,7 +52,7 @@ extension Session {
     while effects.isEmpty, isReceiving, !holdsReading {
       switch nextFrame() {
       case .none:
-        if case .closing = phase { input.removeAll() }
+        discardIfClosing()
         return nil
       case .taken:
         continue
@@ -62,7 +62,13 @@ extension Session {
         effects.append(.message(arrival))
       }
     }
+    if !isReceiving { discardIfClosing() }
     return nil
+  }
+
+  /// What a closing session still reads is nobody's: it is read so that the peer gets its end.
+  private mutating func discardIfClosing() {
+    if case .closing = phase { input.removeAll() }
   }
 
   /// The next thing to do besides; nil when there is nothing until something happens.

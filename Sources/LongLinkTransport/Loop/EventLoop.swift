@@ -7,6 +7,10 @@ internal import Synchronization
 /// A loop is an executor for actors (`unownedExecutor`) and for tasks
 /// (`Task(executorPreference:)`). All of its work runs one piece after the other, in the order in
 /// which it was handed over, so that it must never block.
+///
+/// A task that works with an actor of the loop should prefer the loop as well: Swift resumes what
+/// was suspended where the task prefers to be, by default on the global pool, and only from there
+/// on the actor.
 public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable {
   // Everything here belongs to the loop's thread, except `inbox`, `signal`, `thread` and what is
   // constant. What each turn changes is changed in one step, during which nothing else runs, so
