@@ -11,7 +11,7 @@ import struct
 import subprocess
 import sys
 
-TURN = "Link.turnEnds(token:)"
+TURN = "turnEnds(token:)"
 LINES = 45
 
 
@@ -70,7 +70,7 @@ def main(trace_path, maps_path, entry):
     names = dict(zip(mangled, plain.splitlines()))
     ends = [
         index for index, address in enumerate(trace)
-        if function(address)[1] and names[function(address)[0]] == TURN
+        if function(address)[1] and TURN in names[function(address)[0]]
     ]
     if len(ends) < 2:
         sys.exit("no whole turn was seen: count more instructions")

@@ -5,23 +5,23 @@
 #   Benchmarks/Scripts/instructions.sh client|server [COUNT]    after make bench-build
 #
 # It single-steps the event loop's thread of one of two processes, with 32 requests in flight, for
-# COUNT instructions (700000: about half a minute). Needs x86-64, a C compiler, Python, binutils and
+# COUNT instructions (400000: about a quarter of a minute), all on CPU 0. Needs x86-64, a C compiler, Python, binutils and
 # leave to trace (ptrace).
 set -euo pipefail
 cd "$(dirname "$0")"
 side=$1
-count=${2:-700000}
+count=${2:-400000}
 peer=../.build/release/LongLinkPeer
 scratch=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$scratch"' EXIT
 
 cc -O2 -o "$scratch/instructions" instructions.c
 mkfifo "$scratch/input"
-"$peer" serve <"$scratch/input" >"$scratch/server" &
+taskset -c 0 "$peer" serve <"$scratch/input" >"$scratch/server" &
 server=$!
 exec 3>"$scratch/input"
 until port=$(grep -oE '[0-9]{4,5}' "$scratch/server"); do :; done
-"$peer" load --port "$port" --in-flight 32 --seconds 600 >/dev/null &
+taskset -c 0 "$peer" load --port "$port" --in-flight 32 --seconds 600 >/dev/null &
 client=$!
 case $side in
 client) process=$client entry="Requests.answered" ;;
@@ -37,5 +37,5 @@ busiest() {
 }
 until read -r ticks thread < <(busiest) && [ "$ticks" -gt 100 ]; do :; done
 cp "/proc/$process/maps" "$scratch/maps"
-"$scratch/instructions" "$thread" "$count" >"$scratch/trace"
+taskset -c 0 "$scratch/instructions" "$thread" "$count" >"$scratch/trace"
 python3 instructions.py "$scratch/trace" "$scratch/maps" "$entry"
