@@ -20,7 +20,7 @@ mkfifo "$scratch/input"
 taskset -c 0 "$peer" serve <"$scratch/input" >"$scratch/server" &
 server=$!
 exec 3>"$scratch/input"
-until port=$(grep -oE '[0-9]{4,5}' "$scratch/server"); do :; done
+until port=$(grep -oE '[0-9]{4,5}' "$scratch/server"); do kill -0 "$server"; done
 taskset -c 0 "$peer" load --port "$port" --in-flight 32 --seconds 600 >/dev/null &
 client=$!
 case $side in
@@ -35,7 +35,7 @@ busiest() {
     echo "$(awk '{print $14 + $15}' "$task/stat") $(basename "$task")"
   done | sort -n | tail -1
 }
-until read -r ticks thread < <(busiest) && [ "$ticks" -gt 100 ]; do :; done
+until read -r ticks thread < <(busiest) && [ "$ticks" -gt 100 ]; do kill -0 "$client"; done
 cp "/proc/$process/maps" "$scratch/maps"
 taskset -c 0 "$scratch/instructions" "$thread" "$count" >"$scratch/trace"
 python3 instructions.py "$scratch/trace" "$scratch/maps" "$entry"

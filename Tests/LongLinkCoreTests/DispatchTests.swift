@@ -10,6 +10,25 @@ import Testing
     WaitTerms(priority: priority, deadline: .distantFuture, bytes: 0)
   }
 
+  @Test func `a deadline is met however many requests have come and gone since`() {
+    var dispatch = Dispatch(role: .client)
+    let late = dispatch.create(deadline: .ms(200), notifiesCancel: false, at: .start)
+    let early = dispatch.create(deadline: .ms(100), notifiesCancel: false, at: .start)
+    for _ in 0..<3_000 {
+      let id = dispatch.create(deadline: .ms(100), notifiesCancel: false, at: .start)
+      #expect(dispatch.end(id) != nil)
+    }
+    #expect(dispatch.deadline == .ms(100))
+    dispatch.elapsed(to: .ms(99))
+    #expect(dispatch.nextExpired() == nil)
+    dispatch.elapsed(to: .ms(100))
+    #expect(dispatch.nextExpired()?.id == early)
+    #expect(dispatch.nextExpired() == nil)
+    dispatch.elapsed(to: .ms(200))
+    #expect(dispatch.nextExpired()?.id == late)
+    #expect(dispatch.deadline == nil && dispatch.count == 0)
+  }
+
   @Test(arguments: [Role.client, .server])
   func `serials wrap and pass over those in use`(role: Role) {
     var dispatch = Dispatch(role: role, firstSerial: 0x7FFF_FFFE)

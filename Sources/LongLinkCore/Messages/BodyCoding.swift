@@ -1,7 +1,8 @@
 /// A value that can write itself as the body of a frame.
 ///
 /// Both members may be called from any thread and must agree with each other while the value does
-/// not change. Neither keeps anything: the bytes go straight into the outgoing frame.
+/// not change. Neither keeps anything: the bytes go straight into the outgoing frame. So neither
+/// may use a client, a server or a session: on their loop it is called in the middle of that frame.
 public protocol BodyEncodable {
   /// The number of bytes that `encode(into:)` appends.
   ///
