@@ -57,6 +57,13 @@ const char *_Nullable cll_errno_name(int code);
 /// Puts the system's text for an errno into `buffer`.
 void cll_errno_text(int code, char *_Nonnull buffer, size_t size);
 
+/// Bytes that were received on a socket and not read, or -1 (FIONREAD).
+int cll_unread(int descriptor);
+
+/// How often other threads have taken the processor from this one (`ru_nivcsw`), or -1 where the
+/// system does not tell.
+long cll_preemptions(void);
+
 #if defined(__linux__)
 // What the Swift overlay shows differently from one C library to another, or not at all.
 enum {

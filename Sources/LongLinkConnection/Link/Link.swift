@@ -19,7 +19,7 @@ package protocol LinkOwner: AnyObject {
 ///
 /// It lives on its loop. Reading and timers drive the session; its effects are carried out here
 /// when they concern the stream or control bodies, else handed to the owner. Whatever a turn of the
-/// loop produces is written at the end of that turn.
+/// loop produces is written at the end of that turn, much of it before where that is of use.
 ///
 /// The session changes in place and hands nothing out that leads back to it while it does, so that
 /// the run-time checks of exclusive access are left out where every frame would pay for them.
@@ -39,24 +39,24 @@ package final class Link {
   @safe @exclusivity(unchecked) var isPlain = true
   /// Whether that is the metadata of the message that the owner is being told of.
   @safe @exclusivity(unchecked) var hasMetadata = false
-  @safe @exclusivity(unchecked) private var stream: (any ByteStream)?
-  @safe @exclusivity(unchecked) private var owner: (any LinkOwner)?
-  private var isConnected: Bool
+  @safe @exclusivity(unchecked) var stream: (any ByteStream)?
+  @safe @exclusivity(unchecked) var owner: (any LinkOwner)?
+  var isConnected: Bool
   /// Whether the stream was asked to tell of bytes, and of room for them.
   private var awaitsBytes = false
-  private var awaitsRoom = false
+  var awaitsRoom = false
   private var timer: LoopTimer?
   private var armedFor = LinkInstant.distantFuture
-  private var endsTurn = false
+  var endsTurn = false
+  @safe @exclusivity(unchecked) var earlyWriting = EarlyWriting()
+  /// How often the loop's thread had lost the processor when writing early was last tried.
+  var preemptions: Int?
   private var isDraining = false
 
   /// The most that one read takes from the stream.
   private static let readSize = 262_144
   /// Reads of one stream in one turn, so that the others get theirs.
   private static let readsPerTurn = 4
-  /// About how many bytes are written to one stream in one turn, so that the others get theirs and
-  /// what is more urgent is heard of.
-  private static let writtenPerTurn = 1_048_576
 
   package init(
     id: UInt32, stream: any ByteStream, isConnected: Bool, settings: SessionSettings,
@@ -105,7 +105,7 @@ package final class Link {
 
   /// Asks the stream to tell of these things alone.
   @inline(__always)
-  private func watch(bytes: Bool, room: Bool) {
+  func watch(bytes: Bool, room: Bool) {
     if bytes != awaitsBytes || room != awaitsRoom { setInterest(bytes: bytes, room: room) }
   }
 
@@ -182,6 +182,12 @@ extension Link: StreamHandler {
       drain()
       return false
     }
+  }
+
+  /// Stops to be told of bytes that are not read for the time being.
+  func followReading() {
+    guard isAlive, isConnected else { return }
+    watch(bytes: !session.holdsReading, room: awaitsRoom)
   }
 
   private func returnMemory() {
@@ -283,66 +289,6 @@ extension Link {
     let owner = owner
     self.owner = nil
     owner?.link(self, endedWith: reason)
-  }
-}
-
-// MARK: - Writing
-
-extension Link: TurnHandler {
-  /// Sees to it that what the session has to send leaves at the end of this turn.
-  @inline(__always)
-  package func writeAtEndOfTurn() {
-    guard !endsTurn, isConnected else { return }
-    guard !awaitsRoom else {
-      // The peer takes nothing now: readiness will tell when it does.
-      arm()
-      return
-    }
-    endsTurn = true
-    loop.atEndOfTurn(self, token: UInt64(id))
-  }
-
-  package func turnEnds(token: UInt64) {
-    endsTurn = false
-    flush()
-    arm()
-  }
-
-  private func flush() {
-    guard let stream, isConnected else { return }
-    let wasHolding = session.holdsReading
-    var isBlocked = false
-    var budget = Link.writtenPerTurn
-    do throws(SocketError) {
-      repeat {
-        let chunk = session.outbox.chunk
-        var count = 0
-        if !chunk.isEmpty {
-          count = try session.outbox.bytes.withBytes(chunk) { (bytes) throws(SocketError) in
-            try stream.write(bytes)
-          }
-        }
-        session.wrote(count, at: loop.now)
-        budget -= count
-        isBlocked = count < chunk.count || budget <= 0
-      } while !isBlocked && session.outbox.encodedBytes > 0
-    } catch {
-      session.failed(errno: error.errno)
-    }
-    let holds = session.holdsReading
-    // Frames that were left while the peer did not read are taken up again.
-    if wasHolding, !holds { session.resumedReading(at: loop.now) }
-    watch(bytes: !holds, room: isBlocked)
-    if session.outbox.isEmpty { owner?.linkWroteAll(self) }
-    guard wasHolding || session.asksForMore else { return }
-    drain()
-    followReading()
-  }
-
-  /// Stops to be told of bytes that are not read for the time being.
-  private func followReading() {
-    guard isAlive, isConnected else { return }
-    watch(bytes: !session.holdsReading, room: awaitsRoom)
   }
 }
 

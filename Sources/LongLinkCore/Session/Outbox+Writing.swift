@@ -8,6 +8,7 @@ extension Outbox {
   /// Notes that the first `count` bytes of the chunk have been written.
   package mutating func wrote(_ count: Int) {
     bytes.removeFirst(count)
+    frames = 0
     if !holes.isEmpty { skipHole() }
     dialect?.requests.forget(before: written)
   }

@@ -42,6 +42,8 @@ package struct Outbox: ~Copyable {
   package var encodeLimit: Int
   /// Encoded bytes that have not been written.
   package internal(set) var bytes = ByteQueue()
+  /// Frames that were encoded since something was written.
+  package internal(set) var frames = 0
   /// The offset in the stream of the byte behind the last encoded one.
   var end: UInt64 = 0
   /// Stretches of `bytes` that were taken back and are not to be written, in order and apart.
@@ -99,6 +101,7 @@ extension Outbox {
       unsafe NativeLayout.seal(head, at: frame.baseAddress!)
     }
     end += UInt64(length)
+    frames &+= 1
     return begin
   }
 
@@ -107,6 +110,7 @@ extension Outbox {
     kept.wasPassed(by: frame.count)
     unsafe bytes.append(frame.span.bytes)
     end += UInt64(frame.count)
+    frames &+= 1
   }
 
   /// Takes what is encoded, for a frame that goes to many.

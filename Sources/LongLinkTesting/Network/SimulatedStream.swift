@@ -1,4 +1,4 @@
-internal import LongLinkCore
+@_spi(Containers) internal import LongLinkCore
 internal import LongLinkTransport
 
 #if canImport(Darwin)
@@ -96,6 +96,13 @@ final class SimulatedStream: ByteStream {
     requireOpen()
     return world { [name] world in
       world.end(name).map { $0.output.written - $0.output.arrived } ?? 0
+    }
+  }
+
+  var hasUnreadBytes: Bool {
+    requireOpen()
+    return world { [name] world in
+      world.end(name).map { !$0.inbox.isEmpty } ?? false
     }
   }
 

@@ -82,6 +82,8 @@ final class SimulatedDriver: LoopDriver {
 
   func letOthersRun() -> Bool { false }
 
+  var preemptions: Int? { 0 }
+
   func nextRandom() -> UInt64 {
     generator.next()
   }

@@ -80,6 +80,8 @@ final class KernelDriver: LoopDriver {
     sched_yield() == 0
   }
 
+  var preemptions: Int? { SystemCall.preemptions }
+
   func nextRandom() -> UInt64 {
     random.next()
   }

@@ -81,6 +81,11 @@ final class KernelStream: ByteStream {
     return SystemCall.unacknowledgedBytes(endpoint.descriptor)
   }
 
+  var hasUnreadBytes: Bool {
+    endpoint.requireOpen()
+    return SystemCall.unreadBytes(endpoint.descriptor) > 0
+  }
+
   func shutDownWriting() {
     endpoint.requireOpen()
     SystemCall.shutDownWriting(endpoint.descriptor)

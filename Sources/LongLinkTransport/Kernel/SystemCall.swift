@@ -207,6 +207,18 @@ enum SystemCall {
     #endif
   }
 
+  /// Bytes that a read would find; 0 where it is not known.
+  static func unreadBytes(_ descriptor: CInt) -> Int {
+    Int(max(0, cll_unread(descriptor)))
+  }
+
+  /// How often other threads have taken the processor from the calling one; nil where the system
+  /// does not tell.
+  static var preemptions: Int? {
+    let count = cll_preemptions()
+    return count < 0 ? nil : count
+  }
+
   /// Makes the next close drop what was not delivered and reset the connection.
   static func setLingerToReset(_ descriptor: CInt) {
     var value = linger(l_onoff: 1, l_linger: 0)

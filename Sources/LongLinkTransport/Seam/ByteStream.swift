@@ -73,6 +73,8 @@ package protocol ByteStream: AnyObject {
   /// Bytes that were written and that the peer's system has not acknowledged; 0 where that cannot
   /// be told.
   var unacknowledgedBytes: Int { get }
+  /// Whether a read would find bytes; false where that cannot be told.
+  var hasUnreadBytes: Bool { get }
   /// Sends the end of stream after what was written. Reading goes on.
   func shutDownWriting()
   /// Closes; the kernel goes on to deliver what was written, if the peer takes it.

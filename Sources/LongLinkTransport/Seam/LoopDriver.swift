@@ -14,6 +14,9 @@ package protocol LoopDriver: AnyObject {
   func wake()
   /// Lets other threads run for a moment; false where there are none, or none that matter.
   func letOthersRun() -> Bool
+  /// How often other threads have taken the processor from the calling one, which the loop runs
+  /// on; nil where that cannot be told.
+  var preemptions: Int? { get }
   /// Begins to connect. The stream becomes ready for writing when the connect has ended, and
   /// `finishConnecting` then tells how.
   func connect(to address: SocketAddress, options: SocketOptions) throws(SocketError)

@@ -48,6 +48,8 @@ final class ManualDriver: LoopDriver {
 
   func letOthersRun() -> Bool { false }
 
+  var preemptions: Int? { 0 }
+
   func nextRandom() -> UInt64 { 0 }
 
   func close() {}

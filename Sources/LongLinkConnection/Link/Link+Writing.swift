@@ -1,0 +1,90 @@
+@_spi(Containers) internal import LongLinkCore
+package import LongLinkTransport
+
+extension Link: TurnHandler {
+  /// About how many bytes are written to one stream in one turn, so that the others get theirs and
+  /// what is more urgent is heard of.
+  private static let writtenPerTurn = 1_048_576
+
+  /// Sees to it that what the session has to send leaves at the end of this turn.
+  @inline(__always)
+  package func writeAtEndOfTurn() {
+    guard !endsTurn else {
+      if earlyWriting.isDue(frames: session.outbox.frames, bytes: session.outbox.encodedBytes) {
+        writeEarly()
+      }
+      return
+    }
+    guard isConnected else { return }
+    guard !awaitsRoom else {
+      // The peer takes nothing now: readiness will tell when it does.
+      arm()
+      return
+    }
+    endsTurn = true
+    loop.atEndOfTurn(self, token: UInt64(id))
+  }
+
+  package func turnEnds(token: UInt64) {
+    endsTurn = false
+    if earlyWriting.ends() { judgeEarlyWriting() }
+    flush()
+    arm()
+  }
+
+  /// Writes what the session has so far, where that lets the peer work at the same time. All that
+  /// follows from a write is seen to when the turn ends.
+  private func writeEarly() {
+    // Where frames were left since the peer does not read, the turn's end takes them up again.
+    guard let stream, session.isOpen, !session.holdsReading, !awaitsRoom else { return }
+    let (writes, isTrial) = earlyWriting.begins()
+    guard writes else { return }
+    if isTrial { preemptions = loop.driver.preemptions }
+    if write(to: stream) { earlyWriting.isBlocked() }
+  }
+
+  /// Looks, after a trial, whether the peer has worked at the same time: it has answered, and not
+  /// since it was given this side's processor.
+  private func judgeEarlyWriting() {
+    let isAnswered = stream?.hasUnreadBytes ?? false
+    earlyWriting.judge(
+      hasHelped: isAnswered && preemptions != nil && preemptions == loop.driver.preemptions)
+  }
+
+  func flush() {
+    guard let stream, isConnected else { return }
+    let wasHolding = session.holdsReading
+    let isBlocked = write(to: stream)
+    let holds = session.holdsReading
+    // Frames that were left while the peer did not read are taken up again.
+    if wasHolding, !holds { session.resumedReading(at: loop.now) }
+    watch(bytes: !holds, room: isBlocked)
+    if session.outbox.isEmpty { owner?.linkWroteAll(self) }
+    guard wasHolding || session.asksForMore else { return }
+    drain()
+    followReading()
+  }
+
+  /// Writes what is encoded; true where more is to wait until the stream has room.
+  private func write(to stream: any ByteStream) -> Bool {
+    var isBlocked = false
+    var budget = Link.writtenPerTurn
+    do throws(SocketError) {
+      repeat {
+        let chunk = session.outbox.chunk
+        var count = 0
+        if !chunk.isEmpty {
+          count = try session.outbox.bytes.withBytes(chunk) { (bytes) throws(SocketError) in
+            try stream.write(bytes)
+          }
+        }
+        session.wrote(count, at: loop.now)
+        budget -= count
+        isBlocked = count < chunk.count || budget <= 0
+      } while !isBlocked && session.outbox.encodedBytes > 0
+    } catch {
+      session.failed(errno: error.errno)
+    }
+    return isBlocked
+  }
+}

@@ -1,0 +1,130 @@
+import Logging
+import LongLinkCore
+import Testing
+
+@testable import LongLinkConnection
+@testable import LongLinkTransport
+
+/// Long turns write before their end where the peer works meanwhile, and nowhere else.
+struct EarlyWritingTests {
+  /// Two links that have shaken hands.
+  private final class Pair: LinkOwner {
+    let driver = StillDriver()
+    let loop: EventLoop
+    let stream: PipeStream
+    private let farStream: PipeStream
+    private let link: Link
+    private let farLink: Link
+
+    init() {
+      let loop = EventLoop(driver: driver, name: "early")
+      self.loop = loop
+      (stream, farStream) = PipeStream.pair()
+      func make(_ role: Role, _ stream: PipeStream) -> Link {
+        Link(
+          id: 1, stream: stream, isConnected: true, settings: SessionSettings(role: role),
+          on: loop, logger: Logger(label: "early") { _ in SwiftLogNoOpLogHandler() })
+      }
+      link = make(.client, stream)
+      farLink = make(.server, farStream)
+      turn {
+        self.farLink.start(for: self)
+        self.link.start(for: self)
+      }
+      var goesOn = true
+      while goesOn {
+        goesOn = false
+        turn { goesOn = self.stream.deliver() || self.farStream.deliver() }
+      }
+      _ = stream.forgetWrites()
+    }
+
+    private func turn(_ body: @escaping () -> Void) {
+      // The loop has no thread: it runs the closure in this call.
+      nonisolated(unsafe) let body = body
+      loop.execute { body() }
+      loop.turn(waitingUntil: .distantPast)
+    }
+
+    /// Pushes from within one turn; the frames of each write.
+    func push(_ count: Int, of bytes: Int = 64) throws -> [Double] {
+      var failure: (any Error)?
+      turn {
+        do {
+          for _ in 0..<count {
+            try self.link.push(1, [UInt8](repeating: 7, count: bytes), priority: 0)
+          }
+        } catch {
+          failure = error
+        }
+      }
+      if let failure { throw failure }
+      let frame = NativeLayout.headerLength + bytes
+      return stream.forgetWrites().map { Double($0) / Double(frame) }
+    }
+
+    func link(_ link: Link, received message: Arrival) {}
+    func link(_ link: Link, did effect: Effect) {}
+    func link(_ link: Link, endedWith reason: CloseReason) {}
+    func linkWroteAll(_ link: Link) {}
+  }
+
+  @Test func `a turn of few frames writes once`() throws {
+    let pair = Pair()
+    for _ in 0..<8 { #expect(try pair.push(31) == [31]) }
+  }
+
+  @Test func `a long turn goes on to write early where the peer answers meanwhile`() throws {
+    let pair = Pair()
+    pair.stream.hasUnreadBytes = true
+    for _ in 0..<40 { #expect(try pair.push(100) == [32, 32, 32, 4]) }
+  }
+
+  @Test func `it is left where the peer does not, and tried again later and later`() throws {
+    let pair = Pair()
+    var tried: [Int] = []
+    for turn in 0..<600 {
+      let writes = try pair.push(100)
+      #expect(writes == [100] || writes == [32, 32, 32, 4])
+      if writes.count > 1 { tried.append(turn) }
+    }
+    #expect(tried == [0, 2, 6, 14, 30, 62, 126, 254, 510])
+  }
+
+  @Test(arguments: [1, nil])
+  func `an answer counts for nothing where the peer may have had this side's processor`(
+    preemptions: Int?
+  ) throws {
+    let pair = Pair()
+    pair.stream.hasUnreadBytes = true
+    pair.driver.preemptionsPerLook = preemptions
+    #expect(try pair.push(100).count == 4)
+    #expect(try pair.push(100).count == 1)
+  }
+
+  @Test func `what helps is not forgotten for one turn in which it did not`() throws {
+    let pair = Pair()
+    pair.stream.hasUnreadBytes = true
+    _ = try pair.push(100)
+    pair.stream.hasUnreadBytes = false
+    for _ in 0..<15 { #expect(try pair.push(100).count == 4) }
+    // The trial, and the shortest pause.
+    #expect(try pair.push(100).count == 4)
+    #expect(try pair.push(100).count == 1)
+    pair.stream.hasUnreadBytes = true
+    for _ in 0..<40 { #expect(try pair.push(100).count == 4) }
+  }
+
+  @Test func `large frames are written before they leave the caches`() throws {
+    let pair = Pair()
+    pair.stream.hasUnreadBytes = true
+    for _ in 0..<8 { #expect(try pair.push(8, of: 60_000) == [3, 3, 2]) }
+  }
+
+  @Test func `a stream that takes no more is left alone until the turn ends`() throws {
+    let pair = Pair()
+    pair.stream.hasUnreadBytes = true
+    pair.stream.room = 1_000
+    #expect(try pair.push(200).count == 2)
+  }
+}

@@ -1,0 +1,102 @@
+import LongLinkCore
+
+@testable import LongLinkTransport
+
+/// One end of a pipe between two links of one loop, which writes down how it was used.
+final class PipeStream: ByteStream {
+  /// What each write took.
+  private(set) var writes: [Int] = []
+  /// The most that a write takes.
+  var room = Int.max
+  /// Said in place of the truth.
+  var hasUnreadBytes = false
+  private weak var other: PipeStream?
+  private weak var handler: (any StreamHandler)?
+  private var token: UInt64 = 0
+  private var inbox: [UInt8] = []
+
+  static func pair() -> (PipeStream, PipeStream) {
+    let (one, other) = (PipeStream(), PipeStream())
+    one.other = other
+    other.other = one
+    return (one, other)
+  }
+
+  func forgetWrites() -> [Int] {
+    defer { writes = [] }
+    return writes
+  }
+
+  /// Hands over what the other end has written; false where that is nothing.
+  func deliver() -> Bool {
+    guard !inbox.isEmpty else { return false }
+    handler?.streamReady(.read, token: token)
+    return true
+  }
+
+  var localAddress: SocketAddress? { nil }
+  var peerAddress: SocketAddress? { nil }
+  var unacknowledgedBytes: Int { 0 }
+
+  func attach(_ handler: any StreamHandler, token: UInt64) {
+    self.handler = handler
+    self.token = token
+  }
+
+  func setInterest(_ interest: Readiness) {}
+  func finishConnecting() throws(SocketError) -> Bool { true }
+
+  func read(into buffer: inout OutputRawSpan) throws(SocketError) -> ReadOutcome {
+    guard !inbox.isEmpty else { return .wouldBlock }
+    let count = min(buffer.freeCapacity, inbox.count)
+    for byte in inbox.prefix(count) { buffer.append(byte) }
+    inbox.removeFirst(count)
+    return .bytes(count)
+  }
+
+  func write(_ bytes: RawSpan) throws(SocketError) -> Int {
+    let count = min(room, bytes.byteCount)
+    writes.append(count)
+    other?.inbox += [UInt8](decoding: bytes.extracting(0..<count))
+    return count
+  }
+
+  func shutDownWriting() {}
+  func close() {}
+  func reset() {}
+}
+
+/// A world without sockets, in which no time passes.
+final class StillDriver: LoopDriver {
+  var now: LinkInstant { LinkInstant(nanoseconds: 1_000_000_000) }
+  /// How much `preemptions` grows each time that somebody looks; nil where nothing is known of it.
+  var preemptionsPerLook: Int? = 0
+  private var looks = 0
+  var preemptions: Int? {
+    looks += 1
+    return preemptionsPerLook.map { $0 * looks }
+  }
+
+  func wait(until deadline: LinkInstant?) {}
+  func wake() {}
+  func letOthersRun() -> Bool { false }
+  func nextRandom() -> UInt64 { 0 }
+  func close() {}
+
+  func connect(
+    to address: SocketAddress, options: SocketOptions
+  ) throws(SocketError) -> any ByteStream {
+    throw SocketError(operation: "connect", errno: 0, address: address)
+  }
+
+  func listen(
+    on address: SocketAddress, options: SocketOptions
+  ) throws(SocketError) -> any StreamListener {
+    throw SocketError(operation: "listen", errno: 0, address: address)
+  }
+
+  func resolve(
+    host: String, port: UInt16,
+    completion: @escaping @Sendable (Result<[SocketAddress], ResolveError>) -> Void
+  ) {}
+}
