@@ -9,12 +9,15 @@ package enum Completion {
   case waiter(Waiter<Outcome>)
   /// A suspended task that goes on elsewhere.
   case distantWaiter(Waiter<Outcome>)
+  /// A suspended task that goes on on the global pool, as do many others at the same time.
+  case pooledWaiter(Waiter<Outcome>)
   /// A function that is called on the loop and must not block it.
   case function(@Sendable (Outcome) -> Void)
 
   func callAsFunction(_ outcome: Outcome) {
     switch self {
-    case .waiter(let waiter), .distantWaiter(let waiter): waiter(outcome)
+    case .waiter(let waiter), .distantWaiter(let waiter), .pooledWaiter(let waiter):
+      waiter(outcome)
     case .function(let function): function(outcome)
     }
   }

@@ -141,6 +141,9 @@ func taskCancelled(_ context: UnsafeMutableRawPointer) {
   _ options: RequestOptions
 ) async throws(LongLinkError) -> [UInt8] {
   let isHere = port.loop.isCurrent
+  // Asked for by itself: as an operand of `&&` it would be nil.
+  let actor = #isolation
+  let isPooled = !isHere && actor == nil && runsOnPool()
   // The reference is this function's until the end, where the watch is kept or let go of.
   let watch =
     unsafe isHere ? port.takeWatch() : Unmanaged.passRetained(RequestWatch(port))
@@ -155,9 +158,10 @@ func taskCancelled(_ context: UnsafeMutableRawPointer) {
           port.submit(type, body, options, .waiter(waiter), watch)
         }
       } else {
+        let completion: Completion = isPooled ? .pooledWaiter(waiter) : .distantWaiter(waiter)
         // The task may be over before the loop has seen to its watch.
         port.loop.execute { [watch = unsafe watch.takeUnretainedValue(), options = copy options] in
-          port.submit(type, body, options, .distantWaiter(waiter), watch)
+          port.submit(type, body, options, completion, watch)
         }
       }
     }
@@ -165,6 +169,15 @@ func taskCancelled(_ context: UnsafeMutableRawPointer) {
   unsafe cll_task_unwatch(record)
   if port.loop.isCurrent { unsafe port.keep(watch) } else { unsafe watch.release() }
   return try outcome.get()
+}
+
+/// Whether the current task, which is isolated to no actor, runs on the global pool, and not ahead
+/// of the others there.
+private func runsOnPool() -> Bool {
+  withUnsafeCurrentTask { task in
+    guard let task = unsafe task else { return false }
+    return unsafe task.unownedTaskExecutor == nil && task.priority <= .medium
+  }
 }
 
 /// An actor on a loop, to hop there.

@@ -33,8 +33,16 @@ extension Requests {
 
   @inline(__always)
   private func complete(_ request: PendingRequest, _ outcome: Outcome) {
-    request.completion(outcome)
-    if case .distantWaiter = request.completion { loop.expectWork() }
+    switch request.completion {
+    case .waiter, .function:
+      request.completion(outcome)
+    case .distantWaiter:
+      request.completion(outcome)
+      loop.expectWork()
+    case .pooledWaiter(let waiter):
+      if resumptions.add(waiter, outcome) { loop.atEndOfTurn(self, token: 0) }
+      loop.expectWork()
+    }
   }
 
   /// Tells that a link carries one request less.

@@ -23,6 +23,7 @@ package final class Requests: TimerHandler {
   @safe @exclusivity(unchecked) package var counters = RequestCounters()
   /// Requests that ended here and that the peer still runs, for all that is known.
   @safe @exclusivity(unchecked) var owed = OwedAnswers()
+  @safe @exclusivity(unchecked) var resumptions = Resumptions()
   private var isPumping = false
   let limits: RequestLimits
   /// What is left to send requests again that may have run.

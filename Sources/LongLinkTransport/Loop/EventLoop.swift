@@ -31,8 +31,11 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   private var spareInbox: [Work] = []
   private var cachedNow: LinkInstant
   private var nowIsCurrent = false
-  /// Whether another thread was given in this turn what it waited for.
-  private var expectsWork = false
+  /// How many pieces of work are likely to come at once from other threads, which were given what
+  /// they waited for.
+  private var expectedWork = 0
+  /// Whether this turn did without a look at the sockets.
+  private var hasSkippedWait = false
   /// How often the loop is not to wait for such a thread, and how often next time.
   private var lingering = (pause: 0, penalty: 0)
   /// When the loop began to be busy in this turn.
@@ -182,7 +185,14 @@ extension EventLoop {
   private func waitForEvents(until limit: LinkInstant?) {
     busySince = nil
     var deadline = limit
-    if expectsWork { linger() }
+    // What came meanwhile is for what has just been read: the sockets can wait for one turn.
+    if expectedWork > 0, linger(), !hasSkippedWait {
+      hasSkippedWait = true
+      nowIsCurrent = false
+      takeInbox()
+      return
+    }
+    hasSkippedWait = false
     if !work.isEmpty || !turnHandlers.isEmpty {
       deadline = .distantPast
     } else {
@@ -203,17 +213,17 @@ extension EventLoop {
 
   /// Tells that a task of another thread goes on, which is likely to hand more work over at once.
   package func expectWork() {
-    expectsWork = true
+    expectedWork += 1
   }
 
   /// Waits a little, before it sleeps, for a thread that is likely to hand work over: for less than
   /// the two of them would take to sleep and to be woken. Where that is for nothing, it is not done
-  /// for a while.
-  private func linger() {
-    expectsWork = false
+  /// for a while. True when there is work from elsewhere.
+  private func linger() -> Bool {
+    expectedWork = 0
     guard lingering.pause == 0 else {
       lingering.pause -= 1
-      return
+      return false
     }
     let limit = driver.now + Self.longestLinger
     var isOver = false
@@ -221,12 +231,13 @@ extension EventLoop {
       guard !isOver, driver.letOthersRun() else {
         lingering.penalty = min(lingering.penalty * 2 + 1, Self.longestPause)
         lingering.pause = lingering.penalty
-        return
+        return false
       }
       // Others may have run for longer than that, and handed work over.
       isOver = driver.now >= limit
     }
     lingering.penalty = 0
+    return signal.load(ordering: .acquiring) == .called
   }
 
   /// Moves what other threads have handed over to the loop's own queue.
@@ -237,6 +248,7 @@ extension EventLoop {
     spareInbox = []
     inbox.withLock(of: self) { swap(&$0.work, &taken) }
     for item in taken { work.append(item) }
+    expectedWork = max(0, expectedWork - taken.count)
     taken.removeAll(keepingCapacity: true)
     spareInbox = taken
   }

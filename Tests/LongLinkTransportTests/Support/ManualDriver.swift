@@ -46,7 +46,13 @@ final class ManualDriver: LoopDriver {
     completion: @escaping @Sendable (Result<[SocketAddress], ResolveError>) -> Void
   ) {}
 
-  func letOthersRun() -> Bool { false }
+  /// Runs where the loop lets others run; there are none where it is nil.
+  var onLettingOthersRun: (() -> Void)?
+
+  func letOthersRun() -> Bool {
+    onLettingOthersRun?()
+    return onLettingOthersRun != nil
+  }
 
   var preemptions: Int? { 0 }
 
