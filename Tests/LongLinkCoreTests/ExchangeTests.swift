@@ -136,7 +136,9 @@ import Testing
     let side = opened(.client)
     for size in [10, 200_000] {
       #expect(throws: BodyError.self) {
-        try side.session.request(50, type: 1, metadata: [1], count: size, at: side.now) {
+        try side.session.request(
+          50, type: 1, metadata: MetadataBlock([1]), count: size, at: side.now
+        ) {
           (span) throws(BodyError) in
           span.append(1)
           throw BodyError(.notRepresentable, detail: "on purpose")

@@ -179,7 +179,8 @@ final class FuzzSide {
     guard (try? session.judge(body)) != nil else { return }
     do throws(BodyError) {
       let placement = try session.request(
-        nextSerial, type: type, metadata: metadata, priority: UInt32(input.byte() % 3),
+        nextSerial, type: type, metadata: metadata.map(MetadataBlock.init),
+        priority: UInt32(input.byte() % 3),
         count: count, at: now
       ) { span in body.encode(into: &span) }
       asked.append((nextSerial, placement))

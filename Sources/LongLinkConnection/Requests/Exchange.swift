@@ -168,7 +168,10 @@ func taskCancelled(_ context: UnsafeMutableRawPointer) {
   }
   unsafe cll_task_unwatch(record)
   if port.loop.isCurrent { unsafe port.keep(watch) } else { unsafe watch.release() }
-  return try outcome.get()
+  switch consume outcome {
+  case .success(let body): return body
+  case .failure(let error): throw error
+  }
 }
 
 /// Whether the current task, which is isolated to no actor, runs on the global pool, and not ahead

@@ -4,17 +4,24 @@ internal import LongLinkProtobufC
 /// Encodes metadata, and remembers the last: most requests of a connection say the same.
 package struct MetadataCoder {
   private var encodedRemaining: UInt32?
-  private var encoded: [UInt8] = []
+  private var encoded = MetadataBlock.short(0, count: 0)
 
   package init() {}
 
-  /// The bytes that tell the time that remains, in milliseconds.
-  package mutating func encode(remaining: UInt32) throws(BodyError) -> [UInt8] {
+  /// The block that tells the time that remains, in milliseconds.
+  package mutating func encode(remaining: UInt32) throws(BodyError) -> MetadataBlock {
     if encodedRemaining != remaining {
-      encoded = try Metadata(remaining: remaining).encodedBytes()
+      encoded = try Metadata(remaining: remaining).encodedBlock()
       encodedRemaining = remaining
     }
     return encoded
+  }
+}
+
+extension Metadata {
+  /// The block that says all of it.
+  func encodedBlock() throws(BodyError) -> MetadataBlock {
+    MetadataBlock(try encodedBytes())
   }
 }
 

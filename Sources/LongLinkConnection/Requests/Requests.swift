@@ -245,17 +245,17 @@ extension Requests {
   @inline(__always)
   private func metadata(
     for request: borrowing PendingRequest, on link: Link, at now: LinkInstant
-  ) throws(BodyError) -> [UInt8]? {
+  ) throws(BodyError) -> MetadataBlock? {
     guard link.session.agreement.features.contains(.metadata) else { return nil }
     // Rounded up, so that the peer does not give up before this side does.
     let remaining = UInt32(clamping: (request.deadline - now + 999_999) / 1_000_000)
     if var metadata = request.extras?.metadata {
       metadata.remaining = remaining
-      let bytes = try metadata.encodedBytes()
-      guard bytes.count <= Wire.metadataLimit else {
-        throw BodyError(.tooLarge, detail: "the metadata has \(bytes.count) bytes")
+      let block = try metadata.encodedBlock()
+      guard block.count <= Wire.metadataLimit else {
+        throw BodyError(.tooLarge, detail: "the metadata has \(block.count) bytes")
       }
-      return bytes
+      return block
     }
     return try coder.encode(remaining: remaining)
   }

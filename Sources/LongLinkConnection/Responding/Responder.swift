@@ -188,9 +188,9 @@ extension Responder {
     _ serial: UInt32, _ code: ResponseCode, _ body: [UInt8], isRefused: Bool = false,
     dialectCode: UInt32? = nil, retryAfter: Duration? = nil
   ) {
-    var metadata: [UInt8]?
+    var metadata: MetadataBlock?
     if let retryAfter, link.session.agreement.features.contains(.metadata) {
-      metadata = try? Metadata(retryAfter: retryAfter.wireMilliseconds).encodedBytes()
+      metadata = try? Metadata(retryAfter: retryAfter.wireMilliseconds).encodedBlock()
     }
     var room = link.session.agreement.maxBody
     if let block = metadata {

@@ -84,7 +84,7 @@ extension Outbox {
   @inline(__always)
   package mutating func encode<Failure>(
     _ head: FrameHead,
-    metadata: [UInt8]? = nil,
+    metadata: MetadataBlock? = nil,
     _ body: (inout OutputRawSpan) throws(Failure) -> Void
   ) throws(Failure) -> UInt64 {
     let begin = end
@@ -142,7 +142,7 @@ extension Outbox {
   @inline(__always)
   package mutating func append<Failure>(
     _ head: FrameHead,
-    metadata: [UInt8]?,
+    metadata: MetadataBlock?,
     priority: UInt32 = 0,
     _ body: (inout OutputRawSpan) throws(Failure) -> Void
   ) throws(Failure) -> Placement {
@@ -158,7 +158,7 @@ extension Outbox {
   /// Keeps a message back with a body of its own.
   @inline(never)
   private mutating func keepBack<Failure>(
-    _ head: FrameHead, _ metadata: [UInt8]?, _ priority: UInt32, isLarge: Bool,
+    _ head: FrameHead, _ metadata: MetadataBlock?, _ priority: UInt32, isLarge: Bool,
     _ body: (inout OutputRawSpan) throws(Failure) -> Void
   ) throws(Failure) {
     let whole = try [UInt8](capacity: head.length) { (span) throws(Failure) in
@@ -174,16 +174,12 @@ extension Outbox {
   /// Writes metadata and payload, which fill the memory of a body to its end.
   @inline(__always)
   private static func write<Failure>(
-    _ metadata: [UInt8]?, _ body: (inout OutputRawSpan) throws(Failure) -> Void,
+    _ metadata: MetadataBlock?, _ body: (inout OutputRawSpan) throws(Failure) -> Void,
     into memory: UnsafeMutableRawBufferPointer
   ) throws(Failure) {
     // The span is finished before this returns.
     var span = unsafe OutputRawSpan(buffer: memory, initializedCount: 0)
-    if let metadata {
-      span.append(UInt8(truncatingIfNeeded: metadata.count >> 8))
-      span.append(UInt8(truncatingIfNeeded: metadata.count))
-      unsafe metadata.withUnsafeBytes { unsafe span.appendBytes($0) }
-    }
+    metadata?.encode(into: &span)
     try body(&span)
     let written = unsafe span.finalize(for: memory)
     precondition(written == memory.count, "a body is not as long as it said it would be")

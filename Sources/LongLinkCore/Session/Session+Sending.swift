@@ -24,7 +24,7 @@ extension Session {
   package mutating func request(
     _ serial: UInt32,
     type: MessageType,
-    metadata: [UInt8]?,
+    metadata: MetadataBlock?,
     priority: UInt32 = 0,
     count: Int,
     at now: LinkInstant,
@@ -71,7 +71,7 @@ extension Session {
     code: ResponseCode,
     isRefused: Bool = false,
     ownCode: UInt32? = nil,
-    metadata: [UInt8]? = nil,
+    metadata: MetadataBlock? = nil,
     _ body: [UInt8]
   ) -> Bool {
     respond(serial, code, isRefused: isRefused, ownCode: ownCode, metadata, body.count) { span in
@@ -85,7 +85,7 @@ extension Session {
     _ code: ResponseCode,
     isRefused: Bool,
     ownCode: UInt32? = nil,
-    _ metadata: [UInt8]?,
+    _ metadata: MetadataBlock?,
     _ count: Int,
     _ body: (inout OutputRawSpan) throws(Failure) -> Void
   ) throws(Failure) -> Bool {
@@ -123,7 +123,7 @@ extension Session {
   /// Sends a one-way message.
   package mutating func push<Failure>(
     _ type: MessageType,
-    metadata: [UInt8]? = nil,
+    metadata: MetadataBlock? = nil,
     priority: UInt32 = 0,
     count: Int,
     at now: LinkInstant,
@@ -224,7 +224,7 @@ extension Session {
   }
 
   private func messageHead(
-    _ kind: FrameKind, tag: UInt32, _ serial: UInt32, _ metadata: [UInt8]?, _ count: Int
+    _ kind: FrameKind, tag: UInt32, _ serial: UInt32, _ metadata: MetadataBlock?, _ count: Int
   ) -> FrameHead {
     guard let metadata else { return FrameHead(kind, tag: tag, serial: serial, length: count) }
     precondition(metadata.count <= Wire.metadataLimit, "the metadata has no room for its count")

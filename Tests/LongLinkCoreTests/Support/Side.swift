@@ -263,7 +263,8 @@ extension Side {
     awaited.insert(serial)
     // Bytes are encoded without fail.
     let placement = try! session.request(
-      serial, type: MessageType(tag: type), metadata: metadata, priority: priority,
+      serial, type: MessageType(tag: type), metadata: metadata.map(MetadataBlock.init),
+      priority: priority,
       count: body.count, at: now
     ) { span in body.encode(into: &span) }
     placements[serial] = placement
@@ -277,13 +278,15 @@ extension Side {
     _ body: [UInt8] = []
   ) -> Bool {
     let isOwed = session.respond(
-      serial, code: code, isRefused: refused, metadata: metadata, body)
+      serial, code: code, isRefused: refused, metadata: metadata.map(MetadataBlock.init), body)
     drain()
     return isOwed
   }
 
   func push(_ type: UInt32, metadata: [UInt8]? = nil, _ body: [UInt8] = []) {
-    session.push(MessageType(tag: type), metadata: metadata, count: body.count, at: now) { span in
+    session.push(
+      MessageType(tag: type), metadata: metadata.map(MetadataBlock.init), count: body.count, at: now
+    ) { span in
       body.encode(into: &span)
     }
     drain()
