@@ -30,6 +30,33 @@ import Testing
     #expect(outbox.written == 50 && outbox.isEmpty)
   }
 
+  /// An outbox that a body can reach while it is encoded, as one of a client on its loop does.
+  private final class Holder {
+    @exclusivity(unchecked) var outbox = Outbox()
+  }
+
+  @Test func `a body that sends something while it is encoded traps`() async {
+    await #expect(processExitsWith: .failure) {
+      let holder = Holder()
+      holder.outbox.encode(FrameHead(.push, tag: 1, serial: 0, length: 1)) { span in
+        holder.outbox.encode(FrameHead(.ping, serial: 1, length: 0))
+        span.append(1)
+      }
+    }
+    await #expect(processExitsWith: .success) {
+      let holder = Holder()
+      for _ in 0..<2 {
+        holder.outbox.encode(FrameHead(.push, tag: 1, serial: 0, length: 1)) { span in
+          span.append(1)
+        }
+        try? holder.outbox.encode(FrameHead(.push, tag: 1, serial: 0, length: 1)) {
+          (_) throws(BodyError) in throw BodyError(.malformed, detail: "")
+        }
+      }
+      precondition(holder.outbox.frames == 2)
+    }
+  }
+
   @Test func `frames that are taken back are passed over in any order`() {
     for seed: UInt64 in 0..<40 {
       var dice = Seeded(seed)

@@ -53,7 +53,7 @@ extension Link {
     return LongLinkError(code, doing: "push type=\(type)", detail: "\(error)", peer: peer)
   }
 
-  /// Sends a one-way message; it leaves at the end of this turn.
+  /// Sends a one-way message; it leaves by the end of this turn.
   package func push(
     _ type: MessageType, _ body: any BodyEncodable & Sendable, priority: UInt32
   ) throws(LongLinkError) {

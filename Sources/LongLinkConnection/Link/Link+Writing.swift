@@ -6,7 +6,7 @@ extension Link: TurnHandler {
   /// what is more urgent is heard of.
   private static let writtenPerTurn = 1_048_576
 
-  /// Sees to it that what the session has to send leaves at the end of this turn.
+  /// Sees to it that what the session has to send leaves by the end of this turn.
   @inline(__always)
   package func writeAtEndOfTurn() {
     guard !endsTurn else {

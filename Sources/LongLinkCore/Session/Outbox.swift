@@ -1,8 +1,9 @@
 /// What waits to be written to one connection.
 ///
-/// Frames are encoded straight into `bytes`, which leave in one write a turn. What is too large for
-/// one fragment, or comes while more than `encodeLimit` bytes wait, is kept back with its own body
-/// and encoded as room appears, so that control frames, small ones and more urgent ones pass it.
+/// Frames are encoded straight into `bytes`, which leave in few writes a turn. What is too large
+/// for one fragment, or comes while more than `encodeLimit` bytes wait, is kept back with its own
+/// body and encoded as room appears, so that control frames, small ones and more urgent ones pass
+/// it.
 ///
 /// Of the bytes that stand encoded in front of a new frame, fragments of large messages are at most
 /// `fragmentsAhead`: they are encoded while fewer than one fragment's bytes wait, or, when one is
@@ -87,6 +88,9 @@ extension Outbox {
     metadata: MetadataBlock? = nil,
     _ body: (inout OutputRawSpan) throws(Failure) -> Void
   ) throws(Failure) -> UInt64 {
+    preconditionAtRest()
+    anchor.setMark(true)
+    defer { anchor.setMark(false) }
     let begin = end
     if let dialect {
       try encode(head, in: dialect, body)
@@ -107,10 +111,18 @@ extension Outbox {
 
   /// Appends a frame that was encoded before.
   package mutating func append(encoded frame: [UInt8]) {
+    preconditionAtRest()
     kept.wasPassed(by: frame.count)
     unsafe bytes.append(frame.span.bytes)
     end += UInt64(frame.count)
     frames &+= 1
+  }
+
+  /// Traps where a body that is being encoded makes its own connection send something: the frame
+  /// would be written in the midst of the other, into memory that may have moved.
+  @inline(__always)
+  private func preconditionAtRest() {
+    precondition(!anchor.mark, "a body must not use its connection while it is encoded")
   }
 
   /// Takes what is encoded, for a frame that goes to many.
