@@ -15,6 +15,9 @@ struct EarlyWritingTests {
     private let farStream: PipeStream
     private let link: Link
     private let farLink: Link
+    private var received = 0
+    private(set) var failures = 0
+    private(set) var end: CloseReason?
 
     init() {
       let loop = EventLoop(driver: driver, name: "early")
@@ -63,9 +66,26 @@ struct EarlyWritingTests {
       return stream.forgetWrites().map { Double($0) / Double(frame) }
     }
 
-    func link(_ link: Link, received message: Arrival) {}
+    /// Has the peer push, and this side push one for each that it takes; how many it took.
+    func echo(_ count: Int) throws -> Int {
+      received = 0
+      turn { for _ in 0..<count { try? self.farLink.push(1, [7], priority: 0) } }
+      turn { _ = self.stream.deliver() }
+      return received
+    }
+
+    func link(_ link: Link, received message: Arrival) {
+      guard link === self.link else { return }
+      received += 1
+      do {
+        try link.push(1, [7], priority: 0)
+      } catch {
+        failures += 1
+      }
+    }
+
     func link(_ link: Link, did effect: Effect) {}
-    func link(_ link: Link, endedWith reason: CloseReason) {}
+    func link(_ link: Link, endedWith reason: CloseReason) { end = reason }
     func linkWroteAll(_ link: Link) {}
   }
 
@@ -126,5 +146,14 @@ struct EarlyWritingTests {
     pair.stream.hasUnreadBytes = true
     pair.stream.room = 1_000
     #expect(try pair.push(200).count == 2)
+  }
+
+  @Test func `a write that fails early ends nothing that is under way`() throws {
+    let pair = Pair()
+    pair.stream.failure = 32
+    #expect(try pair.echo(100) == 100)
+    #expect(pair.failures == 0)
+    #expect(pair.stream.writes == [0], "it is not tried again")
+    #expect(pair.end == .transport(32))
   }
 }

@@ -40,7 +40,14 @@ extension Link: TurnHandler {
     let (writes, isTrial) = earlyWriting.begins()
     guard writes else { return }
     if isTrial { preemptions = loop.driver.preemptions }
-    if write(to: stream) { earlyWriting.isBlocked() }
+    do throws(SocketError) {
+      if try write(to: stream) { earlyWriting.isBlocked() }
+    } catch {
+      // Whoever sends something does not expect the session to end meanwhile, and what has been
+      // read is still to be taken.
+      earlyFailure = error.errno
+      earlyWriting.isBlocked()
+    }
   }
 
   /// Looks, after a trial, whether the peer has worked at the same time: it has answered, and not
@@ -54,7 +61,17 @@ extension Link: TurnHandler {
   func flush() {
     guard let stream, isConnected else { return }
     let wasHolding = session.holdsReading
-    let isBlocked = write(to: stream)
+    var isBlocked = false
+    if let errno = earlyFailure {
+      earlyFailure = nil
+      session.failed(errno: errno)
+    } else {
+      do throws(SocketError) {
+        isBlocked = try write(to: stream)
+      } catch {
+        session.failed(errno: error.errno)
+      }
+    }
     let holds = session.holdsReading
     // Frames that were left while the peer did not read are taken up again.
     if wasHolding, !holds { session.resumedReading(at: loop.now) }
@@ -66,25 +83,21 @@ extension Link: TurnHandler {
   }
 
   /// Writes what is encoded; true where more is to wait until the stream has room.
-  private func write(to stream: any ByteStream) -> Bool {
+  private func write(to stream: any ByteStream) throws(SocketError) -> Bool {
     var isBlocked = false
     var budget = Link.writtenPerTurn
-    do throws(SocketError) {
-      repeat {
-        let chunk = session.outbox.chunk
-        var count = 0
-        if !chunk.isEmpty {
-          count = try session.outbox.bytes.withBytes(chunk) { (bytes) throws(SocketError) in
-            try stream.write(bytes)
-          }
+    repeat {
+      let chunk = session.outbox.chunk
+      var count = 0
+      if !chunk.isEmpty {
+        count = try session.outbox.bytes.withBytes(chunk) { (bytes) throws(SocketError) in
+          try stream.write(bytes)
         }
-        session.wrote(count, at: loop.now)
-        budget -= count
-        isBlocked = count < chunk.count || budget <= 0
-      } while !isBlocked && session.outbox.encodedBytes > 0
-    } catch {
-      session.failed(errno: error.errno)
-    }
+      }
+      session.wrote(count, at: loop.now)
+      budget -= count
+      isBlocked = count < chunk.count || budget <= 0
+    } while !isBlocked && session.outbox.encodedBytes > 0
     return isBlocked
   }
 }

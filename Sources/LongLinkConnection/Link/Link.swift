@@ -49,6 +49,8 @@ package final class Link {
   private var armedFor = LinkInstant.distantFuture
   var endsTurn = false
   @safe @exclusivity(unchecked) var earlyWriting = EarlyWriting()
+  /// Why writing early failed in this turn, which is acted on at its end.
+  var earlyFailure: Int32?
   /// How often the loop's thread had lost the processor when writing early was last tried.
   var preemptions: Int?
   private var isDraining = false

@@ -40,7 +40,7 @@ extension Requests {
       request.completion(outcome)
       loop.expectWork()
     case .pooledWaiter(let waiter):
-      if resumptions.add(waiter, outcome) { loop.atEndOfTurn(self, token: 0) }
+      if resumptions.add(waiter, outcome) { resumeSoon() }
       loop.expectWork()
     }
   }

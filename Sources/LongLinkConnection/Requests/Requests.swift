@@ -284,10 +284,11 @@ extension Requests {
 // MARK: - Deadlines
 
 extension Requests {
-  /// Lets go of the timer, when no request will come any more.
+  /// Lets go of the timer, when no request will come any more, and of whoever waited.
   package func stop() {
     if let timer { loop.cancel(timer) }
     timer = nil
+    resumptions.resumeAtOnce()
   }
 
   func arm() {
@@ -310,6 +311,7 @@ extension Requests {
   private func releaseStorage() {
     dispatch.releaseStorage()
     pending.releaseStorage(over: 16)
+    resumptions.releaseStorage()
   }
 
   package func timerFired(token: UInt64) {

@@ -1,6 +1,6 @@
-internal import LongLinkTransport
+@_spi(Loop) internal import LongLinkTransport
 
-/// Tasks of the global pool whose requests have ended in this turn, to be resumed when it ends.
+/// Tasks of the global pool whose requests have ended in this turn, to be resumed soon.
 ///
 /// The first one to be resumed wakes a thread of the pool. Where that has no processor of its own
 /// it takes the loop's, runs this one task and sleeps again, and so on for each of them. So several
@@ -8,7 +8,7 @@ internal import LongLinkTransport
 struct Resumptions {
   /// Fewer than so many are resumed by the loop: the job is for tens of them.
   private static let fewest = 4
-  /// So many do not wait for the turn's end.
+  /// So many do not wait for more.
   private static let most = 128
 
   private struct Resumption: Sendable {
@@ -25,13 +25,20 @@ struct Resumptions {
     return waiting.count == 1
   }
 
+  /// Resumes all of them from here.
+  mutating func resumeAtOnce() {
+    for resumption in waiting { resumption.waiter(resumption.outcome) }
+    waiting.removeAll(keepingCapacity: true)
+  }
+
+  /// Gives memory back where nobody waits.
+  mutating func releaseStorage() {
+    if waiting.isEmpty { waiting = [] }
+  }
+
   /// Resumes all of them.
   mutating func resume() {
-    guard waiting.count >= Self.fewest else {
-      for resumption in waiting { resumption.waiter(resumption.outcome) }
-      waiting.removeAll(keepingCapacity: true)
-      return
-    }
+    guard waiting.count >= Self.fewest else { return resumeAtOnce() }
     let batch = waiting
     waiting = []
     waiting.reserveCapacity(batch.count)
@@ -39,8 +46,9 @@ struct Resumptions {
   }
 }
 
-extension Requests: TurnHandler {
-  package func turnEnds(token: UInt64) {
-    resumptions.resume()
+extension Requests {
+  /// Resumes the tasks of the pool, behind what is being read and the work that waits.
+  func resumeSoon() {
+    loop.execute { [requests = LoopBound(self, on: loop)] in requests.value.resumptions.resume() }
   }
 }

@@ -94,6 +94,7 @@ extension Outbox {
     let begin = end
     if let dialect {
       try encode(head, in: dialect, body)
+      frames &+= 1
       return begin
     }
     let length = NativeLayout.headerLength + head.length

@@ -188,7 +188,7 @@ extension EventLoop {
     // What came meanwhile is for what has just been read: the sockets can wait for one turn.
     if expectedWork > 0, linger(), !hasSkippedWait {
       hasSkippedWait = true
-      nowIsCurrent = false
+      eventPhaseBegan(at: driver.now)
       takeInbox()
       return
     }

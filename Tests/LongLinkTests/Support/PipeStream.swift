@@ -8,6 +8,8 @@ final class PipeStream: ByteStream {
   private(set) var writes: [Int] = []
   /// The most that a write takes.
   var room = Int.max
+  /// Why each write fails, where it does.
+  var failure: Int32?
   /// Said in place of the truth.
   var hasUnreadBytes = false
   private weak var other: PipeStream?
@@ -55,6 +57,10 @@ final class PipeStream: ByteStream {
   }
 
   func write(_ bytes: RawSpan) throws(SocketError) -> Int {
+    if let failure {
+      writes.append(0)
+      throw SocketError(operation: "write", errno: failure)
+    }
     let count = min(room, bytes.byteCount)
     writes.append(count)
     other?.inbox += [UInt8](decoding: bytes.extracting(0..<count))
