@@ -177,7 +177,7 @@ func taskCancelled(_ context: UnsafeMutableRawPointer) {
 /// Whether the current task, which is isolated to no actor, runs on the global pool, and not ahead
 /// of the others there.
 private func runsOnPool() -> Bool {
-  withUnsafeCurrentTask { task in
+  unsafe withUnsafeCurrentTask { task in
     guard let task = unsafe task else { return false }
     return unsafe task.unownedTaskExecutor == nil && task.priority <= .medium
   }
