@@ -16,7 +16,7 @@ struct LingerTests {
   /// Hands work over as another thread does.
   private func handOver(_ work: @escaping @Sendable () -> Void = {}) {
     let current = unsafe cll_current_loop()
-    unsafe cll_set_current_loop(nil)
+    cll_set_current_loop(nil)
     loop.execute(work)
     unsafe cll_set_current_loop(current)
   }

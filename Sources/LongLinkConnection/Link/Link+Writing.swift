@@ -1,5 +1,5 @@
 @_spi(Containers) internal import LongLinkCore
-package import LongLinkTransport
+internal import LongLinkTransport
 
 extension Link: TurnHandler {
   /// About how many bytes are written to one stream in one turn, so that the others get theirs and
