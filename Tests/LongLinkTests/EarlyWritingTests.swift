@@ -45,7 +45,7 @@ struct EarlyWritingTests {
     private func turn(_ body: @escaping () -> Void) {
       // The loop has no thread: it runs the closure in this call.
       nonisolated(unsafe) let body = body
-      loop.execute { body() }
+      loop.execute { unsafe body() }
       loop.turn(waitingUntil: .distantPast)
     }
 

@@ -35,7 +35,7 @@ struct ExchangeTests {
       self.loop = loop
     }
 
-    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+    nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
     func request(_ port: RequestPort) async throws -> [UInt8] { try await ask(port) }
   }
