@@ -105,8 +105,15 @@ extension Session {
         return true
       }
     }
-    let priority = exchange.priority
-    switch try outbox.append(head, metadata: metadata, priority: priority, body) {
+    let place: Outbox.Placement
+    if isRefused, dialect != nil {
+      // It is short, and is not to count among the requests that run until there is room for it.
+      place = .encoded(at: try outbox.encode(head, metadata: metadata, body))
+    } else {
+      place = try outbox.append(
+        head, metadata: metadata, priority: exchange.priority, body)
+    }
+    switch place {
     case .encoded:
       inbound.remove(serial)
     case .queued:
