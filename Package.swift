@@ -181,6 +181,7 @@ let package = Package(
         "LongLinkConnection", "LongLinkCore", "LongLinkDemoMessages", "LongLinkProtobufC",
       ],
       path: "Tests/LongLinkFuzz",
+      exclude: ["Found"],
       swiftSettings: swiftSettings
     ),
     .testTarget(
