@@ -55,8 +55,8 @@ struct EarlyWriting {
     return (isWorthwhile, false)
   }
 
-  /// Hears that the stream took only a part: the rest is left to the turn's end.
-  mutating func isBlocked() {
+  /// Leaves the rest to the turn's end: the stream took only a part, or failed.
+  mutating func leaveRest() {
     turn = .refused
   }
 

@@ -41,12 +41,12 @@ extension Link: TurnHandler {
     guard writes else { return }
     if isTrial { preemptions = loop.driver.preemptions }
     do throws(SocketError) {
-      if try write(to: stream) { earlyWriting.isBlocked() }
+      if try write(to: stream) { earlyWriting.leaveRest() }
     } catch {
       // Whoever sends something does not expect the session to end meanwhile, and what has been
       // read is still to be taken.
       earlyFailure = error.errno
-      earlyWriting.isBlocked()
+      earlyWriting.leaveRest()
     }
   }
 
