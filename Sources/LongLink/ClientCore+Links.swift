@@ -157,7 +157,7 @@ extension ClientCore: LinkOwner {
 
   /// A link that takes nothing new is closed when the last request of either side has ended.
   func finishIfDone(_ link: Link) {
-    guard requests.current !== link, requests.isUnused(link), link.session.requestsRunning == 0,
+    guard !requests.isCurrent(link), requests.isUnused(link), link.session.requestsRunning == 0,
       !link.session.outbox.holdsBack
     else { return }
     link.session.shutDown(at: loop.now)
@@ -191,7 +191,7 @@ extension ClientCore: LinkOwner {
 
   /// The same where it is not known whether it takes anything new, or ever did.
   private func finishIfLeft(_ link: Link) {
-    if requests.current !== link, connection(link.id)?.isEstablished == true { finishIfDone(link) }
+    if !requests.isCurrent(link), connection(link.id)?.isEstablished == true { finishIfDone(link) }
   }
 
   func link(_ link: Link, endedWith reason: CloseReason) {

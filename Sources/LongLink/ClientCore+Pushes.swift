@@ -36,7 +36,7 @@ extension ClientCore {
 
   /// There is room again: requests and pushes take turns in being the first to use it.
   func resumeSending(_ link: Link) {
-    guard requests.current === link else { return }
+    guard requests.isCurrent(link) else { return }
     pushesGoFirst.toggle()
     if pushesGoFirst { pushes.pump(over: link) }
     requests.pump()

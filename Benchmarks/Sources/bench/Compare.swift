@@ -9,9 +9,9 @@ struct Compare: ParsableCommand {
 
   @Flag(help: "Fewer subjects, bodies of 64 bytes, short runs: under two minutes.")
   var quick = false
-  @Option(help: "Rounds; each runs every subject once. Default 5, or 3 when quick.")
+  @Option(help: "Rounds; each runs every subject once. Default 12, or 6 when quick.")
   var rounds: Int?
-  @Option(help: "Seconds that each run counts. Default 1.2, or 0.6 when quick.")
+  @Option(help: "Seconds that each run counts. Default 0.5, or 0.3 when quick.")
   var seconds: Double?
   @Option(help: "Only subjects whose names contain this, and the floor; may be repeated.")
   var only: [String] = []
@@ -69,8 +69,8 @@ struct Compare: ParsableCommand {
     _ subjects: [Subject], _ works: [Work], _ placements: [Placement]
   ) throws -> [Run] {
     let runner = Runner(
-      folder: Bench.folder, seconds: seconds ?? (quick ? 0.6 : 1.2), warmUp: quick ? 0.2 : 0.3)
-    let rounds = rounds ?? (quick ? 3 : 5)
+      folder: Bench.folder, seconds: seconds ?? (quick ? 0.3 : 0.5), warmUp: 0.2)
+    let rounds = rounds ?? (quick ? 6 : 12)
     var runs: [Run] = []
     for placement in placements {
       for work in works {

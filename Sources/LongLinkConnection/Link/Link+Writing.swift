@@ -36,12 +36,12 @@ extension Link: TurnHandler {
   /// follows from a write is seen to when the turn ends.
   private func writeEarly() {
     // Where frames were left since the peer does not read, the turn's end takes them up again.
-    guard let stream, session.isOpen, !session.holdsReading, !awaitsRoom else { return }
+    guard isAlive, session.isOpen, !session.holdsReading, !awaitsRoom else { return }
     let (writes, isTrial) = earlyWriting.begins()
     guard writes else { return }
     if isTrial { preemptions = loop.driver.preemptions }
     do throws(SocketError) {
-      if try write(to: stream) { earlyWriting.leaveRest() }
+      if try write() { earlyWriting.leaveRest() }
     } catch {
       // Whoever sends something does not expect the session to end meanwhile, and what has been
       // read is still to be taken.
@@ -53,13 +53,13 @@ extension Link: TurnHandler {
   /// Looks, after a trial, whether the peer has worked at the same time: it has answered, and not
   /// since it was given this side's processor.
   private func judgeEarlyWriting() {
-    let isAnswered = stream?.hasUnreadBytes ?? false
+    let isAnswered = isAlive && stream.hasUnreadBytes
     earlyWriting.judge(
       hasHelped: isAnswered && preemptions != nil && preemptions == loop.driver.preemptions)
   }
 
   func flush() {
-    guard let stream, isConnected else { return }
+    guard isAlive, isConnected else { return }
     let wasHolding = session.holdsReading
     var isBlocked = false
     if let errno = earlyFailure {
@@ -67,7 +67,7 @@ extension Link: TurnHandler {
       session.failed(errno: errno)
     } else {
       do throws(SocketError) {
-        isBlocked = try write(to: stream)
+        isBlocked = try write()
       } catch {
         session.failed(errno: error.errno)
       }
@@ -83,7 +83,7 @@ extension Link: TurnHandler {
   }
 
   /// Writes what is encoded; true where more is to wait until the stream has room.
-  private func write(to stream: any ByteStream) throws(SocketError) -> Bool {
+  private func write() throws(SocketError) -> Bool {
     var isBlocked = false
     var budget = Link.writtenPerTurn
     repeat {

@@ -39,7 +39,10 @@ package final class Link {
   @safe @exclusivity(unchecked) var isPlain = true
   /// Whether that is the metadata of the message that the owner is being told of.
   @safe @exclusivity(unchecked) var hasMetadata = false
-  @safe @exclusivity(unchecked) var stream: (any ByteStream)?
+  /// The stream is the link's to the end; nothing is asked of it any more once the link has ended.
+  let stream: any ByteStream
+  /// Whether anything may still come of the link.
+  @safe @exclusivity(unchecked) package private(set) var isAlive = true
   @safe @exclusivity(unchecked) var owner: (any LinkOwner)?
   var isConnected: Bool
   /// Whether the stream was asked to tell of bytes, and of room for them.
@@ -87,7 +90,7 @@ package final class Link {
   /// Starts to listen for readiness; `owner` hears of everything.
   package func start(for owner: any LinkOwner) {
     self.owner = owner
-    stream?.attach(self, token: UInt64(id))
+    stream.attach(self, token: UInt64(id))
     watch(bytes: isConnected, room: !isConnected)
     if isConnected {
       session.connected(at: loop.now)
@@ -95,9 +98,6 @@ package final class Link {
     }
     arm()
   }
-
-  /// Whether anything may still come of the link.
-  package var isAlive: Bool { stream != nil }
 
   /// Ends the link at once.
   package func close(_ reason: CloseReason) {
@@ -114,7 +114,8 @@ package final class Link {
   private func setInterest(bytes: Bool, room: Bool) {
     awaitsBytes = bytes
     awaitsRoom = room
-    stream?.setInterest((bytes ? Readiness.read : .none).union(room ? .write : .none))
+    guard isAlive else { return }
+    stream.setInterest((bytes ? Readiness.read : .none).union(room ? .write : .none))
   }
 }
 
@@ -130,7 +131,7 @@ extension Link: StreamHandler {
   }
 
   private func finishConnecting() -> Bool {
-    guard let stream else { return false }
+    guard isAlive else { return false }
     do {
       guard try stream.finishConnecting() else { return false }
     } catch {
@@ -147,7 +148,7 @@ extension Link: StreamHandler {
 
   private func read() {
     for _ in 0..<Link.readsPerTurn {
-      guard let stream, !session.holdsReading else { return }
+      guard isAlive, !session.holdsReading else { return }
       // While nothing is left over, the bytes go into the loop's memory, which is warm.
       let borrows = session.input.isEmpty
       if borrows { loop.swapReadQueue(with: &session.input) }
@@ -255,7 +256,7 @@ extension Link {
         session.received(goaway: $0)
       }
     case .shutDownWriting:
-      stream?.shutDownWriting()
+      if isAlive { stream.shutDownWriting() }
     case .close(let reason):
       end(reason)
     case .cancel, .collect, .ponged, .heartbeatAnswered, .began, .finished, .resumeSending,
@@ -282,12 +283,12 @@ extension Link {
   }
 
   private func end(_ reason: CloseReason) {
-    guard let stream else { return }
+    guard isAlive else { return }
+    isAlive = false
     if let timer { loop.cancel(timer) }
     timer = nil
     armedFor = .distantFuture
     if case .heartbeatLost = reason { stream.reset() } else { stream.close() }
-    self.stream = nil
     let owner = owner
     self.owner = nil
     owner?.link(self, endedWith: reason)
@@ -337,6 +338,6 @@ extension Link: TimerHandler {
   }
 
   var unacknowledgedBytes: Int {
-    isConnected ? stream?.unacknowledgedBytes ?? 0 : 0
+    isConnected && isAlive ? stream.unacknowledgedBytes : 0
   }
 }

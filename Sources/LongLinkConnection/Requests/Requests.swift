@@ -29,9 +29,9 @@ package final class Requests: TimerHandler {
   /// What is left to send requests again that may have run.
   @safe @exclusivity(unchecked) var retryTokens: RetryTokens
   /// Called when the last request has ended.
-  package var onIdle: (() -> Void)?
+  @safe @exclusivity(unchecked) package var onIdle: (() -> Void)?
   /// Called when the last request of a link that takes no new ones has ended.
-  package var onRetired: ((Link) -> Void)?
+  @safe @exclusivity(unchecked) package var onRetired: ((Link) -> Void)?
   /// Called when the deadline of a request passes that a link carries, with the link's number.
   package var onExpired: ((UInt32) -> Void)?
 
@@ -49,6 +49,8 @@ package final class Requests: TimerHandler {
   package var waitingCount: Int { dispatch.waitingCount }
   /// Whether there is a link that new requests go to.
   package var hasLink: Bool { current != nil }
+  /// Whether that is this one.
+  package func isCurrent(_ link: Link) -> Bool { current === link }
   package var waitingBytes: Int { dispatch.waitingBytes }
   package var carriedCount: Int { dispatch.carriedCount }
 }
