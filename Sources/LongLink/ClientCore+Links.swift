@@ -165,7 +165,7 @@ extension ClientCore: LinkOwner {
   }
 
   private func abandoned(_ link: Link, _ reason: CloseReason) {
-    counters.ended.ended(reason)
+    counters.countEnded { $0.ended(reason) }
     connection(link.id)?.responder.abandon()
     requests.lost(link, reason, resends: closing == nil)
     for waiter in pingWaiters where waiter.link === link {
@@ -196,7 +196,7 @@ extension ClientCore: LinkOwner {
 
   func link(_ link: Link, endedWith reason: CloseReason) {
     guard let connection = connection(link.id) else { return }
-    counters.ended.add(link.session.counters, connection.responder.counters)
+    counters.countEnded { $0.add(link.session.counters, connection.responder.counters) }
     connections.removeAll { $0 === connection }
     connection.session.detach()
     if connection.isEstablished {

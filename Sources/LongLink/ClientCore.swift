@@ -79,11 +79,22 @@ final class ClientCore {
   /// Hears of what happens to links; tests set it.
   var observer: LinkObserver?
 
-  struct ConnectFailure {
-    var detail: String
-    var address: SocketAddress?
-    var systemError: Int32?
-    var reason: CloseReason?
+  // A class, since most clients have none.
+  final class ConnectFailure {
+    let detail: String
+    let address: SocketAddress?
+    let systemError: Int32?
+    let reason: CloseReason?
+
+    init(
+      detail: String, address: SocketAddress? = nil, systemError: Int32? = nil,
+      reason: CloseReason? = nil
+    ) {
+      self.detail = detail
+      self.address = address
+      self.systemError = systemError
+      self.reason = reason
+    }
   }
 
   struct PingWaiter {
@@ -94,11 +105,24 @@ final class ClientCore {
 
   /// What is left of connections that have ended, and what they themselves cannot count.
   struct ClientTotals {
-    var ended = ConnectionCounters()
+    // A class, since most clients have but one connection for a long time.
+    private final class Ended {
+      var counters = ConnectionCounters()
+    }
+
+    private var endedConnections: Ended?
     var connects: UInt64 = 0
     var failedAttempts: UInt64 = 0
     var linksExpired: UInt64 = 0
     var alternativesIgnored: UInt64 = 0
+
+    var ended: ConnectionCounters { endedConnections?.counters ?? ConnectionCounters() }
+
+    mutating func countEnded(_ change: (inout ConnectionCounters) -> Void) {
+      let ended = endedConnections ?? Ended()
+      change(&ended.counters)
+      endedConnections = ended
+    }
   }
 
   init(

@@ -12,17 +12,29 @@ public struct Dialect: Sendable {
     case perConnection(@Sendable () -> [UInt8])
   }
 
-  /// The description; nil for the native protocol.
-  public let description: FrameDialect?
-  private let session: Session
+  /// What is described, apart from the configurations that hold it: nearly all are native.
+  private final class Custom: Sendable {
+    let description: FrameDialect
+    let session: Session
+
+    init(_ description: FrameDialect, _ session: Session) {
+      self.description = description
+      self.session = session
+    }
+  }
+
+  private let custom: Custom?
 
   /// The native protocol.
-  public static let native = Dialect(description: nil, session: .fixed([]))
+  public static let native = Dialect(custom: nil)
+
+  /// The description; nil for the native protocol.
+  public var description: FrameDialect? { custom?.description }
 
   /// A described protocol. `session` is what this side writes as its session prefix, on every
   /// connection: as many bytes as the field is wide. A server that gives none writes zeros.
   public static func custom(_ description: FrameDialect, session: [UInt8] = []) -> Dialect {
-    Dialect(description: description, session: .fixed(session))
+    Dialect(custom: Custom(description, .fixed(session)))
   }
 
   /// A described protocol whose session prefix differs between connections.
@@ -32,21 +44,20 @@ public struct Dialect: Sendable {
   public static func custom(
     _ description: FrameDialect, session: @escaping @Sendable () -> [UInt8]
   ) -> Dialect {
-    Dialect(description: description, session: .perConnection(session))
+    Dialect(custom: Custom(description, .perConnection(session)))
   }
 
-  private init(description: FrameDialect?, session: Session) {
-    self.description = description
-    self.session = session
+  private init(custom: Custom?) {
+    self.custom = custom
   }
 }
 
 extension Dialect {
   /// Throws `invalidConfiguration` when it is known beforehand that it cannot work.
   package func validate(_ role: Role, field: String) throws(LongLinkError) {
-    guard let description, case .fixed(let bytes) = session else { return }
+    guard let custom, case .fixed(let bytes) = custom.session else { return }
     do throws(FrameLayoutError) {
-      _ = try DialectCodec(description, role: role, session: bytes)
+      _ = try DialectCodec(custom.description, role: role, session: bytes)
     } catch {
       throw .configuration("\(field).\(error.field)", error.reason)
     }
@@ -56,26 +67,27 @@ extension Dialect {
   /// protocol.
   package func serverCodec(maxBody: Int) -> SharedCodec? {
     var dialect = self
-    if isPerConnection { dialect = Dialect(description: description, session: .fixed([])) }
+    if let description, isPerConnection { dialect = .custom(description) }
     return try? dialect.codec(.server, maxBody: maxBody)
   }
 
   /// Whether each connection has a prefix of its own.
   package var isPerConnection: Bool {
-    if case .perConnection = session { true } else { false }
+    if case .perConnection = custom?.session { true } else { false }
   }
 
   /// What one connection is told; nil for the native protocol. Throws where the session prefix does
   /// not fit.
   package func codec(_ role: Role, maxBody: Int) throws(FrameLayoutError) -> SharedCodec? {
-    guard let description else { return nil }
+    guard let custom else { return nil }
     let bytes =
-      switch session {
+      switch custom.session {
       case .fixed(let bytes): bytes
       case .perConnection(let make): make()
       }
     return SharedCodec(
-      try DialectCodec(description, role: role, session: bytes, maximumIncoming: maxBody))
+      try DialectCodec(
+        custom.description, role: role, session: bytes, maximumIncoming: maxBody))
   }
 
   /// The heartbeat that holds: a dialect's own times in place of those that are configured.
