@@ -80,6 +80,9 @@ struct TimingWheelTests {
     wheel.advance(to: .distantFuture)
     #expect(wheel.popAll() == [2])
     #expect(wheel.nextDeadline == .distantFuture)
+    wheel.expireAll()
+    #expect(wheel.popAll() == [1])
+    #expect(wheel.nextDeadline == nil)
   }
 
   @Test(arguments: [1, 63, 64, 4_095, 4_096, 30_000, 299_999, 86_400_000] as [Int64])

@@ -67,7 +67,15 @@ package struct TimingWheel: ~Copyable {
   /// that of the last call moves nothing. Amortised O(1) for each entry and level, whatever the
   /// length of the jump.
   package mutating func advance(to now: LinkInstant) {
-    let target = Self.tick(notAfter: now)
+    advance(toTick: Self.tick(notAfter: now))
+  }
+
+  /// Makes all entries due, also those at the last instant, which no time reaches.
+  package mutating func expireAll() {
+    advance(toTick: Self.tick(notBefore: .distantFuture))
+  }
+
+  private mutating func advance(toTick target: UInt64) {
     if count > 0 {
       drain(.overdue)
       while let next = nextSlot(), next.tick <= target {

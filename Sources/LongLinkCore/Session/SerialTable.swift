@@ -92,6 +92,7 @@ public struct SerialTable<Value>: ~Copyable {
   @inlinable
   public mutating func insert(_ value: consuming Value, for serial: UInt32) {
     precondition(serial != 0, "serial 0 is reserved")
+    assert(slot(of: serial) == nil, "the serial has a value")
     if (size &+ 1) &* 2 > slots { grow() }
     let index = Int(serial) & (slots &- 1)
     size &+= 1

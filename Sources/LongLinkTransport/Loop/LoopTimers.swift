@@ -68,7 +68,8 @@ struct LoopTimers: ~Copyable {
 
   /// Makes every timer one that is due whatever the time, and returns them in their order.
   mutating func expireAll() -> [LoopTimer] {
-    advance(to: .distantFuture)
+    wheel.expireAll()
+    isKnown = false
     var timers: [LoopTimer] = []
     while let key = wheel.popExpired() { timers.append(LoopTimer(key: key)) }
     return timers
