@@ -161,7 +161,12 @@ package struct LinkMachine: Equatable {
     list = ServerList(servers, policy: settings.servers)
   }
 
-  package mutating func nextEffect() -> Effect? { effects.popFirst() }
+  package mutating func nextEffect() -> Effect? {
+    let effect = effects.popFirst()
+    // They come seldom: an idle client keeps no memory for them.
+    if effects.isEmpty { effects.removeAll() }
+    return effect
+  }
 }
 
 /// What the machine counts.

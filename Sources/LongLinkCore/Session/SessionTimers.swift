@@ -14,25 +14,42 @@ package enum SessionTimer: Int, CaseIterable, Sendable {
 
 /// One instant for each timer; the earliest is when the session wants to be called.
 package struct SessionTimers: Equatable, Sendable {
-  private var instants: [LinkInstant]
+  // Fields of their own: an array would be an allocation for each connection.
+  private var handshake = LinkInstant.distantFuture
+  private var frame = LinkInstant.distantFuture
+  private var heartbeat = LinkInstant.distantFuture
+  private var writing = LinkInstant.distantFuture
+  private var linger = LinkInstant.distantFuture
   /// The earliest of them.
-  package private(set) var deadline: LinkInstant = .distantFuture
+  package private(set) var deadline = LinkInstant.distantFuture
 
-  package init() {
-    instants = Array(repeating: .distantFuture, count: SessionTimer.allCases.count)
-  }
+  package init() {}
 
   /// When the timer is due; `.distantFuture` when it is not set.
   package subscript(timer: SessionTimer) -> LinkInstant {
-    get { instants[timer.rawValue] }
+    get {
+      switch timer {
+      case .handshake: handshake
+      case .frame: frame
+      case .heartbeat: heartbeat
+      case .writing: writing
+      case .linger: linger
+      }
+    }
     set {
-      let old = instants[timer.rawValue]
+      let old = self[timer]
       guard old != newValue else { return }
-      instants[timer.rawValue] = newValue
+      switch timer {
+      case .handshake: handshake = newValue
+      case .frame: frame = newValue
+      case .heartbeat: heartbeat = newValue
+      case .writing: writing = newValue
+      case .linger: linger = newValue
+      }
       if newValue < deadline {
         deadline = newValue
       } else if old == deadline {
-        deadline = instants.min()!
+        deadline = min(min(handshake, frame), min(heartbeat, min(writing, linger)))
       }
     }
   }
