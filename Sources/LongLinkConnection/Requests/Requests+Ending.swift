@@ -79,10 +79,10 @@ extension Requests {
   /// Ends a request because its caller wants no answer any more.
   package func cancel(_ id: RequestID) {
     let id = dispatch.current(id)
-    guard let entry = dispatch.end(id), let request = pending[id.serial] else { return }
+    guard let (entry, request) = takeOut(id) else { return }
     let link = carrier(of: entry)
     let delivery = withdraw(id, entry)
-    finish(id, .failure(error(.cancelled, id, request, delivery, "", on: link)))
+    finish(request, .failure(error(.cancelled, id, request, delivery, "", on: link)))
   }
 
   /// The link that carries a request; nil while none does.
@@ -107,8 +107,15 @@ extension Requests {
     return delivery.after(entry.past)
   }
 
-  func finish(_ id: RequestID, _ outcome: Outcome) {
-    guard let request = pending.remove(id.serial) else { return }
+  /// Ends a request in both tables, so that its serial is free for another one from now on; nil
+  /// when it has ended already. Whoever calls this finishes it.
+  func takeOut(_ id: RequestID) -> (entry: Dispatch.Entry, request: PendingRequest)? {
+    guard let entry = dispatch.end(id), let request = pending.remove(id.serial) else { return nil }
+    return (entry, request)
+  }
+
+  /// Tells whoever waits for a request that was taken out.
+  func finish(_ request: PendingRequest, _ outcome: Outcome) {
     if case .failure(let error) = outcome { counters.count(error) }
     complete(request, outcome)
     if dispatch.waitingCount > 0 { pump() }

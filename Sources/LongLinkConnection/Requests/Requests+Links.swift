@@ -65,13 +65,12 @@ extension Requests {
 
   /// Ends the requests that wait; those that chose to fail without a link, or all.
   package func failWaiting(all: Bool, _ make: (String, [UInt8]) -> LongLinkError) {
-    var ended: [(RequestID, LongLinkError)] = []
-    let failing = dispatch.waitingRequests { all || pending[$0]?.offline == .fail }
-    for (id, entry) in failing {
-      guard let request = pending[id.serial], dispatch.end(id) != nil else { continue }
-      ended.append((id, make(operation(id, request), []).after(entry.past)))
+    var ended: [(PendingRequest, LongLinkError)] = []
+    for (id, _) in dispatch.waitingRequests(where: { all || pending[$0]?.offline == .fail }) {
+      guard let (entry, request) = takeOut(id) else { continue }
+      ended.append((request, make(operation(id, request), []).after(entry.past)))
     }
-    for (id, error) in ended { finish(id, .failure(error)) }
+    for (request, error) in ended { finish(request, .failure(error)) }
     disarmIfUnused()
   }
 

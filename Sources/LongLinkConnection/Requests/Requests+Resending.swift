@@ -60,18 +60,18 @@ extension Requests {
     _ requests: [(id: RequestID, delivery: Delivery)], resends: Bool, repeats: Bool,
     _ make: (RequestID, PendingRequest, Delivery) -> LongLinkError
   ) {
-    var ended: [(RequestID, LongLinkError)] = []
+    var ended: [(PendingRequest, LongLinkError)] = []
     for (id, delivery) in requests {
       guard let request = pending[id.serial], let entry = dispatch.entry(id) else { continue }
       if resends, mayWait(request), dispatch.keepsOrder(id, entry),
         mayResend(request, entry, delivery, repeats: repeats)
       {
         dispatch.wait(id, terms(of: request))
-      } else if dispatch.end(id) != nil {
-        ended.append((id, make(id, request, delivery).after(entry.past)))
+      } else if takeOut(id) != nil {
+        ended.append((request, make(id, request, delivery).after(entry.past)))
       }
     }
-    for (id, error) in ended { finish(id, .failure(error)) }
+    for (request, error) in ended { finish(request, .failure(error)) }
     if dispatch.waitingCount > 0 { pump() }
   }
 

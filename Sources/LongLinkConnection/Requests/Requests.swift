@@ -105,8 +105,8 @@ extension Requests {
     register(id, options, until: deadline, at: now)
     let request = PendingRequest(type, body, options, until: deadline, offline: .fail, completion)
     pending.insert(request, for: id.serial)
-    guard dispatch.end(id) != nil else { return id }
-    finish(id, .failure(make(operation(id, request))))
+    guard takeOut(id) != nil else { return id }
+    finish(request, .failure(make(operation(id, request))))
     disarmIfUnused()
     return id
   }
@@ -240,8 +240,8 @@ extension Requests {
   private func fail(
     _ id: RequestID, _ code: LongLinkError.Code, _ request: PendingRequest, _ detail: String
   ) {
-    guard let entry = dispatch.end(id) else { return }
-    finish(id, .failure(error(code, id, request, entry.past, detail)))
+    guard let (entry, _) = takeOut(id) else { return }
+    finish(request, .failure(error(code, id, request, entry.past, detail)))
   }
 
   @inline(__always)
@@ -321,12 +321,12 @@ extension Requests {
     armedFor = .distantFuture
     dispatch.elapsed(to: loop.driver.now)
     while let (id, entry) = dispatch.nextExpired() {
-      guard let request = pending[id.serial] else { continue }
+      guard let request = pending.remove(id.serial) else { continue }
       if entry.link != 0 { onExpired?(entry.link) }
       let link = carrier(of: entry)
       if entry.placement.begin != nil { link?.deadlineMissed() }
       let delivery = withdraw(id, entry)
-      finish(id, .failure(error(.deadlineExceeded, id, request, delivery, "", on: link)))
+      finish(request, .failure(error(.deadlineExceeded, id, request, delivery, "", on: link)))
     }
     // The time of others has come to be sent again.
     if dispatch.waitingCount > 0 { pump() }

@@ -305,4 +305,34 @@ import Testing
       await server.stop()
     }
   }
+
+  @Test func `who asks again upon a loss may get the serial of another that was lost`()
+    async throws
+  {
+    try await Stage.simulate { stage, _ in
+      let (server, client) = try await stage.scripted(FrameDialect.small(serials: 1...8))
+      server.on(0x500) { .reply($0.body) }
+      server.on(0x501, .never)
+      let (outcomes, told) = AsyncStream.makeStream(of: Result<[UInt8], LongLinkError>.self)
+      client.request(0x501, [1], on: .clientLoop) { lost in
+        told.yield(lost)
+        client.request(0x500, [2], on: .clientLoop) { told.yield($0) }
+      }
+      #expect(try await client.request(0x500, [0]) == [0])
+      let other = client.start(0x501, [3])
+      // Of eight serials the first and the third are in use, and the third would be next.
+      for number in 4...9 as ClosedRange<UInt8> {
+        #expect(try await client.request(0x500, [number]) == [number])
+      }
+      server.resetConnections()
+      var outcome = outcomes.makeAsyncIterator()
+      let first = await outcome.next()
+      #expect(throws: LongLinkError.self) { try first?.get() }
+      #expect(try await outcome.next()?.get() == [2])
+      let error = try await failure { try await other.value }
+      #expect(error.code == .connectionLost && error.delivery == .sent)
+      #expect(server.requests.last?.serial == 3)
+      await server.stop()
+    }
+  }
 }
