@@ -25,12 +25,26 @@ import Testing
     #expect(pair.client.session.outbox.pendingBytes == 0)
   }
 
-  @Test func `the metadata stands in the first fragment alone`() {
+  @Test func `a payload of one fragment goes in one piece, whatever its metadata`() {
     let side = opened(.client)
-    let body = [UInt8](repeating: 5, count: 65_530)
+    let body = [UInt8](repeating: 5, count: 65_536)
     side.request(50, metadata: [0x08, 1, 0x10, 2, 0x10, 2], body)
     let frames = side.takeFrames()
-    #expect(frames.map(\.body.count) == [65_536, 2])
+    #expect(frames.map(\.body.count) == [65_544] && frames.map(\.flags) == [2])
+    let server = opened(.server)
+    for frame in frames { server.receive(frame) }
+    #expect(
+      server.takeEvents() == [
+        .request(50, type: 1, metadata: [0x08, 1, 0x10, 2, 0x10, 2], body: body)
+      ])
+  }
+
+  @Test func `the metadata stands in the first fragment alone`() {
+    let side = opened(.client)
+    let body = [UInt8](repeating: 5, count: 65_537)
+    side.request(50, metadata: [0x08, 1, 0x10, 2, 0x10, 2], body)
+    let frames = side.takeFrames()
+    #expect(frames.map(\.body.count) == [65_536, 9])
     #expect(frames.map(\.flags) == [3, 0])
     let server = opened(.server)
     for frame in frames { server.receive(frame) }

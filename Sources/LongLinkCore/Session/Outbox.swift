@@ -159,7 +159,8 @@ extension Outbox {
     priority: UInt32 = 0,
     _ body: (inout OutputRawSpan) throws(Failure) -> Void
   ) throws(Failure) -> Placement {
-    let isLarge = isLarge(head.length)
+    // As for whoever waits, the payload decides: what is told besides is no reason to break it up.
+    let isLarge = isLarge(head.length - (metadata.map { 2 + $0.count } ?? 0))
     if goesAtOnce(head.kind, isLarge: isLarge, priority) {
       kept.wasPassed(by: head.length)
       return .encoded(at: try encode(head, metadata: metadata, body))
