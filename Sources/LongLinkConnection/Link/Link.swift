@@ -58,8 +58,9 @@ package final class Link {
   var preemptions: Int?
   private var isDraining = false
 
-  /// The most that one read takes from the stream.
-  private static let readSize = 262_144
+  /// The most that one read takes from the stream: what the processor's nearer caches hold while it
+  /// is taken apart. Twice or half as much is slower by a tenth and more with bodies of 64 KiB.
+  private static let readSize = 131_072
   /// Reads of one stream in one turn, so that the others get theirs.
   private static let readsPerTurn = 4
 
