@@ -9,7 +9,7 @@ struct Compare: ParsableCommand {
 
   @Flag(help: "Fewer subjects, bodies of 64 bytes, short runs: under two minutes.")
   var quick = false
-  @Option(help: "Rounds; each runs every subject once. Default 12, or 6 when quick.")
+  @Option(help: "Rounds; each runs every subject once. Default 12, or 5 when quick.")
   var rounds: Int?
   @Option(help: "Seconds that each run counts. Default 0.5, or 0.3 when quick.")
   var seconds: Double?
@@ -70,7 +70,7 @@ struct Compare: ParsableCommand {
   ) throws -> [Run] {
     let runner = Runner(
       folder: Bench.folder, seconds: seconds ?? (quick ? 0.3 : 0.5), warmUp: 0.2)
-    let rounds = rounds ?? (quick ? 6 : 12)
+    let rounds = rounds ?? (quick ? 5 : 12)
     var runs: [Run] = []
     for placement in placements {
       for work in works {

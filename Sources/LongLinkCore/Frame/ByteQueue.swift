@@ -186,7 +186,7 @@ extension OutputRawSpan {
     unsafe withUnsafeMutableBytes { buffer, count in
       guard let source = bytes.baseAddress, let target = buffer.baseAddress else { return }
       // Both pointers cover at least bytes.count bytes, by the precondition above.
-      unsafe (target + count).copyMemory(from: source, byteCount: bytes.count)
+      unsafe (target + count).copyInPieces(from: source, byteCount: bytes.count)
       count += bytes.count
     }
   }

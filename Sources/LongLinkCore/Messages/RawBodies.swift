@@ -23,7 +23,14 @@ public struct EmptyBody: BodyEncodable, BodyDecodable, Hashable, Sendable {
 extension [UInt8]: BodyEncodable, BodyDecodable {
   /// Copies the body.
   public init(decoding body: RawSpan) {
-    self = unsafe body.withUnsafeBytes { bytes in unsafe [UInt8](bytes) }
+    self = unsafe body.withUnsafeBytes { bytes in
+      unsafe [UInt8](unsafeUninitializedCapacity: bytes.count) { buffer, count in
+        count = bytes.count
+        guard let source = bytes.baseAddress, let target = buffer.baseAddress else { return }
+        // The array has room for all of them, and nobody else has it yet.
+        unsafe UnsafeMutableRawPointer(target).copyInPieces(from: source, byteCount: count)
+      }
+    }
   }
 
   /// True: the bytes are there.

@@ -44,13 +44,15 @@ extension Outbox {
     // The metadata block already stands at the front of the kept body.
     let length = NativeLayout.headerLength + head.length
     unsafe bytes.append(count: length) { frame in
-      let room = unsafe UnsafeMutableRawBufferPointer(
-        rebasing: frame[NativeLayout.headerLength...])
-      // The frame has room for the header and the whole piece.
+      let start = frame.baseAddress!
       unsafe message.body.withUnsafeBytes { buffer in
-        unsafe room.copyMemory(from: UnsafeRawBufferPointer(rebasing: buffer[range]))
+        let piece = unsafe UnsafeRawBufferPointer(rebasing: buffer[range])
+        guard let source = piece.baseAddress else { return }
+        // The frame has room for the header and the whole piece.
+        unsafe (start + NativeLayout.headerLength).copyInPieces(
+          from: source, byteCount: piece.count)
       }
-      unsafe NativeLayout.seal(head, at: frame.baseAddress!)
+      unsafe NativeLayout.seal(head, at: start)
     }
     end += UInt64(length)
   }
