@@ -1,4 +1,4 @@
-// swift-tools-version: 6.2
+// swift-tools-version: 6.3
 
 import PackageDescription
 
@@ -25,7 +25,8 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
     .package(url: "https://github.com/grpc/grpc-swift-2", from: "2.4.3"),
     .package(url: "https://github.com/grpc/grpc-swift-nio-transport", from: "2.9.2"),
-    .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
+    .package(
+      url: "https://github.com/HdrHistogram/hdrhistogram-swift", .upToNextMinor(from: "0.2.0")),
   ],
   targets: [
     .target(name: "CFloorAdler32", cSettings: cSettings),

@@ -1,85 +1,144 @@
 import Foundation
 
-/// Bars of the ratios to the floor, as an SVG picture.
+/// The ratios to the floor with bodies of 64 bytes, as an SVG picture: dots on logarithmic axes.
+///
+/// Subjects that spin are left out: beside a floor that sleeps they have nothing to say.
 package struct Chart {
   private let summaries: [Summary]
   private let title: String
 
   package init(_ summaries: [Summary], title: String) {
-    self.summaries = summaries
+    self.summaries = summaries.filter { $0.work.body == 64 && !$0.subject.hasSuffix("spinning") }
     self.title = title
   }
 
-  private static let width = 860.0
-  private static let labelWidth = 190.0
-  private static let barHeight = 16.0
-  private static let least = 0.001
+  private static let panelWidth = 460.0
+  private static let labelWidth = 158.0
+  private static let plotWidth = 238.0
+  private static let rowHeight = 18.0
+  private static let legend = """
+    A dot is the median of all rounds, its line goes from the least to the most, and an arrow \
+    points beyond the axis.
+    """
 
-  /// The picture's text.
+  /// The picture's text: a column of panels for each placement.
   package var svg: String {
-    var y = 34.0
-    var parts: [String] = []
-    for placement in Placement.allCases {
-      for shape in Work.Shape.allCases {
-        let rows = summaries.filter {
-          $0.placement == placement && $0.work.shape == shape && $0.work.body == 64
-        }
-        guard !rows.isEmpty else { continue }
-        let place = placement == .free ? "own CPUs" : "one CPU"
-        let what = shape == .single ? "floor's p50 ÷ p50" : "requests/s ÷ floor's"
-        parts.append(text(0, y + 12, "\(rows[0].work.name), \(place): \(what)", isBold: true))
-        y += 22
-        for row in rows {
-          parts.append(bar(row.subject, Chart.speed(row), at: y))
-          y += Chart.barHeight + 4
-        }
-        y += 10
+    var (y, parts) = (46.0, [String]())
+    for shape in Work.Shape.allCases {
+      let panels = Placement.allCases.map { placement in
+        summaries.filter { $0.work.shape == shape && $0.placement == placement }
       }
+      for (column, rows) in panels.enumerated() where !rows.isEmpty {
+        parts += panel(rows, Axis(shape), x: Double(column) * Chart.panelWidth, y: y)
+      }
+      let most = panels.map(\.count).max() ?? 0
+      if most > 0 { y += 74 + Double(most) * Chart.rowHeight }
     }
+    let width = Chart.panelWidth * Double(Placement.allCases.count)
     return """
-      <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \(Chart.width) \(y)" \
+      <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \(Int(width)) \(Int(y))" \
       font-family="sans-serif" font-size="12">
       <rect width="100%" height="100%" fill="white"/>
-      \(text(0, 16, "\(title). The scale is logarithmic; the line is from the least to the most."))
+      \(text(8, 18, "\(title): ratios to the floor, on logarithmic axes", weight: "bold"))
+      \(text(8, 34, Chart.legend))
       \(parts.joined(separator: "\n"))
       </svg>
 
       """
   }
 
-  /// By the floor's, so that more is better.
-  private static func speed(_ summary: Summary) -> Summary.Spread {
-    guard summary.work.shape == .single else { return summary.rateRatio }
-    let time = summary.timeRatio
-    return Summary.Spread([1 / time.most, 1 / time.median, 1 / time.least])
+  private func panel(_ rows: [Summary], _ axis: Axis, x: Double, y: Double) -> [String] {
+    let place = rows[0].placement == .free ? "own CPUs" : "one CPU"
+    let left = x + Chart.labelWidth
+    let (top, bottom) = (y + 34, y + 38 + Double(rows.count) * Chart.rowHeight)
+    var parts = [
+      text(x + 8, y + 14, "\(rows[0].work.name), \(place)", weight: "bold"),
+      text(x + 8, y + 29, axis.title),
+    ]
+    for mark in axis.marks {
+      let place = left + axis.position(mark) * Chart.plotWidth
+      let colour = mark == 1 ? "#475569" : "#e2e8f0"
+      parts.append(
+        "<path d=\"M\(number(place)) \(number(top))V\(number(bottom))\" stroke=\"\(colour)\"/>")
+      parts.append(
+        text(place, bottom + 14, String(format: "%g", mark), anchor: "middle", colour: "#475569"))
+    }
+    for (index, row) in rows.enumerated() {
+      let middle = top + 13 + Double(index) * Chart.rowHeight
+      parts += dot(row.subject, axis.spread(of: row), axis, x: x, y: middle)
+    }
+    return parts
   }
 
-  /// From a thousandth of the floor's to twice as much.
-  private static func length(_ value: Double) -> Double {
-    let share = log10(max(value, least) / least) / log10(2 / least)
-    return min(share, 1) * (width - labelWidth - 70)
-  }
-
-  private func bar(_ name: String, _ value: Summary.Spread, at y: Double) -> String {
-    let length = Chart.length(value.median)
+  private func dot(
+    _ name: String, _ spread: Summary.Spread, _ axis: Axis, x: Double, y: Double
+  ) -> [String] {
+    let left = x + Chart.labelWidth
+    func place(_ value: Double) -> Double { left + axis.position(value) * Chart.plotWidth }
     let colour =
-      name.hasPrefix("longlink") ? "#c2410c" : name.hasPrefix("floor") ? "#475569" : "#94a3b8"
-    let number = String(format: value.median < 0.1 ? "%.3f" : "%.2f", value.median)
-    let (from, to) = (Chart.length(value.least), Chart.length(value.most))
-    let middle = y + Chart.barHeight / 2
-    return """
-      \(text(0, y + 12, name))
-      <rect x="\(Chart.labelWidth)" y="\(y)" width="\(length)" height="\(Chart.barHeight)" \
-      fill="\(colour)"/>
-      <path d="M\(Chart.labelWidth + from) \(middle)H\(Chart.labelWidth + to)" stroke="#111827"/>
-      \(text(Chart.labelWidth + max(length, to) + 6, y + 12, number))
-      """
+      name.hasPrefix("longlink") ? "#c2410c" : name.hasPrefix("floor") ? "#1e293b" : "#64748b"
+    let (from, to) = (place(spread.least), place(spread.most))
+    var parts = [
+      text(x + 8, y + 4, name),
+      "<path d=\"M\(number(from)) \(number(y))H\(number(to))\" stroke=\"\(colour)\" "
+        + "stroke-width=\"2\" stroke-opacity=\"0.45\"/>",
+    ]
+    // What the axis cuts off goes on.
+    for (value, end, sign) in [(spread.least, from, -1.0), (spread.most, to, 1.0)]
+    where !axis.range.contains(value) {
+      parts.append(
+        "<path d=\"M\(number(end + sign * 7)) \(number(y))l\(number(-sign * 8)) -4v8z\" "
+          + "fill=\"\(colour)\" fill-opacity=\"0.6\"/>")
+    }
+    if axis.range.contains(spread.median) {
+      parts.append(
+        "<circle cx=\"\(number(place(spread.median)))\" cy=\"\(number(y))\" r=\"4\" "
+          + "fill=\"\(colour)\"/>")
+    }
+    let figure = String(format: spread.median < 0.1 ? "%.3f" : "%.2f", spread.median)
+    let end = left + Chart.plotWidth + 46
+    return parts + [text(end, y + 4, figure, anchor: "end", colour: colour, weight: "bold")]
   }
 
-  private func text(_ x: Double, _ y: Double, _ text: String, isBold: Bool = false) -> String {
+  /// What a panel shows, and where.
+  private struct Axis {
+    let title: String
+    let range: ClosedRange<Double>
+    let marks: [Double]
+    let spread: (Summary) -> Summary.Spread
+
+    init(_ shape: Work.Shape) {
+      if shape == .single {
+        title = "p50 ÷ the floor's: less is better"
+        range = 0.5...8
+        marks = [0.5, 1, 2, 4, 8]
+        spread = \.timeRatio
+      } else {
+        title = "requests/s ÷ the floor's: more is better"
+        range = 0.01...2
+        marks = [0.01, 0.03, 0.1, 0.3, 1, 2]
+        spread = \.rateRatio
+      }
+    }
+
+    func spread(of summary: Summary) -> Summary.Spread { spread(summary) }
+
+    /// From 0 at the beginning of the axis to 1 at its end.
+    func position(_ value: Double) -> Double {
+      let inside = min(max(value, range.lowerBound), range.upperBound)
+      return log(inside / range.lowerBound) / log(range.upperBound / range.lowerBound)
+    }
+  }
+
+  private func number(_ value: Double) -> String { String(format: "%.1f", value) }
+
+  private func text(
+    _ x: Double, _ y: Double, _ text: String, anchor: String = "start", colour: String = "black",
+    weight: String = "normal"
+  ) -> String {
     let escaped = text.replacingOccurrences(of: "&", with: "&amp;")
       .replacingOccurrences(of: "<", with: "&lt;")
-    let weight = isBold ? " font-weight=\"bold\"" : ""
-    return "<text x=\"\(x + 8)\" y=\"\(y)\"\(weight)>\(escaped)</text>"
+    return "<text x=\"\(number(x))\" y=\"\(number(y))\" text-anchor=\"\(anchor)\" "
+      + "fill=\"\(colour)\" font-weight=\"\(weight)\">\(escaped)</text>"
   }
 }

@@ -39,6 +39,34 @@ import Testing
     #expect(Chart([summary], title: "a < b").svg.contains("a &lt; b"))
   }
 
+  @Test func `the chart shows the ratios of the table, and marks what its axes cut off`() throws {
+    func svg(_ shape: Work.Shape, rates: [UInt64], p50s: [UInt64]) throws -> String {
+      func runs(_ name: String, _ rates: [UInt64], _ p50s: [UInt64]) -> [Run] {
+        rates.indices.map { index in
+          let run = run(name, round: index, rate: rates[index], p50: p50s[index])
+          return Run(
+            subject: name, work: Work(shape: shape, body: 64), placement: .free, round: index,
+            client: run.client, server: run.server)
+        }
+      }
+      let same = [UInt64](repeating: 1_000, count: rates.count)
+      let summary = try #require(
+        Summary(runs("other", rates, p50s), floor: runs("floor", same, same)))
+      let spinning = try #require(
+        Summary(runs("floor spinning", rates, p50s), floor: runs("floor", same, same)))
+      let svg = Chart([summary, spinning], title: "").svg
+      #expect(!svg.contains("spinning"))
+      return svg
+    }
+    func cuts(_ svg: String) -> Int { svg.components(separatedBy: "fill-opacity").count - 1 }
+    let time = try svg(.single, rates: [500, 400, 250], p50s: [2_000, 2_500, 4_000])
+    #expect(time.contains(">2.50<") && cuts(time) == 0)
+    let rate = try svg(.many, rates: [500, 400, 250], p50s: [2_000, 2_500, 4_000])
+    #expect(rate.contains(">0.40<") && cuts(rate) == 0)
+    let wide = try svg(.single, rates: [500, 400, 250], p50s: [100, 2_500, 9_000])
+    #expect(wide.contains(">2.50<") && cuts(wide) == 2)
+  }
+
   @Test func `the median of an even number is between the middle two`() {
     #expect(Summary.Spread([4, 1, 3, 2]).median == 2.5)
     #expect(Summary.Spread([7]).median == 7)
