@@ -9,7 +9,7 @@ trap 'rm -rf "$work"' EXIT
 
 mkdir -p "$work/Sources/client"
 cat >"$work/Package.swift" <<MANIFEST
-// swift-tools-version: 6.2
+// swift-tools-version: 6.3
 import PackageDescription
 
 let package = Package(

@@ -3,6 +3,7 @@
 # and a run of the simulation has to catch it.
 #
 #   Scripts/mutants.sh [NUMBER...]    all mutants, or those whose numbers are given
+#   Scripts/mutants.sh --check        only whether each patch applies, which takes a second
 #
 # SEEDS (0..1999) are the seeds that each may take, SCRATCH is where the copy is built, and PROFILE
 # (default) which faults are drawn. It fails where a patch does not apply, where a mutant does not
@@ -16,6 +17,17 @@ scratch=${SCRATCH:-$root/.build-mutants}
 tree=$scratch/tree
 swift=${SWIFT:-swift}
 jobs=${JOBS:-}
+
+if [ "${1:-}" = --check ]; then
+  status=0
+  for patch in Tests/Mutants/*.patch; do
+    if ! said=$(patch --dry-run --forward --strip 1 <"$patch" 2>&1); then
+      printf '%s does not apply:\n%s\n' "$patch" "$said" >&2
+      status=1
+    fi
+  done
+  exit "$status"
+fi
 
 mkdir -p "$tree"
 

@@ -1,26 +1,33 @@
 #!/bin/bash
-# Compiles the programs of the README as they stand, runs its test, and lets its client talk to its
-# server. Everything is made in .build-readme.
+# Compiles the programs of the README, runs its test, and lets its client talk to its server. They
+# are compiled as they stand, but that their port is an argument, since it may be taken here. In the
+# scratch path of the tests, and with the same flags, nothing of the library is built again.
+#
+# README (README.md) is the file.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
-work=$root/.build-readme
-package=$work/package
+readme=${README:-README.md}
+scratch=$root/.build
+package=$scratch/readme
+swift=${SWIFT:-swift}
 
 # The lines of the block that is marked "```swift NAME".
 block() {
-  awk -v mark="\`\`\`swift $1" '$0 == mark {inside = 1; next} /^```$/ {inside = 0} inside' README.md
+  awk -v mark="\`\`\`swift $1" '$0 == mark {inside = 1; next} /^```$/ {inside = 0} inside' "$readme"
 }
 
 mkdir -p "$package"/Sources/{ReadmeClient,ReadmeServer} "$package/Tests/ReadmeTests"
-block client >"$package/Sources/ReadmeClient/main.swift"
-block server >"$package/Sources/ReadmeServer/main.swift"
+for role in client:Client server:Server; do
+  block "${role%:*}" | sed 's/port: 9000)/port: UInt16(CommandLine.arguments[1])!)/' \
+    >"$package/Sources/Readme${role#*:}/main.swift"
+done
 block test >"$package/Tests/ReadmeTests/ReadmeTests.swift"
 for file in "$package"/Sources/*/main.swift "$package"/Tests/*/*.swift; do
   [ -s "$file" ] || { echo "The README has no block for $file."; exit 1; }
 done
 cat >"$package/Package.swift" <<END
-// swift-tools-version: 6.2
+// swift-tools-version: 6.3
 import PackageDescription
 
 let package = Package(
@@ -42,29 +49,45 @@ let package = Package(
 )
 END
 
-build=(--package-path "$package" --scratch-path "$work/build")
-swift build "${build[@]}" --build-tests
-swift test "${build[@]}" --skip-build --disable-xctest
-programs=$(swift build "${build[@]}" --show-bin-path)
+build=(--package-path "$package" --scratch-path "$scratch")
+"$swift" build "${build[@]}" --build-tests
+"$swift" test "${build[@]}" --skip-build --disable-xctest
+programs=$("$swift" build "${build[@]}" --show-bin-path)
 
 output=$(mktemp)
-"$programs/ReadmeServer" >"$output" 2>&1 &
+answers=$(mktemp)
+"$programs/ReadmeServer" 0 >"$output" 2>&1 &
 server=$!
-trap 'kill "$server" 2>/dev/null || true; rm -f "$output"' EXIT
-# The server says what it listens on, or ends because the port is taken.
+client=
+trap 'kill "$server" ${client:+"$client"} 2>/dev/null || true; rm -f "$output" "$answers"' EXIT
+fail() {
+  printf '%s\n' "$@" 'The server said:' >&2
+  cat "$output" >&2
+  exit 1
+}
+# The server says which port it was given.
+port=
 for _ in $(seq 300); do
-  if grep -q 'Listening' "$output" || ! kill -0 "$server" 2>/dev/null; then break; fi
+  port=$(sed -n 's/.*address=127[.]0[.]0[.]1:\([0-9]*\).*Listening.*/\1/p' "$output")
+  if [ -n "$port" ]; then break; fi
+  kill -0 "$server" 2>/dev/null || fail "The README's server has ended."
   sleep 0.1
 done
-if ! kill -0 "$server" 2>/dev/null; then
-  echo 'Not run: the server could not listen, since port 9000 is taken.'
-  cat "$output"
-  exit 0
-fi
-said=$("$programs/ReadmeClient" 2>/dev/null)
+[ -n "$port" ] || fail "The README's server does not listen."
+"$programs/ReadmeClient" "$port" >"$answers" 2>/dev/null &
+client=$!
+for _ in $(seq 600); do
+  kill -0 "$client" 2>/dev/null || break
+  sleep 0.1
+done
+# One that has not ended in a minute is stopped: its status is 143 then.
+kill "$client" 2>/dev/null || true
+status=0
+wait "$client" || status=$?
+client=
+said=$(cat "$answers")
 expected=$'hello\nrejected refused'
-if [ "$said" != "$expected" ]; then
-  printf 'The README'\''s client said:\n%s\ninstead of:\n%s\n' "$said" "$expected"
-  exit 1
-fi
+[ "$said" = "$expected" ] \
+  || fail "The README's client ended with status $status and said:" "$said" 'instead of:' "$expected"
+kill -0 "$server" 2>/dev/null || fail "The README's server has ended."
 echo "The README's programs compile, and its client talks to its server."

@@ -1,13 +1,12 @@
 import Foundation
 import LongLinkConnection
+import LongLinkTestNeeds
 import Testing
 
 @testable import LongLinkCommand
 
 /// Packets that a filter drops between two network namespaces, where the machine has them.
-@Suite(
-  .serialized, .timeLimit(.minutes(3)),
-  .enabled(if: Namespaces.problem == nil, "\(Namespaces.problem ?? "")"))
+@Suite(.serialized, .timeLimit(.minutes(3)), .unless(Namespaces.problem))
 struct PacketLossTests {
   /// A server in one namespace, and clients under load in the other.
   private struct Field {

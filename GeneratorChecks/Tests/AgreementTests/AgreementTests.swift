@@ -177,4 +177,23 @@ extension BodyDecodable {
     #expect(Codec.all["Scalars"]?.swift(body) == .written(body))
     #expect(throws: BodyError.self) { try Scalars(copying: body) }
   }
+
+  @Test func `keys that Swift compares as equal become one entry, as in SwiftProtobuf`() throws {
+    // é as one character, and as an e with an accent after it.
+    let (composed, decomposed): ([UInt8], [UInt8]) = ([0xc3, 0xa9], [0x65, 0xcc, 0x81])
+    func entry(_ key: [UInt8], _ value: UInt8) -> [UInt8] {
+      [0x0a, UInt8(key.count + 5), 0x0a, UInt8(key.count)] + key + [0x12, 1, value]
+    }
+    for (first, last) in [(composed, decomposed), (decomposed, composed)] {
+      let body = entry(first, 0x31) + entry(last, 0x32)
+      let maps = try Maps(copying: body)
+      #expect(maps.texts.count == 1)
+      #expect(try maps.encodedBytes() == entry(first, 0x32))
+      #expect(Codec.all["Maps"]?.swift(body) == .written(entry(first, 0x32)))
+    }
+    // So equal messages need not have the same bytes.
+    let (one, other) = (Maps(texts: ["\u{e9}": "1"]), Maps(texts: ["e\u{301}": "1"]))
+    #expect(one == other)
+    #expect(try one.encodedBytes() != other.encodedBytes())
+  }
 }

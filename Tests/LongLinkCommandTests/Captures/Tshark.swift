@@ -6,7 +6,8 @@ struct Tshark {
     .map { "\($0)/tshark" }.first { FileManager.default.isExecutableFile(atPath: $0) }
 
   /// Why nothing can be shown to it here; nil where it can.
-  static let problem: String? = program == nil ? "there is no program tshark" : nil
+  static let problem: String? =
+    program == nil ? "there is no program tshark (Debian: apt-get install tshark)" : nil
 
   private let folder: URL
   private let dissector: URL

@@ -10,25 +10,38 @@ final class Namespaces: Sendable {
   /// The one that clients live in.
   let far: String
   private static let farAddress = "192.0.2.2"
+  /// The program that drops packets.
+  private let filter: String
 
   /// Why there can be none here; nil where there can.
-  static let problem: String? = findProblem()
+  static var problem: String? { found.problem }
 
-  private static func findProblem() -> String? {
+  /// What filters packets here, and why nothing does.
+  private static let found: (filter: String, problem: String?) = look()
+
+  private static func look() -> (filter: String, problem: String?) {
     #if os(Linux)
-    guard geteuid() == 0 else { return "network namespaces need root" }
-    guard program("ip") != nil else { return "there is no program ip" }
-    guard program("iptables") != nil else { return "there is no program iptables" }
-    do {
-      let namespaces = try Namespaces()
-      defer { namespaces.remove() }
-      try namespaces.lose(0.5)
-      return nil
-    } catch {
-      return "\(error)"
+    guard geteuid() == 0 else { return ("", "network namespaces need root") }
+    for (name, package) in [("ip", "iproute2"), ("iptables", "iptables")] {
+      guard program(name) != nil else {
+        return ("", "there is no program \(name) (Debian: apt-get install \(package))")
+      }
     }
+    // Which of its two interfaces the kernel has cannot be told but by trying.
+    var problems: [String] = []
+    for filter in ["iptables", "iptables-legacy"] {
+      do {
+        let namespaces = try Namespaces(filter: filter)
+        defer { namespaces.remove() }
+        try namespaces.lose(0.5)
+        return (filter, nil)
+      } catch {
+        problems.append("\(error)")
+      }
+    }
+    return ("", problems.joined(separator: "; "))
     #else
-    return "only Linux has network namespaces"
+    return ("", "only Linux has network namespaces")
     #endif
   }
 
@@ -36,7 +49,10 @@ final class Namespaces: Sendable {
     let description: String
   }
 
-  init() throws {
+  convenience init() throws { try self.init(filter: Namespaces.found.filter) }
+
+  private init(filter: String) throws {
+    self.filter = filter
     let number = String(UInt32.random(in: 0 ... .max), radix: 16)
     (near, far) = ("longlink-\(number)-near", "longlink-\(number)-far")
     do {
@@ -90,7 +106,7 @@ final class Namespaces: Sendable {
 
   private func filter(_ arguments: String...) throws {
     // The lock of iptables belongs to the whole machine: somebody else may hold it for a moment.
-    let command = ["ip", "netns", "exec", far, "iptables", "-w", "10"] + arguments
+    let command = ["ip", "netns", "exec", far, filter, "-w", "10"] + arguments
     try Namespaces.run(command)
   }
 

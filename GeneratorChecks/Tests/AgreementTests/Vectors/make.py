@@ -13,21 +13,24 @@ A line has a message, an outcome, and the body in hexadecimal digits:
     MESSAGE prefixes BODY MAP       which prefixes are read: a digit each, from no byte on, 1 for yes
 """
 
+import contextlib
+import os
 import pathlib
 import random
 import struct
 import subprocess
 import sys
 import tempfile
+import warnings
 
 try:
-    from google.protobuf import descriptor_pb2, descriptor_pool, message, message_factory
+    from google.protobuf import descriptor_pb2, message, message_factory
 except ImportError:
-    print("Not checked: Python's protobuf package is missing (Debian: python3-protobuf).")
-    sys.exit(0)
+    sys.exit("Python's package protobuf is missing (Debian: apt-get install python3-protobuf)")
 
 HERE = pathlib.Path(__file__).resolve().parent
 PROTOS = HERE.parents[2] / "Protos"
+warnings.simplefilter("always", RuntimeWarning)
 
 
 def classes():
@@ -36,13 +39,10 @@ def classes():
             ["protoc", f"--proto_path={PROTOS}", "--include_imports",
              f"--descriptor_set_out={file.name}", "corpus.proto"], check=True)
         files = descriptor_pb2.FileDescriptorSet.FromString(pathlib.Path(file.name).read_bytes())
-    pool = descriptor_pool.DescriptorPool()
-    for proto in files.file:
-        pool.Add(proto)
+    # The one way that every version of the package has, Debian 12's too.
+    made = message_factory.GetMessages(files.file)
     names = [m.name for f in files.file if f.name == "corpus.proto" for m in f.message_type]
-    return {
-        n: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"corpus.{n}"))
-        for n in names}
+    return {n: made[f"corpus.{n}"] for n in names}
 
 
 CLASSES = classes()
@@ -80,10 +80,15 @@ def written(value):
 
 
 def read(name, body):
-    try:
-        return CLASSES[name].FromString(body)
-    except message.DecodeError:
-        return None
+    """The message; None where it is refused."""
+    # Version 21, Debian 12's, ends at a tag of 0 or at the end of a group that never began. It
+    # returns how far it came, or warns.
+    value = CLASSES[name]()
+    with warnings.catch_warnings(record=True) as warned:
+        try:
+            return value if value.MergeFromString(body) == len(body) and not warned else None
+        except message.DecodeError:
+            return None
 
 
 def judge(name, body, prefixes=False):
@@ -303,8 +308,22 @@ def chance():
                 judge(name, bytes(harmed))
 
 
-for part in (edges, maps, choices, depth, known, damaged, chance):
-    part()
+@contextlib.contextmanager
+def silence():
+    """Drops what C++ prints: a line for each string that is not UTF-8."""
+    kept = os.dup(2)
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+with silence():
+    for part in (edges, maps, choices, depth, known, damaged, chance):
+        part()
 TEXT = "# Made by make.py.\n" + "\n".join(LINES) + "\n"
 TARGET = HERE / "vectors.txt"
 if sys.argv[1:] == ["--check"]:
