@@ -486,7 +486,7 @@ def fragments():
         limits="max_body=100")
     add("fragments-over-memory", "client", "The receiver bounds what all assemblies hold together.",
         part(b"x" * 60), part(b"x" * 60, 51), refuse(51, 429), request(51, b"x"),
-        request(50, b"y"), got_request(50, b"x" * 60 + b"y"), limits="max_assembly=100")
+        request(50, b"y"), got_request(50, b"x" * 60 + b"y"), limits="max_request_bytes=100")
     add("fragments-cancelled", "client", "A cancel discards what has come.",
         part(b"a"), cancel(50), request(50, b"b"), got_request(50, b"b"))
     add("fragments-count-as-request", "client", "A request counts from its first fragment on.",

@@ -1,6 +1,7 @@
 public import LongLinkConnection
 public import LongLinkCore
 public import Logging
+internal import LongLinkTransport
 
 /// What a client is to do. Every field but the servers has a default.
 public struct ClientConfiguration: Sendable {
@@ -22,7 +23,8 @@ public struct ClientConfiguration: Sendable {
   /// One more fails with `overloaded`. Those that come back from a lost connection are in the count
   /// and are never turned away.
   public var maxWaiting = 10_000
-  /// The most bytes that the bodies of all waiting requests may take together. Default 16 MiB.
+  /// The most bytes that the bodies of all waiting requests may take together, and those of waiting
+  /// pushes. Default 16 MiB each.
   public var maxWaitingBytes = 16_777_216
   /// How requests are sent again by themselves.
   public var resend = ResendPolicy()
@@ -52,14 +54,27 @@ public struct ClientConfiguration: Sendable {
   public var lingering: Duration = .seconds(60)
   /// The largest body that is accepted from the server, in bytes. Default 16 MiB.
   public var maxBody = 16_777_216
-  /// The most requests of the server that are handled at once. Default 1,024.
+  /// The most requests of the server at once; further ones are refused with 429. A request counts
+  /// until it is answered and its handler has returned. Default 1,024.
   public var maxInFlight = 1_024
+  /// The most bytes that the server's unfinished requests and pushes, and the bodies of its
+  /// requests whose handlers have not returned, may hold together. Past it requests are refused
+  /// with 429, and a push ends the connection. At least `maxBody`. Default 32 MiB.
+  ///
+  /// Answers to this client's requests do not count: each is at most `maxBody`.
+  public var maxRequestBytes = 33_554_432
   /// How long one frame may take from its first byte to its last. Default 30 s.
   public var frameTimeout: Duration = .seconds(30)
   /// The name by which the server's log knows this client. Default: none.
   public var name = ""
   /// Where the client logs. Bodies are never logged.
-  public var logger = Logger(label: "longlink.client")
+  ///
+  /// Default: a logger with the label `longlink.client`. In a simulation it logs warnings alone.
+  public var logger: Logger {
+    get { configuredLogger.logger }
+    set { configuredLogger.logger = newValue }
+  }
+  private var configuredLogger = ConfiguredLogger(label: "longlink.client")
 
   /// Makes a configuration for one or more servers, the most wanted first.
   public init(servers: [Endpoint]) {
@@ -103,8 +118,18 @@ public struct ClientConfiguration: Sendable {
     if maxBody < 1 || maxBody > 1 << 31 {
       throw .configuration("maxBody", "it is not within 1 and 2,147,483,648")
     }
+    if maxRequestBytes < maxBody {
+      throw .configuration("maxRequestBytes", "it is below maxBody")
+    }
     if name.utf8.contains(0) { throw .configuration("name", "it contains a NUL") }
     if name.utf8.count > 1024 { throw .configuration("name", "it is longer than 1,024 bytes") }
+  }
+
+  /// This configuration, with what depends on the client's loop.
+  func settled(on loop: EventLoop) -> ClientConfiguration {
+    var configuration = self
+    configuration.configuredLogger.settle(on: loop)
+    return configuration
   }
 
   private func validateDialect() throws(LongLinkError) {
@@ -123,6 +148,9 @@ public struct ClientConfiguration: Sendable {
     }
     if reconnect.afterLostHeartbeat < .zero {
       throw .configuration("reconnect.afterLostHeartbeat", "it is negative")
+    }
+    if reconnect.longestHint < .zero {
+      throw .configuration("reconnect.longestHint", "it is negative")
     }
     if reconnect.cap < reconnect.afterRefused {
       throw .configuration("reconnect.cap", "it is below reconnect.afterRefused")
@@ -153,7 +181,9 @@ public struct ClientConfiguration: Sendable {
 
   /// The bounds of the requests.
   var requestLimits: RequestLimits {
-    RequestLimits(maxWaiting: maxWaiting, maxWaitingBytes: maxWaitingBytes, resend: resend)
+    RequestLimits(
+      maxWaiting: maxWaiting, maxWaitingBytes: maxWaitingBytes, resend: resend,
+      longestHint: reconnect.longestHint)
   }
 
   /// What the session of each connection is told. Throws where a session prefix does not fit.
@@ -162,9 +192,8 @@ public struct ClientConfiguration: Sendable {
     let heartbeat = dialect.heartbeat(heartbeat)
     settings.dialect = try dialect.codec(.client, maxBody: maxBody)
     settings.maxBody = maxBody
-    // What comes was asked for: requests at once and their bodies bound it.
-    settings.maxAssembly = .max
     settings.maxInFlight = maxInFlight
+    settings.maxRequestBytes = maxRequestBytes
     settings.heartbeatInterval = heartbeat.interval.clampedNanoseconds
     settings.heartbeatTimeout = heartbeat.timeout.clampedNanoseconds
     settings.missedDeadlines = heartbeat.missedDeadlines

@@ -9,6 +9,8 @@ extension ClientCore {
     var waiters: [@Sendable () -> Void]
     /// Nothing is awaited any more but the ends of the connections.
     var isFinishing = false
+    /// Whether the last connection has ended.
+    var hasEnded = false
   }
 
   /// Closes: at once, or when what is in flight has ended, within a bound in nanoseconds.
@@ -21,8 +23,8 @@ extension ClientCore {
         return
       }
       finishClosing(aborts: bound == nil)
-    } else if closing?.waiters.isEmpty == true {
-      completion()
+    } else if closing?.hasEnded == true {
+      loop.execute(completion)
     } else {
       closing?.waiters.append(completion)
       if bound == nil { finishClosing(aborts: true) }
@@ -73,9 +75,11 @@ extension ClientCore {
     resumeSuspendWaiters()
     guard let closing, closing.isFinishing, connections.isEmpty else { return }
     self.closing?.waiters = []
+    self.closing?.hasEnded = true
     requests.stop()
     hub.close()
     show(.closed)
-    for waiter in closing.waiters { waiter() }
+    // Completions of requests that failed at once wait for their turn on the loop: they come first.
+    for waiter in closing.waiters { loop.execute(waiter) }
   }
 }

@@ -48,8 +48,8 @@ extension ClientCore {
     switch reason {
     // What a router has forgotten it drops, or answers with a reset.
     case .heartbeatLost, .transport: break
-    case .violation, .closedByPeer, .handshakeTimeout, .stalledPeer, .unreadOutput, .goneAway,
-      .closedHere, .left:
+    case .violation, .closedByPeer, .handshakeTimeout, .stalledPeer, .unreadOutput, .memoryLimit,
+      .goneAway, .closedHere, .left:
       return
     }
     let silence = connection.link.session.silenceProbed

@@ -12,7 +12,7 @@ extension ClientCore: LinkOwner {
     case .request:
       connection(link.id)?.responder.handle(message)
     default:
-      publish(Push(type: message.type, body: link.session.bytes(of: message.payload)))
+      publish(Push(type: message.type, body: link.session.takeBytes(of: message.payload)))
     }
   }
 
@@ -74,10 +74,10 @@ extension ClientCore: LinkOwner {
   }
 
   private func leaving(_ link: Link, _ goaway: GoAway) {
-    link.logger.info(
-      "The server is going away",
-      metadata: [
-        "code": "\(goaway.code)", "reason": "\(goaway.reason)",
+    link.log(
+      .info, "The server is going away",
+      [
+        "code": "\(goaway.code)", "detail": "\(PeerText(goaway.reason))",
         "accepted": "\(goaway.requestsAccepted)",
       ])
     let code = ResponseCode(rawValue: goaway.code)
@@ -86,13 +86,16 @@ extension ClientCore: LinkOwner {
         link.id, code, retryAfter: .milliseconds(Int64(goaway.retryAfter)),
         spread: .milliseconds(Int64(goaway.spread))))
     // Only a server that drains asks its clients to come again; other codes are a farewell.
-    let hint = code == .draining ? hint(goaway) : nil
+    let hint =
+      code == .draining
+      ? configuration.reconnect.hint(
+        retryAfter: goaway.retryAfter, spread: goaway.spread, bits: bits()) : nil
     let named = code == .draining ? alternatives(in: goaway) : []
     let number = machine.alternativesNamed
     guard connection(link.id)?.isEstablished == true else {
       // It came in place of a welcome: the attempt has failed, for the reason that it gives.
-      connection(link.id)?.farewell = goaway.reason
-      machine.turnedAway(link.id, hint: hint, alternatives: named.count)
+      connection(link.id)?.farewell = PeerText(goaway.reason)
+      machine.turnedAway(link.id, hint: hint, alternatives: named.count, at: loop.now)
       take(named, since: number)
       link.close(.goneAway(code))
       return
@@ -103,18 +106,10 @@ extension ClientCore: LinkOwner {
       link.id, .goneAway(code), hint: hint, alternatives: named.count, at: loop.now, bits: bits)
     take(named, since: number)
     lastFailure = ConnectFailure(
-      detail: "\(CloseReason.goneAway(code))", address: link.peer, reason: .goneAway(code))
+      .goneAway(code), detail: CloseReason.goneAway(code).detail, address: link.peer)
     perform()
     // One that was left before has nothing to wait for but its last answers.
     finishIfDone(link)
-  }
-
-  /// How long the server asks to stay away: a fixed time, and a spread to draw from.
-  private func hint(_ goaway: GoAway) -> Int64? {
-    guard goaway.spread > 0 || goaway.retryAfter > 0 else { return nil }
-    let spread = ReconnectPolicy.even(
-      within: Int64(goaway.spread) * 1_000_000, bits: loop.driver.nextRandom())
-    return Int64(goaway.retryAfter) * 1_000_000 + spread
   }
 
   /// The servers that a goaway names, as far as they are servers and may be followed.
@@ -127,9 +122,9 @@ extension ClientCore: LinkOwner {
     let found = names.prefix(Wire.alternativesLimit).compactMap(Endpoint.init(alternative:))
     if found.count < names.count {
       counters.alternativesIgnored += UInt64(names.count - found.count)
-      logger.warning(
-        "Ignored servers that a goaway names",
-        metadata: ["named": "\(names.count)", "used": "\(found.count)"])
+      log.log(.warning, "Ignored servers that a goaway names", at: loop.now) {
+        ["named": "\(names.count)", "used": "\(found.count)"]
+      }
     }
     return found
   }
@@ -166,6 +161,7 @@ extension ClientCore: LinkOwner {
 
   private func abandoned(_ link: Link, _ reason: CloseReason) {
     counters.countEnded { $0.ended(reason) }
+    connection(link.id)?.requestsLost = requests.carriedCount(by: link)
     connection(link.id)?.responder.abandon()
     requests.lost(link, reason, resends: closing == nil)
     for waiter in pingWaiters where waiter.link === link {
@@ -197,6 +193,9 @@ extension ClientCore: LinkOwner {
   func link(_ link: Link, endedWith reason: CloseReason) {
     guard let connection = connection(link.id) else { return }
     counters.countEnded { $0.add(link.session.counters, connection.responder.counters) }
+    connection.responder.onLateReturn = { [weak self] wasSkipped in
+      self?.counters.countEnded { $0.handlerReturnedLate(wasSkipped: wasSkipped) }
+    }
     connections.removeAll { $0 === connection }
     connection.session.detach()
     if connection.isEstablished {
@@ -217,31 +216,49 @@ extension ClientCore: LinkOwner {
     counters.failedAttempts += 1
     var systemError: Int32?
     if case .transport(let code) = reason { systemError = code }
-    let detail = systemError.map { "\(SocketError(operation: "connect", errno: $0))" }
+    let detail = systemError.map(SocketError.text)
     let farewell = connection.farewell.map { ": \($0)" } ?? ""
+    let hint = seemsForeign(link, reason) ? "; this may not be a LongLink server" : ""
     lastFailure = ConnectFailure(
-      detail: detail ?? "\(reason)\(farewell)", address: link.peer, systemError: systemError,
-      reason: reason)
+      reason, detail: detail ?? "\(reason)\(farewell)\(hint)", address: link.peer,
+      systemError: systemError)
     machine.failed(link.id, at: loop.now, bits: bits)
+  }
+
+  /// Whether the first bytes from the server were no frame, as when it speaks HTTP.
+  private func seemsForeign(_ link: Link, _ reason: CloseReason) -> Bool {
+    // A checksum is looked at once the header is right.
+    guard case .violation(let violation) = reason, violation.rule != .checksumMismatch else {
+      return false
+    }
+    return configuration.dialect.description == nil && link.session.counters.framesReceived == 0
   }
 
   private func ended(_ connection: Connection, _ reason: CloseReason) {
     let link = connection.link
-    log(link, reason)
+    logEnd(of: connection, reason)
     tell(.ended(link.id, reason, worked: connection.hasWorked))
     let wasCurrent = machine.isCurrent(link.id)
     machine.ended(link.id, reason, at: loop.now, bits: bits)
     guard wasCurrent else { return }
-    lastFailure = ConnectFailure(detail: "\(reason)", address: link.peer, reason: reason)
+    lastFailure = ConnectFailure(reason, detail: reason.detail, address: link.peer)
     failOffline()
   }
 
-  private func log(_ link: Link, _ reason: CloseReason) {
-    switch reason {
-    case .closedHere, .closedByPeer, .goneAway, .left:
-      link.logger.info("Disconnected", metadata: ["reason": "\(reason)"])
-    case .violation, .heartbeatLost, .handshakeTimeout, .stalledPeer, .unreadOutput, .transport:
-      link.logger.warning("Disconnected", metadata: ["reason": "\(reason)"])
-    }
+  private func logEnd(of connection: Connection, _ reason: CloseReason) {
+    let level: Logger.Level =
+      switch reason {
+      case .closedHere, .goneAway, .left: .info
+      // What was not announced is a loss, whether it comes as an end or as a reset.
+      case .closedByPeer, .violation, .heartbeatLost, .handshakeTimeout, .stalledPeer,
+        .unreadOutput, .memoryLimit, .transport:
+        .warning
+      }
+    connection.link.log(
+      level, "Disconnected",
+      reason.logMetadata.merging([
+        "ageMs": .milliseconds(loop.now - (connection.usedSince ?? loop.now)),
+        "requests": "\(connection.requestsLost)",
+      ]) { told, _ in told })
   }
 }

@@ -10,7 +10,8 @@ extension ClientCore {
     guard let connection = connection(attempt) else { return }
     connection.isEstablished = true
     counters.connects += 1
-    connection.link.logger.info("Connected")
+    connection.usedSince = loop.now
+    connection.link.log(.info, "Connected")
     tell(.established(attempt))
     // Before anybody hears of the connection in another way.
     showState()
@@ -55,7 +56,7 @@ extension ClientCore {
       return
     }
     tell(.suspended)
-    lastFailure = ConnectFailure(detail: "the client is suspended")
+    lastFailure = ConnectFailure("suspended", detail: "the client is suspended")
     machine.suspend(lingering: bound, at: loop.now)
     perform()
     failOffline()

@@ -18,7 +18,11 @@ final class ClientCore {
     /// Over which of the client's paths it was made.
     let path: Int
     /// What the server said when it went away in place of a welcome.
-    var farewell: String?
+    var farewell: PeerText?
+    /// When new requests began to go to it.
+    var usedSince: LinkInstant?
+    /// The requests that it carried when it was lost.
+    var requestsLost = 0
 
     init(link: Link, session: PeerSession, responder: Responder, path: Int) {
       self.link = link
@@ -43,7 +47,8 @@ final class ClientCore {
   let pushes: PushQueue
   var pushesGoFirst = false
   let defaults: RequestDefaults
-  var logger: Logger
+  /// For lines that the network and servers can cause.
+  let log: PeerLog
   @safe @exclusivity(unchecked) var machine: LinkMachine
   /// The servers that the machine knows by their places.
   var servers: [Server]
@@ -81,15 +86,26 @@ final class ClientCore {
 
   // A class, since most clients have none.
   final class ConnectFailure {
+    /// A short, stable name of what failed.
+    let token: String
     let detail: String
     let address: SocketAddress?
     let systemError: Int32?
     let reason: CloseReason?
 
+    /// A failure before there was a connection.
+    init(_ token: String, detail: String, address: SocketAddress? = nil) {
+      self.token = token
+      self.detail = detail
+      self.address = address
+      systemError = nil
+      reason = nil
+    }
+
     init(
-      detail: String, address: SocketAddress? = nil, systemError: Int32? = nil,
-      reason: CloseReason? = nil
+      _ reason: CloseReason, detail: String, address: SocketAddress?, systemError: Int32? = nil
     ) {
+      token = reason.token
       self.detail = detail
       self.address = address
       self.systemError = systemError
@@ -135,11 +151,12 @@ final class ClientCore {
     self.router = router
     self.hub = hub
     self.states = states
-    logger = configuration.logger
+    log = PeerLog(configuration.logger)
     defaults = RequestDefaults(
       deadline: configuration.deadline.clampedNanoseconds, offline: configuration.offline)
     pushes = PushQueue(
-      maxWaiting: configuration.maxWaiting, deadline: defaults.deadline, on: loop)
+      maxWaiting: configuration.maxWaiting, maxWaitingBytes: configuration.maxWaitingBytes,
+      deadline: defaults.deadline, on: loop)
     requests = Requests(
       role: .client, limits: configuration.requestLimits,
       serials: configuration.dialect.serials(.client), on: loop)
@@ -240,10 +257,12 @@ extension ClientCore: TimerHandler {
     switch result {
     case .success(let found):
       addresses = found
-      if found.isEmpty { lastFailure = ConnectFailure(detail: "\(endpoint) has no address") }
+      if found.isEmpty {
+        lastFailure = ConnectFailure("noAddress", detail: "\(endpoint) has no address")
+      }
     case .failure(let error):
       addresses = []
-      lastFailure = ConnectFailure(detail: "\(error)")
+      lastFailure = ConnectFailure("lookUpFailed", detail: "\(error)")
     }
     machine.resolved(round: round, addresses: addresses.count, at: loop.now, bits: bits)
   }
@@ -261,14 +280,16 @@ extension ClientCore: TimerHandler {
     do throws(FrameLayoutError) {
       settings = try sessionSettings()
     } catch {
-      connectFailed(attempt, ConnectFailure(detail: error.reason, address: address), nil)
+      let failure = ConnectFailure(
+        "sessionPrefixFailed", detail: error.reason, address: address)
+      connectFailed(attempt, failure)
       return
     }
     do throws(SocketError) {
       let stream = try loop.driver.connect(to: address, options: options)
       let link = Link(
         id: attempt, stream: stream, isConnected: false, settings: settings,
-        on: loop, logger: logger)
+        on: loop, log: log)
       let session = PeerSession(id: UInt64(attempt), address: address, on: loop)
       session.attach(to: self)
       let responder = Responder(link: link, routes: router.snapshot, session: session)
@@ -277,18 +298,16 @@ extension ClientCore: TimerHandler {
       link.start(for: self)
     } catch {
       let failure = ConnectFailure(
-        detail: "\(error)", address: address, systemError: error.errno)
-      connectFailed(attempt, failure, .transport(error.errno))
+        .transport(error.errno), detail: error.reason, address: address, systemError: error.errno)
+      connectFailed(attempt, failure)
     }
   }
 
   /// A connect has failed before there was anything that could end.
-  private func connectFailed(
-    _ attempt: UInt32, _ failure: ConnectFailure, _ reason: CloseReason?
-  ) {
+  private func connectFailed(_ attempt: UInt32, _ failure: ConnectFailure) {
     counters.failedAttempts += 1
     lastFailure = failure
-    tell(.failed(attempt, reason))
+    tell(.failed(attempt, failure.reason))
     machine.failed(attempt, at: loop.now, bits: bits)
   }
 
@@ -296,17 +315,23 @@ extension ClientCore: TimerHandler {
     let endpoint = roundServer
     let failure = lastFailure
     tell(.roundFailed(server: endpoint, replaces: machine.isReplacing))
-    logger.warning(
-      "Could not connect",
-      metadata: ["server": "\(endpoint)", "reason": "\(failure?.detail ?? "unknown")"])
+    log.log(.warning, "Could not connect", at: loop.now) {
+      [
+        "server": "\(endpoint)", "reason": "\(failure?.token ?? "unknown")",
+        "detail": "\(failure?.detail ?? "unknown")",
+      ]
+    }
     // Who waits while there is a link waits for room on it.
     guard !machine.isReplacing else { return }
     // Whoever is told may look at the state next. That of another round is shown when it begins.
     if case .waiting = machine.state { showState() }
+    // The error names the address, which says nothing of a name.
+    let isNamed = failure?.address.map { "\($0)" != "\(endpoint)" } ?? false
+    let detail = (isNamed ? "\(endpoint): " : "") + (failure?.detail ?? "unknown")
     let make = { (operation: String) in
       LongLinkError(
-        .connectFailed, doing: operation, detail: "\(endpoint): \(failure?.detail ?? "unknown")",
-        peer: failure?.address, systemError: failure?.systemError, closeReason: failure?.reason)
+        .connectFailed, doing: operation, detail: detail, peer: failure?.address,
+        systemError: failure?.systemError, closeReason: failure?.reason)
     }
     requests.failWaiting(all: false) { operation, _ in make(operation) }
     resumeConnectWaiters(.failure(make("connect")))

@@ -4,9 +4,10 @@ public import LongLinkConnection
 extension LongLinkClient {
   /// Tells that the network has changed: another Wi-Fi, mobile data, a VPN that came or went.
   ///
-  /// The client connects anew at once; what it knows of its servers stays. A connection that is up
-  /// is asked for a sign of life and goes on until the new one can be used. `network` names the
-  /// network where the caller can tell them apart. Any thread.
+  /// The client connects anew at once; what it knows of its servers stays. Where all of them have
+  /// asked to be left alone it waits until one may be asked. A connection that is up is asked for a
+  /// sign of life and goes on until the new one can be used. `network` names the network where the
+  /// caller can tell them apart. Any thread.
   public func pathChanged(network: String? = nil) {
     perform { $0.pathChanged(network: network) }
   }
@@ -23,7 +24,9 @@ extension LongLinkClient {
     await gate.value
   }
 
-  /// Connects again, at once, after `suspend()`, if a connection was wanted. Any thread.
+  /// Connects again after `suspend()`, if a connection was wanted. Any thread.
+  ///
+  /// It does so at once, or, where all servers have asked to be left alone, when one may be asked.
   public func resume() {
     perform { $0.resume() }
   }

@@ -27,7 +27,7 @@ public final class LongLinkClient: Sendable {
     _ configuration: ClientConfiguration, on loop: EventLoop = .shared
   ) throws(LongLinkError) {
     try configuration.validate()
-    let settings = ClientSettings(configuration)
+    let settings = ClientSettings(configuration.settled(on: loop))
     self.settings = settings
     self.loop = loop
     let core = ClientCore(

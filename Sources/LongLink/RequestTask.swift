@@ -9,6 +9,8 @@ import Synchronization
 public final class RequestTask: Sendable {
   private struct Progress {
     var id: RequestID?
+    /// Whether the call that submits the request has gone past that.
+    var isSubmitted = false
     var isCancelled = false
     var outcome: Outcome?
     var waiters: [Waiter<Outcome>] = []
@@ -26,29 +28,38 @@ public final class RequestTask: Sendable {
     self.loop = loop
   }
 
-  /// Submits the request; on the loop.
+  /// Submits the request; on the loop. `completion` is never called before this returns.
   func submit(
     _ body: RequestBody, _ options: RequestOptions,
     _ completion: @escaping @Sendable (Outcome) -> Void
   ) {
-    guard !progress.withLock({ $0.isCancelled }) else {
+    var id = RequestID.none
+    if progress.withLock({ $0.isCancelled }) {
       finish(.failure(LongLinkError(.cancelled, doing: "request type=\(type)")), completion)
-      return
+    } else {
+      id = core.value.submit(
+        type, body, options, .function { self.finish($0, completion) })
     }
-    let id = core.value.submit(
-      type, body, options, .function { self.finish($0, completion) })
     let isCancelled = progress.withLock { progress in
-      progress.id = id
+      progress.isSubmitted = true
+      if id != .none { progress.id = id }
       return progress.isCancelled
     }
     if isCancelled { core.value.cancel(id) }
   }
 
-  private func finish(_ outcome: Outcome, _ completion: @Sendable (Outcome) -> Void) {
-    let waiters = progress.withLock { progress in
+  private func finish(_ outcome: Outcome, _ completion: @escaping @Sendable (Outcome) -> Void) {
+    let waiters = progress.withLock { progress -> [Waiter<Outcome>]? in
+      guard progress.isSubmitted else { return nil }
       progress.outcome = outcome
       defer { progress.waiters = [] }
       return progress.waiters
+    }
+    guard let waiters else {
+      // It failed at once. A caller that tries again from its completion would come back here, one
+      // call deeper each time.
+      loop.execute { self.finish(outcome, completion) }
+      return
     }
     for waiter in waiters { waiter(outcome) }
     completion(outcome)

@@ -29,7 +29,7 @@ public struct Server: Hashable, Sendable {
   static func validate(_ servers: [Server], field: String) throws(LongLinkError) {
     if servers.isEmpty { throw .configuration(field, "there are none") }
     for (index, server) in servers.enumerated() {
-      try server.endpoint.validate(field: "\(field)[\(index)]")
+      try server.endpoint.validate(field: "\(field)[\(index)]", by: .client)
       if !(1...1_000_000).contains(server.weight) {
         throw .configuration(
           "\(field)[\(index)].weight", "\(server.weight) is not within 1 and 1,000,000")

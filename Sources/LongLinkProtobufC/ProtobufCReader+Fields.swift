@@ -89,15 +89,26 @@ extension ProtobufCReader {
   /// Throws `.invalidUTF8` or `.interiorNUL` where it is not text that could be sent, and
   /// `.tooLarge` past the memory that decoding may take.
   public mutating func string() throws(BodyError) -> String {
+    let text = try unsafe checkedText()
+    try charge(text.count + MemoryLayout<String>.stride)
+    return unsafe String(decoding: text, as: UTF8.self)
+  }
+
+  /// Checks a field of type `string` as reading it does, and passes over it.
+  package mutating func checkString() throws(BodyError) {
+    _ = try unsafe checkedText()
+  }
+
+  /// The bytes of a string, which stand in the body.
+  private mutating func checkedText() throws(BodyError) -> UnsafeBufferPointer<UInt8> {
     try require(Wire.lengthDelimited)
     let range = try lengthDelimited()
-    try charge(range.count + MemoryLayout<String>.stride)
     // The range is inside the body.
     let text = unsafe UnsafeBufferPointer(start: body + range.lowerBound, count: range.count)
     if !UnsafeRawBufferPointer(text).isPlainText {
       try unsafe text.span.requireText(at: range.lowerBound)
     }
-    return unsafe String(decoding: text, as: UTF8.self)
+    return unsafe text
   }
 
   /// A field of type `bytes`.
@@ -111,6 +122,19 @@ extension ProtobufCReader {
     if range.isEmpty { return [] }
     // The range is inside the body.
     return unsafe [UInt8](UnsafeBufferPointer(start: body + range.lowerBound, count: range.count))
+  }
+
+  /// Where the bytes of a field of type `bytes` are, of which `copy` makes an array.
+  @inlinable
+  package mutating func bytesInPlace() throws(BodyError) -> Range<Int> {
+    try require(Wire.lengthDelimited)
+    return try lengthDelimited()
+  }
+
+  /// A copy of bytes that were found by `bytesInPlace`.
+  package func copy(_ range: Range<Int>) -> [UInt8] {
+    // The range is inside the body.
+    unsafe [UInt8](UnsafeBufferPointer(start: body + range.lowerBound, count: range.count))
   }
 
   /// One message of a repeated field.

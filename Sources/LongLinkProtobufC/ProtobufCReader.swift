@@ -63,6 +63,7 @@ public struct ProtobufCReader: ~Copyable {
   }
 
   /// Passes over the value, whatever it is.
+  @inlinable
   public mutating func skip() throws(BodyError) {
     switch wireType {
     case Wire.varint: _ = try varint()

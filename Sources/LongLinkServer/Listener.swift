@@ -9,7 +9,6 @@ final class Listener: StreamHandler, TimerHandler {
   private let lanes: [LoopBound<ServerLane>]
   private let loops: [EventLoop]
   private let shared: ServerShared
-  private let logger: Logger
   private var socket: (any StreamListener)?
   private var next = 0
   private var pause: LoopTimer?
@@ -21,14 +20,13 @@ final class Listener: StreamHandler, TimerHandler {
 
   init(
     socket: any StreamListener, on loop: EventLoop, loops: [EventLoop],
-    lanes: [LoopBound<ServerLane>], shared: ServerShared, logger: Logger
+    lanes: [LoopBound<ServerLane>], shared: ServerShared
   ) {
     self.socket = socket
     self.loop = loop
     self.loops = loops
     self.lanes = lanes
     self.shared = shared
-    self.logger = logger
   }
 
   var address: SocketAddress? { socket?.localAddress }
@@ -46,17 +44,25 @@ final class Listener: StreamHandler, TimerHandler {
       }
     } catch {
       shared.acceptFailed()
-      logger.warning("Could not accept a connection", metadata: ["error": "\(error)"])
+      shared.log.log(.warning, "Could not accept a connection", at: loop.now) {
+        ["error": "\(error)"]
+      }
       socket?.setInterest([])
       pause = loop.schedule(at: loop.now + Listener.rest, self, token: 0)
     }
   }
 
   private func deal(_ accepted: any AcceptedStream) {
-    guard let id = shared.admit() else {
-      logger.warning(
-        "Turned a connection away: there are as many sessions as may be",
-        metadata: ["peer": "\(accepted.peerAddress.map(String.init(describing:)) ?? "unknown")"])
+    let id: UInt64
+    do throws(ServerShared.Objection) {
+      id = try shared.admit(accepted.peerAddress)
+    } catch {
+      shared.log.log(.warning, "Turned a connection away", at: loop.now) {
+        [
+          "reason": "\(error.rawValue)",
+          "peer": "\(accepted.peerAddress.map(String.init(describing:)) ?? "unknown")",
+        ]
+      }
       return  // Letting go of it closes it.
     }
     let index = next

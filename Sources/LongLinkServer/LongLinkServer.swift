@@ -41,10 +41,11 @@ public final class LongLinkServer: Sendable {
     _ configuration: ServerConfiguration, on loops: [EventLoop] = []
   ) throws(LongLinkError) {
     try configuration.validate()
+    let configuration = configuration.settled(on: loops)
     self.configuration = configuration
     settings = configuration.sessionSettings
     givenLoops = loops
-    shared = ServerShared(maxSessions: configuration.maxSessions)
+    shared = ServerShared(configuration)
   }
 
   /// Makes a server for one address with the default configuration; port 0 takes a free one.
@@ -54,11 +55,30 @@ public final class LongLinkServer: Sendable {
     try self.init(ServerConfiguration(listen: [.host(host, port: port)]), on: loops)
   }
 
+  /// Sets the handler of a message type. Loops have their own copies of the routes once the server
+  /// has started: a route that came later would never be used.
+  func setRoute(_ type: MessageType, _ route: Route) {
+    state.withLock { state in
+      precondition(
+        state.phase == .made, "set the route of message type \(type) before the server is started")
+      router.set(type, route)
+    }
+  }
+
   /// Where the server listens, with the ports that the system chose; empty before `start`.
   public var addresses: [SocketAddress] { state.withLock { $0.addresses } }
 
   /// The port of the first address; nil before `start`, and for a Unix-domain socket.
   public var port: UInt16? { addresses.first?.port }
+
+  /// Called with each connection's address, before anything is read from it; false closes it, and
+  /// counts it in `sessionsTurnedAway`. The address is nil where the peer has none, as over a
+  /// Unix-domain socket. Set it before `start`.
+  ///
+  /// It runs on a loop, which it must not block: look the address up in a table, or count it.
+  public func onAccept(_ handler: @escaping @Sendable (SocketAddress?) -> Bool) {
+    shared.onAccept = handler
+  }
 
   /// Called, on the session's loop, when a session can be used. Set it before `start`.
   public func onSession(_ handler: @escaping @Sendable (PeerSession) -> Void) {
@@ -76,54 +96,6 @@ public final class LongLinkServer: Sendable {
     _ type: MessageType, _ handler: @escaping @Sendable (Push, PeerSession) -> Void
   ) {
     shared.handle(type, handler)
-  }
-}
-
-// MARK: - Routes
-
-extension LongLinkServer {
-  /// Sets a synchronous handler for a message type. Set it before `start`.
-  ///
-  /// It runs on the session's loop and must not block. What it returns is the body of a 200; it
-  /// throws `Rejection` to answer with another code, and any other error is answered with 500.
-  public func route(
-    _ type: MessageType,
-    _ handler: @escaping @Sendable (InboundRequest) throws -> any BodyEncodable & Sendable
-  ) {
-    router.set(type, .inline(handler))
-  }
-
-  /// Sets an asynchronous handler for a message type. Set it before `start`.
-  ///
-  /// It runs in a task on the session's loop unless told otherwise. The task is cancelled when the
-  /// client cancels or goes, and when the request's deadline passes.
-  public func route(
-    _ type: MessageType, on placement: HandlerPlacement = .connectionLoop,
-    _ handler: @escaping @Sendable (InboundRequest) async throws -> any BodyEncodable & Sendable
-  ) {
-    router.set(type, .task(placement, handler))
-  }
-
-  /// Sets a synchronous handler that is given the body as a message; 400 where it is not one.
-  public func route<Message: BodyDecodable & SendableMetatype>(
-    _ type: MessageType, _ message: Message.Type,
-    _ handler:
-      @escaping @Sendable (Message, InboundRequest) throws -> any BodyEncodable & Sendable
-  ) {
-    route(type) { request in
-      try handler(try Message(copying: request.body), request)
-    }
-  }
-
-  /// Sets an asynchronous handler that is given the body as a message; 400 where it is not one.
-  public func route<Message: BodyDecodable & Sendable>(
-    _ type: MessageType, _ message: Message.Type, on placement: HandlerPlacement = .connectionLoop,
-    _ handler:
-      @escaping @Sendable (Message, InboundRequest) async throws -> any BodyEncodable & Sendable
-  ) {
-    route(type, on: placement) { request in
-      try await handler(try Message(copying: request.body), request)
-    }
   }
 }
 
@@ -147,9 +119,9 @@ extension LongLinkServer {
     let (loops, own) = try makeLoopsOrReset()
     let routes = router.snapshot
     let lanes = loops.map { loop in
-      LoopBound(
-        ServerLane(loop: loop, configuration, settings, routes: routes, shared: shared),
-        on: loop)
+      let lane = ServerLane(loop: loop, configuration, settings, routes: routes, shared: shared)
+      lane.share(shared.memory)
+      return LoopBound(lane, on: loop)
     }
     let isWanted = state.withLock { state in
       guard state.phase == .started else { return false }
@@ -194,15 +166,19 @@ extension LongLinkServer {
         made.append(
           try EventLoop(
             name: "longlink-\(index)",
-            configuration: EventLoop.Configuration(onStall: { [logger = configuration.logger] in
-              logger.warning(
-                "A handler blocked an event loop",
-                metadata: ["loop": "\($0.loop)", "duration": "\($0.duration)"])
+            configuration: EventLoop.Configuration(onStall: { [log = shared.log] stall in
+              guard let loop = EventLoop.current else { return }
+              log.log(.warning, "An event loop was blocked", at: loop.now) {
+                [
+                  "loop": "\(stall.loop)", "ms": .milliseconds(stall.duration.clampedNanoseconds),
+                  "type": "\(stall.messageType.map(String.init(describing:)) ?? "unknown")",
+                ]
+              }
             })))
       } catch {
         for loop in made { loop.shutDown() }
         throw LongLinkError(
-          .connectFailed, doing: "make an event loop", detail: "\(error)",
+          .connectFailed, doing: "make an event loop", detail: error.reason,
           systemError: error.errno)
       }
     }
@@ -213,13 +189,12 @@ extension LongLinkServer {
     on endpoint: Endpoint, _ loops: [EventLoop], _ lanes: [LoopBound<ServerLane>]
   ) async throws(LongLinkError) {
     for address in try await addresses(of: endpoint, loops[0]) {
-      let result = await loops[0].run { [shared, configuration] in
+      let result = await loops[0].run { [shared] in
         Result { () throws(SocketError) in
           let loop = loops[0]
           let socket = try loop.driver.listen(on: address, options: SocketOptions())
           let listener = Listener(
-            socket: socket, on: loop, loops: loops, lanes: lanes, shared: shared,
-            logger: configuration.logger)
+            socket: socket, on: loop, loops: loops, lanes: lanes, shared: shared)
           listener.start()
           return (LoopBound(listener, on: loop), socket.localAddress)
         }
@@ -239,8 +214,8 @@ extension LongLinkServer {
         configuration.logger.info("Listening", metadata: ["address": "\(address)"])
       case .failure(let error):
         throw LongLinkError(
-          .connectFailed, doing: "listen on \(endpoint)", detail: "\(error)", peer: address,
-          systemError: error.errno)
+          .connectFailed, doing: "listen on \(endpoint.text(at: address))", detail: error.reason,
+          peer: address, systemError: error.errno)
       }
     }
   }
@@ -280,7 +255,23 @@ extension LongLinkServer {
     let farewell = Farewell(
       reason: "the server is shutting down", configuration, spread: spread,
       retryAfter: retryAfter, alternatives: alternatives)
-    if await tearDown(within: bound, farewell) != nil { ended.open(()) }
+    let wasStarted = state.withLock { $0.phase == .started }
+    let before = await counters()
+    if wasStarted {
+      configuration.logger.info(
+        "Draining",
+        metadata: [
+          "sessions": "\(before.sessions)", "requests": "\(before.requestsRunning)",
+          "boundMs": .milliseconds(bound.clampedNanoseconds),
+        ])
+    }
+    guard await tearDown(within: bound, farewell) != nil else { return }
+    if wasStarted {
+      let after = await counters().connections
+      let given = after.handlersAbandoned - before.connections.handlersAbandoned
+      configuration.logger.info("Stopped", metadata: ["requestsAbandoned": "\(given)"])
+    }
+    ended.open(())
   }
 
   /// Tells one client to go, lets its running requests finish within a bound, and returns when its

@@ -16,13 +16,35 @@ public struct ServerConfiguration: Sendable {
   public var loops = 1
   /// The most sessions at once; further connections are closed and counted. Default 10,000.
   public var maxSessions = 10_000
-  /// The most requests of one session that run at once; further ones are refused with 429.
+  /// The most sessions at once from one IPv4 address, or from one IPv6 network of 64 bits; further
+  /// connections are closed and counted. Default 1,000.
+  ///
+  /// Loopback addresses and Unix sockets do not count unless `limitsLoopback` says so. Behind a
+  /// proxy all clients have its address: raise the limit to `maxSessions` there.
+  public var maxSessionsPerAddress = 1_000
+  /// Whether `maxSessionsPerAddress` holds for loopback addresses too. Default: no.
+  public var limitsLoopback = false
+  /// The most requests of one session at once; further ones are refused with 429. A request counts
+  /// until it is answered and its handler has returned, even where it was cancelled before that.
   /// Default 1,024.
   public var maxInFlight = 1_024
   /// The largest body that is accepted, in bytes. Default 16 MiB.
   public var maxBody = 16_777_216
-  /// The most bytes that one session's unfinished messages may hold together. Default 64 MiB.
-  public var maxAssembly = 67_108_864
+  /// The most bytes that one session's unfinished messages, and the bodies of its requests whose
+  /// handlers have not returned, may hold together; further requests are refused with 429. At least
+  /// `maxBody`. Default 32 MiB.
+  public var maxRequestBytes = 33_554_432
+  /// The most bytes that all sessions together may make the server hold: what was read and is
+  /// unfinished, requests (their bodies and 4 KiB each) whose handlers have not returned, and what
+  /// waits to be written. At least twice `maxBody`, and four times in a dialect with delimiters.
+  /// Default 64 MiB.
+  ///
+  /// Past three quarters of it the sessions that hold the most are ended, for `memoryLimit`, and
+  /// their clients are told 429. The last quarter is for handlers that go on after their requests
+  /// were given up. Where those hold more than that, open sessions may hold the rest, but always a
+  /// quarter of the limit. Past the limit requests are refused with 429,
+  /// but for those of sessions with few: a quarter more is kept for them.
+  public var memoryLimit = 67_108_864
   /// The most bytes that may wait for a session which does not read: the answer, push or broadcast
   /// that comes when more wait already drops it. From half of it on the session's requests are not
   /// read. At least `maxBody` and `waterMarks.high`. Default 64 MiB.
@@ -34,6 +56,9 @@ public struct ServerConfiguration: Sendable {
   public var firstFrameTimeout: Duration = .seconds(10)
   /// How long one frame may take from its first byte to its last. Default 30 s.
   public var frameTimeout: Duration = .seconds(30)
+  /// How long a message in fragments may wait for its next one: then a request is refused with 408,
+  /// and the connection of a push is closed. Default 60 s.
+  public var messageTimeout: Duration = .seconds(60)
   /// How a dead client is found; the shorter of this and the client's is used.
   public var heartbeat = Heartbeat()
   /// How long the server's own requests may take where they say nothing. Default 15 s.
@@ -48,40 +73,47 @@ public struct ServerConfiguration: Sendable {
   /// The name that clients are told. Default: none.
   public var name = ""
   /// Where the server logs. Bodies are never logged.
-  public var logger = Logger(label: "longlink.server")
+  ///
+  /// Default: a logger with the label `longlink.server`. In a simulation it logs warnings alone.
+  public var logger: Logger {
+    get { configuredLogger.logger }
+    set { configuredLogger.logger = newValue }
+  }
+  private var configuredLogger = ConfiguredLogger(label: "longlink.server")
 
   /// Makes a configuration that listens on one or more addresses.
   public init(listen: [Endpoint]) {
     self.listen = listen
   }
 
+  /// This configuration, with what depends on the server's loops; none where it makes its own.
+  func settled(on loops: [EventLoop]) -> ServerConfiguration {
+    var configuration = self
+    if let loop = loops.first { configuration.configuredLogger.settle(on: loop) }
+    return configuration
+  }
+
   /// Throws `invalidConfiguration`, naming the field, when the configuration cannot work.
   public func validate() throws(LongLinkError) {
     if listen.isEmpty { throw .configuration("listen", "there is no address") }
     for (index, endpoint) in listen.enumerated() {
-      switch endpoint.kind {
-      case .host(let host, _):
-        if host.isEmpty { throw .configuration("listen[\(index)]", "the host is empty") }
-        if host.utf8.contains(0) {
-          throw .configuration("listen[\(index)]", "the host contains a NUL")
-        }
-      case .unix(let path):
-        if path.isEmpty { throw .configuration("listen[\(index)]", "the path is empty") }
-        if path.utf8.contains(0) {
-          throw .configuration("listen[\(index)]", "the path contains a NUL")
-        }
-      }
+      try endpoint.validate(field: "listen[\(index)]", by: .server)
     }
     try atLeast(1, loops, "loops")
     try atLeast(1, maxSessions, "maxSessions")
+    try atLeast(1, maxSessionsPerAddress, "maxSessionsPerAddress")
     try atLeast(1, maxInFlight, "maxInFlight")
     try atLeast(1, maxBody, "maxBody")
     if maxBody > 1 << 31 { throw .configuration("maxBody", "it is above 2,147,483,648") }
-    try atLeast(maxBody, maxAssembly, "maxAssembly")
+    try atLeast(maxBody, maxRequestBytes, "maxRequestBytes")
+    // What waits for its delimiter can take twice its size.
+    let leastBodies = dialect.description?.layout.delimiter == nil ? 2 : 4
+    try atLeast(leastBodies * maxBody, memoryLimit, "memoryLimit")
     try waterMarks.validate(field: "waterMarks")
     try atLeast(max(maxBody, waterMarks.high), maxUnreadOutput, "maxUnreadOutput")
     try positive(firstFrameTimeout, "firstFrameTimeout")
     try positive(frameTimeout, "frameTimeout")
+    try positive(messageTimeout, "messageTimeout")
     try positive(deadline, "deadline")
     if drainSpread < .zero { throw .configuration("drainSpread", "it is negative") }
     if drainRetryAfter < .zero { throw .configuration("drainRetryAfter", "it is negative") }
@@ -113,7 +145,7 @@ public struct ServerConfiguration: Sendable {
     settings.dialect = dialect.serverCodec(maxBody: maxBody)
     settings.maxBody = maxBody
     settings.maxInFlight = maxInFlight
-    settings.maxAssembly = maxAssembly
+    settings.maxRequestBytes = maxRequestBytes
     settings.maxUnread = maxUnreadOutput
     settings.waterMarks = waterMarks.limited(by: maxUnreadOutput)
     settings.heartbeatInterval = heartbeat.interval.clampedNanoseconds
@@ -121,6 +153,7 @@ public struct ServerConfiguration: Sendable {
     settings.missedDeadlines = heartbeat.missedDeadlines
     settings.handshakeTimeout = firstFrameTimeout.clampedNanoseconds
     settings.frameTimeout = frameTimeout.clampedNanoseconds
+    settings.messageTimeout = messageTimeout.clampedNanoseconds
     settings.writingTimeout = (heartbeat.interval + heartbeat.timeout).clampedNanoseconds
     settings.name = name
     return settings

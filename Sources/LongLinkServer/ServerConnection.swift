@@ -26,8 +26,8 @@ final class ServerConnection {
     self.lane = lane
     link = Link(
       id: UInt32(truncatingIfNeeded: id), stream: stream, isConnected: true,
-      settings: settings, on: lane.loop, logger: lane.logger,
-      label: ("session", id))
+      settings: settings, on: lane.loop, log: lane.log,
+      label: ("session", id), share: lane.memory)
     session = PeerSession(id: id, address: link.peer, on: lane.loop)
     responder = Responder(link: link, routes: lane.routes, session: session)
     session.attach(to: self)
@@ -49,7 +49,9 @@ final class ServerConnection {
   private var pushes: PushQueue {
     if let pushesIfAny { return pushesIfAny }
     let made = PushQueue(
-      maxWaiting: lane.maxWaitingPushes, deadline: lane.defaults.deadline, on: lane.loop)
+      maxWaiting: lane.requestLimits.maxWaiting,
+      maxWaitingBytes: lane.requestLimits.maxWaitingBytes, deadline: lane.defaults.deadline,
+      on: lane.loop)
     pushesIfAny = made
     return made
   }
@@ -131,7 +133,7 @@ extension ServerConnection: LinkOwner {
       requests.answered(message, on: link)
       finishIfDrained()
     default:
-      let body = link.session.bytes(of: message.payload)
+      let body = link.session.takeBytes(of: message.payload)
       lane.received(Push(type: message.type, body: body), from: session)
     }
   }
@@ -154,9 +156,9 @@ extension ServerConnection: LinkOwner {
     case .resumeSending:
       resumeSending()
     case .peerLeaving(let goaway):
-      link.logger.info(
-        "The client is going away",
-        metadata: ["code": "\(goaway.code)", "reason": "\(goaway.reason)"])
+      link.log(
+        .info, "The client is going away",
+        ["code": "\(goaway.code)", "detail": "\(PeerText(goaway.reason))"])
       requestsIfAny?.leaving(
         link, accepted: goaway.requestsAccepted, code: ResponseCode(rawValue: goaway.code),
         reason: goaway.reason)
@@ -191,14 +193,17 @@ extension ServerConnection: LinkOwner {
     }
     requestsIfAny?.stop()
     switch reason {
-    case .violation, .heartbeatLost, .stalledPeer, .unreadOutput:
-      link.logger.warning("Session ended", metadata: ["reason": "\(reason)"])
+    case .violation, .heartbeatLost, .stalledPeer, .unreadOutput, .memoryLimit:
+      link.log(.warning, "Session ended", reason.logMetadata)
     case .closedByPeer, .closedHere, .goneAway, .handshakeTimeout, .left, .transport:
-      link.logger.debug("Session ended", metadata: ["reason": "\(reason)"])
+      link.log(.debug, "Session ended", reason.logMetadata)
     }
     session.detach()
     // A handler's task may hold the responder for longer than the server holds this.
     responder.onIdle = nil
+    responder.onLateReturn = { [weak lane] wasSkipped in
+      lane?.handlerReturnedLate(wasSkipped: wasSkipped)
+    }
     lane.ended(self)
     finishDraining()
   }

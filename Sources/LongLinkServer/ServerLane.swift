@@ -1,7 +1,7 @@
 import Logging
 import LongLinkConnection
 import LongLinkCore
-import LongLinkTransport
+@_spi(Loop) import LongLinkTransport
 
 /// The part of a server that lives on one loop: its sessions, and what they counted.
 final class ServerLane {
@@ -11,12 +11,12 @@ final class ServerLane {
   private let configuration: ServerConfiguration
   let defaults: RequestDefaults
   let routes: Routes
-  let logger: Logger
-  /// The bounds of the server's requests to one session.
+  var log: PeerLog { shared.log }
+  /// The bounds of the server's requests to one session, and those of its pushes that wait.
   let requestLimits = RequestLimits(maxWaiting: 1_024)
-  /// The most pushes of the server that may wait for one session.
-  let maxWaitingPushes = 1_024
   private let shared: ServerShared
+  /// What the sessions here may hold; set before the first of them is opened.
+  private(set) var memory: MemoryShare?
   private var connections: [UInt64: ServerConnection] = [:]
   private var totals = ConnectionCounters()
   private var requestTotals = RequestCounters()
@@ -35,7 +35,33 @@ final class ServerLane {
     self.settings = settings
     defaults = RequestDefaults(
       deadline: configuration.deadline.clampedNanoseconds, offline: .wait)
-    logger = configuration.logger
+  }
+
+  /// Lets the sessions here have a share of the server's memory.
+  func share(_ budget: MemoryBudget) {
+    let reference = LoopBound(Reference(lane: self), on: loop)
+    memory = budget.makeShare(on: loop) { reference.value.lane?.makeRoom() }
+  }
+
+  /// The share must not keep the lane that has it.
+  private final class Reference {
+    weak let lane: ServerLane?
+
+    init(lane: ServerLane) {
+      self.lane = lane
+    }
+  }
+
+  /// Ends the sessions that hold the most, until enough is free.
+  private func makeRoom() {
+    guard let budget = memory?.budget else { return }
+    for connection in connections.values { connection.link.releaseRoom() }
+    let largest = connections.values.sorted {
+      ($0.link.heldBytes, $0.id) > ($1.link.heldBytes, $1.id)
+    }
+    for connection in largest where connection.link.heldBytes > 0 && !budget.isRelieved {
+      connection.link.evict()
+    }
   }
 
   /// Takes a connection that the listener accepted for this loop.
@@ -44,20 +70,20 @@ final class ServerLane {
       let stream = try accepted.adopt(on: loop)
       guard !isDraining else {
         stream.close()
-        shared.sessionEnded()
+        shared.sessionEnded(accepted.peerAddress)
         return
       }
       guard let settings = settingsOfNext() else {
         stream.close()
-        shared.sessionEnded()
+        shared.sessionEnded(accepted.peerAddress)
         return
       }
       let connection = ServerConnection(id: id, stream: stream, settings, lane: self)
       connections[id] = connection
       connection.link.start(for: connection)
     } catch {
-      logger.warning("Could not take a connection", metadata: ["error": "\(error)"])
-      shared.sessionEnded()
+      log.log(.warning, "Could not take a connection", at: loop.now) { ["error": "\(error)"] }
+      shared.sessionEnded(accepted.peerAddress)
     }
   }
 
@@ -69,7 +95,7 @@ final class ServerLane {
       settings.dialect = try configuration.dialect.codec(.server, maxBody: settings.maxBody)
       return settings
     } catch {
-      logger.error("Could not open a session", metadata: ["error": "\(error)"])
+      log.log(.error, "Could not open a session", at: loop.now) { ["error": "\(error)"] }
       return nil
     }
   }
@@ -83,7 +109,8 @@ final class ServerLane {
   }
 
   func opened(_ connection: ServerConnection) {
-    connection.link.logger.debug("Session opened")
+    let link = connection.link
+    link.log(.debug, "Session opened", ["name": "\(PeerText(link.session.agreement.name))"])
     connection.wasOpened = true
     shared.onSession?(connection.session)
   }
@@ -97,12 +124,17 @@ final class ServerLane {
     totals.ended(reason)
   }
 
+  /// Counts a handler that has returned for a connection that was here.
+  func handlerReturnedLate(wasSkipped: Bool) {
+    totals.handlerReturnedLate(wasSkipped: wasSkipped)
+  }
+
   func ended(_ connection: ServerConnection) {
     guard connections.removeValue(forKey: connection.id) != nil else { return }
     totals.add(connection.link.session.counters, connection.responder.counters)
     totals.add(connection.pushCounters)
     requestTotals += connection.requestCounters
-    shared.sessionEnded()
+    shared.sessionEnded(connection.link.peer)
     if connection.wasOpened { shared.onSessionEnd?(connection.session) }
     if connections.isEmpty { finishDraining() }
   }

@@ -12,15 +12,33 @@ final class ServerShared: Sendable {
     var acceptFailures: UInt64 = 0
     var pushHandlers: [MessageType: @Sendable (Push, PeerSession) -> Void] = [:]
     var unhandledPushes: UInt64 = 0
+    /// Sessions by the addresses that are limited.
+    var sessionsOf: [SocketAddress.Group: Int] = [:]
+    var onAccept: (@Sendable (SocketAddress?) -> Bool)?
     var onSession: (@Sendable (PeerSession) -> Void)?
     var onSessionEnd: (@Sendable (PeerSession) -> Void)?
   }
 
   private let state = Mutex(State())
   private let maxSessions: Int
+  /// For lines that clients can cause: limited for all sessions together.
+  let log: PeerLog
+  private let maxSessionsPerAddress: Int
+  private let limitsLoopback: Bool
+  /// What all sessions may hold together.
+  let memory: MemoryBudget
 
-  init(maxSessions: Int) {
-    self.maxSessions = maxSessions
+  init(_ configuration: ServerConfiguration) {
+    maxSessions = configuration.maxSessions
+    maxSessionsPerAddress = configuration.maxSessionsPerAddress
+    limitsLoopback = configuration.limitsLoopback
+    log = PeerLog(configuration.logger)
+    memory = MemoryBudget(limit: configuration.memoryLimit)
+  }
+
+  var onAccept: (@Sendable (SocketAddress?) -> Bool)? {
+    get { state.withLock { $0.onAccept } }
+    set { state.withLock { $0.onAccept = newValue } }
   }
 
   var onSession: (@Sendable (PeerSession) -> Void)? {
@@ -46,22 +64,54 @@ final class ServerShared: Sendable {
     handler?(push, session)
   }
 
-  /// A number for a new session; nil when there are as many as may be.
-  func admit() -> UInt64? {
-    state.withLock { state in
-      guard state.sessions < maxSessions else {
-        state.turnedAway += 1
-        return nil
-      }
-      state.sessions += 1
-      state.accepted += 1
-      state.nextID += 1
-      return state.nextID
-    }
+  /// Why a connection is closed before anything is read from it.
+  enum Objection: String, Error {
+    case tooManySessions = "maxSessions"
+    case tooManyOfAddress = "maxSessionsPerAddress"
+    case notWanted = "onAccept"
   }
 
-  func sessionEnded() {
-    state.withLock { $0.sessions -= 1 }
+  /// A number for a new session.
+  func admit(_ address: SocketAddress?) throws(Objection) -> UInt64 {
+    // The application's function is called without the lock.
+    let isWanted = onAccept?(address) ?? true
+    let group = limitedGroup(of: address)
+    let result: Result<UInt64, Objection> = state.withLock { state in
+      let objection: Objection? =
+        if !isWanted {
+          .notWanted
+        } else if state.sessions >= maxSessions {
+          .tooManySessions
+        } else if let group, state.sessionsOf[group, default: 0] >= maxSessionsPerAddress {
+          .tooManyOfAddress
+        } else {
+          nil
+        }
+      if let objection {
+        state.turnedAway += 1
+        return .failure(objection)
+      }
+      state.sessions += 1
+      if let group { state.sessionsOf[group, default: 0] += 1 }
+      state.accepted += 1
+      state.nextID += 1
+      return .success(state.nextID)
+    }
+    return try result.get()
+  }
+
+  private func limitedGroup(of address: SocketAddress?) -> SocketAddress.Group? {
+    guard let group = address?.group, limitsLoopback || !group.isLoopback else { return nil }
+    return group
+  }
+
+  func sessionEnded(_ address: SocketAddress?) {
+    let group = limitedGroup(of: address)
+    state.withLock { state in
+      state.sessions -= 1
+      guard let group, let count = state.sessionsOf[group] else { return }
+      state.sessionsOf[group] = count > 1 ? count - 1 : nil
+    }
   }
 
   func acceptFailed() {
@@ -69,6 +119,7 @@ final class ServerShared: Sendable {
   }
 
   func fill(_ counters: inout ServerCounters) {
+    counters.bytesHeld = memory.held
     state.withLock { state in
       counters.sessions = state.sessions
       counters.sessionsAccepted = state.accepted
@@ -85,7 +136,8 @@ public struct ServerCounters: Hashable, Sendable {
   public var sessions = 0
   /// Connections that became sessions.
   public var sessionsAccepted: UInt64 = 0
-  /// Connections that were closed at once, since there were as many sessions as may be.
+  /// Connections that were closed at once: there were as many sessions as may be, in all or from
+  /// their address, or `onAccept` did not want them.
   public var sessionsTurnedAway: UInt64 = 0
   /// Connections that the system could not hand over (no descriptor was left, for instance).
   public var acceptFailures: UInt64 = 0
@@ -95,6 +147,8 @@ public struct ServerCounters: Hashable, Sendable {
   public var pushesWaiting = 0
   /// Bytes that wait now to be written to the sessions.
   public var bytesUnwritten = 0
+  /// Bytes that all sessions together make the server hold now, as `memoryLimit` counts them.
+  public var bytesHeld = 0
   /// Pushes of clients that no handler was set for.
   public var pushesUnhandled: UInt64 = 0
   /// What the sessions, past and present, counted.

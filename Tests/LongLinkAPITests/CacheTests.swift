@@ -105,7 +105,7 @@ import Testing
     }
   }
 
-  @Test func `a push makes the answers of its methods worthless, before anybody hears of it`()
+  @Test func `a push invalidates the answers of its methods before anybody hears of it`()
     async throws
   {
     let policy = CachePolicy(fresh: .seconds(1_000), invalidatedBy: [20])
@@ -146,7 +146,64 @@ import Testing
     }
   }
 
-  @Test func `a lost connection makes worthless what pushes would have`() async throws {
+  @Test(arguments: [true, false])
+  func `a call that joins another keeps its answer on its own terms`(isKnown: Bool) async throws {
+    let shared = RawMethod.raw(1, .reading)
+    let cached = RequestPolicy(
+      cache: CachePolicy(fresh: .seconds(1_000), invalidatedBy: [20]))
+    try await Scene.run { scene in
+      counting(scene.server)
+      scene.server.on(2, .reply())
+      var pushes = scene.client.pushes(of: 20).makeAsyncIterator()
+      if isKnown { _ = try await scene.api.call(shared, [0], policy: cached) }
+      let asked = scene.server.requests(of: 1).count
+      scene.server.on(1) {
+        .delay(.seconds(1), then: .reply([UInt8(scene.server.requests(of: 1).count), $0.body[0]]))
+      }
+      let first = scene.spawn { try await scene.api.call(shared, [7]) }
+      try await scene.server.waitForRequest(of: 1, count: asked + 1)
+      if !isKnown {
+        // Nothing of the kind has been asked for yet: the push is no matter to the first call.
+        scene.server.push(20)
+        _ = await pushes.next()
+      }
+      let second = scene.spawn { try await scene.api.call(shared, [7], policy: cached) }
+      try await scene.sleep(.milliseconds(100))
+      // An exchange that may have missed a push is not joined.
+      #expect(scene.server.requests(of: 1).count == asked + (isKnown ? 1 : 2))
+      scene.server.push(20)
+      _ = await pushes.next()
+      _ = try await first.value
+      _ = try await second.value
+      // The answer crossed the push, and is not kept.
+      let third = try await scene.api.call(shared, [7], policy: cached)
+      #expect(third[0] == UInt8(asked + (isKnown ? 2 : 3)))
+      #expect(try await scene.api.call(shared, [7], policy: cached) == third)
+      scene.server.push(20)
+      _ = await pushes.next()
+      #expect(try await scene.api.call(shared, [7], policy: cached)[0] == third[0] + 1)
+    }
+  }
+
+  @Test func `an answer that was kept before a push mattered is not given`() async throws {
+    let plain = RawMethod.raw(1, RequestPolicy(cache: CachePolicy(fresh: .seconds(1_000))))
+    let strict = RequestPolicy(cache: CachePolicy(fresh: .seconds(1_000), invalidatedBy: [20]))
+    try await Scene.run { scene in
+      counting(scene.server)
+      #expect(try await scene.api.call(plain, [7]) == [1])
+      scene.server.push(20)
+      try await scene.sleep(.seconds(1))
+      #expect(try await scene.api.call(plain, [7], policy: strict) == [2])
+      #expect(try await scene.api.call(plain, [7]) == [2])
+      // What was kept for the one that does not mind is lost with the connection too.
+      #expect(try await scene.api.call(plain, [8]) == [3])
+      scene.server.resetConnections()
+      try await scene.until { await scene.client.counters().connects == 2 }
+      #expect(try await scene.api.call(plain, [8], policy: strict) == [4])
+    }
+  }
+
+  @Test func `a lost connection invalidates what pushes would have`() async throws {
     let policy = CachePolicy(fresh: .seconds(1_000), invalidatedBy: [20])
     let method = RawMethod.raw(1, RequestPolicy(cache: policy))
     let other = RawMethod.raw(2, RequestPolicy(cache: CachePolicy(fresh: .seconds(1_000))))
@@ -179,7 +236,7 @@ import Testing
     }
   }
 
-  @Test func `what is told to be worthless is`() async throws {
+  @Test func `an application invalidates calls, methods and everything`() async throws {
     try await Scene.run { scene async throws in
       counting(scene.server)
       #expect(try await scene.api.call(kept, [7]) == [1])

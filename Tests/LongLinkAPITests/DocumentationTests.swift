@@ -1,4 +1,6 @@
 import Foundation
+import LongLinkAPI
+import LongLinkConnection
 import Testing
 
 /// What the documentation shows is what is compiled.
@@ -32,6 +34,25 @@ import Testing
         rest = lines[(end + 1)...]
       }
     }
-    #expect(pieces == 16)
+    #expect(pieces == 18)
+  }
+
+  @Test func `each code of an error is listed, numbered and documented`() throws {
+    let root = Self.tests.deletingLastPathComponent().deletingLastPathComponent()
+    let source = try Self.lines(
+      of: root.appending(path: "Sources/LongLinkConnection/Public/LongLinkError.swift"))
+    let names = source.compactMap { $0.firstMatch(of: /^public static let (\w+) = Code\(/)?.1 }
+      .map(String.init)
+    #expect(names.count >= 15)
+    #expect(LongLinkError.Code.allCases.map(\.description) == names)
+    let readme = try Self.lines(of: root.appending(path: "README.md"))
+    let page = try Self.lines(of: Self.pages.appending(path: "Errors.md"))
+    for code in LongLinkError.Code.allCases {
+      #expect(readme.contains { $0.hasPrefix("| `\(code)` |") }, "\(code)")
+      guard code != .rejected else { continue }
+      let number = ErrorCode(LongLinkError(code, doing: "test"))
+      #expect(number != .other, "\(code)")
+      #expect(page.contains { $0.hasPrefix("| \(number) | `\(code)` |") }, "\(code)")
+    }
   }
 }

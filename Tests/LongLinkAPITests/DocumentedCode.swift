@@ -95,14 +95,35 @@ private enum DocumentedCode {
       self = .soldOut
     }
 
-    var text: String? { "This is sold out." }
+    func text(in language: String) -> String? {
+      language == "zh-Hans" ? "已售罄。" : "This is sold out."
+    }
   }
 
   static func texts(_ client: LongLinkClient) throws {
     var texts = ErrorTexts.english
     texts.texts[.deadlineExceeded] = "The shop does not answer."
     let api = try APIClient(client, APIConfiguration(texts: texts))
-    print(api.configuration.texts.other)
+    print(api.configuration.texts.language)
+  }
+
+  static func otherTexts() -> ErrorTexts {
+    let chinese = ErrorTexts(
+      language: "zh-Hans",
+      texts: [
+        .notConnected: "没有网络连接，请稍后再试。",
+        .connectFailed: "无法连接服务器，请检查网络后重试。",
+        .connectionLost: "连接已断开。",
+        .deadlineExceeded: "服务器没有及时回答。",
+        .cancelled: "已取消。",
+        .overloaded: "操作过多，请稍后再试。",
+        ErrorCode(.unauthenticated): "请先登录。",
+        ErrorCode(.forbidden): "没有权限。",
+        ErrorCode(.failed): "服务器出错了。",
+      ],
+      other: { code in "出错了（错误码 \(code)）。" },
+      mayHaveRun: { text in "\(text)操作可能已经执行。" })
+    return chinese
   }
 
   static func events(

@@ -18,8 +18,9 @@ import Testing
       }
     }
 
-    var text: String? {
-      if case .priceChanged(let price) = self { "It costs \(price) now." } else { nil }
+    func text(in language: String) -> String? {
+      guard case .priceChanged(let price) = self else { return nil }
+      return language == "de" ? "Es kostet jetzt \(price)." : "It costs \(price) now."
     }
   }
 
@@ -46,21 +47,30 @@ import Testing
       #expect(errors.map(\.code.rawValue) == [1_000, 1_001, 1_001, 500, 1_000])
       #expect(errors[0].text == "Sold out.")
       #expect(errors[1].text == "It costs 42 now.")
-      #expect(errors[2].text == ErrorTexts.english.other)
+      #expect(errors[2].text == "Something went wrong (error 1001).")
       #expect(errors.map(\.delivery) == [.answered, .answered, .answered, .answered, .refused])
     }
   }
 
+  @Test func `a peer's code is never taken for a failure of this side`() async throws {
+    let codes: [ResponseCode] = [7, 99, 201, 399, 400, 599, 600, 999, 1_000]
+    try await Scene.run { scene async throws in
+      scene.server.on(1, codes.map { .reply(code: $0) })
+      var found: [UInt32] = []
+      for _ in codes {
+        found.append(try await failure { try await scene.api.call(method, []) }.code.rawValue)
+      }
+      #expect(found == [99, 99, 99, 99, 400, 599, 99, 99, 1_000])
+    }
+  }
+
   @Test func `each code of the link has a number and a text of its own`() {
-    let codes: [LongLinkError.Code] = [
-      .notConnected, .connectFailed, .connectionLost, .deadlineExceeded, .cancelled, .corrupted,
-      .protocolViolation, .tooLarge, .encodingFailed, .decodingFailed, .overloaded, .closed,
-      .invalidConfiguration,
-    ]
+    let codes = LongLinkError.Code.allCases.filter { $0 != .rejected }
     let errors = codes.map { APIError(LongLinkError($0, doing: "test")) }
-    #expect(errors.map(\.code.rawValue) == Array(1...13))
-    #expect(Set(errors.map(\.text)).count == 13)
-    #expect(errors.allSatisfy { $0.text != ErrorTexts.english.other && !$0.text.contains("link") })
+    #expect(errors.map(\.code.rawValue).sorted() == Array(1...14))
+    #expect(Set(errors.map(\.text)).count == 14)
+    #expect(
+      errors.allSatisfy { !$0.text.contains("went wrong") && !$0.text.contains("link") })
   }
 
   @Test(arguments: [400, 401, 403, 404, 408, 409, 413, 429, 499, 500, 503] as [UInt32])
@@ -69,28 +79,32 @@ import Testing
       LongLinkError(
         .rejected, delivery: .answered, doing: "test", response: ResponseCode(rawValue: code)))
     #expect(error.code.rawValue == code)
-    #expect(error.text != ErrorTexts.english.other)
+    #expect(!error.text.contains("error \(code)"))
   }
 
   @Test func `people are told when something may have been done`() {
-    let texts = ErrorTexts.english
     let lost = APIError(LongLinkError(.connectionLost, delivery: .sent, doing: "test"))
-    #expect(lost.text == "The connection was lost. \(texts.mayHaveRun)")
+    #expect(lost.text == "The connection was lost. It is not known whether it was done.")
     let notSent = APIError(LongLinkError(.connectionLost, doing: "test"))
     #expect(notSent.text == "The connection was lost.")
   }
 
   @Test func `another table speaks another language`() async throws {
     let german = ErrorTexts(
-      texts: [.deadlineExceeded: "Der Server antwortet nicht."], other: "Etwas ging schief.",
-      mayHaveRun: "Ob es getan wurde, ist nicht bekannt.")
+      language: "de", texts: [.deadlineExceeded: "Der Server antwortet nicht."],
+      other: { "Fehler \($0)." },
+      mayHaveRun: { "\($0.dropLast()): Ob es getan wurde, ist nicht bekannt." })
     try await Scene.run(APIConfiguration(texts: german)) { scene in
-      scene.server.on(1, .never)
+      scene.server.on(1, [.never, .reply(code: 1_001, body: [7]), .reply(code: 1_000)])
       let error = try await failure { try await scene.api.call(method, []) }
-      #expect(error.text == "Der Server antwortet nicht. Ob es getan wurde, ist nicht bekannt.")
+      #expect(error.text == "Der Server antwortet nicht: Ob es getan wurde, ist nicht bekannt.")
       #expect("\(error)".hasPrefix("4: Der Server"))
+      let changed = try await failure { try await scene.api.call(method, []) }
+      #expect(changed.text == "Es kostet jetzt 7.")
+      let soldOut = try await failure { try await scene.api.call(method, []) }
+      #expect(soldOut.application as? ShopError == .soldOut && soldOut.text == "Fehler 1000.")
       let other = try await failure { try await scene.api.call(.raw(9), []) }
-      #expect(other.text == "Etwas ging schief.")
+      #expect(other.text == "Fehler 404.")
     }
   }
 }

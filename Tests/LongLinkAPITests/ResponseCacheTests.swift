@@ -47,17 +47,17 @@ import Testing
     #expect(cache.bytes <= cache.limit)
     cache.store([UInt8](repeating: 1, count: 5_000), for: key(6), CachePolicy(), at: at(0))
     #expect(cache.count == 3 && cache.evicted == 3)
-    // The old answer is worthless all the same.
+    // The old answer is invalid all the same.
     cache.store([UInt8](repeating: 1, count: 5_000), for: key(5), CachePolicy(), at: at(0))
     #expect(cache.find(key(5), at: at(0)) == .nothing)
   }
 
   @Test func `what is forgotten gives its room back`() {
     var cache = ResponseCache(limit: 100_000)
-    let depends = CachePolicy(invalidatedBy: [9])
     for number: UInt8 in 1...10 {
       cache.store(body, for: key(number), CachePolicy(), at: at(0))
-      cache.store(body, for: key(number, type: 2), depends, at: at(0))
+      cache.store(
+        body, for: key(number, type: 2), CachePolicy(), dependsOnPushes: true, at: at(0))
     }
     cache.remove(key(1))
     #expect(cache.count == 19)

@@ -10,6 +10,18 @@ import Testing
     WaitTerms(priority: priority, deadline: .distantFuture, bytes: 0)
   }
 
+  @Test func `no request has the name that names none`() {
+    var dispatch = Dispatch(serials: 1...8)
+    let first = create(&dispatch)
+    #expect(first.number != RequestID.none.number)
+    // It is refused and gets another serial. A request that never got a name is not it.
+    let renewed = dispatch.renew(first, deadline: .distantFuture)
+    #expect(dispatch.current(first) == renewed && renewed != first)
+    #expect(dispatch.current(.none) == .none)
+    #expect(dispatch.end(dispatch.current(.none)) == nil)
+    #expect(dispatch.count == 1)
+  }
+
   @Test func `a deadline is met however many requests have come and gone since`() {
     var dispatch = Dispatch(role: .client)
     let late = dispatch.create(deadline: .ms(200), notifiesCancel: false, at: .start)

@@ -147,7 +147,7 @@ import Testing
   }
 
   @Test func `whoever is refused in the middle stops and cancels`() {
-    let pair = SessionPair(server: SessionSettings(.server) { $0.maxAssembly = 100_000 })
+    let pair = SessionPair(server: SessionSettings(.server) { $0.maxRequestBytes = 100_000 })
     pair.client.room = 100_000
     pair.client.request(50, [UInt8](repeating: 1, count: 8_000_000))
     pair.exchange()

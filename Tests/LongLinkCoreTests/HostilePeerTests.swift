@@ -25,7 +25,7 @@ import Testing
   @Test func `messages in fragments are bounded in number and in bytes`() {
     let side = opened(.server) {
       $0.maxInFlight = 30
-      $0.maxAssembly = 1000
+      $0.maxRequestBytes = 1000
     }
     for serial: UInt32 in 50..<80 {
       side.receive(

@@ -92,8 +92,29 @@ import Testing
   }
 
   @Test func `every violation says what is known of it`() {
-    let violation = Violation(.lengthOverLimit, kind: 0x0C, serial: 4, value: 70_000)
-    #expect(violation.description == "lengthOverLimit kind=0xc serial=4 value=70000")
-    #expect(Violation(.truncatedFrame).description == "truncatedFrame")
+    func text(
+      _ rule: Violation.Rule, _ kind: UInt8? = nil, _ serial: UInt32? = nil,
+      _ value: UInt64? = nil, expected: UInt64? = nil
+    ) -> String {
+      Violation(rule, kind: kind, serial: serial, value: value, expected: expected).description
+    }
+    #expect(
+      text(.lengthOverLimit, 0x0C, 4, 70_000)
+        == "lengthOverLimit: goaway with serial 4 has 70000 bytes")
+    #expect(text(.truncatedFrame) == "truncatedFrame")
+    #expect(
+      text(.typeNotAllowed, 1, 7, 6, expected: 5)
+        == "typeNotAllowed: response to request 7 has type 6, not 5")
+    #expect(text(.checksumMismatch, 0, 7) == "checksumMismatch: request 7")
+    #expect(text(.serialInUse, 0, 7) == "serialInUse: request 7")
+    #expect(
+      text(.serialOutOfRange, 0, nil, 1 << 40)
+        == "serialOutOfRange: request with serial 1099511627776")
+    #expect(text(.unknownKind, 0x2F, 7) == "unknownKind: frame of kind 0x2f with serial 7")
+    #expect(
+      text(.fieldMismatch, nil, 7, 10, expected: 76)
+        == "fieldMismatch: frame with serial 7 has 0xa, not 0x4c")
+    #expect(
+      text(.fieldMismatch, nil, nil, 10, expected: 76) == "fieldMismatch: frame has 0xa, not 0x4c")
   }
 }

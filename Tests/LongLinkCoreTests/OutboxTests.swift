@@ -57,6 +57,27 @@ import Testing
     }
   }
 
+  /// Sends a push that is kept back, whose body sends another one of `count` bytes.
+  private static func nest(_ count: Int) {
+    let holder = Holder()
+    holder.outbox.usesFragments = true
+    func send(_ count: Int, _ body: () -> Void) {
+      let head = FrameHead(.push, tag: 1, serial: 0, length: count)
+      _ = holder.outbox.append(head, metadata: nil) { span in
+        body()
+        for _ in 0..<count { span.append(1) }
+      }
+    }
+    send(Wire.fragmentLimit + 1) { send(count) {} }
+  }
+
+  @Test func `a body that sends something while it is encoded to be kept back traps`() async {
+    await #expect(processExitsWith: .failure, "the other is encoded at once") { Self.nest(1) }
+    await #expect(processExitsWith: .failure, "the other is kept back too") {
+      Self.nest(Wire.fragmentLimit + 1)
+    }
+  }
+
   @Test func `frames that are taken back are passed over in any order`() {
     for seed: UInt64 in 0..<40 {
       var dice = Seeded(seed)

@@ -11,7 +11,7 @@ enum SessionFuzz {
     // Small limits are reached by small inputs.
     if flags & 1 != 0 { settings.maxBody = 300 }
     if flags & 2 != 0 { settings.maxInFlight = 3 }
-    if flags & 4 != 0 { settings.maxAssembly = 500 }
+    if flags & 4 != 0 { settings.maxRequestBytes = 500 }
     if flags & 8 != 0 { settings.encodeLimit = 200 }
     if flags & 16 != 0 { settings.maxUnread = 4000 }
     if flags & 32 != 0 { settings.features = [] }
@@ -38,7 +38,10 @@ final class FuzzSide {
   private let settings: SessionSettings
   private let codec: DialectCodec?
   private var now = LinkInstant(nanoseconds: 1_000_000_000_000)
-  private var running: [UInt32] = []
+  /// The peer's requests that run, with what each counts for.
+  private var running: [(serial: UInt32, bytes: Int)] = []
+  /// What the handlers count for whose requests are over.
+  private var outlived: [Int] = []
   private var asked: [(serial: UInt32, placement: RequestPlacement)] = []
   private var nextSerial: UInt32
   private var given: UInt64 = 0
@@ -80,6 +83,8 @@ final class FuzzSide {
       case 2: session.failed(errno: 104)
       case 3: session.releaseStorage()
       case 4: session.setPace(200_000_000 + Int64(input.word()) * 1_000_000)
+      case 5: returnHandlers()
+      case 6: session.evict(at: now)
       default: break
       }
     default: write(.max)
@@ -192,11 +197,22 @@ final class FuzzSide {
 
   private func respond(_ input: inout FuzzInput) throws(FuzzFailure) {
     guard !running.isEmpty else { return }
-    let serial = running.remove(at: input.below(running.count))
-    let body = [UInt8](repeating: 4, count: input.below(3000))
-    guard session.accepts(bodyOf: body.count) else { return }
+    let (serial, bytes) = running.remove(at: input.below(running.count))
+    let body = [UInt8](repeating: 4, count: input.below(3000) % (session.agreement.maxBody + 1))
     let own: UInt32? = codec == nil ? nil : input.pick(nil, 9, 7, 12)
-    session.respond(serial, code: input.pick(.ok, .failed), ownCode: own, body)
+    let isEarly = input.byte() & 3 == 0
+    if isEarly { session.outlives(serial) }
+    let isOwed = session.respond(serial, code: input.pick(.ok, .failed), ownCode: own, body)
+    if isEarly {
+      outlived.append(bytes)
+    } else if !isOwed {
+      session.handlerReturned(bytes: bytes)
+    }
+  }
+
+  private func returnHandlers() {
+    for bytes in outlived { session.handlerReturned(bytes: bytes) }
+    outlived = []
   }
 
   private func push(_ type: MessageType, _ count: Int) {
@@ -232,6 +248,11 @@ final class FuzzSide {
       turns += 1
       try expect(turns < 100_000, "effects without end")
     }
+    if session.waitsForHandlers {
+      session.handlersHaveHadTurn()
+      try drain()
+      session.handlersTurnEnds()
+    }
     try judge()
   }
 
@@ -248,6 +269,12 @@ final class FuzzSide {
     try expect(counters.damagedPackets <= given, "more damage than bytes")
     try expect(told <= counters.framesReceived, "something was counted twice")
     try expect(session.requestsRunning <= settings.maxInFlight, "too many requests run")
+    try expect(running.count + outlived.count <= settings.maxInFlight, "too many handlers")
+    try expect(session.requestsOutlived == outlived.count, "handlers are not counted")
+    let held = outlived.reduce(0) { $0 + $1 + Session.requestOverhead }
+    try expect(session.heldBytes.outlived == held, "the bytes of handlers are not counted")
+    let most = settings.maxRequestBytes + settings.maxBody
+    try expect(role == .client || session.requestBytes <= most, "the requests hold too much")
     try expect(session.requestsAccepted <= counters.requestsReceived, "accepted, not received")
     try expect(
       session.input.capacity <= 2 * Int(given) + 4096, "memory was promised for what never came")
@@ -274,7 +301,10 @@ final class FuzzSide {
       decode(slice, .goaway, GoAway.init(decoding:)) { session, message in
         session.received(goaway: message)
       }
-    case .cancel(let serial): running.removeAll { $0 == serial }
+    case .cancel(let serial):
+      if let index = running.firstIndex(where: { $0.serial == serial }) {
+        outlived.append(running.remove(at: index).bytes)
+      }
     case .collect(let serial):
       if !asked.contains(where: { $0.serial == serial }) { session.abandonResponse(serial) }
     case .began(let serial, let begin, let ordinal):
@@ -283,6 +313,7 @@ final class FuzzSide {
       }
     case .abandon:
       abandons += 1
+      outlived += running.map(\.bytes)
       running = []
       try expect(abandons == 1, "everything was abandoned twice")
     case .close:
@@ -298,7 +329,11 @@ final class FuzzSide {
     switch arrival.kind {
     case .request:
       try expect(arrival.payload.count <= settings.maxBody, "a body over the limit")
-      if read(arrival, .request) { running.append(arrival.serial) }
+      if read(arrival, .request) {
+        running.append((arrival.serial, arrival.byteCount))
+      } else {
+        session.handlerReturned(bytes: arrival.byteCount)
+      }
     case .response:
       asked.removeAll { $0.serial == arrival.serial }
       _ = read(arrival, .response)
@@ -309,12 +344,13 @@ final class FuzzSide {
 
   /// Reads every byte of a message, as whoever it is for would.
   private func read(_ arrival: Arrival, _ kind: FrameKind) -> Bool {
-    _ = session.bytes(of: arrival.payload)
-    guard let slice = arrival.metadata else { return true }
     do throws(BodyError) {
-      _ = try session.withBody(slice) { (bytes) throws(BodyError) in
-        try Metadata(decoding: bytes)
+      if let slice = arrival.metadata {
+        _ = try session.withBody(slice) { (bytes) throws(BodyError) in
+          try Metadata(decoding: bytes)
+        }
       }
+      _ = session.takeBytes(of: arrival.payload)
       return true
     } catch {
       session.failed(toDecode: kind, serial: arrival.serial)
@@ -347,6 +383,8 @@ final class FuzzSide {
       try expect(turns < 1000, "a session whose peer has gone does not end")
     }
     try drain()
+    returnHandlers()
+    try judge()
     try expect(closes == 1 && abandons == 1, "the end was told \(closes) times")
   }
 }

@@ -54,7 +54,17 @@ import Testing
     let expected: [Metadata.Entry] = [
       .init(key: "", value: ""), .init(key: "a", value: "1"), .init(key: "b", value: "3"),
     ]
-    #expect(try Metadata(body: body).entries == expected)
+    #expect(try Metadata(body: body).canonicalEntries == expected)
+    let received = try unsafe ReceivedMetadata(block: body.span.bytes)
+    #expect(received.entries == ["": "", "a": "1", "b": "3"])
+    #expect(!received.isPlain)
+  }
+
+  @Test(arguments: ["2203 0a01ff", "2203 120100", "2205 0a0162 1205", "22ff", "2203 080102"])
+  func `entries are checked before anybody asks for them`(_ hex: String) {
+    #expect(throws: BodyError.self) {
+      try unsafe ReceivedMetadata(block: bytes(hex).span.bytes)
+    }
   }
 
   @Test func `random values come back as they were`() throws {

@@ -65,6 +65,17 @@ import Testing
     #expect(watch.broken.isEmpty)
   }
 
+  @Test func `bytes are waited for to the last one that keep the ping from being written`() {
+    var watch = greeted()
+    let body = [UInt8](repeating: 1, count: 60_000)
+    watch.write(WireFrame(.request, serial: 50, body: body), Self.client, 1, at: 1)
+    // The peer reads nothing, so that there is never room for a ping.
+    watch.tell(.bytesArrived, Self.server, 2, at: 12, value: 55_000)
+    watch.tell(.bytesArrived, Self.server, 2, at: 14, value: 5_016)
+    watch.tell(.closed, Self.client, 1, at: 19)
+    #expect(watch.broken.isEmpty)
+  }
+
   @Test func `bytes that arrive together with the ping are waited for`() {
     var watch = greeted()
     let body = [UInt8](repeating: 1, count: 1_000)

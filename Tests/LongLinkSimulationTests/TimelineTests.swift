@@ -1,6 +1,7 @@
 import Foundation
-import LongLinkTesting
 import Testing
+
+@testable import LongLinkTesting
 
 #if canImport(FoundationXML)
 import FoundationXML
@@ -50,8 +51,46 @@ import FoundationXML
       let parser = XMLParser(data: Data(svg.utf8))
       #expect(parser.parse(), "\(String(describing: parser.parserError))")
       #expect(svg.contains("client-0"))
-      #expect(svg.contains("more events are left out") == (timeline.count > limit))
+      #expect(svg.contains(" left out: draw a shorter time") == (timeline.count > limit))
     }
     #expect(timeline.svg(limit: 10).count < 20_000)
+  }
+
+  @Test func `the SVG is as high as its events and as wide as its words`() async throws {
+    let timeline = try await timeline(2)
+    for count in [1, 40, 400] {
+      let part = timeline.prefix(count).timeline
+      let svg = part.svg()
+      let size = try #require(svg.firstMatch(of: /width="([0-9]+)" height="([0-9]+)"/))
+      let (width, height) = (try #require(Int(size.1)), try #require(Int(size.2)))
+      #expect(height == 50 + (count + 2) * 14)
+      // The words begin behind the lanes; a letter takes 6 to 7 pixels.
+      let words = svg.matches(of: /<text x="([0-9]+)" y="[0-9]+" fill="#[0-9a-f]+">([^<]*)</)
+      let ends = words.map { (Int($0.1) ?? 0) + $0.2.count * 6 }
+      let longest = try #require(ends.max())
+      #expect(longest <= width)
+      #expect(width <= longest + 200)
+    }
+  }
+
+  @Test func `pings and pongs can be left out`() async throws {
+    let whole = try await timeline(2)
+    let (rest, omitted) = whole.withoutHeartbeats
+    let heartbeats = whole.text().split(separator: "\n").count {
+      $0.contains(" ping ") || $0.contains(" pong ")
+    }
+    #expect(omitted == heartbeats && omitted > 0)
+    #expect(rest.count == whole.count - omitted)
+    #expect(!rest.text().contains(" pong "))
+  }
+
+  @Test func `times and counts are told for people`() async throws {
+    #expect(Duration.seconds(2.153392685).inSeconds == "2.153 s")
+    #expect(Duration.seconds(3).inSeconds == "3 s")
+    #expect(Duration.milliseconds(-500).inSeconds == "-0.5 s")
+    #expect(Duration.nanoseconds(1).inSeconds == "0 s")
+    let text = try await timeline(2).text()
+    #expect(text.contains(#/waits for [0-9.]{1,8} s of at most [0-9.]{1,6} s, /#))
+    #expect(text.contains("1 address\n") && !text.contains("1 addresses"))
   }
 }

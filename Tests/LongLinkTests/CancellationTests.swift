@@ -28,9 +28,7 @@ import Testing
   @Test(arguments: World.allCases)
   func `a request that waits for a connection`(_ world: World) async throws {
     try await Stage.run(world) { stage in
-      let server = try await stage.serve()
-      await server.shutDown()
-      let client = try stage.client(of: server)
+      let client = try stage.client(to: [.host("127.0.0.1", port: 1)])
       let handle = client.start(.echo, [1])
       let task = stage.spawn { try await failure { try await client.request(.echo, [2]) } }
       try await stage.until { await client.counters().requestsOpen == 2 }
@@ -88,7 +86,7 @@ import Testing
         server.route(4) { $0.body }
       }
       let client = try stage.client(of: server)
-      let handle = client.start(.echo, [1])
+      let handle = client.start(.echo, [1], options: RequestOptions(cancellation: .local))
       await began.wait()
       handle.cancel()
       let error = try await failure { try await handle.value }
@@ -106,7 +104,7 @@ import Testing
   }
 
   @Test(arguments: World.allCases)
-  func `the server's handler is cancelled where it is told`(_ world: World) async throws {
+  func `the server's handler is cancelled with the request`(_ world: World) async throws {
     try await Stage.run(world) { stage in
       let (began, cancelled) = (Tally<Void>(), Tally<Void>())
       let server = try await stage.serve { server in
@@ -122,7 +120,7 @@ import Testing
         }
       }
       let client = try stage.client(of: server)
-      let options = RequestOptions(deadline: .seconds(1_000), cancellation: .notifyServer)
+      let options = RequestOptions(deadline: .seconds(1_000))
       let handle = client.start(.hang, [1], options: options)
       let task = stage.spawn {
         try await failure { try await client.request(.hang, [2], options: options) }
@@ -151,11 +149,7 @@ import Testing
     try await Stage.run(world) { stage in
       let server = try await stage.serve()
       let client = try stage.client(of: server)
-      let handle = client.start(
-        .echo,
-        [1],
-        options: RequestOptions(cancellation: .notifyServer)
-      )
+      let handle = client.start(.echo, [1])
       #expect(try await handle.value == [1])
       handle.cancel()
       #expect(try await handle.value == [1])
@@ -190,7 +184,7 @@ import Testing
       try await client.connect()
       let body = [UInt8](repeating: 7, count: 8_000_000)
       // Whether all of it has left or not, the server is told.
-      let options = RequestOptions(deadline: .seconds(1_000), cancellation: .notifyServer)
+      let options = RequestOptions(deadline: .seconds(1_000))
       let handle = client.start(.hang, body, options: options)
       try await stage.until { await handle.state != .created }
       handle.cancel()

@@ -1,12 +1,16 @@
 import LongLink
 import LongLinkConnection
 import LongLinkServer
+import LongLinkTransport
 import Testing
 
 /// Wrong configuration throws before anything is opened, and names the field.
 @Suite struct ConfigurationTests {
   typealias ClientCase = (field: String, change: @Sendable (inout ClientConfiguration) -> Void)
   typealias ServerCase = (field: String, change: @Sendable (inout ServerConfiguration) -> Void)
+
+  /// A path of a byte more than a socket's address has room for, besides the NUL at its end.
+  private static let tooLong = String(repeating: "a", count: SocketAddress.longestUnixPath + 1)
 
   static let clientCases: [ClientCase] = [
     ("servers", { $0.servers = [] }),
@@ -15,6 +19,7 @@ import Testing
     ("servers[1]", { $0.servers.append(Server(.host("host", port: 0))) }),
     ("servers[1]", { $0.servers.append(Server(.unix(path: ""))) }),
     ("servers[1]", { $0.servers.append(Server(.unix(path: "/a\0"))) }),
+    ("servers[1]", { $0.servers.append(Server(.unix(path: tooLong))) }),
     ("servers[0].weight", { $0.servers[0].weight = 0 }),
     ("servers[0].weight", { $0.servers[0].weight = 1_000_001 }),
     ("environments[a]", { $0.environments = ["a": [], "b": $0.servers] }),
@@ -77,12 +82,13 @@ import Testing
     ("listen[0]", { $0.listen = [.host("a\0b", port: 1)] }),
     ("listen[1]", { $0.listen.append(.unix(path: "")) }),
     ("listen[1]", { $0.listen.append(.unix(path: "/a\0b")) }),
+    ("listen[1]", { $0.listen.append(.unix(path: tooLong)) }),
     ("loops", { $0.loops = 0 }),
     ("maxSessions", { $0.maxSessions = 0 }),
     ("maxInFlight", { $0.maxInFlight = 0 }),
     ("maxBody", { $0.maxBody = 0 }),
     ("maxBody", { $0.maxBody = 1 << 31 + 1 }),
-    ("maxAssembly", { $0.maxAssembly = $0.maxBody - 1 }),
+    ("maxRequestBytes", { $0.maxRequestBytes = $0.maxBody - 1 }),
     ("maxUnreadOutput", { $0.maxUnreadOutput = $0.maxBody - 1 }),
     ("maxUnreadOutput", { $0.waterMarks.high = $0.maxUnreadOutput + 1 }),
     ("waterMarks.high", { $0.waterMarks = WaterMarks(high: 0, low: 0) }),
@@ -126,6 +132,12 @@ import Testing
     for text in bad { #expect(Endpoint(alternative: text) == nil, "\(text)") }
     #expect(Endpoint.unix(path: "/a").alternativeText == nil)
     #expect(Endpoint.host("a", port: 0).alternativeText == nil)
+  }
+
+  @Test func `the longest path of a socket is accepted`() throws {
+    let path = String(Self.tooLong.dropLast())
+    try ClientConfiguration(servers: [.unix(path: path)]).validate()
+    try ServerConfiguration(listen: [.unix(path: path)]).validate()
   }
 
   @Test func `a heartbeat is made from a budget, or refused with the numbers`() throws {

@@ -113,24 +113,47 @@ import Testing
     }
   }
 
-  @Test func `a server is told of a deadline that passed`() async throws {
+  @Test(arguments: [[], Features.metadata], [CancellationPolicy.notifyServer, .local])
+  func `a server is told of a deadline that passed where it cannot know`(
+    features: Features, policy: CancellationPolicy
+  ) async throws {
     try await Stage.simulate { stage, simulation in
-      let server = try await stage.serve { server in
-        server.route(.hang) { request in
-          try await request.clock.sleep(for: .seconds(100))
-          return request.body
-        }
-      }
-      let client = try stage.client(of: server)
+      let server = try await SimulatedServer.start(
+        on: stage.serverLoop, at: .ipv4(10, 0, 0, 1, port: 4000))
+      server.handshake = .welcome(features: features)
+      server.on(.hang, .never)
+      let client = try stage.client(to: [.host("10.0.0.1", port: 4000)])
       try await client.connect()
-      _ = try await failure {
+      let options = RequestOptions(deadline: .seconds(2), cancellation: policy)
+      _ = try await failure { try await client.request(.hang, [1], options: options) }
+      try await simulation.sleep(for: .seconds(1))
+      let isTold = features.isEmpty && policy == .notifyServer
+      #expect(server.cancels.count == (isTold ? 1 : 0))
+      #expect(
+        server.requests(of: .hang)[0].metadata?.remaining == (features.isEmpty ? nil : .seconds(2)))
+      await server.stop()
+    }
+  }
+
+  /// The metadata that would tell the time are left out where the body needs all of the room.
+  @Test(arguments: [false, true], [900, 1_000])
+  func `a server that was not told the time is told of its end`(
+    isConnected: Bool, size: Int
+  ) async throws {
+    try await Stage.simulate { stage, simulation in
+      let server = try await stage.serve(configure: { $0.maxBody = 1_000 })
+      let client = try stage.client(of: server)
+      if isConnected { try await client.connect() }
+      let error = try await failure {
         try await client.request(
-          .hang,
-          [1],
-          options: RequestOptions(deadline: .seconds(2), cancellation: .notifyServer)
-        )
+          .hang, [UInt8](repeating: 1, count: size), options: RequestOptions(deadline: .seconds(2)))
       }
-      #expect(await client.counters().connections.cancelsSent == 1)
+      #expect(error.code == .deadlineExceeded && error.delivery == .sent)
+      try await simulation.sleep(for: .milliseconds(10))
+      let counters = await server.counters()
+      #expect(counters.requestsRunning == 0)
+      #expect(counters.connections.cancelsReceived == (size == 1_000 ? 1 : 0))
+      #expect(counters.connections.handlersLate == (size == 1_000 ? 0 : 1))
     }
   }
 

@@ -26,7 +26,7 @@ struct EarlyWritingTests {
       func make(_ role: Role, _ stream: PipeStream) -> Link {
         Link(
           id: 1, stream: stream, isConnected: true, settings: SessionSettings(role: role),
-          on: loop, logger: Logger(label: "early") { _ in SwiftLogNoOpLogHandler() })
+          on: loop, log: PeerLog(Logger(label: "early") { _ in SwiftLogNoOpLogHandler() }))
       }
       link = make(.client, stream)
       farLink = make(.server, farStream)

@@ -162,6 +162,7 @@ import Darwin
           await Task.yield()
           throw Rejection(8_388_607, body: [])
         }
+        server.route(7) { _ in throw Rejection(.ok, "fine") }
       }
       let client = try stage.client(of: server)
       let own = try await failure { try await client.request(.fail, [1]) }
@@ -175,7 +176,9 @@ import Darwin
       #expect(hint.retryAfter == .milliseconds(1_500))
       let last = try await failure { try await client.request(6, [1]) }
       #expect(last.response == 8_388_607 && last.body == [] && last.delivery == .answered)
-      #expect(await client.counters().requests.rejected == 4)
+      let none = try await failure { try await client.request(7, [1]) }
+      #expect(none.response == .failed && none.delivery == .answered)
+      #expect(await client.counters().requests.rejected == 5)
     }
   }
 

@@ -1,5 +1,6 @@
 import LongLink
 import LongLinkServer
+import LongLinkTestNeeds
 import LongLinkTransport
 import Logging
 import Synchronization
@@ -16,7 +17,7 @@ import Darwin
 ///
 /// `LONGLINK_JUDGED_REQUESTS` sets how many; 20,000 otherwise.
 @Suite struct JudgedTests {
-  @Test(.enabled(if: JudgedRun.isPossible))
+  @Test(.unless(JudgedRun.problem))
   func `many requests over a connection that breaks end once each`() async {
     await #expect(processExitsWith: .success) {
       do {
@@ -41,8 +42,11 @@ private struct JudgedRun {
     var descriptors: Int
   }
 
-  /// Whether the system tells what a process holds.
-  static var isPossible: Bool { unsafe access("/proc/self/statm", R_OK) == 0 }
+  /// Why it cannot run here; nil where it can.
+  static var problem: String? {
+    let tells = unsafe access("/proc/self/statm", R_OK) == 0
+    return tells ? nil : "the system does not tell what a process holds in /proc/self/statm"
+  }
 
   static var requestsAsked: Int? {
     guard let text = unsafe getenv("LONGLINK_JUDGED_REQUESTS") else { return nil }

@@ -35,7 +35,7 @@ import Testing
       server.on(1, .replyTwice([7]))
       server.on(2, [.wrongSerial([8]), .reply([9])])
       #expect(try await client.request(1, [1]) == [7])
-      let lost = client.start(2, [1])
+      let lost = client.start(2, [1], options: RequestOptions(cancellation: .local))
       #expect(try await client.request(2, [2]) == [9])
       #expect(await lost.state == .waiting)
       lost.cancel()

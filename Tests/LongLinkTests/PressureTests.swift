@@ -220,6 +220,41 @@ import Testing
     }
   }
 
+  @Test func `the bytes of the pushes that wait are bounded`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let server = try await stage.serve()
+      let client = try stage.client(of: server) {
+        $0.waterMarks = Self.marks
+        $0.maxWaitingBytes = 2_500
+      }
+      try await client.connect()
+      let link = simulation.network.links[0]
+      link.silence(.toServer)
+      try await fill(stage, client)
+      let waiting = Tally<Void>()
+      for number in 1...2 {
+        stage.spawn {
+          try await client.push(7, [UInt8](repeating: 1, count: 1_000))
+          waiting.add(())
+        }
+        try await stage.until { await client.counters().pushesWaiting == number }
+      }
+      let error = try await failure {
+        try await client.push(7, [UInt8](repeating: 1, count: 501))
+      }
+      #expect(error.code == .overloaded && error.delivery == .notSent)
+      #expect(
+        error.detail == "10000 pushes of 2500 bytes may wait; 2 of 2000 bytes do", "\(error)")
+      // What has left makes room for others.
+      link.restore(.toServer)
+      await waiting.reached(2)
+      link.silence(.toServer)
+      try await fill(stage, client)
+      stage.spawn { try await client.push(7, [UInt8](repeating: 1, count: 2_500)) }
+      try await stage.until { await client.counters().pushesWaiting == 1 }
+    }
+  }
+
   @Test func `a push that does not wait fails where there is no room`() async throws {
     try await Stage.simulate { stage, simulation in
       let outcomes = Tally<LongLinkError?>()

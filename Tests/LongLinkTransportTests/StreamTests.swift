@@ -1,4 +1,5 @@
 import LongLinkCore
+import LongLinkTestNeeds
 import Testing
 
 @testable import LongLinkTransport
@@ -30,7 +31,7 @@ import Glibc
     try converse(Bench(poller), over: .ipv4(127, 0, 0, 1, port: 0))
   }
 
-  @Test(.enabled(if: hasIPv6Loopback, "this machine has no ::1"), arguments: PollerKind.all)
+  @Test(.unless(ipv6Problem), arguments: PollerKind.all)
   func `bytes go both ways over IPv6`(poller: PollerKind) throws {
     try converse(Bench(poller), over: #require(SocketAddress(literal: "::1", port: 0)))
   }

@@ -177,7 +177,7 @@ def guarded():
     vector(d, "reserved-serial", "client", "A request has a serial from 51.",
            d.frame("client", 0x105, 50), "violation serialOutOfRange", raw=True)
     vector(d, "wide-type", "client", "A type of more than 24 bits.",
-           d.frame("client", 0x1000000, 51), "violation tagNotAllowed", raw=True)
+           d.frame("client", 0x1000000, 51), "violation typeNotAllowed", raw=True)
     vector(d, "unfinished", "client", "The last byte is missing.",
            d.frame("client", 0x105, 51, b"hello")[:-1], "nothing", raw=True)
 
@@ -250,7 +250,7 @@ def small():
     vector(d, "unknown-serial", "server", "A serial that no request can have is a violation.",
            d.frame("server", 0x4102, 0), "violation serialOutOfRange", raw=True)
     vector(d, "type-below", "server", "No request has a type that would give this one.",
-           d.frame("server", 0x3FFF, 3), "violation tagNotAllowed", raw=True)
+           d.frame("server", 0x3FFF, 3), "violation typeNotAllowed", raw=True)
 
 
 def lines():
@@ -346,7 +346,7 @@ def framed():
     vector(d, "damaged-serial", "client", "A serial that no request has.",
            d.frame("client", 7, 1500, b"one") + two, "damaged serialOutOfRange", got, raw=True)
     vector(d, "damaged-type", "server", "A response with another type than all have.",
-           d.frame("server", 8, 3) + d.frame("server", 9, 4), "damaged tagNotAllowed",
+           d.frame("server", 8, 3) + d.frame("server", 9, 4), "damaged typeNotAllowed",
            "response serial=4 type=9 code=0 native=200 body=", raw=True)
 
 

@@ -98,4 +98,8 @@ static inline unsigned long long cll_epoll_event_key(const struct epoll_event *_
 }
 #endif
 
+/// Gives memory back to the system that was freed and that the C library keeps: glibc keeps up to
+/// 64 MiB after large blocks were freed. Takes milliseconds. Does nothing where there is no such call.
+void cll_return_free_memory(void);
+
 #endif

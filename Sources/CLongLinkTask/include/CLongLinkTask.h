@@ -13,4 +13,18 @@ void cll_task_unwatch(const void *_Nonnull record);
 /// Defined by the module that watches.
 void longlink_task_cancelled(void *_Nonnull context);
 
+// For the thread sanitizer alone: what a thread did before `cll_hand_over` comes before all that
+// another does after `cll_take_over`. Swift's runtime, which is built without the sanitizer, tells
+// it of tasks that are put in a queue, but not of one that is resumed before it has suspended.
+#ifdef CLL_THREAD_SANITIZER
+void __tsan_release(void *_Nonnull address);
+void __tsan_acquire(void *_Nonnull address);
+
+static inline void cll_hand_over(void *_Nonnull address) { __tsan_release(address); }
+static inline void cll_take_over(void *_Nonnull address) { __tsan_acquire(address); }
+#else
+static inline void cll_hand_over(void *_Nonnull address) { (void)address; }
+static inline void cll_take_over(void *_Nonnull address) { (void)address; }
+#endif
+
 #endif

@@ -1,6 +1,6 @@
 public import LongLinkCore
 
-/// For how long the answers of a method are kept, and what makes them worthless.
+/// For how long the answers of a method are kept, and what invalidates them.
 public struct CachePolicy: Hashable, Sendable {
   /// How long an answer is as good as a new one. Default 60 s.
   public var fresh: Duration

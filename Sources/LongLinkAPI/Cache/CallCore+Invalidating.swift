@@ -4,28 +4,37 @@ import LongLinkCore
 import LongLinkTransport
 
 extension CallCore: ClientWatcher {
+  /// Heeds the pushes that a policy names for the answers of a type.
+  ///
+  /// Answers that were asked for before may have missed such a push: none is given or shared.
   func register(_ policy: CachePolicy, of type: MessageType) {
     for push in policy.invalidatedBy where invalidations[push]?.contains(type) != true {
       invalidations[push, default: []].append(type)
+      dependents.insert(type)
+      forgetAnswers(of: type)
     }
   }
 
-  func generation(of plan: CallPlan) -> Generation {
+  func generation(of type: MessageType) -> Generation {
     Generation(
-      ofType: generations[plan.type] ?? 0,
-      ofLink: plan.cache?.invalidatedBy.isEmpty == false ? linkGeneration : 0,
+      ofType: generations[type] ?? 0,
+      ofLink: dependents.contains(type) ? linkGeneration : 0,
       ofAll: wholeGeneration)
   }
 
   /// Whether the answer of an exchange is as good as one to a question asked now.
   func isCurrent(_ exchange: Exchange) -> Bool {
-    exchange.generation == generation(of: exchange.plan)
+    !exchange.isInvalidated && exchange.generation == generation(of: exchange.plan.type)
   }
 
   /// Forgets the answers of one type, and does not keep those on their way.
   func invalidate(_ type: MessageType) {
-    generations[type, default: 0] += 1
     counters.invalidations += 1
+    forgetAnswers(of: type)
+  }
+
+  private func forgetAnswers(of type: MessageType) {
+    generations[type, default: 0] += 1
     cache.removeAll(of: type)
   }
 
@@ -33,8 +42,10 @@ extension CallCore: ClientWatcher {
   func invalidate(_ key: CallKey) {
     counters.invalidations += 1
     cache.remove(key)
-    guard let id = exchangeOfKey.removeValue(forKey: key) else { return }
-    exchanges[id]?.cache = nil
+    // Calls that do not share an exchange, or not on the same terms, may have one each.
+    for exchange in exchanges.values where exchange.plan.key == key {
+      exchange.isInvalidated = true
+    }
   }
 
   func invalidateAll() {

@@ -1,7 +1,7 @@
 import LongLinkCore
 
-/// Answers by the key of their calls, within a bound of bytes: what was not asked for for the
-/// longest time leaves first.
+/// Answers by the key of their calls, within a bound of bytes: the least recently used is evicted
+/// first.
 struct ResponseCache {
   enum Found: Equatable {
     case nothing
@@ -16,7 +16,7 @@ struct ResponseCache {
     var bytes: Int
     var freshUntil: LinkInstant
     var staleUntil: LinkInstant
-    /// Whether pushes tell when it has become worthless.
+    /// Whether pushes invalidate it.
     var dependsOnPushes: Bool
     /// The places of its neighbours: the one asked for after it, and the one before.
     var newer: Int?
@@ -57,8 +57,10 @@ struct ResponseCache {
   }
 
   /// Keeps an answer that came now, in place of an older one.
-  mutating func store(_ body: [UInt8], for key: CallKey, _ policy: CachePolicy, at now: LinkInstant)
-  {
+  mutating func store(
+    _ body: [UInt8], for key: CallKey, _ policy: CachePolicy, dependsOnPushes: Bool = false,
+    at now: LinkInstant
+  ) {
     remove(key)
     let size = body.count + key.byteCount + Self.overhead
     guard size <= limit else {
@@ -75,7 +77,7 @@ struct ResponseCache {
     entries[place] = Entry(
       key: key, body: body, bytes: size, freshUntil: freshUntil,
       staleUntil: freshUntil.advanced(by: max(.zero, policy.stale)),
-      dependsOnPushes: !policy.invalidatedBy.isEmpty)
+      dependsOnPushes: dependsOnPushes)
     places[key] = place
     placesOfType[key.type, default: []].insert(place)
     bytes += size
@@ -93,7 +95,7 @@ struct ResponseCache {
     for place in (placesOfType[type] ?? []).sorted() { remove(place) }
   }
 
-  /// Forgets the answers that a lost push might have made worthless.
+  /// Forgets the answers that a lost push might have invalidated.
   mutating func removeDependent() {
     for place in entries.indices where entries[place]?.dependsOnPushes == true { remove(place) }
   }

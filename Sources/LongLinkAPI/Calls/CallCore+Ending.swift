@@ -54,8 +54,8 @@ extension CallCore: TimerHandler {
     let deadline = others.compactMap { callers[$0]?.deadline }.max() ?? exchange.deadline
     let key = exchange.options.idempotencyKey
     launch(
-      exchange.plan, until: deadline, isRefresh: exchange.isRefresh, callers: others, past: past,
-      key: key.isEmpty ? nil : key
+      exchange.plan, until: deadline, isRefresh: exchange.isRefresh, callers: others,
+      cache: exchange.cache, past: past, key: key.isEmpty ? nil : key
     ) { id in
       for other in others {
         guard let caller = callers[other] else { continue }
@@ -70,7 +70,8 @@ extension CallCore: TimerHandler {
     guard case .success(let body) = outcome, let policy = exchange.cache,
       let key = exchange.plan.key, isCurrent(exchange)
     else { return }
-    cache.store(body, for: key, policy, at: loop.now)
+    cache.store(
+      body, for: key, policy, dependsOnPushes: dependents.contains(key.type), at: loop.now)
   }
 
   private func publish(_ outcome: Outcome, of exchange: Exchange) {

@@ -11,7 +11,7 @@ final class CallCore {
   let configuration: APIConfiguration
   let events: BroadcastList<MessageType, APIEvent>
   var cache: ResponseCache
-  /// Looked up by number and never iterated.
+  /// In no order: whoever iterates them does to each what does not depend on the others.
   var exchanges: [UInt64: Exchange] = [:]
   var callers: [UInt64: Caller] = [:]
   /// The exchanges by what identical calls are known by.
@@ -20,7 +20,9 @@ final class CallCore {
   var counters = CallCounts()
   /// Which request types lose their answers with a push, by the type of the push.
   var invalidations: [MessageType: [MessageType]] = [:]
-  /// How often answers of a type, and those of all that depend on pushes, have become worthless.
+  /// All of those request types.
+  var dependents: Set<MessageType> = []
+  /// How often the answers of a type, and those of all that depend on pushes, were invalidated.
   var generations: [MessageType: UInt64] = [:]
   var linkGeneration: UInt64 = 0
   var wholeGeneration: UInt64 = 0
@@ -44,6 +46,8 @@ final class CallCore {
     /// Whether it goes on without callers, to fill the cache.
     let isRefresh: Bool
     let generation: Generation
+    /// Whether its call was invalidated after it had begun.
+    var isInvalidated = false
     var cache: CachePolicy?
     var task: RequestTask?
     /// What may have happened in earlier exchanges of the same callers.
@@ -53,7 +57,7 @@ final class CallCore {
 
     init(
       plan: CallPlan, options: RequestOptions, deadline: LinkInstant, callers: [UInt64],
-      isRefresh: Bool, generation: Generation
+      isRefresh: Bool, generation: Generation, cache: CachePolicy?
     ) {
       self.plan = plan
       self.options = options
@@ -61,7 +65,7 @@ final class CallCore {
       self.callers = callers
       self.isRefresh = isRefresh
       self.generation = generation
-      cache = plan.cache
+      self.cache = cache
     }
   }
 
@@ -95,6 +99,7 @@ extension CallCore {
   /// the caller may leave, is nil then.
   func begin(_ plan: CallPlan, _ completion: @escaping (Outcome) -> Void) -> UInt64? {
     counters.calls += 1
+    if let cache = plan.cache { register(cache, of: plan.type) }
     if let body = cached(plan) {
       completion(.success(body))
       return nil
@@ -169,7 +174,8 @@ extension CallCore {
 
   func launch(
     _ plan: CallPlan, until deadline: LinkInstant, isRefresh: Bool, callers: [UInt64],
-    past: Delivery = .notSent, key: [UInt8]? = nil, ready: (UInt64) -> Void
+    cache: CachePolicy? = nil, past: Delivery = .notSent, key: [UInt8]? = nil,
+    ready: (UInt64) -> Void
   ) {
     nextID += 1
     let id = nextID
@@ -182,11 +188,10 @@ extension CallCore {
     }
     let exchange = Exchange(
       plan: plan, options: options, deadline: deadline, callers: callers, isRefresh: isRefresh,
-      generation: generation(of: plan))
+      generation: generation(of: plan.type), cache: cache ?? plan.cache)
     exchange.past = past
     exchanges[id] = exchange
     if let key = plan.key { exchangeOfKey[key] = id }
-    if let cache = plan.cache { register(cache, of: plan.type) }
     counters.exchanges += 1
     ready(id)
     for caller in callers { watchDeadline(of: caller, on: exchange) }

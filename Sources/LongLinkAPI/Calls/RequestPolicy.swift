@@ -10,7 +10,8 @@ public struct RequestPolicy: Hashable, Sendable {
   public var deadline: Duration?
   /// Larger is more urgent. Where nobody says: 0.
   public var priority: UInt32?
-  /// Whether the peer is told of a cancel. Where nobody says: it is not.
+  /// Whether the server is told of a cancel. Where nobody says: it is, so that it can stop the
+  /// work.
   public var cancellation: CancellationPolicy?
   /// What happens while there is no connection. Where nobody says: what the client does.
   public var offline: OfflinePolicy?
@@ -55,8 +56,7 @@ public struct RequestPolicy: Hashable, Sendable {
   }
 
   /// For methods that only read: identical calls share an exchange, and running twice does no harm.
-  public static let reading = RequestPolicy(
-    cancellation: .notifyServer, idempotency: .harmless, isShared: true)
+  public static let reading = RequestPolicy(idempotency: .harmless, isShared: true)
 
   /// This policy, with the words of a wider one where it has none.
   public func over(_ wider: RequestPolicy) -> RequestPolicy {
@@ -77,7 +77,7 @@ public struct RequestPolicy: Hashable, Sendable {
   var options: RequestOptions {
     let idempotency = idempotency ?? .ifSafe
     var options = RequestOptions(
-      deadline: deadline, cancellation: cancellation ?? .local, offline: offline,
+      deadline: deadline, cancellation: cancellation ?? .notifyServer, offline: offline,
       priority: priority ?? 0, entries: entries, resending: idempotency.resending,
       order: order ?? .byUrgency)
     if case .key(let key) = idempotency { options.idempotencyKey = key }

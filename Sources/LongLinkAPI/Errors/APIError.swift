@@ -8,13 +8,15 @@ public protocol ApplicationError: Error {
   /// Makes the error of a code and the body that came with it; nil where the code is not one of
   /// these. The bytes come from the network. May be called on any thread.
   init?(code: ResponseCode, body: [UInt8])
-  /// What people are told. Nil, the default, leaves it to the table of texts.
-  var text: String? { get }
+  /// What people are told, in the language of the table of texts (`ErrorTexts.language`).
+  ///
+  /// Nil, the default, leaves it to the table: to its text for the code, if it has one.
+  func text(in language: String) -> String?
 }
 
 extension ApplicationError {
   /// Nothing: the table of texts says it.
-  public var text: String? { nil }
+  public func text(in language: String) -> String? { nil }
 }
 
 /// Why a call failed: a number for programs, a text for people, and all that the link knows.
@@ -45,7 +47,8 @@ public struct APIError: Error, Sendable {
       }
     }
     self.application = application
-    text = application?.text ?? texts.text(for: code, delivery: link.delivery)
+    text = texts.text(
+      for: code, delivery: link.delivery, own: application?.text(in: texts.language))
   }
 }
 

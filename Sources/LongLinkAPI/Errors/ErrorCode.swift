@@ -40,6 +40,8 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
   public static let closed = ErrorCode(rawValue: 12)
   /// 13: a configuration is wrong.
   public static let invalidConfiguration = ErrorCode(rawValue: 13)
+  /// 14: the protocol that is spoken has no word for what was asked.
+  public static let unsupported = ErrorCode(rawValue: 14)
   /// 99: none of those that this version knows.
   public static let other = ErrorCode(rawValue: 99)
 
@@ -49,20 +51,23 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
     .cancelled: .cancelled, .corrupted: .corrupted, .protocolViolation: .protocolViolation,
     .tooLarge: .tooLarge, .encodingFailed: .encodingFailed, .decodingFailed: .decodingFailed,
     .overloaded: .overloaded, .closed: .closed, .invalidConfiguration: .invalidConfiguration,
+    .unsupported: .unsupported,
   ]
 
   /// The code of an error of the link.
   public init(_ error: LongLinkError) {
     if error.code == .rejected, let response = error.response {
-      self.init(rawValue: response.rawValue)
+      self.init(response)
     } else {
       self = Self.ofLink[error.code] ?? .other
     }
   }
 
-  /// The code of what a peer answered.
+  /// The code of what a peer answered: `other` for a number that is neither from 400 to 599 nor
+  /// from 1000 on, since those below mean failures of this side.
   public init(_ response: ResponseCode) {
-    self.init(rawValue: response.rawValue)
+    let isOfPeer = (400...599).contains(response.rawValue) || response.rawValue >= 1000
+    self.init(rawValue: isOfPeer ? response.rawValue : ErrorCode.other.rawValue)
   }
 
   /// The number.

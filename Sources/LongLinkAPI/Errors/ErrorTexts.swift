@@ -1,32 +1,42 @@
 internal import LongLinkConnection
 public import LongLinkCore
 
-/// Short texts for people, by the codes of errors: a table that an application replaces to speak
-/// another language, or to say more of its own.
+/// Short texts for people, by the codes of errors, in one language.
+///
+/// An application makes its own table to speak another language, or changes texts of this one.
 public struct ErrorTexts: Sendable {
+  /// The language, as a BCP 47 tag such as `en` or `zh-Hans`; `ApplicationError`s are asked for it.
+  public var language: String
   /// The texts of single codes.
   public var texts: [ErrorCode: String]
-  /// What is said where there is no text for a code.
-  public var other: String
-  /// What is said besides, when the request may have run; empty for nothing.
-  public var mayHaveRun: String
+  /// Makes the text of a code that has none in `texts`.
+  public var other: @Sendable (ErrorCode) -> String
+  /// Makes the text that is shown where the request may have run, from the text of its code.
+  ///
+  /// It places both parts as the language wants them. A call that the caller cancelled gets the
+  /// plain text.
+  public var mayHaveRun: @Sendable (String) -> String
 
-  /// Makes a table.
-  public init(texts: [ErrorCode: String], other: String, mayHaveRun: String = "") {
+  /// Makes a table; without `mayHaveRun` nothing is said of requests that may have run.
+  public init(
+    language: String, texts: [ErrorCode: String], other: @escaping @Sendable (ErrorCode) -> String,
+    mayHaveRun: @escaping @Sendable (String) -> String = { $0 }
+  ) {
+    self.language = language
     self.texts = texts
     self.other = other
     self.mayHaveRun = mayHaveRun
   }
 
-  /// The text for a failure.
-  public func text(for code: ErrorCode, delivery: Delivery) -> String {
-    let text = texts[code] ?? other
-    guard delivery == .sent, code != .cancelled, !mayHaveRun.isEmpty else { return text }
-    return "\(text) \(mayHaveRun)"
+  /// The text for a failure. `own` is what the application's error says, where it says anything.
+  public func text(for code: ErrorCode, delivery: Delivery, own: String? = nil) -> String {
+    let text = own ?? texts[code] ?? other(code)
+    return delivery == .sent && code != .cancelled ? mayHaveRun(text) : text
   }
 
   /// The texts in English.
   public static let english = ErrorTexts(
+    language: "en",
     texts: [
       .notConnected: "There is no connection. Try again later.",
       .connectFailed: "The server cannot be reached. Check the network and try again.",
@@ -41,6 +51,7 @@ public struct ErrorTexts: Sendable {
       .overloaded: "Too much is under way at once. Try again in a moment.",
       .closed: "The connection was closed.",
       .invalidConfiguration: "This program is not configured correctly.",
+      .unsupported: "The server has no way to do this.",
       ErrorCode(.malformed): "The server could not understand the request.",
       ErrorCode(.unauthenticated): "Sign in first.",
       ErrorCode(.forbidden): "This is not allowed.",
@@ -53,6 +64,6 @@ public struct ErrorTexts: Sendable {
       ErrorCode(.failed): "Something went wrong on the server.",
       ErrorCode(.draining): "The server is restarting. Try again in a moment.",
     ],
-    other: "Something went wrong.",
-    mayHaveRun: "It is not known whether it was done.")
+    other: { "Something went wrong (error \($0))." },
+    mayHaveRun: { "\($0) It is not known whether it was done." })
 }

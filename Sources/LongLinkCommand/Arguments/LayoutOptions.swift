@@ -21,24 +21,12 @@ struct LayoutOptions: ParsableArguments {
     }
     do {
       return try JSONDecoder().decode(FrameDialect.self, from: data)
-    } catch let error as DecodingError {
-      throw Output.usageError("\(file): \(LayoutOptions.reason(of: error))")
-    }
-  }
-
-  /// What is wrong, beginning with the path of the key at fault.
-  static func reason(of error: DecodingError) -> String {
-    switch error {
-    case .dataCorrupted(let context):
-      // Whatever is no JSON at all has its reason, line and column inside.
-      let inner = context.underlyingError.map { "\($0)" } ?? ""
-      if context.underlyingError is FrameLayoutError { return inner }
-      return inner.isEmpty ? context.debugDescription : "\(context.debugDescription) (\(inner))"
-    case .keyNotFound(_, let context), .typeMismatch(_, let context),
-      .valueNotFound(_, let context):
-      return context.debugDescription
-    @unknown default:
-      return "\(error)"
+    } catch DecodingError.dataCorrupted(let context) {
+      // What is wrong begins with the path of the key at fault, unless it is no JSON at all.
+      if let error = context.underlyingError as? FrameLayoutError {
+        throw Output.usageError("\(file): \(error)")
+      }
+      throw Output.usageError("\(file)\(JSONFault(in: data).text)")
     }
   }
 }

@@ -4,18 +4,12 @@ import LongLink
 
 /// Which server a client speaks to, and how much it says about it.
 struct ServerOptions: ParsableArguments {
-  @Option(help: "The server's name or address (default: 127.0.0.1).", transform: Values.host)
-  var host = "127.0.0.1"
-
-  @Option(
-    parsing: .unconditional, help: "The server's port, 1 to 65535 (default: 9000).",
-    transform: Values.port)
-  var port: UInt16 = 9000
+  @OptionGroup private var place: EndpointOptions
 
   @Flag(name: .shortAndLong, help: "Log to standard error.")
   var verbose = false
 
-  var endpoint: Endpoint { .host(host, port: port) }
+  var endpoint: Endpoint { place.endpoint }
 
   /// A client of that server, which fails rather than waits where there is no connection.
   func makeClient(_ change: (inout ClientConfiguration) -> Void) throws -> LongLinkClient {
@@ -27,7 +21,7 @@ struct ServerOptions: ParsableArguments {
     do {
       return try LongLinkClient(configuration)
     } catch {
-      throw Output.usageError("\(error.operation): \(error.detail)")
+      throw Output.usageError("\(error)")
     }
   }
 }

@@ -10,8 +10,10 @@ extension Dissector {
       ("title", .string(dialect.name)),
       ("port", .number(UInt64(port))),
       ("maximum", .number(UInt64(dialect.maximumBody))),
-      // What no rule claims: only where nobody on the other side asks anything.
+      // What no rule claims: only where the other side makes no requests.
       ("unknown", .string(Violation.Rule.serialOutOfRange.rawValue)),
+      ("wrong_type", .string(Violation.Rule.typeNotAllowed.rawValue)),
+      ("unknown_serial", .string(dialect.unknownSerial.rawValue)),
     ]
     if let delimiter = dialect.layout.delimiter {
       var marks: [(String, LuaValue)] = [("bytes", .string(delimiter.bytes))]
@@ -26,6 +28,9 @@ extension Dissector {
     let client = shape(dialect, from: .client, &fields)
     let server = shape(dialect, from: .server, &fields)
     let codes = dialect.codes
+    if let offset = dialect.responseType.offset {
+      parts.append(("response_offset", .number(UInt64(offset))))
+    }
     parts += [
       ("shapes", .table([("client", client), ("server", server)])),
       ("rules", bothSides { .list(rules(dialect, from: $0)) }),
@@ -41,8 +46,8 @@ extension Dissector {
   private static func note(of rule: FrameDialect.UnknownSerial) -> DissectorNote {
     let text = "No request with this serial was seen"
     return switch rule {
-    case .violation: DissectorNote("unknownSerial", text, severity: "ERROR")
-    case .drop: DissectorNote("unknownSerial", text, severity: "WARN")
+    // Of a connection that was captured from its beginning, the rule that is broken is noted.
+    case .violation, .drop: DissectorNote("unknownSerial", text, severity: "WARN")
     case .heartbeat:
       DissectorNote("unknownSerial", "\(text): it is a heartbeat", severity: "NOTE")
     }
@@ -153,6 +158,7 @@ extension Dissector {
         let serial = dialect.layout.shape(from: role).header.first { $0.meaning == .serial }
         rule.isLittle = (serial?.byteOrder ?? dialect.layout.byteOrder) == .little
         rule.sizes = (serial?.width).map { $0...$0 }
+        rule.mustName = asked
       }
       rules.append(rule)
     }
@@ -197,6 +203,16 @@ extension FrameDialect.Codes {
 }
 
 extension FrameDialect.ResponseType {
+  /// What the type of a response is above that of its request; nil where they have nothing to do
+  /// with each other.
+  fileprivate var offset: UInt32? {
+    switch self {
+    case .echo: 0
+    case .offset(let offset): offset
+    case .fixed, .absent: nil
+    }
+  }
+
   /// The types that a response can have.
   fileprivate var allowed: ClosedRange<UInt32>? {
     switch self {
@@ -216,6 +232,8 @@ struct DissectorRule {
   let serials: ClosedRange<UInt32>?
   var mustTypes: [ClosedRange<UInt32>]?
   var mustSerials: ClosedRange<UInt32>?
+  /// The serials that a body can name.
+  var mustName: ClosedRange<UInt32>?
   var sizes: ClosedRange<Int>?
   var hasFlags: Bool?
   /// The longest body, where that is not the protocol's.
@@ -241,6 +259,7 @@ struct DissectorRule {
     if let serials { parts.append(("serials", .list([.range(serials)]))) }
     if let mustTypes { must.append(("types", .list(mustTypes.map(LuaValue.range)))) }
     if let mustSerials { must.append(("serials", .list([.range(mustSerials)]))) }
+    if let mustName { must.append(("body", .list([.range(mustName)]))) }
     if let sizes {
       must.append(
         ("sizes", .list([.range(UInt64(sizes.lowerBound), UInt64(sizes.upperBound))])))

@@ -15,6 +15,8 @@ extension Dissector {
       ("port", .number(UInt64(port))),
       ("maximum", .number(UInt64(Wire.defaultBody))),
       ("unknown", .string(Violation.Rule.unknownKind.rawValue)),
+      ("wrong_type", .string(Violation.Rule.tagNotAllowed.rawValue)),
+      ("unknown_serial", .string(FrameDialect.UnknownSerial.drop.rawValue)),
       ("fragment_limit", .number(UInt64(Wire.fragmentLimit))),
       ("shapes", bothSides { _ in shape }),
       ("rules", bothSides { .list(nativeRules(from: $0).map(\.table)) }),
@@ -180,6 +182,8 @@ extension Dissector {
         case .hello, .welcome:
           isControl(Wire.handshakeSerial)
           rule.limit = Wire.controlLimit
+          if kind == .hello, role == .server { rule.breaks = .unexpectedHello }
+          if kind == .welcome, role == .client { rule.breaks = .unexpectedWelcome }
         case .goaway:
           isControl(Wire.goawaySerial)
           rule.limit = Wire.controlLimit

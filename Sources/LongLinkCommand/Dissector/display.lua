@@ -153,7 +153,7 @@ local function show_exchange(frame, record, tree)
   end
 end
 
-local function summary(frame)
+local function summary(frame, record)
   local rule = frame.rule
   if not rule then return "damaged" end
   local text = rule.kind
@@ -166,7 +166,12 @@ local function summary(frame)
     if frame.refused == 1 then text = text .. " refused" end
   end
   text = text .. " serial=" .. frame.serial
-  if frame.contents and #frame.contents > 0 then text = text .. " body=" .. #frame.contents end
+  if record.fragment then
+    text = text .. " fragment=" .. record.fragment .. (record.has_more and " more" or " last")
+  end
+  if record.metadata then text = text .. " metadata=" .. record.metadata end
+  local count = record.payload or frame.contents and #frame.contents or 0
+  if count > 0 then text = text .. " body=" .. count end
   return text
 end
 
@@ -233,7 +238,7 @@ local function show(frame, tvb, pinfo, tree, conversation, id)
     record.flags = conversation.flags or conversation.is_whole and 0
   end
   local kind = frame.rule and frame.rule.kind
-  local text = summary(frame)
+  local text = summary(frame, record)
   pinfo.cols.info:append((conversation.is_first and "" or ", ") .. text)
   conversation.is_first = false
   local top = tree:add(proto, tvb(frame.offset, math.max(1, frame.total)))

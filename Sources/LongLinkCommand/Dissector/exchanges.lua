@@ -29,6 +29,20 @@ local function remark(record, name, detail)
   record.notes[#record.notes + 1] = { name, detail }
 end
 
+-- Tells how many bytes of a frame are metadata and how many are payload. `left` is what the frames
+-- before it have left of their message's metadata. Returns what this one leaves.
+local function split(frame, record, left)
+  local size = #frame.contents
+  if not left and frame.flags >= 2 and size >= 2 then
+    left = frame.contents:byte(1) * 256 + frame.contents:byte(2)
+    size = size - 2
+  end
+  local metadata = math.min(left or 0, size)
+  if metadata > 0 then record.metadata = metadata end
+  record.payload = size - metadata
+  return left and left - metadata
+end
+
 -- Joins fragments. Returns whether one begins a message, and whether it ends it.
 local function join(frame, record, conversation)
   local key = frame.sender .. frame.rule.kind .. frame.serial
@@ -43,11 +57,19 @@ local function join(frame, record, conversation)
     end
     parts[#parts + 1] = frame.contents
   elseif has_more then
-    parts = { frame.contents, type = frame.type, has_metadata = frame.flags > 1 }
+    parts = { frame.contents, type = frame.type, has_metadata = frame.flags > 1, size = 0 }
     conversation.parts[key] = parts
   end
+  local left = split(frame, record, parts and parts.left)
   if parts then
+    parts.left = left
+    parts.size = parts.size + #frame.contents
+    -- A request that is too large is refused, and breaks no rule.
+    if frame.rule.kind ~= "request" and parts.size > conversation.limits[frame.sender] then
+      remark(record, "lengthOverLimit", parts.size)
+    end
     record.fragment = #parts
+    record.has_more = has_more
     if not has_more then
       record.message = table.concat(parts)
       record.has_metadata = parts.has_metadata
@@ -67,20 +89,40 @@ local function ask(frame, record, waiting)
   record.exchange = exchange
 end
 
-local function answer(frame, record, waiting, is_last)
-  local exchange = waiting[frame.serial]
-  if not exchange then
-    remark(record, "unknownSerial")
-    return
+-- Counts the pings of a side, which may send only so many in a time.
+local function count_ping(frame, record, conversation)
+  local times = conversation.ping_times[frame.sender]
+  times[#times + 1] = record.time
+  while times[1] <= record.time - protocol.ping_window do table.remove(times, 1) end
+  if #times > protocol.pings_per_window then remark(record, "tooManyPings") end
+end
+
+-- A response to a request that was answered before, or that was not seen.
+local function answer_again(frame, record, conversation, earlier)
+  local meaning = protocol.unknown_serial
+  local detail = earlier and "the first is in frame " .. earlier
+  if meaning == "heartbeat" and frame.sender == "server" then
+    remark(record, "unknownSerial", detail)
+    count_ping(frame, record, conversation)
+  elseif meaning ~= "drop" and (earlier or conversation.is_whole) then
+    remark(record, "serialOutOfRange", detail or "no request has it")
+  else
+    remark(record, earlier and "lateReply" or "unknownSerial", detail)
   end
+end
+
+local function answer(frame, record, conversation, is_last)
+  local exchange = conversation.waiting[other[frame.sender]][frame.serial]
+  if not exchange then return answer_again(frame, record, conversation) end
   record.exchange = exchange
   record.answers = true
-  if exchange.answer then
-    remark(record, "lateReply", "the first is in frame " .. exchange.answer)
-  else
-    if exchange.cancelled then remark(record, "answerToCancelled") end
-    if is_last then exchange.answer = record.number end
+  if exchange.answer then return answer_again(frame, record, conversation, exchange.answer) end
+  local expected = protocol.response_offset and exchange.type + protocol.response_offset
+  if expected and frame.type and frame.type ~= expected then
+    remark(record, protocol.wrong_type, frame.type .. " in place of " .. expected)
   end
+  if exchange.cancelled then remark(record, "answerToCancelled") end
+  if is_last then exchange.answer = record.number end
 end
 
 local function cancel(frame, record, conversation)
@@ -94,14 +136,7 @@ local function cancel(frame, record, conversation)
       end
     end
   else
-    local serial = frame.serial
-    if target == "body" then
-      serial = 0
-      for index = 1, #frame.contents do
-        local place = frame.rule.little and #frame.contents + 1 - index or index
-        serial = serial * 256 + frame.contents:byte(place)
-      end
-    end
+    local serial = frame.named or frame.serial
     local exchange = waiting[serial]
     if exchange then
       exchange.cancelled = exchange.cancelled or record.number
@@ -113,14 +148,6 @@ local function cancel(frame, record, conversation)
   if not is_known then remark(record, "cancelOfNothing") end
 end
 
--- Counts the pings of a side, which may send only so many in a time.
-local function count_ping(frame, record, conversation)
-  local times = conversation.ping_times[frame.sender]
-  times[#times + 1] = record.time
-  while times[1] <= record.time - protocol.ping_window do table.remove(times, 1) end
-  if #times > protocol.pings_per_window then remark(record, "tooManyPings") end
-end
-
 local function ping_key(frame) return frame.serial .. "/" .. frame.contents end
 
 -- Follows a frame in its conversation, once: frames are shown again and again.
@@ -129,8 +156,12 @@ local function follow(frame, record, conversation)
   local is_first, is_last = true, true
   -- Of an answer that nobody waits for nothing is put together.
   local is_wanted = kind ~= "response" or conversation.waiting[other[sender]][frame.serial]
-  if frame.flags and frame.rule.fragments and is_wanted then
-    is_first, is_last = join(frame, record, conversation)
+  if frame.flags and frame.rule.fragments then
+    if is_wanted then
+      is_first, is_last = join(frame, record, conversation)
+    else
+      split(frame, record)
+    end
   end
   if kind == "request" then
     if is_first then
@@ -139,7 +170,7 @@ local function follow(frame, record, conversation)
       record.exchange = conversation.waiting[sender][frame.serial]
     end
   elseif kind == "response" then
-    answer(frame, record, conversation.waiting[other[sender]], is_last)
+    answer(frame, record, conversation, is_last)
   elseif kind == "cancel" then
     cancel(frame, record, conversation)
   elseif kind == "ping" then
@@ -154,15 +185,16 @@ local function follow(frame, record, conversation)
     else
       remark(record, "unsolicitedPong")
     end
-  elseif kind == "hello" then
-    if sender == "server" or conversation.heard_hello then
+  elseif kind == "hello" and sender == "client" then
+    if conversation.heard_hello then
       remark(record, "unexpectedHello")
     elseif conversation.frames_seen.client > 0 then
       remark(record, "helloNotFirst")
     end
     conversation.heard_hello = true
-  elseif kind == "welcome" then
-    if sender == "client" or conversation.heard_welcome then
+  elseif kind == "welcome" and sender == "server" then
+    local is_asked_for = conversation.heard_hello or not conversation.is_whole
+    if conversation.heard_welcome or not is_asked_for then
       remark(record, "unexpectedWelcome")
     end
     conversation.heard_welcome = true

@@ -92,7 +92,7 @@ local function read_header(tvb, offset, sender, conversation)
   else
     if rule.breaks then break_rule(frame, rule.breaks) end
     if rule.must then
-      if not within(frame.type, rule.must.types) then break_rule(frame, "tagNotAllowed") end
+      if not within(frame.type, rule.must.types) then break_rule(frame, protocol.wrong_type) end
       if not within(frame.serial, rule.must.serials) then break_rule(frame, "serialOutOfRange") end
       if not within(frame.flags, rule.must.flags) then break_rule(frame, "flagNotAllowed") end
     end
@@ -114,6 +114,16 @@ local function read_header(tvb, offset, sender, conversation)
     end
   end
   return frame
+end
+
+-- The number that a body is, in the byte order of the serial field.
+local function body_number(frame)
+  local value = 0
+  for index = 1, #frame.contents do
+    local place = frame.rule.little and #frame.contents + 1 - index or index
+    value = value * 256 + frame.contents:byte(place)
+  end
+  return value
 end
 
 -- Sets what is known once the whole frame is there.
@@ -140,6 +150,12 @@ local function complete(frame, tvb, body, total, contents)
     frame.is_intact = stated == value
     if not frame.is_intact then
       break_rule(frame, "checksumMismatch", string.format("0x%08x is right", value))
+    end
+  end
+  if not frame.is_broken and frame.rule.target == "body" then
+    frame.named = body_number(frame)
+    if not within(frame.named, frame.rule.must.body) then
+      break_rule(frame, "serialOutOfRange", frame.named)
     end
   end
 end

@@ -1,5 +1,6 @@
 import LongLinkDemoMessages
 import LongLinkServer
+import Synchronization
 
 /// The routes of `longlink serve`, by message type, as `Protocols/demo.proto` describes them.
 enum DemoRoutes {
@@ -11,6 +12,7 @@ enum DemoRoutes {
 
   /// Gives a server its routes, before it is started.
   static func install(on server: LongLinkServer) {
+    let tickers = Tickers()
     server.route(echo) { request in request.body }
     server.route(sleep, SleepRequest.self) { message, request in
       try await request.clock.sleep(for: .milliseconds(Int64(message.milliseconds)))
@@ -21,8 +23,14 @@ enum DemoRoutes {
         throw Rejection(.malformed, "message_type is over 16777215")
       }
       let session = request.session
+      guard tickers.begin() else {
+        throw Rejection(.overloaded, "as many tickers run as may", retryAfter: .seconds(1))
+      }
       // The task cannot begin before this turn of the loop is over, and so follows the answer.
-      Task(executorPreference: session.loop) { await push(message, as: type, to: session) }
+      Task(executorPreference: session.loop) {
+        await push(message, as: type, to: session)
+        tickers.end()
+      }
       return EmptyBody()
     }
     server.route(fail, FailRequest.self) { message, _ in
@@ -32,11 +40,27 @@ enum DemoRoutes {
       }
       throw Rejection(code, message.detail)
     }
-    server.route(stats) { [unowned server] request in
-      guard request.body.isEmpty else {
-        throw Rejection(.malformed, "a request for stats has no body")
+    server.route(stats, EmptyBody.self) { [unowned server] _, _ in
+      stats(await server.counters())
+    }
+  }
+
+  /// The tickers that run: they go on when their requests are answered, so that nothing else bounds
+  /// them.
+  private final class Tickers: Sendable {
+    private static let most = 1_024
+    private let count = Mutex(0)
+
+    func begin() -> Bool {
+      count.withLock { count in
+        guard count < Tickers.most else { return false }
+        count += 1
+        return true
       }
-      return stats(await server.counters())
+    }
+
+    func end() {
+      count.withLock { $0 -= 1 }
     }
   }
 
@@ -44,7 +68,8 @@ enum DemoRoutes {
   private static func push(
     _ request: TicksRequest, as type: MessageType, to session: PeerSession
   ) async {
-    let interval = Duration.milliseconds(Int64(request.intervalMilliseconds))
+    // A session that has ended is noticed after each sleep.
+    let interval = Duration.milliseconds(Int64(min(request.intervalMilliseconds, 60_000)))
     var number: UInt64 = 0
     while number < request.count {
       number += 1

@@ -8,20 +8,14 @@ struct ServeCommand: AsyncParsableCommand {
     commandName: "serve",
     abstract: "Runs a server with the routes of Protocols/demo.proto.",
     discussion: """
-      Prints `listening on HOST:PORT` as its first line on standard output once it accepts \
-      connections. Message types: 1 Echo, 2 Sleep, 3 Ticks, 4 Fail, 5 Stats.
+      Prints `listening on HOST:PORT` or `listening on unix:PATH` as its first line on standard \
+      output once it accepts connections. Message types: 1 Echo, 2 Sleep, 3 Ticks, 4 Fail, 5 Stats.
 
       SIGTERM and SIGINT let running requests finish for at most 10 seconds and end it with exit \
       code 0; a second signal ends it at once.
       """)
 
-  @Option(help: "The name or address to listen on (default: 127.0.0.1).", transform: Values.host)
-  var host = "127.0.0.1"
-
-  @Option(
-    parsing: .unconditional, help: "The port to listen on; 0 takes a free one (default: 9000).",
-    transform: Values.listeningPort)
-  var port: UInt16 = 9000
+  @OptionGroup private var place: EndpointOptions
 
   @Option(
     parsing: .unconditional,
@@ -70,7 +64,7 @@ struct ServeCommand: AsyncParsableCommand {
     do {
       try await server.start()
     } catch {
-      Output.error(error.detail)
+      Output.error("\(error)")
       throw ExitCode(ExitStatus.failure)
     }
     for address in server.addresses { try Output.line("listening on \(address)") }
@@ -79,7 +73,7 @@ struct ServeCommand: AsyncParsableCommand {
   }
 
   private func makeServer() throws -> LongLinkServer {
-    var configuration = ServerConfiguration(listen: [.host(host, port: port)])
+    var configuration = ServerConfiguration(listen: [place.endpoint])
     configuration.loops = loops
     configuration.name = "longlink"
     configuration.logger.logLevel = verbose ? .debug : forDemo ? .error : .warning
@@ -87,13 +81,14 @@ struct ServeCommand: AsyncParsableCommand {
     if let heartbeatTimeout { configuration.heartbeat.timeout = heartbeatTimeout }
     if let maxBody {
       configuration.maxBody = maxBody
-      configuration.maxAssembly = max(configuration.maxAssembly, maxBody)
+      configuration.maxRequestBytes = max(configuration.maxRequestBytes, maxBody)
+      configuration.memoryLimit = max(configuration.memoryLimit, 6 * maxBody)
       configuration.maxUnreadOutput = max(configuration.maxUnreadOutput, maxBody)
     }
     do {
       return try LongLinkServer(configuration)
     } catch {
-      throw Output.usageError("\(error.operation): \(error.detail)")
+      throw Output.usageError("\(error)")
     }
   }
 }

@@ -1,3 +1,4 @@
+import ArgumentParser
 import Foundation
 import Synchronization
 
@@ -37,4 +38,27 @@ struct TerminationSignals {
   func first() async -> Int32? {
     await stream.first { _ in true }
   }
+
+  /// Does work that the first signal cancels. Returns what has come of it, and the signal, if any.
+  func cancelling<Value: Sendable>(
+    _ work: @escaping @Sendable () async -> Value
+  ) async -> (value: Value, signal: Int32?) {
+    let waiting = Task { await work() }
+    return await withTaskGroup(of: Int32?.self) { group in
+      group.addTask { await first() }
+      group.addTask {
+        _ = await waiting.value
+        return nil
+      }
+      let signal = await group.next() ?? nil
+      if signal != nil { waiting.cancel() }
+      group.cancelAll()
+      return (await waiting.value, signal)
+    }
+  }
+}
+
+extension ExitCode {
+  /// What a shell makes of a process that a signal has ended.
+  static func signal(_ number: Int32) -> ExitCode { ExitCode(128 + number) }
 }

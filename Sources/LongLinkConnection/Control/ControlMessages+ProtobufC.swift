@@ -131,7 +131,6 @@ extension Metadata: ProtobufCBody {
         default: try reader.skip()
         }
       }
-      value.entries = value.canonicalEntries
       return value
     }
   )

@@ -1,12 +1,11 @@
-package import LongLinkCore
-internal import LongLinkProtobufC
+internal import LongLinkCore
 
 extension Link {
   /// The metadata of the message that the owner is being told of; nil where it has none.
-  package var metadata: Metadata? { hasMetadata ? lastMetadata : nil }
+  package var metadata: ReceivedMetadata? { hasMetadata ? lastMetadata : nil }
 
   /// The same, where it says more of a request than the time that remains.
-  var notableMetadata: Metadata? { hasMetadata && !isPlain ? lastMetadata : nil }
+  var notableMetadata: ReceivedMetadata? { hasMetadata && !isPlain ? lastMetadata : nil }
 
   /// The time that remains by it, in milliseconds; nil where it says nothing of that.
   var remaining: UInt32? { hasMetadata ? lastMetadata.remaining : nil }
@@ -22,7 +21,7 @@ extension Link {
   private func decodeMetadata(of message: Arrival) -> Bool {
     guard let slice = message.metadata else { return true }
     do throws(BodyError) {
-      lastMetadata = try session.withBody(slice, Metadata.init(decoding:))
+      lastMetadata = try session.withBody(slice, ReceivedMetadata.init(block:))
       return true
     } catch {
       hasMetadata = false

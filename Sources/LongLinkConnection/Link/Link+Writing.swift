@@ -18,17 +18,29 @@ extension Link: TurnHandler {
     guard isConnected else { return }
     guard !awaitsRoom else {
       // The peer takes nothing now: readiness will tell when it does.
+      followMemory()
       arm()
       return
     }
+    awaitEndOfTurn()
+  }
+
+  func awaitEndOfTurn() {
+    guard !endsTurn else { return }
     endsTurn = true
     loop.atEndOfTurn(self, token: UInt64(id))
   }
 
   package func turnEnds(token: UInt64) {
     endsTurn = false
+    if session.waitsForHandlers {
+      session.handlersHaveHadTurn()
+      drain()
+      session.handlersTurnEnds()
+    }
     if earlyWriting.ends() { judgeEarlyWriting() }
     flush()
+    followMemory()
     arm()
   }
 

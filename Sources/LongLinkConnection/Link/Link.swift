@@ -28,11 +28,11 @@ package final class Link {
   package let loop: EventLoop
   @safe @exclusivity(unchecked) package var session: Session
   package private(set) var peer: SocketAddress?
-  private let baseLogger: Logger
+  private let peerLog: PeerLog
   /// What the owner calls the connection in logs, where it does.
   private let label: (key: String, number: UInt64)?
   /// The metadata that was decoded last.
-  @safe @exclusivity(unchecked) var lastMetadata = Metadata() {
+  @safe @exclusivity(unchecked) var lastMetadata = ReceivedMetadata() {
     didSet { isPlain = lastMetadata.isPlain }
   }
   /// Whether it says nothing of a request but the time that remains.
@@ -57,35 +57,61 @@ package final class Link {
   /// How often the loop's thread had lost the processor when writing early was last tried.
   var preemptions: Int?
   private var isDraining = false
+  /// Whether the session's input is the loop's read queue for now.
+  var borrowsQueue = false
+  /// What the server's sessions may hold; nil for a client.
+  let share: MemoryShare?
+  /// What it was told that this one holds.
+  var counted = (open: 0, outlived: 0)
+  /// Turns in a row in which nothing was read, to wait for handlers that were cancelled.
+  var postponements: UInt8 = 0
 
+  /// Spreads the serials of peers in tables, so that they cannot pick ones that collide.
+  private static let serialMix = UInt32.random(in: 1...(.max))
   /// The most that one read takes from the stream: what the processor's nearer caches hold while it
   /// is taken apart. Twice or half as much is slower by a tenth and more with bodies of 64 KiB.
   private static let readSize = 131_072
+  /// The same in a turn that has lasted for long.
+  private static let littleRead = 4_096
   /// Reads of one stream in one turn, so that the others get theirs.
   private static let readsPerTurn = 4
 
   package init(
     id: UInt32, stream: any ByteStream, isConnected: Bool, settings: SessionSettings,
-    on loop: EventLoop, logger: Logger,
-    label: (key: String, number: UInt64)? = nil
+    on loop: EventLoop, log: PeerLog,
+    label: (key: String, number: UInt64)? = nil, share: MemoryShare? = nil
   ) {
     self.id = id
     self.loop = loop
     self.stream = stream
+    self.share = share
     self.isConnected = isConnected
-    baseLogger = logger
+    peerLog = log
     self.label = label
     peer = stream.peerAddress
+    var settings = settings
+    settings.serialMix = Link.serialMix
     session = Session(settings: settings, at: loop.driver.now)
   }
 
-  /// Tells the connection in logs. It is made when it is asked for, since it would be the largest
-  /// part of an idle connection.
-  package var logger: Logger {
-    var logger = baseLogger
-    logger[metadataKey: "peer"] = "\(peer.map(String.init(describing:)) ?? "unknown")"
-    if let label { logger[metadataKey: label.key] = "\(label.number)" }
-    return logger
+  /// Logs a line that the peer can cause, with the connection: only a few a minute of each message
+  /// pass.
+  package func log(
+    _ level: Logger.Level, _ message: StaticString,
+    _ metadata: @autoclosure () -> Logger.Metadata = [:]
+  ) {
+    peerLog.log(level, message, at: loop.now) {
+      metadata().merging(identity) { told, _ in told }
+    }
+  }
+
+  /// What tells the connection from others in logs.
+  private var identity: Logger.Metadata {
+    var identity: Logger.Metadata = [
+      "peer": "\(peer.map(String.init(describing:)) ?? "unknown")"
+    ]
+    if let label { identity[label.key] = "\(label.number)" }
+    return identity
   }
 
   /// Starts to listen for readiness; `owner` hears of everything.
@@ -125,8 +151,11 @@ package final class Link {
 extension Link: StreamHandler {
   package func streamReady(_ readiness: Readiness, token: UInt64) {
     guard isConnected || finishConnecting() else { return }
-    if readiness.contains(.read) { read() }
-    if readiness.contains(.write), isAlive { flush() }
+    if readiness.contains(.read), !postponesReading() { read() }
+    if readiness.contains(.write), isAlive {
+      flush()
+      followMemory()
+    }
     followReading()
     arm()
   }
@@ -148,36 +177,46 @@ extension Link: StreamHandler {
   }
 
   private func read() {
-    for _ in 0..<Link.readsPerTurn {
-      guard isAlive, !session.holdsReading else { return }
+    defer { followMemory() }
+    let size = loop.readsLittle() ? Link.littleRead : Link.readSize
+    for _ in 0..<min(Link.readsPerTurn, size / Link.littleRead) {
+      guard isAlive, !session.holdsReading, !session.waitsForHandlers else { return }
       // While nothing is left over, the bytes go into the loop's memory, which is warm.
-      let borrows = session.input.isEmpty
-      if borrows { loop.swapReadQueue(with: &session.input) }
+      borrowsQueue = session.input.isEmpty
+      if borrowsQueue {
+        loop.swapReadQueue(with: &session.input)
+      } else {
+        session.makeRoom(for: size)
+      }
       var isFull = false
       do throws(SocketError) {
-        let outcome = try session.input.append(capacity: Link.readSize) {
+        let outcome = try session.input.append(capacity: size) {
           (span) throws(SocketError) in
           try stream.read(into: &span)
         }
-        isFull = accept(outcome)
+        isFull = accept(outcome, of: size)
       } catch {
         session.failed(errno: error.errno)
         drain()
       }
-      if borrows { returnMemory() }
+      if borrowsQueue {
+        returnMemory()
+      } else {
+        session.input.releaseRoom()
+      }
       guard isFull else { return }
     }
   }
 
   /// Takes the outcome of a read; true when more is likely to be there.
-  private func accept(_ outcome: ReadOutcome) -> Bool {
+  private func accept(_ outcome: ReadOutcome, of size: Int) -> Bool {
     switch outcome {
     case .bytes(let count):
       let wasSuspecting = session.isSuspecting
       session.received(count, at: loop.now)
       drain()
       if wasSuspecting { followDeadline() }
-      return count == Link.readSize
+      return count == size
     case .wouldBlock:
       return false
     case .end:
@@ -195,6 +234,7 @@ extension Link: StreamHandler {
   }
 
   private func returnMemory() {
+    borrowsQueue = false
     if session.input.isEmpty {
       session.input.removeAll()
       loop.swapReadQueue(with: &session.input)
@@ -222,12 +262,23 @@ extension Link {
       if let owner { handMessages(to: owner) }
     } while performEffect()
     isDraining = false
+    if session.forgetsMetadata() { lastMetadata = ReceivedMetadata() }
+    if !session.isLive { releaseMemory() }
+    if session.waitsForHandlers { awaitEndOfTurn() }
     if session.wantsToWrite { writeAtEndOfTurn() }
   }
 
   private func handMessages(to owner: any LinkOwner) {
-    while let message = session.nextMessage() {
-      if judgeMetadata(of: message) { owner.link(self, received: message) }
+    while let message = session.nextMessage() { hand(message, to: owner) }
+  }
+
+  @inline(__always)
+  private func hand(_ message: Arrival, to owner: any LinkOwner) {
+    if judgeMetadata(of: message) {
+      owner.link(self, received: message)
+    } else if message.kind == .request {
+      // The session has ended over it, and there is no handler to return.
+      session.handlerReturned(bytes: message.byteCount)
     }
   }
 
@@ -241,7 +292,7 @@ extension Link {
   private func perform(_ effect: Effect) {
     switch effect {
     case .message(let message):
-      if judgeMetadata(of: message) { owner?.link(self, received: message) }
+      if let owner { hand(message, to: owner) }
     case .send(let message):
       session.enqueue(message)
     case .decodeHello(let slice):
@@ -267,7 +318,9 @@ extension Link {
       owner?.link(self, did: effect)
       followDeadline()
     case .damaged(let violation):
-      logger.warning("Dropped a damaged packet", metadata: ["reason": "\(violation)"])
+      log(
+        .warning, "Dropped a damaged packet",
+        ["reason": "\(violation.rule.rawValue)", "detail": "\(violation)"])
       owner?.link(self, did: effect)
     }
   }
@@ -293,6 +346,7 @@ extension Link {
     let owner = owner
     self.owner = nil
     owner?.link(self, endedWith: reason)
+    followMemory()
   }
 }
 
@@ -330,10 +384,11 @@ extension Link: TimerHandler {
     guard isAlive else { return }
     session.elapsed(to: loop.driver.now, unacknowledged: unacknowledgedBytes)
     drain()
+    followMemory()
     if session.isIdle {
       session.releaseStorage()
       // Both forget the last metadata, or one would take a later block for what the other knows.
-      lastMetadata = Metadata()
+      lastMetadata = ReceivedMetadata()
     }
     arm()
   }

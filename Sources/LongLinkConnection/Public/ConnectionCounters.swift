@@ -61,8 +61,16 @@ public struct ConnectionCounters: Hashable, Sendable {
   public var droppedResponses: UInt64 = 0
   /// In a dialect with delimiters, packets that were damaged: dropped.
   public var damagedPackets: UInt64 = 0
-  /// Handlers that began.
+  /// Messages in fragments that were given up, since the next one had not come in time.
+  public var stalledMessages: UInt64 = 0
+  /// Requests that were refused since all sessions together held as much as the server may.
+  public var refusedForMemory: UInt64 = 0
+  /// Requests that were refused since their bodies were not the messages that their handlers take.
+  public var undecodable: UInt64 = 0
+  /// Requests that were handed to handlers, those in `undecodable` included.
   public var handled: UInt64 = 0
+  /// Those of them that were given up before their handlers were called.
+  public var handlersSkipped: UInt64 = 0
   /// Requests whose handlers were cancelled by the peer.
   public var handlersCancelled: UInt64 = 0
   /// Requests whose handlers were cancelled since their connection ended.
@@ -71,14 +79,14 @@ public struct ConnectionCounters: Hashable, Sendable {
   public var handlersLate: UInt64 = 0
   /// Handlers that failed with an error of their own.
   public var handlersFailed: UInt64 = 0
-  /// Connections that ended, by reason; among them `stalledPeer`, which took no byte for too long,
-  /// and `unreadOutput`, for which too many bytes waited.
+  /// Connections that ended, by the `token` of their `CloseReason`; among them `stalledPeer`, which
+  /// took no byte for too long, and `unreadOutput`, for which too many bytes waited.
   public var endings: [String: UInt64] = [:]
   /// Connections that ended because the peer broke a rule, by rule.
   public var violations: [Violation.Rule: UInt64] = [:]
 
   /// Connections whose peer was given up since it was silent for longer than the heartbeat allows.
-  public var heartbeatsLost: UInt64 { endings[CloseReason.heartbeatLost.name] ?? 0 }
+  public var heartbeatsLost: UInt64 { endings[CloseReason.heartbeatLost.token] ?? 0 }
 
   /// Makes counters that are all zero.
   public init() {}
@@ -109,6 +117,10 @@ public struct ConnectionCounters: Hashable, Sendable {
     droppedIgnorable += session.droppedIgnorable
     droppedResponses += session.droppedResponses + responder.droppedAnswers
     damagedPackets += session.damagedPackets
+    stalledMessages += session.stalledMessages
+    refusedForMemory += responder.outOfMemory
+    undecodable += responder.undecodable
+    handlersSkipped += responder.skipped
     handled += responder.handled
     handlersCancelled += responder.cancelled
     handlersAbandoned += responder.abandoned
@@ -125,8 +137,13 @@ public struct ConnectionCounters: Hashable, Sendable {
 
   /// Counts the end of a connection.
   package mutating func ended(_ reason: CloseReason) {
-    endings[reason.name, default: 0] += 1
+    endings[reason.token, default: 0] += 1
     if case .violation(let violation) = reason { violations[violation.rule, default: 0] += 1 }
+  }
+
+  /// Counts a handler that returned, or was skipped, after its connection had ended.
+  package mutating func handlerReturnedLate(wasSkipped: Bool) {
+    if wasSkipped { handlersSkipped += 1 } else { droppedResponses += 1 }
   }
 
   /// Adds what another set of connections counted.
@@ -158,6 +175,10 @@ public struct ConnectionCounters: Hashable, Sendable {
     lhs.droppedIgnorable += rhs.droppedIgnorable
     lhs.droppedResponses += rhs.droppedResponses
     lhs.damagedPackets += rhs.damagedPackets
+    lhs.stalledMessages += rhs.stalledMessages
+    lhs.refusedForMemory += rhs.refusedForMemory
+    lhs.undecodable += rhs.undecodable
+    lhs.handlersSkipped += rhs.handlersSkipped
     lhs.handled += rhs.handled
     lhs.handlersCancelled += rhs.handlersCancelled
     lhs.handlersAbandoned += rhs.handlersAbandoned
@@ -165,23 +186,5 @@ public struct ConnectionCounters: Hashable, Sendable {
     lhs.handlersFailed += rhs.handlersFailed
     lhs.endings.merge(rhs.endings, uniquingKeysWith: +)
     lhs.violations.merge(rhs.violations, uniquingKeysWith: +)
-  }
-}
-
-extension CloseReason {
-  /// A short name for counting.
-  package var name: String {
-    switch self {
-    case .violation: "violation"
-    case .closedByPeer: "closedByPeer"
-    case .heartbeatLost: "heartbeatLost"
-    case .handshakeTimeout: "handshakeTimeout"
-    case .stalledPeer: "stalledPeer"
-    case .unreadOutput: "unreadOutput"
-    case .transport: "transport"
-    case .goneAway: "goneAway"
-    case .closedHere: "closedHere"
-    case .left: "left"
-    }
   }
 }

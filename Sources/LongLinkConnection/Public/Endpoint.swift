@@ -1,3 +1,6 @@
+package import LongLinkCore
+package import LongLinkTransport
+
 /// Where a server is reached.
 public struct Endpoint: Hashable, Sendable {
   package enum Kind: Hashable, Sendable {
@@ -12,7 +15,7 @@ public struct Endpoint: Hashable, Sendable {
     Endpoint(kind: .host(name, port: port))
   }
 
-  /// A Unix-domain socket by its path in the file system.
+  /// A Unix-domain socket by its path in the file system: 107 bytes at most on Linux, 103 on macOS.
   public static func unix(path: String) -> Endpoint {
     Endpoint(kind: .unix(path: path))
   }
@@ -23,16 +26,28 @@ public struct Endpoint: Hashable, Sendable {
     return Endpoint(alternative: text) == self ? text : nil
   }
 
-  /// Throws when a client could never reach it.
-  package func validate(field: String) throws(LongLinkError) {
+  /// It and one of its addresses, or that alone where both are the same.
+  package func text(at address: SocketAddress) -> String {
+    description == address.description ? description : "\(self), \(address)"
+  }
+
+  /// Throws when a client could never reach it, or a server never listen there.
+  package func validate(field: String, by role: Role) throws(LongLinkError) {
     switch kind {
     case .host(let name, let port):
       if name.isEmpty { throw .configuration(field, "the host is empty") }
       if name.utf8.contains(0) { throw .configuration(field, "the host contains a NUL") }
-      if port == 0 { throw .configuration(field, "a client cannot connect to port 0") }
+      if role == .client, port == 0 {
+        throw .configuration(field, "a client cannot connect to port 0")
+      }
     case .unix(let path):
       if path.isEmpty { throw .configuration(field, "the path is empty") }
       if path.utf8.contains(0) { throw .configuration(field, "the path contains a NUL") }
+      let (count, longest) = (path.utf8.count, SocketAddress.longestUnixPath)
+      if count > longest {
+        throw .configuration(
+          field, "the path has \(count) bytes, and that of a Unix socket at most \(longest)")
+      }
     }
   }
 }
@@ -56,7 +71,7 @@ extension Endpoint {
     // 253 is the longest name of the DNS (RFC 1035, section 2.3.4).
     guard !host.isEmpty, host.utf8.count <= 253,
       host.utf8.allSatisfy({
-        $0 > 32 && $0 != 127 && $0 != UInt8(ascii: "[") && $0 != UInt8(ascii: "]")
+        (33...126).contains($0) && $0 != UInt8(ascii: "[") && $0 != UInt8(ascii: "]")
       })
     else { return nil }
     self = .host(String(host), port: port)

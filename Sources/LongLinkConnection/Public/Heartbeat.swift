@@ -5,7 +5,8 @@ internal import LongLinkCore
 /// A ping leaves when nothing was read for `interval`; the peer is given up, and the connection
 /// ends with `heartbeatLost`, when nothing is read for `timeout` after that. Any byte that is read
 /// is a sign of life, and none that is written. Client and server each do this, with the smaller of
-/// both sides' intervals and timeouts.
+/// both sides' intervals and timeouts, but at least 200 ms and 100 ms. So a peer can neither turn
+/// the search off nor make this side ping more than five times a second.
 ///
 /// **The bound.** A peer that dies, freezes or is cut off is found within `interval + timeout`, and
 /// an eighth of the timeout more where this side was sending. Two things move it, since neither

@@ -6,7 +6,7 @@ public import LongLinkTransport
 /// `delivery` alone tells whether a retry is safe; no `code` does.
 public struct LongLinkError: Error, Sendable {
   /// What went wrong; later versions may add codes.
-  public struct Code: Hashable, Sendable, CustomStringConvertible {
+  public struct Code: Hashable, Sendable, CaseIterable, CustomStringConvertible {
     private let name: String
 
     private init(_ name: String) {
@@ -43,6 +43,13 @@ public struct LongLinkError: Error, Sendable {
     public static let closed = Code("closed")
     /// A configuration is wrong; `operation` names the field, `detail` says why.
     public static let invalidConfiguration = Code("invalidConfiguration")
+
+    /// All codes that this version has.
+    public static let allCases: [Code] = [
+      .notConnected, .connectFailed, .connectionLost, .deadlineExceeded, .cancelled, .rejected,
+      .corrupted, .protocolViolation, .tooLarge, .encodingFailed, .decodingFailed, .unsupported,
+      .overloaded, .closed, .invalidConfiguration,
+    ]
 
     /// The code's name.
     public var description: String { name }
@@ -107,7 +114,8 @@ public struct LongLinkError: Error, Sendable {
   public var delivery: Delivery { storage.delivery }
   /// What was being done, with the message type and serial of a request.
   public var operation: String { storage.operation }
-  /// More about it, for a person.
+  /// More about it, for a person. What the peer said is cut to 200 bytes here and escaped; `body`
+  /// has all of it.
   public var detail: String { storage.detail }
   /// The peer that it was being done to, where one is known.
   public var peer: SocketAddress? { storage.peer }
@@ -117,7 +125,8 @@ public struct LongLinkError: Error, Sendable {
   public var dialectCode: FrameDialect.ErrorCode? { storage.dialectCode }
   /// The body of the peer's answer: its own from code 1000 on, else a text for people.
   public var body: [UInt8] { storage.body }
-  /// How long the peer asks to wait before the next try, when it said so.
+  /// How long the peer asks to wait before the next try, when it said so: as it was said, up to 49
+  /// days. The library itself waits for no longer than `ReconnectPolicy.longestHint`.
   public var retryAfter: Duration? { storage.retryAfter }
   /// The system's `errno`, where a system call failed.
   public var systemError: Int32? { storage.systemError }
@@ -126,16 +135,23 @@ public struct LongLinkError: Error, Sendable {
 }
 
 extension LongLinkError: CustomStringConvertible {
-  /// What was being done, to which peer, what went wrong, and what may have happened.
+  /// What was being done, to which peer, and what went wrong; of a request or push, also what may
+  /// have happened to it.
   public var description: String {
-    var text = "\(operation)"
-    if let peer { text += " to \(peer)" }
+    var text = operation
+    if let peer, !operation.contains("\(peer)") { text += " to \(peer)" }
+    guard isExchange else { return "\(text): \(detail.isEmpty ? "\(code)" : detail)" }
     text += ": \(code)"
     if let response { text += " \(response)" }
     if !detail.isEmpty { text += " (\(detail))" }
     text += "; delivery: \(delivery.rawValue)"
     if let retryAfter { text += "; retry after \(retryAfter)" }
     return text
+  }
+
+  /// Whether something was to be delivered to the peer.
+  private var isExchange: Bool {
+    operation.hasPrefix("request ") || operation.hasPrefix("push ")
   }
 }
 
@@ -165,12 +181,12 @@ extension LongLinkError {
       systemError = errno
     case .closedHere:
       code = .closed
-    case .closedByPeer, .heartbeatLost, .handshakeTimeout, .stalledPeer, .unreadOutput, .goneAway,
-      .left:
+    case .closedByPeer, .heartbeatLost, .handshakeTimeout, .stalledPeer, .unreadOutput,
+      .memoryLimit, .goneAway, .left:
       code = .connectionLost
     }
     return LongLinkError(
-      code, delivery: delivery, doing: operation, detail: reason.description, peer: peer,
+      code, delivery: delivery, doing: operation, detail: reason.detail, peer: peer,
       systemError: systemError, closeReason: reason)
   }
 

@@ -1,12 +1,18 @@
 internal import LongLinkCore
 
-/// Whether the peer is told when a request is cancelled after it was sent.
+/// Whether the peer is told when the caller stops waiting for a request that was sent.
+///
+/// The caller stops when it cancels, when its task is cancelled, and at the deadline. The request
+/// ends on this side at once either way. In the native protocol the peer knows how much time a
+/// request has: at the deadline it stops by itself, whatever the policy, and is not told again.
 public enum CancellationPolicy: Hashable, Sendable {
-  /// The request ends here and its late answer is dropped and counted. The peer is told only where
-  /// part of the request has left, or where the room that it takes there is needed.
-  case local
-  /// The peer is told too, so that it can stop the work.
+  /// The peer is told with a cancel frame of 16 bytes: it cancels the task of its handler and sends
+  /// no answer. A dialect tells it as far as it has a word for that.
   case notifyServer
+  /// The peer goes on, and its late answer is dropped and counted. For work that is to be done in
+  /// any case. The peer is still told where only a part of the request has left, and where the room
+  /// that the request takes there is needed.
+  case local
 }
 
 /// What happens to a request while there is no connection.
@@ -67,8 +73,14 @@ public struct RequestOptions: Hashable, Sendable {
   ///
   /// Nil, the default, takes the client's (15 seconds unless configured otherwise). Resolution 1
   /// ms.
+  ///
+  /// A process that is suspended or stopped cannot watch the deadline. When it goes on, it first
+  /// reads what arrived meanwhile: a request that was answered then succeeds, however late, and any
+  /// other one fails with `deadlineExceeded`. Whether the time counts in which the machine sleeps
+  /// is up to the system's monotonic clock; on Linux it does not.
   public var deadline: Duration?
-  /// Whether the peer is told of a cancel, or of a deadline that passes. Default: it is not.
+  /// Whether the peer is told of a cancel, and of a deadline that it does not know of. Default: it
+  /// is (`notifyServer`), so that it can stop the work.
   public var cancellation: CancellationPolicy
   /// What happens while there is no connection. Nil, the default, takes the client's.
   public var offline: OfflinePolicy?
@@ -87,7 +99,7 @@ public struct RequestOptions: Hashable, Sendable {
   /// Makes options.
   public init(
     deadline: Duration? = nil,
-    cancellation: CancellationPolicy = .local,
+    cancellation: CancellationPolicy = .notifyServer,
     offline: OfflinePolicy? = nil,
     priority: UInt32 = 0,
     idempotencyKey: [UInt8] = [],

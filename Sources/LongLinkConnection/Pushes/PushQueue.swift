@@ -16,6 +16,7 @@ package final class PushQueue: TimerHandler {
   private struct Waiting {
     let type: MessageType
     let body: any BodyEncodable & Sendable
+    let bytes: Int
     let gate: Gate<Result<Void, LongLinkError>>
     let timer: LoopTimer
     let place: UInt32
@@ -33,18 +34,22 @@ package final class PushQueue: TimerHandler {
   private let loop: EventLoop
   /// The most that may wait.
   private let maxWaiting: Int
+  /// The most bytes of the bodies of those that wait.
+  private let maxWaitingBytes: Int
   /// How long one waits that says nothing, in nanoseconds.
   private let defaultDeadline: Int64
   /// Looked up by number and never iterated.
   private var waiting: [UInt64: Waiting] = [:]
   private var order = IndexedHeap<Place>()
   private var nextID: UInt64 = 0
+  private var waitingBytes = 0
   private var isPumping = false
   package private(set) var counters = PushQueueCounters()
 
-  package init(maxWaiting: Int, deadline: Int64, on loop: EventLoop) {
+  package init(maxWaiting: Int, maxWaitingBytes: Int, deadline: Int64, on loop: EventLoop) {
     self.loop = loop
     self.maxWaiting = maxWaiting
+    self.maxWaitingBytes = maxWaitingBytes
     defaultDeadline = deadline
   }
 
@@ -66,24 +71,30 @@ package final class PushQueue: TimerHandler {
     } catch {
       return .ended(.failure(error))
     }
-    guard order.count < maxWaiting else {
+    // What has no encoding fails where any push does.
+    let bytes = (try? body.encodedByteCount) ?? 0
+    guard order.count < maxWaiting, bytes <= maxWaitingBytes - waitingBytes else {
       counters.turnedAway += 1
-      return .ended(.failure(overloaded(type, link, "\(maxWaiting) pushes wait already")))
+      let bounds = "\(maxWaiting) pushes of \(maxWaitingBytes) bytes may wait"
+      return .ended(
+        .failure(
+          overloaded(type, link, "\(bounds); \(order.count) of \(waitingBytes) bytes do")))
     }
-    return wait(type, body, options)
+    return wait(type, body, bytes, options)
   }
 
   private func wait(
-    _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: PushOptions
+    _ type: MessageType, _ body: any BodyEncodable & Sendable, _ bytes: Int, _ options: PushOptions
   ) -> PushStep {
     nextID += 1
     let id = nextID
     let gate = Gate<Result<Void, LongLinkError>>()
     let time = options.deadline?.clampedNanoseconds ?? defaultDeadline
     waiting[id] = Waiting(
-      type: type, body: body, gate: gate,
+      type: type, body: body, bytes: bytes, gate: gate,
       timer: loop.schedule(at: loop.now + time, self, token: id),
       place: order.insert(Place(priority: options.priority, id: id)))
+    waitingBytes += bytes
     counters.waited += 1
     return .waits(id, gate)
   }
@@ -127,6 +138,7 @@ package final class PushQueue: TimerHandler {
   private func take(_ id: UInt64) -> Waiting? {
     guard let push = waiting.removeValue(forKey: id) else { return nil }
     order.remove(push.place)
+    waitingBytes -= push.bytes
     loop.cancel(push.timer)
     return push
   }

@@ -7,13 +7,17 @@ package struct RequestLimits: Sendable {
   /// The most bytes of the bodies of those that wait.
   package var maxWaitingBytes: Int
   package var resend: ResendPolicy
+  /// The longest that a peer can ask a refused request to wait.
+  package var longestHint: Duration
 
   package init(
-    maxWaiting: Int, maxWaitingBytes: Int = 16_777_216, resend: ResendPolicy = ResendPolicy()
+    maxWaiting: Int, maxWaitingBytes: Int = 16_777_216, resend: ResendPolicy = ResendPolicy(),
+    longestHint: Duration = ReconnectPolicy().longestHint
   ) {
     self.maxWaiting = maxWaiting
     self.maxWaitingBytes = maxWaitingBytes
     self.resend = resend
+    self.longestHint = longestHint
   }
 
   /// Why one more request may not wait beside others; nil when it may.

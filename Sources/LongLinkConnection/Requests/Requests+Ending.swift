@@ -17,7 +17,7 @@ extension Requests {
       if dispatch.waitingCount > 0 { pump() }
       return
     }
-    let body = link.session.bytes(of: arrival.payload)
+    let body = link.session.takeBytes(of: arrival.payload)
     if arrival.code == .ok {
       counters.succeeded += 1
       retryTokens.succeeded()
@@ -54,7 +54,7 @@ extension Requests {
 
   /// Whether a link carries no request.
   package func isUnused(_ link: Link) -> Bool {
-    dispatch.carriedCount(by: link.id) == 0
+    carriedCount(by: link) == 0
   }
 
   private func rejection(
@@ -64,7 +64,7 @@ extension Requests {
     let retryAfter: Duration? = hint > 0 ? .milliseconds(Int64(hint)) : nil
     let dialectCode = link.session.dialectCode
     // The bodies of a dialect are the application's, whatever the code.
-    let text = arrival.code.isApplication ? "" : String(decoding: body, as: UTF8.self)
+    let text = arrival.code.isApplication ? "" : PeerText(utf8: body).description
     let detail = dialectCode.map(\.summary) ?? text
     if arrival.code == .deadlinePassed, !arrival.isRefused, request.deadline <= loop.now {
       // Both sides watch the deadline. The peer's word of it came before this side's own timer.
@@ -81,7 +81,7 @@ extension Requests {
     let id = dispatch.current(id)
     guard let (entry, request) = takeOut(id) else { return }
     let link = carrier(of: entry)
-    let delivery = withdraw(id, entry)
+    let delivery = withdraw(id, entry, notifying: entry.notifiesCancel)
     finish(request, .failure(error(.cancelled, id, request, delivery, "", on: link)))
   }
 
@@ -90,13 +90,13 @@ extension Requests {
     entry.link == 0 ? nil : links.first { $0.id == entry.link }
   }
 
-  /// Takes an ended request off its link and says what may have happened to it.
-  func withdraw(_ id: RequestID, _ entry: Dispatch.Entry) -> Delivery {
+  /// Takes an ended request off its link and says what may have happened to it. `notifying` tells
+  /// whether the peer is told also where that is not needed.
+  func withdraw(_ id: RequestID, _ entry: Dispatch.Entry, notifying: Bool) -> Delivery {
     guard let link = carrier(of: entry) else { return entry.past }
     let written = link.session.outbox.written
-    let isUnsent = link.session.cancel(
-      id.serial, entry.placement, notifying: entry.notifiesCancel)
-    if !isUnsent, !entry.notifiesCancel, link === current { owed.add(id.serial) }
+    let isUnsent = link.session.cancel(id.serial, entry.placement, notifying: notifying)
+    if !isUnsent, !notifying, link === current { owed.add(id.serial) }
     if !isUnsent { dispatch.rest(id.serial) }
     // One that was kept back may have begun without word of it having come yet.
     let hasBegun = !isUnsent && link.session.isOpen && entry.placement.begin == nil

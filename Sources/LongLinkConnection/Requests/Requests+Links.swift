@@ -40,8 +40,8 @@ extension Requests {
     resendOrEnd(taken, resends: isDraining, repeats: false) { id, request, delivery in
       LongLinkError(
         isDraining ? .rejected : .protocolViolation, delivery: delivery,
-        doing: operation(id, request), detail: "the peer went away: \(reason)", peer: link.peer,
-        response: code)
+        doing: operation(id, request), detail: "the peer went away: \(PeerText(reason))",
+        peer: link.peer, response: code)
     }
   }
 

@@ -33,7 +33,8 @@ extension Requests {
     guard mayWait(request) else { return nil }
     // The next link leads elsewhere, or to a server that has started anew.
     if arrival.code == .draining, link !== current { return loop.now }
-    let asked = Int64(link.metadata?.retryAfter ?? 0) * 1_000_000
+    let asked = min(
+      Int64(link.metadata?.retryAfter ?? 0) * 1_000_000, limits.longestHint.clampedNanoseconds)
     let delay = limits.resend.delay(
       time: Int(entry.returns) + 1, askedFor: asked, bits: loop.driver.nextRandom())
     let time = loop.now + delay
@@ -109,8 +110,8 @@ extension CloseReason {
   /// themselves are not what the peer complained of, nor this side.
   var isPassing: Bool {
     switch self {
-    case .closedByPeer, .heartbeatLost, .stalledPeer, .unreadOutput, .transport, .closedHere,
-      .left:
+    case .closedByPeer, .heartbeatLost, .stalledPeer, .unreadOutput, .memoryLimit, .transport,
+      .closedHere, .left:
       true
     case .goneAway(let code): code == .draining
     case .violation(let violation):

@@ -53,6 +53,8 @@ package final class Requests: TimerHandler {
   package func isCurrent(_ link: Link) -> Bool { current === link }
   package var waitingBytes: Int { dispatch.waitingBytes }
   package var carriedCount: Int { dispatch.carriedCount }
+  /// Requests that one link carries.
+  package func carriedCount(by link: Link) -> Int { dispatch.carriedCount(by: link.id) }
 }
 
 // MARK: - Beginning
@@ -78,10 +80,11 @@ extension Requests {
     }
     // Into the tables last: there it need not be looked for, nor copied to be sent.
     switch place(id, request, on: link, at: now) {
-    case .placed(let placement):
+    case .placed(let placement, let isTimeTold):
       dispatch.register(
         id, deadline: deadline, isOrdered: options.order == .ordered,
-        notifiesCancel: options.cancellation == .notifyServer, on: link.id, placement, at: now)
+        notifiesCancel: options.cancellation == .notifyServer, on: link.id, placement,
+        isTimeTold: isTimeTold, at: now)
       if deadline < armedFor { arm() }
       pending.insert(consume request, for: id.serial)
       follow(placement, on: link)
@@ -179,7 +182,7 @@ extension Requests {
 
   /// What came of handing a request to a link.
   private enum Step {
-    case placed(RequestPlacement)
+    case placed(RequestPlacement, isTimeTold: Bool)
     case failed(LongLinkError.Code, String)
   }
 
@@ -213,7 +216,7 @@ extension Requests {
       }
       // A dialect may have so few serials that this one was that of a request given up.
       if owed.count > 0 { owed.remove(id.serial) }
-      return .placed(placement)
+      return .placed(placement, isTimeTold: metadata != nil)
     } catch {
       return .failed(.encodingFailed, "\(error)")
     }
@@ -273,8 +276,8 @@ extension Requests {
     {
       guard let request = pending[id.serial] else { continue }
       switch place(id, request, on: link, at: loop.now) {
-      case .placed(let placement):
-        dispatch.placed(id, on: link.id, placement)
+      case .placed(let placement, let isTimeTold):
+        dispatch.placed(id, on: link.id, placement, isTimeTold: isTimeTold)
         follow(placement, on: link)
       case .failed(let code, let detail):
         fail(id, code, request, detail)
@@ -325,7 +328,9 @@ extension Requests {
       if entry.link != 0 { onExpired?(entry.link) }
       let link = carrier(of: entry)
       if entry.placement.begin != nil { link?.deadlineMissed() }
-      let delivery = withdraw(id, entry)
+      // One that was told the time that remains stops by itself. Its answer is a sign of life.
+      let delivery = withdraw(
+        id, entry, notifying: entry.notifiesCancel && !entry.isTimeTold)
       finish(request, .failure(error(.deadlineExceeded, id, request, delivery, "", on: link)))
     }
     // The time of others has come to be sent again.

@@ -11,25 +11,28 @@ public struct InboundRequest: Sendable {
   public let serial: UInt32
   /// The connection that it came on.
   public let session: PeerSession
-  /// When nobody waits for the answer any more; nil when the peer did not say.
+  /// When the peer stops waiting for the answer; nil when it did not say.
   public let deadline: LinkInstant?
+  /// Bytes that it counts for until its handler has returned.
+  let byteCount: Int
   /// Nil in the usual case, where there is nothing but the time that remains.
   private let extras: Extras?
 
   /// Apart from the request, which is small without it.
   private final class Extras: Sendable {
-    let metadata: Metadata
+    let metadata: ReceivedMetadata
 
-    init(_ metadata: Metadata) {
+    init(_ metadata: ReceivedMetadata) {
       self.metadata = metadata
     }
   }
 
   /// `metadata` is what there is besides the deadline.
   package init(
-    type: MessageType, body: [UInt8], serial: UInt32, session: PeerSession,
-    deadline: LinkInstant?, metadata: Metadata?
+    type: MessageType, body: [UInt8], byteCount: Int, serial: UInt32, session: PeerSession,
+    deadline: LinkInstant?, metadata: ReceivedMetadata?
   ) {
+    self.byteCount = byteCount
     self.type = type
     self.body = body
     self.serial = serial
@@ -38,24 +41,22 @@ public struct InboundRequest: Sendable {
     extras = metadata.map(Extras.init)
   }
 
-  private var metadata: Metadata? { extras?.metadata }
+  private var metadata: ReceivedMetadata? { extras?.metadata }
 
   /// How urgent the peer says it is; 0 is ordinary.
   public var priority: UInt32 { metadata?.priority ?? 0 }
   /// The same for two tries of one request; empty when the peer gave none.
   public var idempotencyKey: [UInt8] { metadata?.idempotencyKey ?? [] }
-  /// Trace context and the like.
-  public var entries: [String: String] {
-    guard let metadata, !metadata.entries.isEmpty else { return [:] }
-    return Dictionary(metadata.entries.map { ($0.key, $0.value) }) { _, last in last }
-  }
+  /// Trace context and the like, by key. Reading it takes time for each entry, at each call.
+  public var entries: [String: String] { metadata?.entries ?? [:] }
   /// The clock of the connection's loop; its sleeps end when the request is cancelled.
   public var clock: EventLoopClock { session.clock }
 }
 
 /// Thrown by a handler to answer with a code other than 200.
 public struct Rejection: Error, Sendable {
-  /// The code; from 1000 on it is the application's own.
+  /// The code; from 1000 on it is the application's own. With 200, which rejects nothing, the
+  /// request fails with 500.
   public var code: ResponseCode
   /// From 1000 on the application's own bytes; below, a text for people.
   public var body: [UInt8]

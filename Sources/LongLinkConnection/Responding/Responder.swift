@@ -5,7 +5,8 @@ internal import Logging
 /// Runs the handlers of one connection's inbound requests, and sends what they answer.
 ///
 /// It lives on its loop. A request leaves `running` exactly once: answered, cancelled by the peer,
-/// past its deadline, or with the connection.
+/// past its deadline, or with the connection. In the last three cases its handler goes on until it
+/// returns by itself, and the session counts the request for as long.
 package final class Responder: TimerHandler {
   private struct Running {
     /// Tells the request from a later one with the same serial.
@@ -14,22 +15,29 @@ package final class Responder: TimerHandler {
     var timer: LoopTimer?
   }
 
+  /// What a peer is asked to wait when the server holds as much as it may.
+  private static let pauseForMemory = Duration.seconds(1)
+
   private let link: Link
   /// The link's; had here so that it need not be retained while the link is looked at.
   private let loop: EventLoop
   private let routes: Routes
   private let session: PeerSession
-  private var running = SerialTable<Running>()
+  private var running: SerialTable<Running>
   private var started: UInt64 = 0
   @safe @exclusivity(unchecked) package var counters = ResponderCounters()
   /// Called when the last handler has ended.
   package var onIdle: (() -> Void)?
+  /// Called in place of counting when a handler returns, or is skipped, for nobody: set where the
+  /// counters have been taken.
+  package var onLateReturn: ((_ wasSkipped: Bool) -> Void)?
 
   package init(link: Link, routes: Routes, session: PeerSession) {
     self.link = link
     loop = link.loop
     self.routes = routes
     self.session = session
+    running = SerialTable(mix: link.session.settings.serialMix)
   }
 
   /// Requests whose handlers have not ended.
@@ -40,18 +48,26 @@ package final class Responder: TimerHandler {
     let type = arrival.type
     guard let route = routes[type] else {
       counters.unknownTypes += 1
-      refuse(arrival.serial, .unknownType, "no handler for message type \(arrival.tag)")
+      refuse(arrival, .unknownType, "no handler for message type \(arrival.tag)")
       return
     }
     let remaining = link.remaining
     if remaining == 0 {
       counters.late += 1
-      refuse(arrival.serial, .deadlinePassed, "the deadline had passed on arrival")
+      refuse(arrival, .deadlinePassed, "the deadline had passed on arrival")
+      return
+    }
+    guard link.hasMemory else {
+      counters.outOfMemory += 1
+      refuse(
+        arrival, .overloaded, "the server holds as much as it may",
+        retryAfter: Responder.pauseForMemory)
       return
     }
     let request = InboundRequest(
       type: type,
-      body: link.session.bytes(of: arrival.payload),
+      body: link.session.takeBytes(of: arrival.payload),
+      byteCount: arrival.byteCount,
       serial: arrival.serial, session: session,
       deadline: remaining.map { loop.now + Int64($0) * 1_000_000 },
       metadata: link.notableMetadata)
@@ -66,10 +82,14 @@ package final class Responder: TimerHandler {
   private func run(
     _ handler: @Sendable (InboundRequest) throws -> AnyBody, _ request: InboundRequest
   ) {
+    loop.handlerBegins(request.type)
     do {
-      answer(request.serial, request.type, try handler(request))
+      let body = try handler(request)
+      loop.handlerPauses()
+      answer(request, body)
     } catch {
-      reject(request.serial, request.type, error)
+      loop.handlerPauses()
+      reject(request, error)
     }
   }
 
@@ -103,17 +123,27 @@ package final class Responder: TimerHandler {
   }
 
   fileprivate func finished(
-    _ serial: UInt32, _ type: MessageType, _ number: UInt64, _ result: Result<AnyBody, any Error>
+    _ request: InboundRequest, _ number: UInt64, _ result: Result<AnyBody, any Error>?
   ) {
-    guard running[serial]?.number == number else {
+    guard running[request.serial]?.number == number else {
       // The peer cancelled it, its deadline passed, or the connection has ended meanwhile.
-      counters.droppedAnswers += 1
+      if let onLateReturn {
+        onLateReturn(result == nil)
+      } else if result == nil {
+        counters.skipped += 1
+      } else {
+        counters.droppedAnswers += 1
+      }
+      returned(request.byteCount)
       return
     }
-    end(serial)
+    end(request.serial)
     switch result {
-    case .success(let body): answer(serial, type, body)
-    case .failure(let error): reject(serial, type, error)
+    case .success(let body): answer(request, body)
+    case .failure(let error): reject(request, error)
+    case nil:
+      counters.skipped += 1
+      reject(request, CancellationError())
     }
     if running.isEmpty { onIdle?() }
   }
@@ -127,67 +157,82 @@ package final class Responder: TimerHandler {
 // MARK: - Answers
 
 extension Responder {
-  private func answer<Body: BodyEncodable>(
-    _ serial: UInt32, _ type: MessageType, _ body: Body
-  ) {
+  private func answer<Body: BodyEncodable>(_ request: InboundRequest, _ body: Body) {
     if Body.isMeasuredByEncoding, let bytes = try? body.encodedBytes() {
-      write(bytes, serial, type)
+      write(bytes, request)
     } else {
-      write(body, serial, type)
+      write(body, request)
     }
   }
 
-  private func write<Body: BodyEncodable>(
-    _ body: Body, _ serial: UInt32, _ type: MessageType
-  ) {
+  private func write<Body: BodyEncodable>(_ body: Body, _ request: InboundRequest) {
     do throws(BodyError) {
       let size = try body.encodedByteCount
       guard link.session.accepts(bodyOf: size) else {
         let limit = link.session.agreement.maxBody
-        link.logger.error(
-          "An answer is larger than the peer accepts",
-          metadata: ["type": "\(type)", "serial": "\(serial)", "bytes": "\(size)"])
-        send(serial, .failed, text("the answer is larger than \(limit) bytes"))
+        link.log(
+          .error, "An answer is larger than the peer accepts",
+          ["type": "\(request.type)", "serial": "\(request.serial)", "bytes": "\(size)"])
+        send(request, .failed, text("the answer is larger than \(limit) bytes"))
         return
       }
       if link.session.speaksDialect { try link.session.judge(body) }
-      let isOwed = try link.session.respond(serial, code: .ok, count: size, body)
-      if !isOwed { counters.droppedAnswers += 1 }
+      let isOwed = try link.session.respond(request.serial, code: .ok, count: size, body)
+      if !isOwed { returned(request.byteCount) }
       written()
     } catch {
-      link.logger.error(
-        "An answer has no encoding",
-        metadata: ["type": "\(type)", "serial": "\(serial)", "error": "\(error)"])
-      send(serial, .failed, text("the answer has no encoding"))
+      link.log(
+        .error, "An answer has no encoding",
+        ["type": "\(request.type)", "serial": "\(request.serial)", "error": "\(error)"])
+      send(request, .failed, text("the answer has no encoding"))
     }
   }
 
-  private func reject(_ serial: UInt32, _ type: MessageType, _ error: any Error) {
+  private func reject(_ request: InboundRequest, _ error: any Error) {
     switch error {
-    case let rejection as Rejection:
+    case let rejection as Rejection where rejection.code != .ok:
       counters.rejected += 1
       send(
-        serial, rejection.code, rejection.body,
+        request, rejection.code, rejection.body,
         dialectCode: rejection.dialectCode, retryAfter: rejection.retryAfter)
+    case let error as UndecodableRequest:
+      // The handler was not called: the mark says so.
+      counters.undecodable += 1
+      send(request, .malformed, text("\(error.reason)"), isRefused: true)
     case let error as BodyError:
       counters.rejected += 1
-      send(serial, .malformed, text("\(error)"))
+      send(request, .malformed, text("\(error)"))
     case is CancellationError:
-      send(serial, .cancelled, text("cancelled"))
+      send(request, .cancelled, text("cancelled"))
     default:
       counters.failed += 1
-      // The error's own text may hold what the peer should not see; it is for the log alone.
-      link.logger.error(
-        "A handler failed",
-        metadata: ["type": "\(type)", "serial": "\(serial)", "error": "\(error)"])
-      send(serial, .failed, text("the handler failed"))
+      // The error's own text may hold what the peer should not see; it is for the log alone. And it
+      // may hold what the peer said.
+      link.log(
+        .error, "A handler failed",
+        [
+          "type": "\(request.type)", "serial": "\(request.serial)",
+          "error": "\(PeerText("\(error)"))",
+        ])
+      send(request, .failed, text("the handler failed"))
     }
   }
 
   private func send(
-    _ serial: UInt32, _ code: ResponseCode, _ body: [UInt8], isRefused: Bool = false,
+    _ request: InboundRequest, _ code: ResponseCode, _ body: [UInt8], isRefused: Bool = false,
     dialectCode: UInt32? = nil, retryAfter: Duration? = nil
   ) {
+    let isOwed = send(
+      request.serial, code, body, isRefused: isRefused, dialectCode: dialectCode,
+      retryAfter: retryAfter)
+    if !isOwed { returned(request.byteCount) }
+  }
+
+  /// Answers; false when no answer was owed.
+  private func send(
+    _ serial: UInt32, _ code: ResponseCode, _ body: [UInt8], isRefused: Bool = false,
+    dialectCode: UInt32? = nil, retryAfter: Duration? = nil
+  ) -> Bool {
     var metadata: MetadataBlock?
     if let retryAfter, link.session.agreement.features.contains(.metadata) {
       metadata = try? Metadata(retryAfter: retryAfter.wireMilliseconds).encodedBlock()
@@ -200,9 +245,10 @@ extension Responder {
     var body = body.count > room ? Array(body.prefix(room)) : body
     // Judged as it goes: where it is cut off, it may end with what makes a delimiter.
     if link.session.speaksDialect, (try? link.session.judge(body)) == nil { body = [] }
-    link.session.respond(
+    let isOwed = link.session.respond(
       serial, code: code, isRefused: isRefused, ownCode: dialectCode, metadata: metadata, body)
     written()
+    return isOwed
   }
 
   /// The framework's own words to the peer: a dialect has no place for them.
@@ -210,8 +256,18 @@ extension Responder {
     link.session.speaksDialect ? [] : Array(text.utf8)
   }
 
-  private func refuse(_ serial: UInt32, _ code: ResponseCode, _ detail: String) {
-    send(serial, code, text(detail), isRefused: true)
+  private func refuse(
+    _ arrival: Arrival, _ code: ResponseCode, _ detail: String, retryAfter: Duration? = nil
+  ) {
+    let isOwed = send(
+      arrival.serial, code, text(detail), isRefused: true, retryAfter: retryAfter)
+    if !isOwed { returned(arrival.byteCount) }
+  }
+
+  /// The handler of a request that was over has returned, or was never to be called.
+  private func returned(_ byteCount: Int) {
+    link.session.handlerReturned(bytes: byteCount)
+    link.followMemory()
   }
 
   private func written() {
@@ -250,7 +306,8 @@ extension Responder {
     counters.late += 1
     end(serial)
     task.cancel()
-    send(serial, .deadlinePassed, text("the deadline passed before the answer"))
+    link.session.outlives(serial)
+    _ = send(serial, .deadlinePassed, text("the deadline passed before the answer"))
     if running.isEmpty { onIdle?() }
   }
 }
@@ -264,9 +321,11 @@ private struct HandlerRun: Sendable {
   let loop: EventLoop
 
   func callAsFunction() async {
-    let result: Result<AnyBody, any Error>
+    if loop.isCurrent { loop.handlerBegins(request.type) }
+    // A handler is not called any more for a request that was given up before its turn came.
+    let result: Result<AnyBody, any Error>?
     do {
-      result = .success(try await handler(request))
+      result = Task.isCancelled ? nil : .success(try await handler(request))
     } catch {
       result = .failure(error)
     }
@@ -277,8 +336,8 @@ private struct HandlerRun: Sendable {
     }
   }
 
-  private func finish(_ result: Result<AnyBody, any Error>) {
-    responder.value.finished(request.serial, request.type, number, result)
+  private func finish(_ result: Result<AnyBody, any Error>?) {
+    responder.value.finished(request, number, result)
   }
 }
 
@@ -292,4 +351,29 @@ package struct ResponderCounters: Equatable, Sendable {
   package var cancelled: UInt64 = 0
   package var abandoned: UInt64 = 0
   package var droppedAnswers: UInt64 = 0
+  package var skipped: UInt64 = 0
+  package var undecodable: UInt64 = 0
+  package var outOfMemory: UInt64 = 0
+}
+
+/// Thrown in place of a typed handler whose message the body is not.
+package struct UndecodableRequest: Error {
+  package let reason: BodyError
+
+  package init(_ reason: BodyError) {
+    self.reason = reason
+  }
+}
+
+extension InboundRequest {
+  /// The body as a message; a request that holds none is refused with 400.
+  package func decoded<Message: BodyDecodable>(
+    as type: Message.Type
+  ) throws(UndecodableRequest) -> Message {
+    do throws(BodyError) {
+      return try Message(copying: body)
+    } catch {
+      throw UndecodableRequest(error)
+    }
+  }
 }

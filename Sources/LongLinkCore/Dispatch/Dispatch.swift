@@ -2,7 +2,7 @@
 package struct RequestID: Hashable, Comparable, Sendable {
   /// The serial on the wire.
   package let serial: UInt32
-  /// The count of requests created before this one: it tells serials apart after a wrap.
+  /// Counts the requests from 1 on: it tells serials apart after a wrap.
   package let number: UInt64
 
   package init(serial: UInt32, number: UInt64) {
@@ -10,7 +10,7 @@ package struct RequestID: Hashable, Comparable, Sendable {
     self.number = number
   }
 
-  /// Names no request.
+  /// Names no request, nor ever will.
   package static let none = RequestID(serial: 0, number: 0)
 
   /// Orders requests by their creation.
@@ -29,6 +29,8 @@ package struct Dispatch: ~Copyable {
     /// The link that carries it; 0 while none does.
     package fileprivate(set) var link: UInt32 = 0
     package let notifiesCancel: Bool
+    /// Whether the peer was told the time that remained when the request was placed on its link.
+    package fileprivate(set) var isTimeTold = false
     /// Whether it keeps its place among the others of its kind.
     package let isOrdered: Bool
     /// Whether it has a deadline.
@@ -108,21 +110,22 @@ package struct Dispatch: ~Copyable {
   package mutating func nextID() -> RequestID? {
     // That many at once come about where a dialect has few.
     guard entries.count < mostAtOnce else { return nil }
-    let id = RequestID(serial: takeSerial(), number: created)
     created += 1
-    return id
+    return RequestID(serial: takeSerial(), number: created)
   }
 
   /// Registers a request that a link carries already.
   package mutating func register(
     _ id: RequestID, deadline: LinkInstant?, isOrdered: Bool = false, notifiesCancel: Bool,
-    on link: UInt32, _ placement: RequestPlacement, at now: LinkInstant
+    on link: UInt32, _ placement: RequestPlacement, isTimeTold: Bool = false,
+    at now: LinkInstant
   ) {
     var entry = Entry(
       number: id.number, notifiesCancel: notifiesCancel, isOrdered: isOrdered,
       expires: deadline != nil)
     entry.link = link
     entry.placement = placement
+    entry.isTimeTold = isTimeTold
     entries.insert(entry, for: id.serial)
     load(link, 1)
     if isOrdered { lane.placed(id.number, on: link, isWhole: placement.begin != nil) }
@@ -142,6 +145,7 @@ package struct Dispatch: ~Copyable {
   }
 
   /// The next serial that is not in use, counting up and wrapping.
+  @inline(__always)
   private mutating func takeSerial() -> UInt32 {
     while true {
       let serial = nextSerial
@@ -212,13 +216,14 @@ extension Dispatch {
 
   /// Tells that a link carries a request now.
   package mutating func placed(
-    _ id: RequestID, on link: UInt32, _ placement: RequestPlacement
+    _ id: RequestID, on link: UInt32, _ placement: RequestPlacement, isTimeTold: Bool = false
   ) {
     guard let slot = entries.slot(of: id.serial), entries[slot: slot].number == id.number,
       entries[slot: slot].link == 0
     else { return }
     entries[slot: slot].link = link
     entries[slot: slot].placement = placement
+    entries[slot: slot].isTimeTold = isTimeTold
     load(link, 1)
     if entries[slot: slot].isOrdered {
       lane.placed(id.number, on: link, isWhole: placement.begin != nil)

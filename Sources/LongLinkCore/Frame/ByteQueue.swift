@@ -57,6 +57,15 @@ extension ByteQueue {
     if isEmpty, capacity > bytes { self = ByteQueue() }
   }
 
+  /// Gives storage back that is large beside what is left in it.
+  @inlinable public mutating func releaseRoom() {
+    guard capacity > 65_536 else { return releaseStorage(over: 0) }
+    if count < capacity / 8 {
+      var rest = detachRest()
+      swap(&self, &rest)
+    }
+  }
+
   /// Takes everything as an array, and gives the storage back.
   @inlinable public mutating func takeAll() -> [UInt8] {
     let bytes = withBytes(head..<end) { [UInt8](decoding: $0) }
@@ -99,9 +108,20 @@ extension ByteQueue {
     end = count
   }
 
+  /// Sees to it that `count` bytes have room behind the last one, and takes no more memory than is
+  /// needed for that.
+  @inlinable public mutating func reserveExactly(_ count: Int) {
+    if count > capacity - end { move(to: self.count + count) }
+  }
+
   /// Moves what is left to storage that has room for `count` bytes more.
   @usableFromInline mutating func grow(by count: Int) {
-    let (left, room) = (self.count, max(self.count + count, 2 * capacity, 32))
+    move(to: max(self.count + count, 2 * capacity, 32))
+  }
+
+  /// Moves what is left to storage of so many bytes, which are at least as many.
+  @usableFromInline mutating func move(to room: Int) {
+    let left = count
     let memory = UnsafeMutableRawPointer.allocate(byteCount: room, alignment: 16)
     if let storage = unsafe storage {
       // The new storage has more room than what is left takes up.

@@ -14,8 +14,10 @@ public struct Violation: Error, Hashable, Sendable, CustomStringConvertible {
     case kindNotAgreed
     /// A metadata or more flag where none is allowed.
     case flagNotAllowed
-    /// A tag that the kind does not allow.
+    /// In the native protocol, a tag that the kind does not allow.
     case tagNotAllowed
+    /// In a dialect, a type that the frame cannot have, or one that does not fit its request.
+    case typeNotAllowed
     /// A body length that the kind does not allow.
     case sizeNotAllowed
     /// A serial that the kind, or its sender, may not use.
@@ -50,7 +52,9 @@ public struct Violation: Error, Hashable, Sendable, CustomStringConvertible {
     case delimiterMissing
 
     /// The rules that dialects have and the native layout does not.
-    package static let ofDialects: Set<Rule> = [.fieldMismatch, .delimiterMissing]
+    package static let ofDialects: Set<Rule> = [
+      .typeNotAllowed, .fieldMismatch, .delimiterMissing,
+    ]
   }
 
   /// The rule that was broken.
@@ -59,29 +63,26 @@ public struct Violation: Error, Hashable, Sendable, CustomStringConvertible {
   public let kind: UInt8?
   /// The serial of the frame at fault; nil where none is known.
   public let serial: UInt32?
-  /// The number that broke the rule (a length, a count, a tag), where there is one.
+  /// The number that broke the rule (a length, a tag, a type), where there is one.
   public let value: UInt64?
+  /// The number that had to stand in its place, where only one was right.
+  public let expected: UInt64?
 
-  package init(_ rule: Rule, kind: UInt8? = nil, serial: UInt32? = nil, value: UInt64? = nil) {
+  package init(
+    _ rule: Rule, kind: UInt8? = nil, serial: UInt32? = nil, value: UInt64? = nil,
+    expected: UInt64? = nil
+  ) {
     self.rule = rule
     self.kind = kind
     self.serial = serial
     self.value = value
+    self.expected = expected
   }
 
   /// Not inlined, since it is made in many places and seldom.
   @inline(never)
   package init(_ rule: Rule, _ head: FrameHead, value: UInt64? = nil) {
     self.init(rule, kind: head.kind.rawValue, serial: head.serial, value: value)
-  }
-
-  /// The rule, and what is known of the frame that broke it.
-  public var description: String {
-    var text = rule.rawValue
-    if let kind { text += " kind=0x" + String(kind, radix: 16) }
-    if let serial { text += " serial=\(serial)" }
-    if let value { text += " value=\(value)" }
-    return text
   }
 
   /// The code that the goaway carries which tells the peer.

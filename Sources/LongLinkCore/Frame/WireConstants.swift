@@ -16,6 +16,8 @@ package enum Wire {
   package static let pingWindow: Int64 = 10_000_000_000
   /// How long a closing side reads and discards, in nanoseconds.
   package static let lingerTime: Int64 = 1_000_000_000
+  /// The most bytes of a peer's name that are kept.
+  package static let nameLimit = 1_024
   /// The most servers of a goaway that are taken note of.
   package static let alternativesLimit = 8
 

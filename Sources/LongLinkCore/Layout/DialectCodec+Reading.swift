@@ -8,8 +8,12 @@ extension DialectCodec {
     /// The length of the body; nil where the layout has no length.
     var length: Int?
 
-    func violation(_ rule: Violation.Rule, _ value: UInt64? = nil) -> Violation {
-      Violation(rule, kind: kind.rawValue, serial: UInt32(clamping: serial), value: value)
+    func violation(
+      _ rule: Violation.Rule, _ value: UInt64? = nil, expected: UInt64? = nil
+    ) -> Violation {
+      Violation(
+        rule, kind: kind.rawValue, serial: UInt32(exactly: serial), value: value,
+        expected: expected)
     }
   }
 
@@ -22,13 +26,15 @@ extension DialectCodec {
     for literal in incoming.literals where !literal.slot.isTrailer {
       let value = unsafe literal.slot.read(start)
       guard value == literal.value else {
-        throw Violation(.fieldMismatch, serial: UInt32(clamping: serial), value: value)
+        throw Violation(
+          .fieldMismatch, serial: UInt32(exactly: serial), value: value, expected: literal.value)
       }
     }
     if let slot = incoming.repeatedType, !slot.isTrailer {
       let again = unsafe slot.read(start)
       guard again == type else {
-        throw Violation(.fieldMismatch, serial: UInt32(clamping: serial), value: again)
+        throw Violation(
+          .fieldMismatch, serial: UInt32(exactly: serial), value: again, expected: type)
       }
     }
     var facts = Facts(
@@ -64,11 +70,15 @@ extension DialectCodec {
     let trailer = unsafe start + body.upperBound
     for literal in incoming.literals where literal.slot.isTrailer {
       let value = unsafe literal.slot.read(trailer)
-      guard value == literal.value else { throw facts.violation(.fieldMismatch, value) }
+      guard value == literal.value else {
+        throw facts.violation(.fieldMismatch, value, expected: literal.value)
+      }
     }
     if let slot = incoming.repeatedType, slot.isTrailer {
       let again = unsafe slot.read(trailer)
-      guard again == facts.type else { throw facts.violation(.fieldMismatch, again) }
+      guard again == facts.type else {
+        throw facts.violation(.fieldMismatch, again, expected: facts.type)
+      }
     }
     if let sum = incoming.sum {
       let stated = unsafe sum.slot.read(sum.slot.isTrailer ? trailer : start)
@@ -78,7 +88,7 @@ extension DialectCodec {
     }
     return DialectFrame(
       head: try unsafe head(facts, bytes, body), type: UInt32(clamping: facts.type ?? 0),
-      code: facts.code, body: body, length: length)
+      serial: facts.serial, code: facts.code, body: body, length: length)
   }
 
   private func head(

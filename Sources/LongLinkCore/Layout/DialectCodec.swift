@@ -8,7 +8,9 @@ package struct DialectFrame: Equatable, Sendable {
   package var head: FrameHead
   /// The type field; 0 where there is none, and the largest number for one that is larger.
   package var type: UInt32
-  /// The code field, in the same way.
+  /// The serial field.
+  package var serial: UInt64
+  /// The code field, as the type field.
   package var code: UInt32
   /// Where the body stands, from the beginning of the bytes that were given.
   package var body: Range<Int>

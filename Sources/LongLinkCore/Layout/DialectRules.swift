@@ -56,12 +56,12 @@ struct DialectRules: Equatable, Sendable {
     if let requests, let narrow, requests.contains(narrow) {
       guard let type, type <= UInt64(Wire.tagMask) else {
         throw Violation(
-          .tagNotAllowed, kind: FrameKind.request.rawValue, serial: narrow, value: type)
+          .typeNotAllowed, kind: FrameKind.request.rawValue, serial: narrow, value: type)
       }
       return .request
     }
     guard let responses else {
-      throw Violation(.serialOutOfRange, serial: UInt32(clamping: serial), value: serial)
+      throw Violation(.serialOutOfRange, serial: UInt32(exactly: serial), value: serial)
     }
     if let narrow, responses.contains(narrow) {
       try judgeResponse(type, narrow)
@@ -79,7 +79,7 @@ struct DialectRules: Equatable, Sendable {
       }
     guard isGood else {
       throw Violation(
-        .serialOutOfRange, kind: FrameKind.cancel.rawValue, serial: UInt32(clamping: serial),
+        .serialOutOfRange, kind: FrameKind.cancel.rawValue, serial: UInt32(exactly: serial),
         value: serial)
     }
   }
@@ -94,8 +94,11 @@ struct DialectRules: Equatable, Sendable {
       case (.absent, _), (_, nil): true
       }
     guard isGood else {
+      var only: UInt64?
+      if case .fixed(let fixed) = responseType { only = UInt64(fixed) }
       throw Violation(
-        .tagNotAllowed, kind: FrameKind.response.rawValue, serial: serial, value: type)
+        .typeNotAllowed, kind: FrameKind.response.rawValue, serial: serial, value: type,
+        expected: only)
     }
   }
 
@@ -107,7 +110,7 @@ struct DialectRules: Equatable, Sendable {
       return .ping
     case .heartbeat, .violation:
       throw Violation(
-        .serialOutOfRange, kind: FrameKind.response.rawValue, serial: UInt32(clamping: serial),
+        .serialOutOfRange, kind: FrameKind.response.rawValue, serial: UInt32(exactly: serial),
         value: serial)
     }
   }

@@ -33,7 +33,7 @@ public struct FrameDialect: Hashable, Sendable {
     heartbeat: Heartbeat = Heartbeat(),
     pushes: Pushes = Pushes(),
     cancel: Cancel? = nil,
-    codes: Codes?,
+    codes: Codes? = nil,
     unknownSerial: UnknownSerial = .drop,
     maximumBody: Int = 16_777_216
   ) throws(FrameLayoutError) {

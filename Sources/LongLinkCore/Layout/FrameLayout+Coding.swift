@@ -7,7 +7,8 @@ extension FrameLayout: Codable {
     let delimiter: Delimiter? = try values.optional("delimiter")
     let request: Shape
     let response: Shape
-    if let both: Shape = try values.optional("both") {
+    let both: Shape? = try values.optional("both")
+    if let both {
       guard !values.has("request"), !values.has("response") else {
         throw values.fault("both", "it stands for request and response, which are there as well")
       }
@@ -17,8 +18,12 @@ extension FrameLayout: Codable {
       response = try values.read("response")
     }
     self = try StrictReader.checking(decoder) { () throws(FrameLayoutError) in
-      try FrameLayout(
-        byteOrder: byteOrder, request: request, response: response, delimiter: delimiter)
+      do throws(FrameLayoutError) {
+        return try FrameLayout(
+          byteOrder: byteOrder, request: request, response: response, delimiter: delimiter)
+      } catch {
+        throw both == nil ? error : error.inBoth
+      }
     }
   }
 

@@ -17,4 +17,12 @@ public struct FrameLayoutError: Error, Hashable, Sendable, CustomStringConvertib
   func inside(_ part: String) -> FrameLayoutError {
     FrameLayoutError("\(part).\(field)", reason)
   }
+
+  /// The same error, where the JSON form has one shape for both.
+  var inBoth: FrameLayoutError {
+    for shape in ["request", "response"] where field.hasPrefix("\(shape).") {
+      return FrameLayoutError("both\(field.dropFirst(shape.count))", reason)
+    }
+    return self
+  }
 }

@@ -6,6 +6,12 @@ extension BodyEncodable {
   @inlinable
   public func encodedBytes() throws(BodyError) -> [UInt8] {
     let count = try encodedByteCount
+    // All empty arrays share their memory, and `unsafeUninitializedCapacity: 0` writes to it.
+    guard count > 0 else {
+      var nothing = OutputRawSpan()
+      try encode(into: &nothing)
+      return []
+    }
     var failure: BodyError?
     let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initializedCount in
       // The span covers memory that the array owns; `finalize` says how much of it was written.

@@ -110,7 +110,7 @@ package struct Metadata: Equatable, Sendable {
   package var remaining: UInt32?
   package var priority: UInt32
   package var idempotencyKey: [UInt8]
-  /// In the order given when made, by the bytes of the keys and without duplicates when decoded.
+  /// In the order given or read; the last of a key counts.
   package var entries: [Entry]
   /// In milliseconds; 0 for no hint.
   package var retryAfter: UInt32
@@ -131,9 +131,6 @@ package struct Metadata: Equatable, Sendable {
 }
 
 extension Metadata {
-  /// Whether it says nothing of a request but the time that remains.
-  package var isPlain: Bool { priority == 0 && idempotencyKey.isEmpty && entries.isEmpty }
-
   /// One key and its value.
   package struct Entry: Equatable, Sendable {
     package var key: String

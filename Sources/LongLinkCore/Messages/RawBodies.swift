@@ -23,6 +23,11 @@ public struct EmptyBody: BodyEncodable, BodyDecodable, Hashable, Sendable {
 extension [UInt8]: BodyEncodable, BodyDecodable {
   /// Copies the body.
   public init(decoding body: RawSpan) {
+    // All empty arrays share their memory, and `unsafeUninitializedCapacity: 0` writes to it.
+    guard !body.isEmpty else {
+      self = []
+      return
+    }
     self = unsafe body.withUnsafeBytes { bytes in
       unsafe [UInt8](unsafeUninitializedCapacity: bytes.count) { buffer, count in
         count = bytes.count

@@ -1,5 +1,10 @@
 /// The life of links: proven, lost, left for another.
 extension LinkMachine {
+  /// A link that has lived for so long, in nanoseconds, ends a row of links that drain soon.
+  static let longLife: Int64 = 60_000_000_000
+  /// How many of a row are followed by the next link without a pause.
+  static let shortDrainsFollowed = 8
+
   /// The link has answered a request, or lived through a heartbeat interval: only now is the server
   /// known to be well, and the next failure starts from the shortest pause.
   package mutating func worked(_ attempt: AttemptID) {
@@ -7,6 +12,8 @@ extension LinkMachine {
     current?.hasWorked = true
     outage = Outage()
     list.forgetTries()
+    // Servers are named for the time in which those of the list cannot be had.
+    if case .listed = link.target { alternatives = [] }
     // An answer may well be an error: where those are watched, they decide.
     if settings.servers.errorRatio == nil { succeeded(link.target) }
     effects.append(.proven(attempt))
@@ -40,7 +47,8 @@ extension LinkMachine {
 
   /// The server has said goaway: the link takes nothing new, but finishes what it carries.
   ///
-  /// A hint is how long the server asks to be left alone, in nanoseconds; nil where it did not say.
+  /// A hint is how long the server asks to be left alone, in nanoseconds, within what the policy
+  /// allows; nil where it did not say.
   package mutating func left(
     _ attempt: AttemptID, _ reason: CloseReason, hint: Int64?, alternatives count: Int,
     at now: LinkInstant, bits: () -> UInt64
@@ -67,14 +75,21 @@ extension LinkMachine {
     _ link: Current, _ reason: CloseReason, hint: Int64?, at now: LinkInstant, bits: () -> UInt64
   ) {
     let isDraining = reason == .goneAway(.draining)
+    if now - link.since >= LinkMachine.longLife {
+      shortDrains = 0
+    } else if isDraining {
+      shortDrains += 1
+    }
+    leaveAlone(link.target, for: hint, at: now)
     if link.hasWorked {
       let policy = settings.reconnect
       let first = reason == .heartbeatLost ? policy.afterLostHeartbeat : policy.afterClose
       outage = Outage(first: first.clampedNanoseconds)
       list.forgetTries()
+      if !isDraining { forgetAlternatives(at: now) }
       // A server that goes away is not asked first when it may be asked again.
-      if isDraining { leaveAlone(link.target, until: now + (hint ?? 0)) }
-      if reason == .heartbeatLost { coolDown(link.target, at: now) }
+      if isDraining, case .listed(let index) = link.target { list.tried(index) }
+      if isDraining || reason == .heartbeatLost { coolDown(link.target, at: now) }
     } else {
       // It greeted and did nothing else: the pauses go on growing, and another may do better.
       coolDown(link.target, at: now)
@@ -85,25 +100,34 @@ extension LinkMachine {
       guard isDraining, target == link.target else { return }
       abandonRound()
     }
-    if link.hasWorked, isDraining {
-      if let hint {
-        wait(hint, window: hint, .goaway, at: now)
-        return
-      }
-      if !alternatives.isEmpty || list.hasUntried(at: now) {
-        // There is somewhere to go, and nobody asked to wait.
-        beginRound(at: now, bits: bits)
-        return
-      }
-    }
+    if link.hasWorked, isDraining, follow(hint, at: now, bits: bits) { return }
     let cause: LinkWait.Cause =
       !link.hasWorked ? .unproven : reason == .heartbeatLost ? .heartbeatLost : .closed
-    pause(cause, atLeast: hint, at: now, bits: bits)
+    pause(cause, at: now, bits: bits)
   }
 
-  private mutating func leaveAlone(_ target: Target, until instant: LinkInstant) {
-    if case .listed(let index) = target { list.tried(index) }
-    coolDown(target, at: instant)
+  /// Goes on as a draining server asks; false when the usual pause comes first.
+  private mutating func follow(_ hint: Int64?, at now: LinkInstant, bits: () -> UInt64) -> Bool {
+    let inARow = shortDrains - LinkMachine.shortDrainsFollowed
+    guard inARow <= 0 else {
+      // Servers which drain again and again, and name each other, are no reason to hurry.
+      (outage.failures, outage.growth) = (inARow, inARow)
+      return false
+    }
+    if let hint = commonHint(at: now) {
+      wait(hint, window: hint, .goaway, at: now)
+      return true
+    }
+    // Many clients may have been told to stay away at the same time: they do not all run to the
+    // other servers at once.
+    guard hint == nil, hasSpares(at: now) else { return false }
+    beginRound(at: now, bits: bits)
+    return true
+  }
+
+  /// Keeps away from a server that asks for it, in nanoseconds, as long as the policy allows.
+  mutating func leaveAlone(_ target: Target, for hint: Int64?, at now: LinkInstant) {
+    if let hint, case .listed(let index) = target { list.leaveAlone(index, until: now + hint) }
   }
 
   mutating func coolDown(_ target: Target, at now: LinkInstant) {

@@ -1,5 +1,14 @@
 /// Rounds of connects to one server: look-up, race, and the pause after a failure.
 extension LinkMachine {
+  /// Begins a round, or waits for the rest of the time for which all servers ask to be left alone.
+  mutating func beginRoundWhenAllowed(at now: LinkInstant, bits: () -> UInt64) {
+    if let hint = commonHint(at: now) {
+      wait(hint, window: hint, .goaway, at: now)
+    } else {
+      beginRound(at: now, bits: bits)
+    }
+  }
+
   /// Begins a round at the server that the list prefers, or at the given one.
   mutating func beginRound(
     at now: LinkInstant, for purpose: Purpose = .connect, to server: Int? = nil,
@@ -8,7 +17,6 @@ extension LinkMachine {
     round += 1
     self.purpose = purpose
     attempts = []
-    roundHint = nil
     if let server {
       target = .listed(server)
     } else if purpose == .path, case .listed(let index)? = current?.target,
@@ -95,10 +103,13 @@ extension LinkMachine {
   }
 
   /// The server said goaway in place of a welcome: the attempt will fail, but what was said counts.
-  package mutating func turnedAway(_ attempt: AttemptID, hint: Int64?, alternatives count: Int) {
+  package mutating func turnedAway(
+    _ attempt: AttemptID, hint: Int64?, alternatives count: Int, at now: LinkInstant
+  ) {
     guard attempts.contains(where: { $0.id == attempt }) else { return }
-    if let hint { roundHint = max(roundHint ?? 0, hint) }
-    if count > 0 { name(alternatives: count) }
+    leaveAlone(target, for: hint, at: now)
+    // A link that goes on needs none of them.
+    if count > 0, current == nil { name(alternatives: count) }
   }
 
   /// Puts the servers that a draining one has named in front of all others.
@@ -106,6 +117,11 @@ extension LinkMachine {
     guard settings.servers.followsAlternatives else { return }
     alternatives = (0..<count).map { .alternative(alternativesNamed + $0) }
     alternativesNamed += count
+  }
+
+  /// Forgets the servers that were named, unless all of the list ask to be left alone.
+  mutating func forgetAlternatives(at now: LinkInstant) {
+    if list.mayAskAt <= now { alternatives = [] }
   }
 
   /// An attempt's handshake is complete: it is the link, unless another one was first.
@@ -123,16 +139,26 @@ extension LinkMachine {
     abandonRound()
     if current != nil { counts.migrations += 1 }
     leaveCurrent(at: now, followedBy: attempt)
-    current = Current(id: attempt, target: target, provenAt: now + life)
+    current = Current(id: attempt, target: target, since: now, provenAt: now + life)
     outcomes = OutcomeWindow()
     if lastTarget != target, purpose != .preferred { counts.failovers += 1 }
     lastTarget = target
     armPreferred(at: now, bits: bits)
   }
 
-  func hasSpares(at now: LinkInstant) -> Bool {
+  private var hasAlternatives: Bool {
     !alternatives.isEmpty && outage.alternativesTried < Wire.alternativesLimit
-      || list.hasUntried(at: now)
+  }
+
+  func hasSpares(at now: LinkInstant) -> Bool {
+    hasAlternatives || list.hasUntried(at: now)
+  }
+
+  /// How long each server asks to be left alone that could be tried next, in nanoseconds; nil where
+  /// one of them does not.
+  func commonHint(at now: LinkInstant) -> Int64? {
+    let hint = list.mayAskAt - now
+    return hasAlternatives || hint <= 0 ? nil : hint
   }
 
   mutating func failRound(at now: LinkInstant, bits: () -> UInt64) {
@@ -144,9 +170,7 @@ extension LinkMachine {
       return
     }
     countFailure(at: now)
-    // A server that does not want to be asked again yet says nothing of the others.
-    let hint = hasSpares(at: now) ? nil : roundHint
-    pause(.refused, atLeast: hint, at: now, bits: bits)
+    pause(.refused, at: now, bits: bits)
   }
 
   /// Counts a failure of the outage; the window widens when no server is left to be tried first.
@@ -155,10 +179,8 @@ extension LinkMachine {
     if !hasSpares(at: now) { outage.growth += 1 }
   }
 
-  /// Waits for a time drawn from the outage's window, or for longer when the server wants that.
-  mutating func pause(
-    _ cause: LinkWait.Cause, atLeast hint: Int64? = nil, at now: LinkInstant, bits: () -> UInt64
-  ) {
+  /// Waits for a time drawn from the outage's window, or for longer when all servers want that.
+  mutating func pause(_ cause: LinkWait.Cause, at now: LinkInstant, bits: () -> UInt64) {
     let steps = outage.failures == 0 ? 0 : max(1, outage.growth)
     let window = settings.reconnect.window(first: outage.first, failures: steps)
     let drawn =
@@ -166,7 +188,7 @@ extension LinkMachine {
       ? ReconnectPolicy.even(within: window, bits: bits())
       : ReconnectPolicy.period(of: window, bits: bits())
     outage.widest = max(outage.widest, window)
-    if let hint, hint > drawn {
+    if let hint = commonHint(at: now), hint > drawn {
       wait(hint, window: hint, .goaway, at: now)
     } else {
       wait(drawn, window: window, cause, at: now)
@@ -184,7 +206,8 @@ extension LinkMachine {
   mutating func roundElapsed(at now: LinkInstant, bits: () -> UInt64) {
     switch roundState {
     case .waiting(let until) where until <= now:
-      beginRound(at: now, bits: bits)
+      // The servers may be others than when the pause began.
+      beginRoundWhenAllowed(at: now, bits: bits)
     case .resolving(let until) where until <= now:
       failRound(at: now, bits: bits)
     case .connecting:

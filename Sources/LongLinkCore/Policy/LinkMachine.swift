@@ -100,6 +100,7 @@ package struct LinkMachine: Equatable {
   struct Current: Equatable, Sendable {
     let id: AttemptID
     var target: Target
+    let since: LinkInstant
     var hasWorked = false
     /// When it has lived through a heartbeat interval.
     let provenAt: LinkInstant
@@ -143,8 +144,8 @@ package struct LinkMachine: Equatable {
   var alternatives: [Target] = []
   /// How many of them there have been; the next one gets this number.
   package internal(set) var alternativesNamed = 0
-  /// How long the server that is being tried asks to be left alone.
-  var roundHint: Int64?
+  /// Links in a row that drained without having lived for long.
+  var shortDrains = 0
   /// The server of the last link, or the first that was tried.
   var lastTarget: Target?
   var lastAttempt: AttemptID = 0
@@ -259,13 +260,18 @@ extension LinkMachine {
 
   /// The network has changed: what is known of servers stays, what is known of paths does not.
   ///
-  /// The next round begins now. A link that is up carries the requests until another is made; it is
-  /// asked for a sign of life.
+  /// The next round begins now, unless all servers ask to be left alone. A link that is up carries
+  /// the requests until another is made; it is asked for a sign of life.
   package mutating func pathChanged(at now: LinkInstant, bits: () -> UInt64) {
     guard mode == .active else { return }
     abandonRound()
-    if let current { effects.append(.probe(current.id)) }
-    beginRound(at: now, for: current == nil ? .connect : .path, bits: bits)
+    guard let current else {
+      beginRoundWhenAllowed(at: now, bits: bits)
+      return
+    }
+    effects.append(.probe(current.id))
+    // It may be one to a server that was named, while all of the list ask to be left alone.
+    if list.mayAskAt <= now { beginRound(at: now, for: .path, bits: bits) }
   }
 
   /// No link is wanted for the time being; those that are up may linger for so long.
@@ -283,11 +289,13 @@ extension LinkMachine {
     expireRetired(at: now)
   }
 
-  /// A link is wanted again, at once, if one was.
+  /// A link is wanted again, if one was: at once, unless all servers ask to be left alone.
   package mutating func resume(at now: LinkInstant, bits: () -> UInt64) {
     guard case .suspended(let wantsLink) = mode else { return }
     mode = wantsLink ? .active : .idle
-    if wantsLink { beginRound(at: now, bits: bits) }
+    // It may have been a long time.
+    forgetAlternatives(at: now)
+    if wantsLink { beginRoundWhenAllowed(at: now, bits: bits) }
   }
 
   /// Takes other servers; `kept` tells for each of them its place in the old list, if it had one.
@@ -323,7 +331,7 @@ extension LinkMachine {
     case .none, .waiting: break
     }
     abandonRound()
-    if mode == .active, current == nil { beginRound(at: now, bits: bits) }
+    if mode == .active, current == nil { beginRoundWhenAllowed(at: now, bits: bits) }
   }
 
   /// The server of the round that is under way has another place in the list now.

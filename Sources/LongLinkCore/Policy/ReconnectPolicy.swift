@@ -15,8 +15,14 @@
 /// not move in step.
 ///
 /// Of several servers each gets its first try of an outage after the first window; the window
-/// begins to grow when all of them that are not cooling down have been tried. When a server that
-/// goes away says how long to stay away, that overrides the windows.
+/// begins to grow when all of them that are not cooling down have been tried.
+///
+/// **What a server asks for.** A server that drains may say how long to stay away from it. The
+/// client does, for at most `longestHint`, and tries its other servers meanwhile. Where there is no
+/// other server, that time takes the place of the first window, and neither a change of the network
+/// nor a suspension cuts it short. A link that drains after less than
+/// a minute is followed by the next one without a pause at most 8 times in a row; after that the
+/// pauses grow as after failed rounds.
 public struct ReconnectPolicy: Hashable, Sendable {
   /// The first window after a working link was closed or broke. Default 1 s.
   public var afterClose: Duration
@@ -27,18 +33,26 @@ public struct ReconnectPolicy: Hashable, Sendable {
   public var afterRefused: Duration
   /// The widest window; pauses at the cap reach 1.2 times it. Default 30 s.
   public var cap: Duration
+  /// The longest that a server can keep the client away, or a refused request waiting. Default 5
+  /// min.
+  ///
+  /// It bounds the sum of `retry_after` and `spread` in a goaway (`retry_after` is cut first, so
+  /// that clients stay spread), and the `retry_after` of an answer with 429 or 503.
+  public var longestHint: Duration
 
-  /// Makes a policy. No window is negative, `afterRefused` is above zero and `cap` not below it.
+  /// Makes a policy. No duration is negative, `afterRefused` is above zero and `cap` not below it.
   public init(
     afterClose: Duration = .seconds(1),
     afterLostHeartbeat: Duration = .seconds(5),
     afterRefused: Duration = .seconds(1),
-    cap: Duration = .seconds(30)
+    cap: Duration = .seconds(30),
+    longestHint: Duration = .seconds(300)
   ) {
     self.afterClose = afterClose
     self.afterLostHeartbeat = afterLostHeartbeat
     self.afterRefused = afterRefused
     self.cap = cap
+    self.longestHint = longestHint
   }
 
   /// Windows that are all alike: many clients of one server come back evenly over that time.
@@ -59,6 +73,16 @@ public struct ReconnectPolicy: Hashable, Sendable {
     let base = afterRefused.clampedNanoseconds
     let (scaled, overflow) = base.multipliedReportingOverflow(by: 1 << min(failures - 1, 62))
     return overflow ? cap : min(cap, max(first, scaled))
+  }
+
+  /// How long a server asks to be left alone, in nanoseconds, from what its goaway says in
+  /// milliseconds and 64 random bits; nil where it does not ask.
+  package func hint(retryAfter: UInt32, spread: UInt32, bits: UInt64) -> Int64? {
+    guard retryAfter > 0 || spread > 0 else { return nil }
+    let limit = longestHint.clampedNanoseconds
+    let spread = min(limit, Int64(spread) * 1_000_000)
+    let fixed = min(limit - spread, Int64(retryAfter) * 1_000_000)
+    return fixed + ReconnectPolicy.even(within: spread, bits: bits)
   }
 
   /// A pause between zero and the window, from 64 random bits, in nanoseconds.

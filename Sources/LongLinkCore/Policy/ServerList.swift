@@ -7,8 +7,10 @@ package struct ServerList: Equatable, Sendable {
     package let weight: Int
     /// Failures in a row.
     fileprivate(set) var streak = 0
-    /// When it may be used again.
+    /// When it has cooled down.
     fileprivate(set) var readyAt = LinkInstant(nanoseconds: .min)
+    /// Until when it asks to be left alone.
+    fileprivate(set) var awayUntil = LinkInstant(nanoseconds: .min)
     /// Whether it has had a try in this outage.
     fileprivate(set) var isTried = false
 
@@ -16,6 +18,9 @@ package struct ServerList: Equatable, Sendable {
       self.priority = priority
       self.weight = weight
     }
+
+    /// Whether it has cooled down and may be asked.
+    fileprivate func isReady(at now: LinkInstant) -> Bool { readyAt <= now && awayUntil <= now }
   }
 
   package private(set) var entries: [Entry]
@@ -31,23 +36,30 @@ package struct ServerList: Equatable, Sendable {
 
   /// The server for the next round. `bits` is asked only where there is a choice.
   package func choice(at now: LinkInstant, bits: () -> UInt64) -> Int {
-    let ready = indices { $0.readyAt <= now }
+    let ready = indices { $0.isReady(at: now) }
     let untried = ready.filter { !entries[$0].isTried }
     if let best = draw(among: untried.isEmpty ? ready : untried, bits: bits) { return best }
-    // All cool down: the one that is ready first, the better one of two.
+    // None that has cooled down may be asked: of those that may be, or may be soonest, the one that
+    // cools down first; the better one of two.
     return entries.indices.min { first, second in
       let (first, second) = (entries[first], entries[second])
-      return (first.readyAt, first.priority) < (second.readyAt, second.priority)
+      return (max(now, first.awayUntil), first.readyAt, first.priority)
+        < (max(now, second.awayUntil), second.readyAt, second.priority)
     }!
   }
 
   package func isReady(_ index: Int, at now: LinkInstant) -> Bool {
-    entries[index].readyAt <= now
+    entries[index].isReady(at: now)
+  }
+
+  /// When the first server may be asked, as far as they want to be left alone.
+  package var mayAskAt: LinkInstant {
+    entries.reduce(LinkInstant.distantFuture) { min($0, $1.awayUntil) }
   }
 
   /// A server other than this one that is not cooling down.
   package func other(than index: Int?, at now: LinkInstant, bits: () -> UInt64) -> Int? {
-    let others = indices { $0.readyAt <= now }.filter { $0 != index }
+    let others = indices { $0.isReady(at: now) }.filter { $0 != index }
     return draw(among: others, bits: bits)
   }
 
@@ -55,7 +67,7 @@ package struct ServerList: Equatable, Sendable {
   package func better(than index: Int?, at now: LinkInstant, bits: () -> UInt64) -> Int? {
     let priority = index.map { entries[$0].priority }
     let better = indices { entry in
-      entry.readyAt <= now && priority.map { entry.priority < $0 } ?? true
+      entry.isReady(at: now) && priority.map { entry.priority < $0 } ?? true
     }
     return draw(among: better, bits: bits)
   }
@@ -68,7 +80,7 @@ package struct ServerList: Equatable, Sendable {
 
   /// Whether a server that is ready has not been tried in this outage.
   package func hasUntried(at now: LinkInstant) -> Bool {
-    entries.contains { $0.readyAt <= now && !$0.isTried }
+    entries.contains { $0.isReady(at: now) && !$0.isTried }
   }
 
   private func indices(where matches: (Entry) -> Bool) -> [Int] {
@@ -104,7 +116,7 @@ extension ServerList {
     for index in entries.indices { entries[index].isTried = false }
   }
 
-  /// The server has failed, or wants to be left alone: it cools down, longer each time.
+  /// The server has failed or drains: it cools down, longer each time.
   package mutating func failed(_ index: Int, at now: LinkInstant) {
     entries[index].streak += 1
     let doublings = min(entries[index].streak - 1, 62)
@@ -112,10 +124,16 @@ extension ServerList {
     entries[index].readyAt = now + (overflow ? longestCoolDown : min(scaled, longestCoolDown))
   }
 
-  /// The server works: its failures are forgotten.
+  /// The server asks to be left alone. Others do not go by that.
+  package mutating func leaveAlone(_ index: Int, until time: LinkInstant) {
+    entries[index].awayUntil = max(entries[index].awayUntil, time)
+  }
+
+  /// The server works: its failures are forgotten, and what it asked for before.
   package mutating func succeeded(_ index: Int) {
     entries[index].streak = 0
     entries[index].readyAt = LinkInstant(nanoseconds: .min)
+    entries[index].awayUntil = LinkInstant(nanoseconds: .min)
   }
 
   /// Takes other servers; `kept` tells for each of them its place in the old list, if it had one,
@@ -128,6 +146,7 @@ extension ServerList {
       guard let place else { continue }
       self.entries[index].streak = old[place].streak
       self.entries[index].readyAt = old[place].readyAt
+      self.entries[index].awayUntil = old[place].awayUntil
       self.entries[index].isTried = old[place].isTried
     }
   }

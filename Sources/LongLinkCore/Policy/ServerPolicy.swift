@@ -4,7 +4,9 @@
 /// equals, and tries each of them once in an outage before it tries one a second time. A server
 /// cools down when a round of connects to it has failed, when a link to it ended before it had
 /// worked or lost its heartbeat, when it drains, and when its error ratio is too high. When all
-/// cool down, the one that is ready first is tried.
+/// cool down, the one that is ready first is tried. A server that asks to be left alone is not
+/// asked before that time is over, within the limits of `ReconnectPolicy`, nor is any other server
+/// passed over for it.
 public struct ServerPolicy: Hashable, Sendable {
   /// How long a server cools down after its first failure; it doubles with each further one in a
   /// row. Default 5 s.

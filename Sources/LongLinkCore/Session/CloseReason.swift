@@ -12,6 +12,8 @@ public enum CloseReason: Hashable, Sendable {
   case stalledPeer
   /// More bytes waited for the peer than it may leave unread.
   case unreadOutput
+  /// All sessions of this server together held as much memory as they may, and this one the most.
+  case memoryLimit
   /// The system reported an error on the socket (`errno`).
   case transport(Int32)
   /// The peer said goaway with this code, and then its end of the stream.
@@ -20,6 +22,27 @@ public enum CloseReason: Hashable, Sendable {
   case closedHere
   /// This side left it for another connection, or was suspended, and did not wait any longer.
   case left
+}
+
+extension CloseReason {
+  /// A short, stable name for counters, logs and alerts, such as `heartbeatLost`.
+  ///
+  /// It is the case's name, without its values, and stays the same in later versions.
+  public var token: String {
+    switch self {
+    case .violation: "violation"
+    case .closedByPeer: "closedByPeer"
+    case .heartbeatLost: "heartbeatLost"
+    case .handshakeTimeout: "handshakeTimeout"
+    case .stalledPeer: "stalledPeer"
+    case .unreadOutput: "unreadOutput"
+    case .memoryLimit: "memoryLimit"
+    case .transport: "transport"
+    case .goneAway: "goneAway"
+    case .closedHere: "closedHere"
+    case .left: "left"
+    }
+  }
 }
 
 extension CloseReason: CustomStringConvertible {
@@ -32,6 +55,7 @@ extension CloseReason: CustomStringConvertible {
     case .handshakeTimeout: "the peer did not complete the handshake in time"
     case .stalledPeer: "the peer stopped reading"
     case .unreadOutput: "the peer left too much unread"
+    case .memoryLimit: "the peer held more memory than others while the server had none left"
     case .transport(let code): "the connection failed (errno \(code))"
     case .goneAway(let code): "the peer went away with code \(code)"
     case .closedHere: "closed on purpose"

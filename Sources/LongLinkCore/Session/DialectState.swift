@@ -17,8 +17,8 @@ final class DialectState {
   var asked = SerialTable<Asked>()
   /// Those of them that nobody waits for, the oldest first; some may have been answered since.
   private var abandoned = Queue<UInt32>()
-  /// By their serials: the types of the peer's requests that are not answered.
-  var answering = SerialTable<MessageType>()
+  /// The peer's requests that are not answered.
+  var answering: TypedSerials
   var lastPing: LinkInstant
   /// The code on the wire of the response that the last effect told of.
   var code: UInt32 = 0
@@ -28,9 +28,10 @@ final class DialectState {
   let canProbe: Bool
   private let peerPings: Bool
 
-  init(_ shared: SharedCodec, at now: LinkInstant) {
+  init(_ shared: SharedCodec, serialMix: UInt32, at now: LinkInstant) {
     let codec = shared.codec
     self.shared = shared
+    answering = TypedSerials(mix: serialMix)
     decoder = DialectDecoder(codec)
     lastPing = now
     let heartbeat = codec.dialect.heartbeat
@@ -62,11 +63,6 @@ final class DialectState {
     }
   }
 
-  /// The peer's requests of this type that are not answered, in the order of their serials.
-  func answering(_ type: MessageType) -> [UInt32] {
-    answering.keys.filter { answering[$0] == type }.sorted()
-  }
-
   /// Puts into a response's head what the dialect needs; false where it has no word for the code.
   func prepare(_ head: inout FrameHead, _ code: ResponseCode, _ ownCode: UInt32?) -> Bool {
     head.about = answering[head.serial]?.rawValue ?? 0
@@ -94,7 +90,7 @@ final class DialectState {
   var judgesSilence: Bool { canProbe || peerPings }
 
   func forgetExchanges() {
-    answering = SerialTable()
+    answering.removeAll()
     asked = SerialTable()
     abandoned.removeAll()
   }

@@ -57,6 +57,9 @@ package struct Arrival: Equatable, Sendable {
     return BodySlice(start: start - count, count: count, isAssembled: isAssembled)
   }
 
+  /// The bytes of metadata and payload together.
+  package var byteCount: Int { count + Int(metadataCount) }
+
   package var type: MessageType { MessageType(tag: tag) }
   package var code: ResponseCode { ResponseCode(rawValue: tag & Wire.codeMask) }
   package var isRefused: Bool { tag & Wire.refusedBit != 0 }

@@ -60,7 +60,7 @@ struct KeptBack: ~Copyable {
   private var messages: [Message?] = []
   private var free: [Int] = []
   /// Where requests and responses are; their serials differ in the bit of the role.
-  private var slots = SerialTable<Int>()
+  private var slots: SerialTable<Int>
   private var small = IndexedHeap<Place>()
   private var large = IndexedHeap<Place>()
   private var pushes = IndexedHeap<Place>()
@@ -76,8 +76,12 @@ struct KeptBack: ~Copyable {
   /// Those of them that go in fragments.
   private(set) var largeBytes = 0
 
-  init(headerLength: Int) {
+  private let serialMix: UInt32
+
+  init(headerLength: Int, serialMix: UInt32) {
     self.headerLength = headerLength
+    self.serialMix = serialMix
+    slots = SerialTable(mix: serialMix)
   }
 
   var isEmpty: Bool { count == 0 }
@@ -175,7 +179,7 @@ extension KeptBack {
   }
 
   mutating func removeAll() {
-    self = KeptBack(headerLength: headerLength)
+    self = KeptBack(headerLength: headerLength, serialMix: serialMix)
   }
 
   /// Gives memory back when nothing is left of very many.

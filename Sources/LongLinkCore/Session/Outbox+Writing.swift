@@ -1,4 +1,7 @@
 extension Outbox {
+  /// Above this memory is given back as soon as most of it is empty: twice the `encodeLimit`.
+  private static let largeCapacity = 524_288
+
   /// Where in `bytes` those stand that are to be written next, in one piece.
   package var chunk: Range<Int> {
     let count = holes.isEmpty ? bytes.count : Int(holes[0].lowerBound - written)
@@ -8,6 +11,8 @@ extension Outbox {
   /// Notes that the first `count` bytes of the chunk have been written.
   package mutating func wrote(_ count: Int) {
     bytes.removeFirst(count)
+    // What a large body took is not needed for what is left of it.
+    if bytes.capacity > Outbox.largeCapacity { bytes.releaseRoom() }
     frames = 0
     if !holes.isEmpty { skipHole() }
     dialect?.requests.forget(before: written)
@@ -85,6 +90,17 @@ extension Outbox {
   /// Drops what was kept back; what is encoded stays.
   package mutating func dropPending() {
     kept.removeAll()
+  }
+
+  /// Gives memory back that is large beside what waits.
+  mutating func releaseRoom() { bytes.releaseRoom() }
+
+  /// Forgets all that waits, and gives its memory back: nothing is written any more.
+  package mutating func releaseAll() {
+    kept.removeAll()
+    end -= UInt64(bytes.count)
+    holes = []
+    bytes = ByteQueue()
   }
 
   /// Gives memory back that an idle connection does not need.

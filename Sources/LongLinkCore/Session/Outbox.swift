@@ -52,10 +52,14 @@ package struct Outbox: ~Copyable {
   var kept: KeptBack
   private let anchor = Anchor()
 
-  package init(dialect: SharedCodec? = nil, encodeLimit: Int = 262_144) {
+  /// A `serialMix` other than 0 spreads the serials of responses, which the peer has chosen.
+  package init(
+    dialect: SharedCodec? = nil, encodeLimit: Int = 262_144, serialMix: UInt32 = 0
+  ) {
     self.dialect = dialect.map(DialectOutput.init)
     self.encodeLimit = encodeLimit
-    kept = KeptBack(headerLength: self.dialect?.overhead ?? NativeLayout.headerLength)
+    kept = KeptBack(
+      headerLength: self.dialect?.overhead ?? NativeLayout.headerLength, serialMix: serialMix)
   }
 
   /// The most bytes of fragments that stand encoded in front of a new frame, with the default
@@ -72,6 +76,8 @@ package struct Outbox: ~Copyable {
   package var largeBytes: Int { kept.largeBytes }
   /// Everything that waits.
   package var totalBytes: Int { bytes.count + kept.bytes }
+  /// What that takes in memory; that of few bytes is kept between writes.
+  var heldBytes: Int { max(bytes.count, bytes.capacity > 65_536 ? bytes.capacity : 0) + kept.bytes }
   package var isEmpty: Bool { bytes.isEmpty && kept.isEmpty }
   /// Whether so much waits that even small frames are kept back.
   package var isCongested: Bool { bytes.count >= encodeLimit || kept.holdsSmall }
@@ -120,7 +126,8 @@ extension Outbox {
   }
 
   /// Traps where a body that is being encoded makes its own connection send something: the frame
-  /// would be written in the midst of the other, into memory that may have moved.
+  /// would be written in the midst of the other, into memory that may have moved, or be kept back
+  /// while the other is.
   @inline(__always)
   private func preconditionAtRest() {
     precondition(!anchor.mark, "a body must not use its connection while it is encoded")
@@ -175,6 +182,9 @@ extension Outbox {
     _ head: FrameHead, _ metadata: MetadataBlock?, _ priority: UInt32, isLarge: Bool,
     _ body: (inout OutputRawSpan) throws(Failure) -> Void
   ) throws(Failure) {
+    preconditionAtRest()
+    anchor.setMark(true)
+    defer { anchor.setMark(false) }
     let whole = try [UInt8](capacity: head.length) { (span) throws(Failure) in
       try unsafe span.withUnsafeMutableBufferPointer { (buffer, count) throws(Failure) in
         // The array's own free memory, which is filled before this returns.

@@ -2,10 +2,12 @@
 ///
 /// Serials that follow one another fall into slots that follow one another, so that a look-up in
 /// the usual case is one comparison. What stands together is in the order of its home slots (Robin
-/// Hood hashing: Celis, 1986), so that taking one out moves only those that it had pushed on, be
-/// the row behind it ever so long. A peer that picks its serials to collide costs at most a walk
-/// over the requests that it may have at once. Serial 0 is reserved on the wire and marks a free
-/// slot.
+/// Hood hashing: Celis, 1986), so that a removal moves only those that it had pushed on, however
+/// long the row behind it is. Serial 0 is reserved on the wire and marks a free slot.
+///
+/// A table of serials that a peer picks is made with a secret `mix`: home slots are then the high
+/// bits of a product (multiply-shift hashing: Dietzfelbinger and others, 1997), so that a peer
+/// cannot pick serials that collide.
 ///
 /// Public for other modules of the package alone, since only what is public and inlinable is
 /// specialised across modules.
@@ -19,14 +21,26 @@ public struct SerialTable<Value>: ~Copyable {
   @usableFromInline var values: UnsafeMutablePointer<Value>?
   @usableFromInline var slots = 0
   @usableFromInline var size = 0
+  /// 1 without a secret: then `shift` is 0, and a serial's low bits are its home.
+  @usableFromInline let multiplier: UInt32
+  @usableFromInline var shift: UInt32 = 0
 
   /// How many values there are.
   @inlinable public var count: Int { size }
 
   /// Makes an empty table, which allocates nothing.
-  @inlinable public init() {
+  ///
+  /// A `mix` other than 0 spreads serials by a product with it.
+  @inlinable public init(mix: UInt32 = 0) {
     unsafe serials = nil
     unsafe values = nil
+    multiplier = mix == 0 ? 1 : mix | 1
+  }
+
+  /// The slot that a serial falls into.
+  @inlinable @inline(__always)
+  func home(of serial: UInt32) -> Int {
+    Int((serial &* multiplier) &>> shift) & (slots &- 1)
   }
 
   @inlinable deinit { free() }
@@ -41,7 +55,7 @@ public struct SerialTable<Value>: ~Copyable {
   public func slot(of serial: UInt32) -> Int? {
     guard size > 0, serial != 0, let serials = unsafe serials else { return nil }
     let mask = slots &- 1
-    var index = Int(serial) & mask
+    var index = home(of: serial)
     while true {
       let found = unsafe serials[index]
       if found == serial { return index }
@@ -94,7 +108,7 @@ public struct SerialTable<Value>: ~Copyable {
     precondition(serial != 0, "serial 0 is reserved")
     assert(slot(of: serial) == nil, "the serial has a value")
     if (size &+ 1) &* 2 > slots { grow() }
-    let index = Int(serial) & (slots &- 1)
+    let index = home(of: serial)
     size &+= 1
     // There is memory now.
     guard unsafe serials![index] != 0 else {
@@ -116,7 +130,7 @@ public struct SerialTable<Value>: ~Copyable {
     var moved = value
     var (index, distance) = (home, 0)
     while unsafe serials[index] != 0 {
-      let other = unsafe (index &- Int(serials[index])) & mask
+      let other = unsafe (index &- self.home(of: serials[index])) & mask
       if other < distance {
         unsafe swap(&serial, &serials[index])
         unsafe swap(&moved, &values[index])
@@ -158,7 +172,7 @@ public struct SerialTable<Value>: ~Copyable {
     var hole = slot
     // Those that stand away from home move up, until a gap or one that is at home.
     var next = (hole &+ 1) & mask
-    while unsafe serials[next] != 0, unsafe (next &- Int(serials[next])) & mask != 0 {
+    while unsafe serials[next] != 0, unsafe (next &- home(of: serials[next])) & mask != 0 {
       unsafe serials[hole] = serials[next]
       unsafe (values + hole).moveInitialize(from: values + next, count: 1)
       hole = next
@@ -182,20 +196,23 @@ public struct SerialTable<Value>: ~Copyable {
 
   /// A table with the same values.
   @inlinable public func copy() -> SerialTable {
-    var other = SerialTable()
+    var other = SerialTable(mix: multiplier == 1 ? 0 : multiplier)
     for serial in keys { other[serial] = self[serial] }
     return other
+  }
+
+  /// Removes all values and gives the memory back.
+  @inlinable public mutating func removeAll() {
+    free()
+    unsafe serials = nil
+    unsafe values = nil
+    (slots, size) = (0, 0)
   }
 
   /// Gives memory back when nothing is left in a table that had grown.
   @inlinable
   public mutating func releaseStorage(over slots: Int) {
-    if isEmpty, capacity > slots {
-      free()
-      unsafe serials = nil
-      unsafe values = nil
-      self.slots = 0
-    }
+    if isEmpty, capacity > slots { removeAll() }
   }
 
   /// Ends all values and gives the memory back.
@@ -215,6 +232,7 @@ public struct SerialTable<Value>: ~Copyable {
   mutating func grow() {
     let (oldSerials, oldValues, oldSlots) = unsafe (serials, values, slots)
     slots = max(16, oldSlots * 2)
+    if multiplier != 1 { shift = UInt32(32 - slots.trailingZeroBitCount) }
     unsafe serials = .allocate(capacity: slots)
     unsafe serials!.initialize(repeating: 0, count: slots)
     unsafe values = .allocate(capacity: slots)

@@ -34,6 +34,10 @@ extension Session {
   /// Tells what the peer's goaway said.
   package mutating func received(goaway: GoAway) {
     guard isLive else { return }
+    // It is kept as long as the connection, and a server goes nowhere else.
+    var goaway = goaway
+    if settings.role == .server { goaway.alternatives = [] }
+    goaway.reason = Session.cut(goaway.reason)
     peerGoAway = goaway
     effects.append(.peerLeaving(goaway))
   }
@@ -45,6 +49,21 @@ extension Session {
     } else {
       close(.transport(code))
     }
+  }
+
+  /// Ends the connection since it holds the most of the memory that is short.
+  ///
+  /// The peer is told unless it does not read: what waits for it is memory as well.
+  package mutating func evict(at now: LinkInstant) {
+    self.now = max(self.now, now)
+    guard isLive, outbox.totalBytes <= Wire.fragmentLimit, dialect == nil else {
+      close(.memoryLimit)
+      return
+    }
+    let goaway = GoAway(
+      code: ResponseCode.overloaded.rawValue, reason: "the server is short of memory",
+      requestsAccepted: requestsAccepted)
+    beginClosing(.memoryLimit, saying: goaway)
   }
 
   /// Ends the connection at once.
@@ -75,12 +94,23 @@ extension Session {
 
   /// Nothing of the peer's is acted on or handed on any more, not even what waits to be.
   private mutating func forgetPeer() {
-    inbound = SerialTable()
+    for serial in inbound.keys {
+      if let exchange = inbound[serial], exchange.state == .running { outlive(exchange) }
+    }
+    inbound.removeAll()
     dialect?.forgetExchanges()
-    assemblies = SerialTable()
-    assemblyBytes = 0
+    assemblies.removeAll()
+    (assemblyBytes, awaitedBytes) = (0, 0)
     discarding = 0
-    effects.removeAll { $0.isDelivery }
+    // A request that has not been handed over has no handler to return.
+    var unseen: [Int] = []
+    effects.removeAll { effect in
+      if case .message(let message) = effect, message.kind == .request {
+        unseen.append(message.byteCount)
+      }
+      return effect.isDelivery
+    }
+    for bytes in unseen { handlerReturned(bytes: bytes) }
   }
 
   mutating func lingerElapsed() {
@@ -90,6 +120,21 @@ extension Session {
   /// Whether nothing is on its way in or out.
   package var isIdle: Bool {
     input.isEmpty && outbox.isEmpty && assemblies.isEmpty && inbound.isEmpty
+  }
+
+  /// Gives memory back that a session which is ending does not need.
+  package mutating func releaseInput() {
+    input.releaseStorage(over: 0)
+    if isClosed { outbox.releaseAll() } else { outbox.releaseRoom() }
+    assembled = []
+    lastMetadata = []
+  }
+
+  /// Gives memory back that holds nothing at the moment, for others need it.
+  package mutating func releaseRoom() {
+    if outbox.isEmpty { outbox.releaseStorage() }
+    inbound.releaseStorage(over: 16)
+    assemblies.releaseStorage(over: 16)
   }
 
   /// Gives memory back that an idle connection does not need.

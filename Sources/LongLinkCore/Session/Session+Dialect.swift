@@ -53,8 +53,10 @@ extension Session {
         step = unsafe dialect.decoder.next(in: rest)
       }
       switch step {
-      case .needMore:
+      case .needMore(let wanted):
         noteIncompleteFrame()
+        // Between delimiters nobody knows how long a packet will be.
+        if dialect.codec.incoming.delimiter.isEmpty { frameLength = wanted }
         // What is searched for the next packet is no frame that has begun.
         if dialect.decoder.isLost {
           frameBegan = nil
@@ -73,6 +75,7 @@ extension Session {
       case .frame(let frame):
         input.skip(frame.length)
         frameBegan = nil
+        frameLength = 0
         counters.framesReceived += 1
         do throws(Violation) {
           return FrameStep(try accept(frame, at: position, in: dialect))
@@ -125,11 +128,19 @@ extension Session {
     guard !inbound.contains(arrival.serial) else {
       throw Violation(.serialInUse, kind: FrameKind.request.rawValue, serial: arrival.serial)
     }
-    let refusal = countRequest()
+    let refusal = countRequest(of: arrival.byteCount)
     inbound.insert(Inbound(state: .running), for: arrival.serial)
-    dialect.answering[arrival.serial] = arrival.type
-    guard let refusal else { return arrival }
-    respond(arrival.serial, code: refusal, isRefused: true, [])
+    dialect.answering.insert(arrival.serial, arrival.type)
+    guard let refusal else {
+      handlerBytes += arrival.byteCount
+      _ = inbound.update(arrival.serial) { $0.bytes = arrival.byteCount }
+      return arrival
+    }
+    let code: ResponseCode = refusal == .draining ? .draining : .overloaded
+    if !respond(arrival.serial, code: code, isRefused: true, []) {
+      // The connection has ended, and no handler is to return.
+      handlerReturned(bytes: 0)
+    }
     return nil
   }
 
@@ -141,8 +152,8 @@ extension Session {
     }
     if let type = dialect.codec.requestType(of: frame), type != asked.type {
       throw Violation(
-        .tagNotAllowed, kind: FrameKind.response.rawValue, serial: arrival.serial,
-        value: UInt64(frame.type))
+        .typeNotAllowed, kind: FrameKind.response.rawValue, serial: arrival.serial,
+        value: UInt64(frame.type), expected: dialect.codec.responseType(to: asked.type.rawValue))
     }
     dialect.asked.remove(arrival.serial)
     dialect.code = frame.code
@@ -167,9 +178,11 @@ extension Session {
   /// The peer wants no answer to any request of a type.
   private mutating func acceptCancels(of type: MessageType, in dialect: DialectState) {
     counters.cancelsReceived += 1
-    let meant = dialect.answering(type)
-    if meant.isEmpty { counters.droppedUnknownSerials += 1 }
-    for serial in meant { cancelled(serial) }
+    if dialect.answering.first(of: type) == nil { counters.droppedUnknownSerials += 1 }
+    while let serial = dialect.answering.first(of: type) {
+      dialect.answering.remove(serial)
+      cancelled(serial)
+    }
   }
 }
 

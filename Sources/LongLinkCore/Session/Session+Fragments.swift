@@ -2,9 +2,13 @@
 struct Assembly: Equatable, Sendable {
   let tag: UInt32
   let flags: FrameFlags
+  /// Whether it is a response that this side may wait for, whose memory the caller answers for.
+  let isAwaited: Bool
   var body: [UInt8] = []
   /// The message was refused: its other fragments are read and forgotten.
   var isDiscarding = false
+  /// When its last fragment came.
+  var touched: LinkInstant
 }
 
 extension Session {
@@ -16,14 +20,14 @@ extension Session {
     guard head.flags.contains(.more) else { return try acceptMessage(head, slice) }
     if head.kind == .request {
       guard !inbound.contains(head.serial) else { throw Violation(.serialInUse, head) }
-      if let code = countRequest() {
+      if let refusal = countRequest(of: slice.count) {
         try discard(head)
-        refuse(head.serial, code)
+        refuse(head.serial, refusal)
         return nil
       }
       inbound.insert(Inbound(state: .assembling), for: head.serial)
     }
-    assemblies.insert(Assembly(tag: head.tag, flags: head.flags), for: head.serial)
+    begin(head)
     try grow(head, slice)
     if head.kind == .response { effects.append(.collect(serial: head.serial)) }
     return nil
@@ -49,18 +53,41 @@ extension Session {
     let body = BodySlice(start: 0, count: assembled.count, isAssembled: true)
     let arrival = try arrival(joined, body)
     guard head.kind == .request else { return deliver(arrival) }
-    _ = inbound.update(head.serial) { $0.state = .running }
+    handlerBytes += arrival.byteCount
+    _ = inbound.update(head.serial) {
+      $0.state = .running
+      $0.bytes = arrival.byteCount
+    }
     return arrival
+  }
+
+  private mutating func begin(_ head: FrameHead, isDiscarding: Bool = false) {
+    let isAwaited = head.kind == .response && settings.role == .client
+    assemblies.insert(
+      Assembly(
+        tag: head.tag, flags: head.flags, isAwaited: isAwaited, isDiscarding: isDiscarding,
+        touched: now),
+      for: head.serial)
+    // Its own deadline bounds a response.
+    if head.kind != .response, timers[.message] == .distantFuture {
+      timers[.message] = now + settings.messageTimeout
+    }
   }
 
   /// Adds a fragment's bytes, or gives the message up when they are too many.
   private mutating func grow(_ head: FrameHead, _ slice: BodySlice) throws(Violation) {
-    let held = assemblies.update(head.serial) { $0.isDiscarding ? nil : $0.body.count }
-    guard let held, let held else { return }
-    let size = held + slice.count
+    let now = now
+    let held = assemblies.update(head.serial) { assembly in
+      assembly.touched = now
+      return assembly.isDiscarding ? nil : (assembly.body.count, assembly.isAwaited)
+    }
+    guard let held, let (count, isAwaited) = held else { return }
+    let size = count + slice.count
     let isOverLimit = size > settings.maxBody
-    guard isOverLimit || assemblyBytes + slice.count > settings.maxAssembly else {
+    let isTooMuch = !isAwaited && requestBytes + slice.count > settings.maxRequestBytes
+    guard isOverLimit || isTooMuch else {
       assemblyBytes += slice.count
+      if isAwaited { awaitedBytes += slice.count }
       unsafe input.withStorage { storage in
         // The fragment stands in the input, taken but not yet appended to.
         let bytes = unsafe UnsafeRawBufferPointer(
@@ -74,26 +101,27 @@ extension Session {
     }
     inbound.remove(head.serial)
     try discard(head)
-    refuse(head.serial, isOverLimit ? .tooLarge : .overloaded)
+    refuse(head.serial, isOverLimit ? .tooLarge : .tooManyBytes)
   }
 
   /// Remembers that the other fragments of a refused request are to be read and forgotten.
   ///
-  /// Who is refused stops and cancels; who goes on to begin refused messages wants the memory.
+  /// A peer that is refused stops and cancels; one that goes on to begin messages wants the memory.
   private mutating func discard(_ head: FrameHead) throws(Violation) {
     _ = removeAssembly(head.serial)
     guard discarding < max(16, settings.maxInFlight) else {
-      throw Violation(.lengthOverLimit, head, value: UInt64(discarding))
+      throw Violation(.lengthOverLimit, head)
     }
     discarding += 1
-    assemblies.insert(
-      Assembly(tag: head.tag, flags: head.flags, isDiscarding: true), for: head.serial)
+    begin(head, isDiscarding: true)
   }
 
   private mutating func removeAssembly(_ serial: UInt32) -> Assembly? {
     guard let assembly = assemblies.remove(serial) else { return nil }
     assemblyBytes -= assembly.body.count
+    if assembly.isAwaited { awaitedBytes -= assembly.body.count }
     if assembly.isDiscarding { discarding -= 1 }
+    if assemblies.isEmpty { timers.clear(.message) }
     return assembly
   }
 
@@ -108,5 +136,40 @@ extension Session {
   /// response that nobody waits for.
   package mutating func abandonResponse(_ serial: UInt32) {
     _ = removeAssembly(serial)
+  }
+
+  /// Gives up the messages whose next fragments have not come for too long.
+  ///
+  /// A request is refused, and the rest of it is dropped should it come. A push cannot be refused,
+  /// and no other one can pass it, so that it ends the connection.
+  mutating func messageElapsed() {
+    // What keeps the next fragment from coming may be this side.
+    guard !holdsReading else {
+      timers[.message] = now + settings.messageTimeout
+      return
+    }
+    var next = LinkInstant.distantFuture
+    for serial in assemblies.keys.sorted() {
+      guard let assembly = assemblies[serial], !assembly.isDiscarding,
+        !settings.role.owns(serial)
+      else { continue }
+      let due = max(assembly.touched, readingResumed) + settings.messageTimeout
+      guard due <= now else {
+        next = min(next, due)
+        continue
+      }
+      counters.stalledMessages += 1
+      let kind = serial == Wire.plainPushSerial ? FrameKind.push : .request
+      let head = FrameHead(
+        kind, flags: assembly.flags, tag: assembly.tag, serial: serial, length: 0)
+      inbound.remove(serial)
+      guard kind == .request, (try? discard(head)) != nil else {
+        violate(Violation(.frameTimeout, head))
+        return
+      }
+      refuse(serial, .stalled)
+    }
+    // Looking at all of them must not be frequent.
+    timers[.message] = next == .distantFuture ? next : max(next, now + settings.messageTimeout / 8)
   }
 }

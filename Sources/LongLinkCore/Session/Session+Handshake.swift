@@ -43,7 +43,7 @@ extension Session {
     let timeout = min(
       hello.heartbeatTimeout.or(Wire.defaultTimeout),
       UInt32(clamping: settings.heartbeatTimeout / 1_000_000))
-    agreement.name = hello.name
+    setName(hello.name)
     agreeHeartbeat(interval: interval, timeout: timeout)
     send(
       .welcome(
@@ -74,7 +74,7 @@ extension Session {
     agreement.features = features
     agreement.maxBody = Int(welcome.maxBody.or(Wire.defaultBody))
     agreement.maxInFlight = Int(welcome.maxInFlight.or(Wire.defaultInFlight))
-    agreement.name = welcome.name
+    setName(welcome.name)
     // The server's may be longer where it did not go by the hello; this side's own bound holds.
     agreeHeartbeat(
       interval: min(
@@ -89,6 +89,16 @@ extension Session {
   /// Tells that a control body or metadata block could not be decoded.
   package mutating func failed(toDecode kind: FrameKind, serial: UInt32) {
     violate(Violation(.malformedControl, kind: kind.rawValue, serial: serial))
+  }
+
+  private mutating func setName(_ name: String) {
+    agreement.name = Session.cut(name)
+  }
+
+  /// A text of the peer that is kept, cut to as many bytes as a name may have.
+  static func cut(_ text: String) -> String {
+    text.utf8.count <= Wire.nameLimit
+      ? text : String(decoding: text.utf8.prefix(Wire.nameLimit), as: UTF8.self)
   }
 
   private mutating func agreeHeartbeat(interval: UInt32, timeout: UInt32) {

@@ -10,6 +10,14 @@ extension Session {
     silenceProbed = 0
   }
 
+  /// Makes room for a read of so many bytes, and for the rest of a frame of which half has come.
+  ///
+  /// So a large frame takes no more memory than its length, and never more than twice what came.
+  package mutating func makeRoom(for readSize: Int) {
+    guard frameLength > 0, input.count >= frameLength / 2 else { return }
+    input.reserveExactly(max(0, frameLength - input.count) + readSize)
+  }
+
   /// Appends a copy of `bytes` and tells of it.
   package mutating func received(_ bytes: RawSpan, at now: LinkInstant) {
     input.append(bytes)
@@ -20,6 +28,7 @@ extension Session {
   package mutating func resumedReading(at now: LinkInstant) {
     self.now = max(self.now, now)
     lastRead = self.now
+    readingResumed = self.now
     missedDeadlines = 0
     suspicion = nil
     silenceProbed = 0
@@ -49,7 +58,9 @@ extension Session {
   ///
   /// Whoever is handed a request ends it by `respond`; a response goes to whoever asked.
   package mutating func nextMessage() -> Arrival? {
-    while effects.isEmpty, isReceiving, !holdsReading {
+    // What the last message stood in is its receiver's by now.
+    if !assembled.isEmpty, effects.isEmpty { assembled = [] }
+    while effects.isEmpty, isReceiving, !holdsReading, !waitsForHandlers {
       switch nextFrame() {
       case .none:
         discardIfClosing()
@@ -104,6 +115,7 @@ extension Session {
       try judge(head)
       guard input.count >= headerLength + head.length else {
         noteIncompleteFrame()
+        frameLength = headerLength + head.length
         return .none
       }
       let isIntact = unsafe input.withStorage { storage in
@@ -111,8 +123,10 @@ extension Session {
         unsafe NativeLayout.isIntact(at: storage.baseAddress! + position, length: head.length)
       }
       guard isIntact else { throw Violation(.checksumMismatch, head) }
+      if outlived > 0, leavesToHandlers(head) { return .none }
       input.skip(headerLength + head.length)
       frameBegan = nil
+      frameLength = 0
       counters.framesReceived += 1
       return FrameStep(try accept(head, at: position + headerLength))
     } catch {
@@ -275,27 +289,6 @@ extension Session {
   }
 
   @inline(__always)
-  mutating func acceptRequest(_ arrival: Arrival) throws(Violation) -> Arrival? {
-    guard !inbound.contains(arrival.serial) else {
-      throw Violation(.serialInUse, kind: FrameKind.request.rawValue, serial: arrival.serial)
-    }
-    if let code = countRequest() {
-      refuse(arrival.serial, code)
-      return nil
-    }
-    inbound.insert(Inbound(state: .running), for: arrival.serial)
-    return arrival
-  }
-
-  /// Counts a new request and says why it cannot be taken; nil when it can.
-  mutating func countRequest() -> ResponseCode? {
-    counters.requestsReceived += 1
-    if saidGoAway { return .draining }
-    requestsAccepted += 1
-    return inbound.count >= settings.maxInFlight ? .overloaded : nil
-  }
-
-  @inline(__always)
   mutating func deliver(_ arrival: Arrival) -> Arrival {
     if arrival.kind == .push {
       counters.pushesReceived += 1
@@ -310,65 +303,5 @@ extension Session {
     }
     followMarks()
     return arrival
-  }
-
-  mutating func acceptCancel(_ serial: UInt32) {
-    counters.cancelsReceived += 1
-    cancelled(serial)
-  }
-
-  /// The peer wants no answer to a request.
-  mutating func cancelled(_ serial: UInt32) {
-    let wasDiscarding = dropAssembly(serial)
-    guard let exchange = inbound.remove(serial) else {
-      // A cancel that crossed the response, or came twice.
-      if !wasDiscarding { counters.droppedUnknownSerials += 1 }
-      return
-    }
-    dialect?.answering.remove(serial)
-    switch exchange.state {
-    case .assembling:
-      break
-    case .running:
-      effects.append(.cancel(serial: serial))
-    case .responding:
-      _ = outbox.withdraw(.response, serial: serial, encodedAt: nil)
-      followMarks()
-    }
-  }
-
-  /// Lends the bytes of a message that was told of last.
-  @inline(__always)
-  package func withBody<Result, Failure>(
-    _ slice: BodySlice, _ body: (RawSpan) throws(Failure) -> Result
-  ) throws(Failure) -> Result {
-    let range = slice.start..<slice.start + slice.count
-    guard slice.isAssembled else { return try input.withBytes(range, body) }
-    return try body(unsafe assembled.span.bytes.extracting(range))
-  }
-
-  /// Whether the metadata of the message that was told of last is, byte by byte, that of the last
-  /// one of which this was asked; most of a connection say the same.
-  package mutating func repeatsMetadata(_ message: Arrival) -> Bool {
-    guard let slice = message.metadata else { return false }
-    if slice.count == lastMetadata.count {
-      let isSame = withBody(slice) { bytes in
-        // They are few: a loop is done before anything else has begun.
-        for index in lastMetadata.indices {
-          // There are as many, as was just checked.
-          let byte = unsafe bytes.unsafeLoad(fromUncheckedByteOffset: index, as: UInt8.self)
-          if byte != lastMetadata[index] { return false }
-        }
-        return true
-      }
-      if isSame { return true }
-    }
-    lastMetadata = bytes(of: slice)
-    return false
-  }
-
-  /// A copy of the bytes of a message that was told of last.
-  package func bytes(of slice: BodySlice) -> [UInt8] {
-    withBody(slice) { [UInt8](decoding: $0) }
   }
 }

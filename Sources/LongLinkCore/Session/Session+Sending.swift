@@ -49,84 +49,6 @@ extension Session {
     }
   }
 
-  /// Lets the response to one of the peer's requests be as urgent as that was.
-  package mutating func setPriority(_ priority: UInt32, of serial: UInt32) {
-    _ = inbound.update(serial) { $0.priority = priority }
-  }
-
-  /// Answers a request of the peer; false when it is not owed any more (cancelled, or answered).
-  @discardableResult
-  package mutating func respond<Body: BodyEncodable>(
-    _ serial: UInt32, code: ResponseCode, count: Int, _ body: Body
-  ) throws(BodyError) -> Bool {
-    try respond(serial, code, isRefused: false, nil, count) { (span) throws(BodyError) in
-      try body.encode(into: &span)
-    }
-  }
-
-  /// Answers a request of the peer with bytes, in the same way.
-  @discardableResult
-  package mutating func respond(
-    _ serial: UInt32,
-    code: ResponseCode,
-    isRefused: Bool = false,
-    ownCode: UInt32? = nil,
-    metadata: MetadataBlock? = nil,
-    _ body: [UInt8]
-  ) -> Bool {
-    respond(serial, code, isRefused: isRefused, ownCode: ownCode, metadata, body.count) { span in
-      body.encode(into: &span)
-    }
-  }
-
-  @inline(__always)
-  private mutating func respond<Failure>(
-    _ serial: UInt32,
-    _ code: ResponseCode,
-    isRefused: Bool,
-    ownCode: UInt32? = nil,
-    _ metadata: MetadataBlock?,
-    _ count: Int,
-    _ body: (inout OutputRawSpan) throws(Failure) -> Void
-  ) throws(Failure) -> Bool {
-    guard isLive, let exchange = inbound[serial], exchange.state == .running else {
-      counters.droppedResponses += 1
-      return false
-    }
-    guard takesUnread() else { return false }
-    let tag = code.rawValue | (isRefused ? Wire.refusedBit : 0)
-    var head = messageHead(.response, tag: tag, serial, metadata, count)
-    if let dialect {
-      guard dialect.prepare(&head, code, ownCode) else {
-        // The caller's deadline ends its wait: there is no way to tell it.
-        inbound.remove(serial)
-        dialect.answering.remove(serial)
-        counters.droppedResponses += 1
-        return true
-      }
-    }
-    let place: Outbox.Placement
-    if isRefused, dialect != nil {
-      // It is short, and is not to count among the requests that run until there is room for it.
-      place = .encoded(at: try outbox.encode(head, metadata: metadata, body))
-    } else {
-      place = try outbox.append(
-        head, metadata: metadata, priority: exchange.priority, body)
-    }
-    switch place {
-    case .encoded:
-      inbound.remove(serial)
-    case .queued:
-      _ = inbound.update(serial) { $0.state = .responding }
-      refill()
-    }
-    dialect?.answering.remove(serial)
-    counters.responsesSent += 1
-    if isRefused { counters.refused += 1 }
-    followMarks()
-    return true
-  }
-
   /// Sends a one-way message.
   package mutating func push<Failure>(
     _ type: MessageType,
@@ -195,26 +117,6 @@ extension Session {
     counters.cancelsSent += 1
   }
 
-  /// Answers a request in the framework's own name: no handler was called.
-  mutating func refuse(_ serial: UInt32, _ code: ResponseCode) {
-    let detail =
-      switch code {
-      case .draining: "going away"
-      case .tooLarge: "the body is larger than \(settings.maxBody) bytes"
-      default: "too many requests at once"
-      }
-    let tag = code.rawValue | Wire.refusedBit
-    guard takesUnread() else { return }
-    let body = detail.utf8.prefix(agreement.maxBody)
-    let head = messageHead(.response, tag: tag, serial, nil, body.count)
-    outbox.encode(head) { span in
-      for byte in body { span.append(byte) }
-    }
-    counters.responsesSent += 1
-    counters.refused += 1
-    followMarks()
-  }
-
   /// Sends the encoded body of a control message that `.send` asked for.
   package mutating func enqueue(_ kind: FrameKind, body: [UInt8]) {
     pendingSends -= 1
@@ -230,7 +132,7 @@ extension Session {
     return settings.role.owns(serial)
   }
 
-  private func messageHead(
+  func messageHead(
     _ kind: FrameKind, tag: UInt32, _ serial: UInt32, _ metadata: MetadataBlock?, _ count: Int
   ) -> FrameHead {
     guard let metadata else { return FrameHead(kind, tag: tag, serial: serial, length: count) }
@@ -245,7 +147,8 @@ extension Session {
   }
 
   /// Whether one more message may join those that wait; a peer that has left too many is left.
-  private mutating func takesUnread() -> Bool {
+  @inline(__always)
+  mutating func takesUnread() -> Bool {
     guard outbox.totalBytes > settings.maxUnread else { return true }
     close(.unreadOutput)
     return false

@@ -49,6 +49,7 @@ package struct Session: ~Copyable {
     package var maxInFlight = Int(Wire.defaultInFlight)
     package var heartbeatInterval: Int64
     package var heartbeatTimeout: Int64
+    /// What the peer calls itself, cut to as many bytes as a configuration may give.
     package var name = ""
   }
 
@@ -60,8 +61,12 @@ package struct Session: ~Copyable {
       case responding
     }
     var state: State
+    /// Whether it is to be answered before its handler has returned.
+    var isOutlived = false
     /// How urgent its response is.
     var priority: UInt32 = 0
+    /// Bytes that its handler holds.
+    var bytes = 0
   }
 
   package let settings: SessionSettings
@@ -87,17 +92,31 @@ package struct Session: ~Copyable {
 
   // Receiving
   var frameBegan: LinkInstant?
-  var inbound = SerialTable<Inbound>()
+  /// When reading last went on after this side had kept itself from it.
+  var readingResumed: LinkInstant
+  /// How many bytes of input the frame takes that has begun; 0 where that is not known.
+  var frameLength = 0
+  var inbound: SerialTable<Inbound>
+  /// Requests that the peer waits for no longer, and whose handlers have not returned.
+  var outlived = 0
+  /// Whether handlers are to have a turn before more is taken.
+  package internal(set) var waitsForHandlers = false
+  /// Whether they have just had one.
+  var handlersHadTurn = false
   /// Messages of which fragments have come: the serial tells their kind as well.
-  var assemblies = SerialTable<Assembly>()
-  /// Bytes that they hold.
+  var assemblies: SerialTable<Assembly>
+  /// Bytes that they hold, and those of them that hold responses which this side may wait for.
   var assemblyBytes = 0
+  var awaitedBytes = 0
+  /// Bytes of requests whose handlers have not returned, and of those among them that are outlived.
+  var handlerBytes = 0
+  var outlivedBytes = 0
   /// How many of them are read and forgotten.
   var discarding = 0
   /// The joined fragments of the message that was told of last.
   var assembled: [UInt8] = []
-  /// The metadata that was asked about last.
-  var lastMetadata: [UInt8] = []
+  /// The metadata that was asked about last; nil where it was too long to remember.
+  var lastMetadata: [UInt8]? = []
   /// The peer's requests in the order of their first frames, up to this side's goaway.
   package internal(set) var requestsAccepted: UInt64 = 0
   var pingTimes: [LinkInstant] = []
@@ -142,15 +161,21 @@ package struct Session: ~Copyable {
   package init(settings: SessionSettings, at now: LinkInstant) {
     self.settings = settings
     self.now = now
+    inbound = SerialTable(mix: settings.serialMix)
+    assemblies = SerialTable(mix: settings.serialMix)
     lastRead = now
+    readingResumed = now
     lastWrote = now
     mayAskEarly = now
     writingProgress = now
     pace = settings.pace ?? .max
     pingInterval = min(settings.heartbeatInterval, pace)
     speaksDialect = settings.dialect != nil
-    dialect = settings.dialect.map { DialectState($0, at: now) }
-    outbox = Outbox(dialect: settings.dialect, encodeLimit: settings.encodeLimit)
+    dialect = settings.dialect.map {
+      DialectState($0, serialMix: settings.serialMix, at: now)
+    }
+    outbox = Outbox(
+      dialect: settings.dialect, encodeLimit: settings.encodeLimit, serialMix: settings.serialMix)
     agreement = Agreement(
       heartbeatInterval: settings.heartbeatInterval, heartbeatTimeout: settings.heartbeatTimeout)
     timers[.handshake] = now + settings.handshakeTimeout
@@ -179,9 +204,6 @@ package struct Session: ~Copyable {
     return false
   }
 
-  /// The peer's requests that are not yet answered.
-  package var requestsRunning: Int { inbound.count }
-
   /// Whether the peer's bytes should wait, since it does not take the answers.
   package var holdsReading: Bool {
     // A large answer alone is no reason: it must not hold up the requests and cancels behind it.
@@ -202,6 +224,7 @@ extension Session {
       switch timer {
       case .handshake: if !isExcused(timer, due) { handshakeElapsed() }
       case .frame: if !isExcused(timer, due) { frameElapsed() }
+      case .message: if !isExcused(timer, due) { messageElapsed() }
       case .heartbeat: heartbeatElapsed(due: due, unacknowledged: unacknowledged)
       case .writing:
         if isExcused(timer, due) {

@@ -5,10 +5,12 @@ package struct SessionSettings: Equatable, Sendable {
   package var dialect: SharedCodec?
   /// The largest body that this side accepts, in bytes.
   package var maxBody = Int(Wire.defaultBody)
-  /// The most requests of the peer that run at once.
+  /// The most requests of the peer at once: those that are not answered, and those whose handlers
+  /// have not returned.
   package var maxInFlight = Int(Wire.defaultInFlight)
-  /// The most bytes that unfinished messages of the peer may hold together.
-  package var maxAssembly = 67_108_864
+  /// The most bytes that the peer's unfinished messages and the bodies of its requests may hold
+  /// together. Responses to this side's own requests do not count for a client.
+  package var maxRequestBytes = 33_554_432
   /// This side's heartbeat, in nanoseconds, until both agree on another.
   package var heartbeatInterval = Int64(Wire.defaultInterval) * 1_000_000
   package var heartbeatTimeout = Int64(Wire.defaultTimeout) * 1_000_000
@@ -21,6 +23,8 @@ package struct SessionSettings: Equatable, Sendable {
   package var handshakeTimeout: Int64 = 10_000_000_000
   /// How long one frame may take from its first byte to its last, in nanoseconds.
   package var frameTimeout: Int64 = 30_000_000_000
+  /// How long a request or push may wait for its next fragment, in nanoseconds.
+  package var messageTimeout: Int64 = 60_000_000_000
   /// How long the peer may take no byte of what waits for it, in nanoseconds.
   package var writingTimeout: Int64 = 40_000_000_000
   /// A peer is dropped when one more message is to join more than so many bytes that wait for it;
@@ -32,6 +36,9 @@ package struct SessionSettings: Equatable, Sendable {
   package var waterMarks = WaterMarks()
   package var features = Features.supported
   package var name = ""
+  /// Spreads the peer's serials in tables, so that it cannot pick ones that collide. It changes
+  /// nothing but the time that looking them up takes.
+  package var serialMix: UInt32 = 0
 
   package init(role: Role) {
     self.role = role
@@ -64,6 +71,7 @@ package struct SessionCounters: Equatable, Sendable {
   package var droppedIgnorable: UInt64 = 0
   package var droppedResponses: UInt64 = 0
   package var damagedPackets: UInt64 = 0
+  package var stalledMessages: UInt64 = 0
 
   package init() {}
 }

@@ -4,6 +4,8 @@ package enum SessionTimer: Int, CaseIterable, Sendable {
   case handshake
   /// The frame that has begun must be complete.
   case frame
+  /// A message must have made progress.
+  case message
   /// The peer is asked for a sign of life, or given up.
   case heartbeat
   /// What waits to be written must have made progress.
@@ -17,6 +19,7 @@ package struct SessionTimers: Equatable, Sendable {
   // Fields of their own: an array would be an allocation for each connection.
   private var handshake = LinkInstant.distantFuture
   private var frame = LinkInstant.distantFuture
+  private var message = LinkInstant.distantFuture
   private var heartbeat = LinkInstant.distantFuture
   private var writing = LinkInstant.distantFuture
   private var linger = LinkInstant.distantFuture
@@ -31,6 +34,7 @@ package struct SessionTimers: Equatable, Sendable {
       switch timer {
       case .handshake: handshake
       case .frame: frame
+      case .message: message
       case .heartbeat: heartbeat
       case .writing: writing
       case .linger: linger
@@ -42,6 +46,7 @@ package struct SessionTimers: Equatable, Sendable {
       switch timer {
       case .handshake: handshake = newValue
       case .frame: frame = newValue
+      case .message: message = newValue
       case .heartbeat: heartbeat = newValue
       case .writing: writing = newValue
       case .linger: linger = newValue
@@ -49,7 +54,8 @@ package struct SessionTimers: Equatable, Sendable {
       if newValue < deadline {
         deadline = newValue
       } else if old == deadline {
-        deadline = min(min(handshake, frame), min(heartbeat, min(writing, linger)))
+        deadline = min(
+          min(handshake, frame), min(min(message, heartbeat), min(writing, linger)))
       }
     }
   }

@@ -30,6 +30,8 @@ struct LinkWatch {
     var frames = FrameFinder()
     /// Where the first ping ends that it has written since it heard of the peer.
     var pingEnd: Int?
+    /// Where what was written ends that can keep a ping from being written: much was under way.
+    var backlogEnd = 0
     /// When bytes last arrived at the peer that stood before that ping.
     var lastDrain = LinkInstant(nanoseconds: 0)
     var readsNothing = false
@@ -122,6 +124,8 @@ struct LinkWatch {
     adopt(name, entry)
     guard var end = ends[name] else { return }
     end.written += bytes.count
+    let received = ends[name.other]?.received ?? 0
+    if end.written - received >= Self.backlog { end.backlogEnd = end.written }
     end.frames.take(bytes)
     if end.pingEnd == nil { end.pingEnd = end.frames.lastPingEnd }
     ends[name] = end
@@ -150,7 +154,7 @@ struct LinkWatch {
         // The last of them may arrive together with the ping, and with what stands behind it.
         total - count < pingEnd - Self.pingLength
       } else {
-        end.written - (total - count) >= Self.backlog
+        total - count < end.backlogEnd
       }
     if isBefore { ends[name]?.lastDrain = time }
   }

@@ -114,7 +114,7 @@ extension Oracle {
       judge(counters.requests, of: watched.name)
       sent += counters.connections.requestsSent
       received += counters.connections.requestsReceived
-      handled += counters.connections.handled
+      handled += counters.connections.handled - counters.connections.handlersSkipped
       succeeded += counters.requests.succeeded
     }
     for watched in servers where !watched.isLost {
@@ -128,7 +128,7 @@ extension Oracle {
       judge(counters.requests, of: watched.name)
       sent += counters.connections.requestsSent
       received += counters.connections.requestsReceived
-      handled += counters.connections.handled
+      handled += counters.connections.handled - counters.connections.handlersSkipped
       succeeded += counters.requests.succeeded
     }
     // What a crashed process counted is gone.

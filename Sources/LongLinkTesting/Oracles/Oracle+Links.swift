@@ -51,11 +51,12 @@ extension LinkEvent {
     case .worked(let id): "the link of attempt \(id) works"
     case .damaged(_, let violation): "dropped a damaged packet: \(violation)"
     case .goaway(_, let code, let retryAfter, let spread):
-      "told to go away: \(code), after \(retryAfter) within \(spread)"
+      "told to go away: \(code), after \(retryAfter.inSeconds) within \(spread.inSeconds)"
     case .ended(_, let reason, let worked):
       "disconnected: \(reason)\(worked ? "" : ", and nothing had worked")"
     case .waiting(let failures, let window, let delay, let cause):
-      "waits for \(delay) of \(window), \(failures) failures, \(cause)"
+      "waits for \(delay.inSeconds) of at most \(window.inSeconds), "
+        + "\(failures.of("failure")), \(cause)"
     case .pathChanged(let network):
       "told that the network changed" + (network.map { ": \($0)" } ?? "")
     case .suspended: "suspended"

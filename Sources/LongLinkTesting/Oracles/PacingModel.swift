@@ -24,12 +24,16 @@ struct PacingModel {
 
   private var outage = Outage()
   private var notBefore: LinkInstant?
-  private var hint: ClosedRange<Int64>?
+  /// The server of each attempt, and between when each server's wish to be left alone ends.
+  private var targets: [UInt32: Endpoint] = [:]
+  private var hints: [Endpoint: ClosedRange<LinkInstant>] = [:]
   private var round: UInt32?
   private var lastAttempt = LinkInstant(nanoseconds: 0)
   private var hasFailure = false
-  /// The link that takes new requests, and whether it has worked.
-  private var current: (id: UInt32, hasWorked: Bool)?
+  /// The link that takes new requests, since when, and whether it has worked.
+  private var current: (id: UInt32, since: LinkInstant, hasWorked: Bool)?
+  /// Links in a row that drained within a minute; 8 of them are followed without a pause.
+  private var shortDrains = 0
   /// Pauses that were their window to the nanosecond.
   private var unjittered = 0
   private(set) var broken: [OracleFinding] = []
@@ -47,15 +51,16 @@ struct PacingModel {
 
   mutating func heard(_ event: LinkEvent, at time: LinkInstant) {
     switch event {
-    case .attempt(let id, let round, _, _, let replaces):
+    case .attempt(let id, let round, let server, _, let replaces):
+      targets[id] = server
       attempt(id, round: round, replaces: replaces, at: time)
     case .failed:
       hasFailure = true
     case .roundFailed(_, let replaces):
       if !replaces { outage.failures += 1 }
     case .established(let id):
-      current = (id, false)
-      (notBefore, hint) = (nil, nil)
+      current = (id, time, false)
+      notBefore = nil
     case .worked(let id):
       guard current?.id == id else { return }
       current?.hasWorked = true
@@ -63,14 +68,17 @@ struct PacingModel {
     case .damaged:
       break
     case .goaway(let id, let code, let retryAfter, let spread):
-      if code == .draining {
-        let least = retryAfter.clampedNanoseconds
-        let most = least + spread.clampedNanoseconds
-        hint = min(hint?.lowerBound ?? least, least)...max(hint?.upperBound ?? most, most)
+      if code == .draining, let server = targets[id] {
+        let most = min(policy.longestHint, retryAfter + spread)
+        let least = max(.zero, most - spread)
+        let range = time + least.clampedNanoseconds...time + most.clampedNanoseconds
+        let old = hints[server] ?? range
+        hints[server] =
+          min(old.lowerBound, range.lowerBound)...max(old.upperBound, range.upperBound)
       }
-      lose(id, .goneAway(code))
+      lose(id, .goneAway(code), at: time)
     case .ended(let id, let reason, _):
-      lose(id, reason)
+      lose(id, reason, at: time)
     case .waiting(_, let window, let delay, let cause):
       wait(window.clampedNanoseconds, delay.clampedNanoseconds, cause, at: time)
     case .suspended:
@@ -81,15 +89,21 @@ struct PacingModel {
   }
 
   /// The link that takes new requests is lost; what a link does that was left before is no matter.
-  private mutating func lose(_ id: UInt32, _ reason: CloseReason) {
+  private mutating func lose(_ id: UInt32, _ reason: CloseReason, at time: LinkInstant) {
     guard let link = current, link.id == id else { return }
     current = nil
+    if time - link.since >= 60_000_000_000 {
+      shortDrains = 0
+    } else if reason == .goneAway(.draining) {
+      shortDrains += 1
+    }
     guard link.hasWorked else {
       outage.failures += 1
       return
     }
     let first = reason == .heartbeatLost ? policy.afterLostHeartbeat : policy.afterClose
     outage = Outage(first: first.clampedNanoseconds)
+    if reason == .goneAway(.draining) { outage.failures = max(0, shortDrains - 8) }
   }
 }
 
@@ -115,7 +129,7 @@ extension PacingModel {
   ) {
     notBefore = time + delay
     guard cause != .goaway else {
-      if hint?.contains(delay) != true {
+      if !hints.values.contains(where: { $0.contains(time + delay) }) {
         fail("a pause of \(delay) ns is not what the server asked for", time)
       }
       return

@@ -108,10 +108,12 @@ public final class Simulation: Sendable {
       index: index,
       generator: origin.forked(for: 0x100 + UInt64(index))
     )
+    var configuration = EventLoop.Configuration()
+    configuration.isQuiet = true
     let loop = EventLoop(
       driver: driver,
       name: name,
-      configuration: EventLoop.Configuration(),
+      configuration: configuration,
       onHandOver: { [world] job in world.watch.handedOver(job, to: name, at: world.now) }
     )
     driver.loop = loop

@@ -13,7 +13,8 @@ public struct SimulationError: Error, Hashable, Sendable {
     private let name: Name
 
     /// Nothing is left that could happen, and the body waits: for an answer that never comes, or
-    /// for something outside of the simulation.
+    /// for something outside of the simulation, which has had `foreignGrace` (5 seconds of real
+    /// time by default) to come.
     public static let stuck = Code(name: .stuck)
     /// The body needed more virtual time than it may have.
     public static let timeLimit = Code(name: .timeLimit)

@@ -135,7 +135,7 @@ extension Trace.Entry {
     case .restored: "what it sends arrives again"
     case .corrupted: "bit \(digest) of byte \(value) is flipped"
     case .timedOut: "gives up, since nothing is acknowledged"
-    case .lookedUp: "a name is looked up, \(value) addresses"
+    case .lookedUp: "a name is looked up, \(Int(value).of("address", plural: "addresses"))"
     case .resetInjected: "a reset is sent in its name"
     case .clogged: "what it writes is not taken from now on"
     case .unclogged: "what it writes is taken again"

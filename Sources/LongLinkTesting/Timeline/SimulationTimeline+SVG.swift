@@ -3,21 +3,24 @@ internal import LongLinkCore
 extension SimulationTimeline {
   private enum Measure {
     static let left = 90
-    static let lane = 170
+    static let lane = 150
     static let top = 50
-    static let row = 15
-    static let text = 420
+    static let row = 14
+    /// Digits and letters of 10 pixels are 6 wide, and some fonts are a little wider.
+    static let letter = 6.3
   }
 
   /// A drawing as a well-formed SVG document: time runs down, not to scale, and frames slant from
   /// the time at which they left to that at which they were whole on the other side.
   ///
   /// `limit` bounds the events that are drawn; the last line says how many were left out.
-  public func svg(limit: Int = 4_000) -> String {
+  public func svg(limit: Int = 1_000) -> String {
     let (shown, omitted) = prefix(limit)
-    let rows = shown.rows
-    let width = Measure.left + lanes.count * Measure.lane + Measure.text
-    let height = Measure.top + (rows.count + 2) * Measure.row
+    let rows = Rows(shown.items.map(\.time))
+    let textX = Measure.left + lanes.count * Measure.lane
+    let longest = shown.items.map { $0.words.count }.max() ?? 0
+    let width = textX + max(200, Int(Double(longest) * Measure.letter)) + 10
+    let height = Measure.top + (rows.times.count + 2) * Measure.row
     var svg = """
       <?xml version="1.0" encoding="UTF-8"?>
       <svg xmlns="http://www.w3.org/2000/svg" width="\(width)" height="\(height)" \
@@ -35,50 +38,37 @@ extension SimulationTimeline {
         """
     }
     for (index, item) in shown.items.enumerated() {
-      svg += shown.draw(item, y: rows.y[index], textX: width - Measure.text, rows)
+      svg += shown.draw(item, y: Measure.top + index * Measure.row, textX: textX, rows)
     }
     if omitted > 0 {
       svg += """
-        <text x="10" y="\(height - 8)">\(omitted) more events are left out</text>
+        <text x="10" y="\(height - 8)">\
+        \(omitted.of("more event")) left out: draw a shorter time</text>
 
         """
     }
     return svg + "</svg>\n"
   }
 
-  /// Where times stand on the page: a row for each event, and one for each arrival.
+  /// Where times stand on the page: each event has a row, and what lies between two events lies
+  /// between their rows.
   private struct Rows {
-    var times: [LinkInstant]
-    /// The height of each item.
-    var y: [Int]
-    var count: Int { times.count }
+    let times: [LinkInstant]
 
-    /// The height of the first row of a time or later.
+    init(_ times: [LinkInstant]) { self.times = times }
+
+    /// The height of a time.
     func height(of time: LinkInstant) -> Int {
       var (low, high) = (0, times.count)
       while low < high {
         let middle = (low + high) / 2
         if times[middle] < time { low = middle + 1 } else { high = middle }
       }
-      return Measure.top + low * Measure.row
+      let row = Measure.top + low * Measure.row
+      guard low > 0, low < times.count else { return row }
+      let (before, after) = (times[low - 1], times[low])
+      return row - Int(Double(Measure.row) * Double(after - time) / Double(after - before))
     }
-  }
-
-  private var rows: Rows {
-    var points: [(time: LinkInstant, order: Int, item: Int?)] = []
-    let last = items.last?.time ?? LinkInstant(nanoseconds: 0)
-    for (index, item) in items.enumerated() {
-      points.append((item.time, points.count, index))
-      if case .frame(_, _, _, _, let arrival?) = item.event, arrival <= last {
-        points.append((arrival, points.count, nil))
-      }
-    }
-    points.sort { ($0.time, $0.order) < ($1.time, $1.order) }
-    var y = [Int](repeating: 0, count: items.count)
-    for (row, point) in points.enumerated() {
-      if let item = point.item { y[item] = Measure.top + row * Measure.row }
-    }
-    return Rows(times: points.map(\.time), y: y)
   }
 
   private func draw(_ item: Item, y: Int, textX: Int, _ rows: Rows) -> String {
@@ -88,11 +78,11 @@ extension SimulationTimeline {
 
       """
     switch item.event {
-    case .frame(let from, let to, let link, let label, let arrival):
+    case .frame(let from, let to, _, _, let arrival):
       return time
         + drawFrame(from, to, y, arrival.map { max(y + 4, rows.height(of: $0)) })
-        + Self.words(textX, y, "link \(link)  \(label)", arrival == nil ? "#c00" : "#06c")
-    case .mark(let lane, let kind, let text):
+        + Self.words(textX, y, item.words, arrival == nil ? "#c00" : "#06c")
+    case .mark(let lane, let kind, _):
       let colour =
         switch kind {
         case .fault: "#c00"
@@ -103,7 +93,7 @@ extension SimulationTimeline {
       let signs = marked.map {
         "<circle cx=\"\(Self.x($0))\" cy=\"\(y)\" r=\"4\" fill=\"\(colour)\"/>\n"
       }
-      return time + signs.joined() + Self.words(textX, y, text, colour)
+      return time + signs.joined() + Self.words(textX, y, item.words, colour)
     }
   }
 
@@ -148,5 +138,15 @@ extension SimulationTimeline {
       }
     }
     return result
+  }
+}
+
+extension SimulationTimeline.Item {
+  /// What stands beside it.
+  fileprivate var words: String {
+    switch event {
+    case .frame(_, _, let link, let label, _): "link \(link)  \(label)"
+    case .mark(_, _, let text): text
+    }
   }
 }

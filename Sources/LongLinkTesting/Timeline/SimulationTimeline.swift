@@ -23,6 +23,8 @@ public struct SimulationTimeline: Sendable {
   struct Item: Sendable {
     var time: LinkInstant
     var event: Event
+    /// Whether it is a ping or a pong.
+    var isHeartbeat = false
   }
 
   /// The names of the lanes, from left to right.
@@ -38,6 +40,12 @@ public struct SimulationTimeline: Sendable {
   /// The first so many events, and how many were left out.
   public func prefix(_ count: Int) -> (timeline: SimulationTimeline, omitted: Int) {
     let kept = SimulationTimeline(lanes: lanes, items: Array(items.prefix(count)))
+    return (kept, items.count - kept.items.count)
+  }
+
+  /// The events without pings and pongs, which are most of a quiet time, and how many these were.
+  public var withoutHeartbeats: (timeline: SimulationTimeline, omitted: Int) {
+    let kept = SimulationTimeline(lanes: lanes, items: items.filter { !$0.isHeartbeat })
     return (kept, items.count - kept.items.count)
   }
 

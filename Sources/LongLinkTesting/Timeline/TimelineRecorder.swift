@@ -34,8 +34,10 @@ struct TimelineRecorder {
     add(.mark(lane: lane, kind: .state, text: text), at: time)
   }
 
-  private mutating func add(_ event: SimulationTimeline.Event, at time: LinkInstant) {
-    items.append(SimulationTimeline.Item(time: time, event: event))
+  private mutating func add(
+    _ event: SimulationTimeline.Event, at time: LinkInstant, isHeartbeat: Bool = false
+  ) {
+    items.append(SimulationTimeline.Item(time: time, event: event, isHeartbeat: isHeartbeat))
   }
 
   mutating func observed(_ entry: Trace.Entry, _ bytes: [UInt8]) {
@@ -77,7 +79,7 @@ struct TimelineRecorder {
         .frame(
           from: flow.machine ?? 0, to: flows[name.other]?.machine, link: name.link,
           label: reading.frame.label + damage, arrival: nil),
-        at: time)
+        at: time, isHeartbeat: [.ping, .pong].contains(reading.frame.kind))
     }
     flows[name] = flow
   }

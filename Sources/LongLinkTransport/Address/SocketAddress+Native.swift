@@ -8,7 +8,7 @@ internal import Musl
 
 extension SocketAddress {
   /// The bytes of a path that fit in the system's structure, with its final NUL.
-  static var longestUnixPath: Int { MemoryLayout.size(ofValue: sockaddr_un().sun_path) - 1 }
+  package static var longestUnixPath: Int { MemoryLayout.size(ofValue: sockaddr_un().sun_path) - 1 }
 
   var nativeFamily: CInt {
     switch storage {

@@ -28,16 +28,25 @@ public struct SocketError: Error, Equatable, Sendable {
 extension SocketError: CustomStringConvertible {
   /// What was being done, to which address, and the system's text and name for the error.
   public var description: String {
+    "\(address.map { "\(operation) \($0)" } ?? operation): \(reason)"
+  }
+
+  /// The system's text and name for the error, and the limit where a path was too long.
+  package var reason: String {
+    let limit =
+      errno == ENAMETOOLONG && address?.family == .unix
+      ? ": a path has at most \(SocketAddress.longestUnixPath) bytes" : ""
+    return SocketError.text(of: errno) + limit
+  }
+
+  /// The system's text for an error number, with its name: `Connection refused (ECONNREFUSED)`.
+  package static func text(of errno: CInt) -> String {
     let text = unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
       unsafe cll_errno_text(errno, buffer.baseAddress!, buffer.count)
       return unsafe String(cString: buffer.baseAddress!)
     }
     let name = unsafe cll_errno_name(errno).map { unsafe String(cString: $0) } ?? "errno \(errno)"
-    let subject = address.map { "\(operation) \($0)" } ?? operation
-    let limit =
-      errno == ENAMETOOLONG && address?.family == .unix
-      ? ": a path has at most \(SocketAddress.longestUnixPath) bytes" : ""
-    return "\(subject): \(text) (\(name))\(limit)"
+    return "\(text) (\(name))"
   }
 }
 

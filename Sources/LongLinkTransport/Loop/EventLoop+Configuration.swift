@@ -29,6 +29,10 @@ extension EventLoop {
     /// Called on the loop, after a stall is over. It must not block.
     public var onStall: (@Sendable (Stall) -> Void)?
 
+    /// Whether clients and servers on the loop log warnings alone, unless they were given a logger:
+    /// so it is in a simulation, whose tests would tell of each connection of a virtual hour.
+    package var isQuiet = false
+
     /// Makes a configuration; each part has a default.
     public init(
       poller: Poller = .systemDefault,
@@ -41,13 +45,5 @@ extension EventLoop {
       self.stallThreshold = stallThreshold
       self.onStall = onStall
     }
-  }
-
-  /// A time in which work that ran on a loop kept it from everything else.
-  public struct Stall: Equatable, Sendable {
-    /// The loop's name.
-    public let loop: String
-    /// How long it was kept busy.
-    public let duration: Duration
   }
 }

@@ -20,7 +20,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   public let name: String
 
   package let driver: any LoopDriver
-  let configuration: Configuration
+  package let configuration: Configuration
   /// Told of each piece of work that is handed over by somebody who is not on the loop, on the
   /// thread that does so: the job, where it is one.
   let onHandOver: (@Sendable (UnownedJob?) -> Void)?
@@ -39,7 +39,11 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   /// How often the loop is not to wait for such a thread, and how often next time.
   private var lingering = (pause: 0, penalty: 0)
   /// When the loop began to be busy in this turn.
-  private var busySince: LinkInstant?
+  var busySince: LinkInstant?
+  /// Streams that were read in this turn.
+  private var streamsRead = 0
+  /// What is known of the handlers that ran in this turn.
+  @safe @exclusivity(unchecked) var handlerTimes = HandlerTimes()
   @safe @exclusivity(unchecked) var timers: LoopTimers
   /// True once nothing but late work runs here.
   var isStopped = false
@@ -139,6 +143,9 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     !work.isEmpty || !turnHandlers.isEmpty || signal.load(ordering: .acquiring) == .called
   }
 
+  /// Whether more jobs wait than one turn runs.
+  package var hasBacklog: Bool { work.count > EventLoop.mostJobs }
+
   /// The time of the earliest timer; nil where there is none.
   package var nextDeadline: LinkInstant? {
     timers.nextDeadline
@@ -148,6 +155,15 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   /// back in exchange for that.
   package func swapReadQueue(with queue: inout ByteQueue) {
     swap(&queue, &readQueue)
+  }
+
+  /// Tells that a stream is about to be read, and whether this turn has lasted so long that it
+  /// should be a little only: others wait for their turn, and for the next one.
+  package func readsLittle() -> Bool {
+    streamsRead &+= 1
+    // The clock costs something, and where one stream alone is read nobody waits.
+    guard streamsRead > 1, let busySince else { return false }
+    return driver.now - busySince > EventLoop.longTurn
   }
 
   /// Calls `handler` once, when this turn ends; called between turns, when the next one does.
@@ -160,6 +176,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 // MARK: - The turn
 
 extension EventLoop {
+  /// Nanoseconds from which on streams are read a little each.
+  private static let longTurn: Int64 = 10_000_000
   /// The most jobs that one turn runs, so that sockets get their turn too.
   private static let mostJobs = 4096
   /// In nanoseconds: about what it takes to be woken. Where others want the processor, one of them
@@ -184,6 +202,8 @@ extension EventLoop {
 
   private func waitForEvents(until limit: LinkInstant?) {
     busySince = nil
+    streamsRead = 0
+    handlerTimes.turnBegins()
     var deadline = limit
     // What came meanwhile is for what has just been read: the sockets can wait for one turn.
     if expectedWork > 0, linger(), !hasSkippedWait {
@@ -285,6 +305,7 @@ extension EventLoop {
       case .timer(let timer):
         if let entry = timers.remove(timer) { entry.handler.timerFired(token: entry.token) }
       }
+      handlerPauses()
     }
   }
 
@@ -295,12 +316,6 @@ extension EventLoop {
     }
   }
 
-  private func reportStall() {
-    guard let busySince else { return }
-    let duration = driver.now - busySince
-    guard duration > stallThreshold else { return }
-    configuration.onStall?(Stall(loop: name, duration: .nanoseconds(duration)))
-  }
 }
 
 extension LinkInstant {

@@ -126,5 +126,8 @@ import Testing
     #expect(
       fault(text.replacing("\"both\"", with: "\"request\": {\"header\": []}, \"both\""))?
         .hasPrefix("layout.both: ") == true)
+    #expect(
+      fault(text.replacing("\"width\": 3", with: "\"width\": 0"))?
+        .hasPrefix("layout.both.header[3]: (filler) ") == true)
   }
 }

@@ -40,6 +40,23 @@ import Testing
     return pair
   }
 
+  @Test func `a large frame takes no more memory than its length and one read`() throws {
+    let pair = try Self.pair(.bare)
+    let serial = FrameDialect.bare.serials.client.lowerBound
+    pair.client.request(serial, type: 0x500, [UInt8](repeating: 7, count: 1_100_000))
+    pair.client.flush()
+    var bytes = pair.client.takeWire()[...]
+    var capacity = 0
+    while !bytes.isEmpty {
+      pair.server.session.makeRoom(for: 131_072)
+      pair.server.receive(Array(bytes.prefix(65_536)))
+      bytes = bytes.dropFirst(65_536)
+      capacity = max(capacity, pair.server.session.input.capacity)
+    }
+    #expect(pair.server.takeEvents().count == 1)
+    #expect(capacity <= 1_100_100 + 131_072)
+  }
+
   @Test(arguments: Cutting.allCases)
   func `requests, answers, pushes and cancels go whole, however the stream is cut`(
     _ cutting: Cutting
@@ -167,7 +184,7 @@ import Testing
     pair.client.receive(server.response(.ok, 1, to: 8))
     let ends = pair.client.takeEvents().contains { event in
       if case .abandon(.violation(let violation)) = event {
-        violation.rule == .tagNotAllowed && violation.serial == 1
+        violation.rule == .typeNotAllowed && violation.serial == 1
       } else {
         false
       }

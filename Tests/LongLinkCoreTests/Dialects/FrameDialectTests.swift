@@ -42,6 +42,15 @@ import Testing
     #expect(found.hasPrefix(start), "line \(line): \(found)")
   }
 
+  @Test func `a dialect whose layout has no code needs to say nothing of codes`() throws {
+    let shape = FrameLayout.Shape(
+      header: [.type(2), .serial(4).ordered(.little), .length(2)])
+    let dialect = try FrameDialect(
+      layout: FrameLayout(both: shape), serials: FrameDialect.Serials(client: 1...99),
+      maximumBody: 1_000)
+    #expect(dialect.codes == nil)
+  }
+
   @Test func `the shipped dialects work`() throws {
     #expect(throws: Never.self) {
       _ = try FrameDialect.guarded()

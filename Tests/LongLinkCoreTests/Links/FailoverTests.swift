@@ -160,7 +160,7 @@ import Testing
       tried.append(machine.target)
       machine.resolved(round: machine.round, addresses: 1, at: .ms(0), bits: most)
       for case .connect(let attempt, _) in machine.take() {
-        machine.turnedAway(attempt, hint: nil, alternatives: 1)
+        machine.turnedAway(attempt, hint: nil, alternatives: 1, at: .ms(0))
         machine.failed(attempt, at: .ms(0), bits: most)
       }
       machine.elapsed(to: machine.deadline, bits: most)

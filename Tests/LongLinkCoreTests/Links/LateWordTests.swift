@@ -14,7 +14,7 @@ import Testing
     machine.failed(attempt, at: .ms(700), bits: some)
     machine.worked(attempt)
     machine.outcome(attempt, isError: true, at: .ms(700), bits: some)
-    machine.turnedAway(attempt, hint: 9, alternatives: 2)
+    machine.turnedAway(attempt, hint: 9, alternatives: 2, at: .ms(700))
     machine.resolved(round: round, addresses: 0, at: .ms(700), bits: some)
     machine.resolved(round: round, addresses: 5, at: .ms(700), bits: some)
     machine.established(attempt, provenAfter: 1, at: .ms(700), bits: some)
@@ -93,7 +93,7 @@ import Testing
           attempt, .goneAway(.draining), hint: hint, alternatives: dice.below(3), at: now,
           bits: some)
       case 9: machine.outcome(attempt, isError: dice.below(2) == 0, at: now, bits: some)
-      case 10: machine.turnedAway(attempt, hint: hint, alternatives: dice.below(3))
+      case 10: machine.turnedAway(attempt, hint: hint, alternatives: dice.below(3), at: now)
       case 11 where dice.below(4) == 0: machine.pathChanged(at: now, bits: some)
       case 12 where dice.below(4) == 0:
         machine.suspend(lingering: Int64(dice.below(2)) * 7_000_000, at: now)

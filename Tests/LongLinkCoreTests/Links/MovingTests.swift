@@ -35,50 +35,32 @@ import Testing
     #expect(machine.take() == [.proven(2)])
   }
 
-  @Test func `a drained server is not the first choice when its time has passed`() {
+  @Test(arguments: [nil, 1_000_000], [0, 1])
+  func `links that drain soon are followed by pauses that grow`(hint: Int64?, alternatives: Int) {
     var machine = LinkMachine.up([0, 1])
-    machine.left(1, draining, hint: 20_000_000_000, alternatives: 0, at: .ms(0), bits: most)
-    #expect(machine.state == .waiting(.ms(20_000)))
-    machine.elapsed(to: .ms(20_000), bits: most)
-    #expect(machine.target == .listed(1))
-  }
-
-  @Test func `alternatives come first, each once, best first, and then the list`() {
-    var machine = LinkMachine.up([0, 1])
-    machine.left(1, draining, hint: nil, alternatives: 2, at: .ms(0), bits: most)
-    #expect(machine.take() == [.retire(1), .resolve(.alternative(0), round: 2)])
-    var tried: [LinkMachine.Target] = []
+    var attempt: LinkMachine.AttemptID = 1
     var now: Int64 = 0
-    for _ in 0..<4 {
-      tried.append(machine.target)
-      machine.finishRound(up: false, at: now)
-      now = (machine.deadline - .start) / 1_000_000
-      machine.elapsed(to: .ms(now), bits: most)
+    var pauses: [Int64] = []
+    for life: Int64 in Array(repeating: 100, count: 20) + [60_000, 100] {
+      now += life
+      machine.worked(attempt)
+      machine.left(
+        attempt, draining, hint: hint, alternatives: alternatives, at: .ms(now), bits: most)
+      let begin = now
+      while true {
+        if case .waiting(let until) = machine.state {
+          now = (until - .start) / 1_000_000
+          machine.elapsed(to: until, bits: most)
+        }
+        if case .connecting = machine.state { break }
+      }
+      pauses.append(now - begin)
+      attempt = machine.finishRound(up: true, at: now)
     }
-    #expect(tried == [.alternative(0), .alternative(1), .listed(1), .listed(0)])
-  }
-
-  @Test func `from an alternative the client comes back to its list`() {
-    var machine = LinkMachine.up([0]) { $0.preferredRetry = .seconds(10) }
-    machine.left(1, draining, hint: nil, alternatives: 1, at: .ms(0), bits: most)
-    let second = machine.finishRound(up: true, at: 0)
-    machine.worked(second)
-    machine.ended(1, .closedHere, at: .ms(1), bits: most)
-    _ = machine.take()
-    machine.elapsed(to: .ms(12_000), bits: most)
-    #expect(machine.take() == [.resolve(.listed(0), round: 3)])
-    #expect(machine.state == .migrating(second, to: .listed(0)))
-    // The next goaway's are other servers, with other numbers.
-    machine.left(second, draining, hint: nil, alternatives: 2, at: .ms(12_000), bits: most)
-    machine.finishRound(up: false, at: 12_001)
-    machine.elapsed(to: machine.deadline, bits: most)
-    #expect(machine.target == .alternative(1))
-  }
-
-  @Test func `alternatives are not followed where the policy says so`() {
-    var machine = LinkMachine.up([0]) { $0.followsAlternatives = false }
-    machine.left(1, draining, hint: nil, alternatives: 2, at: .ms(0), bits: most)
-    #expect(machine.state == .waiting(.ms(1000)) && machine.alternativesNamed == 0)
+    #expect(pauses[..<8].allSatisfy { $0 <= 1_000 }, "\(pauses)")
+    let grown: [Int64] = [1_000, 2_000, 4_000, 8_000, 16_000] + Array(repeating: 30_000, count: 7)
+    #expect(Array(pauses[8..<20]) == grown, "\(pauses)")
+    #expect(pauses[20...].allSatisfy { $0 <= 1_000 }, "\(pauses)")
   }
 
   @Test func `servers that send each other their clients do not keep them from slowing down`() {
@@ -92,7 +74,7 @@ import Testing
         Issue.record("no attempt")
         return
       }
-      machine.turnedAway(attempt, hint: nil, alternatives: 1)
+      machine.turnedAway(attempt, hint: nil, alternatives: 1, at: .ms(now))
       machine.failed(attempt, at: .ms(now), bits: most)
       windows.append((machine.takeWait()?.window ?? 0) / 1_000_000)
       now = (machine.deadline - .start) / 1_000_000

@@ -111,12 +111,30 @@ import Testing
     #expect(machine.state == .waiting(.ms(1000)))
   }
 
+  @Test func `hints are cut to what the policy allows, and stay spread`() {
+    let policy = ReconnectPolicy(longestHint: .seconds(300))
+    func hint(_ retryAfter: UInt32, _ spread: UInt32, _ bits: UInt64 = .max) -> Int64? {
+      policy.hint(retryAfter: retryAfter, spread: spread, bits: bits).map { $0 / 1_000_000 }
+    }
+    #expect(hint(0, 0) == nil)
+    #expect(hint(5_000, 0) == 5_000)
+    #expect(hint(5_000, 20_000) == 25_000 && hint(5_000, 20_000, 0) == 5_000)
+    #expect(hint(.max, 0) == 300_000)
+    #expect(hint(0, .max) == 300_000 && hint(0, .max, 0) == 0)
+    #expect(hint(.max, .max) == 300_000 && hint(.max, .max, 0) == 0)
+    #expect(hint(.max, 20_000) == 300_000 && hint(.max, 20_000, 0) == 280_000)
+    #expect(ReconnectPolicy(longestHint: .zero).hint(retryAfter: 9, spread: 9, bits: .max) == 0)
+    #expect(
+      ReconnectPolicy(longestHint: .seconds(Int64.max)).hint(
+        retryAfter: .max, spread: .max, bits: .max) == 2 * Int64(UInt32.max) * 1_000_000)
+  }
+
   @Test func `a server that turns clients away is heard too`() {
     var machine = LinkMachine.make()
     machine.start(at: .ms(0), bits: most)
     machine.resolved(round: 1, addresses: 1, at: .ms(0), bits: most)
-    machine.turnedAway(1, hint: 9_000_000_000, alternatives: 0)
-    machine.turnedAway(7, hint: 90_000_000_000, alternatives: 0)
+    machine.turnedAway(1, hint: 9_000_000_000, alternatives: 0, at: .ms(0))
+    machine.turnedAway(7, hint: 90_000_000_000, alternatives: 0, at: .ms(0))
     machine.failed(1, at: .ms(0), bits: most)
     #expect(machine.state == .waiting(.ms(9000)))
     // Once.

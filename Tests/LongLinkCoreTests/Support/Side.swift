@@ -55,6 +55,12 @@ final class Side {
   /// The requests of this side that somebody waits for.
   var awaited: Set<UInt32> = []
   var placements: [UInt32: RequestPlacement] = [:]
+  /// Handlers go on when their requests are cancelled, until `returnHandlers` is called.
+  var isDeaf = false
+  /// The peer's requests that are not answered, and what each counts for.
+  private var running: [UInt32: Int] = [:]
+  /// What the handlers count for that go on.
+  private var outlived: [Int] = []
 
   init(_ settings: SessionSettings, at now: LinkInstant = .start) {
     session = Session(settings: settings, at: now)
@@ -142,6 +148,10 @@ final class Side {
       perform(effect)
     }
     noteDrops()
+    guard session.waitsForHandlers else { return }
+    session.handlersHaveHadTurn()
+    drain()
+    session.handlersTurnEnds()
   }
 
   private func noteDrops() {
@@ -178,7 +188,10 @@ final class Side {
         side.session.received(goaway: message)
       }
     case .established: events.append(.established)
-    case .cancel(let serial): events.append(.cancel(serial))
+    case .cancel(let serial):
+      if let bytes = running.removeValue(forKey: serial) { outlived.append(bytes) }
+      if !isDeaf { returnHandlers() }
+      events.append(.cancel(serial))
     case .collect(let serial):
       if !awaited.contains(serial) { session.abandonResponse(serial) }
     case .ponged(let id, let roundTrip): events.append(.ponged(id, roundTrip: roundTrip))
@@ -190,7 +203,11 @@ final class Side {
     case .finished(let serial): events.append(.finished(serial))
     case .damaged(let violation): events.append(.damaged(violation))
     case .peerLeaving(let goaway): events.append(.leaving(goaway))
-    case .abandon(let reason): events.append(.abandon(reason))
+    case .abandon(let reason):
+      outlived += running.values
+      running = [:]
+      if !isDeaf { returnHandlers() }
+      events.append(.abandon(reason))
     case .shutDownWriting:
       hasEnded = true
       events.append(.shutDownWriting)
@@ -202,6 +219,12 @@ final class Side {
 }
 
 extension Side {
+  /// The handlers return that have gone on.
+  func returnHandlers() {
+    for bytes in outlived { session.handlerReturned(bytes: bytes) }
+    outlived = []
+  }
+
   private func deliver(_ arrival: Arrival) {
     switch arrival.kind {
     case .request:
@@ -220,14 +243,18 @@ extension Side {
   }
 
   private func deliverRequest(_ arrival: Arrival) {
-    guard let metadata = metadata(arrival, .request) else { return }
+    guard let metadata = metadata(arrival, .request) else {
+      session.handlerReturned(bytes: arrival.byteCount)
+      return
+    }
+    running[arrival.serial] = arrival.byteCount
     let body = body(arrival)
     events.append(.request(arrival.serial, type: arrival.tag, metadata: metadata, body: body))
     if echoes { respond(arrival.serial, body) }
   }
 
   private func body(_ arrival: Arrival) -> [UInt8] {
-    session.bytes(of: arrival.payload)
+    session.takeBytes(of: arrival.payload)
   }
 
   /// The metadata block, nil inside where there is none; nil where it is a violation.
@@ -279,6 +306,7 @@ extension Side {
   ) -> Bool {
     let isOwed = session.respond(
       serial, code: code, isRefused: refused, metadata: metadata.map(MetadataBlock.init), body)
+    if isOwed { running[serial] = nil }
     drain()
     return isOwed
   }

@@ -29,7 +29,7 @@ final class VectorRunner {
     let settings = SessionSettings(vector.sender.peer) {
       if let limit = vector.limits["max_body"] { $0.maxBody = limit }
       if let limit = vector.limits["max_in_flight"] { $0.maxInFlight = limit }
-      if let limit = vector.limits["max_assembly"] { $0.maxAssembly = limit }
+      if let limit = vector.limits["max_request_bytes"] { $0.maxRequestBytes = limit }
     }
     let side = Side(settings)
     if vector.isWelcomed {

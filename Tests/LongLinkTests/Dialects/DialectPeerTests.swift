@@ -1,10 +1,11 @@
 import Foundation
 import LongLink
 import LongLinkServer
+import LongLinkTestNeeds
 import Testing
 
 /// A client and a server against a peer in another language, written from a dialect's description.
-@Suite(.enabled(if: ForeignPeer.isThere, "python3 is missing"))
+@Suite(.unless(ForeignPeer.problem))
 struct DialectPeerTests {
   @Test func `a client talks to a server in another language`() async throws {
     try await Stage.run(.loopback) { stage in
@@ -68,19 +69,38 @@ struct DialectPeerTests {
 
 /// A process that speaks the dialect `small` without any code of this package.
 private final class ForeignPeer: Sendable {
-  static let isThere = interpreter != nil
-  private static let interpreter = ["/usr/bin/python3", "/usr/local/bin/python3"]
-    .first { FileManager.default.isExecutableFile(atPath: $0) }
-  private static let script = URL(filePath: #filePath)
+  private static let root = URL(filePath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    .appending(path: "Peers/small.py")
+    .deletingLastPathComponent()
+  /// What chooses the interpreter, and becomes it.
+  private static let interpreter = root.appending(path: "Scripts/python.sh")
+  private static let script = root.appending(path: "Tests/Peers/small.py")
+
+  /// Why there can be none here; nil where there can.
+  static let problem: String? = {
+    let process = Process()
+    let errors = Pipe()
+    process.executableURL = interpreter
+    process.arguments = ["--version"]
+    process.standardOutput = FileHandle.nullDevice
+    process.standardError = errors
+    do {
+      try process.run()
+      let text = try errors.fileHandleForReading.readToEnd() ?? Data()
+      process.waitUntilExit()
+      guard process.terminationStatus != 0 else { return nil }
+      return String(decoding: text, as: UTF8.self).trimmingCharacters(in: .newlines)
+    } catch {
+      return "\(error)"
+    }
+  }()
 
   private let process = Process()
   private let output = Pipe()
   private let ended = Latch()
 
   init(_ arguments: String...) throws {
-    process.executableURL = URL(filePath: try #require(Self.interpreter))
+    process.executableURL = Self.interpreter
     process.arguments = [Self.script.path] + arguments
     process.standardOutput = output
     process.terminationHandler = { [ended] _ in ended.open() }

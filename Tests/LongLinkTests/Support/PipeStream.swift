@@ -36,6 +36,21 @@ final class PipeStream: ByteStream {
     return true
   }
 
+  /// Tells that there is room to write again.
+  func offerRoom() { handler?.streamReady(.write, token: token) }
+
+  /// Tells of these bytes once, as if the other end had written them.
+  func offer(_ bytes: [UInt8]) {
+    inbox += bytes
+    handler?.streamReady(.read, token: token)
+  }
+
+  /// Has these bytes read, as if the other end had written them.
+  func bring(_ bytes: [UInt8]) {
+    inbox += bytes
+    while deliver() {}
+  }
+
   var localAddress: SocketAddress? { nil }
   var peerAddress: SocketAddress? { nil }
   var unacknowledgedBytes: Int { 0 }
@@ -72,9 +87,9 @@ final class PipeStream: ByteStream {
   func reset() {}
 }
 
-/// A world without sockets, in which no time passes.
+/// A world without sockets, in which no time passes by itself.
 final class StillDriver: LoopDriver {
-  var now: LinkInstant { LinkInstant(nanoseconds: 1_000_000_000) }
+  var now = LinkInstant(nanoseconds: 1_000_000_000)
   /// How much `preemptions` grows each time that somebody looks; nil where nothing is known of it.
   var preemptionsPerLook: Int? = 0
   private var looks = 0

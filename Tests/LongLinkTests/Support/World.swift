@@ -6,5 +6,8 @@ enum World: String, CaseIterable, Sendable, CustomTestStringConvertible {
   case loopback
   case unix
 
+  /// Where addresses have ports.
+  static let withPorts: [World] = [.simulated, .loopback]
+
   var testDescription: String { rawValue }
 }

@@ -46,19 +46,20 @@ private func allDescriptors() -> [String] {
   }
 }
 
-/// True where this machine has the IPv6 loopback address.
-let hasIPv6Loopback: Bool = {
+/// Why nothing can be sent over the IPv6 loopback here; nil where it can.
+let ipv6Problem: String? = {
   let descriptor = socket(AF_INET6, CInt(SOCK_STREAM.rawValue), 0)
-  guard descriptor >= 0 else { return false }
+  guard descriptor >= 0 else { return "the system has no IPv6" }
   defer { close(descriptor) }
   var address = sockaddr_in6()
   address.sin6_family = sa_family_t(AF_INET6)
   address.sin6_addr = in6addr_loopback
-  return unsafe withUnsafeBytes(of: &address) { bytes in
+  let isThere = unsafe withUnsafeBytes(of: &address) { bytes in
     unsafe bind(
       descriptor,
       bytes.baseAddress!.assumingMemoryBound(to: sockaddr.self),
       socklen_t(bytes.count)
     ) == 0
   }
+  return isThere ? nil : "the machine has no address ::1"
 }()

@@ -1,0 +1,78 @@
+internal import LongLinkCore
+internal import LongLinkTransport
+
+extension Link {
+  /// Differences below this are not told: what a session holds for one turn is mostly less.
+  private static let memoryGrain = 4096
+
+  /// Bytes that the budget counts for the session while it is open.
+  package var heldBytes: Int { counted.open }
+
+  /// Tells the budget, where there is one, what the session holds by now.
+  @inline(__always)
+  package func followMemory() {
+    if let share { followMemory(in: share) }
+  }
+
+  private func followMemory(in share: MemoryShare) {
+    let held = isAlive ? session.heldBytes : (open: 0, outlived: session.heldBytes.outlived)
+    let (more, outlived) = (held.open - counted.open, held.outlived - counted.outlived)
+    guard abs(more) >= Link.memoryGrain || outlived != 0 || held.open == 0 && more != 0 else {
+      return
+    }
+    counted = held
+    share.add(open: more, outlived: outlived)
+  }
+
+  /// Whether to leave what came unread for this turn; readiness tells of it again in the next.
+  ///
+  /// While memory is short nothing is read until some sessions have made room, which they do within
+  /// a turn. While handlers hold the rest whose requests were given up, they have some turns to
+  /// return in: then a request need not be refused for what others have left behind.
+  @inline(__always)
+  func postponesReading() -> Bool {
+    guard let budget = share?.budget else { return false }
+    // The handlers of many requests wait for their turn: more would make those of others wait.
+    if loop.hasBacklog, session.requestsRunning + session.requestsOutlived > 64 { return true }
+    guard budget.isShort || budget.isExhausted, postponements < 64 else {
+      postponements = 0
+      return false
+    }
+    postponements += 1
+    return true
+  }
+
+  /// Whether the server has room for one more request; true where nothing bounds it.
+  @inline(__always)
+  var hasMemory: Bool { share?.hasRoom ?? true || hasReserve }
+
+  /// Whether the session is one of those that a reserve is kept for: it has few requests, and has
+  /// left none behind. So those that leave many behind do not shut it out.
+  private var hasReserve: Bool {
+    guard let budget = share?.budget, budget.hasReserve else { return false }
+    return session.requestsOutlived == 0 && session.requestsRunning <= Link.fewRequests
+  }
+
+  private static let fewRequests = 4
+
+  /// Keeps nothing of what the peer sent once nothing more is done with it: handlers that go on may
+  /// keep the link.
+  func releaseMemory() {
+    if !borrowsQueue { session.releaseInput() }
+    lastMetadata = ReceivedMetadata()
+  }
+
+  /// Gives back what is held for nothing.
+  package func releaseRoom() {
+    session.releaseRoom()
+    followMemory()
+  }
+
+  /// Ends the session, which holds the most while the server's memory is short.
+  package func evict() {
+    session.evict(at: loop.now)
+    drain()
+    followMemory()
+    arm()
+  }
+}

@@ -1,0 +1,133 @@
+package import LongLinkTransport
+internal import Synchronization
+
+/// What the sessions of one server may make it hold together, over all its loops.
+///
+/// Each loop has a share, which counts what its sessions hold. Once open sessions hold more than
+/// three quarters of the limit, nothing is read from any of them until the loop that holds the most
+/// has ended those of its sessions that hold the most. So a session that holds little is safe from
+/// those that hold much, and a quarter is left for requests whose handlers go on after they were
+/// given up, which no end of a session frees.
+package final class MemoryBudget: Sendable {
+  /// Past so many bytes no requests are taken but from sessions that have few. What is held is a
+  /// quarter more at most, and what one turn of a loop adds.
+  package let limit: Int
+  private let open = Atomic(0)
+  private let outlived = Atomic(0)
+  private let isRelieving = Atomic(false)
+  /// Whether sessions were ended whose handlers have not returned yet.
+  private let awaitsHandlers = Atomic(false)
+  private let shares = Mutex<[Holder]>([])
+
+  /// A share has the budget, which must not keep it.
+  private struct Holder {
+    weak let share: MemoryShare?
+  }
+
+  package init(limit: Int) {
+    self.limit = limit
+  }
+
+  /// What is held now.
+  package var held: Int { open.load(ordering: .relaxed) + outlived.load(ordering: .relaxed) }
+
+  /// What open sessions may hold: three quarters, or less where requests hold much that were given
+  /// up, but always a quarter.
+  private var openLimit: Int {
+    let rest = limit - outlived.load(ordering: .relaxed)
+    return min(limit / 4 * 3, max(limit / 4, rest))
+  }
+
+  /// Whether open sessions hold so much that some have to end.
+  package var isShort: Bool { open.load(ordering: .relaxed) > openLimit }
+
+  /// Whether no more requests can be taken, but for the reserve.
+  package var isExhausted: Bool { held > limit }
+
+  /// Whether sessions with few requests can have more.
+  package var hasReserve: Bool { held <= limit / 4 * 5 }
+
+  /// Where ending sessions stops again: then there is some room before the next has to end.
+  package var isRelieved: Bool { open.load(ordering: .relaxed) <= openLimit / 6 * 5 }
+
+  /// Makes the share of one loop. `relieve` is called there when its sessions are to make room.
+  package func makeShare(
+    on loop: EventLoop, relieve: @escaping @Sendable () -> Void
+  ) -> MemoryShare {
+    let share = MemoryShare(of: self, on: loop, relieve: relieve)
+    shares.withLock { shares in
+      shares.removeAll { $0.share == nil }
+      shares.append(Holder(share: share))
+    }
+    return share
+  }
+
+  fileprivate func add(open openBytes: Int, outlived outlivedBytes: Int) {
+    open.add(openBytes, ordering: .relaxed)
+    outlived.add(outlivedBytes, ordering: .relaxed)
+    if openBytes > 0, isShort { relieve() }
+    if outlivedBytes <= -MemoryBudget.largeBytes, awaitsHandlers.load(ordering: .relaxed) {
+      returnToSystem()
+    }
+  }
+
+  /// What is worth to be given back to the system at once while memory is short.
+  private static let largeBytes = 1_048_576
+
+  /// Gives back what ended sessions have freed: the C library may keep it, beside what comes next.
+  private func returnToSystem() {
+    let isOver = outlived.load(ordering: .relaxed) < MemoryBudget.largeBytes
+    awaitsHandlers.store(!isOver, ordering: .relaxed)
+    SystemMemory.returnFree()
+  }
+
+  /// Asks the loop whose sessions hold the most to make room, one at a time.
+  private func relieve() {
+    let isFirst = isRelieving.compareExchange(
+      expected: false, desired: true, ordering: .relaxed
+    ).exchanged
+    guard isFirst else { return }
+    let largest = shares.withLock { shares in
+      shares.compactMap(\.share).max {
+        $0.open.load(ordering: .relaxed) < $1.open.load(ordering: .relaxed)
+      }
+    }
+    guard let largest else { return isRelieving.store(false, ordering: .relaxed) }
+    largest.loop.execute { [self] in
+      let before = largest.open.load(ordering: .relaxed)
+      if isShort {
+        largest.relieve()
+        returnToSystem()
+      }
+      isRelieving.store(false, ordering: .relaxed)
+      // Another loop may hold the rest, or more by now.
+      if isShort, largest.open.load(ordering: .relaxed) < before { relieve() }
+    }
+  }
+}
+
+/// What the sessions of one loop hold of a server's budget, and how they make room.
+package final class MemoryShare: Sendable {
+  package let budget: MemoryBudget
+  fileprivate let open = Atomic(0)
+  fileprivate let loop: EventLoop
+  fileprivate let relieve: @Sendable () -> Void
+
+  fileprivate init(
+    of budget: MemoryBudget, on loop: EventLoop, relieve: @escaping @Sendable () -> Void
+  ) {
+    self.budget = budget
+    self.loop = loop
+    self.relieve = relieve
+  }
+
+  /// Whether one more request can be taken.
+  @inline(__always)
+  var hasRoom: Bool { !budget.isExhausted }
+
+  /// Tells of a change in what a session holds.
+  func add(open openBytes: Int, outlived outlivedBytes: Int) {
+    open.add(openBytes, ordering: .relaxed)
+    budget.add(open: openBytes, outlived: outlivedBytes)
+  }
+}

@@ -1,0 +1,266 @@
+// The peer's requests, from their arrival to the return of their handlers.
+
+extension Session {
+  /// The peer's requests that are not yet answered.
+  package var requestsRunning: Int { inbound.count }
+
+  /// Those that were given up, by either side, before their handlers had returned.
+  package var requestsOutlived: Int { outlived }
+
+  /// About how many bytes of memory the peer makes this side hold; those of requests whose handlers
+  /// go on without it apart.
+  package var heldBytes: (open: Int, outlived: Int) {
+    (
+      inputBytes + assemblyBytes + handlerBytes - outlivedBytes + outbox.heldBytes + tableBytes
+        + inbound.count * Session.requestOverhead,
+      outlivedBytes + outlived * Session.requestOverhead
+    )
+  }
+
+  /// What the tables take once they are large: a place in that of requests, with the one in that of
+  /// their handlers, and one in that of messages in fragments.
+  private var tableBytes: Int {
+    let (requests, messages) = (inbound.capacity, assemblies.capacity)
+    guard requests + messages > 64 else { return 0 }
+    return requests * 80 + messages * (MemoryLayout<Assembly>.stride + 4)
+  }
+
+  /// What input takes that is not taken yet; an empty queue's memory is the loop's.
+  private var inputBytes: Int { input.isEmpty ? 0 : input.capacity }
+
+  /// Bytes that count against `maxRequestBytes`.
+  package var requestBytes: Int { assemblyBytes - awaitedBytes + handlerBytes }
+
+  /// About what a request takes besides its body: its task, and what is kept of it.
+  package static let requestOverhead = 4096
+}
+
+// MARK: - Taking and refusing
+
+extension Session {
+  @inline(__always)
+  mutating func acceptRequest(_ arrival: Arrival) throws(Violation) -> Arrival? {
+    guard !inbound.contains(arrival.serial) else {
+      throw Violation(.serialInUse, kind: FrameKind.request.rawValue, serial: arrival.serial)
+    }
+    if let refusal = countRequest(of: arrival.byteCount) {
+      refuse(arrival.serial, refusal)
+      return nil
+    }
+    handlerBytes += arrival.byteCount
+    inbound.insert(Inbound(state: .running, bytes: arrival.byteCount), for: arrival.serial)
+    return arrival
+  }
+
+  /// Why a request is refused before anybody has seen it.
+  enum Refusal {
+    case draining
+    case tooManyRequests
+    case tooManyBytes
+    case tooLarge
+    case stalled
+  }
+
+  /// Leaves a request where it is for a turn, if there is no room for it and handlers go on that
+  /// were cancelled: most return at once, and a peer that made room by a cancel is not refused.
+  mutating func leavesToHandlers(_ head: FrameHead) -> Bool {
+    guard head.kind == .request, !handlersHadTurn,
+      inbound.count + outlived >= settings.maxInFlight, !assemblies.contains(head.serial)
+    else { return false }
+    waitsForHandlers = true
+    return true
+  }
+
+  /// Tells that handlers have had a turn: what there is no room for now is refused.
+  package mutating func handlersHaveHadTurn() {
+    waitsForHandlers = false
+    handlersHadTurn = true
+  }
+
+  /// Tells that everything was taken that was left to be.
+  package mutating func handlersTurnEnds() {
+    handlersHadTurn = false
+  }
+
+  /// Counts a new request and says why it cannot be taken; nil when it can.
+  @inline(__always)
+  mutating func countRequest(of byteCount: Int) -> Refusal? {
+    counters.requestsReceived += 1
+    if saidGoAway { return .draining }
+    requestsAccepted += 1
+    if inbound.count + outlived >= settings.maxInFlight { return .tooManyRequests }
+    return requestBytes + byteCount > settings.maxRequestBytes ? .tooManyBytes : nil
+  }
+
+  /// Answers a request in the framework's own name: no handler was called.
+  mutating func refuse(_ serial: UInt32, _ refusal: Refusal) {
+    let (code, detail): (ResponseCode, String) =
+      switch refusal {
+      case .draining: (.draining, "going away")
+      case .tooLarge: (.tooLarge, "the body is larger than \(settings.maxBody) bytes")
+      case .tooManyRequests: (.overloaded, "more than \(settings.maxInFlight) requests at once")
+      case .tooManyBytes:
+        (.overloaded, "the requests hold more than \(settings.maxRequestBytes) bytes")
+      case .stalled: (.deadlinePassed, "the next fragment has not come in time")
+      }
+    let tag = code.rawValue | Wire.refusedBit
+    guard takesUnread() else { return }
+    let body = detail.utf8.prefix(agreement.maxBody)
+    let head = messageHead(.response, tag: tag, serial, nil, body.count)
+    outbox.encode(head) { span in
+      for byte in body { span.append(byte) }
+    }
+    counters.responsesSent += 1
+    counters.refused += 1
+    followMarks()
+  }
+}
+
+// MARK: - Answering
+
+extension Session {
+  /// Lets the response to one of the peer's requests be as urgent as that was.
+  package mutating func setPriority(_ priority: UInt32, of serial: UInt32) {
+    _ = inbound.update(serial) { $0.priority = priority }
+  }
+
+  /// Answers a request of the peer, whose handler has returned unless `outlives` said otherwise.
+  ///
+  /// False when no answer is owed any more, since the request was cancelled or its session has
+  /// ended: `handlerReturned` is to be told then.
+  @discardableResult
+  package mutating func respond<Body: BodyEncodable>(
+    _ serial: UInt32, code: ResponseCode, count: Int, _ body: Body
+  ) throws(BodyError) -> Bool {
+    try respond(serial, code, isRefused: false, nil, count) { (span) throws(BodyError) in
+      try body.encode(into: &span)
+    }
+  }
+
+  /// Answers a request of the peer with bytes, in the same way.
+  @discardableResult
+  package mutating func respond(
+    _ serial: UInt32,
+    code: ResponseCode,
+    isRefused: Bool = false,
+    ownCode: UInt32? = nil,
+    metadata: MetadataBlock? = nil,
+    _ body: [UInt8]
+  ) -> Bool {
+    respond(serial, code, isRefused: isRefused, ownCode: ownCode, metadata, body.count) { span in
+      body.encode(into: &span)
+    }
+  }
+
+  @inline(__always)
+  private mutating func respond<Failure>(
+    _ serial: UInt32,
+    _ code: ResponseCode,
+    isRefused: Bool,
+    ownCode: UInt32? = nil,
+    _ metadata: MetadataBlock?,
+    _ count: Int,
+    _ body: (inout OutputRawSpan) throws(Failure) -> Void
+  ) throws(Failure) -> Bool {
+    guard isLive, let exchange = inbound[serial], exchange.state == .running else {
+      counters.droppedResponses += 1
+      return false
+    }
+    guard takesUnread() else {
+      counters.droppedResponses += 1
+      return false
+    }
+    let tag = code.rawValue | (isRefused ? Wire.refusedBit : 0)
+    var head = messageHead(.response, tag: tag, serial, metadata, count)
+    if let dialect {
+      guard dialect.prepare(&head, code, ownCode) else {
+        // The caller's deadline ends its wait: there is no way to tell it.
+        returned(inbound.remove(serial))
+        dialect.answering.remove(serial)
+        counters.droppedResponses += 1
+        return true
+      }
+    }
+    let place: Outbox.Placement
+    if isRefused, dialect != nil {
+      // It is short, and is not to count among the requests that run until there is room for it.
+      place = .encoded(at: try outbox.encode(head, metadata: metadata, body))
+    } else {
+      place = try outbox.append(
+        head, metadata: metadata, priority: exchange.priority, body)
+    }
+    switch place {
+    case .encoded:
+      returned(inbound.remove(serial))
+    case .queued:
+      returned(exchange)
+      _ = inbound.update(serial) { $0.state = .responding }
+      refill()
+    }
+    dialect?.answering.remove(serial)
+    counters.responsesSent += 1
+    if isRefused { counters.refused += 1 }
+    followMarks()
+    return true
+  }
+}
+
+// MARK: - Ends without an answer
+
+extension Session {
+  mutating func acceptCancel(_ serial: UInt32) {
+    counters.cancelsReceived += 1
+    cancelled(serial)
+  }
+
+  /// The peer wants no answer to a request.
+  mutating func cancelled(_ serial: UInt32) {
+    let wasDiscarding = dropAssembly(serial)
+    guard let exchange = inbound.remove(serial) else {
+      // A cancel that crossed the response, or came twice.
+      if !wasDiscarding { counters.droppedUnknownSerials += 1 }
+      return
+    }
+    dialect?.answering.remove(serial)
+    switch exchange.state {
+    case .assembling:
+      break
+    case .running:
+      outlive(exchange)
+      effects.append(.cancel(serial: serial))
+    case .responding:
+      _ = outbox.withdraw(.response, serial: serial, encodedAt: nil)
+      followMarks()
+    }
+  }
+
+  /// Tells that a request is answered before its handler has returned, or was given up by this
+  /// side: it counts as one of the peer's until `handlerReturned` is told.
+  package mutating func outlives(_ serial: UInt32) {
+    _ = inbound.update(serial) { $0.isOutlived = true }
+  }
+
+  /// Tells that the handler of a request has returned to which no answer was owed any more.
+  package mutating func handlerReturned(bytes: Int) {
+    outlived -= 1
+    outlivedBytes -= bytes
+    handlerBytes -= bytes
+  }
+
+  /// A request has its answer: mostly its handler has returned.
+  @inline(__always)
+  mutating func returned(_ exchange: Inbound?) {
+    guard let exchange else { return }
+    if exchange.isOutlived {
+      outlive(exchange)
+    } else {
+      handlerBytes -= exchange.bytes
+    }
+  }
+
+  /// The handler of a request that is over goes on.
+  mutating func outlive(_ exchange: Inbound) {
+    outlived += 1
+    outlivedBytes += exchange.bytes
+  }
+}

@@ -1,0 +1,66 @@
+import LongLinkCore
+
+extension ProtobufCReader {
+  /// Whether a field of bytes, a string or a message follows whose number is this, below 16.
+  @inlinable
+  package func isNext(_ number: UInt8) -> Bool {
+    // In bounds, as is asked first.
+    unsafe position < end && body[position] == number &<< 3 | Wire.lengthDelimited
+  }
+
+  /// Passes over entries of a map of strings as long as they are ordinary: shorter than 128 bytes,
+  /// with valid texts. All others are left to `next()`. The number of the map is below 16.
+  ///
+  /// True where there was one. A peer can send thousands of them for nothing, so that each must not
+  /// cost what a message does.
+  package mutating func skipOrdinaryEntries(of number: UInt8) -> Bool {
+    let tag = number &<< 3 | Wire.lengthDelimited
+    let first = position
+    var index = first
+    // In bounds: two bytes are left, and then as many as the second says.
+    while end &- index >= 2, unsafe body[index] == tag {
+      let begin = index &+ 2
+      let length = unsafe Int(body[index &+ 1])
+      guard length < 0x80, length <= end &- begin, isOrdinaryEntry(begin, begin &+ length) else {
+        break
+      }
+      index = begin &+ length
+    }
+    position = index
+    return index > first
+  }
+
+  /// Whether an entry holds nothing but texts, and numbers of one byte that nobody asks for.
+  @inline(__always)
+  private func isOrdinaryEntry(_ begin: Int, _ end: Int) -> Bool {
+    var index = begin
+    while index < end {
+      guard end &- index >= 2 else { return false }
+      // Both are inside the entry, and that is inside the body.
+      let (tag, size) = unsafe (body[index], Int(body[index &+ 1]))
+      index &+= 2
+      guard size < 0x80 else { return false }
+      if tag == 0x0A || tag == 0x12 {
+        guard size <= end &- index, isText(index, size) else { return false }
+        index &+= size
+      } else {
+        // A number of a field from 3 to 15.
+        guard tag & 7 == Wire.varint, (0x18..<0x80).contains(tag) else { return false }
+      }
+    }
+    return true
+  }
+
+  @inline(__always)
+  private func isText(_ begin: Int, _ count: Int) -> Bool {
+    for index in begin..<begin &+ count {
+      // Inside the body.
+      let byte = unsafe body[index]
+      if byte &- 1 < 0x7F { continue }
+      guard byte != 0 else { return false }
+      let text = unsafe UnsafeBufferPointer(start: body + begin, count: count)
+      return (try? unsafe text.span.requireText(at: 0)) != nil
+    }
+    return true
+  }
+}

@@ -1,0 +1,54 @@
+public import LongLinkConnection
+public import LongLinkCore
+
+extension LongLinkServer {
+  /// Sets a synchronous handler for a message type. It traps once the server has started.
+  ///
+  /// It runs on the session's loop and must not block. What it returns is the body of a 200; it
+  /// throws `Rejection` to answer with another code, and any other error is answered with 500.
+  public func route(
+    _ type: MessageType,
+    _ handler: @escaping @Sendable (InboundRequest) throws -> any BodyEncodable & Sendable
+  ) {
+    setRoute(type, .inline(handler))
+  }
+
+  /// Sets an asynchronous handler for a message type. It traps once the server has started.
+  ///
+  /// It runs in a task on the session's loop unless told otherwise. The task is cancelled when the
+  /// client cancels or goes, and when the request's deadline passes.
+  public func route(
+    _ type: MessageType, on placement: HandlerPlacement = .connectionLoop,
+    _ handler: @escaping @Sendable (InboundRequest) async throws -> any BodyEncodable & Sendable
+  ) {
+    setRoute(type, .task(placement, handler))
+  }
+
+  /// Sets a synchronous handler that is given the body as a message.
+  ///
+  /// A body that is no such message is refused with 400, without calling the handler. It traps once
+  /// the server has started.
+  public func route<Message: BodyDecodable & SendableMetatype>(
+    _ type: MessageType, _ message: Message.Type,
+    _ handler:
+      @escaping @Sendable (Message, InboundRequest) throws -> any BodyEncodable & Sendable
+  ) {
+    route(type) { request in
+      try handler(try request.decoded(as: Message.self), request)
+    }
+  }
+
+  /// Sets an asynchronous handler that is given the body as a message.
+  ///
+  /// A body that is no such message is refused with 400, without calling the handler. It traps once
+  /// the server has started.
+  public func route<Message: BodyDecodable & Sendable>(
+    _ type: MessageType, _ message: Message.Type, on placement: HandlerPlacement = .connectionLoop,
+    _ handler:
+      @escaping @Sendable (Message, InboundRequest) async throws -> any BodyEncodable & Sendable
+  ) {
+    route(type, on: placement) { request in
+      try await handler(try request.decoded(as: Message.self), request)
+    }
+  }
+}

@@ -1,0 +1,18 @@
+extension Duration {
+  /// The time in seconds, to the millisecond, such as `2.153 s` or `3 s`.
+  var inSeconds: String {
+    let milliseconds = Int64((self / .milliseconds(1)).rounded())
+    let (whole, part) = milliseconds.magnitude.quotientAndRemainder(dividingBy: 1_000)
+    var digits = String(part + 1_000).dropFirst()
+    while digits.last == "0" { digits.removeLast() }
+    let sign = milliseconds < 0 ? "-" : ""
+    return "\(sign)\(whole)\(digits.isEmpty ? "" : ".\(digits)") s"
+  }
+}
+
+extension Int {
+  /// The number with a noun, which gets an s where there is more than one, or none.
+  func of(_ noun: String, plural: String? = nil) -> String {
+    "\(self) \(self == 1 ? noun : plural ?? noun + "s")"
+  }
+}

@@ -1,0 +1,186 @@
+import LongLinkCore
+import Testing
+
+/// A request counts until it is answered and its handler has returned.
+@Suite struct OutlivedRequestTests {
+  @Test func `tables count that many requests have made large`() {
+    let side = opened(.server)
+    for serial: UInt32 in 50..<1_050 { side.receive(RawFrame(.request, serial: serial)) }
+    for serial: UInt32 in 50..<1_050 { side.receive(RawFrame(.cancel, serial: serial)) }
+    let held = side.session.heldBytes
+    #expect(held.open >= 100_000 && held.outlived == 0)
+    side.session.releaseRoom()
+    #expect(side.session.heldBytes.open == 0)
+  }
+
+  @Test func `a server keeps of a goaway what it looks at`() {
+    let side = opened(.server)
+    side.session.received(
+      goaway: GoAway(
+        code: 200, reason: String(repeating: "x", count: 60_000), requestsAccepted: 0,
+        alternatives: Array(repeating: "", count: 30_000)))
+    let kept = side.session.peerGoAway
+    #expect(kept?.alternatives == [] && kept?.reason.utf8.count == 1_024)
+  }
+
+  private static func request(_ serial: UInt32, _ size: Int = 1) -> RawFrame {
+    RawFrame(.request, tag: 1, serial: serial, body: [UInt8](repeating: 1, count: size))
+  }
+
+  private static func refused(_ side: Side) -> [UInt32] {
+    side.takeFrames().filter { $0.kind == 1 && $0.tag == 0x80_0000 | 429 }.map(\.serial)
+  }
+
+  @Test func `a cancelled request counts until its handler has returned`() {
+    let side = opened(.server) { $0.maxInFlight = 2 }
+    side.isDeaf = true
+    side.receive(Self.request(50), Self.request(51))
+    side.receive(RawFrame(.cancel, serial: 50), RawFrame(.cancel, serial: 51))
+    #expect(side.session.requestsRunning == 0)
+    #expect(side.session.requestsOutlived == 2)
+    side.receive(Self.request(52))
+    #expect(Self.refused(side) == [52])
+    side.returnHandlers()
+    side.receive(Self.request(53))
+    #expect(Self.refused(side) == [])
+    #expect(side.session.requestsRunning == 1)
+  }
+
+  @Test func `however often requests are cancelled, handlers are never more than allowed`() {
+    let side = opened(.server)
+    side.isDeaf = true
+    var handlers = 0
+    for serial: UInt32 in 50..<20_050 {
+      side.receive(Self.request(serial), RawFrame(.cancel, serial: serial))
+      for case .request in side.takeEvents() { handlers += 1 }
+      _ = side.takeFrames()
+    }
+    #expect(handlers == 1_024)
+    #expect(side.session.counters.refused == 20_000 - 1_024)
+  }
+
+  @Test func `one answered at its deadline counts until its handler has returned`() {
+    let side = opened(.server) { $0.maxInFlight = 1 }
+    side.receive(Self.request(50, 700))
+    side.session.outlives(50)
+    #expect(side.respond(50, code: .deadlinePassed))
+    _ = side.takeFrames()
+    #expect(side.session.heldBytes == (0, 700 + Session.requestOverhead))
+    side.receive(Self.request(51))
+    #expect(Self.refused(side) == [51])
+    side.session.handlerReturned(bytes: 700)
+    #expect(side.session.heldBytes == (0, 0))
+    side.receive(Self.request(52))
+    #expect(Self.refused(side) == [])
+  }
+
+  @Test func `the handlers of a connection that has ended count until they return`() {
+    let side = opened(.server)
+    side.isDeaf = true
+    side.receive(Self.request(50, 100), Self.request(51, 200))
+    side.receiveEnd()
+    #expect(side.session.requestsRunning == 0)
+    #expect(side.session.heldBytes.outlived == 300 + 2 * Session.requestOverhead)
+    side.returnHandlers()
+    #expect(side.session.heldBytes.outlived == 0)
+  }
+
+  @Test func `a peer that makes room by a cancel is not refused if the handler returns at once`() {
+    let side = opened(.server) { $0.maxInFlight = 1 }
+    side.receive(Self.request(50))
+    _ = side.takeEvents()
+    side.receive(RawFrame(.cancel, serial: 50), Self.request(51), RawFrame(.ping))
+    #expect(
+      side.takeEvents() == [.cancel(50), .request(51, type: 1, body: [1])])
+    #expect(side.takeFrames().map(\.kind) == [9])
+  }
+
+  @Test func `a request that is handed over by nobody does not count`() {
+    let side = opened(.server)
+    // Its metadata cannot be decoded, so that the session ends in place of it.
+    side.receive(RawFrame(.request, flags: .metadata, tag: 1, serial: 50, body: [0, 1, 0xFF, 9]))
+    #expect(side.session.isOpen == false)
+    #expect(side.session.requestsOutlived == 0)
+    #expect(side.session.heldBytes.outlived == 0)
+  }
+}
+
+/// What the peer's requests, and what comes of its other messages, may hold.
+@Suite struct RequestBytesTests {
+  private static func piece(
+    _ kind: FrameKind, _ serial: UInt32, _ size: Int, last: Bool = false, tag: UInt32 = 1
+  ) -> RawFrame {
+    RawFrame(
+      kind, flags: last ? [] : .more, tag: tag, serial: serial,
+      body: [UInt8](repeating: 1, count: size))
+  }
+
+  @Test func `bodies count until their handlers have returned`() {
+    let side = opened(.server) { $0.maxRequestBytes = 1_000 }
+    side.receive(Self.piece(.request, 50, 400, last: true))
+    side.receive(Self.piece(.request, 51, 400), Self.piece(.request, 51, 100, last: true))
+    #expect(side.takeFrames() == [])
+    side.receive(Self.piece(.request, 52, 101, last: true))
+    #expect(side.takeFrames().map(\.tag) == [0x80_0000 | 429])
+    side.receive(Self.piece(.request, 53, 100, last: true))
+    #expect(side.takeFrames() == [])
+    #expect(side.respond(51))
+    side.receive(Self.piece(.request, 54, 500, last: true))
+    #expect(side.takeFrames().map(\.tag) == [200])
+    #expect(side.session.requestBytes == 1_000)
+  }
+
+  @Test func `metadata count as well`() {
+    let side = opened(.server) { $0.maxRequestBytes = 100 }
+    let block = [UInt8](repeating: 0, count: 0)
+    let key: [UInt8] = [0, 92, 0x1A, 90] + [UInt8](repeating: 7, count: 90)
+    side.receive(
+      RawFrame(.request, flags: .metadata, tag: 1, serial: 50, body: key + block),
+      RawFrame(.request, tag: 1, serial: 51, body: [UInt8](repeating: 1, count: 20)))
+    #expect(side.takeFrames().map(\.serial) == [51])
+  }
+
+  @Test func `a client collects what it waits for, and bounds all else`() {
+    let side = opened(.client) { $0.maxRequestBytes = 1_000 }
+    side.request(50)
+    _ = side.takeFrames()
+    let own = Wire.firstSerial | Wire.serverBit
+    side.receive(Self.piece(.request, own, 900))
+    // An answer of more than the bound comes beside it.
+    for _ in 0..<40 { side.receive(Self.piece(.response, 50, 100, tag: 200)) }
+    side.receive(Self.piece(.request, own + 1, 101))
+    #expect(side.takeFrames().map(\.tag) == [0x80_0000 | 429])
+    side.receive(Self.piece(.response, 50, 100, last: true, tag: 200))
+    let answered = side.takeEvents().contains {
+      $0 == .response(50, code: 200, body: [UInt8](repeating: 1, count: 4_100))
+    }
+    #expect(answered)
+    side.receive(Self.piece(.push, 1, 101))
+    #expect(side.session.isOpen == false)
+  }
+
+  @Test func `a session that holds the most is told so, and gives all of it back`() {
+    let side = opened(.server)
+    side.isDeaf = true
+    side.receive(Self.piece(.request, 50, 60_000), Self.piece(.request, 51, 500, last: true))
+    _ = side.takeEvents()
+    side.session.evict(at: side.now)
+    side.drain()
+    #expect(side.session.heldBytes.outlived == 500 + Session.requestOverhead)
+    let goaway = side.takeFrames().last
+    #expect(goaway?.kind == FrameKind.goaway.rawValue)
+    #expect(side.takeEvents().contains(.abandon(.memoryLimit)))
+    side.pass(to: .ms(2_000))
+    #expect(side.session.heldBytes.open == 0)
+    #expect(side.takeEvents().last == .close(.memoryLimit))
+  }
+
+  @Test func `one that reads nothing is not waited for`() {
+    let side = opened(.server)
+    side.isStalled = true
+    side.push(1, [UInt8](repeating: 1, count: 200_000))
+    side.session.evict(at: side.now)
+    side.drain()
+    #expect(side.takeEvents().last == .close(.memoryLimit))
+  }
+}

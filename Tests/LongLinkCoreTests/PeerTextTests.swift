@@ -1,0 +1,55 @@
+import LongLinkCore
+import Testing
+
+@Suite struct PeerTextTests {
+  @Test(arguments: [
+    ("", ""),
+    ("maintenance at 10:00", "maintenance at 10:00"),
+    ("服务器 – déjà 👍", "服务器 – déjà 👍"),
+    ("bye\n2026-01-01 critical: forged", #"bye\n2026-01-01 critical: forged"#),
+    ("a\r\tb\0", #"a\r\tb\0"#),
+    ("\u{1B}[31mred\u{7F}", #"\u{1B}[31mred\u{7F}"#),
+    ("line\u{85}next\u{2028}and\u{2029}", #"line\u{0085}next\u{2028}and\u{2029}"#),
+    ("user\u{202E}nimda\u{2066}x", #"user\u{202E}nimda\u{2066}x"#),
+    (#"C:\n"#, #"C:\\n"#),
+  ])
+  func `what could change a line is escaped`(text: String, safe: String) {
+    #expect(PeerText(text).description == safe)
+  }
+
+  @Test func `bytes that are not UTF-8 are told by their numbers`() {
+    #expect(PeerText(utf8: [0x61, 0xFF, 0x62, 0xC3]).description == #"a\xFFb\xC3"#)
+    #expect(PeerText(utf8: [0xE2, 0x82, 0x41, 0x0A]).description == #"\xE2\x82A\n"#)
+    // A surrogate and an overlong line end are none either.
+    #expect(PeerText(utf8: [0xED, 0xA0, 0x80]).description == #"\xED\xA0\x80"#)
+    #expect(PeerText(utf8: [0xC0, 0x8A]).description == #"\xC0\x8A"#)
+  }
+
+  @Test func `a text of the limit is whole, and one more byte is cut`() {
+    let whole = String(repeating: "x", count: PeerText.limit)
+    #expect(PeerText(whole).description == whole)
+    #expect(PeerText(whole + "x").description == whole.dropLast(3) + "…")
+  }
+
+  @Test(arguments: ["x", "é", "€", "👍", "\n", "\u{202E}", "\\"])
+  func `no text is longer than the limit, nor cut within a character`(character: String) {
+    let one = PeerText(character).description
+    for count in 0...400 {
+      let text = PeerText(String(repeating: character, count: count)).description
+      #expect(text.utf8.count <= PeerText.limit)
+      let kept = text.hasSuffix("…") ? text.dropLast() : text[...]
+      #expect(kept == String(repeating: one, count: kept.utf8.count / one.utf8.count))
+      #expect(text.hasSuffix("…") == (count * one.utf8.count > PeerText.limit))
+    }
+  }
+
+  @Test func `no more bytes are looked at than may be told`() {
+    var looked = 0
+    let endless = sequence(state: ()) { _ in
+      looked += 1
+      return UInt8(ascii: "y")
+    }
+    #expect(PeerText(utf8: endless).description.utf8.count == PeerText.limit)
+    #expect(looked <= PeerText.limit + 8)
+  }
+}

@@ -1,0 +1,325 @@
+import LongLink
+import LongLinkServer
+import LongLinkTesting
+import LongLinkTransport
+import Testing
+
+/// What clients that mean harm, or are broken, make of a server and of each other.
+@Suite struct HostileClientTests {
+  /// A client that says hello and sends what it is told.
+  private static func raw(_ stage: Stage, _ server: LongLinkServer) async throws
+    -> SimulatedClient
+  {
+    let client = try await SimulatedClient.connect(
+      to: server.addresses[0], on: stage.clientLoop)
+    _ = try await client.sayHello()
+    return client
+  }
+
+  private static let large = [UInt8](repeating: 7, count: 90_000)
+
+  // MARK: Requests and their handlers
+
+  @Test(arguments: World.allCases)
+  func `the handler of a request that was cancelled before is not called`(
+    _ world: World
+  ) async throws {
+    try await Stage.run(world) { stage in
+      let calls = Tally<UInt32>()
+      let server = try await stage.serve { server in
+        server.routeBasics()
+        server.route(9) { request in
+          calls.add(request.serial)
+          try await request.clock.sleep(for: .seconds(1_000_000))
+          return request.body
+        }
+      }
+      let client = try await Self.raw(stage, server)
+      client.send(
+        bytes: (50..<1_050).flatMap { serial in
+          WireFrame.request(9, serial: serial).bytes + WireFrame.cancel(serial).bytes
+        })
+      client.send(.request(9, serial: 2_000))
+      await calls.reached(1)
+      #expect(calls.elements == [2_000])
+      try await stage.until {
+        await server.counters().connections.handlersSkipped == 1_000
+      }
+      #expect(await server.counters().requestsRunning == 1)
+    }
+  }
+
+  @Test func `handlers that do not hear of their cancellation count until they return`()
+    async throws
+  {
+    try await Stage.simulate { stage, simulation in
+      let (calls, ends) = (Tally<UInt32>(), Latch())
+      let server = try await stage.serve { server in
+        server.route(9) { request in
+          calls.add(request.serial)
+          await ends.wait()
+          return request.body
+        }
+      } configure: {
+        $0.maxInFlight = 4
+      }
+      let client = try await Self.raw(stage, server)
+      for serial: UInt32 in 50..<60 {
+        client.send(.request(9, serial: serial))
+        try await stage.until {
+          await server.counters().connections.requestsReceived == UInt64(serial - 49)
+        }
+        client.send(.cancel(serial))
+      }
+      try await client.wait { $0.responses.count == 6 }
+      let refused = try await client.waitForResponse(to: 59)
+      #expect(refused.code == .overloaded && refused.isRefused)
+      #expect(calls.elements == [50, 51, 52, 53])
+      ends.open()
+      try await stage.until { await server.counters().bytesHeld == 0 }
+      client.send(.request(9, serial: 70))
+      #expect(try await client.waitForResponse(to: 70).code == .ok)
+    }
+  }
+
+  @Test func `a handler that returns after its connection has ended is counted`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let (calls, ends) = (Tally<UInt32>(), Latch())
+      let server = try await stage.serve { server in
+        server.route(9) { request in
+          calls.add(request.serial)
+          await ends.wait()
+          return request.body
+        }
+      }
+      let client = try await Self.raw(stage, server)
+      client.send(.request(9, serial: 50))
+      await calls.reached(1)
+      client.close()
+      try await stage.until { await server.counters().sessions == 0 }
+      #expect(await server.counters().connections.droppedResponses == 0)
+      ends.open()
+      try await stage.until { await server.counters().connections.droppedResponses == 1 }
+    }
+  }
+
+  @Test func `deaf handlers of connections that are gone are bounded for the whole server`()
+    async throws
+  {
+    try await Stage.simulate { stage, simulation in
+      let (calls, ends) = (Tally<UInt32>(), Latch())
+      let server = try await stage.serve { server in
+        server.route(9) { request in
+          calls.add(request.serial)
+          await ends.wait()
+          return request.body
+        }
+      } configure: {
+        $0.maxBody = 1_000
+        // Room for 20 of them, by what each counts besides its body.
+        $0.memoryLimit = 20 * 4_096
+      }
+      var refused = 0
+      for round in 0..<10 {
+        let client = try await Self.raw(stage, server)
+        for serial: UInt32 in 50..<60 { client.send(.request(9, serial: serial)) }
+        try await stage.until {
+          await server.counters().connections.requestsReceived == UInt64(10 * (round + 1))
+        }
+        client.reset()
+        refused += client.record.responses.count
+        try await stage.until { await server.counters().sessions == 0 }
+      }
+      let counters = await server.counters()
+      // What one turn reads may lead past the limit.
+      #expect(calls.count <= 30)
+      #expect(counters.connections.refusedForMemory == 100 - UInt64(calls.count))
+      #expect(counters.bytesHeld <= 30 * 4_096)
+      ends.open()
+      try await stage.until { await server.counters().bytesHeld == 0 }
+      let client = try await Self.raw(stage, server)
+      client.send(.request(9, serial: 50))
+      #expect(try await client.waitForResponse(to: 50).code == .ok)
+    }
+  }
+
+  @Test func `a client with few requests is served though others have left too many behind`()
+    async throws
+  {
+    try await Stage.simulate { stage, simulation in
+      let ends = Latch()
+      let server = try await stage.serve { server in
+        server.routeBasics()
+        server.route(9) { request in
+          await ends.wait()
+          return request.body
+        }
+      } configure: {
+        $0.maxBody = 1_000
+        $0.memoryLimit = 100 * 4_096
+      }
+      for _ in 0..<12 {
+        let client = try await Self.raw(stage, server)
+        client.send(bytes: (50..<60).flatMap { WireFrame.request(9, serial: $0).bytes })
+        try await stage.until {
+          let isRunning = await server.counters().requestsRunning > 0
+          return isRunning || !client.record.responses.isEmpty
+        }
+        client.reset()
+        try await stage.until { await server.counters().sessions == 0 }
+      }
+      let counters = await server.counters()
+      #expect(counters.connections.refusedForMemory > 0)
+      #expect(counters.bytesHeld > 100 * 4_096 && counters.bytesHeld <= 125 * 4_096)
+      let honest = try stage.client(of: server)
+      #expect(try await honest.request(.echo, [7]) == [7])
+      ends.open()
+      try await stage.until { await server.counters().bytesHeld == 0 }
+    }
+  }
+
+  @Test func `a body that a typed route cannot decode is refused, and its handler not called`()
+    async throws
+  {
+    try await Stage.simulate { stage, simulation in
+      let server = try await stage.serve { server in
+        server.route(7, EmptyBody.self) { _, request in request.body }
+        server.route(8, EmptyBody.self) { body, request async in body }
+      }
+      let client = try stage.client(of: server)
+      for type: MessageType in [7, 8] {
+        let error = try await failure { try await client.request(type, [1]) }
+        #expect(error.response == .malformed)
+        #expect(error.delivery == .refused)
+      }
+      #expect(await server.counters().connections.undecodable == 2)
+    }
+  }
+
+  @Test func `a route that comes too late traps`() async {
+    await #expect(processExitsWith: .failure) {
+      let server = try LongLinkServer(host: "127.0.0.1", port: 0)
+      try await server.start()
+      server.route(1) { $0.body }
+    }
+  }
+
+  // MARK: Memory
+
+  @Test func `the sessions that hold the most make room for the others`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let server = try await stage.serve(configure: {
+        $0.maxBody = 100_000
+        $0.maxRequestBytes = 400_000
+        $0.memoryLimit = 1_000_000
+      })
+      let honest = try stage.client(of: server)
+      try await honest.connect()
+      var greedy: [SimulatedClient] = []
+      for index in 0..<20 {
+        let client = try await Self.raw(stage, server)
+        for serial: UInt32 in 50..<54 {
+          let request = WireFrame.request(.echo, serial: serial, Self.large)
+          client.send(request.fragments(of: 45_000)[0])
+        }
+        greedy.append(client)
+        #expect(try await honest.request(.echo, [UInt8(index)]) == [UInt8(index)])
+        #expect(await server.counters().bytesHeld < 1_000_000)
+      }
+      let counters = await server.counters()
+      #expect(counters.connections.endings["memoryLimit"] ?? 0 >= 12)
+      // They are told why.
+      let goaways = greedy.flatMap { $0.record.frames(of: .goaway) }
+      #expect(goaways.count >= 12)
+      for client in greedy { client.close() }
+      try await stage.until { await server.counters().bytesHeld == 0 }
+    }
+  }
+
+  @Test func `what clients do not read is in the same account`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let server = try await stage.serve(configure: {
+        $0.maxBody = 100_000
+        $0.memoryLimit = 1_000_000
+      })
+      let honest = try stage.client(of: server)
+      try await honest.connect()
+      var greedy: [SimulatedClient] = []
+      for _ in 0..<20 {
+        let client = try await Self.raw(stage, server)
+        client.stopReading()
+        for serial: UInt32 in 50..<80 { client.send(.request(.echo, serial: serial, Self.large)) }
+        greedy.append(client)
+        #expect(try await honest.request(.echo, [1]) == [1])
+        #expect(await server.counters().bytesHeld < 1_100_000)
+      }
+      #expect(await server.counters().connections.endings["memoryLimit"] ?? 0 > 0)
+      for client in greedy { client.close() }
+    }
+  }
+
+  // MARK: Connections
+
+  @Test func `one address has only so many sessions`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let server = try await stage.serve(configure: { $0.maxSessionsPerAddress = 3 })
+      var clients: [SimulatedClient] = []
+      for _ in 0..<5 {
+        clients.append(
+          try await SimulatedClient.connect(to: server.addresses[0], on: stage.clientLoop))
+      }
+      _ = try await clients[3].waitForEnd()
+      _ = try await clients[4].waitForEnd()
+      #expect(await server.counters().sessions == 3)
+      #expect(await server.counters().sessionsTurnedAway == 2)
+      clients[0].close()
+      try await stage.until { await server.counters().sessions == 2 }
+      let client = try await Self.raw(stage, server)
+      client.send(.request(.echo, serial: 50))
+      #expect(try await client.waitForResponse(to: 50).code == .ok)
+    }
+  }
+
+  @Test(arguments: [false, true])
+  func `loopback is limited only where that is asked for`(_ limits: Bool) async throws {
+    try await Stage.run(.loopback) { stage in
+      let server = try await stage.serve(configure: {
+        $0.maxSessionsPerAddress = 1
+        $0.limitsLoopback = limits
+      })
+      let first = try await Self.raw(stage, server)
+      let second = try await SimulatedClient.connect(
+        to: server.addresses[0], on: stage.clientLoop)
+      if limits {
+        _ = try await second.waitForEnd()
+      } else {
+        _ = try await second.sayHello()
+      }
+      first.close()
+      second.close()
+      try await stage.until { await server.counters().sessions == 0 }
+      #expect(await server.counters().sessionsTurnedAway == (limits ? 1 : 0))
+    }
+  }
+
+  @Test func `a connection that is not wanted is closed before anything is read`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let seen = Tally<SocketAddress?>()
+      let server = try await stage.serve { server in
+        server.routeBasics()
+        server.onAccept { address in
+          seen.add(address)
+          return seen.count > 1
+        }
+      }
+      let first = try await SimulatedClient.connect(
+        to: server.addresses[0], on: stage.clientLoop)
+      first.send(.hello())
+      _ = try await first.waitForEnd()
+      #expect(first.record.frames.isEmpty)
+      _ = try await Self.raw(stage, server)
+      #expect(seen.elements.allSatisfy { $0?.host != nil })
+      #expect(await server.counters().connections.framesReceived == 1)
+    }
+  }
+}

@@ -1,0 +1,175 @@
+import Logging
+import LongLinkTesting
+import Testing
+
+@testable import LongLinkConnection
+@_spi(Containers) @testable import LongLinkCore
+@testable import LongLinkTransport
+
+/// What a link keeps, and what it tells the server's memory of that.
+@Suite struct LinkMemoryTests {
+  /// A server's link, whose peer the test plays.
+  private final class Station: LinkOwner {
+    let budget = MemoryBudget(limit: 10_000_000)
+    let stream = PipeStream.pair().0
+    let driver: StillDriver
+    let link: Link
+    private(set) var received = 0
+
+    var inputCapacity: Int { link.session.input.capacity }
+    var outputCapacity: Int { link.session.outbox.bytes.capacity }
+    var outputIsEmpty: Bool { link.session.outbox.isEmpty }
+
+    convenience init() {
+      let driver = StillDriver()
+      self.init(driver, EventLoop(driver: driver, name: "memory"))
+    }
+
+    init(_ driver: StillDriver, _ loop: EventLoop) {
+      self.driver = driver
+      link = Link(
+        id: 1, stream: stream, isConnected: true, settings: SessionSettings(role: .server),
+        on: loop, log: PeerLog(Logger(label: "memory") { _ in SwiftLogNoOpLogHandler() }),
+        share: budget.makeShare(on: loop) {})
+      turn {
+        self.link.start(for: self)
+        self.stream.bring(WireFrame.ping().bytes)
+      }
+      _ = stream.forgetWrites()
+    }
+
+    func turn(_ body: @escaping () -> Void) {
+      // The loop has no thread: it runs the closure in this call.
+      nonisolated(unsafe) let body = body
+      link.loop.execute { unsafe body() }
+      link.loop.turn(waitingUntil: .distantPast)
+    }
+
+    /// Most of a request.
+    func bringUnfinished() {
+      let frame = WireFrame.request(1, serial: 50, [UInt8](repeating: 7, count: 1_000_000)).bytes
+      turn { self.stream.bring(Array(frame.dropLast())) }
+    }
+
+    /// A push that the stream does not take.
+    func push() {
+      stream.room = 0
+      turn { try? self.link.push(1, [UInt8](repeating: 7, count: 1_000_000), priority: 0) }
+    }
+
+    func link(_ link: Link, received message: Arrival) {
+      received += 1
+      if message.kind == .request { link.session.respond(message.serial, code: .ok, []) }
+    }
+    func link(_ link: Link, did effect: Effect) {}
+    func link(_ link: Link, endedWith reason: CloseReason) {}
+    func linkWroteAll(_ link: Link) {}
+  }
+
+  @Test func `a link that has ended keeps nothing, whoever keeps the link`() {
+    let station = Station()
+    station.bringUnfinished()
+    station.push()
+    #expect(station.budget.held > 2_000_000)
+    station.turn { station.link.close(.heartbeatLost) }
+    #expect(station.inputCapacity == 0)
+    #expect(station.outputCapacity == 0)
+    #expect(station.budget.held == 0)
+  }
+
+  @Test func `an evicted session keeps no input while its peer is told`() {
+    let station = Station()
+    station.bringUnfinished()
+    #expect(station.budget.held > 1_000_000)
+    station.turn { station.link.evict() }
+    #expect(station.link.isAlive)
+    #expect(station.inputCapacity == 0)
+    // What it still sends is read, and stays nowhere.
+    station.turn { station.stream.bring([UInt8](repeating: 7, count: 300_000)) }
+    #expect(station.inputCapacity <= 131_072)
+    #expect(station.budget.held < 4_096)
+  }
+
+  @Test func `what has left in the end counts no more`() {
+    let station = Station()
+    station.push()
+    #expect(station.budget.held >= 1_000_000)
+    station.stream.room = .max
+    station.turn { station.stream.offerRoom() }
+    #expect(station.outputIsEmpty)
+    #expect(station.budget.held < 4_096)
+  }
+
+  @Test func `the memory of a large body does not stay with the last of it`() {
+    let station = Station()
+    station.push()
+    // The peer takes all but some of it.
+    station.stream.room = 950_000
+    station.turn { station.stream.offerRoom() }
+    #expect(station.outputCapacity < 200_000)
+    #expect(station.budget.held < 200_000)
+  }
+
+  @Test func `in a turn that lasts for long each stream is read a little`() {
+    let driver = StillDriver()
+    let loop = EventLoop(driver: driver, name: "turn")
+    let stations = [Station(driver, loop), Station(driver, loop)]
+    let frames = (0..<1_000).flatMap { WireFrame.request(1, serial: $0 + 50).bytes }
+    stations[0].turn {
+      _ = loop.now
+      stations[0].stream.offer(frames)
+      driver.now = driver.now + 11_000_000
+      stations[1].stream.offer(frames)
+    }
+    #expect(stations[0].received == 1_000)
+    #expect(stations[1].received == 4_096 / 16)
+    stations[1].turn { stations[1].stream.offer([]) }
+    #expect(stations[1].received == 1_000)
+  }
+
+  // MARK: The budget
+
+  @Test func `handlers that go on leave less to open sessions, but always a quarter`() {
+    let budget = MemoryBudget(limit: 1_000)
+    let share = budget.makeShare(on: EventLoop(driver: StillDriver(), name: "a")) {}
+    share.add(open: 700, outlived: 0)
+    #expect(!budget.isShort)
+    share.add(open: 0, outlived: 400)
+    #expect(budget.isShort && budget.isExhausted)
+    share.add(open: -100, outlived: 0)
+    #expect(!budget.isShort && !budget.isRelieved)
+    share.add(open: -110, outlived: 0)
+    #expect(budget.isRelieved)
+    share.add(open: -240, outlived: 1_000)
+    #expect(!budget.isShort)
+    share.add(open: 1, outlived: 0)
+    #expect(budget.isShort)
+  }
+
+  @Test func `room is made until there is enough, also while other sessions take more`() {
+    let budget = MemoryBudget(limit: 1_000)
+    let loops = (0..<2).map { EventLoop(driver: StillDriver(), name: "\($0)") }
+    final class Shares {
+      var all: [MemoryShare] = []
+      var calls: [Int] = []
+    }
+    let shares = Shares()
+    // All runs on this thread.
+    nonisolated(unsafe) let held = shares
+    for (index, loop) in loops.enumerated() {
+      let share = budget.makeShare(on: loop) {
+        let shares = unsafe held
+        shares.calls.append(index)
+        shares.all[index].add(open: index == 0 ? -100 : -500, outlived: 0)
+        // The other one takes more than was freed.
+        if index == 0 { shares.all[1].add(open: 400, outlived: 0) }
+      }
+      shares.all.append(share)
+    }
+    shares.all[0].add(open: 600, outlived: 0)
+    shares.all[1].add(open: 200, outlived: 0)
+    for _ in 0..<4 { for loop in loops { loop.turn(waitingUntil: .distantPast) } }
+    #expect(shares.calls == [0, 1])
+    #expect(!budget.isShort)
+  }
+}

@@ -1,0 +1,54 @@
+import LongLinkConnection
+import LongLinkCore
+import Logging
+import Testing
+
+@Suite struct PeerLogTests {
+  private let lines = LogLines()
+  private let log: PeerLog
+
+  init() {
+    log = PeerLog(lines.logger)
+  }
+
+  private static func seconds(_ count: Double) -> LinkInstant {
+    LinkInstant(nanoseconds: 1_000_000_000) + Int64(count * 1e9)
+  }
+
+  @Test func `five lines of a kind pass, then three a minute, which tell what was left out`() {
+    for millisecond in 0..<600_000 {
+      log.log(.warning, "A flood", at: Self.seconds(Double(millisecond) / 1000)) {
+        ["n": "\(millisecond)"]
+      }
+    }
+    let told = lines.all
+    #expect(told.prefix(5).allSatisfy { $0.metadata["suppressed"] == nil })
+    #expect(told.count == 5 + 29)
+    #expect(told[5].metadata["n"] == "20000")
+    #expect(told[5].metadata["suppressed"] == "19995")
+    #expect(told.dropFirst(6).allSatisfy { $0.metadata["suppressed"] == "19999" })
+  }
+
+  @Test func `one kind does not hold back another`() {
+    for _ in 0..<100 { log.log(.info, "One", at: Self.seconds(0)) { [:] } }
+    log.log(.info, "Other", at: Self.seconds(0)) { [:] }
+    #expect(lines.all.map(\.message) == ["One", "One", "One", "One", "One", "Other"])
+  }
+
+  @Test func `after a rest as many pass at once as at first, and no more`() {
+    for _ in 0..<50 { log.log(.info, "A line", at: Self.seconds(0)) { [:] } }
+    for _ in 0..<50 { log.log(.info, "A line", at: Self.seconds(7_200)) { [:] } }
+    #expect(lines.all.map { $0.metadata["suppressed"] }.count == 10)
+    #expect(lines.all[5].metadata["suppressed"] == "45")
+  }
+
+  @Test func `lines of a level that is left out cost nothing and are not counted`() {
+    for _ in 0..<100 {
+      log.log(.trace, "Too fine", at: Self.seconds(0)) {
+        Issue.record("the metadata is not needed")
+        return [:]
+      }
+    }
+    #expect(lines.all.isEmpty)
+  }
+}

@@ -1,0 +1,78 @@
+import LongLink
+import LongLinkServer
+import LongLinkTesting
+import Logging
+import Testing
+
+/// What a server tells its operator, in a simulation.
+@Suite struct ServerLogTests {
+  private let lines = LogLines()
+
+  @Test func `a server tells when it drains, and when it has stopped`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let server = try await stage.serve(configure: { $0.logger = lines.logger })
+      let client = try stage.client(of: server)
+      let hanging = client.start(.hang, [1])
+      try await stage.until { await server.counters().requestsRunning == 1 }
+      await server.shutDown(within: .seconds(3))
+      _ = try await failure { try await hanging.value }
+      let draining = try #require(lines.all("Draining").first)
+      #expect(draining.level == .info)
+      #expect(draining.metadata["sessions"] == "1" && draining.metadata["requests"] == "1")
+      #expect(draining.metadata["boundMs"] == "3000")
+      #expect(lines.all("Stopped").map { $0.metadata["requestsAbandoned"] } == ["1"])
+      // A second call has nothing to tell.
+      await server.shutDown()
+      #expect(lines.all("Draining").count == 1 && lines.all("Stopped").count == 1)
+    }
+  }
+
+  @Test func `a client's words cannot forge a line, and its goaways not flood the log`()
+    async throws
+  {
+    try await Stage.simulate { stage, simulation in
+      let server = try await stage.serve(configure: { $0.logger = lines.logger })
+      let client = try await SimulatedClient.connect(
+        to: server.addresses[0], on: stage.clientLoop)
+      _ = try await client.sayHello()
+      client.send(.request(.hang, serial: 50))
+      let forged = "bye\ncritical: forged" + String(repeating: "x", count: 5_000)
+      for _ in 0..<1_000 { client.send(.goAway(code: 1_001, reason: forged)) }
+      try await stage.until {
+        await server.counters().connections.framesReceived == 1_002
+      }
+      let told = lines.all("The client is going away")
+      #expect(told.count == 5)
+      for line in told {
+        let detail = try #require(line.metadata["detail"])
+        #expect(detail.hasPrefix(#"bye\ncritical"#) && detail.utf8.count == 200)
+        #expect(line.metadata["code"] == "1001" && line.metadata["session"] == "1")
+      }
+    }
+  }
+
+  @Test func `connections that are turned away, and failures of answers, are few lines`()
+    async throws
+  {
+    try await Stage.simulate { stage, simulation in
+      let server = try await stage.serve(configure: {
+        $0.logger = lines.logger
+        $0.maxSessions = 1
+      })
+      let client = try await SimulatedClient.connect(
+        to: server.addresses[0], on: stage.clientLoop)
+      _ = try await client.sayHello(.hello(maxBody: 1))
+      for _ in 0..<100 {
+        let other = try await SimulatedClient.connect(
+          to: server.addresses[0], on: stage.clientLoop)
+        _ = try await other.waitForEnd()
+      }
+      for serial: UInt32 in 50..<150 { client.send(.request(.echo, serial: serial, [1, 2, 3])) }
+      _ = try await client.waitForResponse(to: 149)
+      let turnedAway = lines.all("Turned a connection away")
+      #expect((5...20).contains(turnedAway.count))
+      #expect(turnedAway[0].metadata["reason"] == "maxSessions")
+      #expect(lines.all("An answer is larger than the peer accepts").count == 5)
+    }
+  }
+}
