@@ -1,4 +1,4 @@
-// swift-tools-version: 6.2
+// swift-tools-version: 6.3
 import PackageDescription
 
 // What shows that the generator works, and that both of its runtimes agree. It is a package of its
@@ -12,6 +12,8 @@ var swiftSettings: [SwiftSetting] = [
 ]
 if Context.environment["LONGLINK_WARNINGS_AS_ERRORS"] != nil {
   swiftSettings.append(.treatAllWarnings(as: .error))
+  // It is all that a new release of a dependency may add.
+  swiftSettings.append(.treatWarning("DeprecatedDeclaration", as: .warning))
 }
 
 let package = Package(
@@ -19,7 +21,7 @@ let package = Package(
   platforms: [.macOS(.v15)],
   dependencies: [
     .package(name: "longlink", path: "..", traits: ["SwiftProtobuf"]),
-    .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
+    .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0", traits: []),
   ],
   targets: [
     // Generated from Protos, with libprotobuf-c: what a user of LongLink has.

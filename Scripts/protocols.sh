@@ -22,14 +22,6 @@ for tool in protoc protoc-c; do
   exit 69
 done
 
-# Another version of protoc-c generates other C, which says nothing about what is committed.
-number=$(protoc-c --version | awk '$1 == "protobuf-c" {
-  split($2, part, "."); print part[1] * 1000000 + part[2] * 1000 + part[3] }')
-if [ "$check" = yes ] && ! grep -q "^#elif $number <" Sources/CLongLinkDemo/include/demo.pb-c.h; then
-  echo "$0: not checked: the committed C comes from another version of protoc-c than $number"
-  exit 0
-fi
-
 build="--traits SwiftProtobuf --scratch-path ${GENERATOR_BUILD-.build-generator}"
 ${SWIFT-swift} build $build --product protoc-gen-longlink >&2
 plugin=$(${SWIFT-swift} build $build --show-bin-path)/protoc-gen-longlink
@@ -82,8 +74,19 @@ generate \
   Messages=Sources/LongLinkProtobufC/WellKnown:LongLinkProtobufC,C=Sources/CLongLinkWellKnown \
   --descriptor_set_in="$work/known" $known
 
+# Another version of protoc-c generates other C, which says nothing about what is committed; the rest
+# is the same with all of them.
+number=$(protoc-c --version | awk '$1 == "protobuf-c" {
+  split($2, part, "."); print part[1] * 1000000 + part[2] * 1000 + part[3] }')
+others=
+if [ "$check" = yes ] && ! grep -q "^#elif $number <" Sources/CLongLinkDemo/include/demo.pb-c.h; then
+  others='*.pb-c.[ch]'
+  Scripts/skip.sh 'The comparison of generated C' \
+    "what is committed comes from another version of protoc-c than this one ($number)"
+fi
+
 status=0
-for file in $(cd "$out" && find . -type f | sort); do
+for file in $(cd "$out" && find . -type f ! -name "$others" | sort); do
   if [ "$check" = no ]; then
     mkdir -p "$(dirname "$file")"
     cmp -s "$out/$file" "$file" || cp "$out/$file" "$file"

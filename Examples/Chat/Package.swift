@@ -1,11 +1,14 @@
-// swift-tools-version: 6.2
+// swift-tools-version: 6.3
 import PackageDescription
 
 let package = Package(
   name: "Chat",
   platforms: [.macOS(.v15)],
   // An application of its own says .package(url: "https://github.com/longlink/longlink", …).
-  dependencies: [.package(name: "longlink", path: "../..")],
+  dependencies: [
+    .package(name: "longlink", path: "../.."),
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+  ],
   targets: [
     // Generated from Protos/chat.proto, but for the errors.
     .target(
@@ -18,11 +21,17 @@ let package = Package(
     ),
     .executableTarget(
       name: "Chat",
-      dependencies: ["ChatMessages", .product(name: "LongLinkAPI", package: "longlink")]
+      dependencies: [
+        "ChatMessages", .product(name: "LongLinkAPI", package: "longlink"),
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ]
     ),
     .executableTarget(
       name: "ChatServer",
-      dependencies: ["ChatMessages", .product(name: "LongLinkServer", package: "longlink")]
+      dependencies: [
+        "ChatMessages", .product(name: "LongLinkServer", package: "longlink"),
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ]
     ),
     .testTarget(
       name: "ChatTests",

@@ -1,69 +1,94 @@
 import Foundation
 import PackagePlugin
 
-/// `swift package generate-longlink`: runs protoc with the plug-in protoc-gen-longlink.
+/// `swift package generate-longlink`: runs protoc with the plug-ins that write what was asked for.
 @main
 struct GenerateLongLink: CommandPlugin {
   func performCommand(context: PluginContext, arguments: [String]) async throws {
     guard !arguments.isEmpty, !arguments.contains("--help") else {
-      print(GenerateLongLink.usage)
+      print(Invocation.usage)
       return
     }
-    let tool = try context.tool(named: "protoc-gen-longlink").url
-    let root = context.package.directoryURL
-    let invocation = try Invocation(arguments)
-    var command = ["protoc", "--plugin=protoc-gen-longlink=\(tool.path)"]
-    command.append("--longlink_out=\(root.path)")
-    command += invocation.options.map { "--longlink_opt=\($0)" }
-    command += invocation.protoPaths.map { "--proto_path=\($0)" }
-    // Where longlink/options.proto is.
-    for package in [context.package] + context.package.dependencies.map(\.package) {
-      let protocols = package.directoryURL.appending(path: "Protocols")
-      let options = protocols.appending(path: "longlink/options.proto")
-      if FileManager.default.fileExists(atPath: options.path) {
-        command.append("--proto_path=\(protocols.path)")
-      }
-    }
-    command += invocation.files
-    try run(command, in: root)
+    let invocation = try Invocation(arguments, Folders(context.package))
+    var command = ["protoc"] + protoPaths(invocation, context.package).map { "--proto_path=\($0)" }
+    command += try longLink(invocation, context)
+    if invocation.runtime == "SwiftProtobuf" { command += try swiftProtobuf(invocation, context) }
+    try run(command + invocation.files)
   }
 
-  private func run(_ command: [String], in folder: URL) throws {
+  /// Where imports are looked for; `longlink/options.proto` comes with LongLink.
+  private func protoPaths(_ invocation: Invocation, _ package: Package) -> [String] {
+    let own = ([package] + package.dependencies.map(\.package)).map {
+      $0.directoryURL.appending(path: "Protocols")
+    }
+    return invocation.protoPaths
+      + own.filter {
+        FileManager.default.fileExists(atPath: $0.appending(path: "longlink/options.proto").path)
+      }.map(\.path)
+  }
+
+  // MARK: What protoc is told
+
+  private func longLink(_ invocation: Invocation, _ context: PluginContext) throws -> [String] {
+    let plugin = try context.tool(named: "protoc-gen-longlink").url
+    // A comma would begin another option.
+    let paths = invocation.protoPaths.filter { !$0.contains(",") }.map { "ProtoPath=\($0)" }
+    return [
+      "--plugin=protoc-gen-longlink=\(plugin.path)",
+      "--longlink_out=\(context.package.directoryURL.path)",
+    ] + (["FrontEnd=command"] + invocation.options + paths).map { "--longlink_opt=\($0)" }
+  }
+
+  /// The messages of SwiftProtobuf are written by its own plug-in.
+  private func swiftProtobuf(_ invocation: Invocation, _ context: PluginContext) throws -> [String]
+  {
+    let plugin = try context.tool(named: "protoc-gen-swift").url
+    let folder = context.package.directoryURL.appending(path: invocation.messages)
+    var options = [
+      "Visibility=\(invocation.visibility.capitalized)", "FileNaming=PathToUnderscores",
+      "UseAccessLevelOnImports=true",
+    ]
+    if !invocation.imports.isEmpty {
+      let modules = context.pluginWorkDirectoryURL.appending(path: "modules.txt")
+      let text = invocation.imports.map { file, module in
+        "mapping { module_name: \"\(module)\" proto_file_path: \"\(file)\" }\n"
+      }
+      try text.joined().write(to: modules, atomically: true, encoding: .utf8)
+      options.append("ProtoPathModuleMappings=\(modules.path)")
+    }
+    return ["--plugin=protoc-gen-swift=\(plugin.path)", "--swift_out=\(folder.path)"]
+      + options.map { "--swift_opt=\($0)" }
+  }
+
+  // MARK: What protoc says
+
+  private func run(_ command: [String]) throws {
     let process = Process()
     process.executableURL = URL(filePath: "/usr/bin/env")
     process.arguments = command
-    process.currentDirectoryURL = folder
+    let pipe = Pipe()
+    process.standardError = pipe
     try process.run()
+    let said = try pipe.fileHandleForReading.readToEnd() ?? Data()
     process.waitUntilExit()
-    guard process.terminationStatus == 0 else {
-      // protoc has said why, but for 127 of env.
-      let reason =
-        process.terminationStatus == 127
-        ? "protoc is missing (Debian: protobuf-compiler, Homebrew: protobuf)" : "protoc failed"
-      throw UsageError(reason)
+    // 127 is what env says where there is no such program.
+    guard process.terminationStatus != 127 else {
+      throw UsageError("protoc is missing (Debian: protobuf-compiler, Homebrew: protobuf)")
     }
+    // What a plug-in says begins with the option that it was called by.
+    let lines = String(decoding: said, as: UTF8.self)
+      .replacing(#/(?m)^--(longlink|swift)_out: /#, with: "").split(separator: "\n")
+    let (located, others) = (lines.filter(isLocated), lines.filter { !isLocated($0) })
+    for line in located { FileHandle.standardError.write(Data((line + "\n").utf8)) }
+    if process.terminationStatus == 0 {
+      for line in others { FileHandle.standardError.write(Data((line + "\n").utf8)) }
+      return
+    }
+    throw UsageError(others.isEmpty ? "nothing was generated" : others.joined(separator: "\n"))
   }
 
-  static let usage = """
-    Generates Swift and C from .proto files, with the services, pushes and messages in them.
-
-      swift package --allow-writing-to-package-directory generate-longlink \\
-        --messages Sources/Chat Protos/chat.proto
-
-    --messages FOLDER     where the messages go, and the message types
-    --c FOLDER            where their C goes; default: beside the messages, with a C before its name
-    --client FOLDER       where the clients go; default: with the messages
-    --server FOLDER       where the servers' protocols go; default: with the messages
-    --simulated FOLDER    where the simulated servers go; default: nowhere
-    --no-client, --no-server
-    --runtime NAME        ProtobufC, the default, or SwiftProtobuf, for messages of protoc-gen-swift
-    --visibility LEVEL    public, the default, package or internal
-    --prefix TEXT         what the names of messages begin with; default: option swift_prefix
-    --import FILE:MODULE  the module of an imported file that is not generated here
-    --proto-path FOLDER   where imports are looked for; default: the folders of the files
-
-    Folders are those of the targets, relative to the package.
-    """
+  /// Whether a line begins with a place in a file.
+  private func isLocated(_ line: Substring) -> Bool { line.contains(#/^[^:]+:\d+:\d+: /#) }
 }
 
 struct UsageError: Error, CustomStringConvertible {
@@ -71,62 +96,5 @@ struct UsageError: Error, CustomStringConvertible {
 
   init(_ description: String) {
     self.description = description
-  }
-}
-
-/// What the command line says.
-struct Invocation {
-  private(set) var options: [String] = []
-  private(set) var protoPaths: [String] = []
-  private(set) var files: [String] = []
-
-  init(_ arguments: [String]) throws {
-    var values: [String: String] = [:]
-    var imports: [String] = []
-    var rest = arguments[...]
-    while let argument = rest.popFirst() {
-      switch argument {
-      case "--no-client", "--no-server":
-        values[String(argument.dropFirst(5))] = ""
-      case "--messages", "--c", "--client", "--server", "--simulated", "--runtime", "--visibility",
-        "--prefix", "--import", "--proto-path":
-        guard let value = rest.popFirst() else { throw UsageError("\(argument) needs a value") }
-        switch argument {
-        case "--import": imports.append(value)
-        case "--proto-path": protoPaths.append(value)
-        default: values[String(argument.dropFirst(2))] = value
-        }
-      default:
-        guard argument.hasSuffix(".proto") else { throw UsageError("what is \(argument)?") }
-        files.append(argument)
-      }
-    }
-    guard !files.isEmpty else { throw UsageError("name at least one .proto file") }
-    if protoPaths.isEmpty {
-      for file in files {
-        let folder = (file as NSString).deletingLastPathComponent
-        let path = folder.isEmpty ? "." : folder
-        if !protoPaths.contains(path) { protoPaths.append(path) }
-      }
-    }
-    try complete(&values)
-    for key in values.keys.sorted() {
-      guard let value = values[key], !value.isEmpty else { continue }
-      options.append("\(key == "c" ? "C" : key.capitalized)=\(value)")
-    }
-    options += imports.map { "Import=\($0)" }
-  }
-
-  private func complete(_ values: inout [String: String]) throws {
-    guard let messages = values["messages"] else {
-      guard values["c"] != nil else { throw UsageError("say --messages FOLDER") }
-      return
-    }
-    let path = messages as NSString
-    if values["c"] == nil, values["runtime"] != "SwiftProtobuf" {
-      let name = "C" + path.lastPathComponent
-      values["c"] = (path.deletingLastPathComponent as NSString).appendingPathComponent(name)
-    }
-    for part in ["client", "server"] where values[part] == nil { values[part] = messages }
   }
 }

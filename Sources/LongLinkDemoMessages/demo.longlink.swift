@@ -5,32 +5,32 @@ internal import CLongLinkDemo
 package import LongLinkProtobufC
 
 /// Route 2, Sleep: answered with an empty body once the time has passed.
-package nonisolated struct SleepRequest: Hashable, Sendable {
+package nonisolated struct SleepRequest: Swift.Hashable, Swift.Sendable {
   /// Field 1, `milliseconds`.
-  package var milliseconds: UInt32 = 0
+  package var milliseconds: Swift.UInt32 = 0
 
   /// Makes a message; what is left out is as if it had not been sent.
   package init(
-    milliseconds: UInt32 = 0
+    milliseconds: Swift.UInt32 = 0
   ) {
     self.milliseconds = milliseconds
   }
 }
 
 /// Route 3, Ticks: answered with an empty body; then `count` pushes of a Tick follow.
-package nonisolated struct TicksRequest: Hashable, Sendable {
+package nonisolated struct TicksRequest: Swift.Hashable, Swift.Sendable {
   /// How many pushes.
-  package var count: UInt32 = 0
-  /// The time between two of them.
-  package var intervalMilliseconds: UInt32 = 0
+  package var count: Swift.UInt32 = 0
+  /// The time between two of them; a minute at most.
+  package var intervalMilliseconds: Swift.UInt32 = 0
   /// The message type that the pushes carry; 400 for one that needs more than 24 bits.
-  package var messageType: UInt32 = 0
+  package var messageType: Swift.UInt32 = 0
 
   /// Makes a message; what is left out is as if it had not been sent.
   package init(
-    count: UInt32 = 0,
-    intervalMilliseconds: UInt32 = 0,
-    messageType: UInt32 = 0
+    count: Swift.UInt32 = 0,
+    intervalMilliseconds: Swift.UInt32 = 0,
+    messageType: Swift.UInt32 = 0
   ) {
     self.count = count
     self.intervalMilliseconds = intervalMilliseconds
@@ -39,29 +39,29 @@ package nonisolated struct TicksRequest: Hashable, Sendable {
 }
 
 /// What route 3 pushes.
-package nonisolated struct Tick: Hashable, Sendable {
+package nonisolated struct Tick: Swift.Hashable, Swift.Sendable {
   /// Counts from 1.
-  package var number: UInt64 = 0
+  package var number: Swift.UInt64 = 0
 
   /// Makes a message; what is left out is as if it had not been sent.
   package init(
-    number: UInt64 = 0
+    number: Swift.UInt64 = 0
   ) {
     self.number = number
   }
 }
 
 /// Route 4, Fail: answered with this code, and this detail as the body.
-package nonisolated struct FailRequest: Hashable, Sendable {
+package nonisolated struct FailRequest: Swift.Hashable, Swift.Sendable {
   /// 1 to 8,388,607 and not 200; 400 for any other.
-  package var code: UInt32 = 0
+  package var code: Swift.UInt32 = 0
   /// Field 2, `detail`.
-  package var detail: String = ""
+  package var detail: Swift.String = ""
 
   /// Makes a message; what is left out is as if it had not been sent.
   package init(
-    code: UInt32 = 0,
-    detail: String = ""
+    code: Swift.UInt32 = 0,
+    detail: Swift.String = ""
   ) {
     self.code = code
     self.detail = detail
@@ -70,28 +70,28 @@ package nonisolated struct FailRequest: Hashable, Sendable {
 
 /// The answer of route 5, Stats, whose request is empty: counts for the whole process, the request
 /// that asks for them included.
-package nonisolated struct StatsReply: Hashable, Sendable {
+package nonisolated struct StatsReply: Swift.Hashable, Swift.Sendable {
   /// Sessions that are open now.
-  package var sessions: UInt64 = 0
+  package var sessions: Swift.UInt64 = 0
   /// Requests that have arrived.
-  package var requestsReceived: UInt64 = 0
+  package var requestsReceived: Swift.UInt64 = 0
   /// Requests whose handlers are running now.
-  package var requestsRunning: UInt64 = 0
+  package var requestsRunning: Swift.UInt64 = 0
   /// Requests that ended by a cancel, or because their client went away.
-  package var requestsCancelled: UInt64 = 0
+  package var requestsCancelled: Swift.UInt64 = 0
   /// Responses that were sent.
-  package var responsesSent: UInt64 = 0
+  package var responsesSent: Swift.UInt64 = 0
   /// Connections that were closed because the peer broke a rule.
-  package var protocolViolations: UInt64 = 0
+  package var protocolViolations: Swift.UInt64 = 0
 
   /// Makes a message; what is left out is as if it had not been sent.
   package init(
-    sessions: UInt64 = 0,
-    requestsReceived: UInt64 = 0,
-    requestsRunning: UInt64 = 0,
-    requestsCancelled: UInt64 = 0,
-    responsesSent: UInt64 = 0,
-    protocolViolations: UInt64 = 0
+    sessions: Swift.UInt64 = 0,
+    requestsReceived: Swift.UInt64 = 0,
+    requestsRunning: Swift.UInt64 = 0,
+    requestsCancelled: Swift.UInt64 = 0,
+    responsesSent: Swift.UInt64 = 0,
+    protocolViolations: Swift.UInt64 = 0
   ) {
     self.sessions = sessions
     self.requestsReceived = requestsReceived
@@ -102,10 +102,10 @@ package nonisolated struct StatsReply: Hashable, Sendable {
   }
 }
 
-extension SleepRequest: ProtobufCBody {
+nonisolated extension LongLinkDemoMessages::SleepRequest: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  package nonisolated static let layout = unsafe ProtobufCLayout<SleepRequest>(
-    initialize: longlink__demo__sleep_request__init,
+  package static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::SleepRequest> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::SleepRequest>(
+    initialize: CLongLinkDemo::longlink__demo__sleep_request__init,
     fill: { message, value, arena in
       if value.milliseconds != 0 {
         unsafe message.has_milliseconds = 1
@@ -113,7 +113,7 @@ extension SleepRequest: ProtobufCBody {
       }
     },
     read: { reader in
-      var value = SleepRequest()
+      var value = LongLinkDemoMessages::SleepRequest()
       while let field = try reader.next() {
         switch field {
         case 1:
@@ -126,10 +126,10 @@ extension SleepRequest: ProtobufCBody {
   )
 }
 
-extension TicksRequest: ProtobufCBody {
+nonisolated extension LongLinkDemoMessages::TicksRequest: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  package nonisolated static let layout = unsafe ProtobufCLayout<TicksRequest>(
-    initialize: longlink__demo__ticks_request__init,
+  package static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::TicksRequest> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::TicksRequest>(
+    initialize: CLongLinkDemo::longlink__demo__ticks_request__init,
     fill: { message, value, arena in
       if value.count != 0 {
         unsafe message.has_count = 1
@@ -145,7 +145,7 @@ extension TicksRequest: ProtobufCBody {
       }
     },
     read: { reader in
-      var value = TicksRequest()
+      var value = LongLinkDemoMessages::TicksRequest()
       while let field = try reader.next() {
         switch field {
         case 1:
@@ -162,10 +162,10 @@ extension TicksRequest: ProtobufCBody {
   )
 }
 
-extension Tick: ProtobufCBody {
+nonisolated extension LongLinkDemoMessages::Tick: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  package nonisolated static let layout = unsafe ProtobufCLayout<Tick>(
-    initialize: longlink__demo__tick__init,
+  package static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::Tick> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::Tick>(
+    initialize: CLongLinkDemo::longlink__demo__tick__init,
     fill: { message, value, arena in
       if value.number != 0 {
         unsafe message.has_number = 1
@@ -173,7 +173,7 @@ extension Tick: ProtobufCBody {
       }
     },
     read: { reader in
-      var value = Tick()
+      var value = LongLinkDemoMessages::Tick()
       while let field = try reader.next() {
         switch field {
         case 1:
@@ -186,10 +186,10 @@ extension Tick: ProtobufCBody {
   )
 }
 
-extension FailRequest: ProtobufCBody {
+nonisolated extension LongLinkDemoMessages::FailRequest: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  package nonisolated static let layout = unsafe ProtobufCLayout<FailRequest>(
-    initialize: longlink__demo__fail_request__init,
+  package static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::FailRequest> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::FailRequest>(
+    initialize: CLongLinkDemo::longlink__demo__fail_request__init,
     fill: { message, value, arena in
       if value.code != 0 {
         unsafe message.has_code = 1
@@ -200,7 +200,7 @@ extension FailRequest: ProtobufCBody {
       }
     },
     read: { reader in
-      var value = FailRequest()
+      var value = LongLinkDemoMessages::FailRequest()
       while let field = try reader.next() {
         switch field {
         case 1:
@@ -215,10 +215,10 @@ extension FailRequest: ProtobufCBody {
   )
 }
 
-extension StatsReply: ProtobufCBody {
+nonisolated extension LongLinkDemoMessages::StatsReply: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  package nonisolated static let layout = unsafe ProtobufCLayout<StatsReply>(
-    initialize: longlink__demo__stats_reply__init,
+  package static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::StatsReply> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::StatsReply>(
+    initialize: CLongLinkDemo::longlink__demo__stats_reply__init,
     fill: { message, value, arena in
       if value.sessions != 0 {
         unsafe message.has_sessions = 1
@@ -246,7 +246,7 @@ extension StatsReply: ProtobufCBody {
       }
     },
     read: { reader in
-      var value = StatsReply()
+      var value = LongLinkDemoMessages::StatsReply()
       while let field = try reader.next() {
         switch field {
         case 1:

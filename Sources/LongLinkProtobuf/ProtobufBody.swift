@@ -10,8 +10,9 @@ public import SwiftProtobuf
 /// extension Chat_SayRequest: ProtobufBody {}
 /// ```
 ///
-/// Unknown fields are kept. Entries of maps are written in the order of their keys, so that equal
-/// messages have equal bytes. SwiftProtobuf says how long a message is only by encoding it.
+/// Unknown fields are kept. Entries of maps are written in the order of their keys, so that a
+/// message always has the same bytes. Keys that Swift takes for the same string (é in one
+/// character or in two) are one. SwiftProtobuf says how long a message is only by encoding it.
 public protocol ProtobufBody: SwiftProtobuf.Message, BodyEncodable, BodyDecodable {}
 
 extension ProtobufBody {

@@ -151,8 +151,10 @@ extension ProtobufCLayout {
     // counted.
     let base = unsafe message.assumingMemoryBound(to: ProtobufCMessage.self)
     let count = unsafe protobuf_c_message_get_packed_size(base)
+    // All empty arrays share their memory, and `unsafeUninitializedCapacity: 0` writes to it.
+    guard count > 0 else { return [] }
     return unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initializedCount in
-      guard count > 0, let start = buffer.baseAddress else { return }
+      guard let start = buffer.baseAddress else { return }
       initializedCount = unsafe protobuf_c_message_pack(base, start)
     }
   }

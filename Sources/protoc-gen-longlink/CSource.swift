@@ -80,7 +80,7 @@ extension CSource {
   ) -> Google_Protobuf_FileDescriptorProto {
     var proto = Google_Protobuf_FileDescriptorProto()
     proto.name = file.name
-    proto.package = file.package
+    proto.package = CNames.package(of: file)
     proto.dependency = file.dependencies.map(\.name).filter { !hasNothingForC($0) }
     // What only options need is not C.
     if !hasNothingForC(file.name) {
@@ -97,7 +97,7 @@ extension CSource {
     _ message: Descriptor, _ names: CNames
   ) -> Google_Protobuf_DescriptorProto {
     var proto = Google_Protobuf_DescriptorProto()
-    proto.name = message.name
+    proto.name = names.name(message)
     proto.nestedType = message.messages.map { simplified($0, names) }
     proto.oneofDecl = message.realOneofs.map { oneof in
       .with { $0.name = names.member(oneof) }
@@ -108,7 +108,7 @@ extension CSource {
       result.number = field.number
       result.label = field.isRepeated ? .repeated : .optional
       result.type = field.type == .enum ? .int32 : field.type
-      if field.type == .message { result.typeName = "." + field.messageType.fullName }
+      if field.type == .message { result.typeName = "." + names.fullName(field.messageType) }
       if field.isRepeated, field.isPackable { result.options.packed = field.isPacked }
       if let oneof = field.realContainingOneof,
         let index = message.realOneofs.firstIndex(where: { $0 === oneof })

@@ -5,52 +5,48 @@ import SwiftProtobufPluginLibrary
 /// What the type of a field is in Swift, and how one value of it gets into C and out of a body.
 struct FieldTypes {
   let schema: Schema
-  let module: String
 
   init(_ schema: Schema) {
     self.schema = schema
-    module = schema.options.messages?.module ?? ""
   }
 
   /// The type of one value.
-  func value(_ field: FieldDescriptor, in scope: Descriptor?) -> String {
+  func value(_ field: FieldDescriptor) -> String {
     switch field.type {
-    case .double: schema.swift("Double")
-    case .float: schema.swift("Float")
-    case .int64, .sint64, .sfixed64: schema.swift("Int64")
-    case .uint64, .fixed64: schema.swift("UInt64")
-    case .int32, .sint32, .sfixed32: schema.swift("Int32")
-    case .uint32, .fixed32: schema.swift("UInt32")
-    case .bool: schema.swift("Bool")
-    case .string: schema.swift("String")
-    case .bytes: "[\(schema.swift("UInt8"))]"
-    case .enum: schema.type(field.enumType, in: module, scope)
-    case .message, .group: schema.type(field.messageType, in: module, scope)
+    case .double: "Swift.Double"
+    case .float: "Swift.Float"
+    case .int64, .sint64, .sfixed64: "Swift.Int64"
+    case .uint64, .fixed64: "Swift.UInt64"
+    case .int32, .sint32, .sfixed32: "Swift.Int32"
+    case .uint32, .fixed32: "Swift.UInt32"
+    case .bool: "Swift.Bool"
+    case .string: "Swift.String"
+    case .bytes: "[Swift.UInt8]"
+    case .enum: schema.type(field.enumType)
+    case .message, .group: schema.type(field.messageType)
     }
   }
 
   /// What one value is before it is set, where it is not nil then.
-  func initial(_ field: FieldDescriptor, in scope: Descriptor?) -> String {
+  func initial(_ field: FieldDescriptor) -> String {
     switch field.type {
     case .bool: "false"
     case .string: "\"\""
     case .bytes: "[]"
-    case .enum: "." + bare(schema.enumCase(field.enumType.values[0]))
-    case .message, .group: value(field, in: scope) + "()"
+    case .enum: "." + schema.names.name(field.enumType.values[0])
+    case .message, .group: value(field) + "()"
     default: "0"
     }
   }
 
   /// The type of the property and its initial value.
-  func property(
-    _ field: FieldDescriptor, in scope: Descriptor?
-  ) -> (type: String, initial: String) {
+  func property(_ field: FieldDescriptor) -> (type: String, initial: String) {
     if let (key, element) = field.mapTypes {
-      return ("[\(value(key, in: scope)): \(value(element, in: scope))]", "[:]")
+      return ("[\(value(key)): \(value(element))]", "[:]")
     }
-    if field.isRepeated { return ("[\(value(field, in: scope))]", "[]") }
-    if field.hasPresence { return (value(field, in: scope) + "?", "nil") }
-    return (value(field, in: scope), initial(field, in: scope))
+    if field.isRepeated { return ("[\(value(field))]", "[]") }
+    if field.hasPresence { return (value(field) + "?", "nil") }
+    return (value(field), initial(field))
   }
 
   /// An expression for C of one for Swift.
@@ -66,7 +62,7 @@ struct FieldTypes {
   }
 
   /// An expression that reads one value; for a message that is not repeated, see `LayoutWriter`.
-  func reading(_ field: FieldDescriptor, from reader: String, in scope: Descriptor?) -> String {
+  func reading(_ field: FieldDescriptor, from reader: String) -> String {
     func call(_ name: String) -> String { "try \(reader).\(name)()" }
     switch field.type {
     case .double: return call("double")
@@ -81,15 +77,13 @@ struct FieldTypes {
     case .message, .group: return call("message")
     case .bytes: return call("bytes")
     case .uint32: return call("uint32")
-    case .enum: return "\(value(field, in: scope))(rawValue: \(call("int32")))"
+    case .enum: return "\(value(field))(rawValue: \(call("int32")))"
     case .sfixed32: return call("sfixed32")
     case .sfixed64: return call("sfixed64")
     case .sint32: return call("sint32")
     case .sint64: return call("sint64")
     }
   }
-
-  func bare(_ name: String) -> String { name.filter { $0 != "`" } }
 }
 
 extension FieldDescriptor {

@@ -16,7 +16,7 @@ struct FileWriter {
   init(_ file: FileDescriptor, _ schema: Schema) {
     self.file = file
     self.schema = schema
-    services = file.services.map(Service.init)
+    services = file.services.map { Service($0, schema.names) }
     messages = file.allMessages.filter { !$0.options.mapEntry }
   }
 
@@ -36,8 +36,10 @@ struct FileWriter {
     return outputs
   }
 
-  /// The name of the .proto file, with its folders in it: a target has one folder for all of them.
-  private var baseName: String {
+  private var baseName: String { FileWriter.baseName(file) }
+
+  /// The name of a .proto file, with its folders in it: a target has one folder for all of them.
+  static func baseName(_ file: FileDescriptor) -> String {
     let name = file.name.hasSuffix(".proto") ? String(file.name.dropLast(6)) : file.name
     return String(name.map { $0 == "/" ? "_" : $0 })
   }
@@ -112,15 +114,17 @@ struct FileWriter {
     } else {
       for message in messages {
         source.add("")
-        source.add("extension \(schema.type(message, in: folder.module)): ProtobufBody {}")
+        let conformance = "\(schema.type(message)): \(schema.runtime("ProtobufBody"))"
+        source.add("nonisolated extension \(conformance) {}")
       }
     }
     for message in messages {
       guard let type = message.pushType else { continue }
       source.add("")
-      source.block("extension \(schema.type(message, in: folder.module)): PushMessage {") {
+      let conformance = "\(schema.type(message)): \(schema.runtime("PushMessage"))"
+      source.block("nonisolated extension \(conformance) {") {
         $0.add("/// The message type that it carries when it is pushed.")
-        $0.add("\(access)static var pushType: MessageType { \(type) }")
+        $0.add("\(access)static var pushType: \(schema.runtime("MessageType")) { \(type) }")
       }
     }
     return source.text
@@ -133,7 +137,8 @@ struct FileWriter {
       for method in service.methods {
         $0.add("/// The requests of `\(method.descriptor.name)`.")
         let type = method.descriptor.messageType ?? 0
-        $0.add("\(access)static var \(method.name): MessageType { \(type) }")
+        let messageType = schema.runtime("MessageType")
+        $0.add("\(access)static var \(method.declared): \(messageType) { \(type) }")
       }
     }
   }

@@ -11,30 +11,26 @@ struct LayoutWriter {
   private let schema: Schema
   private let types: FieldTypes
   private let type: String
-  /// Where the names of types are looked for first.
-  private let scope: Descriptor?
 
   init(_ message: Descriptor, _ schema: Schema) {
     self.message = message
     self.schema = schema
-    let types = FieldTypes(schema)
-    self.types = types
-    let outer = message.options.mapEntry ? message.containingType : nil
-    scope = outer ?? message
-    type =
-      outer.map { schema.type($0, in: types.module) + "." + message.name }
-      ?? schema.type(message, in: types.module)
+    types = FieldTypes(schema)
+    type = schema.type(message)
   }
 
   func write(to source: inout SourceText) {
     let access = message.options.mapEntry ? "fileprivate " : schema.options.access
     source.add("")
-    source.block("extension \(type): ProtobufCBody {") {
+    source.block("nonisolated extension \(type): \(schema.runtime("ProtobufCBody")) {") {
       $0.add("/// How it is written and read.")
+      // With its type, so that the compiler need not look at a field of the same name to know it.
+      let layout = "\(schema.runtime("ProtobufCLayout"))<\(type)>"
       $0.block(
-        "\(access)nonisolated static let layout = unsafe ProtobufCLayout<\(type)>(", closing: ")"
+        "\(access)static let layout: \(layout) = unsafe \(layout)(", closing: ")"
       ) {
-        $0.add("initialize: \(schema.cNames.initializer(message)),")
+        let c = schema.options.c?.module ?? ""
+        $0.add("initialize: \(c)::\(schema.cNames.initializer(message)),")
         guard !message.fields.isEmpty else {
           $0.add("fill: { _, _, _ in },")
           writeReading(to: &$0)
@@ -54,7 +50,7 @@ struct LayoutWriter {
   // MARK: Into C
 
   private func writeFilling(_ field: FieldDescriptor, to source: inout SourceText) {
-    let value = "value.\(schema.property(field))"
+    let value = "value.\(schema.names.name(field))"
     if field.isMap {
       writeFilling(map: field, value, to: &source)
     } else if field.isRepeated {
@@ -114,7 +110,7 @@ struct LayoutWriter {
     let isBool = field.mapTypes?.key.type == .bool
     let order = isBool ? "!$0.key && $1.key" : "$0.key < $1.key"
     source.block("if !\(value).isEmpty {") {
-      $0.add("// In the order of the keys, so that equal messages have equal bytes.")
+      $0.add("// In the order of the keys, so that the same entries are the same bytes.")
       $0.add("let entries = \(value).sorted { \(order) }")
       $0.add("  .map { \(entry(field))(key: $0.key, value: $0.value) }")
       $0.add("unsafe message.n_\(schema.cNames.member(field)) = entries.count")
@@ -124,9 +120,9 @@ struct LayoutWriter {
 
   private func writeFilling(_ oneof: OneofDescriptor, to source: inout SourceText) {
     let selected = "message.\(schema.cNames.member(oneof))_case"
-    source.add("switch value.\(schema.property(oneof)) {")
+    source.add("switch value.\(schema.names.name(oneof)) {")
     for field in oneof.fields {
-      source.add("case .\(types.bare(schema.property(field)))(let set):")
+      source.add("case .\(schema.names.name(field))(let set):")
       source.add("  unsafe \(selected) = .init(rawValue: \(field.number))")
       source.add("  unsafe \(member(field)) = \(types.toC(field, "set"))")
     }
@@ -158,21 +154,21 @@ struct LayoutWriter {
   }
 
   private func writeReading(_ field: FieldDescriptor, to source: inout SourceText) {
-    let property = "value.\(schema.property(field))"
-    let one = types.reading(field, from: "reader", in: scope)
+    let property = "value.\(schema.names.name(field))"
+    let one = types.reading(field, from: "reader")
     if field.isMap {
       source.add("  let entry: \(entry(field)) = \(one)")
       source.add("  \(property)[entry.key] = entry.value")
     } else if field.isRepeated, field.isPackable {
-      let each = types.reading(field, from: "$0", in: scope)
+      let each = types.reading(field, from: "$0")
       source.add("  try reader.each { \(property).append(\(each)) }")
     } else if field.isRepeated {
       source.add("  \(property).append(\(one))")
     } else {
       let single = isSingleMessage(field) ? "try reader.message(once: &\(flag(field)))" : one
       if let oneof = field.realContainingOneof {
-        let name = types.bare(schema.property(field))
-        source.add("  value.\(schema.property(oneof)) = .\(name)(\(single))")
+        let set = "\(schema.type(oneof)).\(schema.names.name(field))(\(single))"
+        source.add("  value.\(schema.names.name(oneof)) = \(set)")
       } else {
         source.add("  \(property) = \(single)")
       }
@@ -192,8 +188,6 @@ struct LayoutWriter {
     "message.\(schema.cNames.member(field))"
   }
 
-  private func entry(_ field: FieldDescriptor) -> String {
-    "\(type).\(field.messageType.name)"
-  }
+  private func entry(_ field: FieldDescriptor) -> String { schema.type(field.messageType) }
 }
 #endif

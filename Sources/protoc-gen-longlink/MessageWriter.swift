@@ -20,8 +20,9 @@ struct MessageWriter {
     if message.options.mapEntry { return writeEntry(to: &source) }
     source.add("")
     source.document(message.protoSourceComments(), else: "The message `\(message.fullName)`.")
-    let name = schema.path(message).last ?? ""
-    source.block("\(access)nonisolated struct \(name): Hashable, Sendable {") { source in
+    let name = SwiftNames.quoted(schema.names.name(message))
+    let head = "\(access)nonisolated struct \(name)"
+    source.block("\(head): Swift.Hashable, Swift.Sendable {") { source in
       for member in members { write(member, to: &source) }
       writeInit(to: &source)
       for oneof in message.realOneofs { write(oneof, to: &source) }
@@ -45,17 +46,18 @@ struct MessageWriter {
     }
   }
 
+  /// The name as it is declared.
   private func name(_ member: Member) -> String {
     switch member {
-    case .field(let field): schema.property(field)
-    case .oneof(let oneof): schema.property(oneof)
+    case .field(let field): SwiftNames.quoted(schema.names.name(field))
+    case .oneof(let oneof): SwiftNames.quoted(schema.names.name(oneof))
     }
   }
 
   private func type(_ member: Member) -> (type: String, initial: String) {
     switch member {
-    case .field(let field): types.property(field, in: message)
-    case .oneof(let oneof): (Schema.oneofType(oneof) + "?", "nil")
+    case .field(let field): types.property(field)
+    case .oneof(let oneof): (schema.type(oneof) + "?", "nil")
     }
   }
 
@@ -69,7 +71,8 @@ struct MessageWriter {
       source.document(field.protoSourceComments(), else: "Field \(field.number), `\(field.name)`.")
       if schema.isRecursive(field) {
         // A value cannot contain itself, but an array of one can.
-        let storage = schema.storage(name)
+        // Behind an underscore no field's name begins with a lower-case letter.
+        let storage = "_" + schema.names.name(field)
         source.block("\(access)var \(name): \(type) {") {
           $0.add("get { \(storage).first }")
           $0.add("set { \(storage) = newValue.map { [$0] } ?? [] }")
@@ -106,12 +109,12 @@ struct MessageWriter {
     source.add("/// What `\(oneof.name)` can be.")
     let isIndirect = oneof.fields.contains { schema.isRecursive($0) }
     let kind = isIndirect ? "indirect enum" : "enum"
-    source.block(
-      "\(access)nonisolated \(kind) \(Schema.oneofType(oneof)): Hashable, Sendable {"
-    ) {
+    let name = SwiftNames.quoted(schema.names.type(oneof))
+    let head = "\(access)nonisolated \(kind) \(name)"
+    source.block("\(head): Swift.Hashable, Swift.Sendable {") {
       for field in oneof.fields {
         $0.document(field.protoSourceComments(), else: "Field \(field.number), `\(field.name)`.")
-        $0.add("case \(schema.property(field))(\(types.value(field, in: message)))")
+        $0.add("case \(SwiftNames.quoted(schema.names.name(field)))(\(types.value(field)))")
       }
     }
   }
@@ -119,11 +122,10 @@ struct MessageWriter {
   /// The entry of a map, which only the layout sees.
   private func writeEntry(to source: inout SourceText) {
     guard let (key, value) = message.mapKeyAndValue else { return }
-    let scope = message.containingType
     source.add("")
     source.block("fileprivate nonisolated struct \(message.name) {") {
-      $0.add("var key: \(types.value(key, in: scope)) = \(types.initial(key, in: scope))")
-      $0.add("var value: \(types.value(value, in: scope)) = \(types.initial(value, in: scope))")
+      $0.add("var key: \(types.value(key)) = \(types.initial(key))")
+      $0.add("var value: \(types.value(value)) = \(types.initial(value))")
     }
   }
 }
@@ -140,21 +142,21 @@ struct EnumWriter {
 
   func write(to source: inout SourceText) {
     let access = schema.options.access
-    let number = schema.swift("Int32")
+    let number = "Swift.Int32"
     let values = enumeration.values.filter { $0 === first(of: $0.number) }
-    let names = values.map { schema.enumCase($0) }
-    let unknown = names.contains("unrecognized") ? "unrecognizedValue" : "unrecognized"
+    let names = values.map { schema.names.name($0) }
     source.add("")
     source.document(
       enumeration.protoSourceComments(), else: "The enumeration `\(enumeration.fullName)`.")
-    let name = schema.path(enumeration).last ?? ""
-    source.block("\(access)nonisolated enum \(name): RawRepresentable, Hashable, Sendable {") {
+    let name = SwiftNames.quoted(schema.names.name(enumeration))
+    let protocols = "Swift.RawRepresentable, Swift.Hashable, Swift.Sendable"
+    source.block("\(access)nonisolated enum \(name): \(protocols) {") {
       for (value, name) in zip(values, names) {
         $0.document(value.protoSourceComments(), else: "\(value.number), `\(value.name)`.")
-        $0.add("case \(name)")
+        $0.add("case \(SwiftNames.quoted(name))")
       }
       $0.add("/// A number that the .proto file had no name for.")
-      $0.add("case \(unknown)(\(number))")
+      $0.add("case unrecognized(\(number))")
       writeAliases(names, to: &$0)
       $0.add("\n/// Makes the value of a number; every number has one.")
       $0.block("\(access)init(rawValue: \(number)) {") {
@@ -162,14 +164,14 @@ struct EnumWriter {
         for (value, name) in zip(values, names) {
           $0.add("case \(value.number): self = .\(name)")
         }
-        $0.add("default: self = .\(unknown)(rawValue)")
+        $0.add("default: self = .unrecognized(rawValue)")
         $0.add("}")
       }
       $0.add("\n/// The number on the wire.")
       $0.block("\(access)var rawValue: \(number) {") {
         $0.add("switch self {")
         for (value, name) in zip(values, names) { $0.add("case .\(name): \(value.number)") }
-        $0.add("case .\(unknown)(let number): number")
+        $0.add("case .unrecognized(let number): number")
         $0.add("}")
       }
     }
@@ -184,12 +186,12 @@ struct EnumWriter {
     var taken = Set(names)
     for value in enumeration.values {
       guard let original = first(of: value.number), original !== value,
-        taken.insert(schema.enumCase(value)).inserted
+        taken.insert(schema.names.name(value)).inserted
       else { continue }
       source.document(value.protoSourceComments(), else: "Another name of `\(original.name)`.")
       source.add(
-        "\(schema.options.access)static var \(schema.enumCase(value)): Self { "
-          + ".\(schema.enumCase(original)) }")
+        "\(schema.options.access)static var \(SwiftNames.quoted(schema.names.name(value))): Self { "
+          + ".\(schema.names.name(original)) }")
     }
   }
 }

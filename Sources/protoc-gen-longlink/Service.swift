@@ -11,45 +11,34 @@ struct Service {
 
   struct Method {
     let descriptor: MethodDescriptor
-    /// In lower camel case: `sayHello`; keywords stand in back-ticks.
+    /// In lower camel case: `sayHello`.
     let name: String
-    /// In upper camel case, for names that have a word before it.
-    let upperName: String
 
-    var bareName: String { name.filter { $0 != "`" } }
+    /// As it is declared.
+    var declared: String { SwiftNames.quoted(name) }
+    /// In upper camel case, for names that have a word before it.
+    var upperName: String {
+      let ending = name.dropFirst(NamingUtils.toLowerCamelCase(descriptor.name).count)
+      return NamingUtils.toUpperCamelCase(descriptor.name) + ending
+    }
   }
 
-  init(_ descriptor: ServiceDescriptor) {
+  init(_ descriptor: ServiceDescriptor, _ names: SwiftNames) {
     self.descriptor = descriptor
     let name = NamingUtils.toUpperCamelCase(descriptor.name)
     let isSuffixed = name.hasSuffix("Service") && name != "Service"
     base = isSuffixed ? String(name.dropLast("Service".count)) : name
-    methods = descriptor.methods.map { method in
-      let name = NamingUtils.toLowerCamelCase(method.name)
-      return Method(
-        descriptor: method,
-        name: Service.taken.contains(name)
-          ? name + "Method" : Service.keywords.contains(name) ? "`\(name)`" : name,
-        upperName: NamingUtils.toUpperCamelCase(method.name))
-    }
+    methods = descriptor.methods.map { Method(descriptor: $0, name: names.name($0)) }
   }
 
   var types: String { base + "Types" }
   var client: String { base + "Client" }
   var handler: String { base + "Service" }
   var simulated: String { "Simulated" + base + "Server" }
-  var label: String { NamingUtils.toLowerCamelCase(base) }
-
-  /// Members that a generated client has besides the methods, and names that no member can have.
-  private static let taken: Set<String> = ["client", "options", "self", "init"]
-
-  private static let keywords: Set<String> = [
-    "as", "associatedtype", "break", "case", "catch", "class", "continue", "default", "defer",
-    "deinit", "do", "else", "enum", "extension", "fallthrough", "false", "fileprivate", "for",
-    "func", "guard", "if", "import", "in", "inout", "internal", "is", "let", "nil", "operator",
-    "precedencegroup", "private", "protocol", "public", "repeat", "rethrows", "return", "static",
-    "struct", "subscript", "super", "switch", "throw", "throws", "true", "try", "typealias", "var",
-    "where", "while",
-  ]
+  /// What a server is told a handler by; a label, which an underscore is not.
+  var label: String {
+    let label = NamingUtils.toLowerCamelCase(base)
+    return label == "_" ? "__" : SwiftNames.quoted(label)
+  }
 }
 #endif

@@ -14,9 +14,9 @@ extension FileWriter {
       source.document(
         service.descriptor.protoSourceComments(),
         else: "Asks the service `\(service.descriptor.fullName)`.")
-      source.block("\(access)nonisolated struct \(service.client): Sendable {") {
+      source.block("\(access)nonisolated struct \(service.client): Swift.Sendable {") {
         writeClientStart(to: &$0)
-        for method in service.methods { writeCalls(method, service, folder, to: &$0) }
+        for method in service.methods { writeCalls(method, service, to: &$0) }
       }
     }
     return source.text
@@ -26,12 +26,15 @@ extension FileWriter {
     source.add(
       """
       /// What carries the requests.
-      \(access)let client: LongLinkClient
+      \(access)let client: LongLink::LongLinkClient
       /// The options of requests that are not given others.
-      \(access)var options: RequestOptions
+      \(access)var options: LongLink::RequestOptions
 
       /// Makes a client over one that may be shared with others.
-      \(access)init(_ client: LongLinkClient, options: RequestOptions = RequestOptions()) {
+      \(access)init(
+        _ client: LongLink::LongLinkClient,
+        options: LongLink::RequestOptions = LongLink::RequestOptions()
+      ) {
         self.client = client
         self.options = options
       }
@@ -39,47 +42,49 @@ extension FileWriter {
   }
 
   private func writeCalls(
-    _ method: Service.Method, _ service: Service, _ folder: Folder, to source: inout SourceText
+    _ method: Service.Method, _ service: Service, to source: inout SourceText
   ) {
-    let request = schema.type(method.descriptor.inputType, in: folder.module)
-    let reply = schema.type(method.descriptor.outputType, in: folder.module)
-    let type = "\(service.types).\(method.name)"
+    let request = schema.type(method.descriptor.inputType)
+    let reply = schema.type(method.descriptor.outputType)
+    let type = schema.messageType(method, of: service)
+    let result = "Swift.Result<\(reply), LongLink::LongLinkError>"
     let comments = method.descriptor.protoSourceComments()
     let fallback = "Sends a request `\(method.descriptor.name)` and waits for the answer."
     source.add("")
     source.document(comments, else: fallback)
     source.add(
       """
-      \(access)nonisolated(nonsending) func \(method.name)(
-        _ request: \(request), options: RequestOptions? = nil
-      ) async throws(LongLinkError) -> \(reply) {
+      \(access)nonisolated(nonsending) func \(method.declared)(
+        _ request: \(request), options: LongLink::RequestOptions? = nil
+      ) async throws(LongLink::LongLinkError) -> \(reply) {
         try await client.request(
           \(type), request, returning: \(reply).self, options: options ?? self.options)
       }
 
       /// As the asynchronous form; it returns a handle at once.
       \(access)func start\(method.upperName)(
-        _ request: \(request), options: RequestOptions? = nil
-      ) -> TypedRequestTask<\(reply)> {
+        _ request: \(request), options: LongLink::RequestOptions? = nil
+      ) -> LongLink::TypedRequestTask<\(reply)> {
         client.start(
           \(type), request, returning: \(reply).self, options: options ?? self.options)
       }
 
       /// As the asynchronous form; it calls `completion`, once, on the executor that is named.
       @discardableResult
-      \(access)func \(method.name)(
-        _ request: \(request), options: RequestOptions? = nil, on executor: CallbackExecutor,
-        completion: @escaping @Sendable (\(schema.swift("Result"))<\(reply), LongLinkError>) -> Void
-      ) -> RequestTask {
+      \(access)func \(method.declared)(
+        _ request: \(request), options: LongLink::RequestOptions? = nil,
+        on executor: LongLink::CallbackExecutor,
+        completion: @escaping @Sendable (\(result)) -> ()
+      ) -> LongLink::RequestTask {
         client.request(
           \(type), request, returning: \(reply).self, options: options ?? self.options,
           on: executor, completion: completion)
       }
 
       /// As the asynchronous form; it blocks the calling thread, which must not be a task's.
-      \(access)func \(method.bareName)Blocking(
-        _ request: \(request), options: RequestOptions? = nil
-      ) throws(LongLinkError) -> \(reply) {
+      \(access)func \(method.name)Blocking(
+        _ request: \(request), options: LongLink::RequestOptions? = nil
+      ) throws(LongLink::LongLinkError) -> \(reply) {
         try client.requestBlocking(
           \(type), request, returning: \(reply).self, options: options ?? self.options)
       }
@@ -95,53 +100,53 @@ extension FileWriter {
       importing: messageModules(besides: folder.module, services: true) + ["LongLinkServer"],
       privately: conformances)
     for service in services {
-      writeHandler(service, folder, to: &source)
-      writeRegistration(service, folder, to: &source)
+      writeHandler(service, to: &source)
+      writeRegistration(service, to: &source)
     }
     return source.text
   }
 
-  private func writeHandler(_ service: Service, _ folder: Folder, to source: inout SourceText) {
+  private func writeHandler(_ service: Service, to source: inout SourceText) {
     source.add("")
     source.document(
       service.descriptor.protoSourceComments(),
       else: "Answers the requests of the service `\(service.descriptor.fullName)`.")
-    source.block("\(access)nonisolated protocol \(service.handler): Sendable {") {
+    source.block("\(access)nonisolated protocol \(service.handler): Swift.Sendable {") {
       for (index, method) in service.methods.enumerated() {
-        let request = schema.type(method.descriptor.inputType, in: folder.module)
-        let reply = schema.type(method.descriptor.outputType, in: folder.module)
+        let request = schema.type(method.descriptor.inputType)
+        let reply = schema.type(method.descriptor.outputType)
         if index > 0 { $0.add("") }
         $0.document(
           method.descriptor.protoSourceComments(),
           else: "Answers a request `\(method.descriptor.name)`; throws `Rejection` to refuse it.")
         $0.add(
           """
-          func \(method.name)(
-            _ request: \(request), context: InboundRequest
+          func \(method.declared)(
+            _ request: \(request), context: LongLinkServer::InboundRequest
           ) async throws -> \(reply)
           """)
       }
     }
   }
 
-  private func writeRegistration(
-    _ service: Service, _ folder: Folder, to source: inout SourceText
-  ) {
+  private func writeRegistration(_ service: Service, to source: inout SourceText) {
     source.add("")
-    source.block("extension LongLinkServer {") {
+    source.block("extension LongLinkServer::LongLinkServer {") {
       $0.add(
         "/// Has a service answer the requests of `\(service.descriptor.fullName)`. Before `start`."
       )
       $0.add("\(access)nonisolated func register(")
-      $0.add("  \(service.label) service: some \(service.handler),")
-      $0.add("  on placement: HandlerPlacement = .connectionLoop")
+      // A label that is the parameter's name is not written twice.
+      let parameter = service.label == "service" ? "service" : "\(service.label) service"
+      $0.add("  \(parameter): some \(service.handler),")
+      $0.add("  on placement: LongLinkServer::HandlerPlacement = .connectionLoop")
       $0.block(") {") {
         for method in service.methods {
-          let request = schema.type(method.descriptor.inputType, in: folder.module)
+          let request = schema.type(method.descriptor.inputType)
           $0.add(
             """
             route(
-              \(service.types).\(method.name), \(request).self, on: placement
+              \(schema.messageType(method, of: service)), \(request).self, on: placement
             ) { request, context in
               try await service.\(method.name)(request, context: context)
             }
@@ -162,9 +167,9 @@ extension FileWriter {
     for service in services {
       source.add("")
       source.add("/// A `\(service.descriptor.fullName)` that does what a test tells it to.")
-      source.block("\(access)nonisolated struct \(service.simulated): Sendable {") {
+      source.block("\(access)nonisolated struct \(service.simulated): Swift.Sendable {") {
         writeSimulatedStart(service, to: &$0)
-        for method in service.methods { writeScript(method, service, folder, to: &$0) }
+        for method in service.methods { writeScript(method, service, to: &$0) }
       }
     }
     return source.text
@@ -174,22 +179,23 @@ extension FileWriter {
     source.add(
       """
       /// What listens, and is scripted further: its record, its faults, its pushes.
-      \(access)let server: SimulatedServer
+      \(access)let server: LongLinkTesting::SimulatedServer
 
       /// Scripts a server that was started.
-      \(access)init(_ server: SimulatedServer) {
+      \(access)init(_ server: LongLinkTesting::SimulatedServer) {
         self.server = server
       }
 
       /// Starts a server, by default on the shared loop and on a free port of 127.0.0.1.
       \(access)static func start(
-        on loop: EventLoop = .shared, at address: SocketAddress = .ipv4(127, 0, 0, 1, port: 0)
-      ) async throws -> \(service.simulated) {
-        \(service.simulated)(try await SimulatedServer.start(on: loop, at: address))
+        on loop: LongLinkTesting::EventLoop = .shared,
+        at address: LongLinkTesting::SocketAddress = .ipv4(127, 0, 0, 1, port: 0)
+      ) async throws -> Self {
+        Self(try await LongLinkTesting::SimulatedServer.start(on: loop, at: address))
       }
 
       /// The address that it listens on.
-      \(access)var address: SocketAddress { server.address }
+      \(access)var address: LongLinkTesting::SocketAddress { server.address }
 
       /// Stops listening and closes all connections.
       \(access)func stop() async {
@@ -199,11 +205,11 @@ extension FileWriter {
   }
 
   private func writeScript(
-    _ method: Service.Method, _ service: Service, _ folder: Folder, to source: inout SourceText
+    _ method: Service.Method, _ service: Service, to source: inout SourceText
   ) {
-    let request = schema.type(method.descriptor.inputType, in: folder.module)
-    let reply = schema.type(method.descriptor.outputType, in: folder.module)
-    let type = "\(service.types).\(method.name)"
+    let request = schema.type(method.descriptor.inputType)
+    let reply = schema.type(method.descriptor.outputType)
+    let type = schema.messageType(method, of: service)
     let name = method.descriptor.name
     source.add(
       """
@@ -217,24 +223,24 @@ extension FileWriter {
 
       /// Says what to do about each `\(name)`, right or wrong, after a time where one is given.
       \(access)func on\(method.upperName)(
-        _ action: ServerAction, after delay: \(schema.swift("Duration"))? = nil
+        _ action: LongLinkTesting::ServerAction, after delay: Swift.Duration? = nil
       ) {
         server.on(\(type), action, after: delay)
       }
 
       /// Says what to do about the first, second and so on `\(name)`; the last one repeats.
-      \(access)func on\(method.upperName)(_ actions: [ServerAction]) {
+      \(access)func on\(method.upperName)(_ actions: [LongLinkTesting::ServerAction]) {
         server.on(\(type), actions)
       }
 
       /// The requests `\(name)` that came up to now; throws where one is not such a message.
-      \(access)func \(method.bareName)Requests() throws(BodyError) -> [\(request)] {
+      \(access)func \(method.name)Requests() throws(LongLinkTesting::BodyError) -> [\(request)] {
         try server.requests(of: \(type), as: \(request).self)
       }
 
       /// Waits until requests `\(name)` have come, and returns the last one that was waited for.
       \(access)nonisolated(nonsending) func waitFor\(method.upperName)(
-        count: \(schema.swift("Int")) = 1
+        count: Swift.Int = 1
       ) async throws -> \(request) {
         try await server.waitForRequest(of: \(type), as: \(request).self, count: count)
       }

@@ -5,9 +5,9 @@ internal import CCorpus
 public import LongLinkProtobufC
 
 /// The enumeration `corpus.Level`.
-public nonisolated enum Level: RawRepresentable, Hashable, Sendable {
+public nonisolated enum Level: Swift.RawRepresentable, Swift.Hashable, Swift.Sendable {
   /// 0, `LEVEL_NONE`.
-  case none
+  case none_
   /// 1, `LEVEL_LOW`.
   case low
   /// 70000, `LEVEL_HIGH`.
@@ -15,12 +15,12 @@ public nonisolated enum Level: RawRepresentable, Hashable, Sendable {
   /// -1, `LEVEL_BELOW`.
   case below
   /// A number that the .proto file had no name for.
-  case unrecognized(Int32)
+  case unrecognized(Swift.Int32)
 
   /// Makes the value of a number; every number has one.
-  public init(rawValue: Int32) {
+  public init(rawValue: Swift.Int32) {
     switch rawValue {
-    case 0: self = .none
+    case 0: self = .none_
     case 1: self = .low
     case 70000: self = .high
     case -1: self = .below
@@ -29,9 +29,9 @@ public nonisolated enum Level: RawRepresentable, Hashable, Sendable {
   }
 
   /// The number on the wire.
-  public var rawValue: Int32 {
+  public var rawValue: Swift.Int32 {
     switch self {
-    case .none: 0
+    case .none_: 0
     case .low: 1
     case .high: 70000
     case .below: -1
@@ -41,58 +41,58 @@ public nonisolated enum Level: RawRepresentable, Hashable, Sendable {
 }
 
 /// One field of each kind.
-public nonisolated struct Scalars: Hashable, Sendable {
+public nonisolated struct Scalars: Swift.Hashable, Swift.Sendable {
   /// Field 1, `d`.
-  public var d: Double = 0
+  public var d: Swift.Double = 0
   /// Field 2, `f`.
-  public var f: Float = 0
+  public var f: Swift.Float = 0
   /// Field 3, `i32`.
-  public var i32: Int32 = 0
+  public var i32: Swift.Int32 = 0
   /// Field 4, `i64`.
-  public var i64: Int64 = 0
+  public var i64: Swift.Int64 = 0
   /// Field 5, `u32`.
-  public var u32: UInt32 = 0
+  public var u32: Swift.UInt32 = 0
   /// Field 6, `u64`.
-  public var u64: UInt64 = 0
+  public var u64: Swift.UInt64 = 0
   /// Field 7, `s32`.
-  public var s32: Int32 = 0
+  public var s32: Swift.Int32 = 0
   /// Field 8, `s64`.
-  public var s64: Int64 = 0
+  public var s64: Swift.Int64 = 0
   /// Field 9, `x32`.
-  public var x32: UInt32 = 0
+  public var x32: Swift.UInt32 = 0
   /// Field 10, `x64`.
-  public var x64: UInt64 = 0
+  public var x64: Swift.UInt64 = 0
   /// Field 11, `y32`.
-  public var y32: Int32 = 0
+  public var y32: Swift.Int32 = 0
   /// Field 12, `y64`.
-  public var y64: Int64 = 0
+  public var y64: Swift.Int64 = 0
   /// Field 13, `b`.
-  public var b: Bool = false
+  public var b: Swift.Bool = false
   /// Field 14, `s`.
   public var s: Swift.String = ""
   /// Field 15, `z`.
-  public var z: [UInt8] = []
+  public var z: [Swift.UInt8] = []
   /// Field 16, `e`.
-  public var e: Level = .none
+  public var e: Corpus::Level = .none_
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    d: Double = 0,
-    f: Float = 0,
-    i32: Int32 = 0,
-    i64: Int64 = 0,
-    u32: UInt32 = 0,
-    u64: UInt64 = 0,
-    s32: Int32 = 0,
-    s64: Int64 = 0,
-    x32: UInt32 = 0,
-    x64: UInt64 = 0,
-    y32: Int32 = 0,
-    y64: Int64 = 0,
-    b: Bool = false,
+    d: Swift.Double = 0,
+    f: Swift.Float = 0,
+    i32: Swift.Int32 = 0,
+    i64: Swift.Int64 = 0,
+    u32: Swift.UInt32 = 0,
+    u64: Swift.UInt64 = 0,
+    s32: Swift.Int32 = 0,
+    s64: Swift.Int64 = 0,
+    x32: Swift.UInt32 = 0,
+    x64: Swift.UInt64 = 0,
+    y32: Swift.Int32 = 0,
+    y64: Swift.Int64 = 0,
+    b: Swift.Bool = false,
     s: Swift.String = "",
-    z: [UInt8] = [],
-    e: Level = .none
+    z: [Swift.UInt8] = [],
+    e: Corpus::Level = .none_
   ) {
     self.d = d
     self.f = f
@@ -114,61 +114,61 @@ public nonisolated struct Scalars: Hashable, Sendable {
 }
 
 /// The same, with presence.
-public nonisolated struct Optionals: Hashable, Sendable {
+public nonisolated struct Optionals: Swift.Hashable, Swift.Sendable {
   /// Field 1, `d`.
-  public var d: Double? = nil
+  public var d: Swift.Double? = nil
   /// Field 2, `f`.
-  public var f: Float? = nil
+  public var f: Swift.Float? = nil
   /// Field 3, `i32`.
-  public var i32: Int32? = nil
+  public var i32: Swift.Int32? = nil
   /// Field 4, `i64`.
-  public var i64: Int64? = nil
+  public var i64: Swift.Int64? = nil
   /// Field 5, `u32`.
-  public var u32: UInt32? = nil
+  public var u32: Swift.UInt32? = nil
   /// Field 6, `u64`.
-  public var u64: UInt64? = nil
+  public var u64: Swift.UInt64? = nil
   /// Field 7, `s32`.
-  public var s32: Int32? = nil
+  public var s32: Swift.Int32? = nil
   /// Field 8, `s64`.
-  public var s64: Int64? = nil
+  public var s64: Swift.Int64? = nil
   /// Field 9, `x32`.
-  public var x32: UInt32? = nil
+  public var x32: Swift.UInt32? = nil
   /// Field 10, `x64`.
-  public var x64: UInt64? = nil
+  public var x64: Swift.UInt64? = nil
   /// Field 11, `y32`.
-  public var y32: Int32? = nil
+  public var y32: Swift.Int32? = nil
   /// Field 12, `y64`.
-  public var y64: Int64? = nil
+  public var y64: Swift.Int64? = nil
   /// Field 13, `b`.
-  public var b: Bool? = nil
+  public var b: Swift.Bool? = nil
   /// Field 14, `s`.
   public var s: Swift.String? = nil
   /// Field 15, `z`.
-  public var z: [UInt8]? = nil
+  public var z: [Swift.UInt8]? = nil
   /// Field 16, `e`.
-  public var e: Level? = nil
+  public var e: Corpus::Level? = nil
   /// Field 17, `m`.
-  public var m: Scalars? = nil
+  public var m: Corpus::Scalars? = nil
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    d: Double? = nil,
-    f: Float? = nil,
-    i32: Int32? = nil,
-    i64: Int64? = nil,
-    u32: UInt32? = nil,
-    u64: UInt64? = nil,
-    s32: Int32? = nil,
-    s64: Int64? = nil,
-    x32: UInt32? = nil,
-    x64: UInt64? = nil,
-    y32: Int32? = nil,
-    y64: Int64? = nil,
-    b: Bool? = nil,
+    d: Swift.Double? = nil,
+    f: Swift.Float? = nil,
+    i32: Swift.Int32? = nil,
+    i64: Swift.Int64? = nil,
+    u32: Swift.UInt32? = nil,
+    u64: Swift.UInt64? = nil,
+    s32: Swift.Int32? = nil,
+    s64: Swift.Int64? = nil,
+    x32: Swift.UInt32? = nil,
+    x64: Swift.UInt64? = nil,
+    y32: Swift.Int32? = nil,
+    y64: Swift.Int64? = nil,
+    b: Swift.Bool? = nil,
     s: Swift.String? = nil,
-    z: [UInt8]? = nil,
-    e: Level? = nil,
-    m: Scalars? = nil
+    z: [Swift.UInt8]? = nil,
+    e: Corpus::Level? = nil,
+    m: Corpus::Scalars? = nil
   ) {
     self.d = d
     self.f = f
@@ -191,67 +191,67 @@ public nonisolated struct Optionals: Hashable, Sendable {
 }
 
 /// The same, several times.
-public nonisolated struct Lists: Hashable, Sendable {
+public nonisolated struct Lists: Swift.Hashable, Swift.Sendable {
   /// Field 1, `d`.
-  public var d: [Double] = []
+  public var d: [Swift.Double] = []
   /// Field 2, `f`.
-  public var f: [Float] = []
+  public var f: [Swift.Float] = []
   /// Field 3, `i32`.
-  public var i32: [Int32] = []
+  public var i32: [Swift.Int32] = []
   /// Field 4, `i64`.
-  public var i64: [Int64] = []
+  public var i64: [Swift.Int64] = []
   /// Field 5, `u32`.
-  public var u32: [UInt32] = []
+  public var u32: [Swift.UInt32] = []
   /// Field 6, `u64`.
-  public var u64: [UInt64] = []
+  public var u64: [Swift.UInt64] = []
   /// Field 7, `s32`.
-  public var s32: [Int32] = []
+  public var s32: [Swift.Int32] = []
   /// Field 8, `s64`.
-  public var s64: [Int64] = []
+  public var s64: [Swift.Int64] = []
   /// Field 9, `x32`.
-  public var x32: [UInt32] = []
+  public var x32: [Swift.UInt32] = []
   /// Field 10, `x64`.
-  public var x64: [UInt64] = []
+  public var x64: [Swift.UInt64] = []
   /// Field 11, `y32`.
-  public var y32: [Int32] = []
+  public var y32: [Swift.Int32] = []
   /// Field 12, `y64`.
-  public var y64: [Int64] = []
+  public var y64: [Swift.Int64] = []
   /// Field 13, `b`.
-  public var b: [Bool] = []
+  public var b: [Swift.Bool] = []
   /// Field 14, `s`.
   public var s: [Swift.String] = []
   /// Field 15, `z`.
-  public var z: [[UInt8]] = []
+  public var z: [[Swift.UInt8]] = []
   /// Field 16, `e`.
-  public var e: [Level] = []
+  public var e: [Corpus::Level] = []
   /// Field 17, `m`.
-  public var m: [Scalars] = []
+  public var m: [Corpus::Scalars] = []
   /// Field 18, `unpacked`.
-  public var unpacked: [UInt32] = []
+  public var unpacked: [Swift.UInt32] = []
   /// Field 19, `unpacked_levels`.
-  public var unpackedLevels: [Level] = []
+  public var unpackedLevels: [Corpus::Level] = []
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    d: [Double] = [],
-    f: [Float] = [],
-    i32: [Int32] = [],
-    i64: [Int64] = [],
-    u32: [UInt32] = [],
-    u64: [UInt64] = [],
-    s32: [Int32] = [],
-    s64: [Int64] = [],
-    x32: [UInt32] = [],
-    x64: [UInt64] = [],
-    y32: [Int32] = [],
-    y64: [Int64] = [],
-    b: [Bool] = [],
+    d: [Swift.Double] = [],
+    f: [Swift.Float] = [],
+    i32: [Swift.Int32] = [],
+    i64: [Swift.Int64] = [],
+    u32: [Swift.UInt32] = [],
+    u64: [Swift.UInt64] = [],
+    s32: [Swift.Int32] = [],
+    s64: [Swift.Int64] = [],
+    x32: [Swift.UInt32] = [],
+    x64: [Swift.UInt64] = [],
+    y32: [Swift.Int32] = [],
+    y64: [Swift.Int64] = [],
+    b: [Swift.Bool] = [],
     s: [Swift.String] = [],
-    z: [[UInt8]] = [],
-    e: [Level] = [],
-    m: [Scalars] = [],
-    unpacked: [UInt32] = [],
-    unpackedLevels: [Level] = []
+    z: [[Swift.UInt8]] = [],
+    e: [Corpus::Level] = [],
+    m: [Corpus::Scalars] = [],
+    unpacked: [Swift.UInt32] = [],
+    unpackedLevels: [Corpus::Level] = []
   ) {
     self.d = d
     self.f = f
@@ -276,28 +276,28 @@ public nonisolated struct Lists: Hashable, Sendable {
 }
 
 /// The message `corpus.Maps`.
-public nonisolated struct Maps: Hashable, Sendable {
+public nonisolated struct Maps: Swift.Hashable, Swift.Sendable {
   /// Field 1, `texts`.
   public var texts: [Swift.String: Swift.String] = [:]
   /// Field 2, `levels`.
-  public var levels: [Int32: Level] = [:]
+  public var levels: [Swift.Int32: Corpus::Level] = [:]
   /// Field 3, `ratios`.
-  public var ratios: [Bool: Double] = [:]
+  public var ratios: [Swift.Bool: Swift.Double] = [:]
   /// Field 4, `messages`.
-  public var messages: [UInt64: Scalars] = [:]
+  public var messages: [Swift.UInt64: Corpus::Scalars] = [:]
   /// Field 5, `blobs`.
-  public var blobs: [Int64: [UInt8]] = [:]
+  public var blobs: [Swift.Int64: [Swift.UInt8]] = [:]
   /// Field 6, `flags`.
-  public var flags: [UInt32: Bool] = [:]
+  public var flags: [Swift.UInt32: Swift.Bool] = [:]
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
     texts: [Swift.String: Swift.String] = [:],
-    levels: [Int32: Level] = [:],
-    ratios: [Bool: Double] = [:],
-    messages: [UInt64: Scalars] = [:],
-    blobs: [Int64: [UInt8]] = [:],
-    flags: [UInt32: Bool] = [:]
+    levels: [Swift.Int32: Corpus::Level] = [:],
+    ratios: [Swift.Bool: Swift.Double] = [:],
+    messages: [Swift.UInt64: Corpus::Scalars] = [:],
+    blobs: [Swift.Int64: [Swift.UInt8]] = [:],
+    flags: [Swift.UInt32: Swift.Bool] = [:]
   ) {
     self.texts = texts
     self.levels = levels
@@ -313,86 +313,86 @@ public nonisolated struct Maps: Hashable, Sendable {
   }
 
   fileprivate nonisolated struct LevelsEntry {
-    var key: Int32 = 0
-    var value: Level = .none
+    var key: Swift.Int32 = 0
+    var value: Corpus::Level = .none_
   }
 
   fileprivate nonisolated struct RatiosEntry {
-    var key: Bool = false
-    var value: Double = 0
+    var key: Swift.Bool = false
+    var value: Swift.Double = 0
   }
 
   fileprivate nonisolated struct MessagesEntry {
-    var key: UInt64 = 0
-    var value: Scalars = Scalars()
+    var key: Swift.UInt64 = 0
+    var value: Corpus::Scalars = Corpus::Scalars()
   }
 
   fileprivate nonisolated struct BlobsEntry {
-    var key: Int64 = 0
-    var value: [UInt8] = []
+    var key: Swift.Int64 = 0
+    var value: [Swift.UInt8] = []
   }
 
   fileprivate nonisolated struct FlagsEntry {
-    var key: UInt32 = 0
-    var value: Bool = false
+    var key: Swift.UInt32 = 0
+    var value: Swift.Bool = false
   }
 }
 
 /// The message `corpus.Choices`.
-public nonisolated struct Choices: Hashable, Sendable {
+public nonisolated struct Choices: Swift.Hashable, Swift.Sendable {
   /// One of several, `choice`.
-  public var choice: Choice? = nil
+  public var choice: Corpus::Choices.Choice? = nil
   /// Field 9, `after`.
-  public var after: UInt32 = 0
+  public var after: Swift.UInt32 = 0
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    choice: Choice? = nil,
-    after: UInt32 = 0
+    choice: Corpus::Choices.Choice? = nil,
+    after: Swift.UInt32 = 0
   ) {
     self.choice = choice
     self.after = after
   }
 
   /// What `choice` can be.
-  public nonisolated indirect enum Choice: Hashable, Sendable {
+  public nonisolated indirect enum Choice: Swift.Hashable, Swift.Sendable {
     /// Field 1, `number`.
-    case number(Int32)
+    case number(Swift.Int32)
     /// Field 2, `text`.
     case text(Swift.String)
     /// Field 3, `blob`.
-    case blob([UInt8])
+    case blob([Swift.UInt8])
     /// Field 4, `flag`.
-    case flag(Bool)
+    case flag(Swift.Bool)
     /// Field 5, `ratio`.
-    case ratio(Double)
+    case ratio(Swift.Double)
     /// Field 6, `level`.
-    case level(Level)
+    case level(Corpus::Level)
     /// Field 7, `message`.
-    case message(Scalars)
+    case message(Corpus::Scalars)
     /// Field 8, `again`.
-    case again(Choices)
+    case again(Corpus::Choices)
   }
 }
 
 /// Contains itself.
-public nonisolated struct Tree: Hashable, Sendable {
+public nonisolated struct Tree: Swift.Hashable, Swift.Sendable {
   /// Field 1, `value`.
-  public var value: UInt32 = 0
+  public var value: Swift.UInt32 = 0
   /// Field 2, `child`.
-  public var child: Tree? {
-    get { childStorage.first }
-    set { childStorage = newValue.map { [$0] } ?? [] }
+  public var child: Corpus::Tree? {
+    get { _child.first }
+    set { _child = newValue.map { [$0] } ?? [] }
   }
-  private var childStorage: [Tree] = []
+  private var _child: [Corpus::Tree] = []
   /// Field 3, `children`.
-  public var children: [Tree] = []
+  public var children: [Corpus::Tree] = []
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    value: UInt32 = 0,
-    child: Tree? = nil,
-    children: [Tree] = []
+    value: Swift.UInt32 = 0,
+    child: Corpus::Tree? = nil,
+    children: [Corpus::Tree] = []
   ) {
     self.value = value
     self.child = child
@@ -401,19 +401,19 @@ public nonisolated struct Tree: Hashable, Sendable {
 }
 
 /// The message `corpus.Known`.
-public nonisolated struct Known: Hashable, Sendable {
+public nonisolated struct Known: Swift.Hashable, Swift.Sendable {
   /// Field 1, `at`.
-  public var at: ProtobufTimestamp? = nil
+  public var at: LongLinkProtobufC::ProtobufTimestamp? = nil
   /// Field 2, `time`.
-  public var time: ProtobufDuration? = nil
+  public var time: LongLinkProtobufC::ProtobufDuration? = nil
   /// Field 3, `anything`.
-  public var anything: ProtobufAny? = nil
+  public var anything: LongLinkProtobufC::ProtobufAny? = nil
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    at: ProtobufTimestamp? = nil,
-    time: ProtobufDuration? = nil,
-    anything: ProtobufAny? = nil
+    at: LongLinkProtobufC::ProtobufTimestamp? = nil,
+    time: LongLinkProtobufC::ProtobufDuration? = nil,
+    anything: LongLinkProtobufC::ProtobufAny? = nil
   ) {
     self.at = at
     self.time = time
@@ -422,58 +422,58 @@ public nonisolated struct Known: Hashable, Sendable {
 }
 
 /// Names that mean something to C or to Swift.
-public nonisolated struct Names: Hashable, Sendable {
+public nonisolated struct Names: Swift.Hashable, Swift.Sendable {
   /// Field 1, `int`.
-  public var int: UInt32 = 0
+  public var int: Swift.UInt32 = 0
   /// Field 2, `default`.
-  public var `default`: UInt32 = 0
+  public var `default`: Swift.UInt32 = 0
   /// Field 3, `base`.
-  public var base: UInt32 = 0
+  public var base: Swift.UInt32 = 0
   /// Field 4, `items`.
-  public var items: [UInt32] = []
+  public var items: [Swift.UInt32] = []
   /// Field 5, `n_items`.
-  public var nItems: UInt32 = 0
+  public var nItems: Swift.UInt32 = 0
   /// Field 6, `size`.
-  public var size: UInt32? = nil
+  public var size: Swift.UInt32? = nil
   /// Field 7, `has_size`.
-  public var hasSize_p: Bool = false
+  public var hasSize: Swift.Bool = false
   /// One of several, `in`.
-  public var `in`: In? = nil
+  public var `in`: Corpus::Names.In? = nil
   /// Field 10, `in_case`.
-  public var inCase: UInt32 = 0
+  public var inCase: Swift.UInt32 = 0
   /// Field 11, `type`.
-  public var type: Names.TypeMessage? = nil
+  public var type: Corpus::Names.Type_? = nil
   /// Field 12, `description`.
-  public var description_p: Swift.String = ""
+  public var description: Swift.String = ""
   /// Field 13, `errno`.
-  public var errno: UInt32 = 0
+  public var errno: Swift.UInt32 = 0
   /// Field 14, `fooBar`.
-  public var fooBar: UInt32 = 0
+  public var fooBar: Swift.UInt32 = 0
   /// Field 15, `fatal`.
-  public var fatal: UInt32 = 0
+  public var fatal: Swift.UInt32 = 0
   /// Field 16, `encoded_byte_count`.
-  public var encodedByteCountField: [UInt8] = []
+  public var encodedByteCount_: [Swift.UInt8] = []
   /// Field 17, `result`.
-  public var result: Result? = nil
+  public var result: Corpus::Result? = nil
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    int: UInt32 = 0,
-    `default`: UInt32 = 0,
-    base: UInt32 = 0,
-    items: [UInt32] = [],
-    nItems: UInt32 = 0,
-    size: UInt32? = nil,
-    hasSize_p: Bool = false,
-    `in`: In? = nil,
-    inCase: UInt32 = 0,
-    type: Names.TypeMessage? = nil,
-    description_p: Swift.String = "",
-    errno: UInt32 = 0,
-    fooBar: UInt32 = 0,
-    fatal: UInt32 = 0,
-    encodedByteCountField: [UInt8] = [],
-    result: Result? = nil
+    int: Swift.UInt32 = 0,
+    `default`: Swift.UInt32 = 0,
+    base: Swift.UInt32 = 0,
+    items: [Swift.UInt32] = [],
+    nItems: Swift.UInt32 = 0,
+    size: Swift.UInt32? = nil,
+    hasSize: Swift.Bool = false,
+    `in`: Corpus::Names.In? = nil,
+    inCase: Swift.UInt32 = 0,
+    type: Corpus::Names.Type_? = nil,
+    description: Swift.String = "",
+    errno: Swift.UInt32 = 0,
+    fooBar: Swift.UInt32 = 0,
+    fatal: Swift.UInt32 = 0,
+    encodedByteCount_: [Swift.UInt8] = [],
+    result: Corpus::Result? = nil
   ) {
     self.int = int
     self.`default` = `default`
@@ -481,67 +481,67 @@ public nonisolated struct Names: Hashable, Sendable {
     self.items = items
     self.nItems = nItems
     self.size = size
-    self.hasSize_p = hasSize_p
+    self.hasSize = hasSize
     self.`in` = `in`
     self.inCase = inCase
     self.type = type
-    self.description_p = description_p
+    self.description = description
     self.errno = errno
     self.fooBar = fooBar
     self.fatal = fatal
-    self.encodedByteCountField = encodedByteCountField
+    self.encodedByteCount_ = encodedByteCount_
     self.result = result
   }
 
   /// What `in` can be.
-  public nonisolated enum In: Hashable, Sendable {
+  public nonisolated enum In: Swift.Hashable, Swift.Sendable {
     /// Field 8, `class`.
     case `class`(Swift.String)
     /// Field 9, `string`.
-    case string(Names.String)
+    case string(Corpus::Names.String)
   }
 
   /// The message `corpus.Names.Type`.
-  public nonisolated struct TypeMessage: Hashable, Sendable {
+  public nonisolated struct Type_: Swift.Hashable, Swift.Sendable {
     /// Field 1, `self`.
-    public var self_p: Swift.String = ""
+    public var self_: Swift.String = ""
 
     /// Makes a message; what is left out is as if it had not been sent.
     public init(
-      self_p: Swift.String = ""
+      self_: Swift.String = ""
     ) {
-      self.self_p = self_p
+      self.self_ = self_
     }
   }
 
   /// The message `corpus.Names.String`.
-  public nonisolated struct String: Hashable, Sendable {
+  public nonisolated struct String: Swift.Hashable, Swift.Sendable {
     /// Field 1, `init`.
-    public var init_p: Bool = false
+    public var init_: Swift.Bool = false
 
     /// Makes a message; what is left out is as if it had not been sent.
     public init(
-      init_p: Bool = false
+      init_: Swift.Bool = false
     ) {
-      self.init_p = init_p
+      self.init_ = init_
     }
   }
 }
 
 /// Names inside that are those of what is around them.
-public nonisolated struct Result: Hashable, Sendable {
+public nonisolated struct Result: Swift.Hashable, Swift.Sendable {
   /// Field 1, `kind`.
-  public var kind: Result.ResultEnum = .none
+  public var kind: Corpus::Result.Result = .none_
   /// Field 2, `inner`.
-  public var inner: Result.Inner? = nil
+  public var inner: Corpus::Result.Inner? = nil
   /// One of several, `result`.
-  public var result: ResultOneof? = nil
+  public var result: Corpus::Result.Result_? = nil
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    kind: Result.ResultEnum = .none,
-    inner: Result.Inner? = nil,
-    result: ResultOneof? = nil
+    kind: Corpus::Result.Result = .none_,
+    inner: Corpus::Result.Inner? = nil,
+    result: Corpus::Result.Result_? = nil
   ) {
     self.kind = kind
     self.inner = inner
@@ -549,61 +549,61 @@ public nonisolated struct Result: Hashable, Sendable {
   }
 
   /// What `result` can be.
-  public nonisolated enum ResultOneof: Hashable, Sendable {
+  public nonisolated enum Result_: Swift.Hashable, Swift.Sendable {
     /// Field 3, `error`.
     case error(Swift.String)
     /// Field 4, `five`.
-    case five(Five)
+    case five(Corpus::Five)
   }
 
   /// The enumeration `corpus.Result.Result`.
-  public nonisolated enum ResultEnum: RawRepresentable, Hashable, Sendable {
+  public nonisolated enum Result: Swift.RawRepresentable, Swift.Hashable, Swift.Sendable {
     /// 0, `RESULT_NONE`.
-    case none
+    case none_
     /// 1, `RESULT_SOME`.
-    case some
+    case some_
     /// A number that the .proto file had no name for.
-    case unrecognized(Int32)
+    case unrecognized(Swift.Int32)
 
     /// Makes the value of a number; every number has one.
-    public init(rawValue: Int32) {
+    public init(rawValue: Swift.Int32) {
       switch rawValue {
-      case 0: self = .none
-      case 1: self = .some
+      case 0: self = .none_
+      case 1: self = .some_
       default: self = .unrecognized(rawValue)
       }
     }
 
     /// The number on the wire.
-    public var rawValue: Int32 {
+    public var rawValue: Swift.Int32 {
       switch self {
-      case .none: 0
-      case .some: 1
+      case .none_: 0
+      case .some_: 1
       case .unrecognized(let number): number
       }
     }
   }
 
   /// The message `corpus.Result.Inner`.
-  public nonisolated struct Inner: Hashable, Sendable {
+  public nonisolated struct Inner: Swift.Hashable, Swift.Sendable {
     /// Field 1, `inner`.
-    public var inner: Result.Inner.InnerMessage? = nil
+    public var inner: Corpus::Result.Inner.Inner? = nil
 
     /// Makes a message; what is left out is as if it had not been sent.
     public init(
-      inner: Result.Inner.InnerMessage? = nil
+      inner: Corpus::Result.Inner.Inner? = nil
     ) {
       self.inner = inner
     }
 
     /// The message `corpus.Result.Inner.Inner`.
-    public nonisolated struct InnerMessage: Hashable, Sendable {
+    public nonisolated struct Inner: Swift.Hashable, Swift.Sendable {
       /// Field 1, `value`.
-      public var value: UInt32 = 0
+      public var value: Swift.UInt32 = 0
 
       /// Makes a message; what is left out is as if it had not been sent.
       public init(
-        value: UInt32 = 0
+        value: Swift.UInt32 = 0
       ) {
         self.value = value
       }
@@ -612,25 +612,25 @@ public nonisolated struct Result: Hashable, Sendable {
 }
 
 /// What codecs are measured by.
-public nonisolated struct Five: Hashable, Sendable {
+public nonisolated struct Five: Swift.Hashable, Swift.Sendable {
   /// Field 1, `id`.
-  public var id: UInt64 = 0
+  public var id: Swift.UInt64 = 0
   /// Field 2, `name`.
   public var name: Swift.String = ""
   /// Field 3, `payload`.
-  public var payload: [UInt8] = []
+  public var payload: [Swift.UInt8] = []
   /// Field 4, `kind`.
-  public var kind: Int32 = 0
+  public var kind: Swift.Int32 = 0
   /// Field 5, `weight`.
-  public var weight: Double = 0
+  public var weight: Swift.Double = 0
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    id: UInt64 = 0,
+    id: Swift.UInt64 = 0,
     name: Swift.String = "",
-    payload: [UInt8] = [],
-    kind: Int32 = 0,
-    weight: Double = 0
+    payload: [Swift.UInt8] = [],
+    kind: Swift.Int32 = 0,
+    weight: Swift.Double = 0
   ) {
     self.id = id
     self.name = name
@@ -640,10 +640,10 @@ public nonisolated struct Five: Hashable, Sendable {
   }
 }
 
-extension Scalars: ProtobufCBody {
+nonisolated extension Corpus::Scalars: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<Scalars>(
-    initialize: corpus__scalars__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Scalars> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Scalars>(
+    initialize: CCorpus::corpus__scalars__init,
     fill: { message, value, arena in
       if value.d.bitPattern != 0 {
         unsafe message.has_d = 1
@@ -710,7 +710,7 @@ extension Scalars: ProtobufCBody {
       }
     },
     read: { reader in
-      var value = Scalars()
+      var value = Corpus::Scalars()
       while let field = try reader.next() {
         switch field {
         case 1:
@@ -744,7 +744,7 @@ extension Scalars: ProtobufCBody {
         case 15:
           value.z = try reader.bytes()
         case 16:
-          value.e = Level(rawValue: try reader.int32())
+          value.e = Corpus::Level(rawValue: try reader.int32())
         default: try reader.skip()
         }
       }
@@ -753,10 +753,10 @@ extension Scalars: ProtobufCBody {
   )
 }
 
-extension Optionals: ProtobufCBody {
+nonisolated extension Corpus::Optionals: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<Optionals>(
-    initialize: corpus__optionals__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Optionals> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Optionals>(
+    initialize: CCorpus::corpus__optionals__init,
     fill: { message, value, arena in
       if let set = value.d {
         unsafe message.has_d = 1
@@ -824,7 +824,7 @@ extension Optionals: ProtobufCBody {
       unsafe message.m = try arena.message(value.m)
     },
     read: { reader in
-      var value = Optionals()
+      var value = Corpus::Optionals()
       var isRead17 = false
       while let field = try reader.next() {
         switch field {
@@ -859,7 +859,7 @@ extension Optionals: ProtobufCBody {
         case 15:
           value.z = try reader.bytes()
         case 16:
-          value.e = Level(rawValue: try reader.int32())
+          value.e = Corpus::Level(rawValue: try reader.int32())
         case 17:
           value.m = try reader.message(once: &isRead17)
         default: try reader.skip()
@@ -870,10 +870,10 @@ extension Optionals: ProtobufCBody {
   )
 }
 
-extension Lists: ProtobufCBody {
+nonisolated extension Corpus::Lists: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<Lists>(
-    initialize: corpus__lists__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Lists> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Lists>(
+    initialize: CCorpus::corpus__lists__init,
     fill: { message, value, arena in
       unsafe message.n_d = value.d.count
       unsafe message.d = arena.scalars(value.d)
@@ -915,7 +915,7 @@ extension Lists: ProtobufCBody {
       unsafe message.unpacked_levels = arena.scalars(value.unpackedLevels.map(\.rawValue))
     },
     read: { reader in
-      var value = Lists()
+      var value = Corpus::Lists()
       while let field = try reader.next() {
         switch field {
         case 1:
@@ -949,13 +949,13 @@ extension Lists: ProtobufCBody {
         case 15:
           value.z.append(try reader.bytes())
         case 16:
-          try reader.each { value.e.append(Level(rawValue: try $0.int32())) }
+          try reader.each { value.e.append(Corpus::Level(rawValue: try $0.int32())) }
         case 17:
           value.m.append(try reader.message())
         case 18:
           try reader.each { value.unpacked.append(try $0.uint32()) }
         case 19:
-          try reader.each { value.unpackedLevels.append(Level(rawValue: try $0.int32())) }
+          try reader.each { value.unpackedLevels.append(Corpus::Level(rawValue: try $0.int32())) }
         default: try reader.skip()
         }
       }
@@ -964,75 +964,75 @@ extension Lists: ProtobufCBody {
   )
 }
 
-extension Maps: ProtobufCBody {
+nonisolated extension Corpus::Maps: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<Maps>(
-    initialize: corpus__maps__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Maps> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Maps>(
+    initialize: CCorpus::corpus__maps__init,
     fill: { message, value, arena in
       if !value.texts.isEmpty {
-        // In the order of the keys, so that equal messages have equal bytes.
+        // In the order of the keys, so that the same entries are the same bytes.
         let entries = value.texts.sorted { $0.key < $1.key }
-          .map { Maps.TextsEntry(key: $0.key, value: $0.value) }
+          .map { Corpus::Maps.TextsEntry(key: $0.key, value: $0.value) }
         unsafe message.n_texts = entries.count
         unsafe message.texts = try arena.messages(entries)
       }
       if !value.levels.isEmpty {
-        // In the order of the keys, so that equal messages have equal bytes.
+        // In the order of the keys, so that the same entries are the same bytes.
         let entries = value.levels.sorted { $0.key < $1.key }
-          .map { Maps.LevelsEntry(key: $0.key, value: $0.value) }
+          .map { Corpus::Maps.LevelsEntry(key: $0.key, value: $0.value) }
         unsafe message.n_levels = entries.count
         unsafe message.levels = try arena.messages(entries)
       }
       if !value.ratios.isEmpty {
-        // In the order of the keys, so that equal messages have equal bytes.
+        // In the order of the keys, so that the same entries are the same bytes.
         let entries = value.ratios.sorted { !$0.key && $1.key }
-          .map { Maps.RatiosEntry(key: $0.key, value: $0.value) }
+          .map { Corpus::Maps.RatiosEntry(key: $0.key, value: $0.value) }
         unsafe message.n_ratios = entries.count
         unsafe message.ratios = try arena.messages(entries)
       }
       if !value.messages.isEmpty {
-        // In the order of the keys, so that equal messages have equal bytes.
+        // In the order of the keys, so that the same entries are the same bytes.
         let entries = value.messages.sorted { $0.key < $1.key }
-          .map { Maps.MessagesEntry(key: $0.key, value: $0.value) }
+          .map { Corpus::Maps.MessagesEntry(key: $0.key, value: $0.value) }
         unsafe message.n_messages = entries.count
         unsafe message.messages = try arena.messages(entries)
       }
       if !value.blobs.isEmpty {
-        // In the order of the keys, so that equal messages have equal bytes.
+        // In the order of the keys, so that the same entries are the same bytes.
         let entries = value.blobs.sorted { $0.key < $1.key }
-          .map { Maps.BlobsEntry(key: $0.key, value: $0.value) }
+          .map { Corpus::Maps.BlobsEntry(key: $0.key, value: $0.value) }
         unsafe message.n_blobs = entries.count
         unsafe message.blobs = try arena.messages(entries)
       }
       if !value.flags.isEmpty {
-        // In the order of the keys, so that equal messages have equal bytes.
+        // In the order of the keys, so that the same entries are the same bytes.
         let entries = value.flags.sorted { $0.key < $1.key }
-          .map { Maps.FlagsEntry(key: $0.key, value: $0.value) }
+          .map { Corpus::Maps.FlagsEntry(key: $0.key, value: $0.value) }
         unsafe message.n_flags = entries.count
         unsafe message.flags = try arena.messages(entries)
       }
     },
     read: { reader in
-      var value = Maps()
+      var value = Corpus::Maps()
       while let field = try reader.next() {
         switch field {
         case 1:
-          let entry: Maps.TextsEntry = try reader.message()
+          let entry: Corpus::Maps.TextsEntry = try reader.message()
           value.texts[entry.key] = entry.value
         case 2:
-          let entry: Maps.LevelsEntry = try reader.message()
+          let entry: Corpus::Maps.LevelsEntry = try reader.message()
           value.levels[entry.key] = entry.value
         case 3:
-          let entry: Maps.RatiosEntry = try reader.message()
+          let entry: Corpus::Maps.RatiosEntry = try reader.message()
           value.ratios[entry.key] = entry.value
         case 4:
-          let entry: Maps.MessagesEntry = try reader.message()
+          let entry: Corpus::Maps.MessagesEntry = try reader.message()
           value.messages[entry.key] = entry.value
         case 5:
-          let entry: Maps.BlobsEntry = try reader.message()
+          let entry: Corpus::Maps.BlobsEntry = try reader.message()
           value.blobs[entry.key] = entry.value
         case 6:
-          let entry: Maps.FlagsEntry = try reader.message()
+          let entry: Corpus::Maps.FlagsEntry = try reader.message()
           value.flags[entry.key] = entry.value
         default: try reader.skip()
         }
@@ -1042,16 +1042,16 @@ extension Maps: ProtobufCBody {
   )
 }
 
-extension Maps.TextsEntry: ProtobufCBody {
+nonisolated extension Corpus::Maps.TextsEntry: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  fileprivate nonisolated static let layout = unsafe ProtobufCLayout<Maps.TextsEntry>(
-    initialize: corpus__maps__texts_entry__init,
+  fileprivate static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Maps.TextsEntry> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Maps.TextsEntry>(
+    initialize: CCorpus::corpus__maps__texts_entry__init,
     fill: { message, value, arena in
       unsafe message.key = try arena.string(value.key)
       unsafe message.value = try arena.string(value.value)
     },
     read: { reader in
-      var value = Maps.TextsEntry()
+      var value = Corpus::Maps.TextsEntry()
       while let field = try reader.next() {
         switch field {
         case 1:
@@ -1066,10 +1066,10 @@ extension Maps.TextsEntry: ProtobufCBody {
   )
 }
 
-extension Maps.LevelsEntry: ProtobufCBody {
+nonisolated extension Corpus::Maps.LevelsEntry: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  fileprivate nonisolated static let layout = unsafe ProtobufCLayout<Maps.LevelsEntry>(
-    initialize: corpus__maps__levels_entry__init,
+  fileprivate static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Maps.LevelsEntry> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Maps.LevelsEntry>(
+    initialize: CCorpus::corpus__maps__levels_entry__init,
     fill: { message, value, arena in
       unsafe message.has_key = 1
       unsafe message.key = value.key
@@ -1077,13 +1077,13 @@ extension Maps.LevelsEntry: ProtobufCBody {
       unsafe message.value = value.value.rawValue
     },
     read: { reader in
-      var value = Maps.LevelsEntry()
+      var value = Corpus::Maps.LevelsEntry()
       while let field = try reader.next() {
         switch field {
         case 1:
           value.key = try reader.int32()
         case 2:
-          value.value = Level(rawValue: try reader.int32())
+          value.value = Corpus::Level(rawValue: try reader.int32())
         default: try reader.skip()
         }
       }
@@ -1092,10 +1092,10 @@ extension Maps.LevelsEntry: ProtobufCBody {
   )
 }
 
-extension Maps.RatiosEntry: ProtobufCBody {
+nonisolated extension Corpus::Maps.RatiosEntry: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  fileprivate nonisolated static let layout = unsafe ProtobufCLayout<Maps.RatiosEntry>(
-    initialize: corpus__maps__ratios_entry__init,
+  fileprivate static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Maps.RatiosEntry> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Maps.RatiosEntry>(
+    initialize: CCorpus::corpus__maps__ratios_entry__init,
     fill: { message, value, arena in
       unsafe message.has_key = 1
       unsafe message.key = value.key ? 1 : 0
@@ -1103,7 +1103,7 @@ extension Maps.RatiosEntry: ProtobufCBody {
       unsafe message.value = value.value
     },
     read: { reader in
-      var value = Maps.RatiosEntry()
+      var value = Corpus::Maps.RatiosEntry()
       while let field = try reader.next() {
         switch field {
         case 1:
@@ -1118,17 +1118,17 @@ extension Maps.RatiosEntry: ProtobufCBody {
   )
 }
 
-extension Maps.MessagesEntry: ProtobufCBody {
+nonisolated extension Corpus::Maps.MessagesEntry: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  fileprivate nonisolated static let layout = unsafe ProtobufCLayout<Maps.MessagesEntry>(
-    initialize: corpus__maps__messages_entry__init,
+  fileprivate static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Maps.MessagesEntry> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Maps.MessagesEntry>(
+    initialize: CCorpus::corpus__maps__messages_entry__init,
     fill: { message, value, arena in
       unsafe message.has_key = 1
       unsafe message.key = value.key
       unsafe message.value = try arena.message(value.value)
     },
     read: { reader in
-      var value = Maps.MessagesEntry()
+      var value = Corpus::Maps.MessagesEntry()
       var isRead2 = false
       while let field = try reader.next() {
         switch field {
@@ -1144,10 +1144,10 @@ extension Maps.MessagesEntry: ProtobufCBody {
   )
 }
 
-extension Maps.BlobsEntry: ProtobufCBody {
+nonisolated extension Corpus::Maps.BlobsEntry: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  fileprivate nonisolated static let layout = unsafe ProtobufCLayout<Maps.BlobsEntry>(
-    initialize: corpus__maps__blobs_entry__init,
+  fileprivate static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Maps.BlobsEntry> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Maps.BlobsEntry>(
+    initialize: CCorpus::corpus__maps__blobs_entry__init,
     fill: { message, value, arena in
       unsafe message.has_key = 1
       unsafe message.key = value.key
@@ -1155,7 +1155,7 @@ extension Maps.BlobsEntry: ProtobufCBody {
       unsafe message.value = arena.bytes(value.value)
     },
     read: { reader in
-      var value = Maps.BlobsEntry()
+      var value = Corpus::Maps.BlobsEntry()
       while let field = try reader.next() {
         switch field {
         case 1:
@@ -1170,10 +1170,10 @@ extension Maps.BlobsEntry: ProtobufCBody {
   )
 }
 
-extension Maps.FlagsEntry: ProtobufCBody {
+nonisolated extension Corpus::Maps.FlagsEntry: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  fileprivate nonisolated static let layout = unsafe ProtobufCLayout<Maps.FlagsEntry>(
-    initialize: corpus__maps__flags_entry__init,
+  fileprivate static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Maps.FlagsEntry> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Maps.FlagsEntry>(
+    initialize: CCorpus::corpus__maps__flags_entry__init,
     fill: { message, value, arena in
       unsafe message.has_key = 1
       unsafe message.key = value.key
@@ -1181,7 +1181,7 @@ extension Maps.FlagsEntry: ProtobufCBody {
       unsafe message.value = value.value ? 1 : 0
     },
     read: { reader in
-      var value = Maps.FlagsEntry()
+      var value = Corpus::Maps.FlagsEntry()
       while let field = try reader.next() {
         switch field {
         case 1:
@@ -1196,10 +1196,10 @@ extension Maps.FlagsEntry: ProtobufCBody {
   )
 }
 
-extension Choices: ProtobufCBody {
+nonisolated extension Corpus::Choices: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<Choices>(
-    initialize: corpus__choices__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Choices> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Choices>(
+    initialize: CCorpus::corpus__choices__init,
     fill: { message, value, arena in
       if value.after != 0 {
         unsafe message.has_after = 1
@@ -1235,27 +1235,27 @@ extension Choices: ProtobufCBody {
       }
     },
     read: { reader in
-      var value = Choices()
+      var value = Corpus::Choices()
       var isRead7 = false
       var isRead8 = false
       while let field = try reader.next() {
         switch field {
         case 1:
-          value.choice = .number(try reader.int32())
+          value.choice = Corpus::Choices.Choice.number(try reader.int32())
         case 2:
-          value.choice = .text(try reader.string())
+          value.choice = Corpus::Choices.Choice.text(try reader.string())
         case 3:
-          value.choice = .blob(try reader.bytes())
+          value.choice = Corpus::Choices.Choice.blob(try reader.bytes())
         case 4:
-          value.choice = .flag(try reader.bool())
+          value.choice = Corpus::Choices.Choice.flag(try reader.bool())
         case 5:
-          value.choice = .ratio(try reader.double())
+          value.choice = Corpus::Choices.Choice.ratio(try reader.double())
         case 6:
-          value.choice = .level(Level(rawValue: try reader.int32()))
+          value.choice = Corpus::Choices.Choice.level(Corpus::Level(rawValue: try reader.int32()))
         case 7:
-          value.choice = .message(try reader.message(once: &isRead7))
+          value.choice = Corpus::Choices.Choice.message(try reader.message(once: &isRead7))
         case 8:
-          value.choice = .again(try reader.message(once: &isRead8))
+          value.choice = Corpus::Choices.Choice.again(try reader.message(once: &isRead8))
         case 9:
           value.after = try reader.uint32()
         default: try reader.skip()
@@ -1266,10 +1266,10 @@ extension Choices: ProtobufCBody {
   )
 }
 
-extension Tree: ProtobufCBody {
+nonisolated extension Corpus::Tree: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<Tree>(
-    initialize: corpus__tree__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Tree> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Tree>(
+    initialize: CCorpus::corpus__tree__init,
     fill: { message, value, arena in
       if value.value != 0 {
         unsafe message.has_value = 1
@@ -1280,7 +1280,7 @@ extension Tree: ProtobufCBody {
       unsafe message.children = try arena.messages(value.children)
     },
     read: { reader in
-      var value = Tree()
+      var value = Corpus::Tree()
       var isRead2 = false
       while let field = try reader.next() {
         switch field {
@@ -1298,17 +1298,17 @@ extension Tree: ProtobufCBody {
   )
 }
 
-extension Known: ProtobufCBody {
+nonisolated extension Corpus::Known: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<Known>(
-    initialize: corpus__known__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Known> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Known>(
+    initialize: CCorpus::corpus__known__init,
     fill: { message, value, arena in
       unsafe message.at = try arena.message(value.at)
       unsafe message.time = try arena.message(value.time)
       unsafe message.anything = try arena.message(value.anything)
     },
     read: { reader in
-      var value = Known()
+      var value = Corpus::Known()
       var isRead1 = false
       var isRead2 = false
       var isRead3 = false
@@ -1328,18 +1328,18 @@ extension Known: ProtobufCBody {
   )
 }
 
-extension Names: ProtobufCBody {
+nonisolated extension Corpus::Names: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<Names>(
-    initialize: corpus__names__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Names> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Names>(
+    initialize: CCorpus::corpus__names__init,
     fill: { message, value, arena in
       if value.int != 0 {
         unsafe message.has_int_1 = 1
         unsafe message.int_1 = value.int
       }
-      if value.`default` != 0 {
+      if value.default != 0 {
         unsafe message.has_default_2 = 1
-        unsafe message.default_2 = value.`default`
+        unsafe message.default_2 = value.default
       }
       if value.base != 0 {
         unsafe message.has_base_3 = 1
@@ -1355,17 +1355,17 @@ extension Names: ProtobufCBody {
         unsafe message.has_size = 1
         unsafe message.size = set
       }
-      if value.hasSize_p {
+      if value.hasSize {
         unsafe message.has_has_size_7 = 1
-        unsafe message.has_size_7 = value.hasSize_p ? 1 : 0
+        unsafe message.has_size_7 = value.hasSize ? 1 : 0
       }
       if value.inCase != 0 {
         unsafe message.has_in_case_10 = 1
         unsafe message.in_case_10 = value.inCase
       }
       unsafe message.type_11 = try arena.message(value.type)
-      if !value.description_p.isEmpty {
-        unsafe message.description = try arena.string(value.description_p)
+      if !value.description.isEmpty {
+        unsafe message.description = try arena.string(value.description)
       }
       if value.errno != 0 {
         unsafe message.has_errno_13 = 1
@@ -1379,12 +1379,12 @@ extension Names: ProtobufCBody {
         unsafe message.has_fatal = 1
         unsafe message.fatal = value.fatal
       }
-      if !value.encodedByteCountField.isEmpty {
+      if !value.encodedByteCount_.isEmpty {
         unsafe message.has_encoded_byte_count = 1
-        unsafe message.encoded_byte_count = arena.bytes(value.encodedByteCountField)
+        unsafe message.encoded_byte_count = arena.bytes(value.encodedByteCount_)
       }
       unsafe message.result = try arena.message(value.result)
-      switch value.`in` {
+      switch value.in {
       case .class(let set):
         unsafe message.in_case = .init(rawValue: 8)
         unsafe message.class_8 = try arena.string(set)
@@ -1396,7 +1396,7 @@ extension Names: ProtobufCBody {
       }
     },
     read: { reader in
-      var value = Names()
+      var value = Corpus::Names()
       var isRead9 = false
       var isRead11 = false
       var isRead17 = false
@@ -1405,7 +1405,7 @@ extension Names: ProtobufCBody {
         case 1:
           value.int = try reader.uint32()
         case 2:
-          value.`default` = try reader.uint32()
+          value.default = try reader.uint32()
         case 3:
           value.base = try reader.uint32()
         case 4:
@@ -1415,17 +1415,17 @@ extension Names: ProtobufCBody {
         case 6:
           value.size = try reader.uint32()
         case 7:
-          value.hasSize_p = try reader.bool()
+          value.hasSize = try reader.bool()
         case 8:
-          value.`in` = .class(try reader.string())
+          value.in = Corpus::Names.In.class(try reader.string())
         case 9:
-          value.`in` = .string(try reader.message(once: &isRead9))
+          value.in = Corpus::Names.In.string(try reader.message(once: &isRead9))
         case 10:
           value.inCase = try reader.uint32()
         case 11:
           value.type = try reader.message(once: &isRead11)
         case 12:
-          value.description_p = try reader.string()
+          value.description = try reader.string()
         case 13:
           value.errno = try reader.uint32()
         case 14:
@@ -1433,7 +1433,7 @@ extension Names: ProtobufCBody {
         case 15:
           value.fatal = try reader.uint32()
         case 16:
-          value.encodedByteCountField = try reader.bytes()
+          value.encodedByteCount_ = try reader.bytes()
         case 17:
           value.result = try reader.message(once: &isRead17)
         default: try reader.skip()
@@ -1444,21 +1444,21 @@ extension Names: ProtobufCBody {
   )
 }
 
-extension Names.TypeMessage: ProtobufCBody {
+nonisolated extension Corpus::Names.Type_: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<Names.TypeMessage>(
-    initialize: corpus__names__type__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Names.Type_> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Names.Type_>(
+    initialize: CCorpus::corpus__names__type__init,
     fill: { message, value, arena in
-      if !value.self_p.isEmpty {
-        unsafe message.self_1 = try arena.string(value.self_p)
+      if !value.self_.isEmpty {
+        unsafe message.self_1 = try arena.string(value.self_)
       }
     },
     read: { reader in
-      var value = Names.TypeMessage()
+      var value = Corpus::Names.Type_()
       while let field = try reader.next() {
         switch field {
         case 1:
-          value.self_p = try reader.string()
+          value.self_ = try reader.string()
         default: try reader.skip()
         }
       }
@@ -1467,22 +1467,22 @@ extension Names.TypeMessage: ProtobufCBody {
   )
 }
 
-extension Names.String: ProtobufCBody {
+nonisolated extension Corpus::Names.String: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<Names.String>(
-    initialize: corpus__names__string__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Names.String> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Names.String>(
+    initialize: CCorpus::corpus__names__string__init,
     fill: { message, value, arena in
-      if value.init_p {
+      if value.init_ {
         unsafe message.has_init_1 = 1
-        unsafe message.init_1 = value.init_p ? 1 : 0
+        unsafe message.init_1 = value.init_ ? 1 : 0
       }
     },
     read: { reader in
-      var value = Names.String()
+      var value = Corpus::Names.String()
       while let field = try reader.next() {
         switch field {
         case 1:
-          value.init_p = try reader.bool()
+          value.init_ = try reader.bool()
         default: try reader.skip()
         }
       }
@@ -1491,10 +1491,10 @@ extension Names.String: ProtobufCBody {
   )
 }
 
-extension Result: ProtobufCBody {
+nonisolated extension Corpus::Result: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<Result>(
-    initialize: corpus__result__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Result> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Result>(
+    initialize: CCorpus::corpus__result__init,
     fill: { message, value, arena in
       if value.kind.rawValue != 0 {
         unsafe message.has_kind = 1
@@ -1513,19 +1513,19 @@ extension Result: ProtobufCBody {
       }
     },
     read: { reader in
-      var value = Result()
+      var value = Corpus::Result()
       var isRead2 = false
       var isRead4 = false
       while let field = try reader.next() {
         switch field {
         case 1:
-          value.kind = Result.ResultEnum(rawValue: try reader.int32())
+          value.kind = Corpus::Result.Result(rawValue: try reader.int32())
         case 2:
           value.inner = try reader.message(once: &isRead2)
         case 3:
-          value.result = .error(try reader.string())
+          value.result = Corpus::Result.Result_.error(try reader.string())
         case 4:
-          value.result = .five(try reader.message(once: &isRead4))
+          value.result = Corpus::Result.Result_.five(try reader.message(once: &isRead4))
         default: try reader.skip()
         }
       }
@@ -1534,15 +1534,15 @@ extension Result: ProtobufCBody {
   )
 }
 
-extension Result.Inner: ProtobufCBody {
+nonisolated extension Corpus::Result.Inner: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<Result.Inner>(
-    initialize: corpus__result__inner__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Result.Inner> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Result.Inner>(
+    initialize: CCorpus::corpus__result__inner__init,
     fill: { message, value, arena in
       unsafe message.inner = try arena.message(value.inner)
     },
     read: { reader in
-      var value = Result.Inner()
+      var value = Corpus::Result.Inner()
       var isRead1 = false
       while let field = try reader.next() {
         switch field {
@@ -1556,10 +1556,10 @@ extension Result.Inner: ProtobufCBody {
   )
 }
 
-extension Result.Inner.InnerMessage: ProtobufCBody {
+nonisolated extension Corpus::Result.Inner.Inner: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<Result.Inner.InnerMessage>(
-    initialize: corpus__result__inner__inner__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Result.Inner.Inner> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Result.Inner.Inner>(
+    initialize: CCorpus::corpus__result__inner__inner__init,
     fill: { message, value, arena in
       if value.value != 0 {
         unsafe message.has_value = 1
@@ -1567,7 +1567,7 @@ extension Result.Inner.InnerMessage: ProtobufCBody {
       }
     },
     read: { reader in
-      var value = Result.Inner.InnerMessage()
+      var value = Corpus::Result.Inner.Inner()
       while let field = try reader.next() {
         switch field {
         case 1:
@@ -1580,10 +1580,10 @@ extension Result.Inner.InnerMessage: ProtobufCBody {
   )
 }
 
-extension Five: ProtobufCBody {
+nonisolated extension Corpus::Five: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<Five>(
-    initialize: corpus__five__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Five> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Five>(
+    initialize: CCorpus::corpus__five__init,
     fill: { message, value, arena in
       if value.id != 0 {
         unsafe message.has_id = 1
@@ -1606,7 +1606,7 @@ extension Five: ProtobufCBody {
       }
     },
     read: { reader in
-      var value = Five()
+      var value = Corpus::Five()
       while let field = try reader.next() {
         switch field {
         case 1:

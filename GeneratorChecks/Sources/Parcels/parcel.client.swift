@@ -5,120 +5,126 @@ public import LongLink
 public import LongLinkProtobufC
 
 /// Moves parcels.
-public nonisolated struct ParcelsClient: Sendable {
+public nonisolated struct ParcelsClient: Swift.Sendable {
   /// What carries the requests.
-  public let client: LongLinkClient
+  public let client: LongLink::LongLinkClient
   /// The options of requests that are not given others.
-  public var options: RequestOptions
+  public var options: LongLink::RequestOptions
 
   /// Makes a client over one that may be shared with others.
-  public init(_ client: LongLinkClient, options: RequestOptions = RequestOptions()) {
+  public init(
+    _ client: LongLink::LongLinkClient,
+    options: LongLink::RequestOptions = LongLink::RequestOptions()
+  ) {
     self.client = client
     self.options = options
   }
 
   /// Takes a parcel in, and says what it is called from now on.
   public nonisolated(nonsending) func send(
-    _ request: SendRequest, options: RequestOptions? = nil
-  ) async throws(LongLinkError) -> SendReply {
+    _ request: Parcels::SendRequest, options: LongLink::RequestOptions? = nil
+  ) async throws(LongLink::LongLinkError) -> Parcels::SendReply {
     try await client.request(
-      ParcelsTypes.send, request, returning: SendReply.self, options: options ?? self.options)
+      Parcels::ParcelsTypes.send, request, returning: Parcels::SendReply.self, options: options ?? self.options)
   }
 
   /// As the asynchronous form; it returns a handle at once.
   public func startSend(
-    _ request: SendRequest, options: RequestOptions? = nil
-  ) -> TypedRequestTask<SendReply> {
+    _ request: Parcels::SendRequest, options: LongLink::RequestOptions? = nil
+  ) -> LongLink::TypedRequestTask<Parcels::SendReply> {
     client.start(
-      ParcelsTypes.send, request, returning: SendReply.self, options: options ?? self.options)
+      Parcels::ParcelsTypes.send, request, returning: Parcels::SendReply.self, options: options ?? self.options)
   }
 
   /// As the asynchronous form; it calls `completion`, once, on the executor that is named.
   @discardableResult
   public func send(
-    _ request: SendRequest, options: RequestOptions? = nil, on executor: CallbackExecutor,
-    completion: @escaping @Sendable (Result<SendReply, LongLinkError>) -> Void
-  ) -> RequestTask {
+    _ request: Parcels::SendRequest, options: LongLink::RequestOptions? = nil,
+    on executor: LongLink::CallbackExecutor,
+    completion: @escaping @Sendable (Swift.Result<Parcels::SendReply, LongLink::LongLinkError>) -> ()
+  ) -> LongLink::RequestTask {
     client.request(
-      ParcelsTypes.send, request, returning: SendReply.self, options: options ?? self.options,
+      Parcels::ParcelsTypes.send, request, returning: Parcels::SendReply.self, options: options ?? self.options,
       on: executor, completion: completion)
   }
 
   /// As the asynchronous form; it blocks the calling thread, which must not be a task's.
   public func sendBlocking(
-    _ request: SendRequest, options: RequestOptions? = nil
-  ) throws(LongLinkError) -> SendReply {
+    _ request: Parcels::SendRequest, options: LongLink::RequestOptions? = nil
+  ) throws(LongLink::LongLinkError) -> Parcels::SendReply {
     try client.requestBlocking(
-      ParcelsTypes.send, request, returning: SendReply.self, options: options ?? self.options)
+      Parcels::ParcelsTypes.send, request, returning: Parcels::SendReply.self, options: options ?? self.options)
   }
 
   /// Finds a parcel that was sent.
   public nonisolated(nonsending) func find(
-    _ request: FindRequest, options: RequestOptions? = nil
-  ) async throws(LongLinkError) -> Parcel {
+    _ request: Parcels::FindRequest, options: LongLink::RequestOptions? = nil
+  ) async throws(LongLink::LongLinkError) -> Parcels::Parcel {
     try await client.request(
-      ParcelsTypes.find, request, returning: Parcel.self, options: options ?? self.options)
+      Parcels::ParcelsTypes.find, request, returning: Parcels::Parcel.self, options: options ?? self.options)
   }
 
   /// As the asynchronous form; it returns a handle at once.
   public func startFind(
-    _ request: FindRequest, options: RequestOptions? = nil
-  ) -> TypedRequestTask<Parcel> {
+    _ request: Parcels::FindRequest, options: LongLink::RequestOptions? = nil
+  ) -> LongLink::TypedRequestTask<Parcels::Parcel> {
     client.start(
-      ParcelsTypes.find, request, returning: Parcel.self, options: options ?? self.options)
+      Parcels::ParcelsTypes.find, request, returning: Parcels::Parcel.self, options: options ?? self.options)
   }
 
   /// As the asynchronous form; it calls `completion`, once, on the executor that is named.
   @discardableResult
   public func find(
-    _ request: FindRequest, options: RequestOptions? = nil, on executor: CallbackExecutor,
-    completion: @escaping @Sendable (Result<Parcel, LongLinkError>) -> Void
-  ) -> RequestTask {
+    _ request: Parcels::FindRequest, options: LongLink::RequestOptions? = nil,
+    on executor: LongLink::CallbackExecutor,
+    completion: @escaping @Sendable (Swift.Result<Parcels::Parcel, LongLink::LongLinkError>) -> ()
+  ) -> LongLink::RequestTask {
     client.request(
-      ParcelsTypes.find, request, returning: Parcel.self, options: options ?? self.options,
+      Parcels::ParcelsTypes.find, request, returning: Parcels::Parcel.self, options: options ?? self.options,
       on: executor, completion: completion)
   }
 
   /// As the asynchronous form; it blocks the calling thread, which must not be a task's.
   public func findBlocking(
-    _ request: FindRequest, options: RequestOptions? = nil
-  ) throws(LongLinkError) -> Parcel {
+    _ request: Parcels::FindRequest, options: LongLink::RequestOptions? = nil
+  ) throws(LongLink::LongLinkError) -> Parcels::Parcel {
     try client.requestBlocking(
-      ParcelsTypes.find, request, returning: Parcel.self, options: options ?? self.options)
+      Parcels::ParcelsTypes.find, request, returning: Parcels::Parcel.self, options: options ?? self.options)
   }
 
   /// Forgets all parcels.
   public nonisolated(nonsending) func clear(
-    _ request: ProtobufEmpty, options: RequestOptions? = nil
-  ) async throws(LongLinkError) -> ProtobufEmpty {
+    _ request: LongLinkProtobufC::ProtobufEmpty, options: LongLink::RequestOptions? = nil
+  ) async throws(LongLink::LongLinkError) -> LongLinkProtobufC::ProtobufEmpty {
     try await client.request(
-      ParcelsTypes.clear, request, returning: ProtobufEmpty.self, options: options ?? self.options)
+      Parcels::ParcelsTypes.clear, request, returning: LongLinkProtobufC::ProtobufEmpty.self, options: options ?? self.options)
   }
 
   /// As the asynchronous form; it returns a handle at once.
   public func startClear(
-    _ request: ProtobufEmpty, options: RequestOptions? = nil
-  ) -> TypedRequestTask<ProtobufEmpty> {
+    _ request: LongLinkProtobufC::ProtobufEmpty, options: LongLink::RequestOptions? = nil
+  ) -> LongLink::TypedRequestTask<LongLinkProtobufC::ProtobufEmpty> {
     client.start(
-      ParcelsTypes.clear, request, returning: ProtobufEmpty.self, options: options ?? self.options)
+      Parcels::ParcelsTypes.clear, request, returning: LongLinkProtobufC::ProtobufEmpty.self, options: options ?? self.options)
   }
 
   /// As the asynchronous form; it calls `completion`, once, on the executor that is named.
   @discardableResult
   public func clear(
-    _ request: ProtobufEmpty, options: RequestOptions? = nil, on executor: CallbackExecutor,
-    completion: @escaping @Sendable (Result<ProtobufEmpty, LongLinkError>) -> Void
-  ) -> RequestTask {
+    _ request: LongLinkProtobufC::ProtobufEmpty, options: LongLink::RequestOptions? = nil,
+    on executor: LongLink::CallbackExecutor,
+    completion: @escaping @Sendable (Swift.Result<LongLinkProtobufC::ProtobufEmpty, LongLink::LongLinkError>) -> ()
+  ) -> LongLink::RequestTask {
     client.request(
-      ParcelsTypes.clear, request, returning: ProtobufEmpty.self, options: options ?? self.options,
+      Parcels::ParcelsTypes.clear, request, returning: LongLinkProtobufC::ProtobufEmpty.self, options: options ?? self.options,
       on: executor, completion: completion)
   }
 
   /// As the asynchronous form; it blocks the calling thread, which must not be a task's.
   public func clearBlocking(
-    _ request: ProtobufEmpty, options: RequestOptions? = nil
-  ) throws(LongLinkError) -> ProtobufEmpty {
+    _ request: LongLinkProtobufC::ProtobufEmpty, options: LongLink::RequestOptions? = nil
+  ) throws(LongLink::LongLinkError) -> LongLinkProtobufC::ProtobufEmpty {
     try client.requestBlocking(
-      ParcelsTypes.clear, request, returning: ProtobufEmpty.self, options: options ?? self.options)
+      Parcels::ParcelsTypes.clear, request, returning: LongLinkProtobufC::ProtobufEmpty.self, options: options ?? self.options)
   }
 }

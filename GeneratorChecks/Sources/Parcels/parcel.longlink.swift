@@ -7,15 +7,15 @@ public import LongLinkProtobufC
 /// The message types of the service `parcel.Parcels`.
 public nonisolated enum ParcelsTypes {
   /// The requests of `Send`.
-  public static var send: MessageType { 100 }
+  public static var send: LongLinkProtobufC::MessageType { 100 }
   /// The requests of `Find`.
-  public static var find: MessageType { 101 }
+  public static var find: LongLinkProtobufC::MessageType { 101 }
   /// The requests of `Clear`.
-  public static var clear: MessageType { 102 }
+  public static var clear: LongLinkProtobufC::MessageType { 102 }
 }
 
 /// How soon it has to be there.
-public nonisolated enum Urgency: RawRepresentable, Hashable, Sendable {
+public nonisolated enum Urgency: Swift.RawRepresentable, Swift.Hashable, Swift.Sendable {
   /// 0, `URGENCY_UNSPECIFIED`.
   case unspecified
   /// Within a day.
@@ -23,10 +23,10 @@ public nonisolated enum Urgency: RawRepresentable, Hashable, Sendable {
   /// 2, `URGENCY_SLOW`.
   case slow
   /// A number that the .proto file had no name for.
-  case unrecognized(Int32)
+  case unrecognized(Swift.Int32)
 
   /// Makes the value of a number; every number has one.
-  public init(rawValue: Int32) {
+  public init(rawValue: Swift.Int32) {
     switch rawValue {
     case 0: self = .unspecified
     case 1: self = .fast
@@ -36,7 +36,7 @@ public nonisolated enum Urgency: RawRepresentable, Hashable, Sendable {
   }
 
   /// The number on the wire.
-  public var rawValue: Int32 {
+  public var rawValue: Swift.Int32 {
     switch self {
     case .unspecified: 0
     case .fast: 1
@@ -47,16 +47,16 @@ public nonisolated enum Urgency: RawRepresentable, Hashable, Sendable {
 }
 
 /// The message `parcel.SendRequest`.
-public nonisolated struct SendRequest: Hashable, Sendable {
+public nonisolated struct SendRequest: Swift.Hashable, Swift.Sendable {
   /// What is sent.
-  public var parcel: Parcel? = nil
+  public var parcel: Parcels::Parcel? = nil
   /// Who may be told about it.
-  public var listeners: [String] = []
+  public var listeners: [Swift.String] = []
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    parcel: Parcel? = nil,
-    listeners: [String] = []
+    parcel: Parcels::Parcel? = nil,
+    listeners: [Swift.String] = []
   ) {
     self.parcel = parcel
     self.listeners = listeners
@@ -64,73 +64,73 @@ public nonisolated struct SendRequest: Hashable, Sendable {
 }
 
 /// The message `parcel.SendReply`.
-public nonisolated struct SendReply: Hashable, Sendable {
+public nonisolated struct SendReply: Swift.Hashable, Swift.Sendable {
   /// Field 1, `number`.
-  public var number: UInt64 = 0
+  public var number: Swift.UInt64 = 0
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    number: UInt64 = 0
+    number: Swift.UInt64 = 0
   ) {
     self.number = number
   }
 }
 
 /// The message `parcel.FindRequest`.
-public nonisolated struct FindRequest: Hashable, Sendable {
+public nonisolated struct FindRequest: Swift.Hashable, Swift.Sendable {
   /// Field 1, `number`.
-  public var number: UInt64 = 0
+  public var number: Swift.UInt64 = 0
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    number: UInt64 = 0
+    number: Swift.UInt64 = 0
   ) {
     self.number = number
   }
 }
 
 /// What is moved.
-public nonisolated struct Parcel: Hashable, Sendable {
+public nonisolated struct Parcel: Swift.Hashable, Swift.Sendable {
   /// Field 1, `number`.
-  public var number: UInt64 = 0
+  public var number: Swift.UInt64 = 0
   /// Where it goes.
-  public var destination: Place? = nil
+  public var destination: Parcels::Place? = nil
   /// Field 3, `urgency`.
-  public var urgency: Urgency = .unspecified
+  public var urgency: Parcels::Urgency = .unspecified
   /// Field 4, `parts`.
-  public var parts: [Parcel.Part] = []
+  public var parts: [Parcels::Parcel.Part] = []
   /// Field 5, `labels`.
-  public var labels: [String: String] = [:]
+  public var labels: [Swift.String: Swift.String] = [:]
   /// Field 6, `shelves`.
-  public var shelves: [Int32: Parcel.Part] = [:]
+  public var shelves: [Swift.Int32: Parcels::Parcel.Part] = [:]
   /// One of several, `payment`.
-  public var payment: Payment? = nil
+  public var payment: Parcels::Parcel.Payment? = nil
   /// Field 10, `sent`.
-  public var sent: ProtobufTimestamp? = nil
+  public var sent: LongLinkProtobufC::ProtobufTimestamp? = nil
   /// Field 11, `allowance`.
-  public var allowance: ProtobufDuration? = nil
+  public var allowance: LongLinkProtobufC::ProtobufDuration? = nil
   /// Field 12, `note`.
-  public var note: String? = nil
+  public var note: Swift.String? = nil
   /// What it is packed in.
-  public var wrapping: Parcel? {
-    get { wrappingStorage.first }
-    set { wrappingStorage = newValue.map { [$0] } ?? [] }
+  public var wrapping: Parcels::Parcel? {
+    get { _wrapping.first }
+    set { _wrapping = newValue.map { [$0] } ?? [] }
   }
-  private var wrappingStorage: [Parcel] = []
+  private var _wrapping: [Parcels::Parcel] = []
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    number: UInt64 = 0,
-    destination: Place? = nil,
-    urgency: Urgency = .unspecified,
-    parts: [Parcel.Part] = [],
-    labels: [String: String] = [:],
-    shelves: [Int32: Parcel.Part] = [:],
-    payment: Payment? = nil,
-    sent: ProtobufTimestamp? = nil,
-    allowance: ProtobufDuration? = nil,
-    note: String? = nil,
-    wrapping: Parcel? = nil
+    number: Swift.UInt64 = 0,
+    destination: Parcels::Place? = nil,
+    urgency: Parcels::Urgency = .unspecified,
+    parts: [Parcels::Parcel.Part] = [],
+    labels: [Swift.String: Swift.String] = [:],
+    shelves: [Swift.Int32: Parcels::Parcel.Part] = [:],
+    payment: Parcels::Parcel.Payment? = nil,
+    sent: LongLinkProtobufC::ProtobufTimestamp? = nil,
+    allowance: LongLinkProtobufC::ProtobufDuration? = nil,
+    note: Swift.String? = nil,
+    wrapping: Parcels::Parcel? = nil
   ) {
     self.number = number
     self.destination = destination
@@ -146,29 +146,29 @@ public nonisolated struct Parcel: Hashable, Sendable {
   }
 
   /// What `payment` can be.
-  public nonisolated enum Payment: Hashable, Sendable {
+  public nonisolated enum Payment: Swift.Hashable, Swift.Sendable {
     /// Paid by the sender, in cents.
-    case cents(Int64)
+    case cents(Swift.Int64)
     /// Field 8, `account`.
-    case account(String)
+    case account(Swift.String)
     /// Field 9, `payer`.
-    case payer(Place)
+    case payer(Parcels::Place)
   }
 
   /// What a part of it is made of.
-  public nonisolated struct Part: Hashable, Sendable {
+  public nonisolated struct Part: Swift.Hashable, Swift.Sendable {
     /// Field 1, `name`.
-    public var name: String = ""
+    public var name: Swift.String = ""
     /// Field 2, `grams`.
-    public var grams: UInt32? = nil
+    public var grams: Swift.UInt32? = nil
     /// Field 3, `parts`.
-    public var parts: [Parcel.Part] = []
+    public var parts: [Parcels::Parcel.Part] = []
 
     /// Makes a message; what is left out is as if it had not been sent.
     public init(
-      name: String = "",
-      grams: UInt32? = nil,
-      parts: [Parcel.Part] = []
+      name: Swift.String = "",
+      grams: Swift.UInt32? = nil,
+      parts: [Parcels::Parcel.Part] = []
     ) {
       self.name = name
       self.grams = grams
@@ -177,44 +177,44 @@ public nonisolated struct Parcel: Hashable, Sendable {
   }
 
   fileprivate nonisolated struct LabelsEntry {
-    var key: String = ""
-    var value: String = ""
+    var key: Swift.String = ""
+    var value: Swift.String = ""
   }
 
   fileprivate nonisolated struct ShelvesEntry {
-    var key: Int32 = 0
-    var value: Parcel.Part = Parcel.Part()
+    var key: Swift.Int32 = 0
+    var value: Parcels::Parcel.Part = Parcels::Parcel.Part()
   }
 }
 
 /// A parcel has moved.
-public nonisolated struct Moved: Hashable, Sendable {
+public nonisolated struct Moved: Swift.Hashable, Swift.Sendable {
   /// Field 1, `number`.
-  public var number: UInt64 = 0
+  public var number: Swift.UInt64 = 0
   /// Field 2, `place`.
-  public var place: Place? = nil
+  public var place: Parcels::Place? = nil
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    number: UInt64 = 0,
-    place: Place? = nil
+    number: Swift.UInt64 = 0,
+    place: Parcels::Place? = nil
   ) {
     self.number = number
     self.place = place
   }
 }
 
-extension SendRequest: ProtobufCBody {
+nonisolated extension Parcels::SendRequest: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<SendRequest>(
-    initialize: parcel__send_request__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<Parcels::SendRequest> = unsafe LongLinkProtobufC::ProtobufCLayout<Parcels::SendRequest>(
+    initialize: CParcels::parcel__send_request__init,
     fill: { message, value, arena in
       unsafe message.parcel = try arena.message(value.parcel)
       unsafe message.n_listeners = value.listeners.count
       unsafe message.listeners = try arena.strings(value.listeners)
     },
     read: { reader in
-      var value = SendRequest()
+      var value = Parcels::SendRequest()
       var isRead1 = false
       while let field = try reader.next() {
         switch field {
@@ -230,10 +230,10 @@ extension SendRequest: ProtobufCBody {
   )
 }
 
-extension SendReply: ProtobufCBody {
+nonisolated extension Parcels::SendReply: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<SendReply>(
-    initialize: parcel__send_reply__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<Parcels::SendReply> = unsafe LongLinkProtobufC::ProtobufCLayout<Parcels::SendReply>(
+    initialize: CParcels::parcel__send_reply__init,
     fill: { message, value, arena in
       if value.number != 0 {
         unsafe message.has_number = 1
@@ -241,7 +241,7 @@ extension SendReply: ProtobufCBody {
       }
     },
     read: { reader in
-      var value = SendReply()
+      var value = Parcels::SendReply()
       while let field = try reader.next() {
         switch field {
         case 1:
@@ -254,10 +254,10 @@ extension SendReply: ProtobufCBody {
   )
 }
 
-extension FindRequest: ProtobufCBody {
+nonisolated extension Parcels::FindRequest: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<FindRequest>(
-    initialize: parcel__find_request__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<Parcels::FindRequest> = unsafe LongLinkProtobufC::ProtobufCLayout<Parcels::FindRequest>(
+    initialize: CParcels::parcel__find_request__init,
     fill: { message, value, arena in
       if value.number != 0 {
         unsafe message.has_number = 1
@@ -265,7 +265,7 @@ extension FindRequest: ProtobufCBody {
       }
     },
     read: { reader in
-      var value = FindRequest()
+      var value = Parcels::FindRequest()
       while let field = try reader.next() {
         switch field {
         case 1:
@@ -278,10 +278,10 @@ extension FindRequest: ProtobufCBody {
   )
 }
 
-extension Parcel: ProtobufCBody {
+nonisolated extension Parcels::Parcel: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<Parcel>(
-    initialize: parcel__parcel__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<Parcels::Parcel> = unsafe LongLinkProtobufC::ProtobufCLayout<Parcels::Parcel>(
+    initialize: CParcels::parcel__parcel__init,
     fill: { message, value, arena in
       if value.number != 0 {
         unsafe message.has_number = 1
@@ -295,16 +295,16 @@ extension Parcel: ProtobufCBody {
       unsafe message.n_parts = value.parts.count
       unsafe message.parts = try arena.messages(value.parts)
       if !value.labels.isEmpty {
-        // In the order of the keys, so that equal messages have equal bytes.
+        // In the order of the keys, so that the same entries are the same bytes.
         let entries = value.labels.sorted { $0.key < $1.key }
-          .map { Parcel.LabelsEntry(key: $0.key, value: $0.value) }
+          .map { Parcels::Parcel.LabelsEntry(key: $0.key, value: $0.value) }
         unsafe message.n_labels = entries.count
         unsafe message.labels = try arena.messages(entries)
       }
       if !value.shelves.isEmpty {
-        // In the order of the keys, so that equal messages have equal bytes.
+        // In the order of the keys, so that the same entries are the same bytes.
         let entries = value.shelves.sorted { $0.key < $1.key }
-          .map { Parcel.ShelvesEntry(key: $0.key, value: $0.value) }
+          .map { Parcels::Parcel.ShelvesEntry(key: $0.key, value: $0.value) }
         unsafe message.n_shelves = entries.count
         unsafe message.shelves = try arena.messages(entries)
       }
@@ -329,7 +329,7 @@ extension Parcel: ProtobufCBody {
       }
     },
     read: { reader in
-      var value = Parcel()
+      var value = Parcels::Parcel()
       var isRead2 = false
       var isRead9 = false
       var isRead10 = false
@@ -342,21 +342,21 @@ extension Parcel: ProtobufCBody {
         case 2:
           value.destination = try reader.message(once: &isRead2)
         case 3:
-          value.urgency = Urgency(rawValue: try reader.int32())
+          value.urgency = Parcels::Urgency(rawValue: try reader.int32())
         case 4:
           value.parts.append(try reader.message())
         case 5:
-          let entry: Parcel.LabelsEntry = try reader.message()
+          let entry: Parcels::Parcel.LabelsEntry = try reader.message()
           value.labels[entry.key] = entry.value
         case 6:
-          let entry: Parcel.ShelvesEntry = try reader.message()
+          let entry: Parcels::Parcel.ShelvesEntry = try reader.message()
           value.shelves[entry.key] = entry.value
         case 7:
-          value.payment = .cents(try reader.int64())
+          value.payment = Parcels::Parcel.Payment.cents(try reader.int64())
         case 8:
-          value.payment = .account(try reader.string())
+          value.payment = Parcels::Parcel.Payment.account(try reader.string())
         case 9:
-          value.payment = .payer(try reader.message(once: &isRead9))
+          value.payment = Parcels::Parcel.Payment.payer(try reader.message(once: &isRead9))
         case 10:
           value.sent = try reader.message(once: &isRead10)
         case 11:
@@ -373,10 +373,10 @@ extension Parcel: ProtobufCBody {
   )
 }
 
-extension Parcel.Part: ProtobufCBody {
+nonisolated extension Parcels::Parcel.Part: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<Parcel.Part>(
-    initialize: parcel__parcel__part__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<Parcels::Parcel.Part> = unsafe LongLinkProtobufC::ProtobufCLayout<Parcels::Parcel.Part>(
+    initialize: CParcels::parcel__parcel__part__init,
     fill: { message, value, arena in
       if !value.name.isEmpty {
         unsafe message.name = try arena.string(value.name)
@@ -389,7 +389,7 @@ extension Parcel.Part: ProtobufCBody {
       unsafe message.parts = try arena.messages(value.parts)
     },
     read: { reader in
-      var value = Parcel.Part()
+      var value = Parcels::Parcel.Part()
       while let field = try reader.next() {
         switch field {
         case 1:
@@ -406,16 +406,16 @@ extension Parcel.Part: ProtobufCBody {
   )
 }
 
-extension Parcel.LabelsEntry: ProtobufCBody {
+nonisolated extension Parcels::Parcel.LabelsEntry: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  fileprivate nonisolated static let layout = unsafe ProtobufCLayout<Parcel.LabelsEntry>(
-    initialize: parcel__parcel__labels_entry__init,
+  fileprivate static let layout: LongLinkProtobufC::ProtobufCLayout<Parcels::Parcel.LabelsEntry> = unsafe LongLinkProtobufC::ProtobufCLayout<Parcels::Parcel.LabelsEntry>(
+    initialize: CParcels::parcel__parcel__labels_entry__init,
     fill: { message, value, arena in
       unsafe message.key = try arena.string(value.key)
       unsafe message.value = try arena.string(value.value)
     },
     read: { reader in
-      var value = Parcel.LabelsEntry()
+      var value = Parcels::Parcel.LabelsEntry()
       while let field = try reader.next() {
         switch field {
         case 1:
@@ -430,17 +430,17 @@ extension Parcel.LabelsEntry: ProtobufCBody {
   )
 }
 
-extension Parcel.ShelvesEntry: ProtobufCBody {
+nonisolated extension Parcels::Parcel.ShelvesEntry: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  fileprivate nonisolated static let layout = unsafe ProtobufCLayout<Parcel.ShelvesEntry>(
-    initialize: parcel__parcel__shelves_entry__init,
+  fileprivate static let layout: LongLinkProtobufC::ProtobufCLayout<Parcels::Parcel.ShelvesEntry> = unsafe LongLinkProtobufC::ProtobufCLayout<Parcels::Parcel.ShelvesEntry>(
+    initialize: CParcels::parcel__parcel__shelves_entry__init,
     fill: { message, value, arena in
       unsafe message.has_key = 1
       unsafe message.key = value.key
       unsafe message.value = try arena.message(value.value)
     },
     read: { reader in
-      var value = Parcel.ShelvesEntry()
+      var value = Parcels::Parcel.ShelvesEntry()
       var isRead2 = false
       while let field = try reader.next() {
         switch field {
@@ -456,10 +456,10 @@ extension Parcel.ShelvesEntry: ProtobufCBody {
   )
 }
 
-extension Moved: ProtobufCBody {
+nonisolated extension Parcels::Moved: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<Moved>(
-    initialize: parcel__moved__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<Parcels::Moved> = unsafe LongLinkProtobufC::ProtobufCLayout<Parcels::Moved>(
+    initialize: CParcels::parcel__moved__init,
     fill: { message, value, arena in
       if value.number != 0 {
         unsafe message.has_number = 1
@@ -468,7 +468,7 @@ extension Moved: ProtobufCBody {
       unsafe message.place = try arena.message(value.place)
     },
     read: { reader in
-      var value = Moved()
+      var value = Parcels::Moved()
       var isRead2 = false
       while let field = try reader.next() {
         switch field {
@@ -484,7 +484,7 @@ extension Moved: ProtobufCBody {
   )
 }
 
-extension Moved: PushMessage {
+nonisolated extension Parcels::Moved: LongLinkProtobufC::PushMessage {
   /// The message type that it carries when it is pushed.
-  public static var pushType: MessageType { 7 }
+  public static var pushType: LongLinkProtobufC::MessageType { 7 }
 }

@@ -5,41 +5,41 @@ public import LongLinkProtobufC
 public import LongLinkServer
 
 /// Moves parcels.
-public nonisolated protocol ParcelsService: Sendable {
+public nonisolated protocol ParcelsService: Swift.Sendable {
   /// Takes a parcel in, and says what it is called from now on.
   func send(
-    _ request: SendRequest, context: InboundRequest
-  ) async throws -> SendReply
+    _ request: Parcels::SendRequest, context: LongLinkServer::InboundRequest
+  ) async throws -> Parcels::SendReply
 
   /// Finds a parcel that was sent.
   func find(
-    _ request: FindRequest, context: InboundRequest
-  ) async throws -> Parcel
+    _ request: Parcels::FindRequest, context: LongLinkServer::InboundRequest
+  ) async throws -> Parcels::Parcel
 
   /// Forgets all parcels.
   func clear(
-    _ request: ProtobufEmpty, context: InboundRequest
-  ) async throws -> ProtobufEmpty
+    _ request: LongLinkProtobufC::ProtobufEmpty, context: LongLinkServer::InboundRequest
+  ) async throws -> LongLinkProtobufC::ProtobufEmpty
 }
 
-extension LongLinkServer {
+extension LongLinkServer::LongLinkServer {
   /// Has a service answer the requests of `parcel.Parcels`. Before `start`.
   public nonisolated func register(
     parcels service: some ParcelsService,
-    on placement: HandlerPlacement = .connectionLoop
+    on placement: LongLinkServer::HandlerPlacement = .connectionLoop
   ) {
     route(
-      ParcelsTypes.send, SendRequest.self, on: placement
+      Parcels::ParcelsTypes.send, Parcels::SendRequest.self, on: placement
     ) { request, context in
       try await service.send(request, context: context)
     }
     route(
-      ParcelsTypes.find, FindRequest.self, on: placement
+      Parcels::ParcelsTypes.find, Parcels::FindRequest.self, on: placement
     ) { request, context in
       try await service.find(request, context: context)
     }
     route(
-      ParcelsTypes.clear, ProtobufEmpty.self, on: placement
+      Parcels::ParcelsTypes.clear, LongLinkProtobufC::ProtobufEmpty.self, on: placement
     ) { request, context in
       try await service.clear(request, context: context)
     }

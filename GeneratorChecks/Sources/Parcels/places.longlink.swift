@@ -5,22 +5,22 @@ internal import CParcels
 public import LongLinkProtobufC
 
 /// Where something is.
-public nonisolated struct Place: Hashable, Sendable {
+public nonisolated struct Place: Swift.Hashable, Swift.Sendable {
   /// Field 1, `street`.
-  public var street: String = ""
+  public var street: Swift.String = ""
   /// Field 2, `town`.
-  public var town: String = ""
+  public var town: Swift.String = ""
   /// Field 3, `latitude`.
-  public var latitude: Double = 0
+  public var latitude: Swift.Double = 0
   /// Field 4, `longitude`.
-  public var longitude: Double = 0
+  public var longitude: Swift.Double = 0
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    street: String = "",
-    town: String = "",
-    latitude: Double = 0,
-    longitude: Double = 0
+    street: Swift.String = "",
+    town: Swift.String = "",
+    latitude: Swift.Double = 0,
+    longitude: Swift.Double = 0
   ) {
     self.street = street
     self.town = town
@@ -29,10 +29,10 @@ public nonisolated struct Place: Hashable, Sendable {
   }
 }
 
-extension Place: ProtobufCBody {
+nonisolated extension Parcels::Place: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<Place>(
-    initialize: places__place__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<Parcels::Place> = unsafe LongLinkProtobufC::ProtobufCLayout<Parcels::Place>(
+    initialize: CParcels::places__place__init,
     fill: { message, value, arena in
       if !value.street.isEmpty {
         unsafe message.street = try arena.string(value.street)
@@ -50,7 +50,7 @@ extension Place: ProtobufCBody {
       }
     },
     read: { reader in
-      var value = Place()
+      var value = Parcels::Place()
       while let field = try reader.next() {
         switch field {
         case 1:

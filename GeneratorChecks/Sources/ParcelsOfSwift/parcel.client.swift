@@ -6,120 +6,126 @@ public import LongLinkProtobuf
 public import SwiftProtobuf
 
 /// Moves parcels.
-public nonisolated struct ParcelsClient: Sendable {
+public nonisolated struct ParcelsClient: Swift.Sendable {
   /// What carries the requests.
-  public let client: LongLinkClient
+  public let client: LongLink::LongLinkClient
   /// The options of requests that are not given others.
-  public var options: RequestOptions
+  public var options: LongLink::RequestOptions
 
   /// Makes a client over one that may be shared with others.
-  public init(_ client: LongLinkClient, options: RequestOptions = RequestOptions()) {
+  public init(
+    _ client: LongLink::LongLinkClient,
+    options: LongLink::RequestOptions = LongLink::RequestOptions()
+  ) {
     self.client = client
     self.options = options
   }
 
   /// Takes a parcel in, and says what it is called from now on.
   public nonisolated(nonsending) func send(
-    _ request: Parcel_SendRequest, options: RequestOptions? = nil
-  ) async throws(LongLinkError) -> Parcel_SendReply {
+    _ request: ParcelsOfSwift::Parcel_SendRequest, options: LongLink::RequestOptions? = nil
+  ) async throws(LongLink::LongLinkError) -> ParcelsOfSwift::Parcel_SendReply {
     try await client.request(
-      ParcelsTypes.send, request, returning: Parcel_SendReply.self, options: options ?? self.options)
+      ParcelsOfSwift::ParcelsTypes.send, request, returning: ParcelsOfSwift::Parcel_SendReply.self, options: options ?? self.options)
   }
 
   /// As the asynchronous form; it returns a handle at once.
   public func startSend(
-    _ request: Parcel_SendRequest, options: RequestOptions? = nil
-  ) -> TypedRequestTask<Parcel_SendReply> {
+    _ request: ParcelsOfSwift::Parcel_SendRequest, options: LongLink::RequestOptions? = nil
+  ) -> LongLink::TypedRequestTask<ParcelsOfSwift::Parcel_SendReply> {
     client.start(
-      ParcelsTypes.send, request, returning: Parcel_SendReply.self, options: options ?? self.options)
+      ParcelsOfSwift::ParcelsTypes.send, request, returning: ParcelsOfSwift::Parcel_SendReply.self, options: options ?? self.options)
   }
 
   /// As the asynchronous form; it calls `completion`, once, on the executor that is named.
   @discardableResult
   public func send(
-    _ request: Parcel_SendRequest, options: RequestOptions? = nil, on executor: CallbackExecutor,
-    completion: @escaping @Sendable (Result<Parcel_SendReply, LongLinkError>) -> Void
-  ) -> RequestTask {
+    _ request: ParcelsOfSwift::Parcel_SendRequest, options: LongLink::RequestOptions? = nil,
+    on executor: LongLink::CallbackExecutor,
+    completion: @escaping @Sendable (Swift.Result<ParcelsOfSwift::Parcel_SendReply, LongLink::LongLinkError>) -> ()
+  ) -> LongLink::RequestTask {
     client.request(
-      ParcelsTypes.send, request, returning: Parcel_SendReply.self, options: options ?? self.options,
+      ParcelsOfSwift::ParcelsTypes.send, request, returning: ParcelsOfSwift::Parcel_SendReply.self, options: options ?? self.options,
       on: executor, completion: completion)
   }
 
   /// As the asynchronous form; it blocks the calling thread, which must not be a task's.
   public func sendBlocking(
-    _ request: Parcel_SendRequest, options: RequestOptions? = nil
-  ) throws(LongLinkError) -> Parcel_SendReply {
+    _ request: ParcelsOfSwift::Parcel_SendRequest, options: LongLink::RequestOptions? = nil
+  ) throws(LongLink::LongLinkError) -> ParcelsOfSwift::Parcel_SendReply {
     try client.requestBlocking(
-      ParcelsTypes.send, request, returning: Parcel_SendReply.self, options: options ?? self.options)
+      ParcelsOfSwift::ParcelsTypes.send, request, returning: ParcelsOfSwift::Parcel_SendReply.self, options: options ?? self.options)
   }
 
   /// Finds a parcel that was sent.
   public nonisolated(nonsending) func find(
-    _ request: Parcel_FindRequest, options: RequestOptions? = nil
-  ) async throws(LongLinkError) -> Parcel_Parcel {
+    _ request: ParcelsOfSwift::Parcel_FindRequest, options: LongLink::RequestOptions? = nil
+  ) async throws(LongLink::LongLinkError) -> ParcelsOfSwift::Parcel_Parcel {
     try await client.request(
-      ParcelsTypes.find, request, returning: Parcel_Parcel.self, options: options ?? self.options)
+      ParcelsOfSwift::ParcelsTypes.find, request, returning: ParcelsOfSwift::Parcel_Parcel.self, options: options ?? self.options)
   }
 
   /// As the asynchronous form; it returns a handle at once.
   public func startFind(
-    _ request: Parcel_FindRequest, options: RequestOptions? = nil
-  ) -> TypedRequestTask<Parcel_Parcel> {
+    _ request: ParcelsOfSwift::Parcel_FindRequest, options: LongLink::RequestOptions? = nil
+  ) -> LongLink::TypedRequestTask<ParcelsOfSwift::Parcel_Parcel> {
     client.start(
-      ParcelsTypes.find, request, returning: Parcel_Parcel.self, options: options ?? self.options)
+      ParcelsOfSwift::ParcelsTypes.find, request, returning: ParcelsOfSwift::Parcel_Parcel.self, options: options ?? self.options)
   }
 
   /// As the asynchronous form; it calls `completion`, once, on the executor that is named.
   @discardableResult
   public func find(
-    _ request: Parcel_FindRequest, options: RequestOptions? = nil, on executor: CallbackExecutor,
-    completion: @escaping @Sendable (Result<Parcel_Parcel, LongLinkError>) -> Void
-  ) -> RequestTask {
+    _ request: ParcelsOfSwift::Parcel_FindRequest, options: LongLink::RequestOptions? = nil,
+    on executor: LongLink::CallbackExecutor,
+    completion: @escaping @Sendable (Swift.Result<ParcelsOfSwift::Parcel_Parcel, LongLink::LongLinkError>) -> ()
+  ) -> LongLink::RequestTask {
     client.request(
-      ParcelsTypes.find, request, returning: Parcel_Parcel.self, options: options ?? self.options,
+      ParcelsOfSwift::ParcelsTypes.find, request, returning: ParcelsOfSwift::Parcel_Parcel.self, options: options ?? self.options,
       on: executor, completion: completion)
   }
 
   /// As the asynchronous form; it blocks the calling thread, which must not be a task's.
   public func findBlocking(
-    _ request: Parcel_FindRequest, options: RequestOptions? = nil
-  ) throws(LongLinkError) -> Parcel_Parcel {
+    _ request: ParcelsOfSwift::Parcel_FindRequest, options: LongLink::RequestOptions? = nil
+  ) throws(LongLink::LongLinkError) -> ParcelsOfSwift::Parcel_Parcel {
     try client.requestBlocking(
-      ParcelsTypes.find, request, returning: Parcel_Parcel.self, options: options ?? self.options)
+      ParcelsOfSwift::ParcelsTypes.find, request, returning: ParcelsOfSwift::Parcel_Parcel.self, options: options ?? self.options)
   }
 
   /// Forgets all parcels.
   public nonisolated(nonsending) func clear(
-    _ request: SwiftProtobuf.Google_Protobuf_Empty, options: RequestOptions? = nil
-  ) async throws(LongLinkError) -> SwiftProtobuf.Google_Protobuf_Empty {
+    _ request: SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty, options: LongLink::RequestOptions? = nil
+  ) async throws(LongLink::LongLinkError) -> SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty {
     try await client.request(
-      ParcelsTypes.clear, request, returning: SwiftProtobuf.Google_Protobuf_Empty.self, options: options ?? self.options)
+      ParcelsOfSwift::ParcelsTypes.clear, request, returning: SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty.self, options: options ?? self.options)
   }
 
   /// As the asynchronous form; it returns a handle at once.
   public func startClear(
-    _ request: SwiftProtobuf.Google_Protobuf_Empty, options: RequestOptions? = nil
-  ) -> TypedRequestTask<SwiftProtobuf.Google_Protobuf_Empty> {
+    _ request: SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty, options: LongLink::RequestOptions? = nil
+  ) -> LongLink::TypedRequestTask<SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty> {
     client.start(
-      ParcelsTypes.clear, request, returning: SwiftProtobuf.Google_Protobuf_Empty.self, options: options ?? self.options)
+      ParcelsOfSwift::ParcelsTypes.clear, request, returning: SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty.self, options: options ?? self.options)
   }
 
   /// As the asynchronous form; it calls `completion`, once, on the executor that is named.
   @discardableResult
   public func clear(
-    _ request: SwiftProtobuf.Google_Protobuf_Empty, options: RequestOptions? = nil, on executor: CallbackExecutor,
-    completion: @escaping @Sendable (Result<SwiftProtobuf.Google_Protobuf_Empty, LongLinkError>) -> Void
-  ) -> RequestTask {
+    _ request: SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty, options: LongLink::RequestOptions? = nil,
+    on executor: LongLink::CallbackExecutor,
+    completion: @escaping @Sendable (Swift.Result<SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty, LongLink::LongLinkError>) -> ()
+  ) -> LongLink::RequestTask {
     client.request(
-      ParcelsTypes.clear, request, returning: SwiftProtobuf.Google_Protobuf_Empty.self, options: options ?? self.options,
+      ParcelsOfSwift::ParcelsTypes.clear, request, returning: SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty.self, options: options ?? self.options,
       on: executor, completion: completion)
   }
 
   /// As the asynchronous form; it blocks the calling thread, which must not be a task's.
   public func clearBlocking(
-    _ request: SwiftProtobuf.Google_Protobuf_Empty, options: RequestOptions? = nil
-  ) throws(LongLinkError) -> SwiftProtobuf.Google_Protobuf_Empty {
+    _ request: SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty, options: LongLink::RequestOptions? = nil
+  ) throws(LongLink::LongLinkError) -> SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty {
     try client.requestBlocking(
-      ParcelsTypes.clear, request, returning: SwiftProtobuf.Google_Protobuf_Empty.self, options: options ?? self.options)
+      ParcelsOfSwift::ParcelsTypes.clear, request, returning: SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty.self, options: options ?? self.options)
   }
 }

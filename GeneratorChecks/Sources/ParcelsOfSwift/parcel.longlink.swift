@@ -6,26 +6,26 @@ public import LongLinkProtobuf
 /// The message types of the service `parcel.Parcels`.
 public nonisolated enum ParcelsTypes {
   /// The requests of `Send`.
-  public static var send: MessageType { 100 }
+  public static var send: LongLinkProtobuf::MessageType { 100 }
   /// The requests of `Find`.
-  public static var find: MessageType { 101 }
+  public static var find: LongLinkProtobuf::MessageType { 101 }
   /// The requests of `Clear`.
-  public static var clear: MessageType { 102 }
+  public static var clear: LongLinkProtobuf::MessageType { 102 }
 }
 
-extension Parcel_SendRequest: ProtobufBody {}
+nonisolated extension ParcelsOfSwift::Parcel_SendRequest: LongLinkProtobuf::ProtobufBody {}
 
-extension Parcel_SendReply: ProtobufBody {}
+nonisolated extension ParcelsOfSwift::Parcel_SendReply: LongLinkProtobuf::ProtobufBody {}
 
-extension Parcel_FindRequest: ProtobufBody {}
+nonisolated extension ParcelsOfSwift::Parcel_FindRequest: LongLinkProtobuf::ProtobufBody {}
 
-extension Parcel_Parcel: ProtobufBody {}
+nonisolated extension ParcelsOfSwift::Parcel_Parcel: LongLinkProtobuf::ProtobufBody {}
 
-extension Parcel_Parcel.Part: ProtobufBody {}
+nonisolated extension ParcelsOfSwift::Parcel_Parcel.Part: LongLinkProtobuf::ProtobufBody {}
 
-extension Parcel_Moved: ProtobufBody {}
+nonisolated extension ParcelsOfSwift::Parcel_Moved: LongLinkProtobuf::ProtobufBody {}
 
-extension Parcel_Moved: PushMessage {
+nonisolated extension ParcelsOfSwift::Parcel_Moved: LongLinkProtobuf::PushMessage {
   /// The message type that it carries when it is pushed.
-  public static var pushType: MessageType { 7 }
+  public static var pushType: LongLinkProtobuf::MessageType { 7 }
 }

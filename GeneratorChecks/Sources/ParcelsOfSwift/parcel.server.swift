@@ -6,41 +6,41 @@ public import LongLinkServer
 public import SwiftProtobuf
 
 /// Moves parcels.
-public nonisolated protocol ParcelsService: Sendable {
+public nonisolated protocol ParcelsService: Swift.Sendable {
   /// Takes a parcel in, and says what it is called from now on.
   func send(
-    _ request: Parcel_SendRequest, context: InboundRequest
-  ) async throws -> Parcel_SendReply
+    _ request: ParcelsOfSwift::Parcel_SendRequest, context: LongLinkServer::InboundRequest
+  ) async throws -> ParcelsOfSwift::Parcel_SendReply
 
   /// Finds a parcel that was sent.
   func find(
-    _ request: Parcel_FindRequest, context: InboundRequest
-  ) async throws -> Parcel_Parcel
+    _ request: ParcelsOfSwift::Parcel_FindRequest, context: LongLinkServer::InboundRequest
+  ) async throws -> ParcelsOfSwift::Parcel_Parcel
 
   /// Forgets all parcels.
   func clear(
-    _ request: SwiftProtobuf.Google_Protobuf_Empty, context: InboundRequest
-  ) async throws -> SwiftProtobuf.Google_Protobuf_Empty
+    _ request: SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty, context: LongLinkServer::InboundRequest
+  ) async throws -> SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty
 }
 
-extension LongLinkServer {
+extension LongLinkServer::LongLinkServer {
   /// Has a service answer the requests of `parcel.Parcels`. Before `start`.
   public nonisolated func register(
     parcels service: some ParcelsService,
-    on placement: HandlerPlacement = .connectionLoop
+    on placement: LongLinkServer::HandlerPlacement = .connectionLoop
   ) {
     route(
-      ParcelsTypes.send, Parcel_SendRequest.self, on: placement
+      ParcelsOfSwift::ParcelsTypes.send, ParcelsOfSwift::Parcel_SendRequest.self, on: placement
     ) { request, context in
       try await service.send(request, context: context)
     }
     route(
-      ParcelsTypes.find, Parcel_FindRequest.self, on: placement
+      ParcelsOfSwift::ParcelsTypes.find, ParcelsOfSwift::Parcel_FindRequest.self, on: placement
     ) { request, context in
       try await service.find(request, context: context)
     }
     route(
-      ParcelsTypes.clear, SwiftProtobuf.Google_Protobuf_Empty.self, on: placement
+      ParcelsOfSwift::ParcelsTypes.clear, SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty.self, on: placement
     ) { request, context in
       try await service.clear(request, context: context)
     }

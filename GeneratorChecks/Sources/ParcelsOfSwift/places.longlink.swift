@@ -3,4 +3,4 @@
 
 public import LongLinkProtobuf
 
-extension Places_Place: ProtobufBody {}
+nonisolated extension ParcelsOfSwift::Places_Place: LongLinkProtobuf::ProtobufBody {}

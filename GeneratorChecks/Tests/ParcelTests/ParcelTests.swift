@@ -176,7 +176,7 @@ let sample = Parcel(
       let error = await #expect(throws: LongLinkError.self) {
         try await client.request(ParcelsTypes.find, [0xff] as [UInt8])
       }
-      #expect(error?.response == .malformed && error?.delivery == .answered)
+      #expect(error?.response == .malformed && error?.delivery == .refused)
     }
   }
 }

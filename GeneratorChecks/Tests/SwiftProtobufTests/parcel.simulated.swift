@@ -7,24 +7,25 @@ public import ParcelsOfSwift
 public import SwiftProtobuf
 
 /// A `parcel.Parcels` that does what a test tells it to.
-public nonisolated struct SimulatedParcelsServer: Sendable {
+public nonisolated struct SimulatedParcelsServer: Swift.Sendable {
   /// What listens, and is scripted further: its record, its faults, its pushes.
-  public let server: SimulatedServer
+  public let server: LongLinkTesting::SimulatedServer
 
   /// Scripts a server that was started.
-  public init(_ server: SimulatedServer) {
+  public init(_ server: LongLinkTesting::SimulatedServer) {
     self.server = server
   }
 
   /// Starts a server, by default on the shared loop and on a free port of 127.0.0.1.
   public static func start(
-    on loop: EventLoop = .shared, at address: SocketAddress = .ipv4(127, 0, 0, 1, port: 0)
-  ) async throws -> SimulatedParcelsServer {
-    SimulatedParcelsServer(try await SimulatedServer.start(on: loop, at: address))
+    on loop: LongLinkTesting::EventLoop = .shared,
+    at address: LongLinkTesting::SocketAddress = .ipv4(127, 0, 0, 1, port: 0)
+  ) async throws -> Self {
+    Self(try await LongLinkTesting::SimulatedServer.start(on: loop, at: address))
   }
 
   /// The address that it listens on.
-  public var address: SocketAddress { server.address }
+  public var address: LongLinkTesting::SocketAddress { server.address }
 
   /// Stops listening and closes all connections.
   public func stop() async {
@@ -33,94 +34,94 @@ public nonisolated struct SimulatedParcelsServer: Sendable {
 
   /// Answers each `Send` with what the closure makes of it; a `Rejection` rejects it.
   public func onSend(
-    _ make: @escaping @Sendable (ParcelsOfSwift.Parcel_SendRequest) throws -> ParcelsOfSwift.Parcel_SendReply
+    _ make: @escaping @Sendable (ParcelsOfSwift::Parcel_SendRequest) throws -> ParcelsOfSwift::Parcel_SendReply
   ) {
-    server.on(ParcelsTypes.send, make)
+    server.on(ParcelsOfSwift::ParcelsTypes.send, make)
   }
 
   /// Says what to do about each `Send`, right or wrong, after a time where one is given.
   public func onSend(
-    _ action: ServerAction, after delay: Duration? = nil
+    _ action: LongLinkTesting::ServerAction, after delay: Swift.Duration? = nil
   ) {
-    server.on(ParcelsTypes.send, action, after: delay)
+    server.on(ParcelsOfSwift::ParcelsTypes.send, action, after: delay)
   }
 
   /// Says what to do about the first, second and so on `Send`; the last one repeats.
-  public func onSend(_ actions: [ServerAction]) {
-    server.on(ParcelsTypes.send, actions)
+  public func onSend(_ actions: [LongLinkTesting::ServerAction]) {
+    server.on(ParcelsOfSwift::ParcelsTypes.send, actions)
   }
 
   /// The requests `Send` that came up to now; throws where one is not such a message.
-  public func sendRequests() throws(BodyError) -> [ParcelsOfSwift.Parcel_SendRequest] {
-    try server.requests(of: ParcelsTypes.send, as: ParcelsOfSwift.Parcel_SendRequest.self)
+  public func sendRequests() throws(LongLinkTesting::BodyError) -> [ParcelsOfSwift::Parcel_SendRequest] {
+    try server.requests(of: ParcelsOfSwift::ParcelsTypes.send, as: ParcelsOfSwift::Parcel_SendRequest.self)
   }
 
   /// Waits until requests `Send` have come, and returns the last one that was waited for.
   public nonisolated(nonsending) func waitForSend(
-    count: Int = 1
-  ) async throws -> ParcelsOfSwift.Parcel_SendRequest {
-    try await server.waitForRequest(of: ParcelsTypes.send, as: ParcelsOfSwift.Parcel_SendRequest.self, count: count)
+    count: Swift.Int = 1
+  ) async throws -> ParcelsOfSwift::Parcel_SendRequest {
+    try await server.waitForRequest(of: ParcelsOfSwift::ParcelsTypes.send, as: ParcelsOfSwift::Parcel_SendRequest.self, count: count)
   }
 
   /// Answers each `Find` with what the closure makes of it; a `Rejection` rejects it.
   public func onFind(
-    _ make: @escaping @Sendable (ParcelsOfSwift.Parcel_FindRequest) throws -> ParcelsOfSwift.Parcel_Parcel
+    _ make: @escaping @Sendable (ParcelsOfSwift::Parcel_FindRequest) throws -> ParcelsOfSwift::Parcel_Parcel
   ) {
-    server.on(ParcelsTypes.find, make)
+    server.on(ParcelsOfSwift::ParcelsTypes.find, make)
   }
 
   /// Says what to do about each `Find`, right or wrong, after a time where one is given.
   public func onFind(
-    _ action: ServerAction, after delay: Duration? = nil
+    _ action: LongLinkTesting::ServerAction, after delay: Swift.Duration? = nil
   ) {
-    server.on(ParcelsTypes.find, action, after: delay)
+    server.on(ParcelsOfSwift::ParcelsTypes.find, action, after: delay)
   }
 
   /// Says what to do about the first, second and so on `Find`; the last one repeats.
-  public func onFind(_ actions: [ServerAction]) {
-    server.on(ParcelsTypes.find, actions)
+  public func onFind(_ actions: [LongLinkTesting::ServerAction]) {
+    server.on(ParcelsOfSwift::ParcelsTypes.find, actions)
   }
 
   /// The requests `Find` that came up to now; throws where one is not such a message.
-  public func findRequests() throws(BodyError) -> [ParcelsOfSwift.Parcel_FindRequest] {
-    try server.requests(of: ParcelsTypes.find, as: ParcelsOfSwift.Parcel_FindRequest.self)
+  public func findRequests() throws(LongLinkTesting::BodyError) -> [ParcelsOfSwift::Parcel_FindRequest] {
+    try server.requests(of: ParcelsOfSwift::ParcelsTypes.find, as: ParcelsOfSwift::Parcel_FindRequest.self)
   }
 
   /// Waits until requests `Find` have come, and returns the last one that was waited for.
   public nonisolated(nonsending) func waitForFind(
-    count: Int = 1
-  ) async throws -> ParcelsOfSwift.Parcel_FindRequest {
-    try await server.waitForRequest(of: ParcelsTypes.find, as: ParcelsOfSwift.Parcel_FindRequest.self, count: count)
+    count: Swift.Int = 1
+  ) async throws -> ParcelsOfSwift::Parcel_FindRequest {
+    try await server.waitForRequest(of: ParcelsOfSwift::ParcelsTypes.find, as: ParcelsOfSwift::Parcel_FindRequest.self, count: count)
   }
 
   /// Answers each `Clear` with what the closure makes of it; a `Rejection` rejects it.
   public func onClear(
-    _ make: @escaping @Sendable (SwiftProtobuf.Google_Protobuf_Empty) throws -> SwiftProtobuf.Google_Protobuf_Empty
+    _ make: @escaping @Sendable (SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty) throws -> SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty
   ) {
-    server.on(ParcelsTypes.clear, make)
+    server.on(ParcelsOfSwift::ParcelsTypes.clear, make)
   }
 
   /// Says what to do about each `Clear`, right or wrong, after a time where one is given.
   public func onClear(
-    _ action: ServerAction, after delay: Duration? = nil
+    _ action: LongLinkTesting::ServerAction, after delay: Swift.Duration? = nil
   ) {
-    server.on(ParcelsTypes.clear, action, after: delay)
+    server.on(ParcelsOfSwift::ParcelsTypes.clear, action, after: delay)
   }
 
   /// Says what to do about the first, second and so on `Clear`; the last one repeats.
-  public func onClear(_ actions: [ServerAction]) {
-    server.on(ParcelsTypes.clear, actions)
+  public func onClear(_ actions: [LongLinkTesting::ServerAction]) {
+    server.on(ParcelsOfSwift::ParcelsTypes.clear, actions)
   }
 
   /// The requests `Clear` that came up to now; throws where one is not such a message.
-  public func clearRequests() throws(BodyError) -> [SwiftProtobuf.Google_Protobuf_Empty] {
-    try server.requests(of: ParcelsTypes.clear, as: SwiftProtobuf.Google_Protobuf_Empty.self)
+  public func clearRequests() throws(LongLinkTesting::BodyError) -> [SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty] {
+    try server.requests(of: ParcelsOfSwift::ParcelsTypes.clear, as: SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty.self)
   }
 
   /// Waits until requests `Clear` have come, and returns the last one that was waited for.
   public nonisolated(nonsending) func waitForClear(
-    count: Int = 1
-  ) async throws -> SwiftProtobuf.Google_Protobuf_Empty {
-    try await server.waitForRequest(of: ParcelsTypes.clear, as: SwiftProtobuf.Google_Protobuf_Empty.self, count: count)
+    count: Swift.Int = 1
+  ) async throws -> SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty {
+    try await server.waitForRequest(of: ParcelsOfSwift::ParcelsTypes.clear, as: SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty.self, count: count)
   }
 }

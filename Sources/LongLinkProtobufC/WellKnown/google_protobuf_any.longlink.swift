@@ -4,26 +4,26 @@
 internal import CLongLinkWellKnown
 
 /// The message `google.protobuf.Any`.
-public nonisolated struct ProtobufAny: Hashable, Sendable {
+public nonisolated struct ProtobufAny: Swift.Hashable, Swift.Sendable {
   /// Field 1, `type_url`.
-  public var typeURL: String = ""
+  public var typeURL: Swift.String = ""
   /// Field 2, `value`.
-  public var value: [UInt8] = []
+  public var value: [Swift.UInt8] = []
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    typeURL: String = "",
-    value: [UInt8] = []
+    typeURL: Swift.String = "",
+    value: [Swift.UInt8] = []
   ) {
     self.typeURL = typeURL
     self.value = value
   }
 }
 
-extension ProtobufAny: ProtobufCBody {
+nonisolated extension LongLinkProtobufC::ProtobufAny: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<ProtobufAny>(
-    initialize: google__protobuf__any__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufAny> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufAny>(
+    initialize: CLongLinkWellKnown::google__protobuf__any__init,
     fill: { message, value, arena in
       if !value.typeURL.isEmpty {
         unsafe message.type_url = try arena.string(value.typeURL)
@@ -34,7 +34,7 @@ extension ProtobufAny: ProtobufCBody {
       }
     },
     read: { reader in
-      var value = ProtobufAny()
+      var value = LongLinkProtobufC::ProtobufAny()
       while let field = try reader.next() {
         switch field {
         case 1:

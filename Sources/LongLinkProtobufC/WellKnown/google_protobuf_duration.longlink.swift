@@ -4,26 +4,26 @@
 internal import CLongLinkWellKnown
 
 /// The message `google.protobuf.Duration`.
-public nonisolated struct ProtobufDuration: Hashable, Sendable {
+public nonisolated struct ProtobufDuration: Swift.Hashable, Swift.Sendable {
   /// Field 1, `seconds`.
-  public var seconds: Int64 = 0
+  public var seconds: Swift.Int64 = 0
   /// Field 2, `nanos`.
-  public var nanos: Int32 = 0
+  public var nanos: Swift.Int32 = 0
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    seconds: Int64 = 0,
-    nanos: Int32 = 0
+    seconds: Swift.Int64 = 0,
+    nanos: Swift.Int32 = 0
   ) {
     self.seconds = seconds
     self.nanos = nanos
   }
 }
 
-extension ProtobufDuration: ProtobufCBody {
+nonisolated extension LongLinkProtobufC::ProtobufDuration: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<ProtobufDuration>(
-    initialize: google__protobuf__duration__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufDuration> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufDuration>(
+    initialize: CLongLinkWellKnown::google__protobuf__duration__init,
     fill: { message, value, arena in
       if value.seconds != 0 {
         unsafe message.has_seconds = 1
@@ -35,7 +35,7 @@ extension ProtobufDuration: ProtobufCBody {
       }
     },
     read: { reader in
-      var value = ProtobufDuration()
+      var value = LongLinkProtobufC::ProtobufDuration()
       while let field = try reader.next() {
         switch field {
         case 1:

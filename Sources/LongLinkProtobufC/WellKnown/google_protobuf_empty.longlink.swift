@@ -4,19 +4,19 @@
 internal import CLongLinkWellKnown
 
 /// The message `google.protobuf.Empty`.
-public nonisolated struct ProtobufEmpty: Hashable, Sendable {
+public nonisolated struct ProtobufEmpty: Swift.Hashable, Swift.Sendable {
   /// Makes a message; what is left out is as if it had not been sent.
   public init() {}
 }
 
-extension ProtobufEmpty: ProtobufCBody {
+nonisolated extension LongLinkProtobufC::ProtobufEmpty: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<ProtobufEmpty>(
-    initialize: google__protobuf__empty__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufEmpty> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufEmpty>(
+    initialize: CLongLinkWellKnown::google__protobuf__empty__init,
     fill: { _, _, _ in },
     read: { reader in
       while try reader.next() != nil { try reader.skip() }
-      return ProtobufEmpty()
+      return LongLinkProtobufC::ProtobufEmpty()
     }
   )
 }

@@ -4,28 +4,28 @@
 internal import CLongLinkWellKnown
 
 /// The message `google.protobuf.FieldMask`.
-public nonisolated struct ProtobufFieldMask: Hashable, Sendable {
+public nonisolated struct ProtobufFieldMask: Swift.Hashable, Swift.Sendable {
   /// Field 1, `paths`.
-  public var paths: [String] = []
+  public var paths: [Swift.String] = []
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    paths: [String] = []
+    paths: [Swift.String] = []
   ) {
     self.paths = paths
   }
 }
 
-extension ProtobufFieldMask: ProtobufCBody {
+nonisolated extension LongLinkProtobufC::ProtobufFieldMask: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<ProtobufFieldMask>(
-    initialize: google__protobuf__field_mask__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufFieldMask> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufFieldMask>(
+    initialize: CLongLinkWellKnown::google__protobuf__field_mask__init,
     fill: { message, value, arena in
       unsafe message.n_paths = value.paths.count
       unsafe message.paths = try arena.strings(value.paths)
     },
     read: { reader in
-      var value = ProtobufFieldMask()
+      var value = LongLinkProtobufC::ProtobufFieldMask()
       while let field = try reader.next() {
         switch field {
         case 1:

@@ -4,14 +4,14 @@
 internal import CLongLinkWellKnown
 
 /// The enumeration `google.protobuf.NullValue`.
-public nonisolated enum ProtobufNullValue: RawRepresentable, Hashable, Sendable {
+public nonisolated enum ProtobufNullValue: Swift.RawRepresentable, Swift.Hashable, Swift.Sendable {
   /// 0, `NULL_VALUE`.
   case nullValue
   /// A number that the .proto file had no name for.
-  case unrecognized(Int32)
+  case unrecognized(Swift.Int32)
 
   /// Makes the value of a number; every number has one.
-  public init(rawValue: Int32) {
+  public init(rawValue: Swift.Int32) {
     switch rawValue {
     case 0: self = .nullValue
     default: self = .unrecognized(rawValue)
@@ -19,7 +19,7 @@ public nonisolated enum ProtobufNullValue: RawRepresentable, Hashable, Sendable 
   }
 
   /// The number on the wire.
-  public var rawValue: Int32 {
+  public var rawValue: Swift.Int32 {
     switch self {
     case .nullValue: 0
     case .unrecognized(let number): number
@@ -28,84 +28,84 @@ public nonisolated enum ProtobufNullValue: RawRepresentable, Hashable, Sendable 
 }
 
 /// The message `google.protobuf.Struct`.
-public nonisolated struct ProtobufStruct: Hashable, Sendable {
+public nonisolated struct ProtobufStruct: Swift.Hashable, Swift.Sendable {
   /// Field 1, `fields`.
-  public var fields: [String: ProtobufValue] = [:]
+  public var fields: [Swift.String: LongLinkProtobufC::ProtobufValue] = [:]
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    fields: [String: ProtobufValue] = [:]
+    fields: [Swift.String: LongLinkProtobufC::ProtobufValue] = [:]
   ) {
     self.fields = fields
   }
 
   fileprivate nonisolated struct FieldsEntry {
-    var key: String = ""
-    var value: ProtobufValue = ProtobufValue()
+    var key: Swift.String = ""
+    var value: LongLinkProtobufC::ProtobufValue = LongLinkProtobufC::ProtobufValue()
   }
 }
 
 /// The message `google.protobuf.Value`.
-public nonisolated struct ProtobufValue: Hashable, Sendable {
+public nonisolated struct ProtobufValue: Swift.Hashable, Swift.Sendable {
   /// One of several, `kind`.
-  public var kind: Kind? = nil
+  public var kind: LongLinkProtobufC::ProtobufValue.Kind? = nil
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    kind: Kind? = nil
+    kind: LongLinkProtobufC::ProtobufValue.Kind? = nil
   ) {
     self.kind = kind
   }
 
   /// What `kind` can be.
-  public nonisolated enum Kind: Hashable, Sendable {
+  public nonisolated enum Kind: Swift.Hashable, Swift.Sendable {
     /// Field 1, `null_value`.
-    case nullValue(ProtobufNullValue)
+    case nullValue(LongLinkProtobufC::ProtobufNullValue)
     /// Field 2, `number_value`.
-    case numberValue(Double)
+    case numberValue(Swift.Double)
     /// Field 3, `string_value`.
-    case stringValue(String)
+    case stringValue(Swift.String)
     /// Field 4, `bool_value`.
-    case boolValue(Bool)
+    case boolValue(Swift.Bool)
     /// Field 5, `struct_value`.
-    case structValue(ProtobufStruct)
+    case structValue(LongLinkProtobufC::ProtobufStruct)
     /// Field 6, `list_value`.
-    case listValue(ProtobufListValue)
+    case listValue(LongLinkProtobufC::ProtobufListValue)
   }
 }
 
 /// The message `google.protobuf.ListValue`.
-public nonisolated struct ProtobufListValue: Hashable, Sendable {
+public nonisolated struct ProtobufListValue: Swift.Hashable, Swift.Sendable {
   /// Field 1, `values`.
-  public var values: [ProtobufValue] = []
+  public var values: [LongLinkProtobufC::ProtobufValue] = []
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    values: [ProtobufValue] = []
+    values: [LongLinkProtobufC::ProtobufValue] = []
   ) {
     self.values = values
   }
 }
 
-extension ProtobufStruct: ProtobufCBody {
+nonisolated extension LongLinkProtobufC::ProtobufStruct: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<ProtobufStruct>(
-    initialize: google__protobuf__struct__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufStruct> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufStruct>(
+    initialize: CLongLinkWellKnown::google__protobuf__struct__init,
     fill: { message, value, arena in
       if !value.fields.isEmpty {
-        // In the order of the keys, so that equal messages have equal bytes.
+        // In the order of the keys, so that the same entries are the same bytes.
         let entries = value.fields.sorted { $0.key < $1.key }
-          .map { ProtobufStruct.FieldsEntry(key: $0.key, value: $0.value) }
+          .map { LongLinkProtobufC::ProtobufStruct.FieldsEntry(key: $0.key, value: $0.value) }
         unsafe message.n_fields = entries.count
         unsafe message.fields = try arena.messages(entries)
       }
     },
     read: { reader in
-      var value = ProtobufStruct()
+      var value = LongLinkProtobufC::ProtobufStruct()
       while let field = try reader.next() {
         switch field {
         case 1:
-          let entry: ProtobufStruct.FieldsEntry = try reader.message()
+          let entry: LongLinkProtobufC::ProtobufStruct.FieldsEntry = try reader.message()
           value.fields[entry.key] = entry.value
         default: try reader.skip()
         }
@@ -115,16 +115,16 @@ extension ProtobufStruct: ProtobufCBody {
   )
 }
 
-extension ProtobufStruct.FieldsEntry: ProtobufCBody {
+nonisolated extension LongLinkProtobufC::ProtobufStruct.FieldsEntry: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  fileprivate nonisolated static let layout = unsafe ProtobufCLayout<ProtobufStruct.FieldsEntry>(
-    initialize: google__protobuf__struct__fields_entry__init,
+  fileprivate static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufStruct.FieldsEntry> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufStruct.FieldsEntry>(
+    initialize: CLongLinkWellKnown::google__protobuf__struct__fields_entry__init,
     fill: { message, value, arena in
       unsafe message.key = try arena.string(value.key)
       unsafe message.value = try arena.message(value.value)
     },
     read: { reader in
-      var value = ProtobufStruct.FieldsEntry()
+      var value = LongLinkProtobufC::ProtobufStruct.FieldsEntry()
       var isRead2 = false
       while let field = try reader.next() {
         switch field {
@@ -140,10 +140,10 @@ extension ProtobufStruct.FieldsEntry: ProtobufCBody {
   )
 }
 
-extension ProtobufValue: ProtobufCBody {
+nonisolated extension LongLinkProtobufC::ProtobufValue: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<ProtobufValue>(
-    initialize: google__protobuf__value__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufValue> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufValue>(
+    initialize: CLongLinkWellKnown::google__protobuf__value__init,
     fill: { message, value, arena in
       switch value.kind {
       case .nullValue(let set):
@@ -169,23 +169,23 @@ extension ProtobufValue: ProtobufCBody {
       }
     },
     read: { reader in
-      var value = ProtobufValue()
+      var value = LongLinkProtobufC::ProtobufValue()
       var isRead5 = false
       var isRead6 = false
       while let field = try reader.next() {
         switch field {
         case 1:
-          value.kind = .nullValue(ProtobufNullValue(rawValue: try reader.int32()))
+          value.kind = LongLinkProtobufC::ProtobufValue.Kind.nullValue(LongLinkProtobufC::ProtobufNullValue(rawValue: try reader.int32()))
         case 2:
-          value.kind = .numberValue(try reader.double())
+          value.kind = LongLinkProtobufC::ProtobufValue.Kind.numberValue(try reader.double())
         case 3:
-          value.kind = .stringValue(try reader.string())
+          value.kind = LongLinkProtobufC::ProtobufValue.Kind.stringValue(try reader.string())
         case 4:
-          value.kind = .boolValue(try reader.bool())
+          value.kind = LongLinkProtobufC::ProtobufValue.Kind.boolValue(try reader.bool())
         case 5:
-          value.kind = .structValue(try reader.message(once: &isRead5))
+          value.kind = LongLinkProtobufC::ProtobufValue.Kind.structValue(try reader.message(once: &isRead5))
         case 6:
-          value.kind = .listValue(try reader.message(once: &isRead6))
+          value.kind = LongLinkProtobufC::ProtobufValue.Kind.listValue(try reader.message(once: &isRead6))
         default: try reader.skip()
         }
       }
@@ -194,16 +194,16 @@ extension ProtobufValue: ProtobufCBody {
   )
 }
 
-extension ProtobufListValue: ProtobufCBody {
+nonisolated extension LongLinkProtobufC::ProtobufListValue: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<ProtobufListValue>(
-    initialize: google__protobuf__list_value__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufListValue> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufListValue>(
+    initialize: CLongLinkWellKnown::google__protobuf__list_value__init,
     fill: { message, value, arena in
       unsafe message.n_values = value.values.count
       unsafe message.values = try arena.messages(value.values)
     },
     read: { reader in
-      var value = ProtobufListValue()
+      var value = LongLinkProtobufC::ProtobufListValue()
       while let field = try reader.next() {
         switch field {
         case 1:

@@ -4,126 +4,126 @@
 internal import CLongLinkWellKnown
 
 /// The message `google.protobuf.DoubleValue`.
-public nonisolated struct ProtobufDoubleValue: Hashable, Sendable {
+public nonisolated struct ProtobufDoubleValue: Swift.Hashable, Swift.Sendable {
   /// Field 1, `value`.
-  public var value: Double = 0
+  public var value: Swift.Double = 0
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    value: Double = 0
+    value: Swift.Double = 0
   ) {
     self.value = value
   }
 }
 
 /// The message `google.protobuf.FloatValue`.
-public nonisolated struct ProtobufFloatValue: Hashable, Sendable {
+public nonisolated struct ProtobufFloatValue: Swift.Hashable, Swift.Sendable {
   /// Field 1, `value`.
-  public var value: Float = 0
+  public var value: Swift.Float = 0
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    value: Float = 0
+    value: Swift.Float = 0
   ) {
     self.value = value
   }
 }
 
 /// The message `google.protobuf.Int64Value`.
-public nonisolated struct ProtobufInt64Value: Hashable, Sendable {
+public nonisolated struct ProtobufInt64Value: Swift.Hashable, Swift.Sendable {
   /// Field 1, `value`.
-  public var value: Int64 = 0
+  public var value: Swift.Int64 = 0
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    value: Int64 = 0
+    value: Swift.Int64 = 0
   ) {
     self.value = value
   }
 }
 
 /// The message `google.protobuf.UInt64Value`.
-public nonisolated struct ProtobufUInt64Value: Hashable, Sendable {
+public nonisolated struct ProtobufUInt64Value: Swift.Hashable, Swift.Sendable {
   /// Field 1, `value`.
-  public var value: UInt64 = 0
+  public var value: Swift.UInt64 = 0
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    value: UInt64 = 0
+    value: Swift.UInt64 = 0
   ) {
     self.value = value
   }
 }
 
 /// The message `google.protobuf.Int32Value`.
-public nonisolated struct ProtobufInt32Value: Hashable, Sendable {
+public nonisolated struct ProtobufInt32Value: Swift.Hashable, Swift.Sendable {
   /// Field 1, `value`.
-  public var value: Int32 = 0
+  public var value: Swift.Int32 = 0
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    value: Int32 = 0
+    value: Swift.Int32 = 0
   ) {
     self.value = value
   }
 }
 
 /// The message `google.protobuf.UInt32Value`.
-public nonisolated struct ProtobufUInt32Value: Hashable, Sendable {
+public nonisolated struct ProtobufUInt32Value: Swift.Hashable, Swift.Sendable {
   /// Field 1, `value`.
-  public var value: UInt32 = 0
+  public var value: Swift.UInt32 = 0
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    value: UInt32 = 0
+    value: Swift.UInt32 = 0
   ) {
     self.value = value
   }
 }
 
 /// The message `google.protobuf.BoolValue`.
-public nonisolated struct ProtobufBoolValue: Hashable, Sendable {
+public nonisolated struct ProtobufBoolValue: Swift.Hashable, Swift.Sendable {
   /// Field 1, `value`.
-  public var value: Bool = false
+  public var value: Swift.Bool = false
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    value: Bool = false
+    value: Swift.Bool = false
   ) {
     self.value = value
   }
 }
 
 /// The message `google.protobuf.StringValue`.
-public nonisolated struct ProtobufStringValue: Hashable, Sendable {
+public nonisolated struct ProtobufStringValue: Swift.Hashable, Swift.Sendable {
   /// Field 1, `value`.
-  public var value: String = ""
+  public var value: Swift.String = ""
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    value: String = ""
+    value: Swift.String = ""
   ) {
     self.value = value
   }
 }
 
 /// The message `google.protobuf.BytesValue`.
-public nonisolated struct ProtobufBytesValue: Hashable, Sendable {
+public nonisolated struct ProtobufBytesValue: Swift.Hashable, Swift.Sendable {
   /// Field 1, `value`.
-  public var value: [UInt8] = []
+  public var value: [Swift.UInt8] = []
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    value: [UInt8] = []
+    value: [Swift.UInt8] = []
   ) {
     self.value = value
   }
 }
 
-extension ProtobufDoubleValue: ProtobufCBody {
+nonisolated extension LongLinkProtobufC::ProtobufDoubleValue: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<ProtobufDoubleValue>(
-    initialize: google__protobuf__double_value__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufDoubleValue> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufDoubleValue>(
+    initialize: CLongLinkWellKnown::google__protobuf__double_value__init,
     fill: { message, value, arena in
       if value.value.bitPattern != 0 {
         unsafe message.has_value = 1
@@ -131,7 +131,7 @@ extension ProtobufDoubleValue: ProtobufCBody {
       }
     },
     read: { reader in
-      var value = ProtobufDoubleValue()
+      var value = LongLinkProtobufC::ProtobufDoubleValue()
       while let field = try reader.next() {
         switch field {
         case 1:
@@ -144,10 +144,10 @@ extension ProtobufDoubleValue: ProtobufCBody {
   )
 }
 
-extension ProtobufFloatValue: ProtobufCBody {
+nonisolated extension LongLinkProtobufC::ProtobufFloatValue: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<ProtobufFloatValue>(
-    initialize: google__protobuf__float_value__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufFloatValue> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufFloatValue>(
+    initialize: CLongLinkWellKnown::google__protobuf__float_value__init,
     fill: { message, value, arena in
       if value.value.bitPattern != 0 {
         unsafe message.has_value = 1
@@ -155,7 +155,7 @@ extension ProtobufFloatValue: ProtobufCBody {
       }
     },
     read: { reader in
-      var value = ProtobufFloatValue()
+      var value = LongLinkProtobufC::ProtobufFloatValue()
       while let field = try reader.next() {
         switch field {
         case 1:
@@ -168,10 +168,10 @@ extension ProtobufFloatValue: ProtobufCBody {
   )
 }
 
-extension ProtobufInt64Value: ProtobufCBody {
+nonisolated extension LongLinkProtobufC::ProtobufInt64Value: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<ProtobufInt64Value>(
-    initialize: google__protobuf__int64_value__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufInt64Value> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufInt64Value>(
+    initialize: CLongLinkWellKnown::google__protobuf__int64_value__init,
     fill: { message, value, arena in
       if value.value != 0 {
         unsafe message.has_value = 1
@@ -179,7 +179,7 @@ extension ProtobufInt64Value: ProtobufCBody {
       }
     },
     read: { reader in
-      var value = ProtobufInt64Value()
+      var value = LongLinkProtobufC::ProtobufInt64Value()
       while let field = try reader.next() {
         switch field {
         case 1:
@@ -192,10 +192,10 @@ extension ProtobufInt64Value: ProtobufCBody {
   )
 }
 
-extension ProtobufUInt64Value: ProtobufCBody {
+nonisolated extension LongLinkProtobufC::ProtobufUInt64Value: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<ProtobufUInt64Value>(
-    initialize: google__protobuf__uint64_value__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufUInt64Value> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufUInt64Value>(
+    initialize: CLongLinkWellKnown::google__protobuf__uint64_value__init,
     fill: { message, value, arena in
       if value.value != 0 {
         unsafe message.has_value = 1
@@ -203,7 +203,7 @@ extension ProtobufUInt64Value: ProtobufCBody {
       }
     },
     read: { reader in
-      var value = ProtobufUInt64Value()
+      var value = LongLinkProtobufC::ProtobufUInt64Value()
       while let field = try reader.next() {
         switch field {
         case 1:
@@ -216,10 +216,10 @@ extension ProtobufUInt64Value: ProtobufCBody {
   )
 }
 
-extension ProtobufInt32Value: ProtobufCBody {
+nonisolated extension LongLinkProtobufC::ProtobufInt32Value: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<ProtobufInt32Value>(
-    initialize: google__protobuf__int32_value__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufInt32Value> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufInt32Value>(
+    initialize: CLongLinkWellKnown::google__protobuf__int32_value__init,
     fill: { message, value, arena in
       if value.value != 0 {
         unsafe message.has_value = 1
@@ -227,7 +227,7 @@ extension ProtobufInt32Value: ProtobufCBody {
       }
     },
     read: { reader in
-      var value = ProtobufInt32Value()
+      var value = LongLinkProtobufC::ProtobufInt32Value()
       while let field = try reader.next() {
         switch field {
         case 1:
@@ -240,10 +240,10 @@ extension ProtobufInt32Value: ProtobufCBody {
   )
 }
 
-extension ProtobufUInt32Value: ProtobufCBody {
+nonisolated extension LongLinkProtobufC::ProtobufUInt32Value: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<ProtobufUInt32Value>(
-    initialize: google__protobuf__uint32_value__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufUInt32Value> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufUInt32Value>(
+    initialize: CLongLinkWellKnown::google__protobuf__uint32_value__init,
     fill: { message, value, arena in
       if value.value != 0 {
         unsafe message.has_value = 1
@@ -251,7 +251,7 @@ extension ProtobufUInt32Value: ProtobufCBody {
       }
     },
     read: { reader in
-      var value = ProtobufUInt32Value()
+      var value = LongLinkProtobufC::ProtobufUInt32Value()
       while let field = try reader.next() {
         switch field {
         case 1:
@@ -264,10 +264,10 @@ extension ProtobufUInt32Value: ProtobufCBody {
   )
 }
 
-extension ProtobufBoolValue: ProtobufCBody {
+nonisolated extension LongLinkProtobufC::ProtobufBoolValue: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<ProtobufBoolValue>(
-    initialize: google__protobuf__bool_value__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufBoolValue> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufBoolValue>(
+    initialize: CLongLinkWellKnown::google__protobuf__bool_value__init,
     fill: { message, value, arena in
       if value.value {
         unsafe message.has_value = 1
@@ -275,7 +275,7 @@ extension ProtobufBoolValue: ProtobufCBody {
       }
     },
     read: { reader in
-      var value = ProtobufBoolValue()
+      var value = LongLinkProtobufC::ProtobufBoolValue()
       while let field = try reader.next() {
         switch field {
         case 1:
@@ -288,17 +288,17 @@ extension ProtobufBoolValue: ProtobufCBody {
   )
 }
 
-extension ProtobufStringValue: ProtobufCBody {
+nonisolated extension LongLinkProtobufC::ProtobufStringValue: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<ProtobufStringValue>(
-    initialize: google__protobuf__string_value__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufStringValue> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufStringValue>(
+    initialize: CLongLinkWellKnown::google__protobuf__string_value__init,
     fill: { message, value, arena in
       if !value.value.isEmpty {
         unsafe message.value = try arena.string(value.value)
       }
     },
     read: { reader in
-      var value = ProtobufStringValue()
+      var value = LongLinkProtobufC::ProtobufStringValue()
       while let field = try reader.next() {
         switch field {
         case 1:
@@ -311,10 +311,10 @@ extension ProtobufStringValue: ProtobufCBody {
   )
 }
 
-extension ProtobufBytesValue: ProtobufCBody {
+nonisolated extension LongLinkProtobufC::ProtobufBytesValue: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<ProtobufBytesValue>(
-    initialize: google__protobuf__bytes_value__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufBytesValue> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufBytesValue>(
+    initialize: CLongLinkWellKnown::google__protobuf__bytes_value__init,
     fill: { message, value, arena in
       if !value.value.isEmpty {
         unsafe message.has_value = 1
@@ -322,7 +322,7 @@ extension ProtobufBytesValue: ProtobufCBody {
       }
     },
     read: { reader in
-      var value = ProtobufBytesValue()
+      var value = LongLinkProtobufC::ProtobufBytesValue()
       while let field = try reader.next() {
         switch field {
         case 1:

@@ -1,22 +1,30 @@
+import ArgumentParser
 import ChatMessages
 import LongLinkAPI
 
-/// chat NAME [ROOM [HOST [PORT]]]: a room in the terminal.
+/// A room in the terminal.
 @main
-struct Chat {
-  static func main() async throws {
-    let arguments = Array(CommandLine.arguments.dropFirst())
-    guard let name = arguments.first else {
-      print("usage: chat NAME [ROOM [HOST [PORT]]]")
-      return
-    }
-    let host = arguments.count > 2 ? arguments[2] : "127.0.0.1"
-    let port = arguments.count > 3 ? UInt16(arguments[3]) : nil
-    var configuration = ClientConfiguration(servers: [.host(host, port: port ?? 9010)])
+struct Chat: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "Chat", abstract: "Enters a room of a chat server.")
+
+  @Argument(help: "Your name.")
+  var name: String
+
+  @Argument(help: "The room.")
+  var room = "lobby"
+
+  @Argument(help: "The name or address of the server.")
+  var host = "127.0.0.1"
+
+  @Argument(help: "The server's port.")
+  var port: UInt16 = 9010
+
+  func run() async throws {
+    var configuration = ClientConfiguration(servers: [.host(host, port: port)])
     configuration.logger.logLevel = .critical
     let client = try LongLinkClient(configuration)
-    let room = ChatRoom(
-      arguments.count > 1 ? arguments[1] : "lobby", as: name, over: try APIClient(client))
+    let room = ChatRoom(room, as: name, over: try APIClient(client))
     let screen = Screen(room)
 
     await withDiscardingTaskGroup { group in

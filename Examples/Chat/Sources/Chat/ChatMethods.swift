@@ -23,8 +23,8 @@ extension ChatError: ApplicationError {
     self.init(rawValue: code.rawValue)
   }
 
-  /// What people are told.
-  public var text: String? {
+  /// What people are told, in English whatever the language.
+  public func text(in language: String) -> String? {
     switch self {
     case .emptyText: "Say something."
     case .textTooLong: "That is too long."

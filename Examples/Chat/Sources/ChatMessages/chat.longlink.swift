@@ -7,35 +7,35 @@ public import LongLinkProtobufC
 /// The message types of the service `chat.Chat`.
 public nonisolated enum ChatTypes {
   /// The requests of `Join`.
-  public static var join: MessageType { 1 }
+  public static var join: LongLinkProtobufC::MessageType { 1 }
   /// The requests of `Leave`.
-  public static var leave: MessageType { 2 }
+  public static var leave: LongLinkProtobufC::MessageType { 2 }
   /// The requests of `Send`.
-  public static var send: MessageType { 3 }
+  public static var send: LongLinkProtobufC::MessageType { 3 }
   /// The requests of `History`.
-  public static var history: MessageType { 4 }
+  public static var history: LongLinkProtobufC::MessageType { 4 }
 }
 
 /// The message `chat.Message`.
-public nonisolated struct Message: Hashable, Sendable {
+public nonisolated struct Message: Swift.Hashable, Swift.Sendable {
   /// Field 1, `room`.
-  public var room: String = ""
+  public var room: Swift.String = ""
   /// Field 2, `number`.
-  public var number: UInt64 = 0
+  public var number: Swift.UInt64 = 0
   /// Field 3, `author`.
-  public var author: String = ""
+  public var author: Swift.String = ""
   /// Field 4, `text`.
-  public var text: String = ""
+  public var text: Swift.String = ""
   /// Made by the author's client, by which the server knows what it has already.
-  public var id: [UInt8] = []
+  public var id: [Swift.UInt8] = []
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    room: String = "",
-    number: UInt64 = 0,
-    author: String = "",
-    text: String = "",
-    id: [UInt8] = []
+    room: Swift.String = "",
+    number: Swift.UInt64 = 0,
+    author: Swift.String = "",
+    text: Swift.String = "",
+    id: [Swift.UInt8] = []
   ) {
     self.room = room
     self.number = number
@@ -46,19 +46,19 @@ public nonisolated struct Message: Hashable, Sendable {
 }
 
 /// Somebody has come or gone.
-public nonisolated struct Presence: Hashable, Sendable {
+public nonisolated struct Presence: Swift.Hashable, Swift.Sendable {
   /// Field 1, `room`.
-  public var room: String = ""
+  public var room: Swift.String = ""
   /// Field 2, `name`.
-  public var name: String = ""
+  public var name: Swift.String = ""
   /// Field 3, `is_here`.
-  public var isHere: Bool = false
+  public var isHere: Swift.Bool = false
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    room: String = "",
-    name: String = "",
-    isHere: Bool = false
+    room: Swift.String = "",
+    name: Swift.String = "",
+    isHere: Swift.Bool = false
   ) {
     self.room = room
     self.name = name
@@ -67,16 +67,16 @@ public nonisolated struct Presence: Hashable, Sendable {
 }
 
 /// Somebody is typing; pushed by clients, and on to the others.
-public nonisolated struct Typing: Hashable, Sendable {
+public nonisolated struct Typing: Swift.Hashable, Swift.Sendable {
   /// Field 1, `room`.
-  public var room: String = ""
+  public var room: Swift.String = ""
   /// Field 2, `name`.
-  public var name: String = ""
+  public var name: Swift.String = ""
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    room: String = "",
-    name: String = ""
+    room: Swift.String = "",
+    name: Swift.String = ""
   ) {
     self.room = room
     self.name = name
@@ -84,16 +84,16 @@ public nonisolated struct Typing: Hashable, Sendable {
 }
 
 /// The message `chat.JoinRequest`.
-public nonisolated struct JoinRequest: Hashable, Sendable {
+public nonisolated struct JoinRequest: Swift.Hashable, Swift.Sendable {
   /// Field 1, `room`.
-  public var room: String = ""
+  public var room: Swift.String = ""
   /// Field 2, `name`.
-  public var name: String = ""
+  public var name: Swift.String = ""
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    room: String = "",
-    name: String = ""
+    room: Swift.String = "",
+    name: Swift.String = ""
   ) {
     self.room = room
     self.name = name
@@ -101,16 +101,16 @@ public nonisolated struct JoinRequest: Hashable, Sendable {
 }
 
 /// The message `chat.JoinReply`.
-public nonisolated struct JoinReply: Hashable, Sendable {
+public nonisolated struct JoinReply: Swift.Hashable, Swift.Sendable {
   /// The number of the last message; 0 where there is none.
-  public var last: UInt64 = 0
+  public var last: Swift.UInt64 = 0
   /// Who is there, oneself included.
-  public var names: [String] = []
+  public var names: [Swift.String] = []
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    last: UInt64 = 0,
-    names: [String] = []
+    last: Swift.UInt64 = 0,
+    names: [Swift.String] = []
   ) {
     self.last = last
     self.names = names
@@ -118,41 +118,41 @@ public nonisolated struct JoinReply: Hashable, Sendable {
 }
 
 /// The message `chat.LeaveRequest`.
-public nonisolated struct LeaveRequest: Hashable, Sendable {
+public nonisolated struct LeaveRequest: Swift.Hashable, Swift.Sendable {
   /// Field 1, `room`.
-  public var room: String = ""
+  public var room: Swift.String = ""
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    room: String = ""
+    room: Swift.String = ""
   ) {
     self.room = room
   }
 }
 
 /// The message `chat.LeaveReply`.
-public nonisolated struct LeaveReply: Hashable, Sendable {
+public nonisolated struct LeaveReply: Swift.Hashable, Swift.Sendable {
   /// Makes a message; what is left out is as if it had not been sent.
   public init() {}
 }
 
 /// The message `chat.SendRequest`.
-public nonisolated struct SendRequest: Hashable, Sendable {
+public nonisolated struct SendRequest: Swift.Hashable, Swift.Sendable {
   /// Field 1, `room`.
-  public var room: String = ""
+  public var room: Swift.String = ""
   /// Field 2, `author`.
-  public var author: String = ""
+  public var author: Swift.String = ""
   /// Field 3, `text`.
-  public var text: String = ""
+  public var text: Swift.String = ""
   /// Field 4, `id`.
-  public var id: [UInt8] = []
+  public var id: [Swift.UInt8] = []
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    room: String = "",
-    author: String = "",
-    text: String = "",
-    id: [UInt8] = []
+    room: Swift.String = "",
+    author: Swift.String = "",
+    text: Swift.String = "",
+    id: [Swift.UInt8] = []
   ) {
     self.room = room
     self.author = author
@@ -162,35 +162,35 @@ public nonisolated struct SendRequest: Hashable, Sendable {
 }
 
 /// The message `chat.SendReply`.
-public nonisolated struct SendReply: Hashable, Sendable {
+public nonisolated struct SendReply: Swift.Hashable, Swift.Sendable {
   /// Field 1, `number`.
-  public var number: UInt64 = 0
+  public var number: Swift.UInt64 = 0
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    number: UInt64 = 0
+    number: Swift.UInt64 = 0
   ) {
     self.number = number
   }
 }
 
 /// The message `chat.HistoryRequest`.
-public nonisolated struct HistoryRequest: Hashable, Sendable {
+public nonisolated struct HistoryRequest: Swift.Hashable, Swift.Sendable {
   /// Field 1, `room`.
-  public var room: String = ""
+  public var room: Swift.String = ""
   /// The newest messages before this one come; 0 for none.
-  public var before: UInt64 = 0
+  public var before: Swift.UInt64 = 0
   /// The oldest messages after this one come, where `before` is 0.
-  public var after: UInt64 = 0
+  public var after: Swift.UInt64 = 0
   /// Field 4, `limit`.
-  public var limit: UInt32 = 0
+  public var limit: Swift.UInt32 = 0
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    room: String = "",
-    before: UInt64 = 0,
-    after: UInt64 = 0,
-    limit: UInt32 = 0
+    room: Swift.String = "",
+    before: Swift.UInt64 = 0,
+    after: Swift.UInt64 = 0,
+    limit: Swift.UInt32 = 0
   ) {
     self.room = room
     self.before = before
@@ -200,22 +200,22 @@ public nonisolated struct HistoryRequest: Hashable, Sendable {
 }
 
 /// The message `chat.HistoryReply`.
-public nonisolated struct HistoryReply: Hashable, Sendable {
+public nonisolated struct HistoryReply: Swift.Hashable, Swift.Sendable {
   /// The oldest first.
-  public var messages: [Message] = []
+  public var messages: [ChatMessages::Message] = []
 
   /// Makes a message; what is left out is as if it had not been sent.
   public init(
-    messages: [Message] = []
+    messages: [ChatMessages::Message] = []
   ) {
     self.messages = messages
   }
 }
 
-extension Message: ProtobufCBody {
+nonisolated extension ChatMessages::Message: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<Message>(
-    initialize: chat__message__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<ChatMessages::Message> = unsafe LongLinkProtobufC::ProtobufCLayout<ChatMessages::Message>(
+    initialize: CChatMessages::chat__message__init,
     fill: { message, value, arena in
       if !value.room.isEmpty {
         unsafe message.room = try arena.string(value.room)
@@ -236,7 +236,7 @@ extension Message: ProtobufCBody {
       }
     },
     read: { reader in
-      var value = Message()
+      var value = ChatMessages::Message()
       while let field = try reader.next() {
         switch field {
         case 1:
@@ -257,10 +257,10 @@ extension Message: ProtobufCBody {
   )
 }
 
-extension Presence: ProtobufCBody {
+nonisolated extension ChatMessages::Presence: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<Presence>(
-    initialize: chat__presence__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<ChatMessages::Presence> = unsafe LongLinkProtobufC::ProtobufCLayout<ChatMessages::Presence>(
+    initialize: CChatMessages::chat__presence__init,
     fill: { message, value, arena in
       if !value.room.isEmpty {
         unsafe message.room = try arena.string(value.room)
@@ -274,7 +274,7 @@ extension Presence: ProtobufCBody {
       }
     },
     read: { reader in
-      var value = Presence()
+      var value = ChatMessages::Presence()
       while let field = try reader.next() {
         switch field {
         case 1:
@@ -291,10 +291,10 @@ extension Presence: ProtobufCBody {
   )
 }
 
-extension Typing: ProtobufCBody {
+nonisolated extension ChatMessages::Typing: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<Typing>(
-    initialize: chat__typing__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<ChatMessages::Typing> = unsafe LongLinkProtobufC::ProtobufCLayout<ChatMessages::Typing>(
+    initialize: CChatMessages::chat__typing__init,
     fill: { message, value, arena in
       if !value.room.isEmpty {
         unsafe message.room = try arena.string(value.room)
@@ -304,7 +304,7 @@ extension Typing: ProtobufCBody {
       }
     },
     read: { reader in
-      var value = Typing()
+      var value = ChatMessages::Typing()
       while let field = try reader.next() {
         switch field {
         case 1:
@@ -319,10 +319,10 @@ extension Typing: ProtobufCBody {
   )
 }
 
-extension JoinRequest: ProtobufCBody {
+nonisolated extension ChatMessages::JoinRequest: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<JoinRequest>(
-    initialize: chat__join_request__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<ChatMessages::JoinRequest> = unsafe LongLinkProtobufC::ProtobufCLayout<ChatMessages::JoinRequest>(
+    initialize: CChatMessages::chat__join_request__init,
     fill: { message, value, arena in
       if !value.room.isEmpty {
         unsafe message.room = try arena.string(value.room)
@@ -332,7 +332,7 @@ extension JoinRequest: ProtobufCBody {
       }
     },
     read: { reader in
-      var value = JoinRequest()
+      var value = ChatMessages::JoinRequest()
       while let field = try reader.next() {
         switch field {
         case 1:
@@ -347,10 +347,10 @@ extension JoinRequest: ProtobufCBody {
   )
 }
 
-extension JoinReply: ProtobufCBody {
+nonisolated extension ChatMessages::JoinReply: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<JoinReply>(
-    initialize: chat__join_reply__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<ChatMessages::JoinReply> = unsafe LongLinkProtobufC::ProtobufCLayout<ChatMessages::JoinReply>(
+    initialize: CChatMessages::chat__join_reply__init,
     fill: { message, value, arena in
       if value.last != 0 {
         unsafe message.has_last = 1
@@ -360,7 +360,7 @@ extension JoinReply: ProtobufCBody {
       unsafe message.names = try arena.strings(value.names)
     },
     read: { reader in
-      var value = JoinReply()
+      var value = ChatMessages::JoinReply()
       while let field = try reader.next() {
         switch field {
         case 1:
@@ -375,17 +375,17 @@ extension JoinReply: ProtobufCBody {
   )
 }
 
-extension LeaveRequest: ProtobufCBody {
+nonisolated extension ChatMessages::LeaveRequest: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<LeaveRequest>(
-    initialize: chat__leave_request__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<ChatMessages::LeaveRequest> = unsafe LongLinkProtobufC::ProtobufCLayout<ChatMessages::LeaveRequest>(
+    initialize: CChatMessages::chat__leave_request__init,
     fill: { message, value, arena in
       if !value.room.isEmpty {
         unsafe message.room = try arena.string(value.room)
       }
     },
     read: { reader in
-      var value = LeaveRequest()
+      var value = ChatMessages::LeaveRequest()
       while let field = try reader.next() {
         switch field {
         case 1:
@@ -398,22 +398,22 @@ extension LeaveRequest: ProtobufCBody {
   )
 }
 
-extension LeaveReply: ProtobufCBody {
+nonisolated extension ChatMessages::LeaveReply: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<LeaveReply>(
-    initialize: chat__leave_reply__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<ChatMessages::LeaveReply> = unsafe LongLinkProtobufC::ProtobufCLayout<ChatMessages::LeaveReply>(
+    initialize: CChatMessages::chat__leave_reply__init,
     fill: { _, _, _ in },
     read: { reader in
       while try reader.next() != nil { try reader.skip() }
-      return LeaveReply()
+      return ChatMessages::LeaveReply()
     }
   )
 }
 
-extension SendRequest: ProtobufCBody {
+nonisolated extension ChatMessages::SendRequest: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<SendRequest>(
-    initialize: chat__send_request__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<ChatMessages::SendRequest> = unsafe LongLinkProtobufC::ProtobufCLayout<ChatMessages::SendRequest>(
+    initialize: CChatMessages::chat__send_request__init,
     fill: { message, value, arena in
       if !value.room.isEmpty {
         unsafe message.room = try arena.string(value.room)
@@ -430,7 +430,7 @@ extension SendRequest: ProtobufCBody {
       }
     },
     read: { reader in
-      var value = SendRequest()
+      var value = ChatMessages::SendRequest()
       while let field = try reader.next() {
         switch field {
         case 1:
@@ -449,10 +449,10 @@ extension SendRequest: ProtobufCBody {
   )
 }
 
-extension SendReply: ProtobufCBody {
+nonisolated extension ChatMessages::SendReply: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<SendReply>(
-    initialize: chat__send_reply__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<ChatMessages::SendReply> = unsafe LongLinkProtobufC::ProtobufCLayout<ChatMessages::SendReply>(
+    initialize: CChatMessages::chat__send_reply__init,
     fill: { message, value, arena in
       if value.number != 0 {
         unsafe message.has_number = 1
@@ -460,7 +460,7 @@ extension SendReply: ProtobufCBody {
       }
     },
     read: { reader in
-      var value = SendReply()
+      var value = ChatMessages::SendReply()
       while let field = try reader.next() {
         switch field {
         case 1:
@@ -473,10 +473,10 @@ extension SendReply: ProtobufCBody {
   )
 }
 
-extension HistoryRequest: ProtobufCBody {
+nonisolated extension ChatMessages::HistoryRequest: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<HistoryRequest>(
-    initialize: chat__history_request__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<ChatMessages::HistoryRequest> = unsafe LongLinkProtobufC::ProtobufCLayout<ChatMessages::HistoryRequest>(
+    initialize: CChatMessages::chat__history_request__init,
     fill: { message, value, arena in
       if !value.room.isEmpty {
         unsafe message.room = try arena.string(value.room)
@@ -495,7 +495,7 @@ extension HistoryRequest: ProtobufCBody {
       }
     },
     read: { reader in
-      var value = HistoryRequest()
+      var value = ChatMessages::HistoryRequest()
       while let field = try reader.next() {
         switch field {
         case 1:
@@ -514,16 +514,16 @@ extension HistoryRequest: ProtobufCBody {
   )
 }
 
-extension HistoryReply: ProtobufCBody {
+nonisolated extension ChatMessages::HistoryReply: LongLinkProtobufC::ProtobufCBody {
   /// How it is written and read.
-  public nonisolated static let layout = unsafe ProtobufCLayout<HistoryReply>(
-    initialize: chat__history_reply__init,
+  public static let layout: LongLinkProtobufC::ProtobufCLayout<ChatMessages::HistoryReply> = unsafe LongLinkProtobufC::ProtobufCLayout<ChatMessages::HistoryReply>(
+    initialize: CChatMessages::chat__history_reply__init,
     fill: { message, value, arena in
       unsafe message.n_messages = value.messages.count
       unsafe message.messages = try arena.messages(value.messages)
     },
     read: { reader in
-      var value = HistoryReply()
+      var value = ChatMessages::HistoryReply()
       while let field = try reader.next() {
         switch field {
         case 1:
@@ -536,17 +536,17 @@ extension HistoryReply: ProtobufCBody {
   )
 }
 
-extension Message: PushMessage {
+nonisolated extension ChatMessages::Message: LongLinkProtobufC::PushMessage {
   /// The message type that it carries when it is pushed.
-  public static var pushType: MessageType { 10 }
+  public static var pushType: LongLinkProtobufC::MessageType { 10 }
 }
 
-extension Presence: PushMessage {
+nonisolated extension ChatMessages::Presence: LongLinkProtobufC::PushMessage {
   /// The message type that it carries when it is pushed.
-  public static var pushType: MessageType { 11 }
+  public static var pushType: LongLinkProtobufC::MessageType { 11 }
 }
 
-extension Typing: PushMessage {
+nonisolated extension ChatMessages::Typing: LongLinkProtobufC::PushMessage {
   /// The message type that it carries when it is pushed.
-  public static var pushType: MessageType { 12 }
+  public static var pushType: LongLinkProtobufC::MessageType { 12 }
 }

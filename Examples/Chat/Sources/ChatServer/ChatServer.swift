@@ -1,15 +1,21 @@
+import ArgumentParser
 import Dispatch
 import Foundation
 import LongLinkServer
 
-/// chat-server [PORT [FILE]]: serves the rooms, and keeps what is said in a file.
+/// Serves the rooms, and keeps what is said in a file.
 @main
-struct ChatServer {
-  static func main() async throws {
-    let arguments = CommandLine.arguments.dropFirst()
-    let port = arguments.first.flatMap { UInt16($0) } ?? 9010
-    let file = arguments.dropFirst().first ?? "chat.log"
+struct ChatServer: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "ChatServer", abstract: "Serves the rooms of a chat.")
 
+  @Argument(help: "The port to listen on; 0 takes a free one.")
+  var port: UInt16 = 9010
+
+  @Argument(help: "The file that keeps what is said.")
+  var file = "chat.log"
+
+  func run() async throws {
     let rooms = try Rooms(FileLog(path: file), on: EventLoop(name: "rooms"))
     let server = try LongLinkServer(host: "127.0.0.1", port: port)
     rooms.register(with: server)

@@ -5,51 +5,51 @@ public import ChatMessages
 public import LongLinkServer
 
 /// Answers the requests of the service `chat.Chat`.
-public nonisolated protocol ChatService: Sendable {
+public nonisolated protocol ChatService: Swift.Sendable {
   /// Enters a room: from now on the session gets its pushes.
   func join(
-    _ request: ChatMessages.JoinRequest, context: InboundRequest
-  ) async throws -> ChatMessages.JoinReply
+    _ request: ChatMessages::JoinRequest, context: LongLinkServer::InboundRequest
+  ) async throws -> ChatMessages::JoinReply
 
   /// Leaves a room; the end of the session does so too.
   func leave(
-    _ request: ChatMessages.LeaveRequest, context: InboundRequest
-  ) async throws -> ChatMessages.LeaveReply
+    _ request: ChatMessages::LeaveRequest, context: LongLinkServer::InboundRequest
+  ) async throws -> ChatMessages::LeaveReply
 
   /// Says something. Sent twice, it is said once.
   func send(
-    _ request: ChatMessages.SendRequest, context: InboundRequest
-  ) async throws -> ChatMessages.SendReply
+    _ request: ChatMessages::SendRequest, context: LongLinkServer::InboundRequest
+  ) async throws -> ChatMessages::SendReply
 
   /// Messages of a room, before a number or after one.
   func history(
-    _ request: ChatMessages.HistoryRequest, context: InboundRequest
-  ) async throws -> ChatMessages.HistoryReply
+    _ request: ChatMessages::HistoryRequest, context: LongLinkServer::InboundRequest
+  ) async throws -> ChatMessages::HistoryReply
 }
 
-extension LongLinkServer {
+extension LongLinkServer::LongLinkServer {
   /// Has a service answer the requests of `chat.Chat`. Before `start`.
   public nonisolated func register(
     chat service: some ChatService,
-    on placement: HandlerPlacement = .connectionLoop
+    on placement: LongLinkServer::HandlerPlacement = .connectionLoop
   ) {
     route(
-      ChatTypes.join, ChatMessages.JoinRequest.self, on: placement
+      ChatMessages::ChatTypes.join, ChatMessages::JoinRequest.self, on: placement
     ) { request, context in
       try await service.join(request, context: context)
     }
     route(
-      ChatTypes.leave, ChatMessages.LeaveRequest.self, on: placement
+      ChatMessages::ChatTypes.leave, ChatMessages::LeaveRequest.self, on: placement
     ) { request, context in
       try await service.leave(request, context: context)
     }
     route(
-      ChatTypes.send, ChatMessages.SendRequest.self, on: placement
+      ChatMessages::ChatTypes.send, ChatMessages::SendRequest.self, on: placement
     ) { request, context in
       try await service.send(request, context: context)
     }
     route(
-      ChatTypes.history, ChatMessages.HistoryRequest.self, on: placement
+      ChatMessages::ChatTypes.history, ChatMessages::HistoryRequest.self, on: placement
     ) { request, context in
       try await service.history(request, context: context)
     }

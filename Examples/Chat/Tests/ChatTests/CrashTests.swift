@@ -124,10 +124,8 @@ struct RunningServer {
 
   /// Starts it, and waits until it listens.
   init(port: UInt16, log: String) async throws {
-    let tests = CommandLine.arguments.first { $0.hasSuffix(".xctest") } ?? Bundle.main.bundlePath
-    let folder = URL(filePath: tests).deletingLastPathComponent()
     let output = Pipe()
-    process.executableURL = folder.appending(path: "ChatServer")
+    process.executableURL = program("ChatServer")
     process.arguments = ["\(port)", log]
     process.standardOutput = output
     process.standardError = FileHandle.nullDevice

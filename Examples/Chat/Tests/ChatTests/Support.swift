@@ -1,4 +1,5 @@
 import ChatMessages
+import Foundation
 import LongLinkAPI
 import LongLinkTesting
 import Synchronization
@@ -75,4 +76,10 @@ final class Disk: Sendable {
       disk.messages.withLock { $0.append(message) }
     }
   }
+}
+
+/// A program of the package, which is built beside its tests.
+func program(_ name: String) -> URL {
+  let tests = CommandLine.arguments.first { $0.hasSuffix(".xctest") } ?? Bundle.main.bundlePath
+  return URL(filePath: tests).deletingLastPathComponent().appending(path: name)
 }

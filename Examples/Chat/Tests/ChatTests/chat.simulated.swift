@@ -5,24 +5,25 @@ public import ChatMessages
 public import LongLinkTesting
 
 /// A `chat.Chat` that does what a test tells it to.
-public nonisolated struct SimulatedChatServer: Sendable {
+public nonisolated struct SimulatedChatServer: Swift.Sendable {
   /// What listens, and is scripted further: its record, its faults, its pushes.
-  public let server: SimulatedServer
+  public let server: LongLinkTesting::SimulatedServer
 
   /// Scripts a server that was started.
-  public init(_ server: SimulatedServer) {
+  public init(_ server: LongLinkTesting::SimulatedServer) {
     self.server = server
   }
 
   /// Starts a server, by default on the shared loop and on a free port of 127.0.0.1.
   public static func start(
-    on loop: EventLoop = .shared, at address: SocketAddress = .ipv4(127, 0, 0, 1, port: 0)
-  ) async throws -> SimulatedChatServer {
-    SimulatedChatServer(try await SimulatedServer.start(on: loop, at: address))
+    on loop: LongLinkTesting::EventLoop = .shared,
+    at address: LongLinkTesting::SocketAddress = .ipv4(127, 0, 0, 1, port: 0)
+  ) async throws -> Self {
+    Self(try await LongLinkTesting::SimulatedServer.start(on: loop, at: address))
   }
 
   /// The address that it listens on.
-  public var address: SocketAddress { server.address }
+  public var address: LongLinkTesting::SocketAddress { server.address }
 
   /// Stops listening and closes all connections.
   public func stop() async {
@@ -31,125 +32,125 @@ public nonisolated struct SimulatedChatServer: Sendable {
 
   /// Answers each `Join` with what the closure makes of it; a `Rejection` rejects it.
   public func onJoin(
-    _ make: @escaping @Sendable (ChatMessages.JoinRequest) throws -> ChatMessages.JoinReply
+    _ make: @escaping @Sendable (ChatMessages::JoinRequest) throws -> ChatMessages::JoinReply
   ) {
-    server.on(ChatTypes.join, make)
+    server.on(ChatMessages::ChatTypes.join, make)
   }
 
   /// Says what to do about each `Join`, right or wrong, after a time where one is given.
   public func onJoin(
-    _ action: ServerAction, after delay: Duration? = nil
+    _ action: LongLinkTesting::ServerAction, after delay: Swift.Duration? = nil
   ) {
-    server.on(ChatTypes.join, action, after: delay)
+    server.on(ChatMessages::ChatTypes.join, action, after: delay)
   }
 
   /// Says what to do about the first, second and so on `Join`; the last one repeats.
-  public func onJoin(_ actions: [ServerAction]) {
-    server.on(ChatTypes.join, actions)
+  public func onJoin(_ actions: [LongLinkTesting::ServerAction]) {
+    server.on(ChatMessages::ChatTypes.join, actions)
   }
 
   /// The requests `Join` that came up to now; throws where one is not such a message.
-  public func joinRequests() throws(BodyError) -> [ChatMessages.JoinRequest] {
-    try server.requests(of: ChatTypes.join, as: ChatMessages.JoinRequest.self)
+  public func joinRequests() throws(LongLinkTesting::BodyError) -> [ChatMessages::JoinRequest] {
+    try server.requests(of: ChatMessages::ChatTypes.join, as: ChatMessages::JoinRequest.self)
   }
 
   /// Waits until requests `Join` have come, and returns the last one that was waited for.
   public nonisolated(nonsending) func waitForJoin(
-    count: Int = 1
-  ) async throws -> ChatMessages.JoinRequest {
-    try await server.waitForRequest(of: ChatTypes.join, as: ChatMessages.JoinRequest.self, count: count)
+    count: Swift.Int = 1
+  ) async throws -> ChatMessages::JoinRequest {
+    try await server.waitForRequest(of: ChatMessages::ChatTypes.join, as: ChatMessages::JoinRequest.self, count: count)
   }
 
   /// Answers each `Leave` with what the closure makes of it; a `Rejection` rejects it.
   public func onLeave(
-    _ make: @escaping @Sendable (ChatMessages.LeaveRequest) throws -> ChatMessages.LeaveReply
+    _ make: @escaping @Sendable (ChatMessages::LeaveRequest) throws -> ChatMessages::LeaveReply
   ) {
-    server.on(ChatTypes.leave, make)
+    server.on(ChatMessages::ChatTypes.leave, make)
   }
 
   /// Says what to do about each `Leave`, right or wrong, after a time where one is given.
   public func onLeave(
-    _ action: ServerAction, after delay: Duration? = nil
+    _ action: LongLinkTesting::ServerAction, after delay: Swift.Duration? = nil
   ) {
-    server.on(ChatTypes.leave, action, after: delay)
+    server.on(ChatMessages::ChatTypes.leave, action, after: delay)
   }
 
   /// Says what to do about the first, second and so on `Leave`; the last one repeats.
-  public func onLeave(_ actions: [ServerAction]) {
-    server.on(ChatTypes.leave, actions)
+  public func onLeave(_ actions: [LongLinkTesting::ServerAction]) {
+    server.on(ChatMessages::ChatTypes.leave, actions)
   }
 
   /// The requests `Leave` that came up to now; throws where one is not such a message.
-  public func leaveRequests() throws(BodyError) -> [ChatMessages.LeaveRequest] {
-    try server.requests(of: ChatTypes.leave, as: ChatMessages.LeaveRequest.self)
+  public func leaveRequests() throws(LongLinkTesting::BodyError) -> [ChatMessages::LeaveRequest] {
+    try server.requests(of: ChatMessages::ChatTypes.leave, as: ChatMessages::LeaveRequest.self)
   }
 
   /// Waits until requests `Leave` have come, and returns the last one that was waited for.
   public nonisolated(nonsending) func waitForLeave(
-    count: Int = 1
-  ) async throws -> ChatMessages.LeaveRequest {
-    try await server.waitForRequest(of: ChatTypes.leave, as: ChatMessages.LeaveRequest.self, count: count)
+    count: Swift.Int = 1
+  ) async throws -> ChatMessages::LeaveRequest {
+    try await server.waitForRequest(of: ChatMessages::ChatTypes.leave, as: ChatMessages::LeaveRequest.self, count: count)
   }
 
   /// Answers each `Send` with what the closure makes of it; a `Rejection` rejects it.
   public func onSend(
-    _ make: @escaping @Sendable (ChatMessages.SendRequest) throws -> ChatMessages.SendReply
+    _ make: @escaping @Sendable (ChatMessages::SendRequest) throws -> ChatMessages::SendReply
   ) {
-    server.on(ChatTypes.send, make)
+    server.on(ChatMessages::ChatTypes.send, make)
   }
 
   /// Says what to do about each `Send`, right or wrong, after a time where one is given.
   public func onSend(
-    _ action: ServerAction, after delay: Duration? = nil
+    _ action: LongLinkTesting::ServerAction, after delay: Swift.Duration? = nil
   ) {
-    server.on(ChatTypes.send, action, after: delay)
+    server.on(ChatMessages::ChatTypes.send, action, after: delay)
   }
 
   /// Says what to do about the first, second and so on `Send`; the last one repeats.
-  public func onSend(_ actions: [ServerAction]) {
-    server.on(ChatTypes.send, actions)
+  public func onSend(_ actions: [LongLinkTesting::ServerAction]) {
+    server.on(ChatMessages::ChatTypes.send, actions)
   }
 
   /// The requests `Send` that came up to now; throws where one is not such a message.
-  public func sendRequests() throws(BodyError) -> [ChatMessages.SendRequest] {
-    try server.requests(of: ChatTypes.send, as: ChatMessages.SendRequest.self)
+  public func sendRequests() throws(LongLinkTesting::BodyError) -> [ChatMessages::SendRequest] {
+    try server.requests(of: ChatMessages::ChatTypes.send, as: ChatMessages::SendRequest.self)
   }
 
   /// Waits until requests `Send` have come, and returns the last one that was waited for.
   public nonisolated(nonsending) func waitForSend(
-    count: Int = 1
-  ) async throws -> ChatMessages.SendRequest {
-    try await server.waitForRequest(of: ChatTypes.send, as: ChatMessages.SendRequest.self, count: count)
+    count: Swift.Int = 1
+  ) async throws -> ChatMessages::SendRequest {
+    try await server.waitForRequest(of: ChatMessages::ChatTypes.send, as: ChatMessages::SendRequest.self, count: count)
   }
 
   /// Answers each `History` with what the closure makes of it; a `Rejection` rejects it.
   public func onHistory(
-    _ make: @escaping @Sendable (ChatMessages.HistoryRequest) throws -> ChatMessages.HistoryReply
+    _ make: @escaping @Sendable (ChatMessages::HistoryRequest) throws -> ChatMessages::HistoryReply
   ) {
-    server.on(ChatTypes.history, make)
+    server.on(ChatMessages::ChatTypes.history, make)
   }
 
   /// Says what to do about each `History`, right or wrong, after a time where one is given.
   public func onHistory(
-    _ action: ServerAction, after delay: Duration? = nil
+    _ action: LongLinkTesting::ServerAction, after delay: Swift.Duration? = nil
   ) {
-    server.on(ChatTypes.history, action, after: delay)
+    server.on(ChatMessages::ChatTypes.history, action, after: delay)
   }
 
   /// Says what to do about the first, second and so on `History`; the last one repeats.
-  public func onHistory(_ actions: [ServerAction]) {
-    server.on(ChatTypes.history, actions)
+  public func onHistory(_ actions: [LongLinkTesting::ServerAction]) {
+    server.on(ChatMessages::ChatTypes.history, actions)
   }
 
   /// The requests `History` that came up to now; throws where one is not such a message.
-  public func historyRequests() throws(BodyError) -> [ChatMessages.HistoryRequest] {
-    try server.requests(of: ChatTypes.history, as: ChatMessages.HistoryRequest.self)
+  public func historyRequests() throws(LongLinkTesting::BodyError) -> [ChatMessages::HistoryRequest] {
+    try server.requests(of: ChatMessages::ChatTypes.history, as: ChatMessages::HistoryRequest.self)
   }
 
   /// Waits until requests `History` have come, and returns the last one that was waited for.
   public nonisolated(nonsending) func waitForHistory(
-    count: Int = 1
-  ) async throws -> ChatMessages.HistoryRequest {
-    try await server.waitForRequest(of: ChatTypes.history, as: ChatMessages.HistoryRequest.self, count: count)
+    count: Swift.Int = 1
+  ) async throws -> ChatMessages::HistoryRequest {
+    try await server.waitForRequest(of: ChatMessages::ChatTypes.history, as: ChatMessages::HistoryRequest.self, count: count)
   }
 }

@@ -1,0 +1,115 @@
+import Foundation
+import PackagePlugin
+
+/// What the command line says.
+struct Invocation {
+  /// The options of protoc-gen-longlink.
+  private(set) var options: [String] = []
+  /// Where the messages go.
+  private(set) var messages = ""
+  private(set) var runtime = "ProtobufC"
+  private(set) var visibility = "public"
+  /// The modules of imported files.
+  private(set) var imports: [(file: String, module: String)] = []
+  private(set) var protoPaths: [String] = []
+  private(set) var files: [String] = []
+
+  init(_ arguments: [String], _ folders: Folders) throws {
+    var values = try Invocation.values(arguments)
+    files = values.removeValue(forKey: "")!.map(folders.path)
+    guard !files.isEmpty else { throw UsageError("at least one .proto file is required") }
+    let paths = values.removeValue(forKey: "proto-path")?.map(folders.path)
+    for path in paths ?? files.map({ ($0 as NSString).deletingLastPathComponent })
+    where !protoPaths.contains(path) {
+      protoPaths.append(path)
+    }
+    for value in values.removeValue(forKey: "import") ?? [] {
+      let parts = value.split(separator: ":").map(String.init)
+      guard parts.count == 2 else { throw UsageError("--import needs FILE:MODULE, not \(value)") }
+      imports.append((parts[0], parts[1]))
+    }
+    var single: [String: String] = [:]
+    for (name, all) in values {
+      guard all.count == 1 else { throw UsageError("--\(name) stands there more than once") }
+      single[name] = all[0]
+    }
+    runtime = single["runtime"] ?? runtime
+    visibility = single["visibility"] ?? visibility
+    try choose(&single)
+    for name in Invocation.folderOptions {
+      guard let folder = single[name], !folder.isEmpty else { continue }
+      single[name] = try folders.folder(folder, name)
+    }
+    messages = single["messages"]?.split(separator: ":").first.map(String.init) ?? ""
+    options = single.sorted { $0.key < $1.key }.compactMap { name, value in
+      value.isEmpty ? nil : "\(name == "c" ? "C" : name.capitalized)=\(value)"
+    }
+    options += imports.map { "Import=\($0.file):\($0.module)" }
+  }
+
+  /// Puts in what was left out.
+  private func choose(_ values: inout [String: String]) throws {
+    guard let messages = values["messages"] else {
+      guard values["c"] != nil else { throw UsageError("--messages FOLDER is required") }
+      return
+    }
+    if values["c"] == nil, runtime != "SwiftProtobuf" {
+      let path = messages as NSString
+      values["c"] = (path.deletingLastPathComponent as NSString)
+        .appendingPathComponent("C" + path.lastPathComponent)
+    }
+    for part in ["client", "server"] where values[part] == nil { values[part] = messages }
+  }
+
+  // MARK: The command line
+
+  private static let folderOptions = ["messages", "c", "client", "server", "simulated"]
+
+  /// The values of each option that stands there; those of the empty name are the files.
+  private static func values(_ arguments: [String]) throws -> [String: [String]] {
+    var extractor = ArgumentExtractor(arguments)
+    var values: [String: [String]] = [:]
+    for part in ["client", "server"] where extractor.extractFlag(named: "no-\(part)") > 0 {
+      values[part] = [""]
+    }
+    let names = folderOptions + ["runtime", "visibility", "prefix", "import", "proto-path"]
+    // One option may begin with the name of another.
+    for name in names.sorted(by: { $0.count > $1.count }) {
+      let found = extractor.extractOption(named: name)
+      for value in found where value.isEmpty || value.hasPrefix("--") {
+        throw UsageError("--\(name) needs a value")
+      }
+      if !found.isEmpty { values[name, default: []] += found }
+    }
+    values[""] = extractor.remainingArguments
+    for argument in extractor.remainingArguments where !argument.hasSuffix(".proto") {
+      guard argument.hasPrefix("-") else { throw UsageError("\(argument) is not a .proto file") }
+      let isKnown = names.contains(String(argument.dropFirst(2)))
+      throw UsageError(
+        isKnown ? "\(argument) needs a value" : "unknown option \(argument); --help names them all")
+    }
+    return values
+  }
+
+  static let usage = """
+    Generates Swift and C from .proto files, with the services, pushes and messages in them.
+
+      swift package --allow-writing-to-package-directory generate-longlink \\
+        --messages Sources/Chat Protos/chat.proto
+
+    --messages FOLDER     where the messages and the message types go; required
+    --c FOLDER            where their C goes; default: beside the messages, with a C before its name
+    --client FOLDER       where the clients go; default: with the messages
+    --server FOLDER       where the servers' protocols go; default: with the messages
+    --simulated FOLDER    where the simulated servers go; default: nowhere
+    --no-client           generates no clients
+    --no-server           generates no servers' protocols
+    --runtime NAME        ProtobufC, the default, or SwiftProtobuf, with protoc-gen-swift's messages
+    --visibility LEVEL    public, the default, package or internal
+    --prefix TEXT         what the names of messages begin with; default: option swift_prefix
+    --import FILE:MODULE  the module of an imported file that is not generated here
+    --proto-path FOLDER   where imports are looked for; default: the folders of the files
+
+    Each FOLDER is that of a target, or one inside it, relative to the package.
+    """
+}

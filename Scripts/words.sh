@@ -1,0 +1,45 @@
+#!/bin/sh
+# Generates code, by the command that users run, from .proto files in which everything is called by a
+# word that Swift or C has a meaning for, and compiles it. A second run of the command, and one
+# after that build, must not compile the generator again.
+set -eu
+cd "$(dirname "$0")/.."
+
+package="--package-path GeneratorChecks/Words --scratch-path ${GENERATOR_TESTS-GeneratorChecks/.build}"
+words=GeneratorChecks/Words
+rm -rf $words/Protos $words/Sources
+for target in CWords/include Words CEnums/include Enums Stubs; do
+  mkdir -p $words/Sources/$target
+done
+Scripts/python.sh $words/protos.py $words/Protos
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+# generate MODULE OPTION...
+generate() {
+  module=$1
+  shift
+  folder=Protos/$(echo "$module" | tr '[:upper:]' '[:lower:]')
+  # The names of the files have no blanks.
+  ${SWIFT-swift} package $package --allow-writing-to-package-directory generate-longlink \
+    --messages "Sources/$module" --proto-path "$folder" "$@" \
+    $(cd $words && find "$folder" -name '*.proto' | sort) >"$log" 2>&1 || { cat "$log"; exit 1; }
+}
+
+# generated_at_once: fails where the last run compiled anything.
+generated_at_once() {
+  ! grep -q Compiling "$log" && return
+  cat "$log"
+  echo "$0: the command compiled its generator again" >&2
+  exit 1
+}
+
+generate Words --no-client --no-server
+generate Enums
+generated_at_once
+generate Stubs --runtime SwiftProtobuf --simulated Sources/Stubs
+generated_at_once
+${SWIFT-swift} build $package
+generate Words --no-client --no-server
+generated_at_once

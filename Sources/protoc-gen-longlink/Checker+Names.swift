@@ -1,0 +1,98 @@
+#if SwiftProtobuf
+import SwiftProtobuf
+import SwiftProtobufPluginLibrary
+
+/// Finds names that clash in Swift or in C and that `SwiftNames` and `CNames` do not tell apart.
+extension Checker {
+  func checkNames(_ findings: inout Findings) {
+    var types = Claims("rename one of them, or say option swift_prefix = \"…\";")
+    var structures = Claims("rename one of them, or put it into another package")
+    let isC = schema.options.runtime == .protobufC
+    for file in schema.files {
+      for message in file.allMessages {
+        types.claim(schema.type(message), message, message.fullName, &findings)
+        guard isC else { continue }
+        let fullName = schema.cNames.fullName(message)
+        structures.claim(CNames.structure(fullName), message, message.fullName, &findings)
+        structures.claim(CNames.lower(fullName), message, message.fullName, &findings)
+        for inner in message.enums {
+          types.claim(schema.type(inner), inner, inner.fullName, &findings)
+        }
+        checkContents(of: message, &findings)
+      }
+      for enumeration in file.enums where isC {
+        types.claim(schema.type(enumeration), enumeration, enumeration.fullName, &findings)
+      }
+      for service in file.services.map({ Service($0, schema.names) }) {
+        let module = schema.options.messages?.module ?? ""
+        for name in [service.types, service.client, service.handler, service.simulated] {
+          let descriptor = service.descriptor
+          types.claim("\(module)::\(name)", descriptor, descriptor.fullName, &findings)
+        }
+        checkMethods(service, &findings)
+      }
+    }
+  }
+
+  private func checkContents(of message: Descriptor, _ findings: inout Findings) {
+    var properties = Claims("rename one of them")
+    for oneof in message.realOneofs {
+      guard let first = oneof.fields.first else { continue }
+      properties.claim(schema.names.name(oneof), first, oneof.fullName, &findings)
+      var cases = Claims("rename one of them")
+      for field in oneof.fields {
+        cases.claim(schema.names.name(field), field, field.fullName, &findings)
+      }
+    }
+    for field in message.fields where field.realContainingOneof == nil {
+      properties.claim(schema.names.name(field), field, field.fullName, &findings)
+    }
+    for enumeration in message.enums + (message.containingType == nil ? message.file.enums : []) {
+      var cases = Claims("rename one of them")
+      var numbers: Set<String> = []
+      for value in enumeration.values
+      where numbers.insert("\(value.number) \(schema.names.name(value))").inserted {
+        cases.claim(schema.names.name(value), value, value.fullName, &findings)
+      }
+    }
+  }
+
+  /// A method is called in several ways, each with a name of its own.
+  private func checkMethods(_ service: Service, _ findings: inout Findings) {
+    var names = Claims("rename one of them")
+    for method in service.methods {
+      let (lower, upper) = (method.name, method.upperName)
+      for name in [
+        lower, lower + "Blocking", "start" + upper, "on" + upper, lower + "Requests",
+        "waitFor" + upper,
+      ] {
+        names.claim(name, method.descriptor, method.descriptor.fullName, &findings)
+      }
+    }
+  }
+}
+
+/// Names in one scope, each with its first user.
+private struct Claims {
+  private var users: [String: (fullName: String, place: Place)] = [:]
+  private let advice: String
+
+  init(_ advice: String) {
+    self.advice = advice
+  }
+
+  mutating func claim(
+    _ name: String, _ user: some Located, _ fullName: String, _ findings: inout Findings
+  ) {
+    if let other = users[name], other.fullName != fullName {
+      let short = name.split(separator: ":").last ?? ""
+      findings.add(
+        user,
+        "the name \(short) is taken by \(other.fullName) (\(findings.text(other.place))): \(advice)"
+      )
+    } else {
+      users[name] = (fullName, user.place)
+    }
+  }
+}
+#endif
