@@ -8,8 +8,10 @@ struct PingCommand: AsyncParsableCommand {
     abstract: "Measures the time from pings to their pongs.",
     discussion: """
       Prints each round-trip time, then their minimum, median, 99th percentile and maximum. A \
-      server closes on whoever sends it more than 100 pings in 10 seconds, so more than 90 need \
-      an interval of at least 0.12 seconds.
+      server closes the connection of a client that sends more than 100 pings in 10 seconds, so \
+      more than 90 need an interval of at least 0.12 seconds.
+
+      SIGINT (Ctrl-C) ends it early, with the summary of the pings until then and exit code 130.
       """)
 
   @OptionGroup var server: ServerOptions
@@ -33,9 +35,23 @@ struct PingCommand: AsyncParsableCommand {
 
   func run() async throws {
     Output.logToStandardError()
+    let signals = TerminationSignals()
     let client = try server.makeClient { configuration in
       configuration.heartbeat = Heartbeat(interval: .seconds(5), timeout: .seconds(5))
     }
+    let (outcome, signal) = await signals.cancelling { await ping(client) }
+    if signal == nil, let error = outcome.error as? LongLinkError { Output.error("\(error)") }
+    if !outcome.times.isEmpty { try Output.line(PingCommand.summary(of: outcome.times)) }
+    await client.close(within: .zero)
+    if let signal { throw ExitCode.signal(signal) }
+    if let error = outcome.error as? LongLinkError { throw ExitCode(ExitStatus.of(error)) }
+    if let error = outcome.error { throw error }
+  }
+
+  /// Pings and prints each time. Returns them all, and why there are no more than these.
+  private func ping(
+    _ client: LongLinkClient
+  ) async -> (times: [Duration], error: (any Error)?) {
     var times: [Duration] = []
     do {
       try await client.connect()
@@ -45,13 +61,10 @@ struct PingCommand: AsyncParsableCommand {
         try Output.line("pong \(number) from \(server.endpoint): \(time.inMilliseconds)")
         if number < count { try await Task.sleep(for: interval) }
       }
-    } catch let error as LongLinkError {
-      Output.error("\(error)")
-      if !times.isEmpty { try Output.line(PingCommand.summary(of: times)) }
-      throw ExitCode(ExitStatus.of(error))
+      return (times, nil)
+    } catch {
+      return (times, error)
     }
-    try Output.line(PingCommand.summary(of: times))
-    await client.close(within: .zero)
   }
 
   /// The least, middle, 99th in 100, and greatest of one or more times.

@@ -2,6 +2,8 @@ import Foundation
 import LongLinkDemoMessages
 import Testing
 
+@testable import LongLinkCommand
+
 /// `longlink bench`.
 @Suite(.timeLimit(.minutes(2))) struct BenchTests {
   private struct Report: Decodable {
@@ -39,6 +41,18 @@ import Testing
     #expect(report.latency.p50 <= report.latency.p99)
     // The one that asks is counted too.
     #expect(try await server.stats().requestsReceived == report.answered + 1)
+  }
+
+  /// Nothing is answered, so that all are under way at once.
+  @Test func `many more in flight than the server allows are queued`() async throws {
+    let peer = try ScriptedPeer { connection in
+      connection.greet()
+      connection.readToEnd()
+    }
+    let (report, code) = try await bench(
+      "--port", peer.port, "--in-flight", "100000", "--duration", "2", "--deadline", "2.5")
+    #expect(code == 4)
+    #expect(report.failures == ["deadlineExceeded": report.failed])
   }
 
   @Test func `at a rate as many are due as the time has room for`() async throws {
@@ -95,9 +109,79 @@ import Testing
     let finished = try await Tool.run("bench", "--port", server.port, "--duration", "0.3")
     #expect(finished.code == 0)
     #expect(finished.lines.first?.contains(" answered in ") == true)
-    #expect(finished.lines.contains { $0.hasPrefix("p99.9 ") && $0.hasSuffix(" ms") })
+    #expect(finished.lines.contains { $0.hasPrefix("p99.9 ") && $0.hasSuffix("s") })
+    #expect(finished.lines.contains { $0.contains("from – to in ") && $0.hasSuffix("%") })
     #expect(finished.text.contains("█"))
     #expect(finished.errors.isEmpty)
+  }
+
+  @Test func `times are told apart, and bars are as long as their counts`() {
+    func lines(_ times: [(nanoseconds: Int64, count: Int)]) -> [String] {
+      let tally = BenchTally()
+      for (time, count) in times {
+        for _ in 0..<count { tally.answered(after: .nanoseconds(time)) }
+      }
+      return BenchReport(tally.now, over: .seconds(1)).lines
+    }
+    #expect(
+      lines([(17_200, 8_000), (40_000, 1_900), (3_000_000, 100)]) == [
+        "10000 answered in 1.00 s, 10000 a second; 0 failed",
+        "min            17.2 µs", "mean           51.4 µs", "p50            17.2 µs",
+        "p90            40.0 µs", "p99            40.0 µs", "p99.9        3000.0 µs",
+        "p99.99       3000.0 µs", "max          3000.3 µs", "",
+        "         from – to in µs  count        %",
+        "       16.4 –       32.8   8000   80.000  ████████████████████████████████████████",
+        "       32.8 –       65.5   1900   19.000  █████████▌",
+        "     2097.2 –     4194.3    100    1.000  ▌",
+      ])
+    // No row without a request, and none that claims to have had none.
+    let few = lines([(5_000_000, 199_999), (3_000_000_000, 1)])
+    #expect(few.contains("p50           5.001 ms"), "\(few)")
+    #expect(few.last == "   2147.484 –   4294.967       1  < 0.001", "\(few)")
+    #expect(few.count == 13)
+    #expect(lines([]).count == 1)
+  }
+
+  // MARK: - Ctrl-C
+
+  @Test(arguments: [[], ["--rate", "50", "--in-flight", "64"]])
+  func `SIGINT prints what was measured until then`(_ options: [String]) async throws {
+    let server = try await RunningServer()
+    let bench = try Tool(
+      ["bench", "--json", "--port", server.port, "--duration", "3600"] + options)
+    // Each look is a request too.
+    var looks: UInt64 = 1
+    while try await server.stats().requestsReceived < looks + 3 {
+      looks += 1
+      try Task.checkCancellation()
+    }
+    bench.send(SIGINT)
+    let finished = await bench.finish()
+    #expect(finished.code == 130, "\(finished.errors)")
+    let report = try JSONDecoder().decode(Report.self, from: Data(finished.output))
+    #expect(report.answered > 0)
+    #expect(report.failures == [:])
+    #expect(report.seconds < 3600)
+    #expect(finished.errors.isEmpty)
+  }
+
+  @Test(arguments: [[], ["--rate", "50"]])
+  func `SIGINT does not wait for a server that stalls`(_ options: [String]) async throws {
+    let (asked, continuation) = AsyncStream.makeStream(of: Void.self)
+    let peer = try ScriptedPeer { connection in
+      connection.greet()
+      connection.read()
+      continuation.yield()
+      connection.readToEnd()
+    }
+    let bench = try Tool(
+      ["bench", "--port", peer.port, "--duration", "3600", "--deadline", "3600"] + options)
+    for await _ in asked { break }
+    bench.send(SIGINT)
+    let finished = await bench.finish()
+    #expect(finished.code == 130)
+    #expect(finished.lines.first?.hasPrefix("0 answered in ") == true, "\(finished.text)")
+    #expect(finished.lines.first?.hasSuffix("; 0 failed") == true)
   }
 
   @Test func `without a server it says so`() async throws {

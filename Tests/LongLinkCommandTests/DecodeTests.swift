@@ -46,6 +46,9 @@ import Testing
     var serial: UInt64?
     var code: UInt32?
     var refused: Bool
+    var fragment: Int?
+    var more = false
+    var metadata: Data?
     var body: Data?
     var error: String?
   }
@@ -65,6 +68,73 @@ import Testing
           body: Data()),
         Record(from: "client", offset: 37, length: 1, refused: false, error: "truncatedFrame"),
       ])
+  }
+
+  @Test func `metadata and payload are told apart, in fragments too`() async throws {
+    func frame(_ kind: UInt32, _ serial: UInt32, _ body: [UInt8]) -> [UInt8] {
+      ScriptedConnection.frame(kind: kind, tag: 7, serial: serial, body: body)
+    }
+    let bytes =
+      frame(0x80, 50, [0, 3, 8, 0xDC, 0x0B, 1]) + frame(0xC0, 51, [0, 3, 8])
+      + frame(0x40, 51, [0xDC, 0x0B, 1]) + frame(0, 52, [4]) + frame(0, 51, [2, 3])
+    let decoded = try await Tool.run("decode", input: bytes)
+    #expect(
+      decoded.lines == [
+        "# from the client",
+        "00000000  request type=7 serial=50 metadata=3 body=1 01",
+        "00000016  request type=7 serial=51 fragment=1 more metadata=1",
+        "00000029  request type=7 serial=51 fragment=2 more metadata=2 body=1 01",
+        "0000003c  request type=7 serial=52 body=1 04",
+        "0000004d  request type=7 serial=51 fragment=3 last body=2 0203",
+      ])
+    #expect(decoded.code == 0)
+    let json = try await Tool.run("decode", "--json", input: frame(0xC0, 51, [0, 3, 8, 9, 9, 7]))
+    let record = try JSONDecoder().decode(Record.self, from: Data(json.output))
+    #expect(record.fragment == 1 && record.more)
+    #expect(record.metadata == Data([8, 9, 9]) && record.body == Data([7]))
+  }
+
+  @Test(
+    arguments: [
+      // Metadata that is longer than its message; another type, or metadata again, later.
+      ([(0x80, 7, [0, 3, 8])], "metadataTooLong"),
+      ([(0xC0, 7, [0, 3, 8]), (0, 7, [1])], "metadataTooLong"),
+      ([(0x40, 7, [1]), (0, 8, [1])], "fragmentMismatch"),
+      ([(0x40, 7, [1]), (0x80, 7, [0, 0])], "fragmentMismatch"),
+      ([(0x40, 7, [])], "sizeNotAllowed"),
+    ] as [([(UInt32, UInt32, [UInt8])], String)])
+  func `a fragment that does not belong to its message is damage`(
+    frames: [(kind: UInt32, tag: UInt32, body: [UInt8])], rule: String
+  ) async throws {
+    let bytes = frames.flatMap {
+      ScriptedConnection.frame(kind: $0.kind, tag: $0.tag, serial: 50, body: $0.body)
+    }
+    let decoded = try await Tool.run("decode", input: bytes)
+    #expect(decoded.code == 6)
+    #expect(decoded.lines.last?.contains("error: \(rule) in request") == true, "\(decoded.text)")
+  }
+
+  @Test func `serials are those of the wire`() async throws {
+    let small = try GoldenStream.dialect("small")
+    let (client, server) = (
+      try DialectFrames(small, from: .client), try DialectFrames(small, from: .server)
+    )
+    func decode(_ layout: String, _ bytes: [UInt8]) async throws -> [String] {
+      try await Tool.run("decode", "--layout", GoldenStream.layout(layout).path, input: bytes).lines
+    }
+    #expect(
+      try await decode("small", server.push(0xF001, [9]))
+        == ["# from the server", "00000000  push type=61441 serial=0 body=1 09"])
+    #expect(
+      try await decode("small", client.cancel(3))
+        == ["# from the client", "00000000  cancel serial=3"])
+    let lines = try DialectFrames(GoldenStream.dialect("lines"), from: .client)
+    #expect(
+      try await decode("lines", lines.cancel(3))
+        == ["# from the client", "00000000  cancel serial=0 body=4 00000003"])
+    // No serial is shown that no frame has.
+    let noise = try await decode("lines", Array("GET / HTTP/1.1\r\n\r\n".utf8))
+    #expect(!noise.joined().contains("4294967295"), "\(noise)")
   }
 
   @Test func `every field can be shown`() async throws {
@@ -183,5 +253,9 @@ import Testing
     }
     let answer = ScriptedConnection.frame(kind: 1, tag: 200, serial: 50)
     #expect(try FrameDecoder.items(in: answer, of: nil, from: nil).sender == .server)
+    let welcome = ScriptedConnection.frame(kind: 0x0B, tag: 0, serial: 3)
+    #expect(try FrameDecoder.items(in: welcome, of: nil, from: nil).sender == .server)
+    let hello = ScriptedConnection.frame(kind: 0x0A, tag: 0, serial: 3)
+    #expect(try FrameDecoder.items(in: hello, of: nil, from: nil).sender == .client)
   }
 }

@@ -28,14 +28,17 @@ import Testing
 
   @Test func `a layout that cannot work is refused with the path of what is wrong`() async throws {
     let file = FileManager.default.temporaryDirectory
-      .appending(path: "longlink-\(UUID().uuidString).json")
+      .appending(path: "longlink-\(UUID().uuidString)-layout.json")
     defer { try? FileManager.default.removeItem(at: file) }
     for (text, reason) in [
-      (#"{"name": "x", "laoyut": {}}"#, "laoyut"), ("{", "JSON"),
+      (#"{"name": "x", "laoyut": {}}"#, "laoyut"),
+      ("{", "layout.json:1:2: this is no JSON: it ends too early"),
+      ("{\"name\": \"é\",\n  \"é\": ?}", "layout.json:2:8: this is no JSON"),
+      ("[1]", ": it has another type than it should have"),
       (
         #"{"name":"x","layout":{"both":{"header":[{"field":"serial","width":3}]}},"#
           + #""serials":{"client":[1,9]},"maximumBody":1}"#,
-        "layout.request.header[0]"
+        "layout.both.header[0]"
       ),
     ] {
       try Data(text.utf8).write(to: file)

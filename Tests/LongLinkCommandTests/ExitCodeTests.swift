@@ -21,7 +21,9 @@ import Testing
     ["serve", "--port", "65536"], ["serve", "--port", "x"], ["serve", "--loops", "0"],
     ["serve", "--heartbeat", "0"], ["serve", "--heartbeat", "0.001"],
     ["serve", "--heartbeat-timeout", "-1"], ["serve", "--max-body", "0"],
-    ["serve", "--max-body", "9999999999"], ["serve", "--host", ""],
+    ["serve", "--max-body", "9999999999"], ["serve", "--host", ""], ["serve", "--unix", ""],
+    ["serve", "--unix", "/a", "--port", "1"], ["call", "1", "--unix", "/a", "--host", "b"],
+    ["ping", "--unix", String(repeating: "a", count: 200)],
     ["dance"],
   ])
   func `wrong arguments end with 64 and say why`(_ arguments: [String]) async throws {
@@ -37,8 +39,9 @@ import Testing
     _ = await server.tool.finish()
     let call = try await server.call("1")
     #expect(call.code == 3)
-    #expect(call.errors.contains("connectFailed"))
-    #expect(call.errors.contains("Connection refused"))
+    #expect(
+      call.errors
+        == "longlink: connect to 127.0.0.1:\(server.port): Connection refused (ECONNREFUSED)\n")
     #expect(try await Tool.run("ping", "--port", server.port).code == 3)
   }
 
@@ -120,7 +123,22 @@ import Testing
       connection.write(Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8))
       connection.readToEnd()
     }
-    #expect(try await Tool.run("call", "1", "--port", peer.port).code == 6)
+    let call = try await Tool.run("call", "1", "--port", peer.port)
+    #expect(call.code == 6)
+    #expect(call.errors.contains("serialOutOfRange"))
+    #expect(call.errors.contains("this may not be a LongLink server"))
+  }
+
+  @Test func `a broken rule behind a right frame is no sign of another protocol`() async throws {
+    let peer = try ScriptedPeer { connection in
+      connection.write(ScriptedConnection.frame(kind: 0x08, tag: 0, serial: 0))
+      connection.write(ScriptedConnection.frame(kind: 0x2F, tag: 0, serial: 50))
+      connection.readToEnd()
+    }
+    let call = try await Tool.run("call", "1", "--port", peer.port)
+    #expect(call.code == 6)
+    #expect(call.errors.contains("unknownKind"))
+    #expect(!call.errors.contains("this may not be"))
   }
 
   @Test func `a connection that ends before the answer ends with 7`() async throws {

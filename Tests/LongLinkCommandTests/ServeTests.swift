@@ -66,6 +66,40 @@ import Testing
     #expect(await call.finish().code == 0)
   }
 
+  @Test func `SIGINT of a ping prints the summary of those until then`() async throws {
+    let server = try await RunningServer()
+    let ping = try Tool(["ping", "--port", server.port, "--count", "3600"])
+    // The first of them; the second would come a second later.
+    #expect(await ping.send(SIGINT, atLineWith: "pong 1 ") != nil)
+    let finished = await ping.finish()
+    #expect(finished.code == 130)
+    #expect(finished.lines.last?.hasPrefix("min/median/p99/max: ") == true, "\(finished.text)")
+    #expect(finished.errors.isEmpty)
+  }
+
+  @Test func `a Unix socket is named in one way everywhere`() async throws {
+    let path = FileManager.default.temporaryDirectory
+      .appendingPathComponent("longlink-\(UInt64.random(in: 0 ... .max))").path
+    let server = try Tool(["serve", "--unix", path])
+    #expect(await server.nextLine() == "listening on unix:\(path)")
+    #expect(try await Tool.run("call", "1", "--unix", path, "--text", "hi").text == "hi")
+    let ping = try await Tool.run("ping", "--unix", path, "--count", "1")
+    #expect(ping.lines.first?.hasPrefix("pong 1 from unix:\(path): ") == true)
+    let bench = try await Tool.run("bench", "--unix", path, "--duration", "0.1")
+    #expect(bench.code == 0)
+    let second = try await Tool.run("serve", "--unix", path)
+    #expect(second.code == 1)
+    #expect(
+      second.errors
+        == "longlink: listen on unix:\(path): Address already in use (EADDRINUSE)\n")
+    server.send(SIGTERM)
+    #expect(await server.finish().code == 0)
+    let call = try await Tool.run("call", "1", "--unix", path)
+    #expect(call.code == 3)
+    #expect(
+      call.errors == "longlink: connect to unix:\(path): No such file or directory (ENOENT)\n")
+  }
+
   @Test func `ping prints each time and their summary`() async throws {
     let server = try await RunningServer()
     let ping = try await Tool.run(

@@ -1,5 +1,8 @@
 import Foundation
+import LongLinkTesting
 import Testing
+
+@testable import LongLinkCommand
 
 /// `longlink simulate run` and `replay`.
 @Suite(.timeLimit(.minutes(5))) struct SimulateTests {
@@ -32,6 +35,27 @@ import Testing
     #expect(tool.text.contains("faults: "))
   }
 
+  @Test func `SIGINT prints what came of the seeds until then`() async throws {
+    let tool = try Tool(["simulate", "run", "--seeds", "0..99999999", "--jobs", "1"])
+    // Once it shows how far it has come, a seed runs.
+    while let line = await tool.nextErrorLine(), !line.contains("/100000000 seeds") {}
+    tool.send(SIGINT)
+    let finished = await tool.finish()
+    #expect(finished.code == 130, "\(finished.errors)")
+    let seeds = finished.lines.first?.split(separator: " ").first.flatMap { Int($0) }
+    #expect((seeds ?? 0) >= 1, "\(finished.text)")
+    #expect(finished.text.contains("all promises were kept"))
+  }
+
+  @Test func `counts of faults are wrapped`() {
+    let faults = Dictionary(uniqueKeysWithValues: FaultKind.allCases.map { ($0, 1_234) })
+    #expect(faults.lines.allSatisfy { $0.count <= 80 } && faults.lines.count > 2)
+    #expect(faults.lines[0].hasPrefix("faults:  "))
+    #expect(faults.lines[1].hasPrefix("         "))
+    let words = faults.lines.flatMap { $0.split(separator: " ") }
+    #expect(words.count(where: { $0 == "1,234" }) == FaultKind.allCases.count)
+  }
+
   @Test func `a replay draws the run and tells the hash of its trace`() async throws {
     let path = FileManager.default.temporaryDirectory
       .appendingPathComponent("longlink-\(UInt64.random(in: 0 ... .max)).svg")
@@ -46,6 +70,12 @@ import Testing
     #expect(tool.text.contains("trace \(hash)"))
     let svg = try String(contentsOf: path, encoding: .utf8)
     #expect(svg.hasPrefix("<?xml") && svg.hasSuffix("</svg>\n"))
+    #expect(tool.text.contains(/[0-9]+ pings and pongs are left out; --pings draws them/))
+    let whole = try await Tool(
+      ["simulate", "replay", "--seed", "3", "--to", "60", "--pings"]
+    ).finish()
+    #expect(whole.lines.count > tool.lines.count)
+    #expect(!whole.text.contains("are left out"))
   }
 
   @Test(arguments: [

@@ -78,7 +78,7 @@ import Testing
     (.ranThoughNotSent, .slow, [.notSent], 1),
     (.ranThoughNotSent, .push, [.notSent], 1),
     (.ranThoughRefused, .small, [.refused], 1),
-    (.foreignAnswer, .large, [.foreign], 1),
+    (.unexpectedAnswer, .large, [.unexpected], 1),
     (.unknown, nil, [], 1),
   ])
   func `what is not so is found`(

@@ -83,6 +83,7 @@ import Testing
       "simulate", "storm", "--clients", "500", "--outage", "5", "--svg", path)
     #expect(end.code == 0, "\(end.errors)")
     let rows = end.lines.drop { !$0.hasPrefix("policy") }
+      .prefix { !$0.hasPrefix("The longer wait") }
     #expect(rows.count == 5)
     #expect(rows.dropFirst().first?.hasPrefix("longlink spread") == true)
     let counter = ElementCounter()
@@ -91,6 +92,23 @@ import Testing
     #expect(parser.parse())
     #expect(counter.counts["svg"] == 1)
     #expect(counter.counts["polyline"] == 4)
+  }
+
+  @Test func `the table groups digits, and says what a longer wait costs and buys`() {
+    let options = StormTests.options(20_000, outage: .seconds(60))
+    let policies = [StormTests.policy] + StormPolicy.others
+    let results = policies.map { StormResult(policy: $0, curve: Storm.run(options, $0)) }
+    let lines = StormTable(options: options, results: results).lines
+    #expect(lines.first?.hasPrefix("20,000 clients lose their server") == true)
+    #expect(lines.contains { $0.hasPrefix("at once, every 0.1 s") && $0.contains(" 200,000 ") })
+    let price = lines.drop { !$0.hasPrefix("The longer wait costs time: ") }.joined(separator: " ")
+    let usual = results[2]
+    #expect(price.contains("(\(usual.policy.name))"))
+    #expect(price.contains("not \(usual.curve.peakAttempts.grouped)"))
+    #expect(lines.allSatisfy { $0.count <= 100 })
+    // Nothing is bought by a policy that waits no longer.
+    let alone = StormTable(options: options, results: [results[2], results[3]]).lines
+    #expect(!alone.contains { $0.contains("costs time") })
   }
 
   @Test(arguments: [

@@ -21,7 +21,10 @@ struct BenchCommand: AsyncParsableCommand {
       an answer until their deadline, and of those that were due and never sent. After a lost \
       connection a caller rests for 100 ms.
 
-      Exit codes: 0 all were answered with 200, else as `longlink call` for the first failure.
+      SIGINT (Ctrl-C) ends it early, and it prints what was measured until then.
+
+      Exit codes: 0 all were answered with 200, 130 after SIGINT, else as `longlink call` for the \
+      first failure.
       """)
 
   @OptionGroup var server: ServerOptions
@@ -73,60 +76,75 @@ struct BenchCommand: AsyncParsableCommand {
 
   func run() async throws {
     Output.logToStandardError()
-    let clients = try await connect()
+    let signals = TerminationSignals()
+    let clients = try (0..<connections).map { _ in
+      try server.makeClient { configuration in
+        if let deadline { configuration.deadline = deadline }
+        // The server may allow fewer at once than were asked for: the rest is queued.
+        configuration.maxWaiting = max(configuration.maxWaiting, inFlight)
+        let bytes = inFlight.multipliedReportingOverflow(by: body)
+        configuration.maxWaitingBytes = max(
+          configuration.maxWaitingBytes, bytes.overflow ? .max : bytes.partialValue)
+      }
+    }
     let tally = BenchTally()
+    let (outcome, signal) = await signals.cancelling { await putLoad(on: clients, tally) }
+    switch outcome {
+    case .failure(let error):
+      if let signal { throw ExitCode.signal(signal) }
+      Output.error("\(error)")
+      throw ExitCode(ExitStatus.of(error))
+    case .success(let took):
+      let counts = tally.now
+      let report = BenchReport(counts, over: took)
+      if json {
+        try Output.line(try report.json)
+      } else {
+        for line in report.lines { try Output.line(line) }
+      }
+      for client in clients { await client.close(within: .zero) }
+      if let error = counts.firstFailure { Output.error("the first failure was \(error)") }
+      if let signal { throw ExitCode.signal(signal) }
+      if let error = counts.firstFailure { throw ExitCode(ExitStatus.of(error)) }
+    }
+  }
+
+  /// Connects all clients and sends requests through them, until the end or until the task is
+  /// cancelled. Returns how long requests were sent.
+  private func putLoad(
+    on clients: [LongLinkClient], _ tally: BenchTally
+  ) async -> Result<Duration, LongLinkError> {
+    do throws(LongLinkError) {
+      for client in clients { try await client.connect() }
+    } catch {
+      return .failure(error)
+    }
     let start = ContinuousClock.now
     let progress = Task { await showProgress(of: tally, since: start) }
-    let schedule = makeSchedule(from: start, tally)
-    await withTaskGroup(of: Void.self) { group in
-      for _ in 0..<inFlight {
-        for client in clients {
-          group.addTask(executorPreference: client.loop) {
-            await send(through: client, as: schedule, tally)
-          }
-        }
+    let schedule = makeSchedule(from: start)
+    // A task group looks through all of its children when one ends: slow with 100,000.
+    let callers = (0..<inFlight).flatMap { _ in
+      clients.map { client in
+        Task(executorPreference: client.loop) { await send(through: client, as: schedule, tally) }
       }
+    }
+    await withTaskCancellationHandler {
+      for caller in callers { await caller.value }
+    } onCancel: {
+      schedule.stop()
+      for caller in callers { caller.cancel() }
     }
     let took = ContinuousClock.now - start
+    schedule.finish { tally.notSent(since: $0) }
     progress.cancel()
     await progress.value
-    let counts = tally.now
-    let report = BenchReport(counts, over: took)
-    if json {
-      try Output.line(try report.json)
-    } else {
-      for line in report.lines { try Output.line(line) }
-    }
-    for client in clients { await client.close(within: .zero) }
-    if let error = counts.firstFailure {
-      Output.error("the first failure was \(error)")
-      throw ExitCode(ExitStatus.of(error))
-    }
+    return .success(took)
   }
 
-  private func connect() async throws -> [LongLinkClient] {
-    var clients: [LongLinkClient] = []
-    for _ in 0..<connections {
-      let client = try server.makeClient { configuration in
-        if let deadline { configuration.deadline = deadline }
-      }
-      do {
-        try await client.connect()
-      } catch {
-        Output.error("\(error)")
-        throw ExitCode(ExitStatus.of(error))
-      }
-      clients.append(client)
-    }
-    return clients
-  }
-
-  private func makeSchedule(
-    from start: ContinuousClock.Instant, _ tally: BenchTally
-  ) -> any BenchSchedule {
+  private func makeSchedule(from start: ContinuousClock.Instant) -> any BenchSchedule {
     guard let rate else { return ClosedSchedule(end: start + duration) }
     let schedule = OpenSchedule(rate: rate, from: start, for: duration)
-    schedule.run { tally.notSent(since: $0) }
+    schedule.run()
     return schedule
   }
 
@@ -140,6 +158,8 @@ struct BenchCommand: AsyncParsableCommand {
         _ = try await client.request(type, bytes)
         tally.answered(after: ContinuousClock.now - due)
       } catch {
+        // What Ctrl-C has cancelled says nothing about the server.
+        if Task.isCancelled, error.code == .cancelled { return }
         tally.failed(error, after: ContinuousClock.now - due)
         if error.code != .rejected { try? await client.loop.sleep(for: .milliseconds(100)) }
       }

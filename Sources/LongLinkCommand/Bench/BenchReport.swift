@@ -24,7 +24,7 @@ struct BenchReport: Encodable {
   let requestsPerSecond: Double
   let latency: Latency
 
-  private let octaves: [(from: UInt64, count: UInt64)]
+  private let octaves: [Histogram<UInt64>.Octave]
 
   private enum CodingKeys: CodingKey {
     case answered, failed, failures, unsent, seconds, requestsPerSecond, latency
@@ -72,26 +72,72 @@ struct BenchReport: Encodable {
       ("p99", latency.p99), ("p99.9", latency.p999), ("p99.99", latency.p9999),
       ("max", latency.max),
     ]
+    guard !octaves.isEmpty else { return lines }
+    let unit = Unit(for: latency.p50)
     lines += times.map { name, value in
-      name.padding(toLength: 8, withPad: " ", startingAt: 0) + String(format: "%12.3f ms", value)
+      name.padding(toLength: 8, withPad: " ", startingAt: 0) + "\(unit.text(value)) \(unit.name)"
     }
-    return lines + bars
+    return lines + [""] + bars(unit)
   }
 
-  /// A bar for each power of two.
-  private var bars: [String] {
+  /// A bar for each power of two that some time falls into.
+  private func bars(_ unit: Unit) -> [String] {
     let total = octaves.reduce(0) { $0 + $1.count }
-    guard let longest = octaves.map(\.count).max(), longest > 0 else { return [] }
-    return octaves.map { octave in
-      let length = Int((Double(octave.count) / Double(longest) * 40).rounded(.up))
+    let longest = octaves.map(\.count).max() ?? 1
+    let rows = octaves.map { octave in
       let percent = Double(octave.count) / Double(total) * 100
-      return String(format: "%12.3f ms %7.3f %%  ", octave.from.inMilliseconds, percent)
-        + String(repeating: "█", count: length)
+      return (
+        range: unit.text(octave.from.inMilliseconds) + " –" + unit.text(octave.to.inMilliseconds),
+        count: "\(octave.count)",
+        percent: percent < 0.001 ? "< 0.001" : String(format: "%.3f", percent),
+        bar: BenchReport.bar(Double(octave.count) / Double(longest))
+      )
+    }
+    let heading = (range: "from – to in \(unit.name)", count: "count", percent: "%", bar: "")
+    let width = max(heading.count.count, rows.map(\.count.count).max() ?? 0)
+    return ([heading] + rows).map { row in
+      var line = [
+        row.range.aligned(to: 24), row.count.aligned(to: width), row.percent.aligned(to: 7),
+        row.bar,
+      ].joined(separator: "  ")
+      while line.last == " " { line.removeLast() }
+      return line
+    }
+  }
+
+  /// A bar of up to 40 columns, to an eighth of one.
+  private static func bar(_ share: Double) -> String {
+    let eighths = Int((share * 40 * 8).rounded())
+    let rest = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8]
+    return String(repeating: "█", count: eighths / 8) + rest
+  }
+
+  /// What times are shown in: one for all, which tells small ones apart.
+  private enum Unit {
+    case microseconds
+    case milliseconds
+
+    init(for middle: Double) { self = middle < 1 ? .microseconds : .milliseconds }
+
+    var name: String { self == .microseconds ? "µs" : "ms" }
+
+    /// A number of milliseconds, eleven columns wide.
+    func text(_ milliseconds: Double) -> String {
+      switch self {
+      case .microseconds: String(format: "%11.1f", milliseconds * 1_000)
+      case .milliseconds: String(format: "%11.3f", milliseconds)
+      }
     }
   }
 }
 
+extension String {
+  fileprivate func aligned(to width: Int) -> String {
+    String(repeating: " ", count: max(0, width - count)) + self
+  }
+}
+
 extension UInt64 {
-  /// A number of nanoseconds in milliseconds, to the microsecond.
-  fileprivate var inMilliseconds: Double { (Double(self) / 1_000).rounded() / 1_000 }
+  /// A number of nanoseconds in milliseconds.
+  fileprivate var inMilliseconds: Double { Double(self) / 1_000_000 }
 }

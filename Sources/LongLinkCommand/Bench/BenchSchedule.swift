@@ -5,16 +5,28 @@ import Synchronization
 protocol BenchSchedule: Sendable {
   /// Waits for the time of the next request, and returns it; nil when there is none any more.
   func next() async -> ContinuousClock.Instant?
+  /// Ends it before its time.
+  func stop()
+  /// Ends it, and tells of each request that was due until then and that no caller took how long it
+  /// was due. Call it once, when all callers have ended.
+  func finish(unsent: (Duration) -> Void)
 }
 
 /// A request follows as soon as one has ended.
-struct ClosedSchedule: BenchSchedule {
-  let end: ContinuousClock.Instant
+final class ClosedSchedule: BenchSchedule {
+  private let end: ContinuousClock.Instant
+  private let isStopped = Atomic(false)
+
+  init(end: ContinuousClock.Instant) { self.end = end }
 
   func next() async -> ContinuousClock.Instant? {
     let now = ContinuousClock.now
-    return now < end ? now : nil
+    return now < end && !isStopped.load(ordering: .relaxed) ? now : nil
   }
+
+  func stop() { isStopped.store(true, ordering: .relaxed) }
+
+  func finish(unsent: (Duration) -> Void) { stop() }
 }
 
 /// Requests are due at a steady rate, whether those before them have ended or not.
@@ -26,7 +38,8 @@ final class OpenSchedule: BenchSchedule {
     /// The number of the next request.
     var next = 0
     var waiters: [CheckedContinuation<ContinuousClock.Instant?, Never>] = []
-    var hasEnded = false
+    /// When it ended; nil before.
+    var ended: ContinuousClock.Instant?
   }
 
   /// How long a thread rests when requests are due and nobody is free to send them.
@@ -38,7 +51,7 @@ final class OpenSchedule: BenchSchedule {
   private let count: Int
   private let state = Mutex(State())
 
-  /// - Parameter rate: Requests per second.
+  /// Makes a schedule of so many requests a second, which begins with `run`.
   init(rate: Double, from start: ContinuousClock.Instant, for duration: Duration) {
     self.start = start
     end = start + duration
@@ -53,7 +66,7 @@ final class OpenSchedule: BenchSchedule {
   func next() async -> ContinuousClock.Instant? {
     await withCheckedContinuation { continuation in
       let found: ContinuousClock.Instant?? = state.withLock { state in
-        guard !state.hasEnded, state.next < count else { return .some(nil) }
+        guard state.ended == nil, state.next < count else { return .some(nil) }
         let time = due(state.next)
         guard time <= .now else {
           state.waiters.append(continuation)
@@ -67,21 +80,34 @@ final class OpenSchedule: BenchSchedule {
   }
 
   /// Hands requests to those who wait, on a thread of its own: timers of the loop fire on whole
-  /// milliseconds. Calls `unsent`, at the end, with how long each request was due that nobody took.
-  func run(unsent: @escaping @Sendable (Duration) -> Void) {
+  /// milliseconds.
+  func run() {
     Thread.detachNewThread { [self] in
       while let wake = handOut() {
         let pause = wake - ContinuousClock.now
         if pause > .zero { Thread.sleep(forTimeInterval: pause / .seconds(1)) }
       }
-      let left = state.withLock { state in
-        state.hasEnded = true
-        let (waiters, next) = (state.waiters, state.next)
-        state.waiters = []
-        return (waiters, next)
-      }
-      for number in left.1..<count { unsent(end - due(number)) }
-      for waiter in left.0 { waiter.resume(returning: nil) }
+      stop()
+    }
+  }
+
+  func stop() {
+    let waiters = state.withLock { state in
+      defer { state.waiters = [] }
+      if state.ended == nil { state.ended = min(end, .now) }
+      return state.waiters
+    }
+    for waiter in waiters { waiter.resume(returning: nil) }
+  }
+
+  func finish(unsent: (Duration) -> Void) {
+    stop()
+    let (first, ended) = state.withLock { ($0.next, $0.ended ?? end) }
+    // After Ctrl-C nearly all of them are yet to come.
+    for number in first..<count {
+      let waited = ended - due(number)
+      guard waited > .zero else { return }
+      unsent(waited)
     }
   }
 
@@ -95,7 +121,7 @@ final class OpenSchedule: BenchSchedule {
         given.append((state.waiters.removeFirst(), due(state.next)))
         state.next += 1
       }
-      guard state.next < count, now < end else { return nil }
+      guard state.ended == nil, state.next < count, now < end else { return nil }
       return min(end, max(due(state.next), now + OpenSchedule.rest))
     }
     for (waiter, time) in given { waiter.resume(returning: time) }

@@ -1,18 +1,24 @@
 import Histogram
 
 extension Histogram {
-  /// How many values lie between one power of two and the next, from the first that has one to the
-  /// last.
-  var octaves: [(from: UInt64, count: UInt64)] {
-    var numbers = [UInt64](repeating: 0, count: UInt64.bitWidth + 1)
+  /// The values from one power of two up to the next, which are not below `from` and below `to`.
+  struct Octave: Equatable {
+    let from: UInt64
+    let to: UInt64
+    let count: UInt64
+  }
+
+  /// How many values lie between powers of two, where there are any.
+  var octaves: [Octave] {
+    var counts = [UInt64](repeating: 0, count: UInt64.bitWidth + 1)
     for step in recordedValues() {
       let least = lowestEquivalentForValue(step.value)
-      numbers[UInt64.bitWidth - least.leadingZeroBitCount] += UInt64(step.count)
+      counts[UInt64.bitWidth - least.leadingZeroBitCount] += UInt64(step.count)
     }
-    let seen = numbers.indices.filter { numbers[$0] > 0 }
-    guard let first = seen.first, let last = seen.last else { return [] }
-    return (first...last).map { index in
-      (from: index == 0 ? 0 : 1 << UInt64(index - 1), count: numbers[index])
+    return counts.indices.filter { counts[$0] > 0 }.map { bits in
+      Octave(
+        from: bits == 0 ? 0 : 1 << UInt64(bits - 1),
+        to: bits == UInt64.bitWidth ? .max : 1 << UInt64(bits), count: counts[bits])
     }
   }
 }

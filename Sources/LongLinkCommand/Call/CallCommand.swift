@@ -107,7 +107,7 @@ struct CallCommand: AsyncParsableCommand {
   ) async -> CallResult {
     let clock = ContinuousClock()
     let begin = clock.now
-    let task = client.start(type, bytes, options: RequestOptions(cancellation: .notifyServer))
+    let task = client.start(type, bytes)
     let outcome: Result<[UInt8], LongLinkError>
     do {
       outcome = .success(try await task.value)

@@ -17,13 +17,19 @@ struct DecodeCommand: ParsableCommand {
     abstract: "Prints the frames in captured bytes.",
     discussion: """
       The input is bytes as they were sent in one direction, or a dump of them: plain hexadecimal \
-      digits, or what xxd, hexdump -C or tcpdump -x print (of that, every direction of every \
-      connection, each by itself). Each frame has a line that begins with its offset, and so has \
-      what is wrong. With --json there is one object a line: stream, offset, length, kind, type, \
-      serial, code, refused, body (base64), error.
+      digits, or what xxd or hexdump -C prints. Of packets, as tcpdump -x and tshark -x print \
+      them, each direction of each connection is decoded by itself. A capture file goes through \
+      tshark:
+
+        tshark -r FILE -Y 'tcp.port==9000 && tcp.len>0' -T fields \
+      \(PacketDump.columns.map { "-e \($0)" }.joined(separator: " ")) | longlink decode
+
+      Each frame has a line that begins with its offset, and so has what is wrong. With --json \
+      there is one object a line: stream, from, offset, length, kind, type, serial, code, refused, \
+      fragment, more, metadata and body (base64), error.
 
       Exit codes: 0 every byte belongs to a frame that is right, 6 something is damaged or cut \
-      off, 64 wrong arguments, layout or dump.
+      off, 64 wrong arguments, layout or input.
       """)
 
   @Argument(help: ArgumentHelp("Where the bytes are; '-' is standard input.", valueName: "file"))
@@ -45,12 +51,7 @@ struct DecodeCommand: ParsableCommand {
 
   func run() throws {
     let dialect = try layout.dialect()
-    let streams: [HexDump.Stream]
-    do {
-      streams = try HexDump.streams(read())
-    } catch let error as HexDump.Failure {
-      throw Output.usageError(error.description)
-    }
+    let streams = try streams(of: try read())
     var isDamaged = false
     for stream in streams {
       let (sender, items) = try FrameDecoder.items(
@@ -65,12 +66,27 @@ struct DecodeCommand: ParsableCommand {
     if isDamaged { throw ExitCode(ExitStatus.damaged) }
   }
 
+  private var source: String { file == "-" ? "standard input" : "'\(file)'" }
+
+  private func streams(of input: [UInt8]) throws -> [HexDump.Stream] {
+    guard !input.isEmpty else {
+      throw Output.usageError("\(source) is empty: there is nothing to decode")
+    }
+    if let format = CaptureFormat(input) {
+      throw Output.usageError(format.advice(file: file, layout: layout.file))
+    }
+    do {
+      return try HexDump.streams(input)
+    } catch let error as HexDump.Failure {
+      throw Output.usageError("\(source): \(error)")
+    }
+  }
+
   private func read() throws -> [UInt8] {
     do {
       if file == "-" { return try [UInt8](FileHandle.standardInput.readToEnd() ?? Data()) }
       return try [UInt8](Data(contentsOf: URL(fileURLWithPath: file)))
     } catch {
-      let source = file == "-" ? "standard input" : "'\(file)'"
       throw Output.usageError("cannot read \(source): \(error.localizedDescription)")
     }
   }

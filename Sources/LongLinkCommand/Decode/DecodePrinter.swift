@@ -48,7 +48,7 @@ struct DecodePrinter {
     switch item.content {
     case .frame(let decoded):
       frame = decoded
-      line = decoded.summary + body(decoded)
+      line = decoded.summary + contents(decoded)
     case .damage(let reason, let decoded):
       frame = decoded
       line = "error: \(reason)" + (decoded.map { " in \($0.summary)" } ?? "")
@@ -60,16 +60,25 @@ struct DecodePrinter {
     try Output.line("\(place(item.offset))  \(line)")
     guard isVerbose, let frame else { return }
     for field in frame.fields { try Output.line("          \(field.name): \(field.value)") }
-    for start in stride(from: 0, to: frame.body.count, by: 16) {
-      let row = frame.body[start..<min(start + 16, frame.body.count)]
+    try dump(frame.metadata ?? [], "metadata")
+    try dump(frame.body, "body")
+  }
+
+  private func dump(_ bytes: [UInt8], _ name: String) throws {
+    guard !bytes.isEmpty else { return }
+    try Output.line("          \(name):")
+    for start in stride(from: 0, to: bytes.count, by: 16) {
+      let row = bytes[start..<min(start + 16, bytes.count)]
       try Output.line("          \(place(start))  \(DecodePrinter.row(row))")
     }
   }
 
-  private func body(_ frame: DecodedFrame) -> String {
-    guard !frame.body.isEmpty else { return "" }
+  /// Metadata and payload of a frame, counted apart.
+  private func contents(_ frame: DecodedFrame) -> String {
+    let metadata = frame.metadata.map { " metadata=\($0.count)" } ?? ""
+    guard !frame.body.isEmpty else { return metadata }
     let shown = frame.body.prefix(isVerbose ? 0 : DecodePrinter.preview)
-    let text = " body=\(frame.body.count)"
+    let text = "\(metadata) body=\(frame.body.count)"
     guard !shown.isEmpty else { return text }
     return text + " " + Array(shown).hex + (shown.count < frame.body.count ? "…" : "")
   }
@@ -87,7 +96,8 @@ struct DecodePrinter {
   /// The object that `--json` prints; every key is always there.
   private struct Record: Encodable {
     enum CodingKeys: String, CodingKey {
-      case stream, from, offset, length, kind, type, serial, code, refused, body, error
+      case stream, from, offset, length, kind, type, serial, code, refused, fragment, more
+      case metadata, body, error
     }
 
     var stream: String?
@@ -108,6 +118,10 @@ struct DecodePrinter {
       try record.encode(frame?.serial, forKey: .serial)
       try record.encode(frame?.code, forKey: .code)
       try record.encode(frame?.isRefused ?? false, forKey: .refused)
+      try record.encode(frame?.fragment, forKey: .fragment)
+      try record.encode(frame?.hasMore ?? false, forKey: .more)
+      try record.encode(
+        frame?.metadata.map { Data($0).base64EncodedString() }, forKey: .metadata)
       try record.encode(
         frame.map { Data($0.body).base64EncodedString() }, forKey: .body)
       try record.encode(error, forKey: .error)

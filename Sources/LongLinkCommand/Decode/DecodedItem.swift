@@ -32,12 +32,17 @@ struct DecodedFrame: Equatable {
   var kind: String
   /// The message type of a request or push.
   var type: UInt32?
+  /// The serial field, as it stands on the wire.
   var serial: UInt64
   var code: UInt32?
   var codeName: String?
   var isRefused = false
-  var hasMetadata = false
+  /// Which fragment of its message it is, from 1; nil for a message in one frame.
+  var fragment: Int?
   var hasMore = false
+  /// The part of its message's metadata that it has, without its length; nil where there is none.
+  var metadata: [UInt8]?
+  /// The payload: what stands behind the metadata.
   var body: [UInt8] = []
   var fields: [DecodedItem.Field] = []
 
@@ -48,8 +53,7 @@ struct DecodedFrame: Equatable {
     if let code { text += " code=\(code)" + (codeName.map { " (\($0))" } ?? "") }
     if isRefused { text += " refused" }
     text += " serial=\(serial)"
-    if hasMetadata { text += " metadata" }
-    if hasMore { text += " more" }
+    if let fragment { text += " fragment=\(fragment) \(hasMore ? "more" : "last")" }
     return text
   }
 }

@@ -96,7 +96,7 @@ enum DialectStream {
 
 extension DecodedFrame {
   fileprivate init(_ frame: DialectFrame, _ codec: DialectCodec) {
-    self.init(kind: "\(frame.head.kind)", serial: UInt64(frame.head.serial))
+    self.init(kind: "\(frame.head.kind)", serial: frame.serial)
     switch frame.head.kind {
     case .request, .push:
       type = frame.head.tag

@@ -14,14 +14,15 @@ enum HexDump {
   }
 
   /// The bytes of an input: of a dump, where it is one (plain digits, `xxd`, `hexdump -C`, or
-  /// `tcpdump -x` with its packets joined), and otherwise as they are.
+  /// packets of `tcpdump` or `tshark`, joined), and otherwise as they are.
   static func streams(_ input: [UInt8]) throws -> [Stream] {
-    let isText = input.allSatisfy { (0x20...0x7E).contains($0) || [9, 10, 13].contains($0) }
+    // What tshark prints besides is not all ASCII.
+    let isText = input.allSatisfy { $0 >= 0x20 && $0 != 0x7F || [9, 10, 13].contains($0) }
     guard isText, let text = String(validating: input, as: UTF8.self) else {
       return [Stream(bytes: input)]
     }
     let lines = text.split(whereSeparator: \.isNewline)
-    if lines.contains(where: { $0.hasPrefix("\t0x") }) { return try TCPDump.streams(lines) }
+    if let streams = try PacketDump.streams(lines) { return streams }
     // The last line of `hexdump -C` is an offset alone.
     let isCanonical = lines.contains(where: isCanonical)
     var bytes: [UInt8] = []
@@ -29,10 +30,12 @@ enum HexDump {
       guard let part = digits(line) else {
         // Text that is no dump is what was sent.
         if bytes.isEmpty { return [Stream(bytes: input)] }
-        throw Failure(description: "this line is none of a hex dump: \(line.prefix(80))")
+        throw Failure(
+          description: "this line does not belong to a hex dump: \(line.prefix(80))")
       }
       bytes += part
     }
+    guard !bytes.isEmpty else { throw Failure(description: "there are no bytes in it") }
     return [Stream(bytes: bytes)]
   }
 
@@ -69,7 +72,8 @@ enum HexDump {
     return !digits.isEmpty && digits.allSatisfy(\.isHexDigit)
   }
 
-  private static func bytes(_ digits: String) -> [UInt8]? {
+  /// The bytes that digits stand for; nil for anything else, and half of a byte.
+  static func bytes(_ digits: String) -> [UInt8]? {
     let values = digits.map(\.hexDigitValue)
     guard values.count.isMultiple(of: 2) else { return nil }
     var bytes: [UInt8] = []

@@ -6,6 +6,7 @@ enum NativeStream {
     var (items, offset) = ([DecodedItem](), 0)
     let rules = Dissector.nativeRules(from: sender)
     let width = NativeLayout.headerLength
+    var messages = NativeMessages()
     while offset < bytes.count {
       let left = bytes.count - offset
       guard left >= width else {
@@ -21,13 +22,16 @@ enum NativeStream {
         problem = "\(Violation.Rule.checksumMismatch)"
       }
       var decoded = frame.decoded
+      if problem == nil, total > left {
+        items.append(
+          DecodedItem(offset: offset, length: left, content: .unfinished(wanted: total)))
+        return items
+      }
+      if problem == nil, let head = frame.head {
+        let body = bytes[offset + width..<offset + total]
+        problem = messages.take(head, body, into: &decoded).map { "\($0)" }
+      }
       guard let problem else {
-        guard total <= left else {
-          items.append(
-            DecodedItem(offset: offset, length: left, content: .unfinished(wanted: total)))
-          return items
-        }
-        decoded.body = Array(bytes[offset + width..<offset + total])
         items.append(DecodedItem(offset: offset, length: total, content: .frame(decoded)))
         offset += total
         continue
@@ -74,7 +78,6 @@ enum NativeStream {
       kind: head.map { $0.kind == .ignorable ? "ignored" : "\($0.kind)" } ?? "unknown",
       serial: UInt64(serial))
     if let head {
-      decoded.hasMetadata = head.flags.contains(.metadata)
       decoded.hasMore = head.flags.contains(.more)
       switch head.kind {
       case .request, .push: decoded.type = tag

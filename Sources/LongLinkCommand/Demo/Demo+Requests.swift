@@ -76,7 +76,7 @@ extension Demo {
     let before = try await stats(client)
     let task = startSleep(
       client, .seconds(60),
-      options: RequestOptions(deadline: .seconds(90), cancellation: .notifyServer))
+      options: RequestOptions(deadline: .seconds(90)))
     // A request for stats counts itself.
     let during = try await stats(client) { $0.requestsRunning == 2 }
     try timeline.check(
@@ -98,7 +98,7 @@ extension Demo {
     let begin = ContinuousClock.now
     let task = startSleep(
       client, .seconds(5),
-      options: RequestOptions(deadline: .milliseconds(300), cancellation: .notifyServer))
+      options: RequestOptions(deadline: .milliseconds(300)))
     let error = try await failure(of: task, "the Sleep of 5 s")
     let took = ContinuousClock.now - begin
     try timeline.check(error, is: .deadlineExceeded, .sent, "it ended")

@@ -9,6 +9,7 @@ final class ScenarioBatch: Sendable {
     var total = ScenarioTotal()
     var error: (any Error)?
     var working = 0
+    var isDone: CheckedContinuation<Void, Never>?
   }
 
   private let seeds: ClosedRange<UInt64>
@@ -24,27 +25,43 @@ final class ScenarioBatch: Sendable {
     state = Mutex(State(next: seeds.lowerBound))
   }
 
-  /// Runs all, and shows how far it has come once a second.
-  func run(jobs: Int, showing show: (ScenarioTotal) -> Void) async throws -> ScenarioTotal {
-    state.withLock { $0.working = jobs }
-    for _ in 0..<jobs {
-      let thread = Thread { [self] in
-        work()
-        state.withLock { $0.working -= 1 }
+  /// Runs all, and shows how far it has come once a second. When the task is cancelled, the
+  /// scenarios that run are the last ones.
+  func run(
+    jobs: Int, showing show: @escaping @Sendable (ScenarioTotal) -> Void
+  ) async -> Result<ScenarioTotal, any Error> {
+    let progress = Task { [self] in
+      while (try? await Task.sleep(for: .seconds(1))) != nil { show(total) }
+    }
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        state.withLock { state in
+          state.working = jobs
+          state.isDone = continuation
+        }
+        for _ in 0..<jobs { startThread() }
       }
-      // Tasks of a scenario run on the thread's stack, the user's code among them.
-      thread.stackSize = 8 << 20
-      thread.start()
+    } onCancel: {
+      state.withLock { $0.next = nil }
     }
-    var shown = ContinuousClock.now
-    while state.withLock({ $0.working > 0 }) {
-      try await Task.sleep(for: .milliseconds(50))
-      guard ContinuousClock.now - shown >= .seconds(1) else { continue }
-      shown = .now
-      show(total)
+    progress.cancel()
+    await progress.value
+    if let error = state.withLock({ $0.error }) { return .failure(error) }
+    return .success(total)
+  }
+
+  private func startThread() {
+    let thread = Thread { [self] in
+      work()
+      let done = state.withLock { state in
+        state.working -= 1
+        return state.working == 0 ? state.isDone : nil
+      }
+      done?.resume()
     }
-    if let error = state.withLock({ $0.error }) { throw error }
-    return total
+    // Tasks of a scenario run on the thread's stack, the user's code among them.
+    thread.stackSize = 8 << 20
+    thread.start()
   }
 
   private var total: ScenarioTotal {
@@ -112,10 +129,7 @@ struct ScenarioTotal: Sendable {
     return String(format: "%.1f seeds/s  %.1f virtual hours/s", Double(seeds) / seconds, hours)
   }
 
-  var faultsText: String {
-    FaultKind.allCases.compactMap { kind in faults[kind].map { "\(kind) \($0)" } }
-      .joined(separator: "  ")
-  }
+  var faultsText: String { faults.text }
 
   var hashText: String { String(format: "%016llx", hash) }
 
@@ -124,9 +138,9 @@ struct ScenarioTotal: Sendable {
     let outcome = failures.isEmpty ? "all promises were kept" : "promises were broken by \(broken)"
     return """
       \(seeds) seeds in \(realTime.inSeconds), \(speed): \(outcome)
-      \(requests) requests, \(succeeded) succeeded, \
+      \(requests.grouped) requests, \(succeeded.grouped) succeeded, \
       \(String(format: "%.1f", virtualTime / .seconds(3_600))) virtual hours, trace \(hashText)
-      faults: \(faultsText)
+      \(faults.lines.joined(separator: "\n"))
       """
   }
 

@@ -25,8 +25,11 @@ struct SimulateReplayCommand: AsyncParsableCommand {
   @Option(help: "End the drawing at this virtual second.")
   var to: Double?
 
-  @Option(help: "Write the drawing as SVG to this file too, cut after 4,000 events.")
+  @Option(help: "Write the drawing as SVG to this file too, cut after 1,000 events.")
   var svg: String?
+
+  @Flag(help: "Draw pings and pongs too.")
+  var pings = false
 
   @Flag(help: "Print no drawing, only what came of it.")
   var quiet = false
@@ -37,18 +40,19 @@ struct SimulateReplayCommand: AsyncParsableCommand {
     }
     let scenario = Scenario(seed: seed, profile: try FaultProfile.named(profile))
     let report = try await scenario.run(recording: true)
-    if let timeline = report.timeline?.cut(fromSecond: from, toSecond: to ?? 1e9) {
+    if let all = report.timeline?.cut(fromSecond: from, toSecond: to ?? 1e9) {
+      let (timeline, omitted) = pings ? (all, 0) : all.withoutHeartbeats
       if !quiet { try Output.write(Array(timeline.text().utf8)) }
       if let svg { try Data(timeline.svg().utf8).write(to: URL(fileURLWithPath: svg)) }
-    }
-    let faults = FaultKind.allCases.compactMap { kind in
-      report.faults[kind].map { count in "\(kind) \(count)" }
+      if omitted > 0, !quiet || svg != nil {
+        try Output.line("\(omitted.grouped) pings and pongs are left out; --pings draws them")
+      }
     }
     try Output.line(
       """
       seed \(seed), profile \(profile): \(report.requests) requests, \
       \(report.succeeded) succeeded, \(report.virtualTime.inSeconds) of virtual time
-      faults: \(faults.joined(separator: "  "))
+      \(report.faults.lines.joined(separator: "\n"))
       trace \(String(format: "%016llx", report.traceHash)) of \(report.traceCount) events
       """)
     guard !report.isGood else {

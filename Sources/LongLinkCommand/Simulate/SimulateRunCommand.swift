@@ -12,6 +12,8 @@ struct SimulateRunCommand: AsyncParsableCommand {
       ten virtual minutes, and faults. Oracles watch that each request ends once, that delivery is \
       told truthfully, that dead peers are found, that nothing is left, and more. At the first \
       broken promise the run stops with exit code 1, and says how to see that seed again.
+
+      SIGINT (Ctrl-C) ends it early, with the summary of the seeds until then and exit code 130.
       """)
 
   @Option(help: "The seeds, as FROM..TO with both included, or one.")
@@ -32,27 +34,31 @@ struct SimulateRunCommand: AsyncParsableCommand {
   func run() async throws {
     let jobs = jobs ?? ProcessInfo.processInfo.activeProcessorCount
     guard jobs > 0 else { throw Output.usageError("--jobs has to be above 0") }
+    let signals = TerminationSignals()
     let batch = ScenarioBatch(
       seeds: seeds.range, profile: try FaultProfile.named(profile),
       keepsGoing: keepGoing)
     let isTerminal = isatty(STDERR_FILENO) == 1
-    let total = try await batch.run(jobs: jobs) { total in
-      if !json { SimulateRunCommand.show(total, of: seeds.range.count, isTerminal: isTerminal) }
+    let (result, signal) = await signals.cancelling {
+      await batch.run(jobs: jobs) { total in
+        if !json { SimulateRunCommand.show(total, of: seeds.range.count, isTerminal: isTerminal) }
+      }
     }
+    let total = try result.get()
     if isTerminal, !json { try? FileHandle.standardError.write(contentsOf: Data("\n".utf8)) }
     if json {
       try Output.line(total.json(profile: profile))
     } else {
       try Output.line(total.summary)
     }
-    guard !total.failures.isEmpty else { return }
     if !json {
       for failure in total.failures {
         for finding in failure.findings.prefix(20) { try Output.line("  \(finding)") }
         try Output.line("see it again: \(failure.replayCommand)")
       }
     }
-    throw ExitCode(ExitStatus.failure)
+    if let signal { throw ExitCode.signal(signal) }
+    if !total.failures.isEmpty { throw ExitCode(ExitStatus.failure) }
   }
 
   private static func show(_ total: ScenarioTotal, of count: Int, isTerminal: Bool) {

@@ -112,9 +112,9 @@ struct StormTable {
     ]
     let rows = results.map { result in
       [
-        result.policy.name, "\(result.curve.peakAttempts)", "\(result.curve.peakAccepted)",
+        result.policy.name, result.curve.peakAttempts.grouped, result.curve.peakAccepted.grouped,
         String(format: "%.2f", Double(result.curve.peakAttempts) / options.evenRate),
-        String(format: "%.1f s", (result.curve.allBack - options.outage) / .seconds(1)),
+        seconds(result),
       ]
     }
     let widths = header.indices.map { column in
@@ -126,10 +126,31 @@ struct StormTable {
         return column == 0 ? cell.0 + blanks : blanks + cell.0
       }.joined(separator: "  ")
     }
-    let rate = String(format: "%.0f", options.evenRate)
+    let rate = Int(options.evenRate.rounded()).grouped
     return [
-      "\(options.clients) clients lose their server, which comes back after "
+      "\(options.clients.grouped) clients lose their server, which comes back after "
         + "\(options.outage.inSeconds); even rate over \(options.window.inSeconds): \(rate)/s", "",
-    ] + text
+    ] + text + price
+  }
+
+  /// What a longer wait than that of the usual policy costs, and what it buys.
+  private var price: [String] {
+    guard let own = results.first, let usual = results.first(where: { $0.policy == .fixed }),
+      back(own) > back(usual), usual.curve.peakAttempts > own.curve.peakAttempts
+    else { return [] }
+    return [
+      "",
+      "The longer wait costs time: the last client is back \(seconds(own)) after the server, "
+        + "not \(seconds(usual))", "(\(usual.policy.name)).",
+      "It spares the server: \(own.curve.peakAttempts.grouped) attempts in the busiest second, "
+        + "not \(usual.curve.peakAttempts.grouped),",
+      "under which a server that has just started may fail again.",
+    ]
+  }
+
+  private func back(_ result: StormResult) -> Duration { result.curve.allBack - options.outage }
+
+  private func seconds(_ result: StormResult) -> String {
+    String(format: "%.1f s", back(result) / .seconds(1))
   }
 }

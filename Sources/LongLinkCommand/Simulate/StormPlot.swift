@@ -39,7 +39,8 @@ struct StormPlot {
         + "font-family=\"sans-serif\" font-size=\"13\">",
       "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>",
       text(
-        "\(options.clients) clients come back after an outage of \(options.outage.inSeconds)",
+        "\(options.clients.grouped) clients come back after an outage of "
+          + options.outage.inSeconds,
         x: StormPlot.width / 2, y: 28, anchor: "middle", size: 17),
     ]
     lines += outage + axes + evenRate
@@ -74,7 +75,7 @@ struct StormPlot {
         lines.append(
           line(StormPlot.left, y(rate), StormPlot.width - StormPlot.right, y(rate), "#dddddd"))
       }
-      lines.append(text("\(Int(rate))", x: StormPlot.left - 8, y: y(rate) + 4, anchor: "end"))
+      lines.append(text(Int(rate).grouped, x: StormPlot.left - 8, y: y(rate) + 4, anchor: "end"))
     }
     for second in stride(from: 0, through: seconds, by: StormPlot.step(for: seconds)) {
       let position = x(Double(second))
@@ -134,7 +135,8 @@ struct StormPlot {
       let y = StormPlot.height - 46 + Double(index / columns) * 24
       return [
         line(x, y - 4, x + 28, y - 4, StormPlot.colours[index], width: 3),
-        text("\(result.policy.name): at most \(result.curve.peakAttempts)/s", x: x + 36, y: y),
+        text(
+          "\(result.policy.name): at most \(result.curve.peakAttempts.grouped)/s", x: x + 36, y: y),
       ]
     }
   }

@@ -115,14 +115,14 @@ actor SoakClient {
   ) -> SoakOutcome {
     switch result {
     case .success(let reply):
-      return reply == body ? .succeeded : .foreign
+      return reply == body ? .succeeded : .unexpected
     case .failure(let error):
       guard error.delivery == .answered else { return SoakOutcome(error.delivery) }
       let isRight =
         kind == .rejected && error.response == SoakType.rejection && error.body == body
       // A handler that is told of a cancel or of a deadline may say so instead.
       let isEnding = error.response == .cancelled || error.response == .deadlinePassed
-      return isRight || isEnding ? .answered : .foreign
+      return isRight || isEnding ? .answered : .unexpected
     }
   }
 

@@ -83,7 +83,7 @@ struct SoakRunCommand: AsyncParsableCommand {
     try await withThrowingTaskGroup(of: SoakResult?.self) { group in
       group.addTask { try await soak.run() }
       group.addTask {
-        if let signal = await signals.first() { throw ExitCode(128 + signal) }
+        if let signal = await signals.first() { throw ExitCode.signal(signal) }
         return nil
       }
       defer { group.cancelAll() }

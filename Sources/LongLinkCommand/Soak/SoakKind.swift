@@ -81,7 +81,6 @@ enum SoakKind: UInt8, CaseIterable, Sendable {
     if self == .hurried {
       options.deadline = .milliseconds(Int.random(in: 10...200, using: &generator))
     }
-    if self == .hurried || self == .cancelled { options.cancellation = .notifyServer }
     if self == .idempotent { options.resending = .idempotent }
     return options
   }

@@ -8,8 +8,20 @@ enum SoakOutcome: UInt8, CaseIterable, Sendable {
   case refused
   case notSent
   case sent
-  /// The answer is that of another request.
-  case foreign
+  /// The answer is another one than the server has for such a request.
+  case unexpected
+
+  /// How many of a number of requests ended so, in words.
+  func text(_ count: Int) -> String {
+    switch self {
+    case .succeeded: "\(count.grouped) succeeded"
+    case .answered: "\(count.grouped) rejected by their handlers"
+    case .refused: "\(count.grouped) refused"
+    case .notSent: "\(count.grouped) not sent"
+    case .sent: "\(count.grouped) sent without an answer"
+    case .unexpected: "\(count.grouped) with an unexpected answer"
+    }
+  }
 }
 
 /// One line of a ledger.

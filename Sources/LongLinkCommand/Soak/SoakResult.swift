@@ -88,15 +88,15 @@ struct SoakSummary {
 
   var lines: [String] {
     let verdict = result.verdict
-    let outcomes = SoakOutcome.allCases.map { "\(verdict.outcomes[$0] ?? 0) \($0)" }
+    let outcomes = SoakOutcome.allCases.map { $0.text(verdict.outcomes[$0] ?? 0) }
     let faults = SoakPlan.Kind.allCases.map { "\(result.faults[$0] ?? 0) \($0)" }
     var lines = [
       "",
       "soak of \(result.duration.inSeconds): \(options.clients) clients in "
         + "\(options.clientProcesses) processes, \(options.servers) servers, seed \(options.seed)",
-      "requests: \(verdict.started), of which \(outcomes.joined(separator: ", "))",
-      "pushes: \(verdict.pushes); handlers ran \(verdict.executions) times, again for "
-        + "\(verdict.ranAgain) idempotent requests",
+      "requests: \(verdict.started.grouped), of which \(outcomes.joined(separator: ", "))",
+      "pushes: \(verdict.pushes.grouped); handlers ran \(verdict.executions.grouped) times, again "
+        + "for \(verdict.ranAgain.grouped) idempotent requests",
       "faults: \(faults.joined(separator: ", "))",
       "all clients were connected \(result.recovery.inSeconds) after the last fault",
       "",

@@ -24,7 +24,7 @@ struct SoakServerCommand: AsyncParsableCommand {
     do {
       try await server.start()
     } catch {
-      Output.error(error.detail)
+      Output.error("\(error)")
       throw ExitCode(ExitStatus.failure)
     }
     for address in server.addresses { try Output.line("listening on \(address)") }

@@ -6,7 +6,7 @@ enum SoakFinding: String, CaseIterable, Sendable {
   case ranTwice = "requests that ran more than once"
   case ranThoughNotSent = "requests that ran, though reported as not sent"
   case ranThoughRefused = "requests that ran, though reported as refused"
-  case foreignAnswer = "requests that got the answer of another"
+  case unexpectedAnswer = "requests that got an unexpected answer"
   case unknown = "executions of what nobody asked for"
 }
 
@@ -66,8 +66,8 @@ struct SoakVerdict {
       if entry.executions > 0 { findings.append(.ranThoughNotSent) }
     case .refused:
       if entry.executions > 0 { findings.append(.ranThoughRefused) }
-    case .foreign:
-      findings.append(.foreignAnswer)
+    case .unexpected:
+      findings.append(.unexpectedAnswer)
     case .succeeded, .sent, nil:
       // A push that was queued, or a request whose connection was lost, may or may not have run.
       break

@@ -19,8 +19,9 @@ struct PacketCapture {
   private var now: Int64 = 1_700_000_000_000_000
   private(set) var streams = 0
 
-  /// Adds a connection: what the sides send, in this order, each part in one packet.
-  mutating func add(_ parts: [(sender: Role, bytes: [UInt8])]) {
+  /// Adds a connection: what the sides send, in this order, each part in one packet. One that is
+  /// not whole was open before the capture began.
+  mutating func add(_ parts: [(sender: Role, bytes: [UInt8])], isWhole: Bool = true) {
     let stream = streams
     streams += 1
     func packet(_ sender: Role, _ flags: UInt8, _ payload: [UInt8] = []) {
@@ -28,9 +29,11 @@ struct PacketCapture {
       packets.append(
         Packet(stream: stream, sender: sender, flags: flags, payload: payload, time: now))
     }
-    packet(.client, Self.syn)
-    packet(.server, Self.syn | Self.acknowledge)
-    packet(.client, Self.acknowledge)
+    if isWhole {
+      packet(.client, Self.syn)
+      packet(.server, Self.syn | Self.acknowledge)
+      packet(.client, Self.acknowledge)
+    }
     for part in parts where !part.bytes.isEmpty {
       // No packet is longer than what IPv4 can hold.
       for start in stride(from: 0, to: part.bytes.count, by: 60_000) {
@@ -43,18 +46,23 @@ struct PacketCapture {
     packet(.client, Self.acknowledge)
   }
 
-  /// The file, in the format of libpcap with raw IP packets (pcap-savefile(5), link type 101).
-  var file: [UInt8] {
+  /// The file, with raw IP packets.
+  var file: [UInt8] { file(link: 101, header: []) }
+
+  /// The file, in the format of libpcap (pcap-savefile(5)), with a type of link and what stands in
+  /// front of each IP packet there.
+  func file(link: UInt32, header: [UInt8]) -> [UInt8] {
     var file: [UInt8] = []
     func little(_ value: UInt32) { file += [0, 8, 16, 24].map { UInt8(value >> $0 & 255) } }
     little(0xA1B2_C3D4)
     file += [2, 0, 4, 0]
-    for value: UInt32 in [0, 0, 262_144, 101] { little(value) }
+    for value: UInt32 in [0, 0, 262_144, link] { little(value) }
     var sequences: [[UInt32]] = Array(repeating: [1000, 5000], count: streams)
     for packet in packets {
       let (own, other) = packet.sender == .client ? (0, 1) : (1, 0)
       let next = sequences[packet.stream]
-      let bytes = PacketCapture.packet(packet, sequence: next[own], acknowledged: next[other])
+      let bytes =
+        header + PacketCapture.packet(packet, sequence: next[own], acknowledged: next[other])
       let hasNumber = packet.flags & (Self.syn | Self.fin) != 0
       sequences[packet.stream][own] += UInt32(packet.payload.count) + (hasNumber ? 1 : 0)
       little(UInt32(packet.time / 1_000_000))

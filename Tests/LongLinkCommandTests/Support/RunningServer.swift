@@ -11,6 +11,10 @@ struct RunningServer {
   let port: String
 
   init(_ options: String...) async throws {
+    try await self.init(options)
+  }
+
+  init(_ options: [String]) async throws {
     tool = try Tool(["serve", "--port", "0"] + options)
     let line = try #require(await tool.nextLine())
     let prefix = "listening on 127.0.0.1:"

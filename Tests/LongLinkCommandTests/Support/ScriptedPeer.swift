@@ -38,11 +38,14 @@ struct ScriptedConnection {
 
   /// Reads a whole frame and returns its kind; nil at the end of the stream.
   @discardableResult
-  func read() -> UInt8? {
+  func read() -> UInt8? { readFrame()?.kind }
+
+  /// Reads a whole frame and returns its kind and tag; nil at the end of the stream.
+  func readFrame() -> (kind: UInt8, tag: UInt32)? {
     guard let header = read(16) else { return nil }
     let length = header[8..<12].reduce(0) { $0 << 8 | Int($1) }
     guard read(length) != nil else { return nil }
-    return header[0] & 0x3F
+    return (header[0] & 0x3F, header[1..<4].reduce(0) { $0 << 8 | UInt32($1) })
   }
 
   private func read(_ count: Int) -> [UInt8]? {
@@ -63,10 +66,10 @@ struct ScriptedConnection {
     }
   }
 
-  /// Reads the hello and answers it with an empty welcome.
-  func greet() {
+  /// Reads the hello and answers it with a welcome, an empty one unless told otherwise.
+  func greet(agreeing body: [UInt8] = []) {
     read()
-    write(ScriptedConnection.frame(kind: 0x0B, tag: 0, serial: 3))
+    write(ScriptedConnection.frame(kind: 0x0B, tag: 0, serial: 3, body: body))
   }
 
   /// Waits until the client has closed.

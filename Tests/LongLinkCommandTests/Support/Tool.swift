@@ -33,11 +33,12 @@ final class Tool: Sendable {
   /// Starts it with a standard input that holds these bytes and ends, unless it is held open.
   ///
   /// `launcher` is a program with arguments, which becomes the one that it is told to run.
+  /// `program` is run in place of `longlink`.
   init(
     _ arguments: [String], input: [UInt8] = [], holdsInput: Bool = false,
-    environment: [String: String] = [:], launcher: [String] = []
+    environment: [String: String] = [:], launcher: [String] = [], program: URL = Tool.program
   ) throws {
-    let command = launcher + [Tool.program.path] + arguments
+    let command = launcher + [program.path] + arguments
     process.executableURL = URL(fileURLWithPath: command[0])
     process.arguments = Array(command.dropFirst())
     process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
@@ -57,6 +58,9 @@ final class Tool: Sendable {
   deinit {
     send(SIGKILL)
   }
+
+  /// The process's number.
+  var id: Int32 { process.processIdentifier }
 
   func send(_ signal: Int32) {
     if process.isRunning { kill(process.processIdentifier, signal) }
@@ -91,6 +95,12 @@ final class Tool: Sendable {
       line.append(byte)
     }
     return nil
+  }
+
+  /// The next line of its standard error; nil at its end.
+  func nextErrorLine() async -> String? {
+    let handle = errors.fileHandleForReading
+    return await onThread { Tool.readLine(handle) }
   }
 
   /// Waits for its end, and returns what has not been read yet.

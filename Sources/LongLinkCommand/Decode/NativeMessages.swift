@@ -1,0 +1,60 @@
+import LongLinkCore
+
+/// The messages of a native stream that have begun in fragments, which tell what the next frames of
+/// their serials hold.
+struct NativeMessages {
+  private struct Begun {
+    let tag: UInt32
+    var fragments = 0
+    /// How many bytes of its metadata are still to come.
+    var metadata = 0
+  }
+
+  private var begun: [UInt32: Begun] = [:]
+
+  /// Tells metadata and payload of a whole frame apart, and which fragment of its message it is.
+  /// Returns the rule that it breaks, if any.
+  mutating func take(
+    _ head: FrameHead, _ body: ArraySlice<UInt8>, into frame: inout DecodedFrame
+  ) -> Violation.Rule? {
+    frame.body = Array(body)
+    switch head.kind {
+    case .request, .response, .push:
+      return message(head, body, into: &frame)
+    case .cancel:
+      begun[head.serial] = nil
+    case .ping, .pong, .hello, .welcome, .goaway, .ignorable, .item, .end, .credit, .pushAck:
+      break
+    }
+    return nil
+  }
+
+  private mutating func message(
+    _ head: FrameHead, _ body: ArraySlice<UInt8>, into frame: inout DecodedFrame
+  ) -> Violation.Rule? {
+    let earlier = begun.removeValue(forKey: head.serial)
+    let hasMore = head.flags.contains(.more)
+    if let earlier, earlier.tag != head.tag || head.flags.contains(.metadata) {
+      return .fragmentMismatch
+    }
+    if hasMore && body.isEmpty || (hasMore || earlier != nil) && body.count > Wire.fragmentLimit {
+      return .sizeNotAllowed
+    }
+    var message = earlier ?? Begun(tag: head.tag)
+    message.fragments += 1
+    var rest = body
+    if head.flags.contains(.metadata) {
+      guard rest.count >= 2 else { return .metadataTooLong }
+      message.metadata = rest.prefix(2).reduce(0) { $0 << 8 | Int($1) }
+      rest = rest.dropFirst(2)
+    }
+    let metadata = rest.prefix(message.metadata)
+    if head.flags.contains(.metadata) || !metadata.isEmpty { frame.metadata = Array(metadata) }
+    message.metadata -= metadata.count
+    frame.body = Array(rest.dropFirst(metadata.count))
+    if hasMore || earlier != nil { frame.fragment = message.fragments }
+    guard hasMore else { return message.metadata > 0 ? .metadataTooLong : nil }
+    begun[head.serial] = message
+    return nil
+  }
+}
