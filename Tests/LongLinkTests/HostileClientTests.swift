@@ -236,6 +236,33 @@ import Testing
     }
   }
 
+  @Test func `no session is ended where room that holds nothing is enough`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let server = try await stage.serve { server in
+        server.route(8) { request in
+          try await request.clock.sleep(for: .milliseconds(1))
+          return request.body
+        }
+      } configure: {
+        $0.maxBody = 1_000
+        $0.maxInFlight = 200
+        // Above what 150 requests count while they run, and less than 60 of their tables.
+        $0.memoryLimit = 2_000_000
+      }
+      var clients: [SimulatedClient] = []
+      for _ in 0..<60 {
+        let client = try await Self.raw(stage, server)
+        client.send(bytes: (50..<200).flatMap { WireFrame.request(8, serial: $0).bytes })
+        try await client.wait { $0.responses.count == 150 }
+        clients.append(client)
+      }
+      let counters = await server.counters()
+      #expect(counters.sessions == 60)
+      #expect(counters.connections.endings["memoryLimit"] == nil)
+      for client in clients { client.close() }
+    }
+  }
+
   @Test func `what clients do not read is in the same account`() async throws {
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve(configure: {

@@ -15,6 +15,8 @@ import Testing
     let driver: StillDriver
     let link: Link
     private(set) var received = 0
+    /// Whether each request is answered at once.
+    var answers = true
 
     var inputCapacity: Int { link.session.input.capacity }
     var outputCapacity: Int { link.session.outbox.bytes.capacity }
@@ -52,14 +54,16 @@ import Testing
     }
 
     /// A push that the stream does not take.
-    func push() {
+    func push(_ byteCount: Int = 1_000_000) {
       stream.room = 0
-      turn { try? self.link.push(1, [UInt8](repeating: 7, count: 1_000_000), priority: 0) }
+      turn { try? self.link.push(1, [UInt8](repeating: 7, count: byteCount), priority: 0) }
     }
 
     func link(_ link: Link, received message: Arrival) {
       received += 1
-      if message.kind == .request { link.session.respond(message.serial, code: .ok, []) }
+      if message.kind == .request, answers {
+        link.session.respond(message.serial, code: .ok, [])
+      }
     }
     func link(_ link: Link, did effect: Effect) {}
     func link(_ link: Link, endedWith reason: CloseReason) {}
@@ -88,6 +92,32 @@ import Testing
     station.turn { station.stream.bring([UInt8](repeating: 7, count: 300_000)) }
     #expect(station.inputCapacity <= 131_072)
     #expect(station.budget.held < 4_096)
+  }
+
+  @Test func `an evicted session keeps no room beside what it still says`() {
+    let station = Station()
+    station.push(400_000)
+    // The peer takes all but some of it.
+    station.stream.room = 395_000
+    station.turn { station.stream.offerRoom() }
+    #expect(station.outputCapacity > 200_000)
+    station.turn { station.link.evict() }
+    #expect(station.link.isAlive && !station.outputIsEmpty)
+    #expect(station.outputCapacity < 50_000)
+  }
+
+  @Test func `room that holds nothing is given back`() {
+    let station = Station()
+    station.answers = false
+    station.turn {
+      station.stream.offer((0..<1_000).flatMap { WireFrame.request(1, serial: $0 + 50).bytes })
+    }
+    station.turn {
+      for serial: UInt32 in 50..<1_050 { station.link.session.respond(serial, code: .ok, []) }
+    }
+    let before = station.budget.held
+    station.turn { station.link.releaseRoom() }
+    #expect(station.budget.held < before - 80_000)
   }
 
   @Test func `what has left in the end counts no more`() {
@@ -125,6 +155,28 @@ import Testing
     #expect(stations[1].received == 4_096 / 16)
     stations[1].turn { stations[1].stream.offer([]) }
     #expect(stations[1].received == 1_000)
+  }
+
+  @Test func `while jobs wait for another turn, sessions of many requests are not read`() {
+    let driver = StillDriver()
+    let loop = EventLoop(driver: driver, name: "backlog")
+    let stations = [Station(driver, loop), Station(driver, loop)]
+    func frames(_ serials: Range<UInt32>) -> [UInt8] {
+      serials.flatMap { WireFrame.request(1, serial: $0).bytes }
+    }
+    for (station, count) in zip(stations, [65, 64] as [UInt32]) {
+      station.answers = false
+      station.turn { station.stream.offer(frames(50..<50 + count)) }
+      #expect(station.received == Int(count))
+    }
+    stations[0].turn {
+      for _ in 0..<5_000 { loop.execute {} }
+      for station in stations { station.stream.offer(frames(200..<201)) }
+    }
+    #expect(stations.map(\.received) == [65, 65])
+    stations[0].turn {}
+    stations[0].turn { stations[0].stream.offer([]) }
+    #expect(stations[0].received == 66)
   }
 
   // MARK: The budget
