@@ -23,13 +23,11 @@ public struct EmptyBody: BodyEncodable, BodyDecodable, Hashable, Sendable {
 extension [UInt8]: BodyEncodable, BodyDecodable {
   /// Copies the body.
   public init(decoding body: RawSpan) {
-    // All empty arrays share their memory, and `unsafeUninitializedCapacity: 0` writes to it.
-    guard !body.isEmpty else {
-      self = []
-      return
-    }
     self = unsafe body.withUnsafeBytes { bytes in
-      unsafe [UInt8](unsafeUninitializedCapacity: bytes.count) { buffer, count in
+      // The standard library makes an array of bytes that are there in half the time that it takes
+      // for one of a capacity, which asks the runtime for its type.
+      guard bytes.count > 2_048 else { return unsafe [UInt8](bytes) }
+      return unsafe [UInt8](unsafeUninitializedCapacity: bytes.count) { buffer, count in
         count = bytes.count
         guard let source = bytes.baseAddress, let target = buffer.baseAddress else { return }
         // The array has room for all of them, and nobody else has it yet.
