@@ -123,13 +123,15 @@ package final class Responder: TimerHandler {
   }
 
   fileprivate func finished(
-    _ request: InboundRequest, _ number: UInt64, _ result: Result<AnyBody, any Error>?
+    _ request: InboundRequest, _ number: UInt64, _ result: Result<AnyBody, any Error>
   ) {
     guard running[request.serial]?.number == number else {
       // The peer cancelled it, its deadline passed, or the connection has ended meanwhile.
+      var wasSkipped = false
+      if case .failure(is HandlerSkipped) = result { wasSkipped = true }
       if let onLateReturn {
-        onLateReturn(result == nil)
-      } else if result == nil {
+        onLateReturn(wasSkipped)
+      } else if wasSkipped {
         counters.skipped += 1
       } else {
         counters.droppedAnswers += 1
@@ -141,9 +143,6 @@ package final class Responder: TimerHandler {
     switch result {
     case .success(let body): answer(request, body)
     case .failure(let error): reject(request, error)
-    case nil:
-      counters.skipped += 1
-      reject(request, CancellationError())
     }
     if running.isEmpty { onIdle?() }
   }
@@ -203,6 +202,9 @@ extension Responder {
       counters.rejected += 1
       send(request, .malformed, text("\(error)"))
     case is CancellationError:
+      send(request, .cancelled, text("cancelled"))
+    case is HandlerSkipped:
+      counters.skipped += 1
       send(request, .cancelled, text("cancelled"))
     default:
       counters.failed += 1
@@ -323,9 +325,10 @@ private struct HandlerRun: Sendable {
   func callAsFunction() async {
     if loop.isCurrent { loop.handlerBegins(request.type) }
     // A handler is not called any more for a request that was given up before its turn came.
-    let result: Result<AnyBody, any Error>?
+    let result: Result<AnyBody, any Error>
     do {
-      result = Task.isCancelled ? nil : .success(try await handler(request))
+      if Task.isCancelled { throw HandlerSkipped() }
+      result = .success(try await handler(request))
     } catch {
       result = .failure(error)
     }
@@ -336,10 +339,13 @@ private struct HandlerRun: Sendable {
     }
   }
 
-  private func finish(_ result: Result<AnyBody, any Error>?) {
+  private func finish(_ result: Result<AnyBody, any Error>) {
     responder.value.finished(request, number, result)
   }
 }
+
+/// Thrown in place of a handler that is not called any more.
+private struct HandlerSkipped: Error {}
 
 /// What one connection's handlers did, each number since its beginning.
 package struct ResponderCounters: Equatable, Sendable {
