@@ -28,6 +28,50 @@ import Testing
   }
 
   @Test(arguments: PollerKind.all)
+  func `streams that got little in a long turn are the first in the next`(
+    poller: PollerKind
+  ) throws {
+    /// Reads nothing, so that there is something to read in each turn.
+    final class Reader: StreamHandler {
+      let loop: EventLoop
+      var calls: [(token: UInt64, isLittle: Bool)] = []
+
+      init(_ loop: EventLoop) { self.loop = loop }
+
+      func streamReady(_ readiness: Readiness, token: UInt64) {
+        calls.append((token, loop.readsLittle()))
+        // The first two take as long as makes a turn a long one.
+        guard calls.count == 2 else { return }
+        let end = loop.driver.now.advanced(by: .milliseconds(11))
+        while loop.driver.now < end {}
+      }
+    }
+    let bench = try Bench(poller)
+    let reader = Reader(bench.loop)
+    let pairs = try (0..<4).map { _ in try bench.pair() }
+    for pair in pairs { try pair.0.write([1]) }
+    bench.onLoop {
+      for (index, pair) in pairs.enumerated() {
+        pair.1.stream.attach(reader, token: UInt64(index))
+        pair.1.stream.setInterest(.read)
+      }
+    }
+    while reader.calls.count < 4 {
+      reader.calls = []
+      bench.poll()
+    }
+    let order = reader.calls.map(\.token)
+    #expect(reader.calls.map(\.isLittle) == [false, false, true, true])
+    reader.calls = []
+    bench.poll()
+    #expect(reader.calls.map(\.token) == Array(order[2...] + order[..<2]))
+    for pair in pairs {
+      pair.0.close()
+      pair.1.close()
+    }
+  }
+
+  @Test(arguments: PollerKind.all)
   func `nothing is delivered of what is not of interest`(poller: PollerKind) throws {
     let bench = try Bench(poller)
     let (client, server) = try bench.pair()

@@ -21,6 +21,9 @@ final class KernelDriver: LoopDriver {
   private let resolver: Resolver
   @safe @exclusivity(unchecked) private var registrations = SlotTable<Registration>()
   private var random = SystemRandomNumberGenerator()
+  /// With which of the next events to begin: pollers tell of the same descriptors in the same
+  /// order, and in a long turn the last of them get little.
+  private var firstEvent: Int?
   private(set) var isClosed = false
 
   /// Who is told of a descriptor's readiness, and of which.
@@ -51,8 +54,14 @@ final class KernelDriver: LoopDriver {
       count = poller.wait(until: busyPoll > 0 && loop.hasWork ? .distantPast : deadline)
     }
     loop.eventPhaseBegan(at: now)
-    for index in 0..<count {
+    var index = firstEvent.take() ?? 0
+    if index >= count { index = 0 }
+    for _ in 0..<count {
       let event = poller.event(at: index)
+      defer {
+        if firstEvent == nil, loop.hasReadLittle { firstEvent = index }
+        index = index + 1 < count ? index + 1 : 0
+      }
       // A handler that ran before may have closed this one, or lost interest in it.
       guard let registration = registrations[event.key.rawValue] else { continue }
       let readiness = event.readiness.intersection(registration.interest)

@@ -42,6 +42,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   var busySince: LinkInstant?
   /// Streams that were read in this turn.
   private var streamsRead = 0
+  /// Whether one of them was to be read a little only, since the turn had lasted so long.
+  private(set) var hasReadLittle = false
   /// What is known of the handlers that ran in this turn.
   @safe @exclusivity(unchecked) var handlerTimes = HandlerTimes()
   @safe @exclusivity(unchecked) var timers: LoopTimers
@@ -163,7 +165,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     streamsRead &+= 1
     // The clock costs something, and where one stream alone is read nobody waits.
     guard streamsRead > 1, let busySince else { return false }
-    return driver.now - busySince > EventLoop.longTurn
+    hasReadLittle = driver.now - busySince > EventLoop.longTurn
+    return hasReadLittle
   }
 
   /// Calls `handler` once, when this turn ends; called between turns, when the next one does.
@@ -203,6 +206,7 @@ extension EventLoop {
   private func waitForEvents(until limit: LinkInstant?) {
     busySince = nil
     streamsRead = 0
+    hasReadLittle = false
     handlerTimes.turnBegins()
     var deadline = limit
     // What came meanwhile is for what has just been read: the sockets can wait for one turn.
