@@ -285,6 +285,34 @@ import Testing
     }
   }
 
+  @Test func `sessions that take their answers are slowed down rather than ended`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let server = try await stage.serve(configure: {
+        $0.maxBody = 100_000
+        // Less than what 30 sessions hold at their usual pace.
+        $0.memoryLimit = 12_000_000
+      })
+      let body = [UInt8](repeating: 7, count: 65_536)
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for _ in 0..<30 {
+          let client = try stage.client(of: server)
+          for _ in 0..<16 {
+            group.addTask {
+              for _ in 0..<2 {
+                let echoed = try await client.request(.echo, body)
+                #expect(echoed == body)
+              }
+            }
+          }
+        }
+        try await group.waitForAll()
+      }
+      let counters = await server.counters()
+      #expect(counters.connections.endings.isEmpty)
+      #expect(counters.connections.refusedForMemory == 0)
+    }
+  }
+
   // MARK: Connections
 
   @Test func `one address has only so many sessions`() async throws {

@@ -140,6 +140,56 @@ import Testing
     #expect(station.budget.held < 200_000)
   }
 
+  @Test func `the memory for frames that come in parts is used again`() {
+    let station = Station()
+    let frame = WireFrame.request(1, serial: 50, [UInt8](repeating: 7, count: 65_536)).bytes
+    station.turn { station.stream.bring(Array(frame.prefix(60_000))) }
+    #expect(station.inputCapacity < 65_536)
+    station.turn { station.stream.bring(Array(frame.dropFirst(60_000) + [0])) }
+    // One byte is left, and the large memory is the loop's.
+    #expect(station.received == 1)
+    #expect(station.inputCapacity <= 65_536)
+    let capacity = station.link.loop.spareQueue.capacity
+    #expect(capacity >= 60_000 + 131_072 && capacity <= 524_288)
+    station.turn { station.stream.bring(Array(WireFrame.ping().bytes.dropFirst())) }
+  }
+
+  @Test func `the memory for a large frame is nobody's in the end`() {
+    let station = Station()
+    let frame = WireFrame.request(1, serial: 50, [UInt8](repeating: 7, count: 1_000_000)).bytes
+    station.turn { station.stream.bring(Array(frame.prefix(600_000))) }
+    #expect(station.inputCapacity > 600_000)
+    station.turn { station.stream.bring(Array(frame.dropFirst(600_000))) }
+    #expect(station.received == 1)
+    #expect(station.inputCapacity == 0)
+    #expect(station.link.loop.spareQueue.capacity <= 524_288)
+  }
+
+  @Test func `while memory is scarce a peer is not read that leaves answers`() {
+    let driver = StillDriver()
+    let loop = EventLoop(driver: driver, name: "scarce")
+    let stations = [Station(driver, loop), Station(driver, loop)]
+    let share = stations[0].budget.makeShare(on: loop) {}
+    // The first one's server is at half of what it may hold.
+    share.add(open: 4_000_000, outlived: 0)
+    for station in stations { station.push(140_000) }
+    func ask(_ serial: UInt32) {
+      for station in stations {
+        station.turn { station.stream.offer(WireFrame.request(1, serial: serial).bytes) }
+      }
+    }
+    ask(50)
+    #expect(stations.map(\.received) == [0, 1])
+    // The peer takes what waits: it is read again, also while memory is still scarce.
+    stations[0].stream.room = .max
+    stations[0].turn { stations[0].stream.offerRoom() }
+    stations[0].turn { stations[0].stream.offer([]) }
+    #expect(stations[0].received == 1)
+    #expect(stations[0].outputIsEmpty)
+    ask(52)
+    #expect(stations.map(\.received) == [2, 2])
+  }
+
   @Test func `in a turn that lasts for long each stream is read a little`() {
     let driver = StillDriver()
     let loop = EventLoop(driver: driver, name: "turn")

@@ -1,4 +1,4 @@
-internal import LongLinkCore
+@_spi(Containers) internal import LongLinkCore
 internal import LongLinkTransport
 
 extension Link {
@@ -22,6 +22,12 @@ extension Link {
     }
     counted = held
     share.add(open: more, outlived: outlived)
+  }
+
+  /// Has the session hold less while the server's memory is scarce, and as much as ever after that.
+  @inline(__always)
+  func followScarcity() {
+    if let share { session.sparesMemory = share.budget.isScarce }
   }
 
   /// Whether to leave what came unread for this turn; readiness tells of it again in the next.
@@ -54,6 +60,19 @@ extension Link {
   }
 
   private static let fewRequests = 4
+
+  /// Gives the loop its memory back that was read into, and keeps what is left of that.
+  func returnMemory() {
+    borrowsQueue = false
+    if session.input.isEmpty {
+      session.input.removeAll()
+      loop.swapReadQueue(with: &session.input)
+    } else {
+      var rest = session.input.detachRest()
+      swap(&session.input, &rest)
+      loop.swapReadQueue(with: &rest)
+    }
+  }
 
   /// Keeps nothing of what the peer sent once nothing more is done with it: handlers that go on may
   /// keep the link.

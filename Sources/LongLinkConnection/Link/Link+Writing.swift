@@ -73,6 +73,7 @@ extension Link: TurnHandler {
   func flush() {
     guard isAlive, isConnected else { return }
     let wasHolding = session.holdsReading
+    followScarcity()
     var isBlocked = false
     if let errno = earlyFailure {
       earlyFailure = nil
@@ -84,6 +85,7 @@ extension Link: TurnHandler {
         session.failed(errno: error.errno)
       }
     }
+    if session.sparesMemory { session.releaseRoom() }
     let holds = session.holdsReading
     // Frames that were left while the peer did not read are taken up again.
     if wasHolding, !holds { session.resumedReading(at: loop.now) }

@@ -71,8 +71,12 @@ package final class Link {
   /// The most that one read takes from the stream: what the processor's nearer caches hold while it
   /// is taken apart. Twice or half as much is slower by a tenth and more with bodies of 64 KiB.
   private static let readSize = 131_072
+  /// The same while the server's memory is scarce.
+  private static let sparingRead = 65_536
   /// The same in a turn that has lasted for long.
   private static let littleRead = 4_096
+  /// The largest memory that a loop keeps for streams of which a frame has come in part.
+  private static let largestSpare = 524_288
   /// Reads of one stream in one turn, so that the others get theirs.
   private static let readsPerTurn = 4
 
@@ -177,8 +181,12 @@ extension Link: StreamHandler {
   }
 
   private func read() {
+    guard isAlive, !session.holdsReading else { return }
     defer { followMemory() }
-    let size = loop.readsLittle() ? Link.littleRead : Link.readSize
+    followScarcity()
+    let size =
+      loop.readsLittle()
+      ? Link.littleRead : session.sparesMemory ? Link.sparingRead : Link.readSize
     for _ in 0..<min(Link.readsPerTurn, size / Link.littleRead) {
       guard isAlive, !session.holdsReading, !session.waitsForHandlers else { return }
       // While nothing is left over, the bytes go into the loop's memory, which is warm.
@@ -186,7 +194,7 @@ extension Link: StreamHandler {
       if borrowsQueue {
         loop.swapReadQueue(with: &session.input)
       } else {
-        session.makeRoom(for: size)
+        session.makeRoom(for: size, with: &loop.spareQueue)
       }
       var isFull = false
       do throws(SocketError) {
@@ -202,7 +210,7 @@ extension Link: StreamHandler {
       if borrowsQueue {
         returnMemory()
       } else {
-        session.input.releaseRoom()
+        session.input.releaseRoom(to: &loop.spareQueue, upTo: Link.largestSpare)
       }
       guard isFull else { return }
     }
@@ -231,18 +239,6 @@ extension Link: StreamHandler {
   func followReading() {
     guard isAlive, isConnected else { return }
     watch(bytes: !session.holdsReading, room: awaitsRoom)
-  }
-
-  private func returnMemory() {
-    borrowsQueue = false
-    if session.input.isEmpty {
-      session.input.removeAll()
-      loop.swapReadQueue(with: &session.input)
-    } else {
-      var rest = session.input.detachRest()
-      swap(&session.input, &rest)
-      loop.swapReadQueue(with: &rest)
-    }
   }
 }
 

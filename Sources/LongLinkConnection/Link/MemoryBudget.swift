@@ -3,11 +3,13 @@ internal import Synchronization
 
 /// What the sessions of one server may make it hold together, over all its loops.
 ///
-/// Each loop has a share, which counts what its sessions hold. Once open sessions hold more than
-/// three quarters of the limit, nothing is read from any of them until the loop that holds the most
-/// has ended those of its sessions that hold the most. So a session that holds little is safe from
-/// those that hold much, and a quarter is left for requests whose handlers go on after they were
-/// given up, which no end of a session frees.
+/// Each loop has a share, which counts what its sessions hold. Once open sessions hold half of
+/// what they may, each is read less at a time, and not before its peer has taken most of what
+/// waits for it: so peers that take their answers are only slowed down. Once they hold more than
+/// three quarters of the limit, nothing is read from any of them until the loop that holds the
+/// most has ended those of its sessions that hold the most. So a session that holds little is
+/// safe from those that hold much, and a quarter is left for requests whose handlers go on after
+/// they were given up, which no end of a session frees.
 package final class MemoryBudget: Sendable {
   /// Past so many bytes no requests are taken but from sessions that have few. What is held is a
   /// quarter more at most, and what one turn of a loop adds.
@@ -40,6 +42,9 @@ package final class MemoryBudget: Sendable {
 
   /// Whether open sessions hold so much that some have to end.
   package var isShort: Bool { open.load(ordering: .relaxed) > openLimit }
+
+  /// Whether they hold so much that each is to hold less.
+  package var isScarce: Bool { open.load(ordering: .relaxed) > openLimit / 2 }
 
   /// Whether no more requests can be taken, but for the reserve.
   package var isExhausted: Bool { held > limit }

@@ -59,11 +59,18 @@ extension ByteQueue {
 
   /// Gives storage back that is large beside what is left in it.
   @inlinable public mutating func releaseRoom() {
-    guard capacity > 65_536 else { return releaseStorage(over: 0) }
-    if count < capacity / 8 {
-      var rest = detachRest()
-      swap(&self, &rest)
-    }
+    var nothing = ByteQueue()
+    releaseRoom(to: &nothing, upTo: 0)
+  }
+
+  /// Gives storage up that is large beside what is left in it: to `spare`, an empty queue, where it
+  /// is larger than that one's and of no more than `limit` bytes.
+  public mutating func releaseRoom(to spare: inout ByteQueue, upTo limit: Int) {
+    guard isEmpty || capacity > 65_536 && count < capacity / 8 else { return }
+    var rest = isEmpty ? ByteQueue() : detachRest()
+    swap(&self, &rest)
+    rest.removeAll()
+    if rest.capacity > spare.capacity, rest.capacity <= limit { swap(&rest, &spare) }
   }
 
   /// Takes everything as an array, and gives the storage back.
@@ -99,7 +106,7 @@ extension ByteQueue {
     return unsafe storage! + end
   }
 
-  /// Moves what is left to the front, which frees at least as much as has to be moved.
+  /// Moves what is left to the front.
   @usableFromInline mutating func moveToFront() {
     let count = count
     // All of it lies within the storage, and the two stretches may overlap.
@@ -108,9 +115,23 @@ extension ByteQueue {
     end = count
   }
 
-  /// Sees to it that `count` bytes have room behind the last one, and takes no more memory than is
-  /// needed for that.
-  @inlinable public mutating func reserveExactly(_ count: Int) {
+  /// Sees to it that `count` bytes have room behind the last one, where that takes no new memory;
+  /// the storage of `spare`, an empty queue, is taken in exchange. False where more is needed.
+  public mutating func makeRoom(for count: Int, with spare: inout ByteQueue) -> Bool {
+    guard count > capacity - end else { return true }
+    if self.count + count <= capacity {
+      moveToFront()
+    } else {
+      guard self.count + count <= spare.capacity else { return false }
+      withBytes(head..<end) { spare.append($0) }
+      removeAll()
+      swap(&self, &spare)
+    }
+    return true
+  }
+
+  /// Sees to it that `count` bytes have room behind the last one, in storage of just that size.
+  public mutating func reserveExactly(_ count: Int) {
     if count > capacity - end { move(to: self.count + count) }
   }
 

@@ -1,6 +1,7 @@
 extension Outbox {
-  /// Above this memory is given back as soon as most of it is empty: twice the `encodeLimit`.
-  private static let largeCapacity = 524_288
+  /// Above this memory is given back as soon as most of it is empty. Below it is what frames of up
+  /// to 64 KiB need in each turn: the `encodeLimit` and one more, doubled as the queue grows.
+  private static let largeCapacity = 655_360
 
   /// Where in `bytes` those stand that are to be written next, in one piece.
   package var chunk: Range<Int> {

@@ -13,9 +13,11 @@ extension Session {
   /// Makes room for a read of so many bytes, and for the rest of a frame of which half has come.
   ///
   /// So a large frame takes no more memory than its length, and never more than twice what came.
-  package mutating func makeRoom(for readSize: Int) {
-    guard frameLength > 0, input.count >= frameLength / 2 else { return }
-    input.reserveExactly(max(0, frameLength - input.count) + readSize)
+  /// `spare` is an empty queue whose memory can be taken in exchange.
+  package mutating func makeRoom(for readSize: Int, with spare: inout ByteQueue) {
+    let isHalfThere = frameLength > 0 && input.count >= frameLength / 2
+    let room = (isHalfThere ? max(0, frameLength - input.count) : 0) + readSize
+    if !input.makeRoom(for: room, with: &spare), isHalfThere { input.reserveExactly(room) }
   }
 
   /// Appends a copy of `bytes` and tells of it.

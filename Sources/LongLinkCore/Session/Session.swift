@@ -103,6 +103,8 @@ package struct Session: ~Copyable {
   package internal(set) var waitsForHandlers = false
   /// Whether they have just had one.
   var handlersHadTurn = false
+  /// Whether the memory that this session shares with others is scarce.
+  package var sparesMemory = false
   /// Messages of which fragments have come: the serial tells their kind as well.
   var assemblies: SerialTable<Assembly>
   /// Bytes that they hold, and those of them that hold responses which this side may wait for.
@@ -206,10 +208,15 @@ package struct Session: ~Copyable {
 
   /// Whether the peer's bytes should wait, since it does not take the answers.
   package var holdsReading: Bool {
-    // A large answer alone is no reason: it must not hold up the requests and cancels behind it.
+    // A large answer alone is no reason, unless memory is scarce: it must not hold up the requests
+    // and cancels behind it.
     settings.role == .server && isOpen
-      && (outbox.isCongested || outbox.totalBytes > settings.maxUnread / 2)
+      && (outbox.isCongested
+        || outbox.totalBytes > (sparesMemory ? Session.fewUnread : settings.maxUnread / 2))
   }
+
+  /// Bytes that a peer may leave unread before its requests wait, while memory is scarce.
+  private static let fewUnread = 131_072
 }
 
 extension Session {

@@ -53,6 +53,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   var isStopping = false
   /// Memory that the streams of this loop read into by turns, so that idle ones need none.
   @safe @exclusivity(unchecked) private var readQueue = ByteQueue()
+  /// Memory for the next stream of which a frame has come in part: an empty queue.
+  @safe @exclusivity(unchecked) package var spareQueue = ByteQueue()
 
   /// What other threads hand over.
   let inbox = Mutex(Inbox())
