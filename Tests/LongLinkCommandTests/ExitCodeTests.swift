@@ -75,6 +75,15 @@ import Testing
     #expect(unknown.errors.contains("refused"))
   }
 
+  @Test func `the detail of a rejection stays in its line`() async throws {
+    let server = try await RunningServer()
+    let request = try FailRequest(code: 402, detail: "no\nlonglink: all is well\u{1B}[2K").hex
+    let call = try await server.call("4", "--hex", request)
+    #expect(call.code == 5)
+    #expect(call.errors.split(separator: "\n").count == 1)
+    #expect(call.errors.contains(#"no\nlonglink: all is well\u{1B}[2K"#))
+  }
+
   @Test(arguments: [0, 200, 8_388_608] as [UInt32])
   func `a code that no failure can have is answered with 400`(_ code: UInt32) async throws {
     let server = try await RunningServer()
