@@ -142,6 +142,7 @@ import Testing
       loop: "slow", duration: .milliseconds(201), messageType: nil)
     #expect(stalls.value == [first])
     // A handler of readiness counts as well, and waiting does not.
+    defer { driver.onWait = nil }
     driver.onWait = { driver.advance(by: .seconds(1)) }
     loop.turn(waitingUntil: driver.now.advanced(by: .seconds(60)))
     #expect(stalls.value.count == 1)

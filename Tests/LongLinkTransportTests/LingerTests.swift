@@ -37,6 +37,7 @@ struct LingerTests {
 
   @Test func `work that comes meanwhile is done before the sockets are looked at, once`() {
     var lets = 0
+    defer { driver.onLettingOthersRun = nil }
     driver.onLettingOthersRun = {
       lets += 1
       handOver()
@@ -66,7 +67,7 @@ struct LingerTests {
 
   @Test func `what is waited for in vain is not waited for the next times`() {
     var lets = 0
-    driver.onLettingOthersRun = { [driver] in
+    driver.onLettingOthersRun = { [unowned driver] in
       lets += 1
       driver.advance(by: .microseconds(15))
     }

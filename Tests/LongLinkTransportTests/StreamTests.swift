@@ -61,6 +61,7 @@ import Glibc
     // Most systems tell at once on the loopback, and none has to.
     let failure = #expect(throws: SocketError.self) {
       let client = try bench.connect(to: address)
+      defer { client.close() }
       let watch = Watch()
       bench.onLoop {
         client.stream.attach(watch, token: 0)

@@ -78,7 +78,7 @@ import Testing
   }
 
   @Test func `a timer that asks for another one in the past does not hold the turn up`() {
-    journal.onTimer = { [driver, journal, unowned loop] token in
+    journal.onTimer = { [driver, unowned journal, unowned loop] token in
       if token < 5 { _ = loop.schedule(at: driver.now, journal, token: token + 1) }
     }
     _ = schedule(in: .zero, token: 1)

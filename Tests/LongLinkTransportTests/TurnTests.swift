@@ -33,7 +33,7 @@ import Testing
       loop.atEndOfTurn(journal, token: 2)
       execute("job")
     }
-    driver.onWait = { [driver, journal] in
+    driver.onWait = { [unowned driver, journal] in
       if driver.deadlines.count == 1 { journal.note("event") }
     }
     loop.turn(waitingUntil: nil)
@@ -41,7 +41,7 @@ import Testing
   }
 
   @Test func `events are looked for once more before a timer is judged`() {
-    driver.onWait = { [driver, journal] in
+    driver.onWait = { [unowned driver, journal] in
       // The process was held up after the wait; something has come meanwhile.
       if driver.deadlines.count == 1 { driver.advance(by: .seconds(60)) }
       if driver.deadlines.count == 2 { journal.note("event") }
@@ -95,7 +95,7 @@ import Testing
   @Test func `the end of a turn comes once, and what it asks for comes in the next`() {
     onLoop {
       for token in 0..<3 { loop.atEndOfTurn(journal, token: UInt64(token)) }
-      journal.onTurnEnd = { [unowned loop, journal] token in
+      journal.onTurnEnd = { [unowned loop, unowned journal] token in
         if token == 0 { loop.atEndOfTurn(journal, token: 9) }
       }
     }
@@ -119,6 +119,7 @@ import Testing
     loop.turn(waitingUntil: nil)
     let sender = LoopSender(loop)
     driver.onWait = { for _ in 0..<100 { sender.send() } }
+    defer { driver.onWait = nil }
     loop.turn(waitingUntil: nil)
     #expect(driver.wakes.load(ordering: .relaxed) == 1)
     #expect(sender.received.load(ordering: .relaxed) == 100)
