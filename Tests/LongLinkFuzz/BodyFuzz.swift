@@ -12,7 +12,8 @@ enum BodyFuzz {
     case 0: try check(Hello.self, body)
     case 1: try check(Welcome.self, body)
     case 2: try check(GoAway.self, body)
-    case 3: try check(Metadata.self, body)
+    // Of a key that comes more than once the last alone is written, and keys in their order.
+    case 3: try check(Metadata.self, body) { $0.entries = $0.canonicalEntries }
     case 4: try check(SleepRequest.self, body)
     case 5: try check(TicksRequest.self, body)
     case 6: try check(Tick.self, body)
@@ -22,14 +23,15 @@ enum BodyFuzz {
   }
 
   private static func check<Message: ProtobufCBody & Equatable>(
-    _ type: Message.Type, _ body: [UInt8]
+    _ type: Message.Type, _ body: [UInt8], _ normalize: (inout Message) -> Void = { _ in }
   ) throws {
-    let message: Message
+    var message: Message
     do throws(BodyError) {
       message = try unsafe Message(decoding: body.span.bytes)
     } catch {
       return
     }
+    normalize(&message)
     let written = try message.encodedBytes()
     let again = try unsafe Message(decoding: written.span.bytes)
     try expect(again == message, "\(type) has changed on its way")
