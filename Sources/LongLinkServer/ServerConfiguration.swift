@@ -39,15 +39,17 @@ public struct ServerConfiguration: Sendable {
   /// waits to be written. At least twice `maxBody`, and four times in a dialect with delimiters.
   /// Default 64 MiB.
   ///
-  /// Past three quarters of it the sessions that hold the most are ended, for `memoryLimit`, and
-  /// their clients are told 429. The last quarter is for handlers that go on after their requests
-  /// were given up. Where those hold more than that, open sessions may hold the rest, but always a
-  /// quarter of the limit. Past the limit requests are refused with 429,
-  /// but for those of sessions with few: a quarter more is kept for them.
+  /// From three eighths of it on, sessions are read in smaller pieces, and those whose clients
+  /// leave answers unread are not read. Past three quarters the sessions that hold the most are
+  /// ended, for `memoryLimit`, and their clients are told 429. The last quarter is for handlers
+  /// that go on after their requests were given up. Where those hold more than that, open sessions
+  /// may hold the rest, but always a quarter of the limit. Past the limit requests are refused with
+  /// 429, but for those of sessions with few: a quarter more is kept for them.
   public var memoryLimit = 67_108_864
   /// The most bytes that may wait for a session which does not read: the answer, push or broadcast
-  /// that comes when more wait already drops it. From half of it on the session's requests are not
-  /// read. At least `maxBody` and `waterMarks.high`. Default 64 MiB.
+  /// that comes when more wait already drops it. From half of it on, and earlier while memory is
+  /// scarce, the session's requests are not read. At least `maxBody` and `waterMarks.high`.
+  /// Default 64 MiB.
   public var maxUnreadOutput = 67_108_864
   /// Where pushes and the server's own requests to a session begin to wait, and where they go on.
   /// Defaults: 1 MiB, 512 KiB, and 32 MiB of large bodies.

@@ -40,7 +40,11 @@ final class ServerLane {
   /// Lets the sessions here have a share of the server's memory.
   func share(_ budget: MemoryBudget) {
     let reference = LoopBound(Reference(lane: self), on: loop)
-    memory = budget.makeShare(on: loop) { reference.value.lane?.makeRoom() }
+    memory = budget.makeShare(on: loop) {
+      reference.value.lane?.makeRoom()
+    } recover: {
+      reference.value.lane?.recover()
+    }
   }
 
   /// The share must not keep the lane that has it.
@@ -52,16 +56,22 @@ final class ServerLane {
     }
   }
 
-  /// Ends the sessions that hold the most, until enough is free.
+  /// Gives back what is held for nothing, and ends the sessions that hold the most until enough is
+  /// free.
   private func makeRoom() {
     guard let budget = memory?.budget else { return }
     for connection in connections.values { connection.link.releaseRoom() }
-    let largest = connections.values.sorted {
-      ($0.link.heldBytes, $0.id) > ($1.link.heldBytes, $1.id)
-    }
-    for connection in largest where connection.link.heldBytes > 0 && !budget.isRelieved {
+    guard budget.isShort else { return }
+    let heaviest = connections.values.map { (weight: $0.link.memoryWeight, connection: $0) }
+      .sorted { ($0.weight, $0.connection.id) > ($1.weight, $1.connection.id) }
+    for (weight, connection) in heaviest where weight > 0 && !budget.isRelieved {
       connection.link.evict()
     }
+  }
+
+  /// Has the sessions hold as much as ever, since memory is scarce no more.
+  private func recover() {
+    for connection in connections.values { connection.link.recover() }
   }
 
   /// Takes a connection that the listener accepted for this loop.

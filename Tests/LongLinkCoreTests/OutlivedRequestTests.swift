@@ -7,10 +7,10 @@ import Testing
     let side = opened(.server)
     for serial: UInt32 in 50..<1_050 { side.receive(RawFrame(.request, serial: serial)) }
     for serial: UInt32 in 50..<1_050 { side.receive(RawFrame(.cancel, serial: serial)) }
-    let held = side.session.heldBytes
+    let held = side.session.held
     #expect(held.open >= 100_000 && held.outlived == 0)
     side.session.releaseRoom()
-    #expect(side.session.heldBytes.open == 0)
+    #expect(side.session.held.open == 0)
   }
 
   @Test func `a server keeps of a goaway what it looks at`() {
@@ -65,11 +65,13 @@ import Testing
     side.session.outlives(50)
     #expect(side.respond(50, code: .deadlinePassed))
     _ = side.takeFrames()
-    #expect(side.session.heldBytes == (0, 700 + Session.requestOverhead))
+    #expect(side.session.held.used == 0)
+    #expect(side.session.held.outlived == 700 + Session.requestOverhead)
     side.receive(Self.request(51))
     #expect(Self.refused(side) == [51])
     side.session.handlerReturned(bytes: 700)
-    #expect(side.session.heldBytes == (0, 0))
+    #expect(side.session.held.used == 0)
+    #expect(side.session.held.outlived == 0)
     side.receive(Self.request(52))
     #expect(Self.refused(side) == [])
   }
@@ -80,9 +82,9 @@ import Testing
     side.receive(Self.request(50, 100), Self.request(51, 200))
     side.receiveEnd()
     #expect(side.session.requestsRunning == 0)
-    #expect(side.session.heldBytes.outlived == 300 + 2 * Session.requestOverhead)
+    #expect(side.session.held.outlived == 300 + 2 * Session.requestOverhead)
     side.returnHandlers()
-    #expect(side.session.heldBytes.outlived == 0)
+    #expect(side.session.held.outlived == 0)
   }
 
   @Test func `a peer that makes room by a cancel is not refused if the handler returns at once`() {
@@ -101,7 +103,7 @@ import Testing
     side.receive(RawFrame(.request, flags: .metadata, tag: 1, serial: 50, body: [0, 1, 0xFF, 9]))
     #expect(side.session.isOpen == false)
     #expect(side.session.requestsOutlived == 0)
-    #expect(side.session.heldBytes.outlived == 0)
+    #expect(side.session.held.outlived == 0)
   }
 }
 
@@ -166,12 +168,12 @@ import Testing
     _ = side.takeEvents()
     side.session.evict(at: side.now)
     side.drain()
-    #expect(side.session.heldBytes.outlived == 500 + Session.requestOverhead)
+    #expect(side.session.held.outlived == 500 + Session.requestOverhead)
     let goaway = side.takeFrames().last
     #expect(goaway?.kind == FrameKind.goaway.rawValue)
     #expect(side.takeEvents().contains(.abandon(.memoryLimit)))
     side.pass(to: .ms(2_000))
-    #expect(side.session.heldBytes.open == 0)
+    #expect(side.session.held.used == 0)
     #expect(side.takeEvents().last == .close(.memoryLimit))
   }
 

@@ -272,7 +272,7 @@ final class FuzzSide {
     try expect(running.count + outlived.count <= settings.maxInFlight, "too many handlers")
     try expect(session.requestsOutlived == outlived.count, "handlers are not counted")
     let held = outlived.reduce(0) { $0 + $1 + Session.requestOverhead }
-    try expect(session.heldBytes.outlived == held, "the bytes of handlers are not counted")
+    try expect(session.held.outlived == held, "the bytes of handlers are not counted")
     let most = settings.maxRequestBytes + settings.maxBody
     try expect(role == .client || session.requestBytes <= most, "the requests hold too much")
     try expect(session.requestsAccepted <= counters.requestsReceived, "accepted, not received")

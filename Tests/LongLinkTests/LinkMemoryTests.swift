@@ -1,4 +1,3 @@
-import Logging
 import LongLinkTesting
 import Testing
 
@@ -8,68 +7,6 @@ import Testing
 
 /// What a link keeps, and what it tells the server's memory of that.
 @Suite struct LinkMemoryTests {
-  /// A server's link, whose peer the test plays.
-  private final class Station: LinkOwner {
-    let budget = MemoryBudget(limit: 10_000_000)
-    let stream = PipeStream.pair().0
-    let driver: StillDriver
-    let link: Link
-    private(set) var received = 0
-    /// Whether each request is answered at once.
-    var answers = true
-
-    var inputCapacity: Int { link.session.input.capacity }
-    var outputCapacity: Int { link.session.outbox.bytes.capacity }
-    var outputIsEmpty: Bool { link.session.outbox.isEmpty }
-
-    convenience init() {
-      let driver = StillDriver()
-      self.init(driver, EventLoop(driver: driver, name: "memory"))
-    }
-
-    init(_ driver: StillDriver, _ loop: EventLoop) {
-      self.driver = driver
-      link = Link(
-        id: 1, stream: stream, isConnected: true, settings: SessionSettings(role: .server),
-        on: loop, log: PeerLog(Logger(label: "memory") { _ in SwiftLogNoOpLogHandler() }),
-        share: budget.makeShare(on: loop) {})
-      turn {
-        self.link.start(for: self)
-        self.stream.bring(WireFrame.ping().bytes)
-      }
-      _ = stream.forgetWrites()
-    }
-
-    func turn(_ body: @escaping () -> Void) {
-      // The loop has no thread: it runs the closure in this call.
-      nonisolated(unsafe) let body = body
-      link.loop.execute { unsafe body() }
-      link.loop.turn(waitingUntil: .distantPast)
-    }
-
-    /// Most of a request.
-    func bringUnfinished() {
-      let frame = WireFrame.request(1, serial: 50, [UInt8](repeating: 7, count: 1_000_000)).bytes
-      turn { self.stream.bring(Array(frame.dropLast())) }
-    }
-
-    /// A push that the stream does not take.
-    func push(_ byteCount: Int = 1_000_000) {
-      stream.room = 0
-      turn { try? self.link.push(1, [UInt8](repeating: 7, count: byteCount), priority: 0) }
-    }
-
-    func link(_ link: Link, received message: Arrival) {
-      received += 1
-      if message.kind == .request, answers {
-        link.session.respond(message.serial, code: .ok, [])
-      }
-    }
-    func link(_ link: Link, did effect: Effect) {}
-    func link(_ link: Link, endedWith reason: CloseReason) {}
-    func linkWroteAll(_ link: Link) {}
-  }
-
   @Test func `a link that has ended keeps nothing, whoever keeps the link`() {
     let station = Station()
     station.bringUnfinished()
@@ -165,29 +102,35 @@ import Testing
     #expect(station.link.loop.spareQueue.capacity <= 524_288)
   }
 
-  @Test func `while memory is scarce a peer is not read that leaves answers`() {
+  @Test func `the loop's memory is for what is left, and not the other way round`() {
+    var spare = ByteQueue()
+    spare.reserveExactly(1_000)
+    var queue = ByteQueue()
+    queue.reserveExactly(200_000)
+    queue.append(capacity: 900) { unsafe $0.append(repeating: 7, count: 900, as: UInt8.self) }
+    queue.releaseRoom(to: &spare, upTo: 524_288)
+    let (count, kept, given) = (queue.count, queue.capacity, spare.capacity)
+    #expect((count, kept, given) == (900, 1_000, 200_000))
+    let isEmpty = spare.isEmpty
+    #expect(isEmpty)
+  }
+
+  @Test func `what a session has held for long weighs more than what has just come`() {
     let driver = StillDriver()
-    let loop = EventLoop(driver: driver, name: "scarce")
-    let stations = [Station(driver, loop), Station(driver, loop)]
-    let share = stations[0].budget.makeShare(on: loop) {}
-    // The first one's server is at half of what it may hold.
-    share.add(open: 4_000_000, outlived: 0)
-    for station in stations { station.push(140_000) }
-    func ask(_ serial: UInt32) {
-      for station in stations {
-        station.turn { station.stream.offer(WireFrame.request(1, serial: serial).bytes) }
-      }
+    let loop = EventLoop(driver: driver, name: "weights")
+    let (slow, fast) = (Station(driver, loop), Station(driver, loop))
+    func unfinished(_ count: Int) -> [UInt8] {
+      Array(WireFrame.request(1, serial: 50, [UInt8](repeating: 7, count: count)).bytes.dropLast())
     }
-    ask(50)
-    #expect(stations.map(\.received) == [0, 1])
-    // The peer takes what waits: it is read again, also while memory is still scarce.
-    stations[0].stream.room = .max
-    stations[0].turn { stations[0].stream.offerRoom() }
-    stations[0].turn { stations[0].stream.offer([]) }
-    #expect(stations[0].received == 1)
-    #expect(stations[0].outputIsEmpty)
-    ask(52)
-    #expect(stations.map(\.received) == [2, 2])
+    slow.turn { slow.stream.bring(unfinished(50_000)) }
+    driver.now = driver.now + 2_000_000_000
+    fast.turn { fast.stream.bring(unfinished(65_536)) }
+    #expect(fast.link.memoryWeight < slow.link.memoryWeight)
+    driver.now = driver.now + 2_000_000_000
+    fast.turn { _ = loop.now }
+    #expect(fast.link.memoryWeight > slow.link.memoryWeight)
+    fast.turn { fast.link.close(.heartbeatLost) }
+    #expect(fast.link.memoryWeight == 0)
   }
 
   @Test func `in a turn that lasts for long each stream is read a little`() {
@@ -227,51 +170,5 @@ import Testing
     stations[0].turn {}
     stations[0].turn { stations[0].stream.offer([]) }
     #expect(stations[0].received == 66)
-  }
-
-  // MARK: The budget
-
-  @Test func `handlers that go on leave less to open sessions, but always a quarter`() {
-    let budget = MemoryBudget(limit: 1_000)
-    let share = budget.makeShare(on: EventLoop(driver: StillDriver(), name: "a")) {}
-    share.add(open: 700, outlived: 0)
-    #expect(!budget.isShort)
-    share.add(open: 0, outlived: 400)
-    #expect(budget.isShort && budget.isExhausted)
-    share.add(open: -100, outlived: 0)
-    #expect(!budget.isShort && !budget.isRelieved)
-    share.add(open: -110, outlived: 0)
-    #expect(budget.isRelieved)
-    share.add(open: -240, outlived: 1_000)
-    #expect(!budget.isShort)
-    share.add(open: 1, outlived: 0)
-    #expect(budget.isShort)
-  }
-
-  @Test func `room is made until there is enough, also while other sessions take more`() {
-    let budget = MemoryBudget(limit: 1_000)
-    let loops = (0..<2).map { EventLoop(driver: StillDriver(), name: "\($0)") }
-    final class Shares {
-      var all: [MemoryShare] = []
-      var calls: [Int] = []
-    }
-    let shares = Shares()
-    // All runs on this thread.
-    nonisolated(unsafe) let held = shares
-    for (index, loop) in loops.enumerated() {
-      let share = budget.makeShare(on: loop) {
-        let shares = unsafe held
-        shares.calls.append(index)
-        shares.all[index].add(open: index == 0 ? -100 : -500, outlived: 0)
-        // The other one takes more than was freed.
-        if index == 0 { shares.all[1].add(open: 400, outlived: 0) }
-      }
-      shares.all.append(share)
-    }
-    shares.all[0].add(open: 600, outlived: 0)
-    shares.all[1].add(open: 200, outlived: 0)
-    for _ in 0..<4 { for loop in loops { loop.turn(waitingUntil: .distantPast) } }
-    #expect(shares.calls == [0, 1])
-    #expect(!budget.isShort)
   }
 }

@@ -5,8 +5,13 @@ extension Link {
   /// Differences below this are not told: what a session holds for one turn is mostly less.
   private static let memoryGrain = 4096
 
-  /// Bytes that the budget counts for the session while it is open.
-  package var heldBytes: Int { counted.open }
+  /// How much the session is to blame where memory is short: the bytes that the budget counts for
+  /// it, times for how long it has held any, between a tenth of a second and a second. So a large
+  /// message that has just come is not to blame before smaller ones that never end.
+  package var memoryWeight: Int {
+    let time = min(max(loop.now - heldSince, 100_000_000), 1_000_000_000)
+    return counted.open * Int(time / 1_000_000)
+  }
 
   /// Tells the budget, where there is one, what the session holds by now.
   @inline(__always)
@@ -15,32 +20,43 @@ extension Link {
   }
 
   private func followMemory(in share: MemoryShare) {
-    let held = isAlive ? session.heldBytes : (open: 0, outlived: session.heldBytes.outlived)
-    let (more, outlived) = (held.open - counted.open, held.outlived - counted.outlived)
-    guard abs(more) >= Link.memoryGrain || outlived != 0 || held.open == 0 && more != 0 else {
-      return
-    }
+    let held = isAlive ? session.held : HeldMemory(outlived: session.held.outlived)
+    let more = HeldMemory(
+      open: held.open - counted.open, room: held.room - counted.room,
+      outlived: held.outlived - counted.outlived)
+    guard
+      abs(more.open) >= Link.memoryGrain || abs(more.room) >= Link.memoryGrain
+        || more.outlived != 0 || held.open == 0 && more.open != 0
+    else { return }
+    if counted.open < Link.memoryGrain { heldSince = loop.now }
     counted = held
-    share.add(open: more, outlived: outlived)
+    share.add(more)
   }
 
   /// Has the session hold less while the server's memory is scarce, and as much as ever after that.
   @inline(__always)
   func followScarcity() {
-    if let share { session.sparesMemory = share.budget.isScarce }
+    if let share { session.mostUnread = share.budget.mostUnread }
+  }
+
+  /// Reads on where it was left since memory was scarce, which it is no more.
+  package func recover() {
+    followScarcity()
+    if isHeld, !session.holdsReading { awaitEndOfTurn() }
   }
 
   /// Whether to leave what came unread for this turn; readiness tells of it again in the next.
   ///
   /// While memory is short nothing is read until some sessions have made room, which they do within
   /// a turn. While handlers hold the rest whose requests were given up, they have some turns to
-  /// return in: then a request need not be refused for what others have left behind.
+  /// return in: then a request need not be refused for what others have left behind. Sessions that
+  /// the reserve is for are read meanwhile.
   @inline(__always)
   func postponesReading() -> Bool {
     guard let budget = share?.budget else { return false }
     // The handlers of many requests wait for their turn: more would make those of others wait.
     if loop.hasBacklog, session.requestsRunning + session.requestsOutlived > 64 { return true }
-    guard budget.isShort || budget.isExhausted, postponements < 64 else {
+    guard budget.isShort || !hasMemory, postponements < 64 else {
       postponements = 0
       return false
     }
@@ -71,6 +87,13 @@ extension Link {
       var rest = session.input.detachRest()
       swap(&session.input, &rest)
       loop.swapReadQueue(with: &rest)
+    }
+  }
+
+  /// Gives the loop the memory that was read into where it is large beside what is left.
+  func releaseInput() {
+    if !borrowsQueue {
+      session.input.releaseRoom(to: &loop.spareQueue, upTo: Link.largestSpare)
     }
   }
 

@@ -18,7 +18,7 @@ extension Link: TurnHandler {
     guard isConnected else { return }
     guard !awaitsRoom else {
       // The peer takes nothing now: readiness will tell when it does.
-      followMemory()
+      if !borrowsQueue { followMemory() }
       arm()
       return
     }
@@ -47,8 +47,7 @@ extension Link: TurnHandler {
   /// Writes what the session has so far, where that lets the peer work at the same time. All that
   /// follows from a write is seen to when the turn ends.
   private func writeEarly() {
-    // Where frames were left since the peer does not read, the turn's end takes them up again.
-    guard isAlive, session.isOpen, !session.holdsReading, !awaitsRoom else { return }
+    guard isAlive, session.isOpen, !awaitsRoom else { return }
     let (writes, isTrial) = earlyWriting.begins()
     guard writes else { return }
     if isTrial { preemptions = loop.driver.preemptions }
@@ -72,7 +71,6 @@ extension Link: TurnHandler {
 
   func flush() {
     guard isAlive, isConnected else { return }
-    let wasHolding = session.holdsReading
     followScarcity()
     var isBlocked = false
     if let errno = earlyFailure {
@@ -85,14 +83,16 @@ extension Link: TurnHandler {
         session.failed(errno: error.errno)
       }
     }
-    if session.sparesMemory { session.releaseRoom() }
     let holds = session.holdsReading
     // Frames that were left while the peer did not read are taken up again.
-    if wasHolding, !holds { session.resumedReading(at: loop.now) }
+    let resumes = isHeld && !holds
+    isHeld = holds
     watch(bytes: !holds, room: isBlocked)
+    if resumes { session.resumedReading(at: loop.now) }
     if session.outbox.isEmpty { owner?.linkWroteAll(self) }
-    guard wasHolding || session.asksForMore else { return }
+    guard resumes || session.asksForMore else { return }
     drain()
+    releaseInput()
     followReading()
   }
 

@@ -46,7 +46,7 @@ package final class Link {
   @safe @exclusivity(unchecked) var owner: (any LinkOwner)?
   var isConnected: Bool
   /// Whether the stream was asked to tell of bytes, and of room for them.
-  private var awaitsBytes = false
+  var awaitsBytes = false
   var awaitsRoom = false
   private var timer: LoopTimer?
   private var armedFor = LinkInstant.distantFuture
@@ -62,23 +62,18 @@ package final class Link {
   /// What the server's sessions may hold; nil for a client.
   let share: MemoryShare?
   /// What it was told that this one holds.
-  var counted = (open: 0, outlived: 0)
+  var counted = HeldMemory()
+  /// When it last began to hold anything.
+  var heldSince = LinkInstant(nanoseconds: 0)
+  /// Whether frames may have been left since the peer does not take its answers.
+  var isHeld = false
+  /// Whether bytes were left in the stream for want of memory or time.
+  var leavesBytes = false
   /// Turns in a row in which nothing was read, to wait for handlers that were cancelled.
   var postponements: UInt8 = 0
 
   /// Spreads the serials of peers in tables, so that they cannot pick ones that collide.
   private static let serialMix = UInt32.random(in: 1...(.max))
-  /// The most that one read takes from the stream: what the processor's nearer caches hold while it
-  /// is taken apart. Twice or half as much is slower by a tenth and more with bodies of 64 KiB.
-  private static let readSize = 131_072
-  /// The same while the server's memory is scarce.
-  private static let sparingRead = 65_536
-  /// The same in a turn that has lasted for long.
-  private static let littleRead = 4_096
-  /// The largest memory that a loop keeps for streams of which a frame has come in part.
-  private static let largestSpare = 524_288
-  /// Reads of one stream in one turn, so that the others get theirs.
-  private static let readsPerTurn = 4
 
   package init(
     id: UInt32, stream: any ByteStream, isConnected: Bool, settings: SessionSettings,
@@ -150,98 +145,6 @@ package final class Link {
   }
 }
 
-// MARK: - Reading
-
-extension Link: StreamHandler {
-  package func streamReady(_ readiness: Readiness, token: UInt64) {
-    guard isConnected || finishConnecting() else { return }
-    if readiness.contains(.read), !postponesReading() { read() }
-    if readiness.contains(.write), isAlive {
-      flush()
-      followMemory()
-    }
-    followReading()
-    arm()
-  }
-
-  private func finishConnecting() -> Bool {
-    guard isAlive else { return false }
-    do {
-      guard try stream.finishConnecting() else { return false }
-    } catch {
-      session.failed(errno: error.errno)
-      drain()
-      return false
-    }
-    isConnected = true
-    watch(bytes: true, room: false)
-    session.connected(at: loop.driver.now)
-    drain()
-    return isAlive
-  }
-
-  private func read() {
-    guard isAlive, !session.holdsReading else { return }
-    defer { followMemory() }
-    followScarcity()
-    let size =
-      loop.readsLittle()
-      ? Link.littleRead : session.sparesMemory ? Link.sparingRead : Link.readSize
-    for _ in 0..<min(Link.readsPerTurn, size / Link.littleRead) {
-      guard isAlive, !session.holdsReading, !session.waitsForHandlers else { return }
-      // While nothing is left over, the bytes go into the loop's memory, which is warm.
-      borrowsQueue = session.input.isEmpty
-      if borrowsQueue {
-        loop.swapReadQueue(with: &session.input)
-      } else {
-        session.makeRoom(for: size, with: &loop.spareQueue)
-      }
-      var isFull = false
-      do throws(SocketError) {
-        let outcome = try session.input.append(capacity: size) {
-          (span) throws(SocketError) in
-          try stream.read(into: &span)
-        }
-        isFull = accept(outcome, of: size)
-      } catch {
-        session.failed(errno: error.errno)
-        drain()
-      }
-      if borrowsQueue {
-        returnMemory()
-      } else {
-        session.input.releaseRoom(to: &loop.spareQueue, upTo: Link.largestSpare)
-      }
-      guard isFull else { return }
-    }
-  }
-
-  /// Takes the outcome of a read; true when more is likely to be there.
-  private func accept(_ outcome: ReadOutcome, of size: Int) -> Bool {
-    switch outcome {
-    case .bytes(let count):
-      let wasSuspecting = session.isSuspecting
-      session.received(count, at: loop.now)
-      drain()
-      if wasSuspecting { followDeadline() }
-      return count == size
-    case .wouldBlock:
-      return false
-    case .end:
-      session.ended(at: loop.now)
-      flush()
-      drain()
-      return false
-    }
-  }
-
-  /// Stops to be told of bytes that are not read for the time being.
-  func followReading() {
-    guard isAlive, isConnected else { return }
-    watch(bytes: !session.holdsReading, room: awaitsRoom)
-  }
-}
-
 // MARK: - Effects
 
 extension Link {
@@ -258,6 +161,11 @@ extension Link {
       if let owner { handMessages(to: owner) }
     } while performEffect()
     isDraining = false
+    if session.holdsReading {
+      isHeld = true
+    } else if isHeld {
+      awaitEndOfTurn()
+    }
     if session.forgetsMetadata() { lastMetadata = ReceivedMetadata() }
     if !session.isLive { releaseMemory() }
     if session.waitsForHandlers { awaitEndOfTurn() }
@@ -378,6 +286,8 @@ extension Link: TimerHandler {
     // After a pause of the process the peer's bytes may wait in the socket: they count first.
     if isConnected, awaitsBytes { read() }
     guard isAlive else { return }
+    // What this side has left unread is not the peer's silence.
+    if leavesBytes { session.resumedReading(at: loop.driver.now) }
     session.elapsed(to: loop.driver.now, unacknowledged: unacknowledgedBytes)
     drain()
     followMemory()

@@ -1,21 +1,25 @@
+internal import LongLinkCore
 package import LongLinkTransport
 internal import Synchronization
 
 /// What the sessions of one server may make it hold together, over all its loops.
 ///
 /// Each loop has a share, which counts what its sessions hold. Once open sessions hold half of
-/// what they may, each is read less at a time, and not before its peer has taken most of what
-/// waits for it: so peers that take their answers are only slowed down. Once they hold more than
-/// three quarters of the limit, nothing is read from any of them until the loop that holds the
-/// most has ended those of its sessions that hold the most. So a session that holds little is
-/// safe from those that hold much, and a quarter is left for requests whose handlers go on after
-/// they were given up, which no end of a session frees.
+/// what they may, empty buffers left out, each is read less at a time, and not before its peer has
+/// taken most of what waits for it: so peers that take their answers are only slowed down. Once
+/// they hold more than three quarters of the limit, nothing is read from any of them until the loop
+/// that holds the most has given its empty buffers back and, where that is not enough, ended those
+/// of its sessions that hold the most. So a session that holds little is safe from those that hold
+/// much, and a quarter is left for requests whose handlers go on after they were given up, which no
+/// end of a session frees.
 package final class MemoryBudget: Sendable {
   /// Past so many bytes no requests are taken but from sessions that have few. What is held is a
   /// quarter more at most, and what one turn of a loop adds.
   package let limit: Int
   private let open = Atomic(0)
+  private let room = Atomic(0)
   private let outlived = Atomic(0)
+  private let scarce = Atomic(false)
   private let isRelieving = Atomic(false)
   /// Whether sessions were ended whose handlers have not returned yet.
   private let awaitsHandlers = Atomic(false)
@@ -44,7 +48,19 @@ package final class MemoryBudget: Sendable {
   package var isShort: Bool { open.load(ordering: .relaxed) > openLimit }
 
   /// Whether they hold so much that each is to hold less.
-  package var isScarce: Bool { open.load(ordering: .relaxed) > openLimit / 2 }
+  package var isScarce: Bool { scarce.load(ordering: .relaxed) }
+
+  /// How many bytes a peer may leave unread before it is read no more: while memory is scarce the
+  /// fewer, the less is left of it.
+  package var mostUnread: Int {
+    guard isScarce else { return .max }
+    let limit = openLimit
+    let left = limit - open.load(ordering: .relaxed) + room.load(ordering: .relaxed)
+    return max(0, MemoryBudget.fewUnread * left / max(1, limit / 2))
+  }
+
+  /// So many where memory begins to be scarce: more than is written at once in a long turn.
+  private static let fewUnread = 196_608
 
   /// Whether no more requests can be taken, but for the reserve.
   package var isExhausted: Bool { held > limit }
@@ -55,11 +71,13 @@ package final class MemoryBudget: Sendable {
   /// Where ending sessions stops again: then there is some room before the next has to end.
   package var isRelieved: Bool { open.load(ordering: .relaxed) <= openLimit / 6 * 5 }
 
-  /// Makes the share of one loop. `relieve` is called there when its sessions are to make room.
+  /// Makes the share of one loop. `relieve` is called there when its sessions are to make room,
+  /// `recover` when memory is scarce no more.
   package func makeShare(
-    on loop: EventLoop, relieve: @escaping @Sendable () -> Void
+    on loop: EventLoop, relieve: @escaping @Sendable () -> Void,
+    recover: @escaping @Sendable () -> Void
   ) -> MemoryShare {
-    let share = MemoryShare(of: self, on: loop, relieve: relieve)
+    let share = MemoryShare(of: self, on: loop, relieve: relieve, recover: recover)
     shares.withLock { shares in
       shares.removeAll { $0.share == nil }
       shares.append(Holder(share: share))
@@ -67,12 +85,27 @@ package final class MemoryBudget: Sendable {
     return share
   }
 
-  fileprivate func add(open openBytes: Int, outlived outlivedBytes: Int) {
-    open.add(openBytes, ordering: .relaxed)
-    outlived.add(outlivedBytes, ordering: .relaxed)
-    if openBytes > 0, isShort { relieve() }
-    if outlivedBytes <= -MemoryBudget.largeBytes, awaitsHandlers.load(ordering: .relaxed) {
+  fileprivate func add(_ more: HeldMemory) {
+    let open = open.add(more.open, ordering: .relaxed).newValue
+    let room = room.add(more.room, ordering: .relaxed).newValue
+    outlived.add(more.outlived, ordering: .relaxed)
+    followScarcity(of: open - room)
+    if more.open > 0 || more.outlived > 0, isShort { relieve() }
+    if more.outlived <= -MemoryBudget.largeBytes, awaitsHandlers.load(ordering: .relaxed) {
       returnToSystem()
+    }
+  }
+
+  /// Memory is scarce from half of what may be held on, and until a sixth of that is free again.
+  private func followScarcity(of used: Int) {
+    let limit = openLimit / 2
+    guard scarce.load(ordering: .relaxed) else {
+      if used > limit { scarce.store(true, ordering: .relaxed) }
+      return
+    }
+    guard used <= limit / 6 * 5, scarce.exchange(false, ordering: .relaxed) else { return }
+    for share in shares.withLock({ $0.compactMap(\.share) }) {
+      share.loop.execute { share.recover() }
     }
   }
 
@@ -117,13 +150,16 @@ package final class MemoryShare: Sendable {
   fileprivate let open = Atomic(0)
   fileprivate let loop: EventLoop
   fileprivate let relieve: @Sendable () -> Void
+  fileprivate let recover: @Sendable () -> Void
 
   fileprivate init(
-    of budget: MemoryBudget, on loop: EventLoop, relieve: @escaping @Sendable () -> Void
+    of budget: MemoryBudget, on loop: EventLoop, relieve: @escaping @Sendable () -> Void,
+    recover: @escaping @Sendable () -> Void
   ) {
     self.budget = budget
     self.loop = loop
     self.relieve = relieve
+    self.recover = recover
   }
 
   /// Whether one more request can be taken.
@@ -131,8 +167,8 @@ package final class MemoryShare: Sendable {
   var hasRoom: Bool { !budget.isExhausted }
 
   /// Tells of a change in what a session holds.
-  func add(open openBytes: Int, outlived outlivedBytes: Int) {
-    open.add(openBytes, ordering: .relaxed)
-    budget.add(open: openBytes, outlived: outlivedBytes)
+  func add(_ more: HeldMemory) {
+    open.add(more.open, ordering: .relaxed)
+    budget.add(more)
   }
 }

@@ -66,11 +66,18 @@ extension ByteQueue {
   /// Gives storage up that is large beside what is left in it: to `spare`, an empty queue, where it
   /// is larger than that one's and of no more than `limit` bytes.
   public mutating func releaseRoom(to spare: inout ByteQueue, upTo limit: Int) {
-    guard isEmpty || capacity > 65_536 && count < capacity / 8 else { return }
+    guard isEmpty ? capacity > 0 : capacity > 65_536 && count < capacity / 8 else { return }
+    let isKept = capacity > spare.capacity && capacity <= limit
+    if isKept, !isEmpty, spare.capacity >= count, spare.capacity <= 65_536 {
+      // What is left fits into the spare that is given up.
+      withBytes(head..<end) { spare.append($0) }
+      removeAll()
+      return swap(&self, &spare)
+    }
     var rest = isEmpty ? ByteQueue() : detachRest()
     swap(&self, &rest)
     rest.removeAll()
-    if rest.capacity > spare.capacity, rest.capacity <= limit { swap(&rest, &spare) }
+    if isKept { swap(&rest, &spare) }
   }
 
   /// Takes everything as an array, and gives the storage back.

@@ -77,7 +77,9 @@ package struct Outbox: ~Copyable {
   /// Everything that waits.
   package var totalBytes: Int { bytes.count + kept.bytes }
   /// What that takes in memory; that of few bytes is kept between writes.
-  var heldBytes: Int { max(bytes.count, bytes.capacity > 65_536 ? bytes.capacity : 0) + kept.bytes }
+  var heldBytes: Int { bytes.count + room + kept.bytes }
+  /// Memory in which nothing waits, where that is more than small messages need.
+  var room: Int { bytes.capacity > 4_096 ? bytes.capacity - bytes.count : 0 }
   package var isEmpty: Bool { bytes.isEmpty && kept.isEmpty }
   /// Whether so much waits that even small frames are kept back.
   package var isCongested: Bool { bytes.count >= encodeLimit || kept.holdsSmall }

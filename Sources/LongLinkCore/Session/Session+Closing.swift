@@ -132,6 +132,7 @@ extension Session {
 
   /// Gives memory back that holds nothing at the moment, for others need it.
   package mutating func releaseRoom() {
+    input.releaseRoom()
     if outbox.isEmpty { outbox.releaseStorage() } else { outbox.releaseRoom() }
     inbound.releaseStorage(over: 16)
     assemblies.releaseStorage(over: 16)

@@ -10,13 +10,25 @@ extension Session {
     silenceProbed = 0
   }
 
+  /// How many bytes to read at once, about `limit`: to the end of the frame that has begun, and as
+  /// many frames more as fit, where the last large one tells how long they are. So none of them is
+  /// left in part, which would be copied.
+  package func readSize(upTo limit: Int) -> Int {
+    guard largeFrame > 0 else { return limit }
+    let begun = frameLength > 0 ? frameLength : largeFrame
+    let rest = input.isEmpty ? 0 : max(0, begun - input.count)
+    guard rest < limit else { return limit }
+    let size = rest + (limit - rest) / largeFrame * largeFrame
+    return size > 0 ? size : limit
+  }
+
   /// Makes room for a read of so many bytes, and for the rest of a frame of which half has come.
   ///
   /// So a large frame takes no more memory than its length, and never more than twice what came.
   /// `spare` is an empty queue whose memory can be taken in exchange.
   package mutating func makeRoom(for readSize: Int, with spare: inout ByteQueue) {
     let isHalfThere = frameLength > 0 && input.count >= frameLength / 2
-    let room = (isHalfThere ? max(0, frameLength - input.count) : 0) + readSize
+    let room = max(isHalfThere ? frameLength - input.count : 0, readSize)
     if !input.makeRoom(for: room, with: &spare), isHalfThere { input.reserveExactly(room) }
   }
 
@@ -34,8 +46,14 @@ extension Session {
     missedDeadlines = 0
     suspicion = nil
     silenceProbed = 0
-    if isOpen { timers[.heartbeat] = heartbeatDue }
-    frameBegan = nil
+    guard isOpen else {
+      frameBegan = nil
+      return
+    }
+    timers[.heartbeat] = heartbeatDue
+    guard frameBegan != nil else { return }
+    frameBegan = self.now
+    timers[.frame] = self.now + settings.frameTimeout
   }
 
   /// Tells that the peer has ended its side of the stream.
@@ -129,6 +147,7 @@ extension Session {
       input.skip(headerLength + head.length)
       frameBegan = nil
       frameLength = 0
+      if head.length >= Session.largeBody { largeFrame = headerLength + head.length }
       counters.framesReceived += 1
       return FrameStep(try accept(head, at: position + headerLength))
     } catch {

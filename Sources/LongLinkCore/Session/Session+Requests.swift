@@ -1,5 +1,24 @@
 // The peer's requests, from their arrival to the return of their handlers.
 
+/// Bytes of memory that a peer makes this side hold.
+package struct HeldMemory: Equatable, Sendable {
+  /// Until the session ends.
+  package var open = 0
+  /// Those of them in which nothing is at the moment.
+  package var room = 0
+  /// Until handlers have returned whose requests were given up.
+  package var outlived = 0
+
+  /// Those of the open ones in which something is.
+  package var used: Int { open - room }
+
+  package init(open: Int = 0, room: Int = 0, outlived: Int = 0) {
+    self.open = open
+    self.room = room
+    self.outlived = outlived
+  }
+}
+
 extension Session {
   /// The peer's requests that are not yet answered.
   package var requestsRunning: Int { inbound.count }
@@ -7,14 +26,13 @@ extension Session {
   /// Those that were given up, by either side, before their handlers had returned.
   package var requestsOutlived: Int { outlived }
 
-  /// About how many bytes of memory the peer makes this side hold; those of requests whose handlers
-  /// go on without it apart.
-  package var heldBytes: (open: Int, outlived: Int) {
-    (
-      inputBytes + assemblyBytes + handlerBytes - outlivedBytes + outbox.heldBytes + tableBytes
-        + inbound.count * Session.requestOverhead,
-      outlivedBytes + outlived * Session.requestOverhead
-    )
+  /// About how many bytes of memory the peer makes this side hold.
+  package var held: HeldMemory {
+    HeldMemory(
+      open: input.capacity + assemblyBytes + handlerBytes - outlivedBytes + outbox.heldBytes
+        + tableBytes + inbound.count * Session.requestOverhead,
+      room: input.capacity - input.count + outbox.room,
+      outlived: outlivedBytes + outlived * Session.requestOverhead)
   }
 
   /// What the tables take once they are large: a place in that of requests, with the one in that of
@@ -24,9 +42,6 @@ extension Session {
     guard requests + messages > 64 else { return 0 }
     return requests * 80 + messages * (MemoryLayout<Assembly>.stride + 4)
   }
-
-  /// What input takes that is not taken yet; an empty queue's memory is the loop's.
-  private var inputBytes: Int { input.isEmpty ? 0 : input.capacity }
 
   /// Bytes that count against `maxRequestBytes`.
   package var requestBytes: Int { assemblyBytes - awaitedBytes + handlerBytes }

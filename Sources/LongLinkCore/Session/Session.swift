@@ -96,6 +96,10 @@ package struct Session: ~Copyable {
   var readingResumed: LinkInstant
   /// How many bytes of input the frame takes that has begun; 0 where that is not known.
   var frameLength = 0
+  /// How many the last frame took that was large; 0 where none was.
+  var largeFrame = 0
+  /// From how many bytes on a frame is one.
+  static let largeBody = 16_384
   var inbound: SerialTable<Inbound>
   /// Requests that the peer waits for no longer, and whose handlers have not returned.
   var outlived = 0
@@ -103,8 +107,9 @@ package struct Session: ~Copyable {
   package internal(set) var waitsForHandlers = false
   /// Whether they have just had one.
   var handlersHadTurn = false
-  /// Whether the memory that this session shares with others is scarce.
-  package var sparesMemory = false
+  /// How many bytes the peer may leave unread before its requests wait, where memory is scarce that
+  /// this session shares with others.
+  package var mostUnread = Int.max
   /// Messages of which fragments have come: the serial tells their kind as well.
   var assemblies: SerialTable<Assembly>
   /// Bytes that they hold, and those of them that hold responses which this side may wait for.
@@ -212,11 +217,8 @@ package struct Session: ~Copyable {
     // and cancels behind it.
     settings.role == .server && isOpen
       && (outbox.isCongested
-        || outbox.totalBytes > (sparesMemory ? Session.fewUnread : settings.maxUnread / 2))
+        || outbox.totalBytes > min(mostUnread, settings.maxUnread / 2))
   }
-
-  /// Bytes that a peer may leave unread before its requests wait, while memory is scarce.
-  private static let fewUnread = 131_072
 }
 
 extension Session {

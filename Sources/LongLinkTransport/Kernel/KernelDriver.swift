@@ -21,9 +21,9 @@ final class KernelDriver: LoopDriver {
   private let resolver: Resolver
   @safe @exclusivity(unchecked) private var registrations = SlotTable<Registration>()
   private var random = SystemRandomNumberGenerator()
-  /// With which of the next events to begin: pollers tell of the same descriptors in the same
-  /// order, and in a long turn the last of them get little.
-  private var firstEvent: Int?
+  /// With whose event to begin next time: pollers tell of the same descriptors in the same order,
+  /// and in a long turn the last of them get little.
+  private var firstStream: PollKey?
   private(set) var isClosed = false
 
   /// Who is told of a descriptor's readiness, and of which.
@@ -54,12 +54,15 @@ final class KernelDriver: LoopDriver {
       count = poller.wait(until: busyPoll > 0 && loop.hasWork ? .distantPast : deadline)
     }
     loop.eventPhaseBegan(at: now)
-    var index = firstEvent.take() ?? 0
-    if index >= count { index = 0 }
+    guard count > 0 else { return }
+    var index = 0
+    if let first = firstStream.take() {
+      index = (0..<count).first { poller.event(at: $0).key == first } ?? 0
+    }
     for _ in 0..<count {
       let event = poller.event(at: index)
       defer {
-        if firstEvent == nil, loop.hasReadLittle { firstEvent = index }
+        if firstStream == nil, loop.hasReadLittle { firstStream = event.key }
         index = index + 1 < count ? index + 1 : 0
       }
       // A handler that ran before may have closed this one, or lost interest in it.

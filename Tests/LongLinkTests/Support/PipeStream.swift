@@ -16,6 +16,7 @@ final class PipeStream: ByteStream {
   private weak var handler: (any StreamHandler)?
   private var token: UInt64 = 0
   private var inbox: [UInt8] = []
+  private(set) var interest = Readiness.none
 
   static func pair() -> (PipeStream, PipeStream) {
     let (one, other) = (PipeStream(), PipeStream())
@@ -60,7 +61,7 @@ final class PipeStream: ByteStream {
     self.token = token
   }
 
-  func setInterest(_ interest: Readiness) {}
+  func setInterest(_ interest: Readiness) { self.interest = interest }
   func finishConnecting() throws(SocketError) -> Bool { true }
 
   func read(into buffer: inout OutputRawSpan) throws(SocketError) -> ReadOutcome {

@@ -1,0 +1,54 @@
+import Testing
+
+@testable import LongLinkConnection
+@_spi(Containers) @testable import LongLinkCore
+@testable import LongLinkTransport
+
+/// What the sessions of a server may hold together.
+@Suite struct MemoryBudgetTests {
+  @Test func `handlers that go on leave less to open sessions, but always a quarter`() {
+    let budget = MemoryBudget(limit: 1_000)
+    let share = budget.makeShare(
+      on: EventLoop(driver: StillDriver(), name: "a"), relieve: {}, recover: {})
+    share.add(HeldMemory(open: 700))
+    #expect(!budget.isShort)
+    share.add(HeldMemory(outlived: 400))
+    #expect(budget.isShort && budget.isExhausted)
+    share.add(HeldMemory(open: -100))
+    #expect(!budget.isShort && !budget.isRelieved)
+    share.add(HeldMemory(open: -110))
+    #expect(budget.isRelieved)
+    share.add(HeldMemory(open: -240, outlived: 1_000))
+    #expect(!budget.isShort)
+    share.add(HeldMemory(open: 1))
+    #expect(budget.isShort)
+  }
+
+  @Test func `room is made until there is enough, also while other sessions take more`() {
+    let budget = MemoryBudget(limit: 1_000)
+    let loops = (0..<2).map { EventLoop(driver: StillDriver(), name: "\($0)") }
+    final class Shares {
+      var all: [MemoryShare] = []
+      var calls: [Int] = []
+    }
+    let shares = Shares()
+    // All runs on this thread.
+    nonisolated(unsafe) let held = shares
+    for (index, loop) in loops.enumerated() {
+      let share = budget.makeShare(on: loop) {
+        let shares = unsafe held
+        shares.calls.append(index)
+        shares.all[index].add(HeldMemory(open: index == 0 ? -100 : -500))
+        // The other one takes more than was freed.
+        if index == 0 { shares.all[1].add(HeldMemory(open: 400)) }
+      } recover: {
+      }
+      shares.all.append(share)
+    }
+    shares.all[0].add(HeldMemory(open: 600))
+    shares.all[1].add(HeldMemory(open: 200))
+    for _ in 0..<4 { for loop in loops { loop.turn(waitingUntil: .distantPast) } }
+    #expect(shares.calls == [0, 1])
+    #expect(!budget.isShort)
+  }
+}

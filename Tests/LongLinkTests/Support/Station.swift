@@ -1,0 +1,79 @@
+import Logging
+import LongLinkTesting
+
+@testable import LongLinkConnection
+@_spi(Containers) @testable import LongLinkCore
+@testable import LongLinkTransport
+
+/// A server's link, whose peer the test plays.
+final class Station: LinkOwner {
+  let budget = MemoryBudget(limit: 10_000_000)
+  let stream = PipeStream.pair().0
+  let driver: StillDriver
+  let link: Link
+  private(set) var received = 0
+  /// Whether each request is answered at once.
+  var answers = true
+  var answer: [UInt8] = []
+
+  var inputCapacity: Int { link.session.input.capacity }
+  var outputCapacity: Int { link.session.outbox.bytes.capacity }
+  var outputIsEmpty: Bool { link.session.outbox.isEmpty }
+
+  convenience init() {
+    let driver = StillDriver()
+    self.init(driver, EventLoop(driver: driver, name: "memory"))
+  }
+
+  init(_ driver: StillDriver, _ loop: EventLoop) {
+    self.driver = driver
+    final class Sharer {
+      weak var link: Link?
+    }
+    // All runs on the test's thread.
+    nonisolated(unsafe) let sharer = Sharer()
+    let share = budget.makeShare(on: loop) {
+    } recover: {
+      unsafe sharer.link?.recover()
+    }
+    link = Link(
+      id: 1, stream: stream, isConnected: true, settings: SessionSettings(role: .server),
+      on: loop, log: PeerLog(Logger(label: "memory") { _ in SwiftLogNoOpLogHandler() }),
+      share: share)
+    unsafe sharer.link = link
+    turn {
+      self.link.start(for: self)
+      self.stream.bring(WireFrame.ping().bytes)
+    }
+    _ = stream.forgetWrites()
+  }
+
+  func turn(_ body: @escaping () -> Void) {
+    // The loop has no thread: it runs the closure in this call.
+    nonisolated(unsafe) let body = body
+    link.loop.execute { unsafe body() }
+    link.loop.turn(waitingUntil: .distantPast)
+  }
+
+  /// Most of a request.
+  func bringUnfinished() {
+    let frame = WireFrame.request(1, serial: 50, [UInt8](repeating: 7, count: 1_000_000)).bytes
+    turn { self.stream.bring(Array(frame.dropLast())) }
+  }
+
+  /// A push that the stream does not take.
+  func push(_ byteCount: Int = 1_000_000) {
+    stream.room = 0
+    turn { try? self.link.push(1, [UInt8](repeating: 7, count: byteCount), priority: 0) }
+  }
+
+  func link(_ link: Link, received message: Arrival) {
+    received += 1
+    if message.kind == .request, answers {
+      link.session.respond(message.serial, code: .ok, answer)
+    }
+  }
+  func link(_ link: Link, did effect: Effect) {}
+  func link(_ link: Link, endedWith reason: CloseReason) {}
+  func linkWroteAll(_ link: Link) {}
+}
