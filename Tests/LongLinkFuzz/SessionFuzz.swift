@@ -273,6 +273,8 @@ final class FuzzSide {
     try expect(session.requestsOutlived == outlived.count, "handlers are not counted")
     let held = outlived.reduce(0) { $0 + $1 + Session.requestOverhead }
     try expect(session.held.outlived == held, "the bytes of handlers are not counted")
+    let open = session.held.open
+    try expect(open >= 0 && open >= session.held.room, "memory is counted that is not there")
     let most = settings.maxRequestBytes + settings.maxBody
     try expect(role == .client || session.requestBytes <= most, "the requests hold too much")
     try expect(session.requestsAccepted <= counters.requestsReceived, "accepted, not received")

@@ -121,6 +121,32 @@ import Testing
     #expect(station.received == 1)
   }
 
+  @Test func `while memory is short, sessions that hold little are read a little`() {
+    let driver = StillDriver()
+    let loop = EventLoop(driver: driver, name: "short")
+    let (small, large) = (Station(driver, loop), Station(driver, loop))
+    let frame = WireFrame.request(1, serial: 50, [UInt8](repeating: 7, count: 40_000)).bytes
+    large.turn {
+      large.stream.bring(
+        Array(
+          WireFrame.request(
+            1, serial: 52, [UInt8](repeating: 7, count: 300_000)
+          ).bytes.prefix(200_000)))
+    }
+    for station in [small, large] {
+      station.budget.makeShare(on: loop, relieve: {}, recover: {})
+        .add(HeldMemory(open: 9_000_000))
+    }
+    small.turn { small.stream.offer(frame) }
+    for _ in 0..<8 { small.turn { small.stream.offer([]) } }
+    #expect(small.received == 0)
+    small.turn { small.stream.offer([]) }
+    #expect(small.received == 1)
+    let before = large.link.session.input.count
+    large.turn { large.stream.offer(frame) }
+    #expect(large.link.session.input.count == before)
+  }
+
   @Test func `while memory is exhausted those are read that have few requests`() {
     let driver = StillDriver()
     let loop = EventLoop(driver: driver, name: "exhausted")

@@ -50,13 +50,14 @@ extension Link {
   /// While memory is short nothing is read until some sessions have made room, which they do within
   /// a turn. While handlers hold the rest whose requests were given up, they have some turns to
   /// return in: then a request need not be refused for what others have left behind. Sessions that
-  /// the reserve is for are read meanwhile.
+  /// hold little are read a little meanwhile.
   @inline(__always)
   func postponesReading() -> Bool {
     guard let budget = share?.budget else { return false }
     // The handlers of many requests wait for their turn: more would make those of others wait.
     if loop.hasBacklog, session.requestsRunning + session.requestsOutlived > 64 { return true }
-    guard budget.isShort || !hasMemory, postponements < 64 else {
+    isSparing = budget.isShort || !hasMemory
+    guard isSparing, !isSmall, postponements < 64 else {
       postponements = 0
       return false
     }
@@ -72,10 +73,19 @@ extension Link {
   /// left none behind. So those that leave many behind do not shut it out.
   private var hasReserve: Bool {
     guard let budget = share?.budget, budget.hasReserve else { return false }
-    return session.requestsOutlived == 0 && session.requestsRunning <= Link.fewRequests
+    return hasFewRequests
   }
 
+  private var hasFewRequests: Bool {
+    session.requestsOutlived == 0 && session.requestsRunning <= Link.fewRequests
+  }
+
+  /// Whether it is not to blame for what the server holds.
+  private var isSmall: Bool { hasFewRequests && counted.open <= Link.smallBytes }
+
   private static let fewRequests = 4
+  /// A message of 64 KiB in memory that was doubled for it, and four requests.
+  private static let smallBytes = 2 * 65_536 + 4 * Session.requestOverhead
 
   /// Gives the loop its memory back that was read into, and keeps what is left of that.
   func returnMemory() {

@@ -51,7 +51,7 @@ extension Link: StreamHandler {
     defer { followMemory() }
     followScarcity()
     let limit =
-      loop.readsLittle()
+      loop.readsLittle() || isSparing
       ? Link.littleRead : session.mostUnread < .max ? Link.sparingRead : Link.readSize
     leavesBytes = false
     for _ in 0..<min(Link.readsPerTurn, limit / Link.littleRead) {

@@ -71,6 +71,8 @@ package final class Link {
   var leavesBytes = false
   /// Turns in a row in which nothing was read, to wait for handlers that were cancelled.
   var postponements: UInt8 = 0
+  /// Whether little is read at once since memory is short.
+  var isSparing = false
 
   /// Spreads the serials of peers in tables, so that they cannot pick ones that collide.
   private static let serialMix = UInt32.random(in: 1...(.max))

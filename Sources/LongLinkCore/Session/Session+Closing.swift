@@ -98,6 +98,7 @@ extension Session {
       if let exchange = inbound[serial], exchange.state == .running { outlive(exchange) }
     }
     inbound.removeAll()
+    assembling = 0
     dialect?.forgetExchanges()
     assemblies.removeAll()
     (assemblyBytes, awaitedBytes) = (0, 0)

@@ -26,6 +26,7 @@ extension Session {
         return nil
       }
       inbound.insert(Inbound(state: .assembling), for: head.serial)
+      assembling += 1
     }
     begin(head)
     try grow(head, slice)
@@ -53,6 +54,7 @@ extension Session {
     let body = BodySlice(start: 0, count: assembled.count, isAssembled: true)
     let arrival = try arrival(joined, body)
     guard head.kind == .request else { return deliver(arrival) }
+    assembling -= 1
     handlerBytes += arrival.byteCount
     _ = inbound.update(head.serial) {
       $0.state = .running
@@ -99,7 +101,7 @@ extension Session {
     guard head.kind == .request else {
       throw Violation(.lengthOverLimit, head, value: UInt64(size))
     }
-    inbound.remove(head.serial)
+    if inbound.remove(head.serial) != nil { assembling -= 1 }
     try discard(head)
     refuse(head.serial, isOverLimit ? .tooLarge : .tooManyBytes)
   }
@@ -162,7 +164,7 @@ extension Session {
       let kind = serial == Wire.plainPushSerial ? FrameKind.push : .request
       let head = FrameHead(
         kind, flags: assembly.flags, tag: assembly.tag, serial: serial, length: 0)
-      inbound.remove(serial)
+      if inbound.remove(serial) != nil { assembling -= 1 }
       guard kind == .request, (try? discard(head)) != nil else {
         violate(Violation(.frameTimeout, head))
         return

@@ -30,7 +30,8 @@ extension Session {
   package var held: HeldMemory {
     HeldMemory(
       open: input.capacity + assemblyBytes + handlerBytes - outlivedBytes + outbox.heldBytes
-        + tableBytes + inbound.count * Session.requestOverhead,
+        + tableBytes + (inbound.count - assembling) * Session.requestOverhead
+        + assemblies.count * Session.assemblyOverhead,
       room: input.capacity - input.count + outbox.room,
       outlived: outlivedBytes + outlived * Session.requestOverhead)
   }
@@ -48,6 +49,9 @@ extension Session {
 
   /// About what a request takes besides its body: its task, and what is kept of it.
   package static let requestOverhead = 4096
+
+  /// About what a message takes besides its bytes of which not all fragments have come.
+  private static let assemblyOverhead = 128
 }
 
 // MARK: - Taking and refusing
@@ -239,7 +243,7 @@ extension Session {
     dialect?.answering.remove(serial)
     switch exchange.state {
     case .assembling:
-      break
+      assembling -= 1
     case .running:
       outlive(exchange)
       effects.append(.cancel(serial: serial))

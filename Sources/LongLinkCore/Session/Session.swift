@@ -101,6 +101,8 @@ package struct Session: ~Copyable {
   /// From how many bytes on a frame is one.
   static let largeBody = 16_384
   var inbound: SerialTable<Inbound>
+  /// Those of `inbound` of which not all fragments have come.
+  var assembling = 0
   /// Requests that the peer waits for no longer, and whose handlers have not returned.
   var outlived = 0
   /// Whether handlers are to have a turn before more is taken.
