@@ -58,7 +58,6 @@ let package = Package(
       pkgConfig: "libprotobuf-c",
       providers: [.apt(["libprotobuf-c-dev"]), .brew(["protobuf-c"])]
     ),
-    .target(name: "CLongLinkControl", dependencies: ["CProtobufC"]),
     .target(name: "CLongLinkWellKnown", dependencies: ["CProtobufC"]),
     .target(name: "CLongLinkDemo", dependencies: ["CProtobufC"]),
 
@@ -129,8 +128,7 @@ let package = Package(
     .target(
       name: "LongLinkConnection",
       dependencies: [
-        "CLongLinkControl", "CLongLinkTask", "LongLinkCore", "LongLinkProtobufC",
-        "LongLinkTransport",
+        "CLongLinkTask", "LongLinkCore", "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: swiftSettings
@@ -169,7 +167,7 @@ let package = Package(
     .executableTarget(
       name: "LongLinkCommand",
       dependencies: [
-        "CLongLinkControl", "CLongLinkDemo", "CProtobufC", "LongLink", "LongLinkConnection",
+        "CLongLinkDemo", "CProtobufC", "LongLink", "LongLinkConnection",
         "LongLinkCore", "LongLinkDemoMessages", "LongLinkProtobufC", "LongLinkServer",
         "LongLinkTesting", "LongLinkTransport",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -209,8 +207,7 @@ let package = Package(
     .testTarget(
       name: "LongLinkCoreTests",
       dependencies: [
-        "CLongLinkAdler32", "CProtobufC", "LongLinkConnection", "LongLinkCore",
-        "LongLinkProtobufC", "LongLinkTestNeeds",
+        "CLongLinkAdler32", "LongLinkCore", "LongLinkTestNeeds",
       ],
       swiftSettings: swiftSettings
     ),
@@ -218,6 +215,11 @@ let package = Package(
       name: "LongLinkTransportTests",
       dependencies: ["CLongLinkPOSIX", "LongLinkCore", "LongLinkTestNeeds", "LongLinkTransport"],
       swiftSettings: swiftSettings
+    ),
+    .target(
+      name: "CLongLinkControl",
+      dependencies: ["CProtobufC"],
+      path: "Tests/CLongLinkControl"
     ),
     .target(
       name: "CLongLinkProbe",

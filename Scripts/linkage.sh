@@ -39,7 +39,7 @@ echo "linkage: a client was built from nothing in $(($(date +%s) - start)) secon
 program=$(swift build -c release --product client --show-bin-path)/client
 libraries=$(ldd "$program" | awk '{ print $1 }')
 echo "$libraries" | sed 's/^/linkage: links /'
-if echo "$libraries" | grep -E 'Foundation|NIO|SwiftProtobuf'; then
+if echo "$libraries" | grep -E 'Foundation|NIO|SwiftProtobuf|protobuf-c'; then
   echo "linkage: a client must not link these" >&2
   exit 1
 fi

@@ -39,7 +39,7 @@ generate() {
 }
 
 # What is written by hand uses C as protoc-c makes it.
-generate C=Sources/CLongLinkControl --proto_path=Protocols control.proto
+generate C=Tests/CLongLinkControl --proto_path=Protocols control.proto
 generate C=Tests/CLongLinkProbe --proto_path=Tests/CLongLinkProbe probe.proto
 generate Messages=Sources/LongLinkDemoMessages,C=Sources/CLongLinkDemo,Visibility=package \
   --proto_path=Protocols demo.proto

@@ -43,7 +43,7 @@ extension ClientCore: LinkOwner {
     case .abandon(let reason):
       abandoned(link, reason)
       followPushes(reason)
-    case .message, .send, .decodeHello, .decodeWelcome, .decodeGoAway, .shutDownWriting, .close:
+    case .message, .shutDownWriting, .close:
       break
     }
   }

@@ -47,9 +47,7 @@ extension ProtobufCBody {
   /// The default limit: see the requirement.
   @inlinable
   public static func decodingMemoryLimit(forBodyOf byteCount: Int) -> Int {
-    // No body is larger than a length on the wire can say, so nothing here can overflow.
-    let counted = Int(UInt32(clamping: byteCount))
-    return min(counted * 64 + 65_536, max(64 << 20, counted * 4))
+    ProtobufReader.memoryLimit(forBodyOf: byteCount)
   }
 
   /// True: libprotobuf-c counts by what it packs, and the C message has to be filled for either.
@@ -95,7 +93,7 @@ extension ProtobufCBody {
     let limit = Self.decodingMemoryLimit(forBodyOf: body.byteCount)
     // The body is there as long as this call, and the reader is not there any longer.
     let bytes = unsafe body.withUnsafeBytes { unsafe $0.assumingMemoryBound(to: UInt8.self) }
-    var reader = unsafe ProtobufCReader(bytes, allowance: limit)
+    var reader = unsafe ProtobufReader(bytes, allowance: limit)
     self = try Self.layout.read(from: &reader)
   }
 

@@ -22,7 +22,7 @@ public struct ProtobufCLayout<Value>: Sendable {
     let fill:
       @Sendable (UnsafeMutableRawPointer, Value, inout ProtobufCArena) throws(BodyError) -> Void
     @usableFromInline
-    let read: @Sendable (inout ProtobufCReader) throws(BodyError) -> Value
+    let read: @Sendable (inout ProtobufReader) throws(BodyError) -> Value
 
     @inlinable
     init(
@@ -33,7 +33,7 @@ public struct ProtobufCLayout<Value>: Sendable {
         @escaping @Sendable (
           UnsafeMutableRawPointer, Value, inout ProtobufCArena
         ) throws(BodyError) -> Void,
-      _ read: @escaping @Sendable (inout ProtobufCReader) throws(BodyError) -> Value
+      _ read: @escaping @Sendable (inout ProtobufReader) throws(BodyError) -> Value
     ) {
       self.bound = bound
       self.type = type
@@ -58,7 +58,7 @@ public struct ProtobufCLayout<Value>: Sendable {
   public init<CMessage>(
     initialize: @escaping @Sendable (UnsafeMutablePointer<CMessage>?) -> Void,
     fill: @escaping @Sendable (inout CMessage, Value, inout ProtobufCArena) throws -> Void,
-    read: @escaping @Sendable (inout ProtobufCReader) throws -> Value
+    read: @escaping @Sendable (inout ProtobufReader) throws -> Value
   ) {
     // Each pointer below comes from this layout, so that a `CMessage` stands there.
     let parts = unsafe Parts(
@@ -175,7 +175,7 @@ extension ProtobufCLayout {
 
   /// Reads the message that a reader is in.
   @inlinable
-  func read(from reader: inout ProtobufCReader) throws(BodyError) -> Value {
+  func read(from reader: inout ProtobufReader) throws(BodyError) -> Value {
     try reader.charge(unsafe parts.pointee.byteCount)
     return try unsafe parts.pointee.read(&reader)
   }

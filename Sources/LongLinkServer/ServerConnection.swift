@@ -177,8 +177,7 @@ extension ServerConnection: LinkOwner {
       pushesIfAny?.failAll { operation in
         .lost(reason, delivery: .notSent, doing: operation, peer: link.peer)
       }
-    case .damaged, .ponged, .heartbeatAnswered, .message, .send, .decodeHello, .decodeWelcome,
-      .decodeGoAway, .shutDownWriting, .close:
+    case .damaged, .ponged, .heartbeatAnswered, .message, .shutDownWriting, .close:
       break
     }
   }

@@ -8,7 +8,7 @@ private enum Input: CaseIterable {
   case frameUnknown, frameDamaged, frameHalf, emptyRead
   case ended, failed, elapsedNow, elapsedToDeadline, elapsedLong
   case resumedReading, wroteNothing, wroteSome, wroteAll
-  case helloDecoded, welcomeDecoded, goawayDecoded, notDecoded
+  case goawayDecoded, notDecoded
   case ping, request, largeRequest, respond, refuseLate, push, cancelKnown, cancelUnknown
   case goAway, shutDown, close, abandonResponse, releaseStorage
 
@@ -106,8 +106,6 @@ private final class Walker {
     case .wroteSome:
       side.session.wrote(min(3, side.session.outbox.chunk.count), at: side.now)
     case .wroteAll: side.flush()
-    case .helloDecoded: side.session.received(hello: Hello(features: 3))
-    case .welcomeDecoded: side.session.received(welcome: Welcome(features: 3))
     case .goawayDecoded: side.session.received(goaway: GoAway(code: 503))
     case .notDecoded: side.session.failed(toDecode: .goaway, serial: 4)
     case .ping: _ = side.session.ping(at: side.now)
@@ -163,7 +161,6 @@ private final class Walker {
   /// Ways into each phase.
   private static let ways: [[Input]] = [
     [],
-    [.helloDecoded],
     [.frameHello], [.frameWelcome], [.frameRequest], [.framePing],
     [.frameHello, .frameRequest], [.frameHello, .frameFragment], [.frameHello, .frameHalf],
     [.frameWelcome, .frameSecondRequest], [.frameWelcome, .request],

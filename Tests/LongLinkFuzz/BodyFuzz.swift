@@ -22,7 +22,7 @@ enum BodyFuzz {
     }
   }
 
-  private static func check<Message: ProtobufCBody & Equatable>(
+  private static func check<Message: BodyCodable & Equatable>(
     _ type: Message.Type, _ body: [UInt8], _ normalize: (inout Message) -> Void = { _ in }
   ) throws {
     var message: Message

@@ -290,19 +290,6 @@ final class FuzzSide {
   private func perform(_ effect: Effect) throws(FuzzFailure) {
     switch effect {
     case .message(let arrival): try take(arrival)
-    case .send(let message): session.enqueue(message)
-    case .decodeHello(let slice):
-      decode(slice, .hello, Hello.init(decoding:)) { session, message in
-        session.received(hello: message)
-      }
-    case .decodeWelcome(let slice):
-      decode(slice, .welcome, Welcome.init(decoding:)) { session, message in
-        session.received(welcome: message)
-      }
-    case .decodeGoAway(let slice):
-      decode(slice, .goaway, GoAway.init(decoding:)) { session, message in
-        session.received(goaway: message)
-      }
     case .cancel(let serial):
       if let index = running.firstIndex(where: { $0.serial == serial }) {
         outlived.append(running.remove(at: index).bytes)
@@ -357,18 +344,6 @@ final class FuzzSide {
     } catch {
       session.failed(toDecode: kind, serial: arrival.serial)
       return false
-    }
-  }
-
-  private func decode<Message>(
-    _ slice: BodySlice, _ kind: FrameKind, _ decoder: (RawSpan) throws(BodyError) -> Message,
-    _ accept: (inout Session, Message) -> Void
-  ) {
-    do throws(BodyError) {
-      accept(&session, try session.withBody(slice, decoder))
-    } catch {
-      let serial = kind == .goaway ? Wire.goawaySerial : Wire.handshakeSerial
-      session.failed(toDecode: kind, serial: serial)
     }
   }
 

@@ -147,7 +147,7 @@ extension Probe: ProtobufCBody {
   }
 
   private mutating func readSingle(
-    _ field: UInt32, from reader: inout ProtobufCReader
+    _ field: UInt32, from reader: inout ProtobufReader
   ) throws(BodyError) {
     switch field {
     case 1: i32 = try reader.int32()
@@ -171,7 +171,7 @@ extension Probe: ProtobufCBody {
   }
 
   private mutating func readRepeated(
-    _ field: UInt32, from reader: inout ProtobufCReader
+    _ field: UInt32, from reader: inout ProtobufReader
   ) throws {
     switch field {
     case 18: try reader.each { packed.append(try $0.uint32()) }

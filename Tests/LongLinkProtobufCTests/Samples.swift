@@ -15,7 +15,7 @@ struct Sample: Sendable, CustomTestStringConvertible {
   /// The value's body, and the size it says that its body has.
   let encode: @Sendable () throws -> (body: [UInt8], count: Int)
 
-  init<Value: ProtobufCBody & Equatable & Sendable>(_ value: Value, _ hex: String) {
+  init<Value: BodyCodable & Equatable & Sendable>(_ value: Value, _ hex: String) {
     name = "\(Value.self)"
     body = bytes(hex)
     rewrite = { body in try Value(body: body).encodedBytes() }

@@ -1,5 +1,3 @@
-import CLongLinkControl
-import CProtobufC
 import LongLinkCore
 
 extension Dissector {
@@ -201,32 +199,20 @@ extension Dissector {
   /// Their fields, as `Protocols/control.proto` describes them.
   private static var messages: LuaValue {
     .table([
-      ("hello", unsafe message("hello", longlink__control__hello__descriptor)),
-      ("welcome", unsafe message("welcome", longlink__control__welcome__descriptor)),
-      ("goaway", unsafe message("goaway", longlink__control__go_away__descriptor)),
-      ("metadata", unsafe message("metadata", longlink__control__metadata__descriptor)),
+      ("hello", message("hello", Hello.fields)),
+      ("welcome", message("welcome", Welcome.fields)),
+      ("goaway", message("goaway", GoAway.fields)),
+      ("metadata", message("metadata", Metadata.fields)),
     ])
   }
 
-  private static func message(
-    _ name: String, _ descriptor: ProtobufCMessageDescriptor
-  ) -> LuaValue {
-    // The descriptor is generated: it has as many fields as it says, with names that end.
-    let fields = (0..<Int(unsafe descriptor.n_fields)).map { index -> (UInt64, LuaValue) in
-      let field = unsafe descriptor.fields[index]
-      let title = unsafe String(cString: field.name)
-      let type =
-        switch unsafe field.type {
-        case PROTOBUF_C_TYPE_STRING: "text"
-        case PROTOBUF_C_TYPE_BYTES: "bytes"
-        case PROTOBUF_C_TYPE_MESSAGE: "entry"
-        default: "number"
-        }
+  private static func message(_ name: String, _ fields: [ControlField]) -> LuaValue {
+    let fields = fields.map { field -> (UInt64, LuaValue) in
       let table: [(String, LuaValue)] = [
-        ("name", .string(title)), ("title", .string(title)),
-        ("filter", .string("\(name).\(title)")), ("type", .string(type)),
+        ("name", .string(field.name)), ("title", .string(field.name)),
+        ("filter", .string("\(name).\(field.name)")), ("type", .string(field.kind.rawValue)),
       ]
-      return (UInt64(unsafe field.id), .table(table))
+      return (UInt64(field.number), .table(table))
     }
     return .table([("fields", .numbered(fields))])
   }

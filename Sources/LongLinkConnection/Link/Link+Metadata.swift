@@ -1,4 +1,4 @@
-internal import LongLinkCore
+package import LongLinkCore
 
 extension Link {
   /// The metadata of the message that the owner is being told of; nil where it has none.

@@ -1,6 +1,5 @@
 package import Logging
 @_spi(Containers) package import LongLinkCore
-internal import LongLinkProtobufC
 package import LongLinkTransport
 
 /// Hears, on the loop, what happens on its links.
@@ -199,20 +198,6 @@ extension Link {
     switch effect {
     case .message(let message):
       if let owner { hand(message, to: owner) }
-    case .send(let message):
-      session.enqueue(message)
-    case .decodeHello(let slice):
-      decode(slice, .hello, serial: Wire.handshakeSerial, Hello.init(decoding:)) {
-        session.received(hello: $0)
-      }
-    case .decodeWelcome(let slice):
-      decode(slice, .welcome, serial: Wire.handshakeSerial, Welcome.init(decoding:)) {
-        session.received(welcome: $0)
-      }
-    case .decodeGoAway(let slice):
-      decode(slice, .goaway, serial: Wire.goawaySerial, GoAway.init(decoding:)) {
-        session.received(goaway: $0)
-      }
     case .shutDownWriting:
       if isAlive { stream.shutDownWriting() }
     case .close(let reason):
@@ -228,17 +213,6 @@ extension Link {
         .warning, "Dropped a damaged packet",
         ["reason": "\(violation.rule.rawValue)", "detail": "\(violation)"])
       owner?.link(self, did: effect)
-    }
-  }
-
-  private func decode<Message>(
-    _ slice: BodySlice, _ kind: FrameKind, serial: UInt32,
-    _ decoder: (RawSpan) throws(BodyError) -> Message, then accept: (Message) -> Void
-  ) {
-    do throws(BodyError) {
-      accept(try session.withBody(slice, decoder))
-    } catch {
-      session.failed(toDecode: kind, serial: serial)
     }
   }
 

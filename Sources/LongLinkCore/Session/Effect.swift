@@ -65,25 +65,10 @@ package struct Arrival: Equatable, Sendable {
   package var isRefused: Bool { tag & Wire.refusedBit != 0 }
 }
 
-/// A control message on its way to the encoder.
-package enum ControlMessage: Equatable, Sendable {
-  case hello(Hello)
-  case welcome(Welcome)
-  case goaway(GoAway)
-}
-
 /// What a session asks of its driver, one thing each, in order.
 package enum Effect: Equatable, Sendable {
   /// Hand over a message that came behind other effects.
   case message(Arrival)
-  /// Encode the message and hand the bytes to `enqueue`.
-  indirect case send(ControlMessage)
-  /// Decode a hello and tell `received(hello:)`, or `failed(toDecode:)`.
-  case decodeHello(BodySlice)
-  /// Decode a welcome and tell `received(welcome:)`, or `failed(toDecode:)`.
-  case decodeWelcome(BodySlice)
-  /// Decode a goaway and tell `received(goaway:)`, or `failed(toDecode:)`.
-  case decodeGoAway(BodySlice)
   /// The handshake is complete, or the peer does without one.
   case established
   /// Stop the work on the peer's request; nothing more is owed.
@@ -115,8 +100,8 @@ package enum Effect: Equatable, Sendable {
   /// Whether it hands on something that the peer sent.
   var isDelivery: Bool {
     switch self {
-    case .message, .decodeHello, .decodeWelcome, .decodeGoAway, .cancel, .collect: true
-    case .send, .established, .ponged, .heartbeatAnswered, .began, .finished, .resumeSending,
+    case .message, .cancel, .collect: true
+    case .established, .ponged, .heartbeatAnswered, .began, .finished, .resumeSending,
       .damaged, .peerLeaving, .abandon, .shutDownWriting, .close:
       false
     }

@@ -25,10 +25,10 @@ extension Session {
     saidGoAway = true
     guard dialect == nil else { return }
     send(
-      .goaway(
-        GoAway(
-          code: code.rawValue, reason: reason, requestsAccepted: requestsAccepted,
-          spread: spread, retryAfter: retryAfter, alternatives: alternatives)))
+      .goaway,
+      GoAway(
+        code: code.rawValue, reason: reason, requestsAccepted: requestsAccepted,
+        spread: spread, retryAfter: retryAfter, alternatives: alternatives))
   }
 
   /// Tells what the peer's goaway said.
@@ -84,7 +84,7 @@ extension Session {
     forgetPeer()
     if let goaway {
       saidGoAway = true
-      send(.goaway(goaway))
+      send(.goaway, goaway)
     }
     phase = .closing(reason)
     timers = SessionTimers()

@@ -1,16 +1,6 @@
 // What differs in a dialect. There is no handshake, and nobody goes away with a word.
 
 extension Session {
-  /// Tells that the stream is there: in a dialect nothing else has to happen first.
-  package mutating func connected(at now: LinkInstant) {
-    self.now = max(self.now, now)
-    guard let dialect, phase == .fresh else { return }
-    lastRead = self.now
-    lastWrote = self.now
-    dialect.lastPing = self.now
-    open()
-  }
-
   /// The dialect that is spoken; nil for the native protocol.
   package var frameDialect: FrameDialect? { dialect?.codec.dialect }
 

@@ -1,4 +1,19 @@
 extension Session {
+  /// Tells that the stream is connected, once: a client says hello, and a dialect, which has no
+  /// greeting, is open.
+  package mutating func connected(at now: LinkInstant) {
+    self.now = max(self.now, now)
+    guard phase == .fresh else { return }
+    guard let dialect else {
+      if settings.role == .client { send(.hello, ownHello) }
+      return
+    }
+    lastRead = self.now
+    lastWrote = self.now
+    dialect.lastPing = self.now
+    open()
+  }
+
   /// What a client says of itself.
   var ownHello: Hello {
     Hello(
@@ -17,23 +32,12 @@ extension Session {
     open()
   }
 
-  mutating func acceptHello(_ head: FrameHead) throws(Violation) {
+  /// Answers a hello with the welcome.
+  mutating func acceptHello(_ head: FrameHead, _ body: BodySlice) throws(Violation) {
     guard settings.role == .server, !heardHello else { throw Violation(.unexpectedHello, head) }
     guard phase == .fresh else { throw Violation(.helloNotFirst, head) }
+    let hello: Hello = try decode(body, of: head)
     heardHello = true
-    phase = .greeting
-  }
-
-  mutating func acceptWelcome(_ head: FrameHead) throws(Violation) {
-    guard settings.role == .client, phase == .fresh else {
-      throw Violation(.unexpectedWelcome, head)
-    }
-    phase = .greeting
-  }
-
-  /// Tells what the hello said; the welcome is sent.
-  package mutating func received(hello: Hello) {
-    guard phase == .greeting else { return }
     agreement.features = settings.features.intersection(Features(rawValue: hello.features))
     agreement.maxBody = Int(hello.maxBody.or(Wire.defaultBody))
     agreement.maxInFlight = Int(hello.maxInFlight.or(Wire.defaultInFlight))
@@ -46,30 +50,31 @@ extension Session {
     setName(hello.name)
     agreeHeartbeat(interval: interval, timeout: timeout)
     send(
-      .welcome(
-        Welcome(
-          version: min(hello.version.or(Wire.version), Wire.version),
-          features: agreement.features.rawValue,
-          maxBody: UInt32(clamping: settings.maxBody),
-          maxInFlight: UInt32(clamping: settings.maxInFlight),
-          heartbeatInterval: UInt32(clamping: agreement.heartbeatInterval / 1_000_000),
-          heartbeatTimeout: UInt32(clamping: agreement.heartbeatTimeout / 1_000_000),
-          name: settings.name)))
+      .welcome,
+      Welcome(
+        version: min(hello.version.or(Wire.version), Wire.version),
+        features: agreement.features.rawValue,
+        maxBody: UInt32(clamping: settings.maxBody),
+        maxInFlight: UInt32(clamping: settings.maxInFlight),
+        heartbeatInterval: UInt32(clamping: agreement.heartbeatInterval / 1_000_000),
+        heartbeatTimeout: UInt32(clamping: agreement.heartbeatTimeout / 1_000_000),
+        name: settings.name))
     open()
   }
 
-  /// Tells what the welcome said; the session is open, or the welcome breaks a rule.
-  package mutating func received(welcome: Welcome) {
-    guard phase == .greeting else { return }
+  /// Opens the session, unless the welcome breaks a rule.
+  mutating func acceptWelcome(_ head: FrameHead, _ body: BodySlice) throws(Violation) {
+    guard settings.role == .client, phase == .fresh else {
+      throw Violation(.unexpectedWelcome, head)
+    }
+    let welcome: Welcome = try decode(body, of: head)
     let kind = FrameKind.welcome.rawValue
     let features = Features(rawValue: welcome.features)
     guard features.isSubset(of: settings.features) else {
-      violate(Violation(.featureNotOffered, kind: kind, value: welcome.features))
-      return
+      throw Violation(.featureNotOffered, kind: kind, value: welcome.features)
     }
     guard welcome.version <= Wire.version else {
-      violate(Violation(.versionNotOffered, kind: kind, value: UInt64(welcome.version)))
-      return
+      throw Violation(.versionNotOffered, kind: kind, value: UInt64(welcome.version))
     }
     agreement.features = features
     agreement.maxBody = Int(welcome.maxBody.or(Wire.defaultBody))
@@ -86,7 +91,18 @@ extension Session {
     open()
   }
 
-  /// Tells that a control body or metadata block could not be decoded.
+  /// Reads the body of a control message.
+  func decode<Message: ControlBody>(
+    _ body: BodySlice, of head: FrameHead
+  ) throws(Violation) -> Message {
+    do throws(BodyError) {
+      return try withBody(body, Message.init(decoding:))
+    } catch {
+      throw Violation(.malformedControl, kind: head.kind.rawValue, serial: head.serial)
+    }
+  }
+
+  /// Tells that a metadata block could not be decoded.
   package mutating func failed(toDecode kind: FrameKind, serial: UInt32) {
     violate(Violation(.malformedControl, kind: kind.rawValue, serial: serial))
   }

@@ -64,7 +64,7 @@ extension Session {
       close(reason)
     case .closed:
       break
-    case .fresh, .greeting, .open:
+    case .fresh, .open:
       if input.isEmpty || dialect?.decoder.isLost == true {
         let code = peerGoAway.map { ResponseCode(rawValue: $0.code) }
         close(code.map { .goneAway($0) } ?? .closedByPeer)
@@ -267,13 +267,11 @@ extension Session {
     case .pong:
       acceptPong(body)
     case .hello:
-      try acceptHello(head)
-      effects.append(.decodeHello(body))
+      try acceptHello(head, body)
     case .welcome:
-      try acceptWelcome(head)
-      effects.append(.decodeWelcome(body))
+      try acceptWelcome(head, body)
     case .goaway:
-      effects.append(.decodeGoAway(body))
+      received(goaway: try decode(body, of: head))
     case .ignorable:
       counters.droppedIgnorable += 1
     case .request, .response, .push, .item, .end, .credit, .pushAck:

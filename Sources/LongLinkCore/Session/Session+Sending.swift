@@ -117,9 +117,15 @@ extension Session {
     counters.cancelsSent += 1
   }
 
-  /// Sends the encoded body of a control message that `.send` asked for.
-  package mutating func enqueue(_ kind: FrameKind, body: [UInt8]) {
-    pendingSends -= 1
+  /// Sends a message about the connection itself.
+  mutating func send(_ kind: FrameKind, _ message: some ControlBody) {
+    let body: [UInt8]
+    do throws(BodyError) {
+      body = try message.encodedBytes()
+    } catch {
+      // Names and reasons are checked where they are configured: no NUL gets here.
+      preconditionFailure("a control message has no encoding: \(error)")
+    }
     let serial = kind == .goaway ? Wire.goawaySerial : Wire.handshakeSerial
     outbox.encode(FrameHead(kind, serial: serial, length: body.count)) { span in
       unsafe body.withUnsafeBytes { unsafe span.appendBytes($0) }
@@ -139,11 +145,6 @@ extension Session {
     precondition(metadata.count <= Wire.metadataLimit, "the metadata has no room for its count")
     return FrameHead(
       kind, flags: .metadata, tag: tag, serial: serial, length: 2 + metadata.count + count)
-  }
-
-  mutating func send(_ message: ControlMessage) {
-    pendingSends += 1
-    effects.append(.send(message))
   }
 
   /// Whether one more message may join those that wait; a peer that has left too many is left.
@@ -254,7 +255,7 @@ extension Session {
       writingAcknowledged = nil
       timers[.writing] = self.now + settings.writingTimeout / 4
     }
-    if case .closing = phase, outbox.isEmpty, pendingSends == 0, !hasShutDown {
+    if case .closing = phase, outbox.isEmpty, !hasShutDown {
       hasShutDown = true
       effects.append(.shutDownWriting)
     }

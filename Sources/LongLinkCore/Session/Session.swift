@@ -7,10 +7,8 @@
 package struct Session: ~Copyable {
   /// Where a connection stands.
   package enum Phase: Equatable, Sendable {
-    /// Nothing has come. Can become: greeting, open, closing, closed.
+    /// Nothing has come. Can become: open, closing, closed.
     case fresh
-    /// Server: the hello is with the decoder. Can become: open, closing, closed.
-    case greeting
     /// Frames flow. Can become: closing, closed.
     case open
     /// A goaway says why; the peer's end is awaited. Can become: closed.
@@ -33,7 +31,6 @@ package struct Session: ~Copyable {
     var standing: Standing {
       switch self {
       case .fresh: [.live, .receiving]
-      case .greeting: .live
       case .open: [.open, .live, .receiving]
       case .closing, .closed: []
       }
@@ -136,8 +133,6 @@ package struct Session: ~Copyable {
   package internal(set) var requestsBegun: UInt64 = 0
   package internal(set) var saidGoAway = false
   package internal(set) var peerGoAway: GoAway?
-  /// Control messages that the driver was asked to send and has not handed back yet.
-  var pendingSends = 0
   var hasShutDown = false
   /// Whether so much waits that requests and pushes of this side have to wait.
   package internal(set) var isAboveMark = false
@@ -188,11 +183,7 @@ package struct Session: ~Copyable {
     agreement = Agreement(
       heartbeatInterval: settings.heartbeatInterval, heartbeatTimeout: settings.heartbeatTimeout)
     timers[.handshake] = now + settings.handshakeTimeout
-    if let dialect {
-      agreement.maxBody = dialect.codec.dialect.maximumBody
-    } else if settings.role == .client {
-      send(.hello(ownHello))
-    }
+    if let dialect { agreement.maxBody = dialect.codec.dialect.maximumBody }
   }
 
   /// When `elapsed(to:)` wants to be called.
@@ -258,9 +249,9 @@ extension Session {
 
   private mutating func handshakeElapsed() {
     switch (phase, settings.role) {
-    case (.fresh, .server), (.greeting, .server):
+    case (.fresh, .server):
       violate(Violation(.firstFrameTimeout))
-    case (.fresh, .client), (.greeting, .client):
+    case (.fresh, .client):
       close(.handshakeTimeout)
     case (.open, _), (.closing, _), (.closed, _):
       break

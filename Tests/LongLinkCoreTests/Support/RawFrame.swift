@@ -59,6 +59,11 @@ struct RawFrame: Equatable {
     return high << 16 | low
   }
 
+  /// What the body of a control message says.
+  func decoded<Message: ControlBody>(_ type: Message.Type = Message.self) throws -> Message {
+    try unsafe Message(decoding: body.span.bytes)
+  }
+
   /// All the whole frames at the front of `bytes`, and how many bytes they are.
   static func parse(_ bytes: [UInt8]) -> (frames: [RawFrame], consumed: Int) {
     var frames: [RawFrame] = []

@@ -1,13 +1,7 @@
-import LongLinkConnection
 import LongLinkCore
-import LongLinkProtobufC
 
 /// What has come out of a session, bodies included.
 enum Event: Equatable {
-  case sent(ControlMessage)
-  case hello(Hello)
-  case welcome(Welcome)
-  case goaway(GoAway)
   case established
   case request(UInt32, type: UInt32, metadata: [UInt8]? = nil, body: [UInt8])
   case response(
@@ -65,6 +59,7 @@ final class Side {
   init(_ settings: SessionSettings, at now: LinkInstant = .start) {
     session = Session(settings: settings, at: now)
     self.now = now
+    if settings.dialect == nil { session.connected(at: now) }
     drain()
   }
 
@@ -91,6 +86,12 @@ final class Side {
     let (frames, consumed) = RawFrame.parse(wire)
     wire.removeFirst(consumed)
     return frames
+  }
+
+  /// The frames that wait to be written, which stay.
+  func peekFrames() -> [RawFrame] {
+    flush()
+    return RawFrame.parse(wire).frames
   }
 
   func receive(_ bytes: [UInt8]) {
@@ -169,24 +170,6 @@ final class Side {
   func perform(_ effect: Effect) {
     switch effect {
     case .message(let arrival): deliver(arrival)
-    case .send(let message):
-      events.append(.sent(message))
-      session.enqueue(message)
-    case .decodeHello(let slice):
-      decode(slice, .hello, Wire.handshakeSerial, Hello.init(decoding:)) { side, message in
-        side.events.append(.hello(message))
-        side.session.received(hello: message)
-      }
-    case .decodeWelcome(let slice):
-      decode(slice, .welcome, Wire.handshakeSerial, Welcome.init(decoding:)) { side, message in
-        side.events.append(.welcome(message))
-        side.session.received(welcome: message)
-      }
-    case .decodeGoAway(let slice):
-      decode(slice, .goaway, Wire.goawaySerial, GoAway.init(decoding:)) { side, message in
-        side.events.append(.goaway(message))
-        side.session.received(goaway: message)
-      }
     case .established: events.append(.established)
     case .cancel(let serial):
       if let bytes = running.removeValue(forKey: serial) { outlived.append(bytes) }
@@ -269,17 +252,6 @@ extension Side {
       return nil
     }
     return session.withBody(slice) { [UInt8](decoding: $0) }
-  }
-
-  private func decode<Message>(
-    _ slice: BodySlice, _ kind: FrameKind, _ serial: UInt32,
-    _ decoder: (RawSpan) throws(BodyError) -> Message, then accept: (Side, Message) -> Void
-  ) {
-    do {
-      accept(self, try session.withBody(slice, decoder))
-    } catch {
-      session.failed(toDecode: kind, serial: serial)
-    }
   }
 
   @discardableResult

@@ -1,6 +1,4 @@
-import LongLinkConnection
 import LongLinkCore
-import LongLinkProtobufC
 
 /// Gives a vector's bytes to a session and writes down what comes of them.
 final class VectorRunner {
@@ -18,6 +16,9 @@ final class VectorRunner {
   private var replies: [Expectation] = []
   private var trailingLeft = 0
   private(set) var problems: [String] = []
+  /// All that the session was given.
+  private var given: [UInt8] = []
+  private var goawaysSeen = 0
 
   init(_ vector: Vector, _ mode: Mode) {
     self.vector = vector
@@ -71,6 +72,7 @@ final class VectorRunner {
   }
 
   private func give(_ bytes: [UInt8], isLast: Bool) {
+    given += bytes
     switch mode {
     case .whole: side.receive(bytes)
     case .single:
@@ -107,16 +109,20 @@ final class VectorRunner {
       if frame.tag & 0x80_0000 != 0 {
         replies.append(Expectation(name: "response", fields: fields, isReply: true))
       }
-    case .ping, .cancel, .goaway: break
+    case .welcome:
+      guard let welcome: Welcome = message(frame, .welcome) else { return }
+      replies.append(Expectation(name: "welcome", fields: welcome.fields, isReply: true))
+    case .goaway:
+      if let goaway: GoAway = message(frame, .goaway) { goawayCode = goaway.code }
+    case .ping, .cancel: break
     default: if frame.kind != 0x0B { problems.append("unexpected frame \(frame)") }
     }
   }
 
   private func observe(_ event: Event) {
     switch event {
-    case .hello(let hello): seen.append(Expectation(name: "hello", fields: hello.fields))
-    case .welcome(let welcome): seen.append(Expectation(name: "welcome", fields: welcome.fields))
-    case .goaway(let goaway): seen.append(Expectation(name: "goaway", fields: goaway.fields))
+    case .established: observeGreeting()
+    case .leaving: observeGoAway()
     case .request(let serial, let type, let metadata, let body):
       let fields = ["serial=\(serial)", "type=\(type)"]
       seen.append(
@@ -127,24 +133,46 @@ final class VectorRunner {
       seen.append(
         Expectation(name: "push", fields: ["type=\(type)"], body: body, metadata: metadata))
     case .cancel(let serial): seen.append(Expectation(name: "cancel", fields: ["serial=\(serial)"]))
-    case .sent(.welcome(let welcome)):
-      replies.append(Expectation(name: "welcome", fields: welcome.fields, isReply: true))
-    case .sent(.goaway(let goaway)): goawayCode = goaway.code
     case .dropped(let reason):
       seen.append(Expectation(name: "drop", fields: [reason.rawValue]))
     case .abandon(.violation(let violation)):
-      // The vectors name the rule alone where a welcome that was read broke it.
-      if violation.kind == FrameKind.welcome.rawValue, seen.last?.name == "welcome" {
-        seen.removeLast()
-      }
       seen.append(
         Expectation(name: "violation", fields: [violation.rule.rawValue] + violationFields))
     case .abandon(.closedByPeer): seen.append(Expectation(name: "closed"))
     case .abandon(let reason): problems.append("unexpected end: \(reason)")
-    case .sent, .established, .ponged, .heartbeatAnswered, .began, .finished, .resumeSending,
-      .damaged, .leaving, .shutDownWriting, .close:
+    case .ponged, .heartbeatAnswered, .began, .finished, .resumeSending, .damaged,
+      .shutDownWriting, .close:
       break
     }
+  }
+
+  /// What the peer's greeting says, which the session has taken; a client may do without one.
+  private func observeGreeting() {
+    let frames = RawFrame.parse(given).frames
+    if vector.sender == .client {
+      guard let hello: Hello = frames.first.flatMap({ message($0, .hello) }) else { return }
+      seen.append(Expectation(name: "hello", fields: hello.fields))
+    } else {
+      let welcome: Welcome? = frames.lazy.compactMap { self.message($0, .welcome) }.first
+      guard let welcome else { return problems.append("a welcome out of nowhere") }
+      seen.append(Expectation(name: "welcome", fields: welcome.fields))
+    }
+  }
+
+  /// What the next goaway says that the session has taken.
+  private func observeGoAway() {
+    let frames = RawFrame.parse(given).frames.filter { $0.kind == FrameKind.goaway.rawValue }
+    guard goawaysSeen < frames.count, let goaway: GoAway = message(frames[goawaysSeen], .goaway)
+    else {
+      problems.append("a goaway out of nowhere")
+      return
+    }
+    goawaysSeen += 1
+    seen.append(Expectation(name: "goaway", fields: goaway.fields))
+  }
+
+  private func message<Message: ControlBody>(_ frame: RawFrame, _ kind: FrameKind) -> Message? {
+    frame.kind == kind.rawValue ? try? frame.decoded() : nil
   }
 
   private var goawayCode: UInt32?

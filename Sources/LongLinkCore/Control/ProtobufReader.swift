@@ -1,5 +1,3 @@
-public import LongLinkCore
-
 /// Steps through the fields of a message in a body, and reads their values.
 ///
 /// ```swift
@@ -17,7 +15,7 @@ public import LongLinkCore
 /// `.truncated` or `.malformed` where the encoding is broken, and `.wrongType` where a value of
 /// another type stands there. Checks are made here, and what is short and ordinary is inlined.
 @safe
-public struct ProtobufCReader: ~Copyable {
+public struct ProtobufReader: ~Copyable {
   /// The body, which is there as long as the reader, and has at least `end` bytes.
   @usableFromInline
   let body: UnsafePointer<UInt8>
@@ -41,11 +39,20 @@ public struct ProtobufCReader: ~Copyable {
 
   /// A reader of a whole body, which it does not outlive.
   @usableFromInline
-  init(_ body: UnsafeBufferPointer<UInt8>, allowance: Int) {
+  package init(_ body: UnsafeBufferPointer<UInt8>, allowance: Int) {
     // An empty body may have no address; it is never read from, whatever stands here.
     unsafe self.body = body.baseAddress ?? UnsafePointer(bitPattern: 1)!
     end = body.count
     self.allowance = allowance
+  }
+
+  /// The most memory in bytes that a body of `byteCount` bytes may take while it is decoded, where
+  /// its type does not say otherwise.
+  @inlinable
+  public static func memoryLimit(forBodyOf byteCount: Int) -> Int {
+    // No body is larger than a length on the wire can say, so nothing here can overflow.
+    let counted = Int(UInt32(clamping: byteCount))
+    return min(counted * 64 + 65_536, max(64 << 20, counted * 4))
   }
 
   /// The number of the field that comes next, from 1 to 2^29 - 1; nil at the end of the message.
@@ -55,7 +62,7 @@ public struct ProtobufCReader: ~Copyable {
     start = position
     // In bounds by the line before.
     let byte = unsafe body[position]
-    guard byte & 0x80 == 0, byte >> 3 != 0, Wire.exists(byte & 7) else { return try longTag() }
+    guard byte & 0x80 == 0, byte >> 3 != 0, WireType.exists(byte & 7) else { return try longTag() }
     position &+= 1
     wireType = byte & 7
     number = UInt32(byte >> 3)
@@ -66,9 +73,9 @@ public struct ProtobufCReader: ~Copyable {
   @inlinable
   public mutating func skip() throws(BodyError) {
     switch wireType {
-    case Wire.varint: _ = try varint()
-    case Wire.fixed64: _ = try fixed(UInt64.self)
-    case Wire.fixed32: _ = try fixed(UInt32.self)
+    case WireType.varint: _ = try varint()
+    case WireType.fixed64: _ = try fixed(UInt64.self)
+    case WireType.fixed32: _ = try fixed(UInt32.self)
     default: _ = try lengthDelimited()
     }
   }
@@ -79,7 +86,7 @@ public struct ProtobufCReader: ~Copyable {
     guard let value = UInt32(exactly: value), value >> 3 > 0 else {
       throw BodyError(.malformed, at: start, detail: "field number out of range")
     }
-    guard Wire.exists(UInt8(value & 7)) else {
+    guard WireType.exists(UInt8(value & 7)) else {
       throw BodyError(.malformed, at: start, detail: "wire type \(value & 7)")
     }
     wireType = UInt8(value & 7)
@@ -91,7 +98,7 @@ public struct ProtobufCReader: ~Copyable {
 /// How the value of a field is written, as the Protocol Buffers encoding numbers it; groups, which
 /// proto3 does not have, are left out.
 @usableFromInline
-enum Wire {
+enum WireType {
   @inlinable static var varint: UInt8 { 0 }
   @inlinable static var fixed64: UInt8 { 1 }
   @inlinable static var lengthDelimited: UInt8 { 2 }
@@ -105,7 +112,7 @@ enum Wire {
 
 // MARK: - What values are made of
 
-extension ProtobufCReader {
+extension ProtobufReader {
   /// A number of up to `longest` bytes; bits past the 64th are dropped, as everywhere.
   @inlinable
   mutating func varint(longest: Int = 10) throws(BodyError) -> UInt64 {
@@ -166,7 +173,7 @@ extension ProtobufCReader {
 
   /// Counts memory that the value takes.
   @inlinable
-  mutating func charge(_ byteCount: Int) throws(BodyError) {
+  package mutating func charge(_ byteCount: Int) throws(BodyError) {
     allowance -= byteCount
     if allowance < 0 {
       throw BodyError(.tooLarge, detail: "decoding needs more memory than it may have")
@@ -183,7 +190,7 @@ extension ProtobufCReader {
 
   @usableFromInline
   mutating func requirePacked(_ type: UInt8) throws(BodyError) {
-    guard wireType == Wire.packed, type != Wire.lengthDelimited else {
+    guard wireType == WireType.packed, type != WireType.lengthDelimited else {
       throw BodyError(.wrongType, at: start, detail: "field \(number)")
     }
   }
@@ -191,20 +198,20 @@ extension ProtobufCReader {
 
 // MARK: - What is inside a value
 
-extension ProtobufCReader {
+extension ProtobufReader {
   /// How many messages may stand inside each other below the outermost: the default of Google's
   /// implementations.
   private static var maximumDepth: Int { 100 }
 
   /// Goes into the message that the present field is; returns where the present one ends.
   @usableFromInline
-  mutating func enterMessage(isFirst: Bool) throws(BodyError) -> Int {
-    try require(Wire.lengthDelimited)
+  package mutating func enterMessage(isFirst: Bool) throws(BodyError) -> Int {
+    try require(WireType.lengthDelimited)
     let inner = try lengthDelimited()
     guard isFirst else {
       throw BodyError(.notRepresentable, at: start, detail: "field \(number) stands twice")
     }
-    guard depth < ProtobufCReader.maximumDepth else { throw BodyError(.tooDeep, at: start) }
+    guard depth < ProtobufReader.maximumDepth else { throw BodyError(.tooDeep, at: start) }
     depth += 1
     let outerEnd = end
     (position, end) = (inner.lowerBound, inner.upperBound)
@@ -213,7 +220,7 @@ extension ProtobufCReader {
 
   /// Goes on behind the message that was read.
   @usableFromInline
-  mutating func leaveMessage(_ outerEnd: Int) {
+  package mutating func leaveMessage(_ outerEnd: Int) {
     depth -= 1
     (position, end) = (end, outerEnd)
   }
@@ -224,7 +231,7 @@ extension ProtobufCReader {
     let values = try lengthDelimited()
     let outerEnd = end
     (position, end) = (values.lowerBound, values.upperBound)
-    wireType = Wire.packed
+    wireType = WireType.packed
     return outerEnd
   }
 }

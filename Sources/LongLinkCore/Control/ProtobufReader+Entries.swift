@@ -1,11 +1,9 @@
-import LongLinkCore
-
-extension ProtobufCReader {
+extension ProtobufReader {
   /// Whether a field of bytes, a string or a message follows whose number is this, below 16.
   @inlinable
   package func isNext(_ number: UInt8) -> Bool {
     // In bounds, as is asked first.
-    unsafe position < end && body[position] == number &<< 3 | Wire.lengthDelimited
+    unsafe position < end && body[position] == number &<< 3 | WireType.lengthDelimited
   }
 
   /// Passes over entries of a map of strings as long as they are ordinary: shorter than 128 bytes,
@@ -14,7 +12,7 @@ extension ProtobufCReader {
   /// True where there was one. A peer can send thousands of them for nothing, so that each must not
   /// cost what a message does.
   package mutating func skipOrdinaryEntries(of number: UInt8) -> Bool {
-    let tag = number &<< 3 | Wire.lengthDelimited
+    let tag = number &<< 3 | WireType.lengthDelimited
     let first = position
     var index = first
     // In bounds: two bytes are left, and then as many as the second says.
@@ -45,7 +43,7 @@ extension ProtobufCReader {
         index &+= size
       } else {
         // A number of a field from 3 to 15.
-        guard tag & 7 == Wire.varint, (0x18..<0x80).contains(tag) else { return false }
+        guard tag & 7 == WireType.varint, (0x18..<0x80).contains(tag) else { return false }
       }
     }
     return true

@@ -1,6 +1,4 @@
-public import LongLinkCore
-
-extension ProtobufCReader {
+extension ProtobufReader {
   /// A field of type `double`.
   @inlinable
   public mutating func double() throws(BodyError) -> Double {
@@ -34,7 +32,7 @@ extension ProtobufCReader {
   /// A field of type `uint64`.
   @inlinable
   public mutating func uint64() throws(BodyError) -> UInt64 {
-    try require(Wire.varint)
+    try require(WireType.varint)
     return try varint()
   }
 
@@ -55,14 +53,14 @@ extension ProtobufCReader {
   /// A field of type `fixed32`.
   @inlinable
   public mutating func fixed32() throws(BodyError) -> UInt32 {
-    try require(Wire.fixed32)
+    try require(WireType.fixed32)
     return try fixed(UInt32.self)
   }
 
   /// A field of type `fixed64`.
   @inlinable
   public mutating func fixed64() throws(BodyError) -> UInt64 {
-    try require(Wire.fixed64)
+    try require(WireType.fixed64)
     return try fixed(UInt64.self)
   }
 
@@ -101,7 +99,7 @@ extension ProtobufCReader {
 
   /// The bytes of a string, which stand in the body.
   private mutating func checkedText() throws(BodyError) -> UnsafeBufferPointer<UInt8> {
-    try require(Wire.lengthDelimited)
+    try require(WireType.lengthDelimited)
     let range = try lengthDelimited()
     // The range is inside the body.
     let text = unsafe UnsafeBufferPointer(start: body + range.lowerBound, count: range.count)
@@ -115,7 +113,7 @@ extension ProtobufCReader {
   ///
   /// Throws `.tooLarge` past the memory that decoding may take.
   public mutating func bytes() throws(BodyError) -> [UInt8] {
-    try require(Wire.lengthDelimited)
+    try require(WireType.lengthDelimited)
     let range = try lengthDelimited()
     // As much as for a string.
     try charge(range.count + MemoryLayout<String>.stride)
@@ -127,7 +125,7 @@ extension ProtobufCReader {
   /// Where the bytes of a field of type `bytes` are, of which `copy` makes an array.
   @inlinable
   package mutating func bytesInPlace() throws(BodyError) -> Range<Int> {
-    try require(Wire.lengthDelimited)
+    try require(WireType.lengthDelimited)
     return try lengthDelimited()
   }
 
@@ -137,30 +135,17 @@ extension ProtobufCReader {
     unsafe [UInt8](UnsafeBufferPointer(start: body + range.lowerBound, count: range.count))
   }
 
-  /// One message of a repeated field.
+  /// One message of a repeated field, whose fields `read` reads to their end.
   ///
-  /// Throws what reading it throws, `.tooDeep` where more than 100 stand inside each other, and
-  /// `.tooLarge` past the memory that decoding may take.
-  @inlinable
-  public mutating func message<Message: ProtobufCBody>(
-    _ type: Message.Type = Message.self
-  ) throws(BodyError) -> Message {
-    var isRead = false
-    return try message(once: &isRead)
-  }
-
-  /// A message field that is not repeated; `isRead`, false before, tells whether it was read.
-  ///
-  /// Throws as for a repeated field, and `.notRepresentable` where it was read before.
-  @inlinable
-  public mutating func message<Message: ProtobufCBody>(
-    once isRead: inout Bool
-  ) throws(BodyError) -> Message {
-    let outerEnd = try enterMessage(isFirst: !isRead)
-    isRead = true
-    let message = try Message.layout.read(from: &self)
+  /// Throws what that throws, and `.tooDeep` where more than 100 stand inside each other.
+  package mutating func message<Value>(
+    _ read: (inout ProtobufReader) throws(BodyError) -> Value
+  ) throws(BodyError) -> Value {
+    let outerEnd = try enterMessage(isFirst: true)
+    try charge(MemoryLayout<Value>.stride)
+    let value = try read(&self)
     leaveMessage(outerEnd)
-    return message
+    return value
   }
 
   /// Calls `body` to read each value of a repeated field of numbers, booleans or enumerations.
@@ -172,8 +157,8 @@ extension ProtobufCReader {
   /// case 3: try reader.each { value.numbers.append(try $0.int32()) }
   /// ```
   @inlinable
-  public mutating func each(_ body: (inout ProtobufCReader) throws -> Void) throws {
-    guard wireType == Wire.lengthDelimited else {
+  public mutating func each(_ body: (inout ProtobufReader) throws -> Void) throws {
+    guard wireType == WireType.lengthDelimited else {
       try charge(8)
       return try body(&self)
     }

@@ -1,9 +1,7 @@
-internal import LongLinkCore
-
 extension UnsafeRawBufferPointer {
   /// Whether every byte is one of ASCII, and none is NUL.
   @inline(__always)
-  var isPlainText: Bool {
+  package var isPlainText: Bool {
     guard count >= 8 else { return unsafe allSatisfy { $0 != 0 && $0 < 0x80 } }
     let (ones, highs): (UInt64, UInt64) = (0x0101_0101_0101_0101, 0x8080_8080_8080_8080)
     var offset = 0
@@ -22,7 +20,7 @@ extension UnsafeRawBufferPointer {
 
 extension Span<UInt8> {
   /// Throws where this, which begins at `offset`, is not UTF-8 or contains NUL.
-  func requireText(at offset: Int) throws(BodyError) {
+  package func requireText(at offset: Int) throws(BodyError) {
     for index in indices where self[index] == 0 {
       throw BodyError(.interiorNUL, at: offset + index)
     }

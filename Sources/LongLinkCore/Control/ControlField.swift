@@ -1,0 +1,53 @@
+/// A field of a control message, as `Protocols/control.proto` describes it.
+package struct ControlField: Equatable, Sendable {
+  package enum Kind: String, Sendable {
+    case number, text, bytes
+    /// A message of a key and a value.
+    case entry
+  }
+
+  package let number: UInt32
+  package let name: String
+  package let kind: Kind
+
+  package init(_ number: UInt32, _ name: String, _ kind: Kind = .number) {
+    self.number = number
+    self.name = name
+    self.kind = kind
+  }
+}
+
+extension Hello {
+  package static let fields = [
+    ControlField(1, "version"), ControlField(2, "features"), ControlField(3, "max_body"),
+    ControlField(4, "max_in_flight"), ControlField(5, "heartbeat_interval"),
+    ControlField(6, "heartbeat_timeout"), ControlField(7, "credential", .bytes),
+    ControlField(8, "name", .text), ControlField(9, "session", .bytes),
+    ControlField(10, "last_push"),
+  ]
+}
+
+extension Welcome {
+  package static let fields = [
+    ControlField(1, "version"), ControlField(2, "features"), ControlField(3, "max_body"),
+    ControlField(4, "max_in_flight"), ControlField(5, "heartbeat_interval"),
+    ControlField(6, "heartbeat_timeout"), ControlField(7, "session", .bytes),
+    ControlField(8, "resumed"), ControlField(9, "name", .text),
+  ]
+}
+
+extension GoAway {
+  package static let fields = [
+    ControlField(1, "code"), ControlField(2, "reason", .text),
+    ControlField(3, "requests_accepted"), ControlField(4, "spread"),
+    ControlField(5, "retry_after"), ControlField(6, "alternatives", .text),
+  ]
+}
+
+extension Metadata {
+  package static let fields = [
+    ControlField(1, "remaining"), ControlField(2, "priority"),
+    ControlField(3, "idempotency_key", .bytes), ControlField(4, "entries", .entry),
+    ControlField(5, "retry_after"),
+  ]
+}

@@ -1,0 +1,67 @@
+/// Writes the fields of a message in the Protocol Buffers encoding, in the order of the calls.
+///
+/// A field with its default value, 0 or empty, is left out, as proto3 says.
+package struct ProtobufWriter {
+  private(set) var bytes: [UInt8] = []
+
+  mutating func uint32(_ field: UInt8, _ value: UInt32) { uint64(field, UInt64(value)) }
+
+  mutating func uint64(_ field: UInt8, _ value: UInt64) {
+    if value != 0 { present(field, value) }
+  }
+
+  mutating func bool(_ field: UInt8, _ value: Bool) { uint64(field, value ? 1 : 0) }
+
+  /// A number that is written even where it is 0.
+  mutating func present(_ field: UInt8, _ value: UInt64) {
+    tag(field, WireType.varint)
+    varint(value)
+  }
+
+  mutating func bytes(_ field: UInt8, _ value: [UInt8]) {
+    if !value.isEmpty { lengthDelimited(field, value) }
+  }
+
+  /// Throws `.interiorNUL` where the text contains U+0000, which C programs cannot read.
+  mutating func string(_ field: UInt8, _ value: String) throws(BodyError) {
+    if !value.isEmpty { try element(field, value) }
+  }
+
+  /// One string of a repeated field, which is written even where it is empty. Throws as `string`.
+  mutating func element(_ field: UInt8, _ value: String) throws(BodyError) {
+    if let index = value.utf8.firstIndex(of: 0) {
+      let offset = value.utf8.distance(from: value.utf8.startIndex, to: index)
+      throw BodyError(.interiorNUL, at: offset)
+    }
+    lengthDelimited(field, Array(value.utf8))
+  }
+
+  /// One message of a repeated field, written even where it is empty.
+  mutating func message(
+    _ field: UInt8, _ body: (inout ProtobufWriter) throws(BodyError) -> Void
+  ) throws(BodyError) {
+    var inner = ProtobufWriter()
+    try body(&inner)
+    lengthDelimited(field, inner.bytes)
+  }
+
+  private mutating func lengthDelimited(_ field: UInt8, _ value: [UInt8]) {
+    tag(field, WireType.lengthDelimited)
+    varint(UInt64(value.count))
+    bytes += value
+  }
+
+  /// All fields here have numbers below 16, whose tags take one byte.
+  private mutating func tag(_ field: UInt8, _ type: UInt8) {
+    bytes.append(field << 3 | type)
+  }
+
+  private mutating func varint(_ value: UInt64) {
+    var rest = value
+    while rest >= 0x80 {
+      bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+      rest >>= 7
+    }
+    bytes.append(UInt8(rest))
+  }
+}
