@@ -1,8 +1,9 @@
 /// One connection's protocol, for either role: bytes and instants in, effects out.
 ///
-/// The driver appends what it read to `input` and calls `received(at:)`, calls `elapsed(to:)` when
-/// `deadline` has come, and after each of these and after every command asks for `nextMessage()`
-/// and `nextEffect()` by turns, until there is neither.
+/// The driver calls `connected(at:)` once the stream is connected. It appends what it read to
+/// `input` and calls `received(_:at:)`, and calls `elapsed(to:)` when `deadline` has come. After
+/// each of these, and after every command, it asks for `nextMessage()` and `nextEffect()` by turns,
+/// until there is neither.
 /// Nothing here knows a socket, a thread or a clock.
 package struct Session: ~Copyable {
   /// Where a connection stands.
