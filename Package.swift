@@ -25,6 +25,7 @@ let package = Package(
   products: [
     .library(name: "LongLink", targets: ["LongLink"]),
     .library(name: "LongLinkAPI", targets: ["LongLinkAPI"]),
+    .library(name: "LongLinkDialects", targets: ["LongLinkDialects"]),
     .library(name: "LongLinkServer", targets: ["LongLinkServer"]),
     .library(name: "LongLinkTesting", targets: ["LongLinkTesting"]),
     .library(name: "LongLinkProtobufC", targets: ["LongLinkProtobufC"]),
@@ -65,6 +66,12 @@ let package = Package(
     .target(
       name: "LongLinkCore",
       dependencies: ["CLongLinkAdler32"],
+      swiftSettings: swiftSettings
+    ),
+    // Protocols with frames of their own, as data.
+    .target(
+      name: "LongLinkDialects",
+      dependencies: ["LongLinkCore"],
       swiftSettings: swiftSettings
     ),
     .target(
@@ -168,8 +175,8 @@ let package = Package(
       name: "LongLinkCommand",
       dependencies: [
         "CLongLinkDemo", "CProtobufC", "LongLink", "LongLinkConnection",
-        "LongLinkCore", "LongLinkDemoMessages", "LongLinkProtobufC", "LongLinkServer",
-        "LongLinkTesting", "LongLinkTransport",
+        "LongLinkCore", "LongLinkDemoMessages", "LongLinkDialects", "LongLinkProtobufC",
+        "LongLinkServer", "LongLinkTesting", "LongLinkTransport",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Histogram", package: "hdrhistogram-swift"),
         .product(name: "Logging", package: "swift-log"),
@@ -192,7 +199,8 @@ let package = Package(
     .target(
       name: "LongLinkFuzz",
       dependencies: [
-        "LongLinkConnection", "LongLinkCore", "LongLinkDemoMessages", "LongLinkProtobufC",
+        "LongLinkConnection", "LongLinkCore", "LongLinkDemoMessages", "LongLinkDialects",
+        "LongLinkProtobufC",
       ],
       path: "Tests/LongLinkFuzz",
       exclude: ["Found"],
@@ -207,7 +215,7 @@ let package = Package(
     .testTarget(
       name: "LongLinkCoreTests",
       dependencies: [
-        "CLongLinkAdler32", "LongLinkCore", "LongLinkTestNeeds",
+        "CLongLinkAdler32", "LongLinkCore", "LongLinkDialects", "LongLinkTestNeeds",
       ],
       swiftSettings: swiftSettings
     ),
@@ -256,8 +264,8 @@ let package = Package(
       name: "LongLinkTests",
       dependencies: [
         "CLongLinkDemo", "LongLink", "LongLinkConnection", "LongLinkCore", "LongLinkDemoMessages",
-        "LongLinkProtobufC", "LongLinkServer", "LongLinkTestNeeds", "LongLinkTesting",
-        "LongLinkTransport",
+        "LongLinkDialects", "LongLinkProtobufC", "LongLinkServer", "LongLinkTestNeeds",
+        "LongLinkTesting", "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: swiftSettings
@@ -275,8 +283,8 @@ let package = Package(
       name: "LongLinkCommandTests",
       dependencies: [
         "LongLink", "LongLinkCommand", "LongLinkConnection", "LongLinkCore",
-        "LongLinkDemoMessages", "LongLinkProtobufC", "LongLinkServer", "LongLinkTestNeeds",
-        "LongLinkTesting", "LongLinkTransport",
+        "LongLinkDemoMessages", "LongLinkDialects", "LongLinkProtobufC", "LongLinkServer",
+        "LongLinkTestNeeds", "LongLinkTesting", "LongLinkTransport",
         .product(name: "Histogram", package: "hdrhistogram-swift"),
         .product(name: "Logging", package: "swift-log"),
       ],

@@ -45,4 +45,9 @@ if echo "$libraries" | grep -vE "$allowed"; then
   echo "linkage: a client must not link these" >&2
   exit 1
 fi
+# What describes other protocols is a product of its own.
+if nm "$program" | grep -q LongLinkDialects; then
+  echo "linkage: a client must not link LongLinkDialects" >&2
+  exit 1
+fi
 "$program"

@@ -134,10 +134,10 @@ public struct ClientConfiguration: Sendable {
 
   private func validateDialect() throws(LongLinkError) {
     try dialect.validate(.client, field: "dialect")
-    guard let description = dialect.description else { return }
-    if adaptiveHeartbeat != nil, description.heartbeat.client?.answer == nil {
+    guard let facts = dialect.facts(.client) else { return }
+    if adaptiveHeartbeat != nil, !facts.pingsAreAnswered {
       throw .configuration(
-        "adaptiveHeartbeat", "in \(description.name) no ping of a client is answered")
+        "adaptiveHeartbeat", "in \(facts.name) no ping of a client is answered")
     }
   }
 
@@ -190,7 +190,7 @@ public struct ClientConfiguration: Sendable {
   func sessionSettings() throws(FrameLayoutError) -> SessionSettings {
     var settings = SessionSettings(role: .client)
     let heartbeat = dialect.heartbeat(heartbeat)
-    settings.dialect = try dialect.codec(.client, maxBody: maxBody)
+    settings.dialect = try dialect.source?.framing(.client, maxBody: maxBody)
     settings.maxBody = maxBody
     settings.maxInFlight = maxInFlight
     settings.maxRequestBytes = maxRequestBytes

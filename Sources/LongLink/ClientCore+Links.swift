@@ -231,7 +231,7 @@ extension ClientCore: LinkOwner {
     guard case .violation(let violation) = reason, violation.rule != .checksumMismatch else {
       return false
     }
-    return configuration.dialect.description == nil && link.session.counters.framesReceived == 0
+    return configuration.dialect.source == nil && link.session.counters.framesReceived == 0
   }
 
   private func ended(_ connection: Connection, _ reason: CloseReason) {

@@ -159,7 +159,7 @@ final class ClientCore {
       deadline: defaults.deadline, on: loop)
     requests = Requests(
       role: .client, limits: configuration.requestLimits,
-      serials: configuration.dialect.serials(.client), on: loop)
+      serials: configuration.dialect.facts(.client)?.serials, on: loop)
     servers = configuration.servers
     roundServer = servers[0].endpoint
     machine = LinkMachine(

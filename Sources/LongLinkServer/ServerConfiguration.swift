@@ -109,7 +109,7 @@ public struct ServerConfiguration: Sendable {
     if maxBody > 1 << 31 { throw .configuration("maxBody", "it is above 2,147,483,648") }
     try atLeast(maxBody, maxRequestBytes, "maxRequestBytes")
     // What waits for its delimiter can take twice its size.
-    let leastBodies = dialect.description?.layout.delimiter == nil ? 2 : 4
+    let leastBodies = dialect.facts(.server)?.isDelimited == true ? 4 : 2
     try atLeast(leastBodies * maxBody, memoryLimit, "memoryLimit")
     try waterMarks.validate(field: "waterMarks")
     try atLeast(max(maxBody, waterMarks.high), maxUnreadOutput, "maxUnreadOutput")
@@ -144,7 +144,7 @@ public struct ServerConfiguration: Sendable {
   var sessionSettings: SessionSettings {
     var settings = SessionSettings(role: .server)
     let heartbeat = dialect.heartbeat(heartbeat)
-    settings.dialect = dialect.serverCodec(maxBody: maxBody)
+    settings.dialect = try? dialect.source?.sharedFraming(.server, maxBody: maxBody)
     settings.maxBody = maxBody
     settings.maxInFlight = maxInFlight
     settings.maxRequestBytes = maxRequestBytes

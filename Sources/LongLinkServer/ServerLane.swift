@@ -99,10 +99,11 @@ final class ServerLane {
 
   /// What the next session is told; nil, and logged, where its prefix does not fit.
   private func settingsOfNext() -> SessionSettings? {
-    guard configuration.dialect.isPerConnection else { return settings }
+    guard configuration.dialect.source?.isPerConnection == true else { return settings }
     var settings = settings
     do throws(FrameLayoutError) {
-      settings.dialect = try configuration.dialect.codec(.server, maxBody: settings.maxBody)
+      settings.dialect = try configuration.dialect.source?.framing(
+        .server, maxBody: settings.maxBody)
       return settings
     } catch {
       log.log(.error, "Could not open a session", at: loop.now) { ["error": "\(error)"] }
@@ -111,10 +112,10 @@ final class ServerLane {
   }
 
   /// The serials of the server's own requests, in a dialect.
-  var serials: ClosedRange<UInt32>? { configuration.dialect.serials(.server) }
+  var serials: ClosedRange<UInt32>? { configuration.dialect.facts(.server)?.serials }
   /// Why the server may not ask its clients anything; nil where it may.
   var objectionToRequests: String? {
-    guard let dialect = configuration.dialect.description, serials == nil else { return nil }
+    guard let dialect = configuration.dialect.facts(.server), serials == nil else { return nil }
     return "in \(dialect.name) a server may not ask"
   }
 

@@ -1,4 +1,5 @@
 @_spi(Containers) import LongLinkCore
+import LongLinkDialects
 
 /// Dialects that the input describes, and bytes that their decoders are given.
 enum DialectFuzz {
@@ -144,7 +145,7 @@ extension FuzzInput {
       codes: hasCode || flags & 8 != 0
         ? FrameDialect.Codes(
           success: [0, 7], failure: 1,
-          errors: [FrameDialect.ErrorCode(9, "nine", native: .overloaded)]) : nil,
+          errors: [DialectErrorCode(9, "nine", native: .overloaded)]) : nil,
       unknownSerial: pick(.violation, .drop, .heartbeat),
       maximumBody: pick(16, 200, 5000))
   }

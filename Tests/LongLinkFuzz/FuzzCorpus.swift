@@ -1,5 +1,6 @@
 package import Foundation
 @_spi(Containers) import LongLinkCore
+import LongLinkDialects
 
 /// What fuzzers begin with: the golden frames, and frames of layouts that a seed describes.
 package enum FuzzCorpus {
@@ -128,7 +129,7 @@ package enum FuzzCorpus {
   }
 
   private static func frames(of writer: DialectCodec) -> [UInt8] {
-    let serial = writer.serials?.lowerBound ?? 20
+    let serial = writer.facts.serials?.lowerBound ?? 20
     let heads = [
       FrameHead(.request, tag: 7, serial: serial, length: 3),
       FrameHead(.response, tag: 200, serial: 20, about: 7, length: 3),

@@ -1,5 +1,6 @@
 import Foundation
 import LongLinkCore
+import LongLinkDialects
 
 /// The JSON form: whatever is accepted is the same after it was written and read again.
 enum LayoutFuzz {

@@ -1,5 +1,6 @@
 import LongLinkConnection
 @_spi(Containers) import LongLinkCore
+import LongLinkDialects
 import LongLinkProtobufC
 
 /// A session whose peer, driver and application do what the input says.
@@ -18,9 +19,8 @@ enum SessionFuzz {
     if inDialect {
       guard let dialect = input.dialect(isDelimited: flags & 64 != 0) else { return }
       let prefix = dialect.layout.shape(from: role).header.first { $0.meaning == .session }
-      settings.dialect = SharedCodec(
-        try DialectCodec(
-          dialect, role: role, session: [UInt8](repeating: 7, count: prefix?.width ?? 0)))
+      settings.dialect = try DialectCodec(
+        dialect, role: role, session: [UInt8](repeating: 7, count: prefix?.width ?? 0))
       settings.maxBody = dialect.maximumBody
       settings.heartbeatInterval = 30_000_000_000
     }
@@ -53,9 +53,9 @@ final class FuzzSide {
     session = Session(settings: settings, at: now)
     self.settings = settings
     role = settings.role
-    codec = settings.dialect?.codec
+    codec = settings.dialect as? DialectCodec
     let first = role == .client ? Wire.firstSerial : Wire.firstSerial | Wire.serverBit
-    nextSerial = codec.map { $0.serials?.lowerBound ?? 0 } ?? first
+    nextSerial = codec.map { $0.facts.serials?.lowerBound ?? 0 } ?? first
     session.connected(at: now)
   }
 
@@ -119,7 +119,7 @@ final class FuzzSide {
     head.tag = input.pick(1, 0x60, 0x70, 200, 0, 0x50, UInt32(input.word()))
     head.about = input.pick(7, 0x47, 0, UInt32(input.byte()))
     let ours = asked.isEmpty ? 0 : asked[input.below(asked.count)].serial
-    let theirs = (writer.serials?.lowerBound ?? 20) &+ UInt32(input.byte() % 8)
+    let theirs = (writer.facts.serials?.lowerBound ?? 20) &+ UInt32(input.byte() % 8)
     head.serial = input.pick(theirs, ours, UInt32(input.byte()), input.long())
     if head.kind == .ping || head.kind == .pong { head.serial = UInt32(input.byte() % 12) }
     let count = min(Int(input.byte()), codec.dialect.maximumBody)
@@ -178,7 +178,7 @@ final class FuzzSide {
     let type: MessageType = input.pick(7, 7, 8, 0x60)
     guard session.isOpen, session.accepts(bodyOf: count + (metadata == nil ? 0 : 4)),
       session.objection(toRequest: type, serial: nextSerial) == nil,
-      codec.map({ $0.serials?.contains(nextSerial) == true }) ?? true
+      codec.map({ $0.facts.serials?.contains(nextSerial) == true }) ?? true
     else { return }
     let body = [UInt8](repeating: input.pick(3, 0), count: count)
     guard (try? session.judge(body)) != nil else { return }

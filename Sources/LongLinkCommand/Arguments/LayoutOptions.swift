@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import LongLinkCore
+internal import LongLinkDialects
 
 /// Which protocol is meant, where it is not the native one.
 struct LayoutOptions: ParsableArguments {

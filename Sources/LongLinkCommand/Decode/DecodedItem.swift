@@ -1,4 +1,5 @@
 import LongLinkCore
+internal import LongLinkDialects
 
 /// What stands at some place of a stream.
 struct DecodedItem: Equatable {

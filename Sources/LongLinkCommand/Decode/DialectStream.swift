@@ -1,4 +1,5 @@
 import LongLinkCore
+internal import LongLinkDialects
 
 /// A stream of a dialect.
 enum DialectStream {

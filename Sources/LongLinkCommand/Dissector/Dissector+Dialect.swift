@@ -1,4 +1,5 @@
 import LongLinkCore
+internal import LongLinkDialects
 
 extension Dissector {
   static func table(

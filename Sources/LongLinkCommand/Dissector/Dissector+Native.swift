@@ -1,4 +1,5 @@
 import LongLinkCore
+internal import LongLinkDialects
 
 extension Dissector {
   /// The protocol of `Protocols/wire.md`.
@@ -134,10 +135,6 @@ extension Dissector {
   // MARK: - The kinds
 
   static func nativeRules(from role: Role) -> [DissectorRule] {
-    func owned(by role: Role) -> ClosedRange<UInt32> {
-      let bit = role == .server ? Wire.serverBit : 0
-      return Wire.firstSerial | bit...(Wire.serverBit - 1) | bit
-    }
     var acknowledged = DissectorRule(
       "push", types: nil,
       serials: Wire.acknowledgedPushSerial...Wire.acknowledgedPushSerial)
@@ -150,45 +147,29 @@ extension Dissector {
           kind == .ignorable ? "ignored" : "\(kind)", types: nil, serials: nil)
         let first = UInt32(kind.rawValue)
         rule.kinds = first...(kind == .ignorable ? 0x3F : first)
-        func isControl(_ serial: UInt32) {
-          rule.mustSerials = serial...serial
+        let allowed = FrameRule(kind)
+        rule.mustSerials = allowed.serials(from: role)
+        switch allowed.content {
+        case .message:
+          rule.showsType = kind != .response
+          rule.fragments = true
+        case .control(let limit):
           rule.mustTypes = [0...0]
           rule.hasFlags = false
-        }
-        switch kind {
-        case .request:
-          rule.mustSerials = owned(by: role)
-          rule.showsType = true
-          rule.fragments = true
-        case .response:
-          rule.mustSerials = owned(by: role.peer)
-          let forbidden = Wire.refusedBit | ResponseCode.ok.rawValue
-          rule.mustTypes = [0...forbidden - 1, forbidden + 1...Wire.tagMask]
-          rule.fragments = true
-        case .push:
-          rule.mustSerials = Wire.plainPushSerial...Wire.plainPushSerial
-          rule.showsType = true
-          rule.fragments = true
-        case .cancel:
-          isControl(0)
-          rule.mustSerials = owned(by: role)
-          rule.sizes = 0...0
-          rule.target = FrameDialect.Cancel.Target.serial.rawValue
-        case .ping, .pong:
-          isControl(0)
-          rule.sizes = 0...Wire.pingLimit
-        case .hello, .welcome:
-          isControl(Wire.handshakeSerial)
-          rule.limit = Wire.controlLimit
-          if kind == .hello, role == .server { rule.breaks = .unexpectedHello }
-          if kind == .welcome, role == .client { rule.breaks = .unexpectedWelcome }
-        case .goaway:
-          isControl(Wire.goawaySerial)
-          rule.limit = Wire.controlLimit
-        case .item, .end, .credit, .pushAck:
-          rule.breaks = .kindNotAgreed
-        case .ignorable:
+          if limit == Wire.controlLimit { rule.limit = limit } else { rule.sizes = 0...limit }
+        case .ignored:
           break
+        case .unknown:
+          rule.breaks = .kindNotAgreed
+        }
+        switch (kind, role) {
+        case (.response, _):
+          let forbidden = FrameRule.forbiddenResponseTag
+          rule.mustTypes = [0...forbidden - 1, forbidden + 1...Wire.tagMask]
+        case (.cancel, _): rule.target = FrameDialect.Cancel.Target.serial.rawValue
+        case (.hello, .server): rule.breaks = .unexpectedHello
+        case (.welcome, .client): rule.breaks = .unexpectedWelcome
+        default: break
         }
         return rule
       }

@@ -1,4 +1,5 @@
 import LongLinkCore
+internal import LongLinkDialects
 
 /// A dissector for Wireshark and tshark, written in Lua: a table that says what the protocol is
 /// like, and a program that is the same for every one.

@@ -39,31 +39,31 @@ package struct Broadcast: Sendable {
   /// The whole frame, for sessions to which it goes as one.
   let frame: [UInt8]
   /// What it was encoded with, in a dialect.
-  let codec: SharedCodec?
+  let dialect: (any DialectFraming)?
   let policy: SlowSessionPolicy
 
   package init(
     _ type: MessageType, _ body: some BodyEncodable & Sendable, toSlow policy: SlowSessionPolicy,
-    in codec: SharedCodec? = nil
+    in dialect: (any DialectFraming)? = nil
   ) throws(LongLinkError) {
     self.type = type
     self.policy = policy
-    self.codec = codec
+    self.dialect = dialect
     do throws(BodyError) {
-      try codec?.judge(body)
+      try dialect?.judge(body)
       self.body = try body.encodedBytes()
     } catch {
       throw LongLinkError(.encodingFailed, doing: "push type=\(type)", detail: "\(error)")
     }
-    if let objection = codec?.objection(toPush: type) {
+    if let objection = dialect?.objection(toPush: type) {
       throw LongLinkError(.unsupported, doing: "push type=\(type)", detail: objection)
     }
-    guard self.body.count <= codec?.codec.dialect.maximumBody ?? .max else {
+    guard self.body.count <= dialect?.facts.maximumBody ?? .max else {
       // No session accepts it.
       frame = []
       return
     }
-    var outbox = Outbox(dialect: codec)
+    var outbox = Outbox(dialect: dialect)
     let head = FrameHead(
       .push, tag: type.rawValue, serial: Wire.plainPushSerial, length: self.body.count)
     let bytes = self.body
@@ -81,7 +81,7 @@ extension Link {
       session.skipBroadcast()
     } else if session.hasRoom(for: broadcast.body.count) {
       report.queued += 1
-      if session.settings.dialect == broadcast.codec {
+      if session.settings.dialect === broadcast.dialect {
         session.push(broadcast.type, broadcast.body, encoded: broadcast.frame)
       } else {
         // Its frames have a session prefix of their own.

@@ -36,7 +36,7 @@ extension Link {
       throw BodyError(
         .tooLarge, detail: "\(size) bytes, of which the peer accepts \(session.agreement.maxBody)")
     }
-    if session.speaksDialect { try session.judge(body) }
+    try session.judge(body)
     return size
   }
 

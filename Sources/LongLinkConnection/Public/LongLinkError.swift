@@ -62,7 +62,7 @@ public struct LongLinkError: Error, Sendable {
     let detail: String
     let peer: SocketAddress?
     let response: ResponseCode?
-    let dialectCode: FrameDialect.ErrorCode?
+    let dialectCode: DialectErrorCode?
     let body: [UInt8]
     let retryAfter: Duration?
     let systemError: Int32?
@@ -70,7 +70,7 @@ public struct LongLinkError: Error, Sendable {
 
     init(
       code: Code, delivery: Delivery, operation: String, detail: String, peer: SocketAddress?,
-      response: ResponseCode?, dialectCode: FrameDialect.ErrorCode?, body: [UInt8],
+      response: ResponseCode?, dialectCode: DialectErrorCode?, body: [UInt8],
       retryAfter: Duration?, systemError: Int32?, closeReason: CloseReason?
     ) {
       self.code = code
@@ -96,7 +96,7 @@ public struct LongLinkError: Error, Sendable {
     detail: String = "",
     peer: SocketAddress? = nil,
     response: ResponseCode? = nil,
-    dialectCode: FrameDialect.ErrorCode? = nil,
+    dialectCode: DialectErrorCode? = nil,
     body: [UInt8] = [],
     retryAfter: Duration? = nil,
     systemError: Int32? = nil,
@@ -122,7 +122,7 @@ public struct LongLinkError: Error, Sendable {
   /// The code of the peer's answer, when it rejected the request.
   public var response: ResponseCode? { storage.response }
   /// In a dialect, the number that stands for `response` on the wire, with its name and meaning.
-  public var dialectCode: FrameDialect.ErrorCode? { storage.dialectCode }
+  public var dialectCode: DialectErrorCode? { storage.dialectCode }
   /// The body of the peer's answer: its own from code 1000 on, else a text for people.
   public var body: [UInt8] { storage.body }
   /// How long the peer asks to wait before the next try, when it said so: as it was said, up to 49

@@ -191,11 +191,11 @@ extension Requests {
     _ id: RequestID, _ request: borrowing PendingRequest, on link: Link, at now: LinkInstant
   ) -> Step {
     if request.deadline <= now { return .failed(.deadlineExceeded, "") }
-    if link.session.speaksDialect, let objection = objection(to: request, id, on: link) {
+    if !link.session.isNative, let objection = objection(to: request, id, on: link) {
       return .failed(.unsupported, objection)
     }
     do throws(BodyError) {
-      if link.session.speaksDialect { try request.body.judge(for: link) }
+      try request.body.judge(for: link)
       var metadata = try metadata(for: request, on: link, at: now)
       let size = try request.body.encodedByteCount
       var length = metadata.map { 2 + $0.count + size } ?? size
@@ -226,7 +226,7 @@ extension Requests {
   private func objection(
     to request: borrowing PendingRequest, _ id: RequestID, on link: Link
   ) -> String? {
-    guard let dialect = link.session.frameDialect else { return nil }
+    guard let dialect = link.session.dialect else { return nil }
     if let metadata = request.extras?.metadata, metadata.isMoreThanPriority {
       return "\(dialect.name) has no place for an idempotency key, nor for entries"
     }

@@ -175,7 +175,7 @@ extension Responder {
         send(request, .failed, text("the answer is larger than \(limit) bytes"))
         return
       }
-      if link.session.speaksDialect { try link.session.judge(body) }
+      try link.session.judge(body)
       let isOwed = try link.session.respond(request.serial, code: .ok, count: size, body)
       if !isOwed { returned(request.byteCount) }
       written()
@@ -246,7 +246,7 @@ extension Responder {
     }
     var body = body.count > room ? Array(body.prefix(room)) : body
     // Judged as it goes: where it is cut off, it may end with what makes a delimiter.
-    if link.session.speaksDialect, (try? link.session.judge(body)) == nil { body = [] }
+    if (try? link.session.judge(body)) == nil { body = [] }
     let isOwed = link.session.respond(
       serial, code: code, isRefused: isRefused, ownCode: dialectCode, metadata: metadata, body)
     written()
@@ -255,7 +255,7 @@ extension Responder {
 
   /// The framework's own words to the peer: a dialect has no place for them.
   private func text(_ text: String) -> [UInt8] {
-    link.session.speaksDialect ? [] : Array(text.utf8)
+    link.session.isNative ? Array(text.utf8) : []
   }
 
   private func refuse(

@@ -1,48 +1,15 @@
-/// A codec that many connections may share.
-package final class SharedCodec: Sendable {
-  package let codec: DialectCodec
-
-  package init(_ codec: DialectCodec) {
-    self.codec = codec
-  }
-}
-
-extension SharedCodec {
-  /// Why a push cannot be said, for people; nil where it can.
-  package func objection(toPush type: MessageType) -> String? {
-    if codec.canSendPush(type) { return nil }
-    return "type \(type) is none that a push can have in \(codec.dialect.name)"
-  }
-
-  /// Throws where a body must not be sent: it holds the delimiter of a dialect that refuses that.
-  package func judge(_ body: some BodyEncodable) throws(BodyError) {
-    guard codec.dialect.layout.delimiter?.inside == .refused else { return }
-    let bytes = try body.encodedBytes()
-    let isAllowed = unsafe bytes.withUnsafeBytes { unsafe codec.isAllowed($0) }
-    guard isAllowed else {
-      throw BodyError(.malformed, detail: "the body holds the delimiter")
-    }
-  }
-}
-
-extension SharedCodec: Equatable {
-  /// Whether both are the same one.
-  package static func == (lhs: SharedCodec, rhs: SharedCodec) -> Bool { lhs === rhs }
-}
-
 /// What an outbox needs to write in a dialect.
 final class DialectOutput {
-  private let shared: SharedCodec
+  let framing: any DialectFraming
   /// Where the requests stand that have been encoded and not written.
   var requests = EncodedRequests()
 
-  init(_ shared: SharedCodec) {
-    self.shared = shared
+  init(_ framing: any DialectFraming) {
+    self.framing = framing
   }
 
-  var codec: DialectCodec { shared.codec }
   /// Bytes around a body.
-  var overhead: Int { codec.room(forBody: 8) - 8 }
+  var overhead: Int { framing.room(forBody: 8) - 8 }
 }
 
 /// Stretches of a stream, in order: what a dialect's header need not tell by itself.
@@ -84,19 +51,36 @@ extension Outbox {
     _ head: FrameHead, in dialect: DialectOutput,
     _ body: (inout OutputRawSpan) throws(Failure) -> Void
   ) throws(Failure) {
-    let codec = dialect.codec
-    let size = try bytes.append(capacity: codec.room(forBody: head.length)) {
+    let framing = dialect.framing
+    let size = try bytes.append(capacity: framing.room(forBody: head.length)) {
       (span) throws(Failure) in
-      let start = codec.begin(&span)
+      let start = framing.begin(&span)
       let bodyStart = span.byteCount
       try body(&span)
       precondition(
         span.byteCount - bodyStart == head.length, "a body is not as long as it said it would be")
-      let isAllowed = codec.finish(head, from: start, in: &span)
+      let isAllowed = framing.finish(head, from: start, in: &span)
       precondition(isAllowed, "a body holds the delimiter that it did not hold before")
       return span.byteCount - start
     }
     if head.kind == .request { dialect.requests.append(end..<end + UInt64(size)) }
     end += UInt64(size)
+  }
+}
+
+extension DialectFraming {
+  /// Why a push cannot be said, for people; nil where it can.
+  package func objection(toPush type: MessageType) -> String? {
+    canSendPush(type) ? nil : "type \(type) is none that a push can have in \(facts.name)"
+  }
+
+  /// Throws where a body must not be sent: it holds the delimiter of a dialect that refuses that.
+  package func judge(_ body: some BodyEncodable) throws(BodyError) {
+    guard facts.refusesDelimiter else { return }
+    let bytes = try body.encodedBytes()
+    let isAllowed = unsafe bytes.withUnsafeBytes { unsafe self.isAllowed($0) }
+    guard isAllowed else {
+      throw BodyError(.malformed, detail: "the body holds the delimiter")
+    }
   }
 }

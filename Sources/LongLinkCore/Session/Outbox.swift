@@ -54,7 +54,7 @@ package struct Outbox: ~Copyable {
 
   /// A `serialMix` other than 0 spreads the serials of responses, which the peer has chosen.
   package init(
-    dialect: SharedCodec? = nil, encodeLimit: Int = 262_144, serialMix: UInt32 = 0
+    dialect: (any DialectFraming)? = nil, encodeLimit: Int = 262_144, serialMix: UInt32 = 0
   ) {
     self.dialect = dialect.map(DialectOutput.init)
     self.encodeLimit = encodeLimit

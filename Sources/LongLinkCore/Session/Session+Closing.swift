@@ -6,8 +6,7 @@ extension Session {
       code: violation.goawayCode.rawValue,
       reason: violation.description,
       requestsAccepted: requestsAccepted)
-    // A dialect has no word for it.
-    beginClosing(.violation(violation), saying: dialect == nil ? goaway : nil)
+    beginClosing(.violation(violation), saying: framing.hasControlFrames ? goaway : nil)
   }
 
   /// Ends the connection on purpose once what is encoded has left.
@@ -23,7 +22,7 @@ extension Session {
   ) {
     guard isLive, !saidGoAway else { return }
     saidGoAway = true
-    guard dialect == nil else { return }
+    guard framing.hasControlFrames else { return }
     send(
       .goaway,
       GoAway(
@@ -56,7 +55,7 @@ extension Session {
   /// The peer is told unless it does not read: what waits for it is memory as well.
   package mutating func evict(at now: LinkInstant) {
     self.now = max(self.now, now)
-    guard isLive, outbox.totalBytes <= Wire.fragmentLimit, dialect == nil else {
+    guard isLive, outbox.totalBytes <= Wire.fragmentLimit, framing.hasControlFrames else {
       close(.memoryLimit)
       return
     }
@@ -70,7 +69,7 @@ extension Session {
   package mutating func close(_ reason: CloseReason) {
     guard !isClosed else { return }
     let wasLive = isLive
-    phase = .closed(reason)
+    become(.closed(reason))
     timers = SessionTimers()
     forgetPeer()
     outbox.dropPending()
@@ -86,7 +85,7 @@ extension Session {
       saidGoAway = true
       send(.goaway, goaway)
     }
-    phase = .closing(reason)
+    become(.closing(reason))
     timers = SessionTimers()
     timers[.linger] = now + Wire.lingerTime
     effects.append(.abandon(reason))
@@ -94,15 +93,9 @@ extension Session {
 
   /// Nothing of the peer's is acted on or handed on any more, not even what waits to be.
   private mutating func forgetPeer() {
-    for serial in inbound.keys {
-      if let exchange = inbound[serial], exchange.state == .running { outlive(exchange) }
-    }
-    inbound.removeAll()
-    assembling = 0
-    dialect?.forgetExchanges()
+    peerRequests.cancelAll()
+    framing.forgetExchanges()
     assemblies.removeAll()
-    (assemblyBytes, awaitedBytes) = (0, 0)
-    discarding = 0
     // A request that has not been handed over has no handler to return.
     var unseen: [Int] = []
     effects.removeAll { effect in
@@ -120,7 +113,7 @@ extension Session {
 
   /// Whether nothing is on its way in or out.
   package var isIdle: Bool {
-    input.isEmpty && outbox.isEmpty && assemblies.isEmpty && inbound.isEmpty
+    input.isEmpty && outbox.isEmpty && assemblies.isEmpty && peerRequests.isEmpty
   }
 
   /// Gives memory back that a session which is ending does not need.
@@ -135,17 +128,17 @@ extension Session {
   package mutating func releaseRoom() {
     input.releaseRoom()
     if outbox.isEmpty { outbox.releaseStorage() } else { outbox.releaseRoom() }
-    inbound.releaseStorage(over: 16)
-    assemblies.releaseStorage(over: 16)
+    peerRequests.releaseStorage()
+    assemblies.releaseStorage()
   }
 
   /// Gives memory back that an idle connection does not need.
   package mutating func releaseStorage() {
     input.releaseStorage(over: 0)
     outbox.releaseStorage()
-    inbound.releaseStorage(over: 16)
-    dialect?.releaseStorage()
-    assemblies.releaseStorage(over: 16)
+    peerRequests.releaseStorage()
+    framing.releaseStorage()
+    assemblies.releaseStorage()
     assembled = []
     lastMetadata = []
   }

@@ -1,22 +1,27 @@
 // What differs in a dialect. There is no handshake, and nobody goes away with a word.
 
 extension Session {
-  /// The dialect that is spoken; nil for the native protocol.
-  package var frameDialect: FrameDialect? { dialect?.codec.dialect }
+  /// Whether the native protocol is spoken.
+  @inline(__always)
+  package var isNative: Bool { framing.hasControlFrames }
+
+  /// What this side can do in the dialect that is spoken; nil for the native protocol.
+  package var dialect: DialectFacts? { framing.dialect?.facts }
 
   /// What the code of the response that the last effect told of means; nil in the native protocol.
-  package var dialectCode: FrameDialect.ErrorCode? {
-    guard let dialect, let codes = frameDialect?.codes else { return nil }
-    return codes.error(dialect.code) ?? FrameDialect.ErrorCode(dialect.code, "")
+  package var dialectCode: DialectErrorCode? {
+    guard let dialect = framing.dialect, dialect.facts.hasCodes else { return nil }
+    return dialect.framing.error(dialect.code) ?? DialectErrorCode(dialect.code, "")
   }
 
   /// Whether the peer can be asked for a sign of life.
-  package var canPing: Bool { dialect?.canProbe ?? true }
+  package var canPing: Bool { framing.canProbe }
 
   /// Why a request cannot be said in the dialect, for people; nil where it can.
   package func objection(toRequest type: MessageType, serial: UInt32) -> String? {
-    guard let dialect, !dialect.codec.canSendRequest(type, serial: serial) else { return nil }
-    return "type \(type) is none that a request can have in \(dialect.codec.dialect.name)"
+    guard let dialect = framing.dialect, !dialect.framing.canSendRequest(type, serial: serial)
+    else { return nil }
+    return "type \(type) is none that a request can have in \(dialect.facts.name)"
   }
 
   /// Why a push cannot be said in the dialect, for people; nil where it can.
@@ -25,8 +30,9 @@ extension Session {
   }
 
   /// Throws where a body must not be sent: it holds the delimiter of a dialect that refuses that.
+  @inline(__always)
   package func judge(_ body: some BodyEncodable) throws(BodyError) {
-    try settings.dialect?.judge(body)
+    if !isNative { try settings.dialect?.judge(body) }
   }
 }
 
@@ -46,7 +52,7 @@ extension Session {
       case .needMore(let wanted):
         noteIncompleteFrame()
         // Between delimiters nobody knows how long a packet will be.
-        if dialect.codec.incoming.delimiter.isEmpty { frameLength = wanted }
+        if !dialect.facts.isDelimited { frameLength = wanted }
         // What is searched for the next packet is no frame that has begun.
         if dialect.decoder.isLost {
           frameBegan = nil
@@ -98,7 +104,7 @@ extension Session {
       return try acceptResponse(arrival, frame, in: dialect)
     case .push:
       return deliver(arrival)
-    case .cancel where dialect.codec.dialect.cancel?.target == .type:
+    case .cancel where dialect.facts.cancelsByType:
       acceptCancels(of: MessageType(tag: head.tag), in: dialect)
     case .cancel:
       acceptCancel(head.serial)
@@ -115,17 +121,13 @@ extension Session {
   private mutating func acceptRequest(
     _ arrival: Arrival, in dialect: DialectState
   ) throws(Violation) -> Arrival? {
-    guard !inbound.contains(arrival.serial) else {
+    guard !peerRequests.contains(arrival.serial) else {
       throw Violation(.serialInUse, kind: FrameKind.request.rawValue, serial: arrival.serial)
     }
     let refusal = countRequest(of: arrival.byteCount)
-    inbound.insert(Inbound(state: .running), for: arrival.serial)
+    peerRequests.run(arrival.serial, holding: refusal == nil ? arrival.byteCount : 0)
     dialect.answering.insert(arrival.serial, arrival.type)
-    guard let refusal else {
-      handlerBytes += arrival.byteCount
-      _ = inbound.update(arrival.serial) { $0.bytes = arrival.byteCount }
-      return arrival
-    }
+    guard let refusal else { return arrival }
     let code: ResponseCode = refusal == .draining ? .draining : .overloaded
     if !respond(arrival.serial, code: code, isRefused: true, []) {
       // The connection has ended, and no handler is to return.
@@ -140,10 +142,10 @@ extension Session {
     guard let asked = dialect.asked[arrival.serial] else {
       return try acceptUnknown(arrival.serial, in: dialect)
     }
-    if let type = dialect.codec.requestType(of: frame), type != asked.type {
+    if let type = dialect.framing.requestType(of: frame), type != asked.type {
       throw Violation(
         .typeNotAllowed, kind: FrameKind.response.rawValue, serial: arrival.serial,
-        value: UInt64(frame.type), expected: dialect.codec.responseType(to: asked.type.rawValue))
+        value: UInt64(frame.type), expected: dialect.framing.responseType(to: asked.type.rawValue))
     }
     dialect.asked.remove(arrival.serial)
     dialect.code = frame.code
@@ -154,12 +156,12 @@ extension Session {
   private mutating func acceptUnknown(
     _ serial: UInt32, in dialect: DialectState
   ) throws(Violation) -> Arrival? {
-    switch dialect.codec.dialect.unknownSerial {
-    case .heartbeat where settings.role == .client:
+    switch dialect.facts.unknownSerial {
+    case .ping where settings.role == .client:
       try acceptPing(serial, in: dialect)
     case .drop:
       counters.droppedUnknownSerials += 1
-    case .violation, .heartbeat:
+    case .violation, .ping:
       throw Violation(.serialOutOfRange, kind: FrameKind.response.rawValue, serial: serial)
     }
     return nil
@@ -184,9 +186,8 @@ extension Session {
   mutating func cancel(_ serial: UInt32, in dialect: DialectState, notifying: Bool) {
     guard let type = dialect.asked[serial]?.type else { return }
     dialect.abandon(serial)
-    let codec = dialect.codec
-    guard notifying, codec.canSendCancel(of: type),
-      codec.dialect.cancel?.target != .type || !dialect.isAwaited(type)
+    guard notifying, dialect.framing.canSendCancel(of: type),
+      !dialect.facts.cancelsByType || !dialect.isAwaited(type)
     else { return }
     encodeCancel(serial, of: type)
     followMarks()
@@ -202,8 +203,7 @@ extension Session {
       timers[.heartbeat] = heartbeatDue
       return
     }
-    let isSilent = now - lastRead >= pingInterval
-    if dialect.canProbe || isSilent && dialect.judgesSilence {
+    if dialect.canProbe || liveness.isSilent(at: now) && dialect.judgesSilence {
       suspect(unacknowledged: unacknowledged)
     } else {
       _ = ping(at: now)
@@ -213,13 +213,9 @@ extension Session {
 
   /// Sends the ping with this number, where there is one.
   mutating func ping(_ id: UInt64, in dialect: DialectState) {
-    guard let serial = dialect.codec.pingSerial(id) else { return }
+    guard let serial = dialect.framing.pingSerial(id) else { return }
     dialect.lastPing = now
-    if dialect.canProbe {
-      // A peer that answers none must not make this grow.
-      if pings.count >= Wire.pingsPerWindow { _ = pings.popFirst() }
-      pings.append(OutstandingPing(id: id, sent: now))
-    }
+    if dialect.canProbe { liveness.sentPing(id, at: now) }
     outbox.encode(FrameHead(.ping, serial: serial, length: 0))
     counters.pingsSent += 1
   }
@@ -228,13 +224,13 @@ extension Session {
     _ serial: UInt32, in dialect: DialectState
   ) throws(Violation) {
     try countPing()
-    guard dialect.codec.answersPings else { return }
+    guard dialect.facts.answersPings else { return }
     outbox.encode(FrameHead(.pong, serial: serial, length: 0))
   }
 
   private mutating func acceptPong(_ serial: UInt32, in dialect: DialectState) {
-    let codec = dialect.codec
-    guard let ping = pings.remove(where: { codec.pingSerial($0.id) == serial }) else {
+    let framing = dialect.framing
+    guard let ping = liveness.answered(where: { framing.pingSerial($0) == serial }) else {
       counters.droppedPongs += 1
       return
     }

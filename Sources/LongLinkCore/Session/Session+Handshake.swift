@@ -4,12 +4,11 @@ extension Session {
   package mutating func connected(at now: LinkInstant) {
     self.now = max(self.now, now)
     guard phase == .fresh else { return }
-    guard let dialect else {
+    guard let dialect = framing.dialect else {
       if settings.role == .client { send(.hello, ownHello) }
       return
     }
-    lastRead = self.now
-    lastWrote = self.now
+    liveness.begin(at: self.now)
     dialect.lastPing = self.now
     open()
   }
@@ -120,11 +119,12 @@ extension Session {
   private mutating func agreeHeartbeat(interval: UInt32, timeout: UInt32) {
     agreement.heartbeatInterval = Int64(max(interval, Wire.shortestInterval)) * 1_000_000
     agreement.heartbeatTimeout = Int64(max(timeout, Wire.shortestTimeout)) * 1_000_000
-    followPace()
+    liveness.agree(
+      interval: agreement.heartbeatInterval, timeout: agreement.heartbeatTimeout)
   }
 
   mutating func open() {
-    phase = .open
+    become(.open)
     outbox.usesFragments = agreement.features.contains(.fragments)
     timers.clear(.handshake)
     timers[.heartbeat] = heartbeatDue

@@ -1,37 +1,16 @@
-/// A ping that was sent and not yet answered.
-struct OutstandingPing: Equatable, Sendable {
-  let id: UInt64
-  let sent: LinkInstant
-}
-
-/// What a session waits for once it has asked its peer for a sign of life.
-struct Suspicion: Equatable, Sendable {
-  /// Without a byte until then the peer is dead.
-  var limit: LinkInstant
-  /// Bytes of this connection up to and with the ping.
-  let pingEnd: UInt64
-  /// Bytes that the peer's system had taken when that was last looked at; nil where it was not yet.
-  var acknowledged: UInt64?
-  /// Whether nothing of what stood before the ping is still on its way.
-  var pingHasLeft: Bool
-}
-
 // MARK: - Suspecting and judging
 
 extension Session {
   /// Whether a sign of life was asked for and has not come yet.
-  package var isSuspecting: Bool { suspicion != nil }
+  package var isSuspecting: Bool { liveness.suspicion != nil }
+  /// How long a silence, in nanoseconds, was last asked after and not answered yet; 0 for none.
+  package var silenceProbed: Int64 { liveness.silenceProbed }
 
   /// Sets how long this side itself lets a silence last; what was agreed is the most.
   package mutating func setPace(_ interval: Int64) {
-    pace = interval
-    followPace()
-    guard isOpen, suspicion == nil else { return }
+    liveness.setPace(interval)
+    guard isOpen, !isSuspecting else { return }
     timers[.heartbeat] = heartbeatDue
-  }
-
-  mutating func followPace() {
-    pingInterval = min(agreement.heartbeatInterval, pace)
   }
 
   /// The heartbeat's time has come: ask for a sign of life, or give the peer up.
@@ -39,18 +18,18 @@ extension Session {
     guard isOpen else { return }
     guard !holdsReading else {
       // This side keeps itself from reading; the timer for writing judges the peer meanwhile.
-      timers[.heartbeat] = now + pingInterval
+      timers[.heartbeat] = now + liveness.pingInterval
       return
     }
-    if suspicion != nil {
-      if stoodStill(since: due) {
+    if isSuspecting {
+      if liveness.stoodStill(since: due, at: now) {
         suspect(unacknowledged: unacknowledged)
       } else {
         judge(unacknowledged: unacknowledged)
       }
-    } else if let dialect {
+    } else if let dialect = framing.dialect {
       heartbeatElapsed(in: dialect, unacknowledged: unacknowledged)
-    } else if now - lastRead >= pingInterval {
+    } else if liveness.isSilent(at: now) {
       suspect(unacknowledged: unacknowledged)
     } else {
       timers[.heartbeat] = heartbeatDue
@@ -65,49 +44,34 @@ extension Session {
       if let unacknowledged { acknowledgedBytes(unacknowledged) } else { nil }
     _ = ping(at: now)
     counters.suspicions += 1
-    suspicion = Suspicion(
-      limit: now + agreement.heartbeatTimeout,
-      pingEnd: counters.bytesSent + UInt64(outbox.encodedBytes),
-      acknowledged: acknowledged,
-      pingHasLeft: isClear)
-    awaitJudgement()
+    liveness.suspect(
+      pingEnd: counters.bytesSent + UInt64(outbox.encodedBytes), acknowledged: acknowledged,
+      pingHasLeft: isClear, at: now)
+    timers[.heartbeat] = liveness.nextJudgement(at: now)
   }
 
-  /// Gives the peer up at the limit, which moves for as long as bytes before the ping leave.
   private mutating func judge(unacknowledged: Int) {
-    guard var suspicion else { return }
-    if !suspicion.pingHasLeft {
-      let acknowledged = acknowledgedBytes(unacknowledged)
-      if let last = suspicion.acknowledged, acknowledged > last {
-        // It may have been a moment ago: what is seen late must not shorten the peer's time.
-        suspicion.limit = now + agreement.heartbeatTimeout
-      }
-      suspicion.acknowledged = acknowledged
-      let hasAllLeft = unacknowledged == 0 && outbox.encodedBytes == 0
-      suspicion.pingHasLeft = hasAllLeft || acknowledged >= suspicion.pingEnd
+    let isDead = liveness.isDead(
+      acknowledged: acknowledgedBytes(unacknowledged),
+      allHasLeft: unacknowledged == 0 && outbox.encodedBytes == 0, at: now)
+    if isDead {
+      close(.heartbeatLost)
+    } else {
+      timers[.heartbeat] = liveness.nextJudgement(at: now)
     }
-    self.suspicion = suspicion
-    if now >= suspicion.limit { close(.heartbeatLost) } else { awaitJudgement() }
-  }
-
-  private mutating func awaitJudgement() {
-    guard let suspicion else { return }
-    let look = now + max(agreement.heartbeatTimeout / 8, 10_000_000)
-    timers[.heartbeat] = suspicion.pingHasLeft ? suspicion.limit : min(suspicion.limit, look)
   }
 
   /// A byte has come: whatever was suspected, the peer lives.
-  mutating func endSuspicion() {
-    suspicion = nil
+  mutating func endSuspicion(after silence: Int64) {
     guard isOpen else { return }
     timers[.heartbeat] = heartbeatDue
-    if settings.pace != nil { effects.append(.heartbeatAnswered(silence: silenceProbed)) }
+    if settings.pace != nil { effects.append(.heartbeatAnswered(silence: silence)) }
   }
 
   /// Sends a ping ahead of data that follows a long silence.
   @inline(__always)
   mutating func probeBeforeData() {
-    if now - lastRead >= pingInterval, suspicion == nil { probeAfterSilence() }
+    if liveness.isSilent(at: now), !isSuspecting { probeAfterSilence() }
   }
 
   private mutating func probeAfterSilence() {
@@ -115,25 +79,23 @@ extension Session {
   }
 
   /// Whether a sign of life can be asked for, and is owed then.
-  private var canProbe: Bool { dialect?.canProbe ?? true }
+  private var canProbe: Bool { framing.canProbe }
 
   /// When the heartbeat has something to do while nothing is suspected.
   var heartbeatDue: LinkInstant {
-    if let dialect { return dialect.heartbeatDue(lastRead: lastRead, every: pingInterval) }
-    return lastRead + pingInterval
+    if let dialect = framing.dialect {
+      return dialect.heartbeatDue(lastRead: liveness.lastRead, every: liveness.pingInterval)
+    }
+    return liveness.lastRead + liveness.pingInterval
   }
 
   /// Tells that a request which had left got no answer in its time. Several in a row, with nothing
   /// read in between, are a reason to ask for a sign of life before the interval is over.
   package mutating func deadlineMissed(at now: LinkInstant, unacknowledged: Int) {
     self.now = max(self.now, now)
-    guard isOpen, !holdsReading, suspicion == nil, settings.missedDeadlines > 0, canProbe
+    guard isOpen, !holdsReading, !isSuspecting, settings.missedDeadlines > 0, canProbe
     else { return }
-    missedDeadlines += 1
-    guard missedDeadlines >= settings.missedDeadlines, self.now >= mayAskEarly else { return }
-    missedDeadlines = 0
-    // A peer that answers pings alone must not be flooded with them.
-    mayAskEarly = self.now + Session.earlyPingRest
+    guard liveness.deadlineMissed(limit: settings.missedDeadlines, at: self.now) else { return }
     counters.earlySuspicions += 1
     suspect(unacknowledged: unacknowledged)
   }
@@ -141,12 +103,9 @@ extension Session {
   /// Asks for a sign of life now, unless that was done and may still be answered.
   package mutating func probe(at now: LinkInstant, unacknowledged: Int) {
     self.now = max(self.now, now)
-    guard isOpen, !holdsReading, suspicion == nil, canProbe else { return }
+    guard isOpen, !holdsReading, !isSuspecting, canProbe else { return }
     suspect(unacknowledged: unacknowledged)
   }
-
-  /// Between two pings that missed deadlines are the reason for, in nanoseconds.
-  private static let earlyPingRest: Int64 = 1_000_000_000
 
   /// Bytes of this connection that the peer's system has taken, where `unacknowledged` of those
   /// that were written have not been.
@@ -155,38 +114,22 @@ extension Session {
   }
 }
 
-// MARK: - Time that nobody watched
-
-extension Session {
-  /// Whether a timer comes so late that the process, or its loop, must have stood still: the peer
-  /// cannot be judged by a time in which nobody would have heard it.
-  func stoodStill(since due: LinkInstant) -> Bool {
-    now - due > min(agreement.heartbeatTimeout / 2, Session.lateness)
-  }
-
-  /// How late a timer may be on a machine that is merely busy, in nanoseconds.
-  private static let lateness: Int64 = 1_000_000_000
-}
-
 // MARK: - Pings
 
 extension Session {
   /// Pings that may still be answered.
-  package var pingsUnanswered: Int { pings.count }
+  package var pingsUnanswered: Int { liveness.pingsUnanswered }
 
   /// Sends a ping and returns the number by which `.ponged` will name it.
   package mutating func ping(at now: LinkInstant) -> UInt64 {
     self.now = max(self.now, now)
-    let id = nextPing
-    nextPing += 1
+    let id = liveness.nextPingID()
     guard isLive else { return id }
-    if let dialect {
+    if let dialect = framing.dialect {
       ping(id, in: dialect)
       return id
     }
-    // A peer that sends, but answers no ping, must not make this grow.
-    if pings.count >= Wire.pingsPerWindow { _ = pings.popFirst() }
-    pings.append(OutstandingPing(id: id, sent: self.now))
+    liveness.sentPing(id, at: self.now)
     outbox.encode(FrameHead(.ping, length: 8)) { span in
       // Any integer may be appended as its bytes.
       unsafe span.append(id.bigEndian, as: UInt64.self)
@@ -210,10 +153,7 @@ extension Session {
   /// Counts a ping of the peer, which may not send too many.
   mutating func countPing() throws(Violation) {
     counters.pingsReceived += 1
-    let windowStart = now + -Wire.pingWindow
-    pingTimes.removeAll { $0 <= windowStart }
-    pingTimes.append(now)
-    guard pingTimes.count <= Wire.pingsPerWindow else {
+    guard liveness.countPeerPing(at: now) else {
       throw Violation(.tooManyPings, kind: FrameKind.ping.rawValue, serial: 0)
     }
   }
@@ -223,7 +163,7 @@ extension Session {
       guard bytes.byteCount == 8 else { return nil }
       return UInt64(bigEndian: unsafe bytes.unsafeLoadUnaligned(as: UInt64.self))
     }
-    guard let id, let ping = pings.remove(where: { $0.id == id }) else {
+    guard let id, let ping = liveness.answered(where: { $0 == id }) else {
       counters.droppedPongs += 1
       return
     }

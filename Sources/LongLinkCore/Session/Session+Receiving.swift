@@ -4,10 +4,7 @@ extension Session {
     self.now = max(self.now, now)
     guard count > 0 else { return }
     counters.bytesReceived += UInt64(count)
-    lastRead = self.now
-    missedDeadlines = 0
-    if suspicion != nil { endSuspicion() }
-    silenceProbed = 0
+    if let silence = liveness.read(at: self.now) { endSuspicion(after: silence) }
   }
 
   /// How many bytes to read at once, about `limit`: to the end of the frame that has begun, and as
@@ -41,11 +38,8 @@ extension Session {
   /// Tells that reading goes on after this side had kept itself from it.
   package mutating func resumedReading(at now: LinkInstant) {
     self.now = max(self.now, now)
-    lastRead = self.now
+    liveness.heard(at: self.now)
     readingResumed = self.now
-    missedDeadlines = 0
-    suspicion = nil
-    silenceProbed = 0
     guard isOpen else {
       frameBegan = nil
       return
@@ -65,7 +59,7 @@ extension Session {
     case .closed:
       break
     case .fresh, .open:
-      if input.isEmpty || dialect?.decoder.isLost == true {
+      if input.isEmpty || framing.isLost {
         let code = peerGoAway.map { ResponseCode(rawValue: $0.code) }
         close(code.map { .goneAway($0) } ?? .closedByPeer)
       } else {
@@ -120,7 +114,7 @@ extension Session {
 
   @inline(__always)
   private mutating func nextFrame() -> FrameStep {
-    if let dialect { return nextFrame(in: dialect) }
+    if let dialect = framing.dialect { return nextFrame(in: dialect) }
     let headerLength = NativeLayout.headerLength
     guard input.count >= headerLength else {
       noteIncompleteFrame()
@@ -143,7 +137,7 @@ extension Session {
         unsafe NativeLayout.isIntact(at: storage.baseAddress! + position, length: head.length)
       }
       guard isIntact else { throw Violation(.checksumMismatch, head) }
-      if outlived > 0, leavesToHandlers(head) { return .none }
+      if peerRequests.outlived > 0, leavesToHandlers(head) { return .none }
       input.skip(headerLength + head.length)
       frameBegan = nil
       frameLength = 0
@@ -172,46 +166,32 @@ extension Session {
   /// Judges a header by what is known before the body has come.
   @inline(__always)
   private func judge(_ head: FrameHead) throws(Violation) {
-    switch head.kind {
-    case .request, .response:
-      let owner = head.kind == .request ? settings.role.peer : settings.role
-      guard owner.owns(head.serial) else { throw Violation(.serialOutOfRange, head) }
-      if head.kind == .response, head.tag == Wire.refusedBit | ResponseCode.ok.rawValue {
-        throw Violation(.tagNotAllowed, head, value: UInt64(head.tag))
-      }
-      try judgeMessage(head)
-    case .push:
-      guard head.serial == Wire.plainPushSerial else {
-        let reserved = head.serial == Wire.acknowledgedPushSerial
-        throw Violation(reserved ? .kindNotAgreed : .serialOutOfRange, head)
-      }
-      try judgeMessage(head)
-    case .cancel:
-      guard settings.role.peer.owns(head.serial) else { throw Violation(.serialOutOfRange, head) }
-      try judgeControl(head, sizes: 0...0)
-    case .ping, .pong:
-      guard head.serial == 0 else { throw Violation(.serialOutOfRange, head) }
-      try judgeControl(head, sizes: 0...Wire.pingLimit)
-    case .hello, .welcome:
-      guard head.serial == Wire.handshakeSerial else { throw Violation(.serialOutOfRange, head) }
-      try judgeControl(head, sizes: 0...Wire.controlLimit)
-    case .goaway:
-      guard head.serial == Wire.goawaySerial else { throw Violation(.serialOutOfRange, head) }
-      try judgeControl(head, sizes: 0...Wire.controlLimit)
-    case .item, .end, .credit, .pushAck:
-      throw Violation(.kindNotAgreed, head)
-    case .ignorable:
-      guard head.length <= settings.maxBody else {
-        throw Violation(.lengthOverLimit, head, value: UInt64(head.length))
-      }
+    let rule = FrameRule(head.kind)
+    guard rule.admits(head.serial, from: settings.role.peer) else {
+      let isReserved = head.kind == .push && head.serial == Wire.acknowledgedPushSerial
+      throw Violation(isReserved ? .kindNotAgreed : .serialOutOfRange, head)
+    }
+    switch rule.content {
+    case .message: try judgeMessage(head)
+    case .control(let limit): try judgeControl(head, limit)
+    case .ignored: try judgeLength(head)
+    case .unknown: throw Violation(.kindNotAgreed, head)
+    }
+  }
+
+  @inline(__always)
+  private func judgeLength(_ head: FrameHead) throws(Violation) {
+    guard head.length <= settings.maxBody else {
+      throw Violation(.lengthOverLimit, head, value: UInt64(head.length))
     }
   }
 
   @inline(__always)
   private func judgeMessage(_ head: FrameHead) throws(Violation) {
-    guard head.length <= settings.maxBody else {
-      throw Violation(.lengthOverLimit, head, value: UInt64(head.length))
+    if head.kind == .response, head.tag == FrameRule.forbiddenResponseTag {
+      throw Violation(.tagNotAllowed, head, value: UInt64(head.tag))
     }
+    try judgeLength(head)
     if head.flags.isEmpty { return }
     if head.flags.contains(.metadata) {
       guard agreement.features.contains(.metadata) else { throw Violation(.flagNotAllowed, head) }
@@ -225,14 +205,11 @@ extension Session {
     }
   }
 
-  private func judgeControl(
-    _ head: FrameHead, sizes: ClosedRange<Int>
-  ) throws(Violation) {
+  private func judgeControl(_ head: FrameHead, _ limit: Int) throws(Violation) {
     guard head.flags.isEmpty else { throw Violation(.flagNotAllowed, head) }
     guard head.tag == 0 else { throw Violation(.tagNotAllowed, head, value: UInt64(head.tag)) }
-    guard sizes.contains(head.length) else {
-      let isControl = sizes.upperBound == Wire.controlLimit
-      let rule = isControl ? Violation.Rule.lengthOverLimit : .sizeNotAllowed
+    guard head.length <= limit else {
+      let rule = limit == Wire.controlLimit ? Violation.Rule.lengthOverLimit : .sizeNotAllowed
       throw Violation(rule, head, value: UInt64(head.length))
     }
   }

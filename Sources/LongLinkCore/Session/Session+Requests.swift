@@ -21,31 +21,33 @@ package struct HeldMemory: Equatable, Sendable {
 
 extension Session {
   /// The peer's requests that are not yet answered.
-  package var requestsRunning: Int { inbound.count }
+  package var requestsRunning: Int { peerRequests.count }
 
   /// Those that were given up, by either side, before their handlers had returned.
-  package var requestsOutlived: Int { outlived }
+  package var requestsOutlived: Int { peerRequests.outlived }
 
   /// About how many bytes of memory the peer makes this side hold.
   package var held: HeldMemory {
     HeldMemory(
-      open: input.capacity + assemblyBytes + handlerBytes - outlivedBytes + outbox.heldBytes
-        + tableBytes + (inbound.count - assembling) * Session.requestOverhead
+      open: input.capacity + assemblies.bytes + peerRequests.bytes - peerRequests.outlivedBytes
+        + outbox.heldBytes + tableBytes + peerRequests.handled * Session.requestOverhead
         + assemblies.count * Session.assemblyOverhead,
       room: input.capacity - input.count + outbox.room,
-      outlived: outlivedBytes + outlived * Session.requestOverhead)
+      outlived: peerRequests.outlivedBytes + peerRequests.outlived * Session.requestOverhead)
   }
 
   /// What the tables take once they are large: a place in that of requests, with the one in that of
   /// their handlers, and one in that of messages in fragments.
   private var tableBytes: Int {
-    let (requests, messages) = (inbound.capacity, assemblies.capacity)
+    let (requests, messages) = (peerRequests.capacity, assemblies.capacity)
     guard requests + messages > 64 else { return 0 }
     return requests * 80 + messages * (MemoryLayout<Assembly>.stride + 4)
   }
 
   /// Bytes that count against `maxRequestBytes`.
-  package var requestBytes: Int { assemblyBytes - awaitedBytes + handlerBytes }
+  package var requestBytes: Int {
+    assemblies.bytes - assemblies.awaitedBytes + peerRequests.bytes
+  }
 
   /// About what a request takes besides its body: its task, and what is kept of it.
   package static let requestOverhead = 4096
@@ -59,15 +61,14 @@ extension Session {
 extension Session {
   @inline(__always)
   mutating func acceptRequest(_ arrival: Arrival) throws(Violation) -> Arrival? {
-    guard !inbound.contains(arrival.serial) else {
+    guard !peerRequests.contains(arrival.serial) else {
       throw Violation(.serialInUse, kind: FrameKind.request.rawValue, serial: arrival.serial)
     }
     if let refusal = countRequest(of: arrival.byteCount) {
       refuse(arrival.serial, refusal)
       return nil
     }
-    handlerBytes += arrival.byteCount
-    inbound.insert(Inbound(state: .running, bytes: arrival.byteCount), for: arrival.serial)
+    peerRequests.run(arrival.serial, holding: arrival.byteCount)
     return arrival
   }
 
@@ -84,7 +85,7 @@ extension Session {
   /// were cancelled: most return at once, and a peer that made room by a cancel is not refused.
   mutating func leavesToHandlers(_ head: FrameHead) -> Bool {
     guard head.kind == .request, !handlersHadTurn,
-      inbound.count + outlived >= settings.maxInFlight, !assemblies.contains(head.serial)
+      peerRequests.isFull(at: settings.maxInFlight), !assemblies.contains(head.serial)
     else { return false }
     waitsForHandlers = true
     return true
@@ -107,7 +108,7 @@ extension Session {
     counters.requestsReceived += 1
     if saidGoAway { return .draining }
     requestsAccepted += 1
-    if inbound.count + outlived >= settings.maxInFlight { return .tooManyRequests }
+    if peerRequests.isFull(at: settings.maxInFlight) { return .tooManyRequests }
     return requestBytes + byteCount > settings.maxRequestBytes ? .tooManyBytes : nil
   }
 
@@ -140,7 +141,7 @@ extension Session {
 extension Session {
   /// Lets the response to one of the peer's requests be as urgent as that was.
   package mutating func setPriority(_ priority: UInt32, of serial: UInt32) {
-    _ = inbound.update(serial) { $0.priority = priority }
+    peerRequests.setPriority(priority, of: serial)
   }
 
   /// Answers a request of the peer, whose handler has returned unless `outlives` said otherwise.
@@ -181,7 +182,7 @@ extension Session {
     _ count: Int,
     _ body: (inout OutputRawSpan) throws(Failure) -> Void
   ) throws(Failure) -> Bool {
-    guard isLive, let exchange = inbound[serial], exchange.state == .running else {
+    guard isLive, let request = peerRequests[serial], request.state == .running else {
       counters.droppedResponses += 1
       return false
     }
@@ -191,32 +192,31 @@ extension Session {
     }
     let tag = code.rawValue | (isRefused ? Wire.refusedBit : 0)
     var head = messageHead(.response, tag: tag, serial, metadata, count)
-    if let dialect {
+    if let dialect = framing.dialect {
       guard dialect.prepare(&head, code, ownCode) else {
         // The caller's deadline ends its wait: there is no way to tell it.
-        returned(inbound.remove(serial))
-        dialect.answering.remove(serial)
+        peerRequests.answered(serial)
+        framing.answered(serial)
         counters.droppedResponses += 1
         return true
       }
     }
     let place: Outbox.Placement
-    if isRefused, dialect != nil {
+    if isRefused, !framing.hasControlFrames {
       // It is short, and is not to count among the requests that run until there is room for it.
       place = .encoded(at: try outbox.encode(head, metadata: metadata, body))
     } else {
       place = try outbox.append(
-        head, metadata: metadata, priority: exchange.priority, body)
+        head, metadata: metadata, priority: request.priority, body)
     }
     switch place {
     case .encoded:
-      returned(inbound.remove(serial))
+      peerRequests.answered(serial)
     case .queued:
-      returned(exchange)
-      _ = inbound.update(serial) { $0.state = .responding }
+      peerRequests.beginAnswer(serial)
       refill()
     }
-    dialect?.answering.remove(serial)
+    framing.answered(serial)
     counters.responsesSent += 1
     if isRefused { counters.refused += 1 }
     followMarks()
@@ -235,17 +235,16 @@ extension Session {
   /// The peer wants no answer to a request.
   mutating func cancelled(_ serial: UInt32) {
     let wasDiscarding = dropAssembly(serial)
-    guard let exchange = inbound.remove(serial) else {
+    guard let request = peerRequests.cancel(serial) else {
       // A cancel that crossed the response, or came twice.
       if !wasDiscarding { counters.droppedUnknownSerials += 1 }
       return
     }
-    dialect?.answering.remove(serial)
-    switch exchange.state {
+    framing.answered(serial)
+    switch request.state {
     case .assembling:
-      assembling -= 1
+      break
     case .running:
-      outlive(exchange)
       effects.append(.cancel(serial: serial))
     case .responding:
       _ = outbox.withdraw(.response, serial: serial, encodedAt: nil)
@@ -256,30 +255,11 @@ extension Session {
   /// Tells that a request is answered before its handler has returned, or was given up by this
   /// side: it counts as one of the peer's until `handlerReturned` is told.
   package mutating func outlives(_ serial: UInt32) {
-    _ = inbound.update(serial) { $0.isOutlived = true }
+    peerRequests.setOutlived(serial)
   }
 
   /// Tells that the handler of a request has returned to which no answer was owed any more.
   package mutating func handlerReturned(bytes: Int) {
-    outlived -= 1
-    outlivedBytes -= bytes
-    handlerBytes -= bytes
-  }
-
-  /// A request has its answer: mostly its handler has returned.
-  @inline(__always)
-  mutating func returned(_ exchange: Inbound?) {
-    guard let exchange else { return }
-    if exchange.isOutlived {
-      outlive(exchange)
-    } else {
-      handlerBytes -= exchange.bytes
-    }
-  }
-
-  /// The handler of a request that is over goes on.
-  mutating func outlive(_ exchange: Inbound) {
-    outlived += 1
-    outlivedBytes += exchange.bytes
+    peerRequests.handlerReturned(bytes: bytes)
   }
 }

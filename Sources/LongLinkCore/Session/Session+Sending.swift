@@ -35,7 +35,7 @@ extension Session {
     probeBeforeData()
     let head = messageHead(.request, tag: type.rawValue, serial, metadata, count)
     let place = try outbox.append(head, metadata: metadata, priority: priority, body)
-    dialect?.asked[serial] = DialectState.Asked(type: type)
+    framing.asked(serial, type)
     switch place {
     case .encoded(let begin):
       counters.requestsSent += 1
@@ -91,7 +91,7 @@ extension Session {
     abandonResponse(serial)
     switch outbox.withdraw(.request, serial: serial, encodedAt: placement.begin) {
     case .unsent:
-      dialect?.asked.remove(serial)
+      framing.withdrew(serial)
       if placement.begin != nil { withdrawn.insert(placement.ordinal) }
       // What it took up is free, and perhaps nothing is left that waits for the peer.
       if outbox.holdsBack { refill() }
@@ -103,7 +103,7 @@ extension Session {
       encodeCancel(serial)
       followMarks()
     case .tooLate:
-      if let dialect {
+      if let dialect = framing.dialect {
         cancel(serial, in: dialect, notifying: notifying)
       } else if notifying {
         encodeCancel(serial)
@@ -133,10 +133,7 @@ extension Session {
   }
 
   @inline(__always)
-  private func owns(_ serial: UInt32) -> Bool {
-    if let dialect { return dialect.codec.serials?.contains(serial) == true }
-    return settings.role.owns(serial)
-  }
+  private func owns(_ serial: UInt32) -> Bool { framing.owns(serial, as: settings.role) }
 
   func messageHead(
     _ kind: FrameKind, tag: UInt32, _ serial: UInt32, _ metadata: MetadataBlock?, _ count: Int
@@ -217,7 +214,7 @@ extension Session {
       case .finished(.request, let serial):
         effects.append(.finished(serial: serial))
       case .finished(.response, let serial):
-        inbound.remove(serial)
+        peerRequests.endAnswer(serial)
       case .began, .finished:
         break
       }
@@ -242,8 +239,7 @@ extension Session {
     if count > 0 {
       outbox.wrote(count)
       counters.bytesSent += UInt64(count)
-      silenceProbed = max(silenceProbed, self.now - max(lastRead, lastWrote))
-      lastWrote = self.now
+      liveness.wrote(at: self.now)
     }
     guard !isClosed else { return }
     if count > 0, outbox.holdsBack { refill() }
@@ -251,8 +247,7 @@ extension Session {
     if outbox.encodedBytes == 0 {
       timers.clear(.writing)
     } else if count > 0 || timers[.writing] == .distantFuture {
-      writingProgress = self.now
-      writingAcknowledged = nil
+      liveness.watchWriting(at: self.now)
       timers[.writing] = self.now + settings.writingTimeout / 4
     }
     if case .closing = phase, outbox.isEmpty, !hasShutDown {
@@ -261,14 +256,10 @@ extension Session {
     }
   }
 
-  /// Looks whether the peer's system took bytes of late; for too long without is the end.
-  ///
-  /// The stream may take nothing more for a long time while what it has goes out over a slow path.
+  /// For too long without the peer's system having taken a byte is the end.
   mutating func writingElapsed(unacknowledged: Int) {
-    let acknowledged = acknowledgedBytes(unacknowledged)
-    if let last = writingAcknowledged, acknowledged > last { writingProgress = now }
-    writingAcknowledged = acknowledged
-    let limit = writingProgress + settings.writingTimeout
+    let limit = liveness.writingLimit(
+      acknowledged: acknowledgedBytes(unacknowledged), timeout: settings.writingTimeout, at: now)
     if now >= limit {
       close(.stalledPeer)
     } else {

@@ -8,11 +8,11 @@
 package struct Session: ~Copyable {
   /// Where a connection stands.
   package enum Phase: Equatable, Sendable {
-    /// Nothing has come. Can become: open, closing, closed.
+    /// Nothing has come.
     case fresh
-    /// Frames flow. Can become: closing, closed.
+    /// Frames flow.
     case open
-    /// A goaway says why; the peer's end is awaited. Can become: closed.
+    /// A goaway says why; the peer's end is awaited.
     case closing(CloseReason)
     /// Nothing happens any more.
     case closed(CloseReason)
@@ -27,6 +27,16 @@ package struct Session: ~Copyable {
       static let live = Standing(rawValue: 2)
       /// Frames of the peer are taken.
       static let receiving = Standing(rawValue: 4)
+    }
+
+    /// Whether another phase may follow.
+    func canBecome(_ next: Phase) -> Bool {
+      switch (self, next) {
+      case (.fresh, .open), (.fresh, .closing), (.fresh, .closed): true
+      case (.open, .closing), (.open, .closed): true
+      case (.closing, .closed): true
+      case (_, .fresh), (.open, .open), (.closing, _), (.closed, _): false
+      }
     }
 
     var standing: Standing {
@@ -51,30 +61,9 @@ package struct Session: ~Copyable {
     package var name = ""
   }
 
-  /// A request of the peer that is not yet answered to its end.
-  struct Inbound: Equatable, Sendable {
-    enum State: Equatable, Sendable {
-      case assembling
-      case running
-      case responding
-    }
-    var state: State
-    /// Whether it is to be answered before its handler has returned.
-    var isOutlived = false
-    /// How urgent its response is.
-    var priority: UInt32 = 0
-    /// Bytes that its handler holds.
-    var bytes = 0
-  }
-
   package let settings: SessionSettings
-  /// What is kept for a dialect; nil in the native protocol.
-  let dialect: DialectState?
-  /// Whether a dialect is spoken in place of the native protocol.
-  package let speaksDialect: Bool
-  package internal(set) var phase = Phase.fresh {
-    didSet { standing = phase.standing }
-  }
+  let framing: Framing
+  package private(set) var phase = Phase.fresh
   /// What follows from the phase and is asked for with every message.
   private var standing = Phase.fresh.standing
   package internal(set) var agreement: Agreement
@@ -98,11 +87,7 @@ package struct Session: ~Copyable {
   var largeFrame = 0
   /// From how many bytes on a frame is one.
   static let largeBody = 16_384
-  var inbound: SerialTable<Inbound>
-  /// Those of `inbound` of which not all fragments have come.
-  var assembling = 0
-  /// Requests that the peer waits for no longer, and whose handlers have not returned.
-  var outlived = 0
+  var peerRequests: PeerRequests
   /// Whether handlers are to have a turn before more is taken.
   package internal(set) var waitsForHandlers = false
   /// Whether they have just had one.
@@ -110,23 +95,13 @@ package struct Session: ~Copyable {
   /// How many bytes the peer may leave unread before its requests wait, where memory is scarce that
   /// this session shares with others.
   package var mostUnread = Int.max
-  /// Messages of which fragments have come: the serial tells their kind as well.
-  var assemblies: SerialTable<Assembly>
-  /// Bytes that they hold, and those of them that hold responses which this side may wait for.
-  var assemblyBytes = 0
-  var awaitedBytes = 0
-  /// Bytes of requests whose handlers have not returned, and of those among them that are outlived.
-  var handlerBytes = 0
-  var outlivedBytes = 0
-  /// How many of them are read and forgotten.
-  var discarding = 0
+  var assemblies: Assemblies
   /// The joined fragments of the message that was told of last.
   var assembled: [UInt8] = []
   /// The metadata that was asked about last; nil where it was too long to remember.
   var lastMetadata: [UInt8]? = []
   /// The peer's requests in the order of their first frames, up to this side's goaway.
   package internal(set) var requestsAccepted: UInt64 = 0
-  var pingTimes: [LinkInstant] = []
   var heardHello = false
 
   // Sending
@@ -141,50 +116,29 @@ package struct Session: ~Copyable {
   package internal(set) var isAboveLargeMark = false
   var withdrawn = WithdrawnOrdinals()
 
-  // Liveness
-  package internal(set) var lastRead: LinkInstant
-  var lastWrote: LinkInstant
-  /// The longest time, in nanoseconds, for which neither side had said anything before bytes that
-  /// this side wrote and that nothing read has answered yet; 0 where there are none.
-  package internal(set) var silenceProbed: Int64 = 0
-  /// What a byte must come in time for; nil while nothing is suspected.
-  var suspicion: Suspicion?
-  /// How long this side lets a silence last, where it has an opinion of its own.
-  var pace: Int64
-  /// How long it does, with what was agreed.
-  package internal(set) var pingInterval: Int64
-  /// Requests whose deadlines have passed since a byte was last read.
-  var missedDeadlines = 0
-  /// When they may be a reason to ask again.
-  var mayAskEarly: LinkInstant
-  /// When the peer was last seen to take bytes, and how many it had taken by then.
-  var writingProgress: LinkInstant
-  var writingAcknowledged: UInt64?
-  var pings = Queue<OutstandingPing>()
-  var nextPing: UInt64 = 1
+  var liveness: Liveness
 
   package init(settings: SessionSettings, at now: LinkInstant) {
     self.settings = settings
     self.now = now
-    inbound = SerialTable(mix: settings.serialMix)
-    assemblies = SerialTable(mix: settings.serialMix)
-    lastRead = now
+    peerRequests = PeerRequests(serialMix: settings.serialMix)
+    assemblies = Assemblies(serialMix: settings.serialMix)
+    liveness = Liveness(settings, at: now)
     readingResumed = now
-    lastWrote = now
-    mayAskEarly = now
-    writingProgress = now
-    pace = settings.pace ?? .max
-    pingInterval = min(settings.heartbeatInterval, pace)
-    speaksDialect = settings.dialect != nil
-    dialect = settings.dialect.map {
-      DialectState($0, serialMix: settings.serialMix, at: now)
-    }
+    framing = Framing(settings.dialect, serialMix: settings.serialMix, at: now)
     outbox = Outbox(
       dialect: settings.dialect, encodeLimit: settings.encodeLimit, serialMix: settings.serialMix)
     agreement = Agreement(
       heartbeatInterval: settings.heartbeatInterval, heartbeatTimeout: settings.heartbeatTimeout)
     timers[.handshake] = now + settings.handshakeTimeout
-    if let dialect { agreement.maxBody = dialect.codec.dialect.maximumBody }
+    if let limit = framing.maximumBody { agreement.maxBody = limit }
+  }
+
+  /// Goes on to another phase; the only place that does.
+  mutating func become(_ next: Phase) {
+    precondition(phase.canBecome(next), "a connection that is \(phase) cannot become \(next)")
+    phase = next
+    standing = next.standing
   }
 
   /// When `elapsed(to:)` wants to be called.
@@ -222,7 +176,7 @@ extension Session {
   /// `unacknowledged` of the bytes that were written have not reached the peer's system yet.
   package mutating func elapsed(to now: LinkInstant, unacknowledged: Int = 0) {
     self.now = max(self.now, now)
-    if stoodStill(since: deadline), !isClosed { counters.pauses += 1 }
+    if liveness.stoodStill(since: deadline, at: self.now), !isClosed { counters.pauses += 1 }
     while let (timer, due) = timers.nextDue(at: self.now) {
       switch timer {
       case .handshake: if !isExcused(timer, due) { handshakeElapsed() }
@@ -231,8 +185,7 @@ extension Session {
       case .heartbeat: heartbeatElapsed(due: due, unacknowledged: unacknowledged)
       case .writing:
         if isExcused(timer, due) {
-          // What leaves from now on is seen to have left.
-          writingAcknowledged = acknowledgedBytes(unacknowledged)
+          liveness.writingExcused(acknowledged: acknowledgedBytes(unacknowledged))
         } else {
           writingElapsed(unacknowledged: unacknowledged)
         }
@@ -243,7 +196,7 @@ extension Session {
 
   /// Gives the peer more time where this side could not have heard it in what has passed.
   private mutating func isExcused(_ timer: SessionTimer, _ due: LinkInstant) -> Bool {
-    guard stoodStill(since: due) else { return false }
+    guard liveness.stoodStill(since: due, at: now) else { return false }
     timers[timer] = now + agreement.heartbeatTimeout
     return true
   }
@@ -261,7 +214,7 @@ extension Session {
 
   private mutating func frameElapsed() {
     guard !holdsReading else { return }
-    if let dialect, let step = dialect.decoder.abandonFrame() {
+    if let step = framing.dialect?.decoder.abandonFrame() {
       if case .damaged(_, let violation) = step { effects.append(drop(violation)) }
     } else {
       violate(Violation(.frameTimeout))

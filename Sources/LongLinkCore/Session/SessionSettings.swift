@@ -1,8 +1,8 @@
 /// What one side of a connection allows and asks for.
-package struct SessionSettings: Equatable, Sendable {
+package struct SessionSettings: Sendable {
   package var role: Role
   /// The dialect that is spoken; nil for the native protocol.
-  package var dialect: SharedCodec?
+  package var dialect: (any DialectFraming)?
   /// The largest body that this side accepts, in bytes.
   package var maxBody = Int(Wire.defaultBody)
   /// The most requests of the peer at once: those that are not answered, and those whose handlers

@@ -52,12 +52,12 @@ final class PeerConnection: StreamHandler, TimerHandler, TurnHandler {
     _ stream: any ByteStream,
     number: Int,
     isConnecting: Bool,
-    speaking codec: SharedCodec? = nil,
+    speaking dialect: (any DialectFraming)? = nil,
     on loop: EventLoop,
     owner: any PeerConnectionOwner
   ) {
-    wire = PeerWire(codec)
-    reader = FrameReader(codec)
+    wire = PeerWire(dialect)
+    reader = FrameReader(dialect)
     self.stream = stream
     self.number = number
     self.isConnecting = isConnecting

@@ -64,7 +64,7 @@ final class ServerEngine: StreamHandler {
         let stream = try accepted.adopt(on: loop)
         connectionsMade += 1
         // A prefix of the wrong length is a mistake of the test.
-        let codec = try! dialect.codec(.server, maxBody: .max)
+        let codec = try! dialect.source?.framing(.server, maxBody: .max)
         let connection = PeerConnection(
           stream,
           number: connectionsMade,

@@ -1,4 +1,4 @@
-public import LongLinkConnection
+internal import LongLinkConnection
 public import LongLinkCore
 @_spi(Loop) public import LongLinkTransport
 

@@ -19,11 +19,11 @@ struct FrameReader {
 
   private var pending: [UInt8] = []
   private var start = 0
-  private var decoder: DialectDecoder?
+  private var decoder: (any DialectDecoding)?
   private var isOver = false
 
-  init(_ shared: SharedCodec? = nil) {
-    decoder = shared.map { DialectDecoder($0.codec) }
+  init(_ dialect: (any DialectFraming)? = nil) {
+    decoder = dialect?.makeDecoder()
   }
 
   /// Bytes of a frame that is not yet whole.

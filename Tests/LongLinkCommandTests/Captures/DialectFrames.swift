@@ -1,4 +1,5 @@
 @_spi(Containers) import LongLinkCore
+import LongLinkDialects
 
 /// Writes the frames of one side of a dialect.
 struct DialectFrames {

@@ -1,5 +1,6 @@
 import Foundation
 import LongLinkCore
+import LongLinkDialects
 
 /// What a vector of `Protocols/Vectors` sends, and what is wrong with it.
 struct GoldenStream: Sendable {

@@ -1,6 +1,7 @@
 import Logging
 import LongLink
 import LongLinkCore
+import LongLinkDialects
 import LongLinkServer
 
 /// A client and a server that talk to each other over loopback, and what both have sent.

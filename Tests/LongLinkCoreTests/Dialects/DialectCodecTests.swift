@@ -1,4 +1,5 @@
 import LongLinkCore
+import LongLinkDialects
 import Testing
 
 @Suite struct DialectCodecTests {

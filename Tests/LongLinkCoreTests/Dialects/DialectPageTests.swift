@@ -1,5 +1,6 @@
 import Foundation
 import LongLinkCore
+import LongLinkDialects
 import Testing
 
 /// What `Protocols/dialects.md` shows is what the library does.
@@ -30,7 +31,7 @@ import Testing
       pushes: FrameDialect.Pushes(fromServer: [0xF000...0xF0FF]),
       codes: FrameDialect.Codes(
         success: [0], failure: 1,
-        errors: [FrameDialect.ErrorCode(4, "noSuchType", native: .unknownType)]),
+        errors: [DialectErrorCode(4, "noSuchType", native: .unknownType)]),
       maximumBody: 1 << 20)
     let text = try #require(try blocks("json").first)
     #expect(try JSONDecoder().decode(FrameDialect.self, from: Data(text.utf8)) == parcels)

@@ -1,4 +1,5 @@
 @_spi(Containers) import LongLinkCore
+import LongLinkDialects
 import Testing
 
 /// A session that speaks a dialect, without any stream.
@@ -16,7 +17,7 @@ import Testing
     let hasPrefix = dialect.layout.shape(from: role).header.contains { $0.meaning == .session }
     let codec = try DialectCodec(dialect, role: role, session: hasPrefix ? [9, 8, 7, 6] : [])
     return SessionSettings(role) {
-      $0.dialect = SharedCodec(codec)
+      $0.dialect = codec
       $0.heartbeatInterval = 2_000_000_000
       $0.heartbeatTimeout = 1_000_000_000
       change(&$0)
@@ -217,7 +218,8 @@ import Testing
             var bytes: [UInt8] =
               switch dice.below(4) {
               case 0: (0..<dice.below(60)).map { _ in UInt8(dice.below(256)) }
-              case 1: peer.codec.canSendPing ? peer.ping(peer.codec.pingSerial(1)!) : [0x0D, 0x0A]
+              case 1:
+                peer.codec.facts.sendsPings ? peer.ping(peer.codec.pingSerial(1)!) : [0x0D, 0x0A]
               case 2 where role == .server:
                 peer.request(0x500, dialect.serials.client.lowerBound, [1, 2])
               case 2: peer.response(.ok, dialect.serials.client.lowerBound, to: 0x500)

@@ -1,4 +1,5 @@
 @_spi(Containers) import LongLinkCore
+import LongLinkDialects
 import Testing
 
 /// One end of a connection that speaks a dialect: it writes frames, and reads what it is given.
@@ -137,7 +138,8 @@ extension FrameDialect {
       heartbeat: Heartbeat(client: Ping(type: 0xFF01, serials: 1...0xFFFF, answer: 0xFF02)),
       pushes: Pushes(fromServer: [0xF000...0xF0FF], fromClient: [0xF100...0xF1FF]),
       cancel: Cancel(type: 0xFF03, target: .serial),
-      codes: Codes(success: [0], failure: 1, errors: [ErrorCode(2, "busy", native: .overloaded)]),
+      codes: Codes(
+        success: [0], failure: 1, errors: [DialectErrorCode(2, "busy", native: .overloaded)]),
       unknownSerial: unknownSerial,
       maximumBody: maximumBody)
   }

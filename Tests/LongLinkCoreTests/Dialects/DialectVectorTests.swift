@@ -1,5 +1,6 @@
 import Foundation
 import LongLinkCore
+import LongLinkDialects
 import Testing
 
 /// A vector of `Protocols/Vectors/Dialects`.

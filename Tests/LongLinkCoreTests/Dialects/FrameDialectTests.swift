@@ -1,4 +1,5 @@
 import LongLinkCore
+import LongLinkDialects
 import Testing
 
 @Suite struct FrameDialectTests {
@@ -180,7 +181,6 @@ import Testing
 
   @Test func `codes that cannot work are refused`() {
     typealias Codes = FrameDialect.Codes
-    typealias ErrorCode = FrameDialect.ErrorCode
     expect("codes: the layout has a code, and nothing says") { $0.codes = nil }
     expect("codes: the layout has no code") { $0.response.remove(at: 2) }
     expect("codes.success: no code says") { $0.codes = Codes(success: [], failure: 1) }
@@ -189,22 +189,22 @@ import Testing
     expect("codes.failure: 0 says success") { $0.codes = Codes(success: [0], failure: 0) }
     expect("codes.failure: 256 says") { $0.codes = Codes(success: [0], failure: 256) }
     expect("codes.errors[0]: 0 has a meaning") {
-      $0.codes = Codes(success: [0], failure: 1, errors: [ErrorCode(0, "zero")])
+      $0.codes = Codes(success: [0], failure: 1, errors: [DialectErrorCode(0, "zero")])
     }
     expect("codes.errors[0]: 200 stands for no error") {
-      $0.codes = Codes(success: [0], failure: 1, errors: [ErrorCode(200, "two")])
+      $0.codes = Codes(success: [0], failure: 1, errors: [DialectErrorCode(200, "two")])
     }
     expect("codes.errors[0]: 9 stands for no error") {
-      $0.codes = Codes(success: [0], failure: 1, errors: [ErrorCode(9, "nine", native: .ok)])
+      $0.codes = Codes(success: [0], failure: 1, errors: [DialectErrorCode(9, "nine", native: .ok)])
     }
     expect("codes.errors[0]: 4294967295 stands for no error") {
       $0.response[2] = .code(4)
-      $0.codes = Codes(success: [0], failure: 1, errors: [ErrorCode(.max, "minus one")])
+      $0.codes = Codes(success: [0], failure: 1, errors: [DialectErrorCode(.max, "minus one")])
     }
     expect("nothing") {
       $0.response[2] = .code(4)
       $0.codes = Codes(
-        success: [0], failure: 1, errors: [ErrorCode(.max, "minus one", native: .failed)])
+        success: [0], failure: 1, errors: [DialectErrorCode(.max, "minus one", native: .failed)])
     }
   }
 

@@ -1,4 +1,5 @@
 import LongLinkCore
+import LongLinkDialects
 import Testing
 
 @Suite struct RandomDialectTests {
@@ -16,7 +17,7 @@ import Testing
     }
     switch dice.below(6) {
     case 0:
-      guard let range = codec.serials else { return nil }
+      guard let range = codec.facts.serials else { return nil }
       let serial = serial(range, &dice)
       guard codec.canSendRequest(type, serial: serial) else { return nil }
       let head = FrameHead(.request, tag: type.rawValue, serial: serial, length: 0)
@@ -37,7 +38,7 @@ import Testing
       let head = FrameHead(.push, tag: type.rawValue, length: 0)
       return side.bytes(head, plain).map { ($0, "push \(type) 1 \(plain.count)") }
     case 3:
-      guard codec.canSendCancel(of: type), let range = codec.serials else { return nil }
+      guard codec.canSendCancel(of: type), let range = codec.facts.serials else { return nil }
       let serial = serial(range, &dice)
       let head = FrameHead(.cancel, serial: serial, length: 0)
       let width = dialect.layout.shape(from: codec.role).header
@@ -53,7 +54,7 @@ import Testing
       guard let serial = codec.pingSerial(UInt64(dice.below(20))) else { return nil }
       return (side.ping(serial), "ping 0 \(serial) 0")
     default:
-      guard codec.answersPings, let serial = codec.mirrored.pingSerial(UInt64(dice.below(20)))
+      guard codec.facts.answersPings, let serial = codec.mirrored.pingSerial(UInt64(dice.below(20)))
       else { return nil }
       return (side.pong(serial), "pong 0 \(serial) 0")
     }

@@ -1,4 +1,5 @@
 import LongLinkCore
+import LongLinkDialects
 
 extension Seeded {
   private mutating func pick<Value>(_ values: Value...) -> Value { values[below(values.count)] }
@@ -45,7 +46,7 @@ extension Seeded {
       codes: hasCode
         ? FrameDialect.Codes(
           success: [0, 7], failure: 1,
-          errors: [FrameDialect.ErrorCode(9, "nine", native: .overloaded)]) : nil,
+          errors: [DialectErrorCode(9, "nine", native: .overloaded)]) : nil,
       unknownSerial: pick(.violation, .drop),
       maximumBody: pick(16, 200, 5000))
   }

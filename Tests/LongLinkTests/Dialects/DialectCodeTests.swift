@@ -1,3 +1,4 @@
+import LongLinkDialects
 import LongLink
 import LongLinkServer
 import LongLinkTesting

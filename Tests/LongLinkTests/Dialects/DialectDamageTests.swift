@@ -3,6 +3,7 @@ import LongLinkServer
 import LongLinkTesting
 import LongLinkTransport
 import Testing
+import LongLinkDialects
 
 /// What damage comes to in a dialect, and what a configuration may not say.
 @Suite struct DialectDamageTests {

@@ -2,6 +2,7 @@ import LongLink
 import LongLinkServer
 import LongLinkTesting
 import Testing
+import LongLinkDialects
 
 /// Requests, answers and pushes in protocols that are described.
 @Suite struct DialectExchangeTests {

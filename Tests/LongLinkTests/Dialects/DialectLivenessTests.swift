@@ -3,6 +3,7 @@ import LongLinkServer
 import LongLinkTesting
 import LongLinkTransport
 import Testing
+import LongLinkDialects
 
 /// How both sides of a dialect find out whether the other one lives, and how they part.
 @Suite struct DialectLivenessTests {

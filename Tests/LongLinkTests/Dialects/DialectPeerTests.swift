@@ -3,6 +3,7 @@ import LongLink
 import LongLinkServer
 import LongLinkTestNeeds
 import Testing
+import LongLinkDialects
 
 /// A client and a server against a peer in another language, written from a dialect's description.
 @Suite(.unless(ForeignPeer.problem))

@@ -3,6 +3,7 @@ import LongLink
 import LongLinkServer
 import LongLinkTesting
 import Testing
+import LongLinkDialects
 
 /// The code of the page on other headers, so that it is compiled.
 private enum DocumentedDialects {
@@ -24,8 +25,8 @@ private enum DocumentedDialects {
       codes: FrameDialect.Codes(
         success: [0], failure: 1,
         errors: [
-          FrameDialect.ErrorCode(2, "busy", "come again later", native: .overloaded),
-          FrameDialect.ErrorCode(3, "lost", "nobody knows where it is"),
+          DialectErrorCode(2, "busy", "come again later", native: .overloaded),
+          DialectErrorCode(3, "lost", "nobody knows where it is"),
         ]),
       maximumBody: 4_096)
     return parcels
@@ -75,7 +76,7 @@ private enum DocumentedDialects {
     let here = URL(filePath: #filePath)
     let page = here.deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent().deletingLastPathComponent()
-      .appending(path: "Sources/LongLink/LongLink.docc/OtherHeaders.md")
+      .appending(path: "Sources/LongLinkDialects/LongLinkDialects.docc/LongLinkDialects.md")
     func lines(_ file: URL) throws -> [String] {
       try String(contentsOf: file, encoding: .utf8)
         .split(separator: "\n", omittingEmptySubsequences: false)

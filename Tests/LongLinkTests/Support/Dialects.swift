@@ -3,6 +3,7 @@ import LongLinkServer
 import LongLinkTesting
 import LongLinkTransport
 import Testing
+import LongLinkDialects
 
 /// The dialects that tests of behaviour speak.
 enum Spoken: String, CaseIterable, Sendable, CustomTestStringConvertible {
@@ -75,8 +76,8 @@ extension FrameDialect {
       codes: Codes(
         success: [0], failure: 1,
         errors: [
-          ErrorCode(2, "busy", "come again later", native: .overloaded),
-          ErrorCode(3, "gone", "it is not there any more"),
+          DialectErrorCode(2, "busy", "come again later", native: .overloaded),
+          DialectErrorCode(3, "gone", "it is not there any more"),
         ]),
       unknownSerial: unknownSerial, maximumBody: maximumBody)
   }
@@ -99,7 +100,7 @@ extension FrameDialect {
       pushes: Pushes(fromServer: [2...3]),
       cancel: Cancel(type: 4, target: inside == .refused ? .serial : .body),
       codes: Codes(
-        success: [200], failure: 500, errors: [ErrorCode(429, "busy", native: .overloaded)]),
+        success: [200], failure: 500, errors: [DialectErrorCode(429, "busy", native: .overloaded)]),
       maximumBody: 4096)
   }
 

@@ -1,0 +1,76 @@
+/// What version 1 allows in the header of a frame of one kind, apart from what was agreed.
+///
+/// The session, the dissector and the decoder all judge by these.
+package struct FrameRule: Equatable, Sendable {
+  /// Whose serials a frame bears.
+  package enum Serials: Equatable, Sendable {
+    /// Those that its sender hands out: it is about a request of the sender's.
+    case sender
+    /// Those that its receiver hands out: it answers a request of the receiver's.
+    case receiver
+    /// One that is reserved.
+    case reserved(UInt32)
+    case any
+  }
+
+  /// What a frame of the kind is.
+  package enum Content: Equatable, Sendable {
+    /// A message or a fragment of one, with a tag and flags.
+    case message
+    /// At most so many bytes, of a kind that has no tag and no flags.
+    case control(Int)
+    /// Anything up to the largest body: it is read and ignored.
+    case ignored
+    /// Nothing: no feature of version 1 has it.
+    case unknown
+  }
+
+  package let serials: Serials
+  package let content: Content
+
+  private init(_ serials: Serials, _ content: Content) {
+    self.serials = serials
+    self.content = content
+  }
+
+  /// The rule for a kind.
+  @inline(__always)
+  package init(_ kind: FrameKind) {
+    self =
+      switch kind {
+      case .request: FrameRule(.sender, .message)
+      case .response: FrameRule(.receiver, .message)
+      case .push: FrameRule(.reserved(Wire.plainPushSerial), .message)
+      case .cancel: FrameRule(.sender, .control(0))
+      case .ping, .pong: FrameRule(.reserved(0), .control(Wire.pingLimit))
+      case .hello, .welcome: FrameRule(.reserved(Wire.handshakeSerial), .control(Wire.controlLimit))
+      case .goaway: FrameRule(.reserved(Wire.goawaySerial), .control(Wire.controlLimit))
+      case .item, .end, .credit, .pushAck: FrameRule(.any, .unknown)
+      case .ignorable: FrameRule(.any, .ignored)
+      }
+  }
+
+  /// The tag that no response may have: nobody refuses and succeeds.
+  package static let forbiddenResponseTag = Wire.refusedBit | ResponseCode.ok.rawValue
+
+  /// The serials that a side's frame may bear; nil for any.
+  package func serials(from sender: Role) -> ClosedRange<UInt32>? {
+    switch serials {
+    case .sender: sender.serials
+    case .receiver: sender.peer.serials
+    case .reserved(let serial): serial...serial
+    case .any: nil
+    }
+  }
+
+  /// Whether a side's frame may bear a serial.
+  @inline(__always)
+  func admits(_ serial: UInt32, from sender: Role) -> Bool {
+    switch serials {
+    case .sender: sender.owns(serial)
+    case .receiver: sender.peer.owns(serial)
+    case .reserved(let reserved): serial == reserved
+    case .any: true
+    }
+  }
+}

@@ -1,0 +1,63 @@
+internal import LongLinkCore
+
+extension DialectCodec {
+  /// Whether a body may stand between delimiters.
+  package func isAllowed(_ body: UnsafeRawBufferPointer) -> Bool {
+    guard outgoing.inside == .refused else { return true }
+    guard unsafe outgoing.delimiter(in: body, from: 0) == nil else { return false }
+    // Nor may its end and the delimiter behind it make one that comes too early.
+    let delimiter = outgoing.delimiter
+    for begin in max(0, body.count - delimiter.count + 1)..<body.count {
+      let left = body.count - begin
+      let isEarly = delimiter.indices.allSatisfy { index in
+        let byte = unsafe index < left ? body[begin + index] : delimiter[index - left]
+        return byte == delimiter[index]
+      }
+      if isEarly { return false }
+    }
+    return true
+  }
+
+  /// Puts the escape byte where the body needs it, and returns how many bytes that took. Behind
+  /// the body there is as much room as it has bytes.
+  func escape(_ body: Range<Int>, _ frame: UnsafeMutableRawBufferPointer) -> Int {
+    guard case .escaped(let escape) = outgoing.inside else { return 0 }
+    let first = outgoing.delimiter[0]
+    var added = 0
+    for index in body where unsafe frame[index] == escape || frame[index] == first { added += 1 }
+    precondition(body.upperBound + added <= frame.count, "no room was made for escaping")
+    // From the end on, so that nothing is overwritten before it has moved.
+    var to = body.upperBound + added
+    for from in body.reversed() where to > from {
+      let byte = unsafe frame[from]
+      to -= 1
+      unsafe frame[to] = byte
+      if byte == escape || byte == first {
+        to -= 1
+        unsafe frame[to] = escape
+      }
+    }
+    return added
+  }
+}
+
+extension FramePlan {
+  /// Whether a delimiter stands at a place that has room for it.
+  @inline(__always)
+  func isDelimiter(_ bytes: UnsafeRawBufferPointer, at place: Int) -> Bool {
+    for (index, byte) in delimiter.enumerated() where unsafe bytes[place + index] != byte {
+      return false
+    }
+    return true
+  }
+
+  /// Where the first delimiter stands that begins at `start` or later.
+  func delimiter(in bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
+    var place = start
+    while place + delimiter.count <= bytes.count {
+      if unsafe isDelimiter(bytes, at: place) { return place }
+      place += 1
+    }
+    return nil
+  }
+}

@@ -1,0 +1,146 @@
+package import LongLinkCore
+
+/// A dialect made ready for one side of a connection: where its fields lie, and what is what.
+package final class DialectCodec: DialectFraming {
+  package let facts: DialectFacts
+  package let dialect: FrameDialect
+  package let role: Role
+  /// What this side writes as its session prefix; empty for zeros.
+  package let session: [UInt8]
+  /// The largest body that is read, in bytes: at most the dialect's own.
+  package let maximumIncoming: Int
+  let incoming: FramePlan
+  let outgoing: FramePlan
+  private let incomingRules: DialectRules
+  private let outgoingRules: DialectRules
+
+  /// Makes a codec. Throws when a session prefix is not as long as its field; a server may do
+  /// without.
+  package init(
+    _ dialect: FrameDialect, role: Role, session: [UInt8] = [], maximumIncoming: Int = .max
+  ) throws(FrameLayoutError) {
+    self.dialect = dialect
+    self.role = role
+    self.session = session
+    self.maximumIncoming = min(maximumIncoming, dialect.maximumBody)
+    incoming = FramePlan(dialect.layout, from: role.peer)
+    outgoing = FramePlan(dialect.layout, from: role)
+    incomingRules = DialectRules(dialect, from: role.peer)
+    outgoingRules = DialectRules(dialect, from: role)
+    facts = dialect.facts(role)
+    let width = outgoing.session?.width ?? 0
+    guard session.count == width || session.isEmpty && role == .server else {
+      throw FrameLayoutError(
+        "session", "the session prefix has \(session.count) bytes instead of \(width)")
+    }
+  }
+
+  /// The codec of the other side, for what this side has written.
+  package var mirrored: DialectCodec {
+    DialectCodec(mirroring: self)
+  }
+
+  private init(mirroring codec: DialectCodec) {
+    dialect = codec.dialect
+    role = codec.role.peer
+    session = []
+    maximumIncoming = dialect.maximumBody
+    incoming = codec.outgoing
+    outgoing = codec.incoming
+    incomingRules = codec.outgoingRules
+    outgoingRules = codec.incomingRules
+    facts = dialect.facts(role)
+  }
+
+  /// Where the other side's session prefix stands in each of its frames; nil where it has none.
+  package var peerSession: Range<Int>? {
+    incoming.session.map { $0.offset..<$0.offset + $0.width }
+  }
+
+  /// Where the last byte of the checksum stands in a frame that this side has written; nil where
+  /// there is none.
+  package func checksumPlace(inFrameOf length: Int) -> Int? {
+    guard let slot = outgoing.sum?.slot else { return nil }
+    let start = slot.isTrailer ? length - outgoing.trailerLength : 0
+    return start + slot.offset + (slot.isLittle ? 0 : slot.width - 1)
+  }
+
+  /// The serial of the ping with this number, from 1: those of the dialect are counted through.
+  package func pingSerial(_ number: UInt64) -> UInt32? {
+    guard let serials = dialect.heartbeat[role]?.serials else { return nil }
+    let count = UInt64(serials.upperBound - serials.lowerBound) + 1
+    return serials.lowerBound + UInt32((number &- 1) % count)
+  }
+
+  func kind(incoming type: UInt64?, _ serial: UInt64) throws(Violation) -> FrameKind {
+    try incomingRules.kind(type: type, serial: serial)
+  }
+}
+
+// MARK: - What can be said
+
+extension DialectCodec {
+  package func makeDecoder() -> any DialectDecoding { DialectDecoder(self) }
+
+  package func isSuccess(_ code: UInt32) -> Bool { dialect.codes?.success.contains(code) ?? false }
+
+  package func error(_ code: UInt32) -> DialectErrorCode? { dialect.codes?.error(code) }
+
+  /// Whether this side may send a request of this type, and its response would be taken for one.
+  package func canSendRequest(_ type: MessageType, serial: UInt32) -> Bool {
+    let wire = UInt64(type.rawValue)
+    guard fits(wire, outgoing.type),
+      (try? outgoingRules.kind(type: wire, serial: UInt64(serial))) == .request,
+      let answer = responseType(to: type.rawValue)
+    else { return false }
+    guard incoming.type != nil else { return true }
+    return fits(answer, incoming.type)
+      && (try? incomingRules.kind(type: answer, serial: UInt64(serial))) == .response
+  }
+
+  /// Whether a push of this type would be taken for one.
+  package func canSendPush(_ type: MessageType) -> Bool {
+    let wire = UInt64(type.rawValue)
+    let serial = UInt64(dialect.pushes.serial)
+    return fits(wire, outgoing.type)
+      && (try? outgoingRules.kind(type: wire, serial: serial)) == .push
+  }
+
+  /// Whether a response can say this code: without a field for it, it can say success alone.
+  package func canSendResponse(_ code: ResponseCode) -> Bool {
+    outgoing.code != nil || code == .ok
+  }
+
+  /// Whether a code of the dialect's own fits into a response.
+  package func canSend(code: UInt32) -> Bool { fits(UInt64(code), outgoing.code) }
+
+  /// Whether this side can cancel a request of this type.
+  package func canSendCancel(of type: MessageType) -> Bool {
+    guard let cancel = dialect.cancel, dialect.maySendRequests(role) else { return false }
+    return cancel.target != .type || fits(UInt64(type.rawValue), outgoing.serial)
+  }
+
+  private func fits(_ value: UInt64, _ slot: FramePlan.Slot?) -> Bool {
+    guard let slot else { return false }
+    return slot.width == 8 || value >> UInt64(8 * slot.width) == 0
+  }
+
+  /// What a response to a request of this type has as its own.
+  package func responseType(to type: UInt32) -> UInt64? {
+    switch dialect.responseType {
+    case .echo: UInt64(type)
+    case .offset(let offset): UInt64(type) + UInt64(offset)
+    case .fixed(let fixed): UInt64(fixed)
+    case .absent: 0
+    }
+  }
+
+  /// The type of the request that a response is to, as far as its own tells.
+  package func requestType(of response: DialectFrame) -> MessageType? {
+    switch dialect.responseType {
+    case .echo: MessageType(rawValue: response.type)
+    case .offset(let offset): MessageType(rawValue: response.type &- offset)
+    case .fixed, .absent: nil
+    }
+  }
+}
