@@ -106,10 +106,10 @@ package final class PushQueue: TimerHandler {
     try link.judgePush(type, body)
     guard order.isEmpty, link.hasRoom(for: body) else {
       counters.turnedAway += 1
-      let marks = link.session.settings.waterMarks
+      let marks = link.waterMarks
       throw overloaded(
         type, link,
-        "\(link.session.outbox.totalBytes) bytes wait for the peer; "
+        "\(link.bytesUnwritten) bytes wait for the peer; "
           + "the marks are \(marks.high) and, for what goes in fragments, \(marks.large)")
     }
     try link.push(type, body, priority: priority)
@@ -181,16 +181,37 @@ package struct PushQueueCounters: Equatable, Sendable {
 
 /// What takes pushes, on its loop.
 package protocol PushSink: AnyObject {
+  /// Where pushes wait; nil while none ever did.
+  var pushesIfAny: PushQueue? { get }
+  /// Where a push waits, and the link that it goes over; throws where it cannot go.
+  func wayOfPush(_ type: MessageType) throws(LongLinkError) -> (PushQueue, Link)
+}
+
+extension PushSink {
   /// Sends a push, or lets it wait for room.
   func push(
     _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: PushOptions
-  ) -> PushStep
+  ) -> PushStep {
+    do throws(LongLinkError) {
+      let (queue, link) = try wayOfPush(type)
+      return queue.push(type, body, options, over: link)
+    } catch {
+      return .ended(.failure(error))
+    }
+  }
+
   /// Sends a push, or throws `overloaded` where there is no room now.
-  func pushNow(
+  package func pushNow(
     _ type: MessageType, _ body: any BodyEncodable & Sendable, priority: UInt32
-  ) throws(LongLinkError)
+  ) throws(LongLinkError) {
+    let (queue, link) = try wayOfPush(type)
+    try queue.pushNow(type, body, priority: priority, over: link)
+  }
+
   /// Ends a push that waits with `cancelled`.
-  func cancelPush(_ id: UInt64)
+  func cancelPush(_ id: UInt64) {
+    pushesIfAny?.cancel(id)
+  }
 }
 
 /// One push from a task: sent at once, or when there is room; cancelled with the task.

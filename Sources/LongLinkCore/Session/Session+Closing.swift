@@ -39,7 +39,7 @@ extension Session {
     if settings.role == .server { goaway.alternatives = [] }
     goaway.reason = Session.cut(goaway.reason)
     peerGoAway = goaway
-    effects.append(.peerLeaving(goaway))
+    tell(.peerLeaving(goaway))
   }
 
   /// Tells that the system reported an error on the socket.
@@ -75,7 +75,7 @@ extension Session {
     forgetPeer()
     outbox.dropPending()
     input.removeAll()
-    if wasLive { effects.append(.abandon(reason)) }
+    if wasLive { tell(.abandon(reason)) }
     effects.append(.close(reason))
   }
 
@@ -89,7 +89,7 @@ extension Session {
     phase = .closing(reason)
     timers = SessionTimers()
     timers[.linger] = now + Wire.lingerTime
-    effects.append(.abandon(reason))
+    tell(.abandon(reason))
   }
 
   /// Nothing of the peer's is acted on or handed on any more, not even what waits to be.

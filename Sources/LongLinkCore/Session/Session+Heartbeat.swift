@@ -101,7 +101,7 @@ extension Session {
     suspicion = nil
     guard isOpen else { return }
     timers[.heartbeat] = heartbeatDue
-    if settings.pace != nil { effects.append(.heartbeatAnswered(silence: silenceProbed)) }
+    if settings.pace != nil { tell(.heartbeatAnswered(silence: silenceProbed)) }
   }
 
   /// Sends a ping ahead of data that follows a long silence.
@@ -227,6 +227,6 @@ extension Session {
       counters.droppedPongs += 1
       return
     }
-    effects.append(.ponged(id: id, roundTrip: now - ping.sent))
+    tell(.ponged(id: id, roundTrip: now - ping.sent))
   }
 }

@@ -246,7 +246,7 @@ extension Session {
       assembling -= 1
     case .running:
       outlive(exchange)
-      effects.append(.cancel(serial: serial))
+      tell(.cancel(serial: serial))
     case .responding:
       _ = outbox.withdraw(.response, serial: serial, encodedAt: nil)
       followMarks()
