@@ -8,36 +8,28 @@ extension Link {
     return core.hasRoom(for: (try? body.encodedByteCount) ?? 0)
   }
 
-  /// Throws where a push could not be sent even if there were room for it.
+  /// The bytes of a push's body; throws where it could not be sent even if there were room for it.
+  @discardableResult
   func judgePush(
     _ type: MessageType, _ body: any BodyEncodable & Sendable
-  ) throws(LongLinkError) {
+  ) throws(LongLinkError) -> Int {
     guard isOpen else {
       throw LongLinkError(.notConnected, doing: "push type=\(type)", peer: peer)
     }
-    try judge(type)
-    do throws(BodyError) {
-      _ = try size(of: body)
-    } catch {
-      throw failure(of: type, error)
-    }
-  }
-
-  private func size(of body: any BodyEncodable & Sendable) throws(BodyError) -> Int {
-    let size = try body.encodedByteCount
-    guard accepts(bodyOf: size) else {
-      throw BodyError(
-        .tooLarge, detail: "\(size) bytes, of which the peer accepts \(maxBody)")
-    }
-    if speaksDialect { try judge(body) }
-    return size
-  }
-
-  /// Throws where the dialect has no such push.
-  private func judge(_ type: MessageType) throws(LongLinkError) {
     if let objection = core.objection(toPush: type) {
       throw LongLinkError(
         .unsupported, doing: "push type=\(type)", detail: objection, peer: peer)
+    }
+    do throws(BodyError) {
+      let size = try body.encodedByteCount
+      guard accepts(bodyOf: size) else {
+        throw BodyError(
+          .tooLarge, detail: "\(size) bytes, of which the peer accepts \(maxBody)")
+      }
+      if speaksDialect { try judge(body) }
+      return size
+    } catch {
+      throw failure(of: type, error)
     }
   }
 
@@ -50,12 +42,8 @@ extension Link {
   package func push(
     _ type: MessageType, _ body: any BodyEncodable & Sendable, priority: UInt32
   ) throws(LongLinkError) {
-    guard isOpen else {
-      throw LongLinkError(.notConnected, doing: "push type=\(type)", peer: peer)
-    }
-    try judge(type)
+    let size = try judgePush(type, body)
     do throws(BodyError) {
-      let size = try size(of: body)
       try push(type, priority: priority, count: size) { (span) throws(BodyError) in
         try body.encode(into: &span)
       }
