@@ -34,7 +34,7 @@ extension ClientCore {
   /// Whether requests have not ended, or something has not been written.
   private var hasWork: Bool {
     requests.count > 0 || pushes.count > 0
-      || connections.contains { !$0.link.session.outbox.isEmpty }
+      || connections.contains { !$0.link.hasWrittenAll }
   }
 
   /// Goes on with the closing when nothing is in flight any more.
@@ -60,8 +60,7 @@ extension ClientCore {
       if aborts {
         connection.link.close(.closedHere)
       } else {
-        connection.link.session.shutDown(at: loop.now)
-        connection.link.drain()
+        connection.link.shutDown()
       }
     }
     resumeConnectWaiters(

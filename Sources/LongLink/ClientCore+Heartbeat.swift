@@ -52,7 +52,7 @@ extension ClientCore {
       .goneAway, .closedHere, .left:
       return
     }
-    let silence = connection.link.session.silenceProbed
+    let silence = connection.link.silenceProbed
     guard heartbeatSearch?.lost(after: silence) == true else { return }
     rememberHeartbeat()
     followSearch()

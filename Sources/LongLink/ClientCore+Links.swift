@@ -12,12 +12,12 @@ extension ClientCore: LinkOwner {
     case .request:
       connection(link.id)?.responder.handle(message)
     default:
-      publish(Push(type: message.type, body: link.session.takeBytes(of: message.payload)))
+      publish(Push(type: message.type, body: link.takeBody(of: message)))
     }
   }
 
-  func link(_ link: Link, did effect: Effect) {
-    switch effect {
+  func link(_ link: Link, tells news: LinkNews) {
+    switch news {
     case .collect(let serial):
       requests.collect(serial, on: link)
     case .cancel(let serial):
@@ -43,8 +43,6 @@ extension ClientCore: LinkOwner {
     case .abandon(let reason):
       abandoned(link, reason)
       followPushes(reason)
-    case .message, .shutDownWriting, .close:
-      break
     }
   }
 
@@ -68,8 +66,8 @@ extension ClientCore: LinkOwner {
   }
 
   private func established(_ link: Link) {
-    let life = link.session.agreement.heartbeatInterval
-    machine.established(link.id, provenAfter: life, at: loop.now, bits: bits)
+    machine.established(
+      link.id, provenAfter: link.heartbeatInterval, at: loop.now, bits: bits)
     perform()
   }
 
@@ -152,11 +150,7 @@ extension ClientCore: LinkOwner {
 
   /// A link that takes nothing new is closed when the last request of either side has ended.
   func finishIfDone(_ link: Link) {
-    guard !requests.isCurrent(link), requests.isUnused(link), link.session.requestsRunning == 0,
-      !link.session.outbox.holdsBack
-    else { return }
-    link.session.shutDown(at: loop.now)
-    link.drain()
+    if !requests.isCurrent(link) { link.shutDownIfUnused(by: requests) }
   }
 
   private func abandoned(_ link: Link, _ reason: CloseReason) {
@@ -192,7 +186,7 @@ extension ClientCore: LinkOwner {
 
   func link(_ link: Link, endedWith reason: CloseReason) {
     guard let connection = connection(link.id) else { return }
-    counters.countEnded { $0.add(link.session.counters, connection.responder.counters) }
+    counters.countEnded { $0.add(link.counters, connection.responder.counters) }
     connection.responder.onLateReturn = { [weak self] wasSkipped in
       self?.counters.countEnded { $0.handlerReturnedLate(wasSkipped: wasSkipped) }
     }
@@ -231,34 +225,22 @@ extension ClientCore: LinkOwner {
     guard case .violation(let violation) = reason, violation.rule != .checksumMismatch else {
       return false
     }
-    return configuration.dialect.source == nil && link.session.counters.framesReceived == 0
+    return configuration.dialect.source == nil && link.counters.framesReceived == 0
   }
 
   private func ended(_ connection: Connection, _ reason: CloseReason) {
     let link = connection.link
-    logEnd(of: connection, reason)
+    link.logEnd(
+      reason,
+      [
+        "ageMs": .milliseconds(loop.now - (connection.usedSince ?? loop.now)),
+        "requests": "\(connection.requestsLost)",
+      ])
     tell(.ended(link.id, reason, worked: connection.hasWorked))
     let wasCurrent = machine.isCurrent(link.id)
     machine.ended(link.id, reason, at: loop.now, bits: bits)
     guard wasCurrent else { return }
     lastFailure = ConnectFailure(reason, detail: reason.detail, address: link.peer)
     failOffline()
-  }
-
-  private func logEnd(of connection: Connection, _ reason: CloseReason) {
-    let level: Logger.Level =
-      switch reason {
-      case .closedHere, .goneAway, .left: .info
-      // What was not announced is a loss, whether it comes as an end or as a reset.
-      case .closedByPeer, .violation, .heartbeatLost, .handshakeTimeout, .stalledPeer,
-        .unreadOutput, .memoryLimit, .transport:
-        .warning
-      }
-    connection.link.log(
-      level, "Disconnected",
-      reason.logMetadata.merging([
-        "ageMs": .milliseconds(loop.now - (connection.usedSince ?? loop.now)),
-        "requests": "\(connection.requestsLost)",
-      ]) { told, _ in told })
   }
 }

@@ -32,7 +32,7 @@ extension ClientCore {
   /// A link that was retired is not waited for any longer.
   func expire(_ attempt: UInt32) {
     guard let link = connection(attempt)?.link else { return }
-    if !requests.isUnused(link) || link.session.requestsRunning > 0 { counters.linksExpired += 1 }
+    if !requests.isUnused(link) || link.requestsRunning > 0 { counters.linksExpired += 1 }
     link.close(.left)
   }
 

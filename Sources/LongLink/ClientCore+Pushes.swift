@@ -3,44 +3,20 @@ import LongLinkCore
 import LongLinkTransport
 
 extension ClientCore {
-  func push(
-    _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: PushOptions
-  ) -> PushStep {
-    do throws(LongLinkError) {
-      let link = try linkForPush("push type=\(type)")
-      return pushes.push(type, body, options, over: link)
-    } catch {
-      return .ended(.failure(error))
-    }
-  }
+  var pushesIfAny: PushQueue? { pushes }
 
-  func pushNow(
-    _ type: MessageType, _ body: any BodyEncodable & Sendable, priority: UInt32
-  ) throws(LongLinkError) {
-    let link = try linkForPush("push type=\(type)")
-    try pushes.pushNow(type, body, priority: priority, over: link)
-  }
-
-  private func linkForPush(_ operation: String) throws(LongLinkError) -> Link {
-    guard closing == nil else { throw LongLinkError(.closed, doing: operation) }
+  func wayOfPush(_ type: MessageType) throws(LongLinkError) -> (PushQueue, Link) {
+    guard closing == nil else { throw LongLinkError(.closed, doing: "push type=\(type)") }
     guard let link = requests.current else {
       if machine.state == .idle { start() }
-      throw notConnected(operation)
+      throw notConnected("push type=\(type)")
     }
-    return link
+    return (pushes, link)
   }
 
-  func cancelPush(_ id: UInt64) {
-    pushes.cancel(id)
-  }
-
-  /// There is room again: requests and pushes take turns in being the first to use it.
   func resumeSending(_ link: Link) {
     guard requests.isCurrent(link) else { return }
-    pushesGoFirst.toggle()
-    if pushesGoFirst { pushes.pump(over: link) }
-    requests.pump()
-    pushes.pump(over: link)
+    link.shareRoom(requests, pushes)
     if closing != nil { finishClosingIfDone() }
   }
 
@@ -48,7 +24,7 @@ extension ClientCore {
   /// like a push that is made without one.
   func followPushes(_ reason: CloseReason) {
     guard pushes.count > 0 else { return }
-    if let link = requests.current, link.session.isOpen {
+    if let link = requests.current, link.isOpen {
       pushes.pump(over: link)
     } else {
       pushes.failAll { operation in

@@ -11,13 +11,13 @@ extension ClientCore: PeerSessionOwner {
       return requests.submit(type, body, options, completion, defaults: defaults)
     }
     if closing != nil {
-      return requests.submit(type, body, copy options, completion, defaults: defaults) {
+      return requests.failAtOnce(type, body, copy options, completion, defaults: defaults) {
         LongLinkError(.closed, doing: $0, detail: "the client was closed")
       }
     }
     if isOffline, options.offline ?? defaults.offline == .fail {
-      return requests.submit(
-        type, body, copy options, completion, defaults: defaults, failing: notConnected)
+      return requests.failAtOnce(
+        type, body, copy options, completion, defaults: defaults, notConnected)
     }
     let id = requests.submit(type, body, options, completion, defaults: defaults)
     start()
@@ -38,18 +38,16 @@ extension ClientCore: PeerSessionOwner {
 
   func closeSession(_ id: UInt64) {
     // The client may have another link by now, which is not meant.
-    guard let link = connections.first(where: { UInt64($0.link.id) == id })?.link else { return }
-    link.session.shutDown(at: loop.now)
-    link.drain()
+    connections.first { UInt64($0.link.id) == id }?.link.shutDown()
   }
 
   func ping(_ completion: @escaping @Sendable (Result<Duration, LongLinkError>) -> Void) {
-    guard closing == nil, let link = requests.current, link.session.isOpen else {
+    guard closing == nil, let link = requests.current, link.isOpen else {
       let code: LongLinkError.Code = closing == nil ? .notConnected : .closed
       completion(.failure(LongLinkError(code, doing: "ping")))
       return
     }
-    guard link.session.canPing else {
+    guard link.canPing else {
       completion(
         .failure(
           LongLinkError(
@@ -68,8 +66,6 @@ extension ClientCore: PeerSessionOwner {
       return
     }
     pingTimes.append(now)
-    let id = link.session.ping(at: loop.driver.now)
-    pingWaiters.append(PingWaiter(id: id, link: link, completion: completion))
-    link.writeAtEndOfTurn()
+    pingWaiters.append(PingWaiter(id: link.ping(), link: link, completion: completion))
   }
 }

@@ -45,7 +45,6 @@ final class ClientCore {
   let states: StateHub
   let requests: Requests
   let pushes: PushQueue
-  var pushesGoFirst = false
   let defaults: RequestDefaults
   /// For lines that the network and servers can cause.
   let log: PeerLog

@@ -44,11 +44,11 @@ extension ClientCore {
   var snapshot: ClientCounters {
     var totals = counters.ended
     for connection in connections {
-      totals.add(connection.link.session.counters, connection.responder.counters)
+      totals.add(connection.link.counters, connection.responder.counters)
     }
     totals.add(pushes.counters)
     let hubCounts = hub.counts
-    let bytes = connections.reduce(0) { $0 + $1.link.session.outbox.totalBytes }
+    let bytes = connections.reduce(0) { $0 + $1.link.bytesUnwritten }
     return ClientCounters(
       requests: requests.counters, connections: totals, requestsOpen: requests.count,
       requestsWaiting: requests.waitingCount, bytesWaiting: requests.waitingBytes,

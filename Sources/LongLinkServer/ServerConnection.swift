@@ -11,8 +11,7 @@ final class ServerConnection {
   let session: PeerSession
   private let lane: ServerLane
   private var requestsIfAny: Requests?
-  private var pushesIfAny: PushQueue?
-  private var pushesGoFirst = false
+  private(set) var pushesIfAny: PushQueue?
   /// Whether the session could be used.
   var wasOpened = false
   private var isDraining = false
@@ -40,7 +39,7 @@ final class ServerConnection {
     let made = Requests(
       role: .server, limits: lane.requestLimits, serials: lane.serials, on: lane.loop)
     made.onIdle = { [weak self] in self?.finishIfDrained() }
-    if link.session.isOpen { made.opened(link) }
+    if link.isOpen { made.opened(link) }
     requestsIfAny = made
     return made
   }
@@ -60,14 +59,6 @@ final class ServerConnection {
   var pushesWaiting: Int { pushesIfAny?.count ?? 0 }
   var pushCounters: PushQueueCounters { pushesIfAny?.counters ?? PushQueueCounters() }
 
-  /// There is room again: requests and pushes take turns in being the first to use it.
-  private func resumeSending() {
-    pushesGoFirst.toggle()
-    if pushesGoFirst { pushesIfAny?.pump(over: link) }
-    requestsIfAny?.pump()
-    pushesIfAny?.pump(over: link)
-  }
-
   var requestCounters: RequestCounters { requestsIfAny?.counters ?? RequestCounters() }
 
   /// Tells the client to go, and ends the session when what runs has ended, or when the time is up.
@@ -82,10 +73,9 @@ final class ServerConnection {
     }
     onDrained.append(completion)
     isDraining = true
-    link.session.goAway(
+    link.goAway(
       code: .draining, reason: farewell.reason, spread: farewell.spread.wireMilliseconds,
       retryAfter: farewell.retryAfter.wireMilliseconds, alternatives: farewell.alternatives)
-    link.drain()
     finishIfDrained()
     guard link.isAlive else { return }
     let limit = lane.loop.now + bound
@@ -104,15 +94,8 @@ final class ServerConnection {
   }
 
   private func finishIfDrained() {
-    if isDraining { finishIfDone() }
-  }
-
-  private func finishIfDone() {
-    guard link.session.requestsRunning == 0, link.session.outbox.isEmpty,
-      requestsIfAny?.carriedCount ?? 0 == 0, pushesWaiting == 0
-    else { return }
-    link.session.shutDown(at: lane.loop.now)
-    link.drain()
+    guard isDraining, link.hasWrittenAll, pushesWaiting == 0 else { return }
+    link.shutDownIfUnused(by: requestsIfAny)
   }
 }
 
@@ -133,20 +116,19 @@ extension ServerConnection: LinkOwner {
       requests.answered(message, on: link)
       finishIfDrained()
     default:
-      let body = link.session.takeBytes(of: message.payload)
-      lane.received(Push(type: message.type, body: body), from: session)
+      lane.received(Push(type: message.type, body: link.takeBody(of: message)), from: session)
     }
   }
 
-  func link(_ link: Link, did effect: Effect) {
-    switch effect {
+  func link(_ link: Link, tells news: LinkNews) {
+    switch news {
     case .cancel(let serial):
       responder.cancel(serial)
     case .collect(let serial):
       requests.collect(serial, on: link)
     case .established:
       // The frame that opened the session may have broken a rule in the same breath.
-      guard link.session.isOpen else { return }
+      guard link.isOpen else { return }
       requestsIfAny?.opened(link)
       lane.opened(self)
     case .began(let serial, let begin, let ordinal):
@@ -154,7 +136,7 @@ extension ServerConnection: LinkOwner {
     case .finished(let serial):
       requests.finishedSending(serial, on: link)
     case .resumeSending:
-      resumeSending()
+      link.shareRoom(requestsIfAny, pushesIfAny)
     case .peerLeaving(let goaway):
       link.log(
         .info, "The client is going away",
@@ -177,7 +159,7 @@ extension ServerConnection: LinkOwner {
       pushesIfAny?.failAll { operation in
         .lost(reason, delivery: .notSent, doing: operation, peer: link.peer)
       }
-    case .damaged, .ponged, .heartbeatAnswered, .message, .shutDownWriting, .close:
+    case .damaged, .ponged, .heartbeatAnswered:
       break
     }
   }
@@ -191,12 +173,7 @@ extension ServerConnection: LinkOwner {
       .lost(reason, delivery: .notSent, doing: operation, peer: link.peer)
     }
     requestsIfAny?.stop()
-    switch reason {
-    case .violation, .heartbeatLost, .stalledPeer, .unreadOutput, .memoryLimit:
-      link.log(.warning, "Session ended", reason.logMetadata)
-    case .closedByPeer, .closedHere, .goneAway, .handshakeTimeout, .left, .transport:
-      link.log(.debug, "Session ended", reason.logMetadata)
-    }
+    link.logEnd(reason)
     session.detach()
     // A handler's task may hold the responder for longer than the server holds this.
     responder.onIdle = nil
@@ -216,20 +193,20 @@ extension ServerConnection: PeerSessionOwner {
     guard let failure = failureOfRequests else {
       return requests.submit(type, body, options, completion, defaults: lane.defaults)
     }
-    return requests.submit(
-      type, body, copy options, completion, defaults: lane.defaults, failing: failure)
+    return requests.failAtOnce(
+      type, body, copy options, completion, defaults: lane.defaults, failure)
   }
 
   /// Makes the error of a request that cannot even wait; nil where it may.
   private var failureOfRequests: ((String) -> LongLinkError)? {
     // While the session closes nobody is left who would end what begins to wait.
-    guard link.isAlive, link.session.isLive else { return session.endedError }
+    guard link.isAlive, link.isLive else { return session.endedError }
     if let objection = lane.objectionToRequests {
       return { [link] operation in
         LongLinkError(.unsupported, doing: operation, detail: objection, peer: link.peer)
       }
     }
-    return link.session.peerGoAway.map { goaway in
+    return link.peerGoAway.map { goaway in
       { [self] operation in goneAway(operation, goaway) }
     }
   }
@@ -245,28 +222,12 @@ extension ServerConnection: PeerSessionOwner {
     requests.cancel(id)
   }
 
-  func push(
-    _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: PushOptions
-  ) -> PushStep {
-    guard link.session.isLive else {
-      return .ended(.failure(session.endedError(doing: "push type=\(type)")))
-    }
-    return pushes.push(type, body, options, over: link)
-  }
-
-  func pushNow(
-    _ type: MessageType, _ body: any BodyEncodable & Sendable, priority: UInt32
-  ) throws(LongLinkError) {
-    guard link.session.isLive else { throw session.endedError(doing: "push type=\(type)") }
-    try pushes.pushNow(type, body, priority: priority, over: link)
-  }
-
-  func cancelPush(_ id: UInt64) {
-    pushesIfAny?.cancel(id)
+  func wayOfPush(_ type: MessageType) throws(LongLinkError) -> (PushQueue, Link) {
+    guard link.isLive else { throw session.endedError(doing: "push type=\(type)") }
+    return (pushes, link)
   }
 
   func closeSession(_ id: UInt64) {
-    link.session.shutDown(at: lane.loop.now)
-    link.drain()
+    link.shutDown()
   }
 }

@@ -121,7 +121,7 @@ final class ServerLane {
 
   func opened(_ connection: ServerConnection) {
     let link = connection.link
-    link.log(.debug, "Session opened", ["name": "\(PeerText(link.session.agreement.name))"])
+    link.log(.debug, "Session opened", ["name": "\(PeerText(link.peerName))"])
     connection.wasOpened = true
     shared.onSession?(connection.session)
   }
@@ -142,7 +142,7 @@ final class ServerLane {
 
   func ended(_ connection: ServerConnection) {
     guard connections.removeValue(forKey: connection.id) != nil else { return }
-    totals.add(connection.link.session.counters, connection.responder.counters)
+    totals.add(connection.link.counters, connection.responder.counters)
     totals.add(connection.pushCounters)
     requestTotals += connection.requestCounters
     shared.sessionEnded(connection.link.peer)
@@ -170,12 +170,12 @@ final class ServerLane {
     counters.requests += requestTotals
     for connection in connections.values {
       let link = connection.link
-      counters.connections.add(link.session.counters, connection.responder.counters)
+      counters.connections.add(link.counters, connection.responder.counters)
       counters.connections.add(connection.pushCounters)
       counters.requests += connection.requestCounters
-      counters.requestsRunning += link.session.requestsRunning
+      counters.requestsRunning += link.requestsRunning
       counters.pushesWaiting += connection.pushesWaiting
-      counters.bytesUnwritten += link.session.outbox.totalBytes
+      counters.bytesUnwritten += link.bytesUnwritten
     }
   }
 

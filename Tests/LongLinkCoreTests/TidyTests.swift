@@ -70,6 +70,19 @@ import Testing
     #expect(find(words, in: try Self.sources("Sources/LongLinkCore")) == [])
   }
 
+  @Test func `only a link touches its core, settles itself, and asks what comes next`() throws {
+    // Put together here, so that this file does not find itself; `farLink` is meant as well.
+    let inner = ["core", "drain()", "arm()", "writeAtEndOfTurn()", "awaitEndOfTurn()"]
+      .map { "ink" + "." + $0 }
+    let found = find(inner, in: try Self.sources("Sources") + Self.sources("Tests")) {
+      // What a link holds in memory is measured there.
+      $0.path.hasSuffix("/Station.swift")
+    }
+    #expect(found == [])
+    let drivers = try Self.sources("Sources").filter { $0.target != "LongLinkCore" }
+    #expect(find([".nextMessage()"], in: drivers).count == 1)
+  }
+
   @Test func `no library imports Foundation`() throws {
     let found = find(["import Foundation"], in: try Self.sources("Sources")) {
       Self.executables.contains($0.target)

@@ -264,9 +264,9 @@ extension Breach {
       var session = Session(settings: SessionSettings(.server), at: .start)
       unsafe session.received(
         RawFrame(.request, tag: 1, serial: 50, body: [1]).bytes.span.bytes, at: .start)
-      #expect(session.nextStep() == .established)
+      #expect(session.nextStep() == .tell(.established))
       if closes { session.close(.closedHere) } else { session.shutDown(at: .start) }
-      #expect(session.nextStep() == .abandon(.closedHere))
+      #expect(session.nextStep() == .tell(.abandon(.closedHere)))
       #expect(session.nextStep() == (closes ? .close(.closedHere) : nil))
       #expect(session.nextStep() == nil)
     }

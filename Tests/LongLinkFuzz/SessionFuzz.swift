@@ -290,6 +290,16 @@ final class FuzzSide {
   private func perform(_ effect: Effect) throws(FuzzFailure) {
     switch effect {
     case .message(let arrival): try take(arrival)
+    case .tell(let news): try hear(news)
+    case .shutDownWriting: break
+    case .close:
+      closes += 1
+      try expect(abandons == 1, "closed, and nothing was abandoned")
+    }
+  }
+
+  private func hear(_ news: LinkNews) throws(FuzzFailure) {
+    switch news {
     case .cancel(let serial):
       if let index = running.firstIndex(where: { $0.serial == serial }) {
         outlived.append(running.remove(at: index).bytes)
@@ -305,11 +315,8 @@ final class FuzzSide {
       outlived += running.map(\.bytes)
       running = []
       try expect(abandons == 1, "everything was abandoned twice")
-    case .close:
-      closes += 1
-      try expect(abandons == 1, "closed, and nothing was abandoned")
     case .established, .ponged, .heartbeatAnswered, .finished, .resumeSending, .peerLeaving,
-      .damaged, .shutDownWriting:
+      .damaged:
       break
     }
   }

@@ -84,7 +84,7 @@ struct EarlyWritingTests {
       }
     }
 
-    func link(_ link: Link, did effect: Effect) {}
+    func link(_ link: Link, tells news: LinkNews) {}
     func link(_ link: Link, endedWith reason: CloseReason) { end = reason }
     func linkWroteAll(_ link: Link) {}
   }

@@ -50,7 +50,7 @@ import Testing
       station.stream.offer((0..<1_000).flatMap { WireFrame.request(1, serial: $0 + 50).bytes })
     }
     station.turn {
-      for serial: UInt32 in 50..<1_050 { station.link.session.respond(serial, code: .ok, []) }
+      for serial: UInt32 in 50..<1_050 { _ = station.link.respond(serial, code: .ok, []) }
     }
     let before = station.budget.held
     station.turn { station.link.releaseRoom() }

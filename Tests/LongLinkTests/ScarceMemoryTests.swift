@@ -77,25 +77,22 @@ import Testing
   @Test func `a peer is read again once what it left was withdrawn`() throws {
     let scarcity = Scarcity()
     let station = scarcity.stations[0]
-    station.link.session.outbox.usesFragments = true
+    station.useFragments()
     station.push(65_536)
     let body = [UInt8](repeating: 7, count: 160_000)
     var placement: RequestPlacement?
     station.turn {
-      placement = try? station.link.session.request(
-        0x8000_0032, type: 1, metadata: nil, count: body.count, at: station.driver.now
+      placement = try? station.link.request(
+        0x8000_0032, type: 1, metadata: nil, priority: 0, count: body.count,
+        at: station.driver.now
       ) { (span) throws(BodyError) in
         unsafe body.withUnsafeBytes { unsafe span.appendBytes($0) }
       }
-      station.link.drain()
     }
     let placed = try #require(placement)
     scarcity.ask(50)
     #expect(station.received == 0)
-    station.turn {
-      _ = station.link.session.cancel(0x8000_0032, placed, notifying: false)
-      station.link.drain()
-    }
+    station.turn { _ = station.link.cancel(0x8000_0032, placed, notifying: false) }
     #expect(station.stream.interest.contains(.read))
     station.turn { station.stream.offer([]) }
     #expect(station.received == 1)
@@ -142,9 +139,9 @@ import Testing
     #expect(small.received == 0)
     small.turn { small.stream.offer([]) }
     #expect(small.received == 1)
-    let before = large.link.session.input.count
+    let before = large.inputCount
     large.turn { large.stream.offer(frame) }
-    #expect(large.link.session.input.count == before)
+    #expect(large.inputCount == before)
   }
 
   @Test func `while memory is exhausted those are read that have few requests`() {

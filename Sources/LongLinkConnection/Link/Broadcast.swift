@@ -75,30 +75,25 @@ package struct Broadcast: Sendable {
 extension Link {
   /// Sends a broadcast's frame, or does what is to be done with a session that cannot take it.
   package func push(_ broadcast: Broadcast, _ report: inout BroadcastReport) {
-    guard session.isOpen else { return }
-    if !session.accepts(bodyOf: broadcast.body.count) {
+    guard isOpen else { return }
+    if !accepts(bodyOf: broadcast.body.count) {
       report.tooLarge += 1
-      session.skipBroadcast()
-    } else if session.hasRoom(for: broadcast.body.count) {
+      core.skipBroadcast()
+    } else if core.hasRoom(for: broadcast.body.count) {
       report.queued += 1
-      if session.settings.dialect === broadcast.dialect {
-        session.push(broadcast.type, broadcast.body, encoded: broadcast.frame)
+      if core.settings.dialect === broadcast.dialect {
+        push(broadcast.type, broadcast.body, encoded: broadcast.frame)
       } else {
         // Its frames have a session prefix of their own.
         let body = broadcast.body
-        session.push(broadcast.type, count: body.count, at: loop.now) { span in
-          body.encode(into: &span)
-        }
+        push(broadcast.type, count: body.count) { span in body.encode(into: &span) }
       }
     } else if broadcast.policy == .skip {
       report.skipped += 1
-      session.skipBroadcast()
+      core.skipBroadcast()
     } else {
       report.dropped += 1
-      session.dropForUnread(at: loop.now)
+      close(.unreadOutput)
     }
-    drain()
-    writeAtEndOfTurn()
-    arm()
   }
 }

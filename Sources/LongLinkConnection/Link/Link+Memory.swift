@@ -15,12 +15,12 @@ extension Link {
 
   /// Tells the budget, where there is one, what the session holds by now.
   @inline(__always)
-  package func followMemory() {
+  func followMemory() {
     if let share { followMemory(in: share) }
   }
 
   private func followMemory(in share: MemoryShare) {
-    let held = isAlive ? session.held : HeldMemory(outlived: session.held.outlived)
+    let held = isAlive ? core.held : HeldMemory(outlived: core.held.outlived)
     let more = HeldMemory(
       open: held.open - counted.open, room: held.room - counted.room,
       outlived: held.outlived - counted.outlived)
@@ -36,13 +36,13 @@ extension Link {
   /// Has the session hold less while the server's memory is scarce, and as much as ever after that.
   @inline(__always)
   func followScarcity() {
-    if let share { session.mostUnread = share.budget.mostUnread }
+    if let share { core.mostUnread = share.budget.mostUnread }
   }
 
   /// Reads on where it was left since memory was scarce, which it is no more.
   package func recover() {
     followScarcity()
-    if isHeld, !session.holdsReading { awaitEndOfTurn() }
+    if isHeld, !core.holdsReading { awaitEndOfTurn() }
   }
 
   /// Whether to leave what came unread for this turn; readiness tells of it again in the next.
@@ -55,7 +55,7 @@ extension Link {
   func postponesReading() -> Bool {
     guard let budget = share?.budget else { return false }
     // The handlers of many requests wait for their turn: more would make those of others wait.
-    if loop.hasBacklog, session.requestsRunning + session.requestsOutlived > 64 { return true }
+    if loop.hasBacklog, core.requestsRunning + core.requestsOutlived > 64 { return true }
     isSparing = budget.isShort || !hasMemory
     guard isSparing, !isSmall, postponements < 64 else {
       postponements = 0
@@ -77,7 +77,7 @@ extension Link {
   }
 
   private var hasFewRequests: Bool {
-    session.requestsOutlived == 0 && session.requestsRunning <= Link.fewRequests
+    core.requestsOutlived == 0 && core.requestsRunning <= Link.fewRequests
   }
 
   /// Whether it is not to blame for what the server holds.
@@ -90,12 +90,12 @@ extension Link {
   /// Gives the loop its memory back that was read into, and keeps what is left of that.
   func returnMemory() {
     borrowsQueue = false
-    if session.input.isEmpty {
-      session.input.removeAll()
-      loop.swapReadQueue(with: &session.input)
+    if core.input.isEmpty {
+      core.input.removeAll()
+      loop.swapReadQueue(with: &core.input)
     } else {
-      var rest = session.input.detachRest()
-      swap(&session.input, &rest)
+      var rest = core.input.detachRest()
+      swap(&core.input, &rest)
       loop.swapReadQueue(with: &rest)
     }
   }
@@ -103,28 +103,20 @@ extension Link {
   /// Gives the loop the memory that was read into where it is large beside what is left.
   func releaseInput() {
     if !borrowsQueue {
-      session.input.releaseRoom(to: &loop.spareQueue, upTo: Link.largestSpare)
+      core.input.releaseRoom(to: &loop.spareQueue, upTo: Link.largestSpare)
     }
   }
 
   /// Keeps nothing of what the peer sent once nothing more is done with it: handlers that go on may
   /// keep the link.
   func releaseMemory() {
-    if !borrowsQueue { session.releaseInput() }
+    if !borrowsQueue { core.releaseInput() }
     lastMetadata = ReceivedMetadata()
   }
 
   /// Gives back what is held for nothing.
   package func releaseRoom() {
-    session.releaseRoom()
+    core.releaseRoom()
     followMemory()
-  }
-
-  /// Ends the session, which holds the most while the server's memory is short.
-  package func evict() {
-    session.evict(at: loop.now)
-    drain()
-    followMemory()
-    arm()
   }
 }

@@ -15,17 +15,17 @@ extension Link {
   @inline(__always)
   func judgeMetadata(of message: Arrival) -> Bool {
     hasMetadata = message.hasMetadata
-    return !hasMetadata || session.repeatsMetadata(message) || decodeMetadata(of: message)
+    return !hasMetadata || core.repeatsMetadata(message) || decodeMetadata(of: message)
   }
 
   private func decodeMetadata(of message: Arrival) -> Bool {
     guard let slice = message.metadata else { return true }
     do throws(BodyError) {
-      lastMetadata = try session.withBody(slice, ReceivedMetadata.init(block:))
+      lastMetadata = try core.withBody(slice, ReceivedMetadata.init(block:))
       return true
     } catch {
       hasMetadata = false
-      session.failed(toDecode: message.kind, serial: message.serial)
+      core.failed(toDecode: message.kind, serial: message.serial)
       return false
     }
   }

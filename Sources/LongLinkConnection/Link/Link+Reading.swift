@@ -35,44 +35,44 @@ extension Link: StreamHandler {
     do {
       guard try stream.finishConnecting() else { return false }
     } catch {
-      session.failed(errno: error.errno)
+      core.failed(errno: error.errno)
       drain()
       return false
     }
     isConnected = true
     watch(bytes: true, room: false)
-    session.connected(at: loop.driver.now)
+    core.connected(at: loop.driver.now)
     drain()
     return isAlive
   }
 
   func read() {
-    guard isAlive, !session.holdsReading else { return }
+    guard isAlive, !core.holdsReading else { return }
     defer { followMemory() }
     followScarcity()
     let limit =
       loop.readsLittle() || isSparing
-      ? Link.littleRead : session.mostUnread < .max ? Link.sparingRead : Link.readSize
+      ? Link.littleRead : core.mostUnread < .max ? Link.sparingRead : Link.readSize
     leavesBytes = false
     for _ in 0..<min(Link.readsPerTurn, limit / Link.littleRead) {
-      guard isAlive, !session.holdsReading, !session.waitsForHandlers else { return }
-      let size = session.readSize(upTo: limit)
+      guard isAlive, !core.holdsReading, !core.waitsForHandlers else { return }
+      let size = core.readSize(upTo: limit)
       // While nothing is left over, the bytes go into the loop's memory, which is warm.
-      borrowsQueue = session.input.isEmpty
+      borrowsQueue = core.input.isEmpty
       if borrowsQueue {
-        loop.swapReadQueue(with: &session.input)
+        loop.swapReadQueue(with: &core.input)
       } else {
-        session.makeRoom(for: size, with: &loop.spareQueue)
+        core.makeRoom(for: size, with: &loop.spareQueue)
       }
       var isFull = false
       do throws(SocketError) {
-        let outcome = try session.input.append(capacity: size) {
+        let outcome = try core.input.append(capacity: size) {
           (span) throws(SocketError) in
           try stream.read(into: &span)
         }
         isFull = accept(outcome, of: size)
       } catch {
-        session.failed(errno: error.errno)
+        core.failed(errno: error.errno)
         drain()
       }
       if borrowsQueue { returnMemory() } else { releaseInput() }
@@ -85,15 +85,15 @@ extension Link: StreamHandler {
   private func accept(_ outcome: ReadOutcome, of size: Int) -> Bool {
     switch outcome {
     case .bytes(let count):
-      let wasSuspecting = session.isSuspecting
-      session.received(count, at: loop.now)
+      let wasSuspecting = core.isSuspecting
+      core.received(count, at: loop.now)
       drain()
       if wasSuspecting { followDeadline() }
       return count == size
     case .wouldBlock:
       return false
     case .end:
-      session.ended(at: loop.now)
+      core.ended(at: loop.now)
       flush()
       drain()
       return false
@@ -104,7 +104,7 @@ extension Link: StreamHandler {
   /// itself, after a write that may be all that they wait for.
   func followReading() {
     guard isAlive, isConnected, !endsTurn else { return }
-    if session.holdsReading { isHeld = true }
+    if core.holdsReading { isHeld = true }
     watch(bytes: !isHeld, room: awaitsRoom)
   }
 }

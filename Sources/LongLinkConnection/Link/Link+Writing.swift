@@ -8,9 +8,9 @@ extension Link: TurnHandler {
 
   /// Sees to it that what the session has to send leaves by the end of this turn.
   @inline(__always)
-  package func writeAtEndOfTurn() {
+  func writeAtEndOfTurn() {
     guard !endsTurn else {
-      if earlyWriting.isDue(frames: session.outbox.frames, bytes: session.outbox.encodedBytes) {
+      if earlyWriting.isDue(frames: core.outbox.frames, bytes: core.outbox.encodedBytes) {
         writeEarly()
       }
       return
@@ -33,10 +33,12 @@ extension Link: TurnHandler {
 
   package func turnEnds(token: UInt64) {
     endsTurn = false
-    if session.waitsForHandlers {
-      session.handlersHaveHadTurn()
+    if core.waitsForHandlers {
+      core.handlersHaveHadTurn()
       drain()
-      session.handlersTurnEnds()
+      core.handlersTurnEnds()
+    } else if core.hasEffects {
+      drain()
     }
     if earlyWriting.ends() { judgeEarlyWriting() }
     flush()
@@ -47,7 +49,7 @@ extension Link: TurnHandler {
   /// Writes what the session has so far, where that lets the peer work at the same time. All that
   /// follows from a write is seen to when the turn ends.
   private func writeEarly() {
-    guard isAlive, session.isOpen, !awaitsRoom else { return }
+    guard isAlive, core.isOpen, !awaitsRoom else { return }
     let (writes, isTrial) = earlyWriting.begins()
     guard writes else { return }
     if isTrial { preemptions = loop.driver.preemptions }
@@ -75,22 +77,22 @@ extension Link: TurnHandler {
     var isBlocked = false
     if let errno = earlyFailure {
       earlyFailure = nil
-      session.failed(errno: errno)
+      core.failed(errno: errno)
     } else {
       do throws(SocketError) {
         isBlocked = try write()
       } catch {
-        session.failed(errno: error.errno)
+        core.failed(errno: error.errno)
       }
     }
-    let holds = session.holdsReading
+    let holds = core.holdsReading
     // Frames that were left while the peer did not read are taken up again.
     let resumes = isHeld && !holds
     isHeld = holds
     watch(bytes: !holds, room: isBlocked)
-    if resumes { session.resumedReading(at: loop.now) }
-    if session.outbox.isEmpty { owner?.linkWroteAll(self) }
-    guard resumes || session.asksForMore else { return }
+    if resumes { core.resumedReading(at: loop.now) }
+    if core.outbox.isEmpty { owner?.linkWroteAll(self) }
+    guard resumes || core.hasEffects || core.wantsToWrite else { return }
     drain()
     releaseInput()
     followReading()
@@ -101,17 +103,17 @@ extension Link: TurnHandler {
     var isBlocked = false
     var budget = Link.writtenPerTurn
     repeat {
-      let chunk = session.outbox.chunk
+      let chunk = core.outbox.chunk
       var count = 0
       if !chunk.isEmpty {
-        count = try session.outbox.bytes.withBytes(chunk) { (bytes) throws(SocketError) in
+        count = try core.outbox.bytes.withBytes(chunk) { (bytes) throws(SocketError) in
           try stream.write(bytes)
         }
       }
-      session.wrote(count, at: loop.now)
+      core.wrote(count, at: loop.now)
       budget -= count
       isBlocked = count < chunk.count || budget <= 0
-    } while !isBlocked && session.outbox.encodedBytes > 0
+    } while !isBlocked && core.outbox.encodedBytes > 0
     return isBlocked
   }
 }

@@ -2,30 +2,35 @@ package import Logging
 @_spi(Containers) package import LongLinkCore
 package import LongLinkTransport
 
-/// Hears, on the loop, what happens on its links.
+/// Hears, on the loop, what happens on its links. It may give a link any command meanwhile.
 package protocol LinkOwner: AnyObject {
   /// A message of the peer; its bytes and the link's metadata are good during the call.
   func link(_ link: Link, received message: Arrival)
-  /// One effect of the session that is about neither bytes nor messages.
-  func link(_ link: Link, did effect: Effect)
+  /// Anything else that has happened.
+  func link(_ link: Link, tells news: LinkNews)
   /// The link has ended; it says nothing more.
   func link(_ link: Link, endedWith reason: CloseReason)
   /// Everything that was to be sent has been written.
   func linkWroteAll(_ link: Link)
 }
 
-/// One connection: a stream, a session, and the moving of bytes between them.
+/// One connection: a stream, the protocol's core, and the moving of bytes between them.
 ///
-/// It lives on its loop. Reading and timers drive the session; its effects are carried out here
-/// when they concern the stream or control bodies, else handed to the owner. Whatever a turn of the
-/// loop produces is written at the end of that turn, much of it before where that is of use.
+/// Everything is called on its loop. The loop drives the link by readiness, timers and the ends of
+/// turns. Owners, requests, handlers and pushes give it the commands of `Link+Commands` and ask
+/// what is in `Link+State`; nobody else touches the core. Each command settles the link by itself:
+/// the owner is told what it set off, its bytes leave by the end of the turn, and the timer is set.
 ///
-/// The session changes in place and hands nothing out that leads back to it while it does, so that
-/// the run-time checks of exclusive access are left out where every frame would pay for them.
+/// The owner is told before the command returns or, where the caller has to note the outcome first,
+/// as with `request` and `cancel`, at the end of the turn. It may give commands while it is told
+/// something: they return at once, and what they set off it hears next.
+///
+/// The core changes in place and hands nothing out that leads back to it while it does, so that the
+/// run-time checks of exclusive access are left out where every frame would pay for them.
 package final class Link {
   package let id: UInt32
   package let loop: EventLoop
-  @safe @exclusivity(unchecked) package var session: Session
+  @safe @exclusivity(unchecked) var core: Session
   package private(set) var peer: SocketAddress?
   private let peerLog: PeerLog
   /// What the owner calls the connection in logs, where it does.
@@ -55,7 +60,10 @@ package final class Link {
   var earlyFailure: Int32?
   /// How often the loop's thread had lost the processor when writing early was last tried.
   var preemptions: Int?
-  private var isDraining = false
+  /// Whether the owner is being told.
+  @safe @exclusivity(unchecked) var isDraining = false
+  /// Whether pushes are the next to use room that there is again.
+  var pushesGoFirst = false
   /// Whether the session's input is the loop's read queue for now.
   var borrowsQueue = false
   /// What the server's sessions may hold; nil for a client.
@@ -74,7 +82,7 @@ package final class Link {
   var isSparing = false
 
   /// Spreads the serials of peers in tables, so that they cannot pick ones that collide.
-  private static let serialMix = UInt32.random(in: 1...(.max))
+  static let serialMix = UInt32.random(in: 1...(.max))
 
   package init(
     id: UInt32, stream: any ByteStream, isConnected: Bool, settings: SessionSettings,
@@ -91,7 +99,7 @@ package final class Link {
     peer = stream.peerAddress
     var settings = settings
     settings.serialMix = Link.serialMix
-    session = Session(settings: settings, at: loop.driver.now)
+    core = Session(settings: settings, at: loop.driver.now)
   }
 
   /// Logs a line that the peer can cause, with the connection: only a few a minute of each message
@@ -120,16 +128,10 @@ package final class Link {
     stream.attach(self, token: UInt64(id))
     watch(bytes: isConnected, room: !isConnected)
     if isConnected {
-      session.connected(at: loop.now)
+      core.connected(at: loop.now)
       drain()
     }
     arm()
-  }
-
-  /// Ends the link at once.
-  package func close(_ reason: CloseReason) {
-    session.close(reason)
-    drain()
   }
 
   /// Asks the stream to tell of these things alone.
@@ -146,35 +148,34 @@ package final class Link {
   }
 }
 
-// MARK: - Effects
+// MARK: - Telling the owner
 
 extension Link {
-  /// Carries out what the session asks for until it asks for nothing.
-  package func drain() {
-    // An owner that acts on an effect may come back here; the outer call goes on with the rest.
-    if !isDraining { drainAll() }
-  }
-
-  private func drainAll() {
+  /// Tells the owner what the core has for it until there is nothing, and sees to the stream.
+  ///
+  /// Nothing else asks the core for messages and effects.
+  func drain() {
+    // An owner that gives a command may come back here; the outer call goes on with the rest.
+    guard !isDraining else { return }
     isDraining = true
     repeat {
       // Once the owner is let go of there are no messages any more.
       if let owner { handMessages(to: owner) }
     } while performEffect()
     isDraining = false
-    if session.holdsReading {
+    if core.holdsReading {
       isHeld = true
     } else if isHeld {
       awaitEndOfTurn()
     }
-    if session.forgetsMetadata() { lastMetadata = ReceivedMetadata() }
-    if !session.isLive { releaseMemory() }
-    if session.waitsForHandlers { awaitEndOfTurn() }
-    if session.wantsToWrite { writeAtEndOfTurn() }
+    if core.forgetsMetadata() { lastMetadata = ReceivedMetadata() }
+    if !core.isLive { releaseMemory() }
+    if core.waitsForHandlers { awaitEndOfTurn() }
+    if core.wantsToWrite { writeAtEndOfTurn() }
   }
 
   private func handMessages(to owner: any LinkOwner) {
-    while let message = session.nextMessage() { hand(message, to: owner) }
+    while let message = core.nextMessage() { hand(message, to: owner) }
   }
 
   @inline(__always)
@@ -183,37 +184,35 @@ extension Link {
       owner.link(self, received: message)
     } else if message.kind == .request {
       // The session has ended over it, and there is no handler to return.
-      session.handlerReturned(bytes: message.byteCount)
+      core.handlerReturned(bytes: message.byteCount)
     }
   }
 
   /// Carries out the next effect; false when there is none.
   private func performEffect() -> Bool {
-    guard let effect = session.nextEffect() else { return false }
-    perform(effect)
-    return true
-  }
-
-  private func perform(_ effect: Effect) {
-    switch effect {
+    switch core.nextEffect() {
     case .message(let message):
       if let owner { hand(message, to: owner) }
+    case .tell(let news):
+      tell(news)
     case .shutDownWriting:
       if isAlive { stream.shutDownWriting() }
     case .close(let reason):
       end(reason)
-    case .cancel, .collect, .ponged, .heartbeatAnswered, .began, .finished, .resumeSending,
-      .peerLeaving, .abandon:
-      owner?.link(self, did: effect)
-    case .established:
-      owner?.link(self, did: effect)
-      followDeadline()
-    case .damaged(let violation):
+    case nil:
+      return false
+    }
+    return true
+  }
+
+  private func tell(_ news: LinkNews) {
+    if case .damaged(let violation) = news {
       log(
         .warning, "Dropped a damaged packet",
         ["reason": "\(violation.rule.rawValue)", "detail": "\(violation)"])
-      owner?.link(self, did: effect)
     }
+    owner?.link(self, tells: news)
+    if case .established = news { followDeadline() }
   }
 
   private func end(_ reason: CloseReason) {
@@ -235,21 +234,21 @@ extension Link {
 extension Link: TimerHandler {
   /// Sets the loop's timer when the session wants to be called earlier than it is set for.
   @inline(__always)
-  package func arm() {
-    if session.deadline < armedFor { setTimer() }
+  func arm() {
+    if core.deadline < armedFor { setTimer() }
   }
 
   /// Sets the timer anew also where the session wants to be called later: an idle link is not to be
   /// woken for nothing.
   func followDeadline() {
-    if session.deadline != armedFor { setTimer() }
+    if core.deadline != armedFor { setTimer() }
   }
 
   private func setTimer() {
     guard isAlive else { return }
     if let timer { loop.cancel(timer) }
     timer = nil
-    armedFor = session.deadline
+    armedFor = core.deadline
     // A dialect may have nothing to wait for.
     guard armedFor != .distantFuture else { return }
     timer = loop.schedule(at: armedFor, self, token: UInt64(id))
@@ -263,12 +262,12 @@ extension Link: TimerHandler {
     if isConnected, awaitsBytes { read() }
     guard isAlive else { return }
     // What this side has left unread is not the peer's silence.
-    if leavesBytes { session.resumedReading(at: loop.driver.now) }
-    session.elapsed(to: loop.driver.now, unacknowledged: unacknowledgedBytes)
+    if leavesBytes { core.resumedReading(at: loop.driver.now) }
+    core.elapsed(to: loop.driver.now, unacknowledged: unacknowledgedBytes)
     drain()
     followMemory()
-    if session.isIdle {
-      session.releaseStorage()
+    if core.isIdle {
+      core.releaseStorage()
       // Both forget the last metadata, or one would take a later block for what the other knows.
       lastMetadata = ReceivedMetadata()
     }

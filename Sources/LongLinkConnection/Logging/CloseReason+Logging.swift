@@ -13,6 +13,27 @@ extension CloseReason {
   package var logMetadata: Logger.Metadata {
     ["reason": "\(token)", "detail": "\(detail)"]
   }
+
+  /// Whether it is a warning where a link ends so. What was not announced is a loss to a client,
+  /// whether it comes as an end or as a reset; a server's clients go as they like.
+  fileprivate func isWarning(to role: Role) -> Bool {
+    switch self {
+    case .violation, .heartbeatLost, .stalledPeer, .unreadOutput, .memoryLimit: true
+    case .closedByPeer, .handshakeTimeout, .transport: role == .client
+    case .closedHere, .goneAway, .left: false
+    }
+  }
+}
+
+extension Link {
+  /// Logs the end of a link that was established.
+  package func logEnd(_ reason: CloseReason, _ more: @autoclosure () -> Logger.Metadata = [:]) {
+    let usual: Logger.Level = role == .client ? .info : .debug
+    log(
+      reason.isWarning(to: role) ? .warning : usual,
+      role == .client ? "Disconnected" : "Session ended",
+      reason.logMetadata.merging(more()) { told, _ in told })
+  }
 }
 
 extension Logger.MetadataValue {

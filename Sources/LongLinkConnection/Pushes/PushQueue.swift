@@ -1,12 +1,8 @@
 package import LongLinkCore
 @_spi(Loop) package import LongLinkTransport
 
-/// What came of asking for a push.
-package enum PushStep: Sendable {
-  case ended(Result<Void, LongLinkError>)
-  /// It waits for room; the gate will tell.
-  case waits(UInt64, Gate<Result<Void, LongLinkError>>)
-}
+/// A push that waits for room; the gate will tell what became of it.
+typealias WaitingPush = (id: UInt64, gate: Gate<Result<Void, LongLinkError>>)
 
 /// The pushes of one side that wait for room on its connection, the most urgent first.
 ///
@@ -55,37 +51,27 @@ package final class PushQueue: TimerHandler {
 
   package var count: Int { order.count }
 
-  /// Sends a push, or lets it wait for room.
-  package func push(
+  /// Sends a push, or lets it wait for room; nil where it was sent.
+  func push(
     _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: PushOptions,
     over link: Link
-  ) -> PushStep {
+  ) throws(LongLinkError) -> WaitingPush? {
     if order.isEmpty, link.hasRoom(for: body) {
-      return .ended(
-        Result { () throws(LongLinkError) in
-          try link.push(type, body, priority: options.priority)
-        })
+      try link.push(type, body, priority: options.priority)
+      return nil
     }
-    do throws(LongLinkError) {
-      try link.judgePush(type, body)
-    } catch {
-      return .ended(.failure(error))
-    }
-    // What has no encoding fails where any push does.
-    let bytes = (try? body.encodedByteCount) ?? 0
+    let bytes = try link.judgePush(type, body)
     guard order.count < maxWaiting, bytes <= maxWaitingBytes - waitingBytes else {
       counters.turnedAway += 1
       let bounds = "\(maxWaiting) pushes of \(maxWaitingBytes) bytes may wait"
-      return .ended(
-        .failure(
-          overloaded(type, link, "\(bounds); \(order.count) of \(waitingBytes) bytes do")))
+      throw overloaded(type, link, "\(bounds); \(order.count) of \(waitingBytes) bytes do")
     }
     return wait(type, body, bytes, options)
   }
 
   private func wait(
     _ type: MessageType, _ body: any BodyEncodable & Sendable, _ bytes: Int, _ options: PushOptions
-  ) -> PushStep {
+  ) -> WaitingPush {
     nextID += 1
     let id = nextID
     let gate = Gate<Result<Void, LongLinkError>>()
@@ -96,7 +82,7 @@ package final class PushQueue: TimerHandler {
       place: order.insert(Place(priority: options.priority, id: id)))
     waitingBytes += bytes
     counters.waited += 1
-    return .waits(id, gate)
+    return (id, gate)
   }
 
   /// Sends a push if there is room for it now.
@@ -106,10 +92,10 @@ package final class PushQueue: TimerHandler {
     try link.judgePush(type, body)
     guard order.isEmpty, link.hasRoom(for: body) else {
       counters.turnedAway += 1
-      let marks = link.session.settings.waterMarks
+      let marks = link.waterMarks
       throw overloaded(
         type, link,
-        "\(link.session.outbox.totalBytes) bytes wait for the peer; "
+        "\(link.bytesUnwritten) bytes wait for the peer; "
           + "the marks are \(marks.high) and, for what goes in fragments, \(marks.large)")
     }
     try link.push(type, body, priority: priority)
@@ -181,16 +167,20 @@ package struct PushQueueCounters: Equatable, Sendable {
 
 /// What takes pushes, on its loop.
 package protocol PushSink: AnyObject {
-  /// Sends a push, or lets it wait for room.
-  func push(
-    _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: PushOptions
-  ) -> PushStep
+  /// Where pushes wait; nil while none ever did.
+  var pushesIfAny: PushQueue? { get }
+  /// Where a push waits, and the link that it goes over; throws where it cannot go.
+  func wayOfPush(_ type: MessageType) throws(LongLinkError) -> (PushQueue, Link)
+}
+
+extension PushSink {
   /// Sends a push, or throws `overloaded` where there is no room now.
-  func pushNow(
+  package func pushNow(
     _ type: MessageType, _ body: any BodyEncodable & Sendable, priority: UInt32
-  ) throws(LongLinkError)
-  /// Ends a push that waits with `cancelled`.
-  func cancelPush(_ id: UInt64)
+  ) throws(LongLinkError) {
+    let (queue, link) = try wayOfPush(type)
+    try queue.pushNow(type, body, priority: priority, over: link)
+  }
 }
 
 /// One push from a task: sent at once, or when there is room; cancelled with the task.
@@ -198,15 +188,17 @@ package func deliver<Sink: PushSink & SendableMetatype>(
   _ sink: LoopBound<Sink>, on loop: EventLoop, _ type: MessageType,
   _ body: any BodyEncodable & Sendable, _ options: PushOptions
 ) async throws(LongLinkError) {
-  switch await loop.run({ sink.value.push(type, body, options) }) {
-  case .ended(let result):
-    try result.get()
-  case .waits(let id, let gate):
-    let result = await withTaskCancellationHandler {
-      await gate.value
-    } onCancel: {
-      loop.execute { sink.value.cancelPush(id) }
+  let waiting = await loop.run {
+    Result { () throws(LongLinkError) in
+      let (queue, link) = try sink.value.wayOfPush(type)
+      return try queue.push(type, body, options, over: link)
     }
-    try result.get()
   }
+  guard let (id, gate) = try waiting.get() else { return }
+  let result = await withTaskCancellationHandler {
+    await gate.value
+  } onCancel: {
+    loop.execute { sink.value.pushesIfAny?.cancel(id) }
+  }
+  try result.get()
 }

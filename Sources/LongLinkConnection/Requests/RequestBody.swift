@@ -41,8 +41,8 @@ public import LongLinkCore
   /// Throws where the dialect of a session refuses the body.
   func judge(for link: Link) throws(BodyError) {
     switch self {
-    case .bytes(let bytes): try link.session.judge(bytes)
-    case .value(let body): try link.session.judge(body)
+    case .bytes(let bytes): try link.judge(bytes)
+    case .value(let body): try link.judge(body)
     }
   }
 }

@@ -17,7 +17,7 @@ extension Requests {
       if dispatch.waitingCount > 0 { pump() }
       return
     }
-    let body = link.session.takeBytes(of: arrival.payload)
+    let body = link.takeBody(of: arrival)
     if arrival.code == .ok {
       counters.succeeded += 1
       retryTokens.succeeded()
@@ -62,7 +62,7 @@ extension Requests {
   ) -> LongLinkError {
     let hint = link.metadata?.retryAfter ?? 0
     let retryAfter: Duration? = hint > 0 ? .milliseconds(Int64(hint)) : nil
-    let dialectCode = link.session.dialectCode
+    let dialectCode = link.dialectCode
     // The bodies of a dialect are the application's, whatever the code.
     let text = arrival.code.isApplication ? "" : PeerText(utf8: body).description
     let detail = dialectCode.map(\.summary) ?? text
@@ -94,15 +94,14 @@ extension Requests {
   /// whether the peer is told also where that is not needed.
   func withdraw(_ id: RequestID, _ entry: Dispatch.Entry, notifying: Bool) -> Delivery {
     guard let link = carrier(of: entry) else { return entry.past }
-    let written = link.session.outbox.written
-    let isUnsent = link.session.cancel(id.serial, entry.placement, notifying: notifying)
+    let written = link.bytesWritten
+    let isUnsent = link.cancel(id.serial, entry.placement, notifying: notifying)
     if !isUnsent, !notifying, link === current { owed.add(id.serial) }
     if !isUnsent { dispatch.rest(id.serial) }
     // One that was kept back may have begun without word of it having come yet.
-    let hasBegun = !isUnsent && link.session.isOpen && entry.placement.begin == nil
+    let hasBegun = !isUnsent && link.isOpen && entry.placement.begin == nil
     let delivery = hasBegun ? .sent : entry.delivery(written: written)
     if delivery == .sent { dispatch.arrived(entry) }
-    link.drain()
     if link !== current, isUnused(link) { onRetired?(link) }
     return delivery.after(entry.past)
   }
@@ -139,7 +138,7 @@ extension Requests {
   package func state(of id: RequestID) -> RequestState? {
     guard let entry = dispatch.entry(dispatch.current(id)) else { return nil }
     guard let link = carrier(of: entry), let begin = entry.placement.begin else { return .created }
-    return begin < link.session.outbox.written ? .waiting : .sending
+    return begin < link.bytesWritten ? .waiting : .sending
   }
 }
 

@@ -20,8 +20,7 @@ extension Requests {
   /// them would only complain again.
   package func leaving(_ link: Link, accepted: UInt64, code: ResponseCode, reason: String) {
     if current === link { current = nil }
-    let written = link.session.outbox.written
-    let last = link.session.ordinal(ofAccepted: accepted)
+    let last = link.ordinal(ofAccepted: accepted)
     let unaccepted = dispatch.carried(by: link.id).filter { _, entry in
       entry.placement.begin == nil || entry.placement.ordinal > last
     }
@@ -29,7 +28,9 @@ extension Requests {
     var taken: [(id: RequestID, delivery: Delivery)] = []
     for isKeptBack in [true, false] {
       for (id, entry) in unaccepted where (entry.placement.begin == nil) == isKeptBack {
-        let isUnsent = link.session.cancel(id.serial, entry.placement, notifying: false)
+        // Some may be written while others are taken back.
+        let written = link.bytesWritten
+        let isUnsent = link.cancel(id.serial, entry.placement, notifying: false)
         let hasLeft = isKeptBack ? !isUnsent : entry.delivery(written: written) == .sent
         taken.append((id, hasLeft ? .refused : .notSent))
         dispatch.takeBack(id, hasLeft ? .refused : .notSent)
@@ -51,7 +52,7 @@ extension Requests {
     links.removeAll { $0 === link }
     if links.isEmpty { dispatch.endRests() }
     // A session that closes in good order still writes what it has encoded.
-    let written = link.session.isClosed ? link.session.outbox.written : .max
+    let written = link.isClosed ? link.bytesWritten : .max
     let carried = dispatch.carried(by: link.id).map { id, entry in
       (id: id, delivery: entry.delivery(written: written))
     }
@@ -81,7 +82,7 @@ extension Requests {
 
   /// Stops a link from collecting the fragments of a response that nobody waits for.
   package func collect(_ serial: UInt32, on link: Link) {
-    if !dispatch.awaits(serial, on: link.id) { link.session.abandonResponse(serial) }
+    if !dispatch.awaits(serial, on: link.id) { link.abandonResponse(serial) }
   }
 
   /// Tells that a request which its link had kept back has been encoded to its end.

@@ -87,7 +87,6 @@ extension Requests {
         isTimeTold: isTimeTold, at: now)
       if deadline < armedFor { arm() }
       pending.insert(consume request, for: id.serial)
-      follow(placement, on: link)
     case .failed(let code, let detail):
       register(id, options, until: deadline, at: now)
       pending.insert(request, for: id.serial)
@@ -96,10 +95,10 @@ extension Requests {
     return id
   }
 
-  /// Fails a request before anything is done for it.
-  package func submit(
+  /// Counts a request that cannot even wait, and fails it.
+  package func failAtOnce(
     _ type: MessageType, _ body: RequestBody, _ options: RequestOptions, _ completion: Completion,
-    defaults: RequestDefaults, failing make: (String) -> LongLinkError
+    defaults: RequestDefaults, _ make: (String) -> LongLinkError
   ) -> RequestID {
     let now = loop.now
     let deadline = now + (options.deadline.map(\.clampedNanoseconds) ?? defaults.deadline)
@@ -141,15 +140,14 @@ extension Requests {
   @inline(__always)
   private func hasRoom(_ link: Link) -> Bool {
     guard link.hasRoom else { return false }
-    let limit = link.session.agreement.maxInFlight
+    let limit = link.maxInFlight
     let carried = dispatch.carriedCount(by: link.id)
     return carried + owed.count < limit || makesRoom(link, carried: carried, of: limit)
   }
 
   private func makesRoom(_ link: Link, carried: Int, of limit: Int) -> Bool {
     guard carried < limit, let serial = owed.takeOldest() else { return false }
-    _ = link.session.cancel(serial, .keptBack, notifying: true)
-    link.writeAtEndOfTurn()
+    _ = link.cancel(serial, .keptBack, notifying: true)
     return true
   }
 
@@ -191,7 +189,7 @@ extension Requests {
     _ id: RequestID, _ request: borrowing PendingRequest, on link: Link, at now: LinkInstant
   ) -> Step {
     if request.deadline <= now { return .failed(.deadlineExceeded, "") }
-    if !link.session.isNative, let objection = objection(to: request, id, on: link) {
+    if !link.isNative, let objection = objection(to: request, id, on: link) {
       return .failed(.unsupported, objection)
     }
     do throws(BodyError) {
@@ -199,16 +197,16 @@ extension Requests {
       var metadata = try metadata(for: request, on: link, at: now)
       let size = try request.body.encodedByteCount
       var length = metadata.map { 2 + $0.count + size } ?? size
-      if request.extras == nil, !link.session.accepts(bodyOf: length) {
+      if request.extras == nil, !link.accepts(bodyOf: length) {
         // The peer can do without the time that remains; the body it needs.
         metadata = nil
         length = size
       }
-      guard link.session.accepts(bodyOf: length) else {
-        let limit = link.session.agreement.maxBody
+      guard link.accepts(bodyOf: length) else {
+        let limit = link.maxBody
         return .failed(.tooLarge, "\(length) bytes, of which the peer accepts \(limit)")
       }
-      let placement = try link.session.request(
+      let placement = try link.request(
         id.serial, type: request.type, metadata: metadata,
         priority: request.priority, count: size, at: now
       ) { (span) throws(BodyError) in
@@ -226,18 +224,11 @@ extension Requests {
   private func objection(
     to request: borrowing PendingRequest, _ id: RequestID, on link: Link
   ) -> String? {
-    guard let dialect = link.session.dialect else { return nil }
+    guard let dialect = link.dialect else { return nil }
     if let metadata = request.extras?.metadata, metadata.isMoreThanPriority {
       return "\(dialect.name) has no place for an idempotency key, nor for entries"
     }
-    return link.session.objection(toRequest: request.type, serial: id.serial)
-  }
-
-  /// Lets leave what was handed to a link.
-  @inline(__always)
-  private func follow(_ placement: RequestPlacement, on link: Link) {
-    if placement.begin == nil { link.drain() }
-    link.writeAtEndOfTurn()
+    return link.objection(toRequest: request.type, serial: id.serial)
   }
 
   private func fail(
@@ -251,7 +242,7 @@ extension Requests {
   private func metadata(
     for request: borrowing PendingRequest, on link: Link, at now: LinkInstant
   ) throws(BodyError) -> MetadataBlock? {
-    guard link.session.agreement.features.contains(.metadata) else { return nil }
+    guard link.features.contains(.metadata) else { return nil }
     // Rounded up, so that the peer does not give up before this side does.
     let remaining = UInt32(clamping: (request.deadline - now + 999_999) / 1_000_000)
     if var metadata = request.extras?.metadata {
@@ -278,7 +269,6 @@ extension Requests {
       switch place(id, request, on: link, at: loop.now) {
       case .placed(let placement, let isTimeTold):
         dispatch.placed(id, on: link.id, placement, isTimeTold: isTimeTold)
-        follow(placement, on: link)
       case .failed(let code, let detail):
         fail(id, code, request, detail)
       }

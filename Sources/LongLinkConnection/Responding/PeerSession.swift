@@ -33,22 +33,11 @@ public final class PeerSession: Sendable {
       owner?.cancel(id)
     }
 
-    func push(
-      _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: PushOptions
-    ) -> PushStep {
-      guard let owner else { return .ended(.failure(ended("push type=\(type)"))) }
-      return owner.push(type, body, options)
-    }
+    var pushesIfAny: PushQueue? { owner?.pushesIfAny }
 
-    func pushNow(
-      _ type: MessageType, _ body: any BodyEncodable & Sendable, priority: UInt32
-    ) throws(LongLinkError) {
+    func wayOfPush(_ type: MessageType) throws(LongLinkError) -> (PushQueue, Link) {
       guard let owner else { throw ended("push type=\(type)") }
-      try owner.pushNow(type, body, priority: priority)
-    }
-
-    func cancelPush(_ id: UInt64) {
-      owner?.cancelPush(id)
+      return try owner.wayOfPush(type)
     }
 
     func ended(_ operation: String) -> LongLinkError {

@@ -37,7 +37,7 @@ package final class Responder: TimerHandler {
     loop = link.loop
     self.routes = routes
     self.session = session
-    running = SerialTable(mix: link.session.settings.serialMix)
+    running = SerialTable(mix: Link.serialMix)
   }
 
   /// Requests whose handlers have not ended.
@@ -66,13 +66,13 @@ package final class Responder: TimerHandler {
     }
     let request = InboundRequest(
       type: type,
-      body: link.session.takeBytes(of: arrival.payload),
+      body: link.takeBody(of: arrival),
       byteCount: arrival.byteCount,
       serial: arrival.serial, session: session,
       deadline: remaining.map { loop.now + Int64($0) * 1_000_000 },
       metadata: link.notableMetadata)
     counters.handled += 1
-    if request.priority > 0 { link.session.setPriority(request.priority, of: request.serial) }
+    if request.priority > 0 { link.setPriority(request.priority, of: request.serial) }
     switch route {
     case .inline(let handler): run(handler, request)
     case .task(let placement, let handler): start(handler, placement, request)
@@ -136,7 +136,7 @@ package final class Responder: TimerHandler {
       } else {
         counters.droppedAnswers += 1
       }
-      returned(request.byteCount)
+      link.handlerReturned(bytes: request.byteCount)
       return
     }
     end(request.serial)
@@ -167,18 +167,17 @@ extension Responder {
   private func write<Body: BodyEncodable>(_ body: Body, _ request: InboundRequest) {
     do throws(BodyError) {
       let size = try body.encodedByteCount
-      guard link.session.accepts(bodyOf: size) else {
-        let limit = link.session.agreement.maxBody
+      guard link.accepts(bodyOf: size) else {
+        let limit = link.maxBody
         link.log(
           .error, "An answer is larger than the peer accepts",
           ["type": "\(request.type)", "serial": "\(request.serial)", "bytes": "\(size)"])
         send(request, .failed, text("the answer is larger than \(limit) bytes"))
         return
       }
-      try link.session.judge(body)
-      let isOwed = try link.session.respond(request.serial, code: .ok, count: size, body)
-      if !isOwed { returned(request.byteCount) }
-      written()
+      try link.judge(body)
+      let isOwed = try link.respond(request.serial, count: size, body)
+      if !isOwed { link.handlerReturned(bytes: request.byteCount) }
     } catch {
       link.log(
         .error, "An answer has no encoding",
@@ -227,7 +226,7 @@ extension Responder {
     let isOwed = send(
       request.serial, code, body, isRefused: isRefused, dialectCode: dialectCode,
       retryAfter: retryAfter)
-    if !isOwed { returned(request.byteCount) }
+    if !isOwed { link.handlerReturned(bytes: request.byteCount) }
   }
 
   /// Answers; false when no answer was owed.
@@ -236,26 +235,24 @@ extension Responder {
     dialectCode: UInt32? = nil, retryAfter: Duration? = nil
   ) -> Bool {
     var metadata: MetadataBlock?
-    if let retryAfter, link.session.agreement.features.contains(.metadata) {
+    if let retryAfter, link.features.contains(.metadata) {
       metadata = try? Metadata(retryAfter: retryAfter.wireMilliseconds).encodedBlock()
     }
-    var room = link.session.agreement.maxBody
+    var room = link.maxBody
     if let block = metadata {
       room -= 2 + block.count
-      if room < 0 { (metadata, room) = (nil, link.session.agreement.maxBody) }
+      if room < 0 { (metadata, room) = (nil, link.maxBody) }
     }
     var body = body.count > room ? Array(body.prefix(room)) : body
     // Judged as it goes: where it is cut off, it may end with what makes a delimiter.
-    if (try? link.session.judge(body)) == nil { body = [] }
-    let isOwed = link.session.respond(
+    if (try? link.judge(body)) == nil { body = [] }
+    return link.respond(
       serial, code: code, isRefused: isRefused, ownCode: dialectCode, metadata: metadata, body)
-    written()
-    return isOwed
   }
 
   /// The framework's own words to the peer: a dialect has no place for them.
   private func text(_ text: String) -> [UInt8] {
-    link.session.isNative ? Array(text.utf8) : []
+    link.isNative ? Array(text.utf8) : []
   }
 
   private func refuse(
@@ -263,19 +260,7 @@ extension Responder {
   ) {
     let isOwed = send(
       arrival.serial, code, text(detail), isRefused: true, retryAfter: retryAfter)
-    if !isOwed { returned(arrival.byteCount) }
-  }
-
-  /// The handler of a request that was over has returned, or was never to be called.
-  private func returned(_ byteCount: Int) {
-    link.session.handlerReturned(bytes: byteCount)
-    link.followMemory()
-  }
-
-  private func written() {
-    link.drain()
-    link.writeAtEndOfTurn()
-    link.arm()
+    if !isOwed { link.handlerReturned(bytes: arrival.byteCount) }
   }
 }
 
@@ -308,7 +293,7 @@ extension Responder {
     counters.late += 1
     end(serial)
     task.cancel()
-    link.session.outlives(serial)
+    link.outlives(serial)
     _ = send(serial, .deadlinePassed, text("the deadline passed before the answer"))
     if running.isEmpty { onIdle?() }
   }

@@ -65,13 +65,31 @@ package struct Arrival: Equatable, Sendable {
   package var isRefused: Bool { tag & Wire.refusedBit != 0 }
 }
 
-/// What a session asks of its driver, one thing each, in order.
+/// What a session asks of its link, one thing each, in order.
 package enum Effect: Equatable, Sendable {
-  /// Hand over a message that came behind other effects.
+  /// Hand the owner a message that came behind other effects.
   case message(Arrival)
+  /// Tell the owner.
+  case tell(LinkNews)
+  /// Send the end of the stream, now that all is written.
+  case shutDownWriting
+  /// Close the stream; nothing follows.
+  indirect case close(CloseReason)
+
+  /// Whether it hands on something that the peer sent.
+  var isDelivery: Bool {
+    switch self {
+    case .message, .tell(.cancel), .tell(.collect): true
+    case .tell, .shutDownWriting, .close: false
+    }
+  }
+}
+
+/// What the owner of a link hears of it, messages and its end apart.
+package enum LinkNews: Equatable, Sendable {
   /// The handshake is complete, or the peer does without one.
   case established
-  /// Stop the work on the peer's request; nothing more is owed.
+  /// The peer wants no answer to its request any more: stop the work on it.
   case cancel(serial: UInt32)
   /// A response comes in fragments: call `abandonResponse` unless somebody waits for it.
   case collect(serial: UInt32)
@@ -90,20 +108,6 @@ package enum Effect: Equatable, Sendable {
   case damaged(Violation)
   /// The peer is going away: begin nothing new here.
   indirect case peerLeaving(GoAway)
-  /// The connection is lost to all exchanges; `close` follows when the peer has been told.
+  /// The connection is lost to all exchanges; its end follows when the peer has been told.
   indirect case abandon(CloseReason)
-  /// Send the end of the stream, now that all is written.
-  case shutDownWriting
-  /// Close the stream; nothing follows.
-  indirect case close(CloseReason)
-
-  /// Whether it hands on something that the peer sent.
-  var isDelivery: Bool {
-    switch self {
-    case .message, .cancel, .collect: true
-    case .established, .ponged, .heartbeatAnswered, .began, .finished, .resumeSending,
-      .damaged, .peerLeaving, .abandon, .shutDownWriting, .close:
-      false
-    }
-  }
 }

@@ -38,7 +38,7 @@ extension Session {
     if settings.role == .server { goaway.alternatives = [] }
     goaway.reason = Session.cut(goaway.reason)
     peerGoAway = goaway
-    effects.append(.peerLeaving(goaway))
+    tell(.peerLeaving(goaway))
   }
 
   /// Tells that the system reported an error on the socket.
@@ -74,7 +74,7 @@ extension Session {
     forgetPeer()
     outbox.dropPending()
     input.removeAll()
-    if wasLive { effects.append(.abandon(reason)) }
+    if wasLive { tell(.abandon(reason)) }
     effects.append(.close(reason))
   }
 
@@ -88,7 +88,7 @@ extension Session {
     become(.closing(reason))
     timers = SessionTimers()
     timers[.linger] = now + Wire.lingerTime
-    effects.append(.abandon(reason))
+    tell(.abandon(reason))
   }
 
   /// Nothing of the peer's is acted on or handed on any more, not even what waits to be.

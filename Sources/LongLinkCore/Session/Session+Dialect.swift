@@ -63,7 +63,7 @@ extension Session {
         input.skip(count)
       case .damaged(let count, let violation):
         input.skip(count)
-        effects.append(drop(violation))
+        drop(violation)
         return .taken
       case .violation(let violation):
         violate(violation)
@@ -84,11 +84,11 @@ extension Session {
   }
 
   /// Counts a damaged packet and tells of it.
-  mutating func drop(_ violation: Violation) -> Effect {
+  mutating func drop(_ violation: Violation) {
     frameBegan = nil
     timers.clear(.frame)
     counters.damagedPackets += 1
-    return .damaged(violation)
+    tell(.damaged(violation))
   }
 
   private mutating func accept(
@@ -234,6 +234,6 @@ extension Session {
       counters.droppedPongs += 1
       return
     }
-    effects.append(.ponged(id: ping.id, roundTrip: now - ping.sent))
+    tell(.ponged(id: ping.id, roundTrip: now - ping.sent))
   }
 }

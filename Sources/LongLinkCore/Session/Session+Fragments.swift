@@ -16,7 +16,7 @@ extension Session {
     }
     begin(head)
     try grow(head, slice)
-    if head.kind == .response { effects.append(.collect(serial: head.serial)) }
+    if head.kind == .response { tell(.collect(serial: head.serial)) }
     return nil
   }
 

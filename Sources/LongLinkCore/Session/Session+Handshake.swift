@@ -128,7 +128,7 @@ extension Session {
     outbox.usesFragments = agreement.features.contains(.fragments)
     timers.clear(.handshake)
     timers[.heartbeat] = heartbeatDue
-    effects.append(.established)
+    tell(.established)
   }
 }
 

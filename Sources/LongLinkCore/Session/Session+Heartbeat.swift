@@ -65,7 +65,7 @@ extension Session {
   mutating func endSuspicion(after silence: Int64) {
     guard isOpen else { return }
     timers[.heartbeat] = heartbeatDue
-    if settings.pace != nil { effects.append(.heartbeatAnswered(silence: silence)) }
+    if settings.pace != nil { tell(.heartbeatAnswered(silence: silence)) }
   }
 
   /// Sends a ping ahead of data that follows a long silence.
@@ -167,6 +167,6 @@ extension Session {
       counters.droppedPongs += 1
       return
     }
-    effects.append(.ponged(id: id, roundTrip: now - ping.sent))
+    tell(.ponged(id: id, roundTrip: now - ping.sent))
   }
 }

@@ -99,6 +99,13 @@ extension Session {
   /// The next thing to do besides; nil when there is nothing until something happens.
   package mutating func nextEffect() -> Effect? { effects.popFirst() }
 
+  /// Whether there is such a thing.
+  package var hasEffects: Bool { !effects.isEmpty }
+
+  mutating func tell(_ news: LinkNews) {
+    effects.append(.tell(news))
+  }
+
   /// What came of looking for a frame.
   enum FrameStep {
     /// There is no whole one.

@@ -245,7 +245,7 @@ extension Session {
     case .assembling:
       break
     case .running:
-      effects.append(.cancel(serial: serial))
+      tell(.cancel(serial: serial))
     case .responding:
       _ = outbox.withdraw(.response, serial: serial, encodedAt: nil)
       followMarks()

@@ -152,12 +152,6 @@ extension Session {
     return false
   }
 
-  /// Ends the session since the peer does not take what waits for it.
-  package mutating func dropForUnread(at now: LinkInstant) {
-    self.now = max(self.now, now)
-    close(.unreadOutput)
-  }
-
   /// Counts a broadcast that the session was passed over by.
   package mutating func skipBroadcast() {
     counters.broadcastsSkipped += 1
@@ -191,7 +185,7 @@ extension Session {
     if isAboveMark, !wasAbove.0 { counters.highWaterEvents += 1 }
     if isAboveLargeMark, !wasAbove.1 { counters.highWaterEvents += 1 }
     let hasFallen = wasAbove.0 && !isAboveMark || wasAbove.1 && !isAboveLargeMark
-    if hasFallen, isOpen { effects.append(.resumeSending) }
+    if hasFallen, isOpen { tell(.resumeSending) }
   }
 
   /// The place, among the requests of this side that were begun here, of the last one of
@@ -210,9 +204,9 @@ extension Session {
       case .began(.request, let serial, let begin):
         counters.requestsSent += 1
         requestsBegun += 1
-        effects.append(.began(serial: serial, at: begin, ordinal: requestsBegun))
+        tell(.began(serial: serial, at: begin, ordinal: requestsBegun))
       case .finished(.request, let serial):
-        effects.append(.finished(serial: serial))
+        tell(.finished(serial: serial))
       case .finished(.response, let serial):
         peerRequests.endAnswer(serial)
       case .began, .finished:
@@ -229,9 +223,6 @@ extension Session {
     if case .closing = phase { return !hasShutDown }
     return false
   }
-
-  /// Whether effects wait, or bytes to be written: after a write there is mostly neither.
-  package var asksForMore: Bool { !effects.isEmpty || wantsToWrite }
 
   /// Tells how many bytes of the outbox's chunks were written; the rest waits for the peer.
   package mutating func wrote(_ count: Int, at now: LinkInstant) {

@@ -2,8 +2,9 @@
 ///
 /// The driver calls `connected(at:)` once the stream is connected. It appends what it read to
 /// `input` and calls `received(_:at:)`, and calls `elapsed(to:)` when `deadline` has come. After
-/// each of these, and after every command, it asks for `nextMessage()` and `nextEffect()` by turns,
-/// until there is neither.
+/// each of these it asks for `nextMessage()` until there is none, then for one `nextEffect()`, and
+/// begins anew until there is neither. Messages come by themselves, since they are many: to wrap
+/// each in an effect would cost a copy. A command has set off something where `hasEffects`.
 /// Nothing here knows a socket, a thread or a clock.
 package struct Session: ~Copyable {
   /// Where a connection stands.
@@ -215,7 +216,7 @@ extension Session {
   private mutating func frameElapsed() {
     guard !holdsReading else { return }
     if let step = framing.dialect?.decoder.abandonFrame() {
-      if case .damaged(_, let violation) = step { effects.append(drop(violation)) }
+      if case .damaged(_, let violation) = step { drop(violation) }
     } else {
       violate(Violation(.frameTimeout))
     }

@@ -167,9 +167,21 @@ final class Side {
     for _ in 0..<times { events.append(.dropped(reason)) }
   }
 
-  func perform(_ effect: Effect) {
+  private func perform(_ effect: Effect) {
     switch effect {
     case .message(let arrival): deliver(arrival)
+    case .tell(let news): hear(news)
+    case .shutDownWriting:
+      hasEnded = true
+      events.append(.shutDownWriting)
+    case .close(let reason):
+      hasEnded = true
+      events.append(.close(reason))
+    }
+  }
+
+  private func hear(_ news: LinkNews) {
+    switch news {
     case .established: events.append(.established)
     case .cancel(let serial):
       if let bytes = running.removeValue(forKey: serial) { outlived.append(bytes) }
@@ -191,12 +203,6 @@ final class Side {
       running = [:]
       if !isDeaf { returnHandlers() }
       events.append(.abandon(reason))
-    case .shutDownWriting:
-      hasEnded = true
-      events.append(.shutDownWriting)
-    case .close(let reason):
-      hasEnded = true
-      events.append(.close(reason))
     }
   }
 }

@@ -16,9 +16,10 @@ final class Station: LinkOwner {
   var answers = true
   var answer: [UInt8] = []
 
-  var inputCapacity: Int { link.session.input.capacity }
-  var outputCapacity: Int { link.session.outbox.bytes.capacity }
-  var outputIsEmpty: Bool { link.session.outbox.isEmpty }
+  var inputCapacity: Int { link.core.input.capacity }
+  var inputCount: Int { link.core.input.count }
+  var outputCapacity: Int { link.core.outbox.bytes.capacity }
+  var outputIsEmpty: Bool { link.hasWrittenAll }
 
   convenience init() {
     let driver = StillDriver()
@@ -55,6 +56,11 @@ final class Station: LinkOwner {
     link.loop.turn(waitingUntil: .distantPast)
   }
 
+  /// As after a greeting that has agreed on them.
+  func useFragments() {
+    link.core.outbox.usesFragments = true
+  }
+
   /// Most of a request.
   func bringUnfinished() {
     let frame = WireFrame.request(1, serial: 50, [UInt8](repeating: 7, count: 1_000_000)).bytes
@@ -70,10 +76,10 @@ final class Station: LinkOwner {
   func link(_ link: Link, received message: Arrival) {
     received += 1
     if message.kind == .request, answers {
-      link.session.respond(message.serial, code: .ok, answer)
+      _ = link.respond(message.serial, code: .ok, answer)
     }
   }
-  func link(_ link: Link, did effect: Effect) {}
+  func link(_ link: Link, tells news: LinkNews) {}
   func link(_ link: Link, endedWith reason: CloseReason) {}
   func linkWroteAll(_ link: Link) {}
 }
