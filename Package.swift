@@ -29,7 +29,9 @@ let package = Package(
     .library(name: "LongLinkTesting", targets: ["LongLinkTesting"]),
     .library(name: "LongLinkProtobufC", targets: ["LongLinkProtobufC"]),
     .library(name: "LongLinkProtobuf", targets: ["LongLinkProtobuf"]),
-    .executable(name: "longlink", targets: ["LongLinkCommand"]),
+    // For the package in Command alone.
+    .library(name: "LongLinkDemoMessages", targets: ["LongLinkDemoMessages"]),
+    .library(name: "LongLinkTestNeeds", targets: ["LongLinkTestNeeds"]),
     .executable(name: "protoc-gen-longlink", targets: ["protoc-gen-longlink"]),
     .plugin(name: "GenerateLongLink", targets: ["GenerateLongLink"]),
   ],
@@ -40,10 +42,7 @@ let package = Package(
     )
   ],
   dependencies: [
-    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
-    .package(
-      url: "https://github.com/HdrHistogram/hdrhistogram-swift", .upToNextMinor(from: "0.2.0")),
     // Neither fetched nor built without the trait.
     .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0", traits: []),
   ],
@@ -59,7 +58,6 @@ let package = Package(
       providers: [.apt(["libprotobuf-c-dev"]), .brew(["protobuf-c"])]
     ),
     .target(name: "CLongLinkWellKnown", dependencies: ["CProtobufC"]),
-    .target(name: "CLongLinkDemo", dependencies: ["CProtobufC"]),
 
     // The pure core, and the world it runs in.
     .target(
@@ -118,12 +116,6 @@ let package = Package(
       ]
     ),
 
-    .target(
-      name: "LongLinkDemoMessages",
-      dependencies: ["CLongLinkDemo", "CProtobufC", "LongLinkCore", "LongLinkProtobufC"],
-      swiftSettings: swiftSettings
-    ),
-
     // The two roles over one driver.
     .target(
       name: "LongLinkConnection",
@@ -164,27 +156,21 @@ let package = Package(
       ],
       swiftSettings: swiftSettings
     ),
-    .executableTarget(
-      name: "LongLinkCommand",
-      dependencies: [
-        "CLongLinkDemo", "CProtobufC", "LongLink", "LongLinkConnection",
-        "LongLinkCore", "LongLinkDemoMessages", "LongLinkProtobufC", "LongLinkServer",
-        "LongLinkTesting", "LongLinkTransport",
-        .product(name: "ArgumentParser", package: "swift-argument-parser"),
-        .product(name: "Histogram", package: "hdrhistogram-swift"),
-        .product(name: "Logging", package: "swift-log"),
-      ],
-      resources: [
-        .embedInCode("Dissector/fields.lua"), .embedInCode("Dissector/framing.lua"),
-        .embedInCode("Dissector/exchanges.lua"), .embedInCode("Dissector/display.lua"),
-      ],
-      swiftSettings: swiftSettings
-    ),
-
-    // What tests ask of the machine.
+    // What tests ask of the machine, and the messages that they send, as does the command.
     .target(
       name: "LongLinkTestNeeds",
       path: "Tests/LongLinkTestNeeds",
+      swiftSettings: swiftSettings
+    ),
+    .target(
+      name: "CLongLinkDemo",
+      dependencies: ["CProtobufC"],
+      path: "Tests/CLongLinkDemo"
+    ),
+    .target(
+      name: "LongLinkDemoMessages",
+      dependencies: ["CLongLinkDemo", "CProtobufC", "LongLinkCore", "LongLinkProtobufC"],
+      path: "Tests/LongLinkDemoMessages",
       swiftSettings: swiftSettings
     ),
 
@@ -267,17 +253,6 @@ let package = Package(
       dependencies: [
         "LongLink", "LongLinkAPI", "LongLinkConnection", "LongLinkCore", "LongLinkServer",
         "LongLinkTesting", "LongLinkTransport",
-        .product(name: "Logging", package: "swift-log"),
-      ],
-      swiftSettings: swiftSettings
-    ),
-    .testTarget(
-      name: "LongLinkCommandTests",
-      dependencies: [
-        "LongLink", "LongLinkCommand", "LongLinkConnection", "LongLinkCore",
-        "LongLinkDemoMessages", "LongLinkProtobufC", "LongLinkServer", "LongLinkTestNeeds",
-        "LongLinkTesting", "LongLinkTransport",
-        .product(name: "Histogram", package: "hdrhistogram-swift"),
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: swiftSettings

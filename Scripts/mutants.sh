@@ -35,7 +35,8 @@ mkdir -p "$tree"
 # is compiled again.
 copy() {
   local file
-  (cd "$root" && find Package.* Plugins Sources Tests -type f) | sort >"$scratch/files"
+  (cd "$root" && find Package.* Command Plugins Sources Tests -path Tests/Generator -prune -o \
+    -type f -print) | sort >"$scratch/files"
   while read -r file; do
     cmp -s "$root/$file" "$tree/$file" && continue
     mkdir -p "$tree/$(dirname "$file")"
@@ -66,7 +67,7 @@ for patch in Tests/Mutants/*.patch; do
     status=1
     continue
   fi
-  if ! $swift build --package-path "$tree" --scratch-path "$scratch/build" -c release \
+  if ! $swift build --package-path "$tree/Command" --scratch-path "$scratch/build" -c release \
     --product longlink ${jobs:+-j "$jobs"} >"$scratch/build.log" 2>&1; then
     printf '%-44s %s\n' "$name" "DOES NOT COMPILE, see $scratch/build.log"
     status=1
