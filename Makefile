@@ -8,7 +8,7 @@ COMMAND = --package-path Command --scratch-path .build
 RELEASED = .build/release
 
 .PHONY: all setup setup-tests build command install demo test unit-tests protocols check-protocols \
-	check-generator check-vectors check-mutants check-readme check-chat format lint sanitize fuzz soak simulate \
+	check-generator check-vectors check-mutants check-readme check-chat format lint portable sanitize fuzz soak simulate \
 	attacks mutants bench bench-quick bench-scale bench-codec bench-build bench-check clean
 
 all: build
@@ -95,6 +95,10 @@ format:
 
 lint:
 	$(SWIFT) format lint --strict --parallel --recursive $(SWIFT_SOURCES)
+
+# Tests without what is done for speed below Swift's documented rules.
+portable: setup-tests
+	SWIFT="$(SWIFT)" Scripts/portable.sh
 
 # The tests of threads and of memory, in some minutes each; SUITES=all takes all, and hours.
 sanitize: setup-tests

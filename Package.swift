@@ -18,6 +18,11 @@ if Context.environment["LONGLINK_WARNINGS_AS_ERRORS"] != nil {
   swiftSettings.append(.treatWarning("DeprecatedDeclaration", as: .warning))
   cSettings.append(.treatAllWarnings(as: .error))
 }
+// Requests are waited for by documented functions of Swift alone; slower. Scripts/portable.sh tests it.
+if Context.environment["LONGLINK_PORTABLE"] != nil {
+  swiftSettings.append(.define("LONGLINK_PORTABLE"))
+  cSettings.append(.define("LONGLINK_PORTABLE"))
+}
 
 let package = Package(
   name: "LongLink",
@@ -47,11 +52,11 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0", traits: []),
   ],
   targets: [
-    // C: checksums, system headers that the Swift overlay lacks, and generated messages.
+    // C: checksums, system headers that the Swift overlay lacks, Swift's runtime below its documented
+    // functions, and generated messages.
     .target(name: "CLongLinkAdler32", cSettings: cSettings),
     .target(name: "CLongLinkPOSIX", cSettings: cSettings),
-    .target(name: "CLongLinkSimulation", cSettings: cSettings),
-    .target(name: "CLongLinkTask", cSettings: cSettings),
+    .target(name: "CLongLinkRuntimeHooks", cSettings: cSettings),
     .systemLibrary(
       name: "CProtobufC",
       pkgConfig: "libprotobuf-c",
@@ -120,9 +125,10 @@ let package = Package(
     .target(
       name: "LongLinkConnection",
       dependencies: [
-        "CLongLinkTask", "LongLinkCore", "LongLinkTransport",
+        "CLongLinkRuntimeHooks", "LongLinkCore", "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
       ],
+      exclude: ["Throughput/Throughput.md"],
       swiftSettings: swiftSettings
     ),
     .target(
@@ -150,8 +156,8 @@ let package = Package(
     .target(
       name: "LongLinkTesting",
       dependencies: [
-        "CLongLinkSimulation", "LongLink", "LongLinkConnection", "LongLinkCore", "LongLinkServer",
-        "LongLinkTransport",
+        "CLongLinkPOSIX", "CLongLinkRuntimeHooks", "LongLink", "LongLinkConnection", "LongLinkCore",
+        "LongLinkServer", "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: swiftSettings

@@ -2,15 +2,6 @@ import Foundation
 import LongLink
 import LongLinkCommandSupport
 
-/// Something differs from what the demo says.
-struct DemoFailure: Error, CustomStringConvertible {
-  let description: String
-
-  init(_ description: String) {
-    self.description = description
-  }
-}
-
 /// Prints what happens, each line with the time since the start.
 struct Timeline: Sendable {
   private let start = ContinuousClock.now

@@ -15,13 +15,13 @@ import Darwin
 /// Many requests over real sockets that break, in a process of its own, whose memory and
 /// descriptors can be told from those of other tests.
 ///
-/// `LONGLINK_JUDGED_REQUESTS` sets how many; 20,000 otherwise.
-@Suite struct JudgedTests {
-  @Test(.unless(JudgedRun.problem))
+/// `LONGLINK_BREAKING_REQUESTS` sets how many; 20,000 otherwise.
+@Suite struct BreakingConnectionTests {
+  @Test(.unless(BreakingRun.problem))
   func `many requests over a connection that breaks end once each`() async {
     await #expect(processExitsWith: .success) {
       do {
-        try await JudgedRun().run(requests: JudgedRun.requestsAsked ?? 20_000)
+        try await BreakingRun().run(requests: BreakingRun.requestsAsked ?? 20_000)
       } catch {
         Issue.record(error)
       }
@@ -31,7 +31,7 @@ import Darwin
 
 /// A load of 128 requests in flight, against a server that answers in random order and drops the
 /// connection at one request in a thousand.
-private struct JudgedRun {
+private struct BreakingRun {
   struct Failure: Error, CustomStringConvertible {
     let description: String
   }
@@ -49,7 +49,7 @@ private struct JudgedRun {
   }
 
   static var requestsAsked: Int? {
-    guard let text = unsafe getenv("LONGLINK_JUDGED_REQUESTS") else { return nil }
+    guard let text = unsafe getenv("LONGLINK_BREAKING_REQUESTS") else { return nil }
     return unsafe Int(String(cString: text))
   }
 

@@ -1,4 +1,4 @@
-import CLongLinkTask
+import CLongLinkRuntimeHooks
 
 /// Someone suspended until a value comes. Whoever holds it calls it exactly once.
 @safe package struct Waiter<Value: Sendable>: Sendable {
@@ -23,7 +23,7 @@ package func suspend<Value: Sendable>(_ body: (Waiter<Value>) -> Void) async -> 
   var address: UnsafeMutableRawPointer?
   // The caller is where it wants to be. The other function would ask for that under the task's lock
   // before it suspends; it is what there is where a later compiler has done away with this one.
-  #if compiler(<6.4)
+  #if compiler(<6.4) && !LONGLINK_PORTABLE
   let value: Value = await unsafe _unsafeInheritExecutor_withUnsafeContinuation { continuation in
     unsafe address = continuation.address
     body(unsafe Waiter(continuation))

@@ -2,7 +2,7 @@ import LongLinkCore
 import Testing
 
 /// Drains, changed networks, suspension and other lists of servers.
-@Suite struct MovingTests {
+@Suite struct LinkMachineMovingTests {
   private let most = { UInt64.max }
   private let draining = CloseReason.goneAway(.draining)
 

@@ -2,7 +2,7 @@ import LongLinkCore
 import Testing
 
 /// Which of the requests that wait goes next.
-@Suite struct WaitingTests {
+@Suite struct RequestQueueTests {
   private func create(
     _ dispatch: inout Dispatch, deadline: LinkInstant? = nil, isOrdered: Bool = false
   ) -> RequestID {

@@ -1,4 +1,4 @@
-#include "CLongLinkSimulation.h"
+#include "CLongLinkRuntimeHooks.h"
 
 // What the Swift runtime offers to those who replace its global executor: `ConcurrencyHooks.h`.
 typedef __attribute__((swiftcall)) void (*original_type)(void *job);

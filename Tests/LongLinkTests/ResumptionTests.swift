@@ -6,7 +6,7 @@ import Testing
 @testable import LongLinkConnection
 
 /// Who waits for a request's outcome is resumed in the way that suits where it is.
-struct ExchangeTests {
+struct ResumptionTests {
   /// Answers each request at once, and writes down who waited.
   private final class Sink: RequestSink {
     var kinds: [String] = []

@@ -1,4 +1,6 @@
-#include "CLongLinkTask.h"
+#include "CLongLinkRuntimeHooks.h"
+
+#ifndef LONGLINK_PORTABLE
 
 #define SWIFT_CC __attribute__((swiftcall))
 #define SWIFT_CONTEXT __attribute__((swift_context))
@@ -11,7 +13,7 @@ SWIFT_CC const void *swift_task_addCancellationHandler(
 SWIFT_CC void swift_task_removeCancellationHandler(const void *record);
 
 static SWIFT_CC void cancelled(SWIFT_CONTEXT void *context) {
-  longlink_task_cancelled(context);
+  cll_task_cancelled(context);
 }
 
 const void *cll_task_watch(void *context) {
@@ -21,3 +23,4 @@ const void *cll_task_watch(void *context) {
 void cll_task_unwatch(const void *record) {
   swift_task_removeCancellationHandler(record);
 }
+#endif

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LongLinkTransport
 
-@Suite struct PollingTests {
+@Suite struct PollerTests {
   @Test(arguments: PollerKind.all)
   func `readiness lasts until the bytes are read`(poller: PollerKind) throws {
     let bench = try Bench(poller)

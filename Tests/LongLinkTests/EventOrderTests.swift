@@ -3,8 +3,8 @@ import LongLinkServer
 import LongLinkTesting
 import Testing
 
-/// Orders of events that once went wrong.
-@Suite struct ReviewedTests {
+/// Events in an order that is easy to get wrong.
+@Suite struct EventOrderTests {
   @Test func `what a closing client has encoded is not called unsent`() async throws {
     try await Stage.simulate { stage, _ in
       let handled = Tally<Void>()

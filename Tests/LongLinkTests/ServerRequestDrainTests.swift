@@ -4,7 +4,7 @@ import LongLinkTesting
 import Testing
 
 /// Drains while requests of the server are under way.
-@Suite struct BothWaysDrainTests {
+@Suite struct ServerRequestDrainTests {
   @Test(arguments: World.allCases)
   func `a client that is told to go answers what the server has asked`(
     _ world: World

@@ -1,7 +1,7 @@
 @_spi(Containers) import LongLinkCore
 import Testing
 
-@Suite struct ExchangeTests {
+@Suite struct SessionExchangeTests {
   @Test(arguments: Cutting.allCases)
   func `a greeting opens both sides`(cutting: Cutting) throws {
     let pair = SessionPair(

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// Processes that are started, killed and started again.
-@Suite struct ProcessTests {
+@Suite struct SimulatedProcessTests {
   private final class Disk: Sendable {
     let writes = Mutex(0)
   }

@@ -4,7 +4,7 @@ import LongLinkTransport
 import Testing
 
 /// Whoever asks gets the answer where it lives.
-@Suite struct CallerTests {
+@Suite struct CallerIsolationTests {
   @Test(arguments: [World.loopback, .unix])
   func `tasks of the global pool`(_ world: World) async throws {
     try await Stage.run(world) { stage in
