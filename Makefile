@@ -1,10 +1,14 @@
 SWIFT ?= swift
 # What is formatted and checked; the other C is generated.
-SWIFT_SOURCES = Package.swift Sources Tests Plugins GeneratorChecks Examples \
+SWIFT_SOURCES = Package.swift Sources Tests Plugins Command Examples \
 	Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Tests
+# The command is a package of its own. In the same scratch path as the library, and with the same
+# flags, nothing of the library is built again for it.
+COMMAND = --package-path Command --scratch-path .build
+RELEASED = .build/release
 
-.PHONY: all setup setup-tests build install demo test unit-tests protocols check-protocols \
-	check-generator check-vectors check-mutants check-readme check-chat format lint sanitize fuzz soak simulate \
+.PHONY: all setup setup-tests build command install demo test unit-tests protocols check-protocols \
+	check-generator check-vectors check-mutants check-readme check-chat format lint portable sanitize fuzz soak simulate \
 	attacks mutants bench bench-quick bench-scale bench-codec bench-build bench-check clean
 
 all: build
@@ -21,18 +25,22 @@ setup-tests:
 	@mkdir -p .build && rm -f "$(LONGLINK_SKIPPED)"
 
 build: setup
-	$(SWIFT) build --product longlink
+	$(SWIFT) build $(COMMAND) --product longlink
 
-# Builds the command and installs it into PREFIX/bin.
+# Builds the command for release, and leaves it at .build/longlink.
+command: setup
+	$(SWIFT) build $(COMMAND) --configuration release --product longlink
+	install $(RELEASED)/longlink .build/longlink
+
+# The same, and installs it into PREFIX/bin.
 PREFIX ?= /usr/local
-install: setup
-	$(SWIFT) build -c release --product longlink
+install: command
 	install -d "$(PREFIX)/bin"
-	install "$$($(SWIFT) build -c release --show-bin-path)/longlink" "$(PREFIX)/bin"
+	install .build/longlink "$(PREFIX)/bin"
 
 # A debug build is there soonest.
 demo: build
-	@"$$($(SWIFT) build --show-bin-path)/longlink" demo
+	@.build/debug/longlink demo
 
 test: setup-tests lint check-protocols check-vectors check-mutants unit-tests check-generator \
 	check-readme check-chat
@@ -42,13 +50,14 @@ test: setup-tests lint check-protocols check-vectors check-mutants unit-tests ch
 	  echo 'All tests have run, and none was skipped.'; \
 	fi
 
-# The tests of real processes run by themselves: those of the library keep every core busy.
+# The tests of the command's processes run by themselves: the library's keep every core busy.
 # Only here is a warning an error: a newer compiler's must not keep anybody from building.
 unit-tests: export LONGLINK_WARNINGS_AS_ERRORS = 1
 unit-tests: setup-tests
 	$(SWIFT) build --build-tests
-	$(SWIFT) test --skip-build --disable-xctest --skip LongLinkCommandTests
-	$(SWIFT) test --skip-build --disable-xctest --filter LongLinkCommandTests
+	$(SWIFT) test --skip-build --disable-xctest
+	$(SWIFT) build $(COMMAND) --build-tests
+	$(SWIFT) test $(COMMAND) --skip-build --disable-xctest
 
 # Generates the C and the Swift of the project's own .proto files.
 protocols: setup
@@ -74,8 +83,7 @@ check-readme: export LONGLINK_WARNINGS_AS_ERRORS = 1
 check-readme: setup-tests
 	Scripts/readme.sh
 
-# The example is a package of its own, as an application is. In the same scratch path, and with the
-# same flags as the tests, nothing of the library is built again for it.
+# The example is a package of its own, as an application is, and is built as the command is.
 CHAT = --package-path Examples/Chat --scratch-path .build
 check-chat: export LONGLINK_WARNINGS_AS_ERRORS = 1
 check-chat: setup-tests
@@ -87,6 +95,10 @@ format:
 
 lint:
 	$(SWIFT) format lint --strict --parallel --recursive $(SWIFT_SOURCES)
+
+# Tests without what is done for speed below Swift's documented rules.
+portable: setup-tests
+	SWIFT="$(SWIFT)" Scripts/portable.sh
 
 # The tests of threads and of memory, in some minutes each; SUITES=all takes all, and hours.
 sanitize: setup-tests
@@ -100,25 +112,21 @@ fuzz: setup
 
 # Ten minutes of clients and servers under kills, freezes and partitions; SOAK adds options.
 soak: setup
-	$(SWIFT) build --configuration release --product longlink
-	"$$($(SWIFT) build --configuration release --show-bin-path)/longlink" soak $(SOAK)
+	$(SWIFT) build $(COMMAND) --configuration release --product longlink-soak
+	$(RELEASED)/longlink-soak $(SOAK)
 
 # Ten thousand worlds drawn from seeds, in each of which every promise has to hold.
 SIMULATE ?= --seeds 0..9999
-simulate: setup
-	$(SWIFT) build --configuration release --product longlink
-	"$$($(SWIFT) build --configuration release --show-bin-path)/longlink" \
-		simulate run $(SIMULATE)
+simulate: command
+	.build/longlink simulate run $(SIMULATE)
 
 # Hostile clients against a server process, and a hostile server against a client: what can they make
 # it hold, compute and log? No honest request beside them may take two seconds. (`make test` runs the
 # same against a debug build, without that bound.)
-attacks: setup-tests
-	$(SWIFT) build --configuration release --product longlink
-	$(SWIFT) build --build-tests
-	LONGLINK_BINARY="$$($(SWIFT) build --configuration release --show-bin-path)/longlink" \
-		LONGLINK_ATTACK_SECONDS=2 \
-		$(SWIFT) test --skip-build --disable-xctest --filter 'AttackTests|AttackedClientTests'
+attacks: setup-tests command
+	$(SWIFT) build $(COMMAND) --build-tests
+	LONGLINK_BINARY=$(CURDIR)/.build/longlink LONGLINK_ATTACK_SECONDS=2 \
+		$(SWIFT) test $(COMMAND) --skip-build --disable-xctest --filter 'AttackTests|AttackedClientTests'
 
 # Puts one deliberate bug after the other into a copy of the sources: each has to be caught.
 mutants: setup-tests
@@ -138,7 +146,8 @@ bench-scale: bench-build
 
 # Encoding and decoding of the same message: values over libprotobuf-c beside SwiftProtobuf's.
 bench-codec: setup
-	$(SWIFT) run --package-path GeneratorChecks --configuration release CodecBenchmark
+	$(SWIFT) run --package-path Tests/Generator --scratch-path .build-generator-tests \
+		--configuration release CodecBenchmark
 
 # With Swift's libraries linked in, as services are delivered: all subjects alike.
 bench-build: setup

@@ -18,6 +18,11 @@ if Context.environment["LONGLINK_WARNINGS_AS_ERRORS"] != nil {
   swiftSettings.append(.treatWarning("DeprecatedDeclaration", as: .warning))
   cSettings.append(.treatAllWarnings(as: .error))
 }
+// Requests are waited for by documented functions of Swift alone; slower. Scripts/portable.sh tests it.
+if Context.environment["LONGLINK_PORTABLE"] != nil {
+  swiftSettings.append(.define("LONGLINK_PORTABLE"))
+  cSettings.append(.define("LONGLINK_PORTABLE"))
+}
 
 let package = Package(
   name: "LongLink",
@@ -30,7 +35,9 @@ let package = Package(
     .library(name: "LongLinkTesting", targets: ["LongLinkTesting"]),
     .library(name: "LongLinkProtobufC", targets: ["LongLinkProtobufC"]),
     .library(name: "LongLinkProtobuf", targets: ["LongLinkProtobuf"]),
-    .executable(name: "longlink", targets: ["LongLinkCommand"]),
+    // For the package in Command alone.
+    .library(name: "LongLinkDemoMessages", targets: ["LongLinkDemoMessages"]),
+    .library(name: "LongLinkTestNeeds", targets: ["LongLinkTestNeeds"]),
     .executable(name: "protoc-gen-longlink", targets: ["protoc-gen-longlink"]),
     .plugin(name: "GenerateLongLink", targets: ["GenerateLongLink"]),
   ],
@@ -41,26 +48,22 @@ let package = Package(
     )
   ],
   dependencies: [
-    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
-    .package(
-      url: "https://github.com/HdrHistogram/hdrhistogram-swift", .upToNextMinor(from: "0.2.0")),
     // Neither fetched nor built without the trait.
     .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0", traits: []),
   ],
   targets: [
-    // C: checksums, system headers that the Swift overlay lacks, and generated messages.
+    // C: checksums, system headers that the Swift overlay lacks, Swift's runtime below its documented
+    // functions, and generated messages.
     .target(name: "CLongLinkAdler32", cSettings: cSettings),
     .target(name: "CLongLinkPOSIX", cSettings: cSettings),
-    .target(name: "CLongLinkSimulation", cSettings: cSettings),
-    .target(name: "CLongLinkTask", cSettings: cSettings),
+    .target(name: "CLongLinkRuntimeHooks", cSettings: cSettings),
     .systemLibrary(
       name: "CProtobufC",
       pkgConfig: "libprotobuf-c",
       providers: [.apt(["libprotobuf-c-dev"]), .brew(["protobuf-c"])]
     ),
     .target(name: "CLongLinkWellKnown", dependencies: ["CProtobufC"]),
-    .target(name: "CLongLinkDemo", dependencies: ["CProtobufC"]),
 
     // The pure core, and the world it runs in.
     .target(
@@ -125,19 +128,14 @@ let package = Package(
       ]
     ),
 
-    .target(
-      name: "LongLinkDemoMessages",
-      dependencies: ["CLongLinkDemo", "CProtobufC", "LongLinkCore", "LongLinkProtobufC"],
-      swiftSettings: swiftSettings
-    ),
-
     // The two roles over one driver.
     .target(
       name: "LongLinkConnection",
       dependencies: [
-        "CLongLinkTask", "LongLinkCore", "LongLinkTransport",
+        "CLongLinkRuntimeHooks", "LongLinkCore", "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
       ],
+      exclude: ["Throughput/Throughput.md"],
       swiftSettings: swiftSettings
     ),
     .target(
@@ -165,33 +163,27 @@ let package = Package(
     .target(
       name: "LongLinkTesting",
       dependencies: [
-        "CLongLinkSimulation", "LongLink", "LongLinkConnection", "LongLinkCore", "LongLinkServer",
-        "LongLinkTransport",
+        "CLongLinkPOSIX", "CLongLinkRuntimeHooks", "LongLink", "LongLinkConnection", "LongLinkCore",
+        "LongLinkServer", "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: swiftSettings
     ),
-    .executableTarget(
-      name: "LongLinkCommand",
-      dependencies: [
-        "CLongLinkDemo", "CProtobufC", "LongLink", "LongLinkConnection",
-        "LongLinkCore", "LongLinkDemoMessages", "LongLinkDialects", "LongLinkProtobufC",
-        "LongLinkServer", "LongLinkTesting", "LongLinkTransport",
-        .product(name: "ArgumentParser", package: "swift-argument-parser"),
-        .product(name: "Histogram", package: "hdrhistogram-swift"),
-        .product(name: "Logging", package: "swift-log"),
-      ],
-      resources: [
-        .embedInCode("Dissector/fields.lua"), .embedInCode("Dissector/framing.lua"),
-        .embedInCode("Dissector/exchanges.lua"), .embedInCode("Dissector/display.lua"),
-      ],
-      swiftSettings: swiftSettings
-    ),
-
-    // What tests ask of the machine.
+    // What tests ask of the machine, and the messages that they send, as does the command.
     .target(
       name: "LongLinkTestNeeds",
       path: "Tests/LongLinkTestNeeds",
+      swiftSettings: swiftSettings
+    ),
+    .target(
+      name: "CLongLinkDemo",
+      dependencies: ["CProtobufC"],
+      path: "Tests/CLongLinkDemo"
+    ),
+    .target(
+      name: "LongLinkDemoMessages",
+      dependencies: ["CLongLinkDemo", "CProtobufC", "LongLinkCore", "LongLinkProtobufC"],
+      path: "Tests/LongLinkDemoMessages",
       swiftSettings: swiftSettings
     ),
 
@@ -275,17 +267,6 @@ let package = Package(
       dependencies: [
         "LongLink", "LongLinkAPI", "LongLinkConnection", "LongLinkCore", "LongLinkServer",
         "LongLinkTesting", "LongLinkTransport",
-        .product(name: "Logging", package: "swift-log"),
-      ],
-      swiftSettings: swiftSettings
-    ),
-    .testTarget(
-      name: "LongLinkCommandTests",
-      dependencies: [
-        "LongLink", "LongLinkCommand", "LongLinkConnection", "LongLinkCore",
-        "LongLinkDemoMessages", "LongLinkDialects", "LongLinkProtobufC", "LongLinkServer",
-        "LongLinkTestNeeds", "LongLinkTesting", "LongLinkTransport",
-        .product(name: "Histogram", package: "hdrhistogram-swift"),
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: swiftSettings

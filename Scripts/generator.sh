@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tests the generator with the packages in GeneratorChecks: what it generates, what it refuses, that
+# Tests the generator with the packages in Tests/Generator: what it generates, what it refuses, that
 # its two runtimes and Python's protobuf package agree, and that its code compiles whatever things
 # are called.
 set -eu
@@ -9,8 +9,8 @@ build="--traits SwiftProtobuf --scratch-path ${GENERATOR_BUILD-.build-generator}
 ${SWIFT-swift} build $build --product protoc-gen-longlink
 PROTOC_GEN_LONGLINK=$(cd "$(${SWIFT-swift} build $build --show-bin-path)" && pwd)/protoc-gen-longlink
 export PROTOC_GEN_LONGLINK
-Scripts/python.sh GeneratorChecks/Tests/AgreementTests/Vectors/make.py --check
-package="--package-path GeneratorChecks --scratch-path ${GENERATOR_TESTS-GeneratorChecks/.build}"
+Scripts/python.sh Tests/Generator/Tests/AgreementTests/Vectors/make.py --check
+package="--package-path Tests/Generator --scratch-path ${GENERATOR_TESTS-.build-generator-tests}"
 export LONGLINK_WARNINGS_AS_ERRORS=1
 ${SWIFT-swift} build $package --build-tests
 ${SWIFT-swift} test $package --skip-build --disable-xctest

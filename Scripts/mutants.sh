@@ -10,10 +10,9 @@
 # compile, where one survives, and where another promise is broken than its patch says.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-root=$PWD
 seeds=${SEEDS:-0..1999}
 profile=${PROFILE:-default}
-scratch=${SCRATCH:-$root/.build-mutants}
+scratch=${SCRATCH:-$PWD/.build-mutants}
 tree=$scratch/tree
 swift=${SWIFT:-swift}
 jobs=${JOBS:-}
@@ -28,22 +27,6 @@ if [ "${1:-}" = --check ]; then
   done
   exit "$status"
 fi
-
-mkdir -p "$tree"
-
-# The copy is always the present state. Files that did not change keep their times, so that little
-# is compiled again.
-copy() {
-  local file
-  (cd "$root" && find Package.* Plugins Sources Tests -type f) | sort >"$scratch/files"
-  while read -r file; do
-    cmp -s "$root/$file" "$tree/$file" && continue
-    mkdir -p "$tree/$(dirname "$file")"
-    cp "$root/$file" "$tree/$file"
-  done <"$scratch/files"
-  (cd "$tree" && find . -type f | sed 's|^[.]/||' | sort) | comm -23 - "$scratch/files" |
-    while read -r file; do rm "$tree/$file"; done
-}
 
 chosen() {
   local number=$1
@@ -60,13 +43,13 @@ for patch in Tests/Mutants/*.patch; do
   name=$(basename "$patch" .patch)
   chosen "${name%%-*}" "$@" || continue
   expected=$(sed -n 's/^Bites: //p' "$patch")
-  copy
+  Scripts/copy.sh "$tree"
   if ! patch --silent --forward --strip 1 --directory "$tree" <"$patch" >"$scratch/patch.log" 2>&1; then
     printf '%-44s %s\n' "$name" 'DOES NOT APPLY'
     status=1
     continue
   fi
-  if ! $swift build --package-path "$tree" --scratch-path "$scratch/build" -c release \
+  if ! $swift build --package-path "$tree/Command" --scratch-path "$scratch/build" -c release \
     --product longlink ${jobs:+-j "$jobs"} >"$scratch/build.log" 2>&1; then
     printf '%-44s %s\n' "$name" "DOES NOT COMPILE, see $scratch/build.log"
     status=1

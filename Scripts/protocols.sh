@@ -41,22 +41,22 @@ generate() {
 # What is written by hand uses C as protoc-c makes it.
 generate C=Tests/CLongLinkControl --proto_path=Protocols control.proto
 generate C=Tests/CLongLinkProbe --proto_path=Tests/CLongLinkProbe probe.proto
-generate Messages=Sources/LongLinkDemoMessages,C=Sources/CLongLinkDemo,Visibility=package \
+generate Messages=Tests/LongLinkDemoMessages,C=Tests/CLongLinkDemo,Visibility=package \
   --proto_path=Protocols demo.proto
 
 generate C=Benchmarks/Sources/CQuote --proto_path=Benchmarks/Protocols quote.proto
 
 # The package that tests the generator.
-generate Messages=GeneratorChecks/Sources/Corpus,C=GeneratorChecks/Sources/CCorpus \
-  --proto_path=GeneratorChecks/Protos corpus.proto
-generate "Messages=GeneratorChecks/Sources/Parcels,C=GeneratorChecks/Sources/CParcels,\
-Client=GeneratorChecks/Sources/Parcels,Server=GeneratorChecks/Sources/Parcels,\
-Simulated=GeneratorChecks/Tests/ParcelTests" \
-  --proto_path=GeneratorChecks/Protos --proto_path=Protocols parcel.proto places.proto
-generate "Runtime=SwiftProtobuf,Messages=GeneratorChecks/Sources/ParcelsOfSwift,\
-Client=GeneratorChecks/Sources/ParcelsOfSwift,Server=GeneratorChecks/Sources/ParcelsOfSwift,\
-Simulated=GeneratorChecks/Tests/SwiftProtobufTests" \
-  --proto_path=GeneratorChecks/Protos --proto_path=Protocols parcel.proto places.proto
+generate Messages=Tests/Generator/Sources/Corpus,C=Tests/Generator/Sources/CCorpus \
+  --proto_path=Tests/Generator/Protos corpus.proto
+generate "Messages=Tests/Generator/Sources/Parcels,C=Tests/Generator/Sources/CParcels,\
+Client=Tests/Generator/Sources/Parcels,Server=Tests/Generator/Sources/Parcels,\
+Simulated=Tests/Generator/Tests/ParcelTests" \
+  --proto_path=Tests/Generator/Protos --proto_path=Protocols parcel.proto places.proto
+generate "Runtime=SwiftProtobuf,Messages=Tests/Generator/Sources/ParcelsOfSwift,\
+Client=Tests/Generator/Sources/ParcelsOfSwift,Server=Tests/Generator/Sources/ParcelsOfSwift,\
+Simulated=Tests/Generator/Tests/SwiftProtobufTests" \
+  --proto_path=Tests/Generator/Protos --proto_path=Protocols parcel.proto places.proto
 
 # The example.
 generate "Messages=Examples/Chat/Sources/ChatMessages,C=Examples/Chat/Sources/CChatMessages,\
@@ -79,7 +79,7 @@ generate \
 number=$(protoc-c --version | awk '$1 == "protobuf-c" {
   split($2, part, "."); print part[1] * 1000000 + part[2] * 1000 + part[3] }')
 others=
-if [ "$check" = yes ] && ! grep -q "^#elif $number <" Sources/CLongLinkDemo/include/demo.pb-c.h; then
+if [ "$check" = yes ] && ! grep -q "^#elif $number <" Tests/CLongLinkDemo/include/demo.pb-c.h; then
   others='*.pb-c.[ch]'
   Scripts/skip.sh 'The comparison of generated C' \
     "what is committed comes from another version of protoc-c than this one ($number)"

@@ -4,8 +4,8 @@
 #   Scripts/sanitize.sh thread    what runs on several threads: sockets, event loops, client, server
 #   Scripts/sanitize.sh address   what handles memory itself: the core, sockets, libprotobuf-c
 #
-# SUITES names other targets of tests, and SUITES=all means every one, which takes more than an hour
-# under the thread sanitizer. FILTER chooses among their tests.
+# SUITES names other targets of tests, and SUITES=all means every one, the command's too, which takes
+# more than an hour under the thread sanitizer. FILTER chooses among their tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -28,8 +28,19 @@ esac
 suites=${SUITES:-$suites}
 if [ "$suites" != all ]; then export LONGLINK_TESTS=$suites; fi
 
-# The tests alone, with what they link.
-"$swift" build --sanitize="$1" "${options[@]}" --product LongLinkPackageTests
-# One after the other: all at once they would take each other's time, of which there is little here.
-"$swift" test --sanitize="$1" "${options[@]}" --skip-build --disable-xctest --no-parallel \
-  ${FILTER:+--filter "$FILTER"}
+# run PRODUCT OPTION...: builds the tests alone, with what they link, and runs them one after the
+# other: all at once they would take each other's time, of which there is little here.
+run() {
+  local product=$1
+  shift
+  "$swift" build "$@" --product "$product"
+  "$swift" test "$@" --skip-build --disable-xctest --no-parallel ${FILTER:+--filter "$FILTER"}
+}
+
+options+=(--sanitize="$1")
+run LongLinkPackageTests "${options[@]}"
+if [ "$suites" = all ]; then
+  # Beside the tests stand the programs that they run.
+  "$swift" build --package-path Command "${options[@]}"
+  run longlink-commandPackageTests --package-path Command "${options[@]}"
+fi

@@ -5,8 +5,8 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-package="--package-path GeneratorChecks/Words --scratch-path ${GENERATOR_TESTS-GeneratorChecks/.build}"
-words=GeneratorChecks/Words
+package="--package-path Tests/Generator/Words --scratch-path ${GENERATOR_TESTS-.build-generator-tests}"
+words=Tests/Generator/Words
 rm -rf $words/Protos $words/Sources
 for target in CWords/include Words CEnums/include Enums Stubs; do
   mkdir -p $words/Sources/$target

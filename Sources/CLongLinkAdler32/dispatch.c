@@ -14,13 +14,13 @@ typedef struct {
 } kernel;
 
 #if LONGLINK_ADLER32_X86
-static const kernel avx2 = {longlink_adler32_avx2, longlink_adler32_frame_avx2, "avx2"};
-static const kernel ssse3 = {longlink_adler32_ssse3, longlink_adler32_frame_ssse3, "ssse3"};
+static const kernel avx2 = {cll_adler32_avx2, cll_adler32_frame_avx2, "avx2"};
+static const kernel ssse3 = {cll_adler32_ssse3, cll_adler32_frame_ssse3, "ssse3"};
 #elif LONGLINK_ADLER32_NEON
-static const kernel neon = {longlink_adler32_neon, longlink_adler32_frame_neon, "neon"};
+static const kernel neon = {cll_adler32_neon, cll_adler32_frame_neon, "neon"};
 #endif
 static const kernel portable = {
-    longlink_adler32_portable, longlink_adler32_frame_portable, "portable"};
+    cll_adler32_portable, cll_adler32_frame_portable, "portable"};
 
 // Returns the implementation of that number, or the portable one past the end, and stores how many
 // there are.
@@ -60,32 +60,32 @@ static uint32_t choose_for_frame(const uint8_t *frame, size_t count) {
   return best_kernel()->frame(frame, count);
 }
 
-uint32_t longlink_adler32(uint32_t seed, const uint8_t *bytes, size_t count) {
+uint32_t cll_adler32(uint32_t seed, const uint8_t *bytes, size_t count) {
   return atomic_load_explicit(&chosen, memory_order_relaxed)->function(seed, bytes, count);
 }
 
-uint32_t longlink_adler32_frame(const uint8_t *frame, size_t count) {
+uint32_t cll_adler32_frame(const uint8_t *frame, size_t count) {
   return atomic_load_explicit(&chosen, memory_order_relaxed)->frame(frame, count);
 }
 
-size_t longlink_adler32_implementations(void) {
+size_t cll_adler32_implementations(void) {
   size_t count;
   kernel_at(0, &count);
   return count;
 }
 
-const char *longlink_adler32_implementation_name(size_t implementation) {
+const char *cll_adler32_implementation_name(size_t implementation) {
   size_t ignored;
   return kernel_at(implementation, &ignored)->name;
 }
 
-uint32_t longlink_adler32_using(
+uint32_t cll_adler32_using(
     size_t implementation, uint32_t seed, const uint8_t *bytes, size_t count) {
   size_t ignored;
   return kernel_at(implementation, &ignored)->function(seed, bytes, count);
 }
 
-uint32_t longlink_adler32_frame_using(
+uint32_t cll_adler32_frame_using(
     size_t implementation, const uint8_t *frame, size_t count) {
   size_t ignored;
   return kernel_at(implementation, &ignored)->frame(frame, count);

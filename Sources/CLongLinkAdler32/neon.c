@@ -40,11 +40,11 @@ static void add(uint32_t *a, uint32_t *b, const uint8_t *bytes, size_t count) {
   *a = (*a + vaddvq_u32(plain)) % LONGLINK_ADLER32_MODULUS;
 }
 
-uint32_t longlink_adler32_neon(uint32_t seed, const uint8_t *bytes, size_t count) {
+uint32_t cll_adler32_neon(uint32_t seed, const uint8_t *bytes, size_t count) {
   // Fewer than 32 bytes are not worth the way into vectors and back.
   size_t few = count % 32;
   if (few > 0) {
-    seed = longlink_adler32_portable(seed, bytes, few);
+    seed = cll_adler32_portable(seed, bytes, few);
     bytes += few;
     count -= few;
   }
@@ -59,9 +59,9 @@ uint32_t longlink_adler32_neon(uint32_t seed, const uint8_t *bytes, size_t count
   return b << 16 | a;
 }
 
-uint32_t longlink_adler32_frame_neon(const uint8_t *frame, size_t count) {
-  uint32_t header = longlink_adler32_neon(1, frame, LONGLINK_ADLER32_FRAME_SUMMED);
-  return longlink_adler32_neon(header, frame + LONGLINK_ADLER32_FRAME_BODY, count);
+uint32_t cll_adler32_frame_neon(const uint8_t *frame, size_t count) {
+  uint32_t header = cll_adler32_neon(1, frame, LONGLINK_ADLER32_FRAME_SUMMED);
+  return cll_adler32_neon(header, frame + LONGLINK_ADLER32_FRAME_BODY, count);
 }
 
 #endif

@@ -3,7 +3,7 @@
 // As many bytes as 32 bits can sum up before a remainder must be taken (RFC 1950, section 9).
 static const size_t longest_run = 5552;
 
-uint32_t longlink_adler32_portable(uint32_t seed, const uint8_t *bytes, size_t count) {
+uint32_t cll_adler32_portable(uint32_t seed, const uint8_t *bytes, size_t count) {
   uint32_t a = seed & 0xffff;
   uint32_t b = seed >> 16;
   while (count > 0) {
@@ -28,7 +28,7 @@ uint32_t longlink_adler32_portable(uint32_t seed, const uint8_t *bytes, size_t c
   return b << 16 | a;
 }
 
-uint32_t longlink_adler32_frame_portable(const uint8_t *frame, size_t count) {
-  uint32_t header = longlink_adler32_portable(1, frame, LONGLINK_ADLER32_FRAME_SUMMED);
-  return longlink_adler32_portable(header, frame + LONGLINK_ADLER32_FRAME_BODY, count);
+uint32_t cll_adler32_frame_portable(const uint8_t *frame, size_t count) {
+  uint32_t header = cll_adler32_portable(1, frame, LONGLINK_ADLER32_FRAME_SUMMED);
+  return cll_adler32_portable(header, frame + LONGLINK_ADLER32_FRAME_BODY, count);
 }

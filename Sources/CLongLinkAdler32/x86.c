@@ -109,7 +109,7 @@ INLINE SSSE3 uint32_t joined_to(uint32_t seed, size_t count, sums sums) {
   return joined(seed, count, total(sums.plain), total(weighted));
 }
 
-SSSE3 uint32_t longlink_adler32_ssse3(uint32_t seed, const uint8_t *bytes, size_t count) {
+SSSE3 uint32_t cll_adler32_ssse3(uint32_t seed, const uint8_t *bytes, size_t count) {
   while (count > longest_run) {
     seed = joined_to(seed, longest_run, sums_of(bytes, longest_run));
     bytes += longest_run;
@@ -169,10 +169,10 @@ INLINE SSSE3 uint32_t short_frame(const uint8_t *frame, size_t count) {
   return joined_few(LONGLINK_ADLER32_FRAME_SUMMED + count, result);
 }
 
-SSSE3 uint32_t longlink_adler32_frame_ssse3(const uint8_t *frame, size_t count) {
+SSSE3 uint32_t cll_adler32_frame_ssse3(const uint8_t *frame, size_t count) {
   if (count <= short_body) return short_frame(frame, count);
   uint32_t header = short_frame(frame, 0);
-  return longlink_adler32_ssse3(header, frame + LONGLINK_ADLER32_FRAME_BODY, count);
+  return cll_adler32_ssse3(header, frame + LONGLINK_ADLER32_FRAME_BODY, count);
 }
 
 /// At least 64 bytes and at most `longest_run`.
@@ -215,7 +215,7 @@ INLINE AVX2 uint32_t long_run(uint32_t seed, const uint8_t *bytes, size_t count)
   return joined(seed, count, total(plain_sum), total(weighted_sum));
 }
 
-AVX2 uint32_t longlink_adler32_avx2(uint32_t seed, const uint8_t *bytes, size_t count) {
+AVX2 uint32_t cll_adler32_avx2(uint32_t seed, const uint8_t *bytes, size_t count) {
   if (count < 64) return joined_to(seed, count, sums_of(bytes, count));
   while (count > longest_run) {
     seed = long_run(seed, bytes, longest_run);
@@ -226,10 +226,10 @@ AVX2 uint32_t longlink_adler32_avx2(uint32_t seed, const uint8_t *bytes, size_t 
   return long_run(seed, bytes, count);
 }
 
-AVX2 uint32_t longlink_adler32_frame_avx2(const uint8_t *frame, size_t count) {
+AVX2 uint32_t cll_adler32_frame_avx2(const uint8_t *frame, size_t count) {
   if (count <= short_body) return short_frame(frame, count);
   uint32_t header = short_frame(frame, 0);
-  return longlink_adler32_avx2(header, frame + LONGLINK_ADLER32_FRAME_BODY, count);
+  return cll_adler32_avx2(header, frame + LONGLINK_ADLER32_FRAME_BODY, count);
 }
 
 #endif

@@ -79,3 +79,9 @@ int cll_thread_start(
 void cll_thread_join(cll_thread thread) {
   pthread_join(thread.id, NULL);
 }
+
+void cll_thread_name(char *buffer, size_t size) {
+  if (pthread_getname_np(pthread_self(), buffer, size) != 0) {
+    buffer[0] = '\0';
+  }
+}

@@ -133,12 +133,12 @@ struct Implementation: CustomStringConvertible, Sendable {
   var number: Int
 
   static var all: [Implementation] {
-    (0..<longlink_adler32_implementations()).map { Implementation(number: $0) }
+    (0..<cll_adler32_implementations()).map { Implementation(number: $0) }
   }
 
   var name: String {
     // The names are literals of the C target.
-    unsafe String(cString: longlink_adler32_implementation_name(number))
+    unsafe String(cString: cll_adler32_implementation_name(number))
   }
 
   var description: String { name }
@@ -146,7 +146,7 @@ struct Implementation: CustomStringConvertible, Sendable {
   func checksum(of bytes: ArraySlice<UInt8>, continuing: UInt32 = 1) -> UInt32 {
     // The buffer is read within the call alone, and its count is the slice's own.
     unsafe bytes.withUnsafeBufferPointer { buffer in
-      unsafe longlink_adler32_using(number, continuing, buffer.baseAddress, buffer.count)
+      unsafe cll_adler32_using(number, continuing, buffer.baseAddress, buffer.count)
     }
   }
 
@@ -154,7 +154,7 @@ struct Implementation: CustomStringConvertible, Sendable {
   func checksum(ofFrame frame: ArraySlice<UInt8>) -> UInt32 {
     // As above; the slice holds the 16 bytes.
     unsafe frame.withUnsafeBufferPointer { buffer in
-      unsafe longlink_adler32_frame_using(number, buffer.baseAddress, buffer.count - 16)
+      unsafe cll_adler32_frame_using(number, buffer.baseAddress, buffer.count - 16)
     }
   }
 }

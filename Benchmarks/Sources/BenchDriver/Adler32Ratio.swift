@@ -26,7 +26,7 @@ package struct Adler32Ratio: Codable {
     var own: [Double] = []
     var theirs: [Double] = []
     for _ in 0..<rounds {
-      let first = speed(of: bytes) { longlink_adler32($0, bytes, size) }
+      let first = speed(of: bytes) { cll_adler32($0, bytes, size) }
       let second = speed(of: bytes) { UInt32(zlib(CUnsignedLong($0), bytes, CUnsignedInt(size))) }
       guard first.sum == second.sum else {
         throw BenchError("the checksum of \(size) bytes is not zlib's")

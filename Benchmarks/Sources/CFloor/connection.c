@@ -109,7 +109,7 @@ static void store(uint8_t *bytes, uint32_t value) {
 }
 
 static uint32_t checksum(const uint8_t *bytes, uint32_t length) {
-  return longlink_adler32(longlink_adler32(1, bytes, 12), bytes + header_length, length);
+  return cll_adler32(cll_adler32(1, bytes, 12), bytes + header_length, length);
 }
 
 bool connection_next(connection *connection, frame *frame) {

@@ -46,7 +46,7 @@ extension Frame {
   /// Over the first 12 bytes of the header and the body.
   static func checksum(_ frame: UnsafeRawBufferPointer, _ length: Int) -> UInt32 {
     let bytes = frame.baseAddress!.assumingMemoryBound(to: UInt8.self)
-    return longlink_adler32(longlink_adler32(1, bytes, 12), bytes + headerLength, length)
+    return cll_adler32(cll_adler32(1, bytes, 12), bytes + headerLength, length)
   }
 }
 

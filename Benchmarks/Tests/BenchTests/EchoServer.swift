@@ -90,7 +90,7 @@ struct EchoServer {
     }
     let header = bytes(type) + bytes(serial) + bytes(UInt32(body.count))
     let covered = header + body
-    let frame = header + bytes(longlink_adler32(1, covered, covered.count)) + body
+    let frame = header + bytes(cll_adler32(1, covered, covered.count)) + body
     _ = send(connection, frame, frame.count, Int32(MSG_NOSIGNAL))
   }
 }

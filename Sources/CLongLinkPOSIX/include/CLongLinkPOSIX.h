@@ -51,6 +51,9 @@ int cll_thread_start(
 /// Waits until a thread has ended.
 void cll_thread_join(cll_thread thread);
 
+/// Puts the name of the calling thread into `buffer`, which is empty where it has none.
+void cll_thread_name(char *_Nonnull buffer, size_t size);
+
 /// The symbol of an errno, such as "ECONNREFUSED", or NULL for one that sockets do not give.
 const char *_Nullable cll_errno_name(int code);
 

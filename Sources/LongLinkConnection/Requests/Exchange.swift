@@ -1,4 +1,4 @@
-internal import CLongLinkTask
+internal import CLongLinkRuntimeHooks
 public import LongLinkCore
 @_spi(Loop) package import LongLinkTransport
 internal import Synchronization
@@ -121,12 +121,14 @@ package protocol RequestSink: AnyObject {
   }
 }
 
+#if !LONGLINK_PORTABLE
 /// What `cll_task_watch` calls.
-@_cdecl("longlink_task_cancelled")
+@_cdecl("cll_task_cancelled")
 func taskCancelled(_ context: UnsafeMutableRawPointer) {
   // Whoever waits holds it until `cll_task_unwatch` has returned.
   unsafe Unmanaged<RequestWatch>.fromOpaque(context).takeUnretainedValue().cancel()
 }
+#endif
 
 /// One request from a task: registered on the loop, cancelled with the task, resumed once.
 ///
@@ -143,34 +145,58 @@ func taskCancelled(_ context: UnsafeMutableRawPointer) {
   let isHere = port.loop.isCurrent
   // Asked for by itself: as an operand of `&&` it would be nil.
   let actor = #isolation
-  let isPooled = !isHere && actor == nil && runsOnPool()
+  let place: CallerPlace = isHere ? .loop : actor == nil && runsOnPool() ? .pool : .elsewhere
   // The reference is this function's until the end, where the watch is kept or let go of.
   let watch =
     unsafe isHere ? port.takeWatch() : Unmanaged.passRetained(RequestWatch(port))
-  let record = unsafe cll_task_watch(watch.toOpaque())
-  let outcome: Outcome
-  if unsafe watch._withUnsafeGuaranteedRef({ $0.isCancelled }) {
-    outcome = .failure(LongLinkError(.cancelled, doing: "request type=\(type)"))
-  } else {
-    outcome = await suspend { waiter in
-      if isHere {
-        unsafe watch._withUnsafeGuaranteedRef { watch in
-          port.submit(type, body, options, .waiter(waiter), watch)
-        }
-      } else {
-        let completion: Completion = isPooled ? .pooledWaiter(waiter) : .distantWaiter(waiter)
-        // The task may be over before the loop has seen to its watch.
-        port.loop.execute { [watch = unsafe watch.takeUnretainedValue(), options = copy options] in
-          port.submit(type, body, options, completion, watch)
-        }
-      }
-    }
+  #if LONGLINK_PORTABLE
+  let watched = unsafe watch.takeUnretainedValue()
+  let outcome = await withTaskCancellationHandler {
+    unsafe await answer(port, type, body, options, place, watch)
+  } onCancel: {
+    watched.cancel()
   }
+  #else
+  let record = unsafe cll_task_watch(watch.toOpaque())
+  let outcome = unsafe await answer(port, type, body, options, place, watch)
   unsafe cll_task_unwatch(record)
+  #endif
   if port.loop.isCurrent { unsafe port.keep(watch) } else { unsafe watch.release() }
   switch consume outcome {
   case .success(let body): return body
   case .failure(let error): throw error
+  }
+}
+
+/// Where the task runs that makes a request.
+private enum CallerPlace {
+  case loop
+  case pool
+  case elsewhere
+}
+
+/// Submits a request whose task is watched, and waits for its end.
+@inline(__always)
+private func answer(
+  _ port: RequestPort, _ type: MessageType, _ body: RequestBody, _ options: RequestOptions,
+  _ place: CallerPlace, _ watch: Unmanaged<RequestWatch>
+) async -> Outcome {
+  if unsafe watch._withUnsafeGuaranteedRef({ $0.isCancelled }) {
+    return .failure(LongLinkError(.cancelled, doing: "request type=\(type)"))
+  }
+  return await suspend { waiter in
+    if place == .loop {
+      unsafe watch._withUnsafeGuaranteedRef { watch in
+        port.submit(type, body, options, .waiter(waiter), watch)
+      }
+    } else {
+      let completion: Completion =
+        place == .pool ? .pooledWaiter(waiter) : .distantWaiter(waiter)
+      // The task may be over before the loop has seen to its watch.
+      port.loop.execute { [watch = unsafe watch.takeUnretainedValue(), options = copy options] in
+        port.submit(type, body, options, completion, watch)
+      }
+    }
   }
 }
 

@@ -14,7 +14,7 @@ package enum Adler32 {
   @inline(__always)
   package static func checksum(of bytes: UnsafeRawBufferPointer, continuing: UInt32 = 1) -> UInt32 {
     // The C function reads `count` bytes from the start, and none of an empty buffer.
-    unsafe longlink_adler32(
+    unsafe cll_adler32(
       continuing,
       bytes.baseAddress?.assumingMemoryBound(to: UInt8.self),
       bytes.count
@@ -26,6 +26,6 @@ package enum Adler32 {
   @inline(__always)
   package static func checksum(ofFrame frame: UnsafeRawPointer, bodyLength: Int) -> UInt32 {
     // The C function reads the header and `bodyLength` bytes behind it.
-    unsafe longlink_adler32_frame(frame.assumingMemoryBound(to: UInt8.self), bodyLength)
+    unsafe cll_adler32_frame(frame.assumingMemoryBound(to: UInt8.self), bodyLength)
   }
 }

@@ -2,11 +2,6 @@ internal import LongLinkCore
 internal import LongLinkTransport
 internal import Synchronization
 
-/// Tells a simulation, without the world's lock, that a loop may have readiness to deliver.
-final class ReadySignal: Sendable {
-  let mayBeReady = Atomic(false)
-}
-
 /// All that the simulated loops share: time, links, listeners, names, and what is to happen.
 ///
 /// It is a value behind one lock. Nothing in it calls out, and nothing that is kept in a hashed

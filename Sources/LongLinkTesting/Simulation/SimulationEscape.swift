@@ -1,4 +1,4 @@
-internal import CLongLinkSimulation
+internal import CLongLinkPOSIX
 public import LongLinkCore
 internal import Synchronization
 

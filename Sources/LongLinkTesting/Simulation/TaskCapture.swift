@@ -1,4 +1,4 @@
-internal import CLongLinkSimulation
+internal import CLongLinkRuntimeHooks
 internal import LongLinkTransport
 
 /// Keeps tasks that are made without an executor on the simulated loop that they are made on.

@@ -82,30 +82,3 @@ package protocol ByteStream: AnyObject {
   /// Closes at once with a reset: what was written and not yet delivered is dropped.
   func reset()
 }
-
-/// A socket that accepts connections; used only on the loop it was made on.
-package protocol StreamListener: AnyObject {
-  /// The address it is bound to, with the port that the system chose.
-  var localAddress: SocketAddress { get }
-
-  /// Starts the delivery of readiness (`.read`: a connection waits).
-  func attach(_ handler: any StreamHandler, token: UInt64)
-  /// Says what to be told of; an empty interest pauses accepting.
-  func setInterest(_ interest: Readiness)
-  /// The next connection that waits, as a descriptor that any loop over the same world may adopt;
-  /// nil when there is none.
-  ///
-  /// Throws when one was there and could not be taken (`EMFILE` and the like).
-  func accept() throws(SocketError) -> (any AcceptedStream)?
-  /// Stops listening and, on a Unix-domain address, removes its file.
-  func close()
-}
-
-/// An accepted connection on its way from the listener's loop to the loop that will own it.
-package protocol AcceptedStream: AnyObject, Sendable {
-  /// The peer's address, where it has one.
-  var peerAddress: SocketAddress? { get }
-  /// Makes the stream, on the loop that will own it. Called at most once; dropping it uncalled
-  /// closes the connection.
-  func adopt(on loop: EventLoop) throws(SocketError) -> any ByteStream
-}

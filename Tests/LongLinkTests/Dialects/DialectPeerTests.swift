@@ -75,7 +75,7 @@ private final class ForeignPeer: Sendable {
     .deletingLastPathComponent()
   /// What chooses the interpreter, and becomes it.
   private static let interpreter = root.appending(path: "Scripts/python.sh")
-  private static let script = root.appending(path: "Tests/Peers/small.py")
+  private static let script = root.appending(path: "Protocols/Peers/small.py")
 
   /// Why there can be none here; nil where there can.
   static let problem: String? = {

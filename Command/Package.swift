@@ -1,0 +1,103 @@
+// swift-tools-version: 6.3
+import PackageDescription
+
+// The command `longlink`: a package of its own, so that whoever links the library fetches nothing
+// for it.
+var swiftSettings: [SwiftSetting] = [
+  .swiftLanguageMode(.v6),
+  .strictMemorySafety(),
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+]
+// To the compiler one package with the library, under the name that SwiftPM makes of the folder above:
+// what decodes frames, simulates policies and relays bytes uses what the library says to itself.
+let folder = Context.packageDirectory.split(separator: "/").dropLast().last ?? "longlink"
+let name = folder.lowercased().enumerated().map { index, character in
+  character.isLetter || index > 0 && character.isNumber ? String(character) : "_"
+}.joined()
+swiftSettings.append(.unsafeFlags(["-package-name", name]))
+if Context.environment["LONGLINK_WARNINGS_AS_ERRORS"] != nil {
+  swiftSettings.append(.treatAllWarnings(as: .error))
+  swiftSettings.append(.treatWarning("DeprecatedDeclaration", as: .warning))
+}
+
+let package = Package(
+  name: "longlink-command",
+  platforms: [.macOS(.v15)],
+  products: [
+    .executable(name: "longlink", targets: ["LongLinkCommand"]),
+    // The project's own: it is built, but not installed.
+    .executable(name: "longlink-soak", targets: ["LongLinkSoak"]),
+  ],
+  dependencies: [
+    .package(name: "longlink", path: ".."),
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    .package(
+      url: "https://github.com/HdrHistogram/hdrhistogram-swift", .upToNextMinor(from: "0.2.0")),
+  ],
+  targets: [
+    .target(
+      name: "LongLinkCommandSupport",
+      dependencies: [
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "LongLink", package: "longlink"),
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      packageAccess: false,
+      swiftSettings: swiftSettings
+    ),
+    .executableTarget(
+      name: "LongLinkCommand",
+      dependencies: [
+        "LongLinkCommandSupport",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "Histogram", package: "hdrhistogram-swift"),
+        .product(name: "LongLink", package: "longlink"),
+        .product(name: "LongLinkDemoMessages", package: "longlink"),
+        .product(name: "LongLinkDialects", package: "longlink"),
+        .product(name: "LongLinkServer", package: "longlink"),
+        .product(name: "LongLinkTesting", package: "longlink"),
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      resources: [
+        .embedInCode("Dissector/fields.lua"), .embedInCode("Dissector/framing.lua"),
+        .embedInCode("Dissector/exchanges.lua"), .embedInCode("Dissector/display.lua"),
+      ],
+      packageAccess: false,
+      swiftSettings: swiftSettings
+    ),
+    .executableTarget(
+      name: "LongLinkSoak",
+      dependencies: [
+        "LongLinkCommandSupport",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "LongLink", package: "longlink"),
+        .product(name: "LongLinkServer", package: "longlink"),
+        .product(name: "LongLinkTesting", package: "longlink"),
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      packageAccess: false,
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
+      name: "LongLinkCommandTests",
+      dependencies: [
+        "LongLinkCommand", "LongLinkCommandSupport", "LongLinkSoak",
+        .product(name: "Histogram", package: "hdrhistogram-swift"),
+        .product(name: "LongLink", package: "longlink"),
+        .product(name: "LongLinkDemoMessages", package: "longlink"),
+        .product(name: "LongLinkDialects", package: "longlink"),
+        .product(name: "LongLinkProtobufC", package: "longlink"),
+        .product(name: "LongLinkServer", package: "longlink"),
+        .product(name: "LongLinkTestNeeds", package: "longlink"),
+        .product(name: "LongLinkTesting", package: "longlink"),
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      packageAccess: false,
+      swiftSettings: swiftSettings
+    ),
+  ]
+)

@@ -1,0 +1,30 @@
+import ArgumentParser
+import LongLink
+import LongLinkCommandSupport
+
+/// Where a server is: the same options for those that listen there and those that connect.
+struct EndpointOptions: ParsableArguments {
+  @Option(help: "The server's name or address (default: 127.0.0.1).", transform: Values.host)
+  private var host: String?
+
+  @Option(
+    parsing: .unconditional,
+    help: "The server's port, 1 to 65535 (default: 9000); a server takes a free one for 0.",
+    transform: Values.listeningPort)
+  private var port: UInt16?
+
+  @Option(
+    help: ArgumentHelp(
+      "The server's Unix socket, in place of a host and a port.", valueName: "path"))
+  private var unix: String?
+
+  func validate() throws {
+    guard unix == nil || host == nil && port == nil else {
+      throw ValidationError("Give --unix, or --host and --port, not both.")
+    }
+  }
+
+  var endpoint: Endpoint {
+    unix.map { .unix(path: $0) } ?? .host(host ?? "127.0.0.1", port: port ?? 9000)
+  }
+}

@@ -1,0 +1,121 @@
+import ArgumentParser
+import LongLink
+import LongLinkCommandSupport
+
+/// `longlink call`.
+struct CallCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "call",
+    abstract: "Sends requests and prints the bodies of their replies.",
+    discussion: """
+      Bodies go to standard output, with a newline after each when there are several requests; \
+      errors and everything else go to standard error. Bodies come in the order of the requests. \
+      With --json there is one object a line, in the order in which the requests end: serial, code \
+      (null where nothing answered), refused, delivery, milliseconds and body (base64).
+
+      Exit codes: 0 all were answered with 200, 64 wrong arguments, 3 could not connect, \
+      4 deadline, 5 rejected, 6 corrupted or a protocol violation, 7 connection lost. Where \
+      several requests fail, the first of them in the order of sending decides.
+      """)
+
+  @Argument(help: "The message type, 0 to 16777215.", transform: Values.messageType)
+  var type: MessageType
+
+  @OptionGroup var body: RequestBody
+  @OptionGroup var server: ServerOptions
+
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp(
+      "How long each request, and the connect before them, may take (default: 15).",
+      valueName: "seconds"),
+    transform: Values.time)
+  var deadline: Duration?
+
+  @Option(
+    parsing: .unconditional, help: "How many requests to send (default: 1).",
+    transform: Values.count)
+  var count = 1
+
+  @Option(
+    parsing: .unconditional, help: "How many may be in flight at once (default: 1).",
+    transform: Values.count)
+  var inFlight = 1
+
+  @Flag(help: "Print one JSON object for each request.")
+  var json = false
+
+  func run() async throws {
+    Output.logToStandardError()
+    let bytes = try body.read()
+    let client = try server.makeClient { configuration in
+      if let deadline { configuration.deadline = deadline }
+    }
+    var printer = CallPrinter(asJSON: json, separates: count > 1)
+    do {
+      try await connect(client)
+      try await send(bytes, through: client) { try printer.take($0) }
+      await client.close(within: .zero)
+    } catch let error as LongLinkError {
+      try printer.notConnected(error, requests: count)
+    }
+    if let error = printer.firstFailure { throw ExitCode(ExitStatus.of(error)) }
+  }
+
+  /// Connects, within the deadline where one was given.
+  private func connect(_ client: LongLinkClient) async throws(LongLinkError) {
+    let outcome = await withTaskGroup(of: Result<Void, LongLinkError>.self) { group in
+      group.addTask {
+        do throws(LongLinkError) {
+          return .success(try await client.connect())
+        } catch {
+          return .failure(error)
+        }
+      }
+      if let deadline {
+        group.addTask {
+          // Cancelled where the connect was faster; nobody looks at what this returns then.
+          try? await Task.sleep(for: deadline)
+          return .failure(LongLinkError(.deadlineExceeded, doing: "connect to \(server.endpoint)"))
+        }
+      }
+      defer { group.cancelAll() }
+      return await group.next()
+    }
+    try outcome?.get()
+  }
+
+  /// Keeps as many requests in flight as may be, and hands out each result as it comes.
+  private func send(
+    _ bytes: [UInt8], through client: LongLinkClient, _ take: (CallResult) throws -> Void
+  ) async throws {
+    try await withThrowingTaskGroup(of: CallResult.self) { group in
+      var next = 0
+      while next < count {
+        if next >= inFlight, let result = try await group.next() { try take(result) }
+        let index = next
+        group.addTask(executorPreference: client.loop) {
+          await CallCommand.exchange(index, type, bytes, through: client)
+        }
+        next += 1
+      }
+      for try await result in group { try take(result) }
+    }
+  }
+
+  private static func exchange(
+    _ index: Int, _ type: MessageType, _ bytes: [UInt8], through client: LongLinkClient
+  ) async -> CallResult {
+    let clock = ContinuousClock()
+    let begin = clock.now
+    let task = client.start(type, bytes)
+    let outcome: Result<[UInt8], LongLinkError>
+    do {
+      outcome = .success(try await task.value)
+    } catch {
+      outcome = .failure(error)
+    }
+    return CallResult(
+      index: index, serial: task.serial, outcome: outcome, duration: clock.now - begin)
+  }
+}

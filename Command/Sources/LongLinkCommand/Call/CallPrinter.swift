@@ -1,0 +1,63 @@
+import LongLink
+import LongLinkCommandSupport
+
+/// Prints results: JSON as they come, bodies in the order of the requests.
+struct CallPrinter {
+  private let asJSON: Bool
+  private let separates: Bool
+  /// Results that came before those of earlier requests.
+  private var early: [Int: CallResult] = [:]
+  private var next = 0
+  private var failure: (index: Int, error: LongLinkError)?
+
+  /// `separates` puts a newline after each body.
+  init(asJSON: Bool, separates: Bool) {
+    self.asJSON = asJSON
+    self.separates = separates
+  }
+
+  /// The error of the first request, in the order of sending, that failed.
+  var firstFailure: LongLinkError? { failure?.error }
+
+  mutating func take(_ result: CallResult) throws {
+    if let error = result.error, result.index < failure?.index ?? .max {
+      failure = (result.index, error)
+    }
+    if asJSON {
+      if let error = result.error { Output.error("\(error)") }
+      try Output.line(try result.json())
+      return
+    }
+    early[result.index] = result
+    while let result = early.removeValue(forKey: next) {
+      next += 1
+      try show(result)
+    }
+  }
+
+  /// Tells of requests that were never made, since there was no connection for them.
+  mutating func notConnected(_ error: LongLinkError, requests: Int) throws {
+    failure = (0, error)
+    Output.error("\(error)")
+    guard asJSON else { return }
+    let result = CallResult(index: 0, serial: nil, outcome: .failure(error), duration: .zero)
+    for _ in 0..<requests { try Output.line(try result.json()) }
+  }
+
+  private func show(_ result: CallResult) throws {
+    switch result.outcome {
+    case .success(let body):
+      try Output.write(separates ? body + [UInt8(ascii: "\n")] : body)
+    case .failure(let error):
+      Output.error(CallPrinter.describe(error))
+    }
+  }
+
+  /// The error, and what an application's own answer says where that is text.
+  private static func describe(_ error: LongLinkError) -> String {
+    guard error.detail.isEmpty, !error.body.isEmpty,
+      let detail = String(validating: error.body, as: UTF8.self)
+    else { return "\(error)" }
+    return "\(error) (\(detail))"
+  }
+}

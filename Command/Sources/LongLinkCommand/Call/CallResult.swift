@@ -1,0 +1,60 @@
+import Foundation
+import LongLink
+import LongLinkCommandSupport
+
+/// How one request of `longlink call` ended.
+struct CallResult: Sendable {
+  /// Which of the requests it was, from 0 on.
+  let index: Int
+  let serial: UInt32?
+  let outcome: Result<[UInt8], LongLinkError>
+  let duration: Duration
+
+  var error: LongLinkError? {
+    if case .failure(let error) = outcome { error } else { nil }
+  }
+
+  /// What the server answered with, where it did.
+  var body: [UInt8] {
+    switch outcome {
+    case .success(let body): body
+    case .failure(let error): error.body
+    }
+  }
+}
+
+/// The object that `--json` prints; every key is always there.
+private struct CallRecord: Encodable {
+  enum CodingKeys: String, CodingKey {
+    case serial
+    case code
+    case refused
+    case delivery
+    case milliseconds
+    case body
+  }
+
+  let result: CallResult
+
+  func encode(to encoder: any Encoder) throws {
+    var record = encoder.container(keyedBy: CodingKeys.self)
+    let code = result.error.map(\.response) ?? .ok
+    try record.encode(result.serial, forKey: .serial)
+    try record.encode(code?.rawValue, forKey: .code)
+    try record.encode(
+      code != nil && result.error?.delivery == .refused, forKey: .refused)
+    try record.encode(
+      (result.error?.delivery ?? .answered).rawValue, forKey: .delivery)
+    try record.encode(result.duration.milliseconds, forKey: .milliseconds)
+    try record.encode(Data(result.body).base64EncodedString(), forKey: .body)
+  }
+}
+
+extension CallResult {
+  /// One line of JSON.
+  func json() throws -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return String(decoding: try encoder.encode(CallRecord(result: self)), as: UTF8.self)
+  }
+}

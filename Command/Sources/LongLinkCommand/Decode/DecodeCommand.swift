@@ -1,0 +1,94 @@
+import ArgumentParser
+import Foundation
+import LongLinkCommandSupport
+import LongLinkCore
+
+/// Who has sent a stream.
+enum Sender: String, ExpressibleByArgument, CaseIterable {
+  case client
+  case server
+
+  var role: Role { self == .client ? .client : .server }
+}
+
+/// `longlink decode`.
+struct DecodeCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "decode",
+    abstract: "Prints the frames in captured bytes.",
+    discussion: """
+      The input is bytes as they were sent in one direction, or a dump of them: plain hexadecimal \
+      digits, or what xxd or hexdump -C prints. Of packets, as tcpdump -x and tshark -x print \
+      them, each direction of each connection is decoded by itself. A capture file goes through \
+      tshark:
+
+        tshark -r FILE -Y 'tcp.port==9000 && tcp.len>0' -T fields \
+      \(PacketDump.columns.map { "-e \($0)" }.joined(separator: " ")) | longlink decode
+
+      Each frame has a line that begins with its offset, and so has what is wrong. With --json \
+      there is one object a line: stream, from, offset, length, kind, type, serial, code, refused, \
+      fragment, more, metadata and body (base64), error.
+
+      Exit codes: 0 every byte belongs to a frame that is right, 6 something is damaged or cut \
+      off, 64 wrong arguments, layout or input.
+      """)
+
+  @Argument(help: ArgumentHelp("Where the bytes are; '-' is standard input.", valueName: "file"))
+  var file = "-"
+
+  @OptionGroup var layout: LayoutOptions
+
+  @Option(
+    help: """
+      Who sent the bytes, client or server (default: the one as whose they make more sense).
+      """)
+  var from: Sender?
+
+  @Flag(help: "Print one JSON object for each frame.")
+  var json = false
+
+  @Flag(name: .shortAndLong, help: "Print every field, and bodies whole.")
+  var verbose = false
+
+  func run() throws {
+    let dialect = try layout.dialect()
+    let streams = try streams(of: try read())
+    var isDamaged = false
+    for stream in streams {
+      let (sender, items) = try FrameDecoder.items(
+        in: stream.bytes, of: dialect, from: from?.role)
+      let printer = DecodePrinter(
+        stream: stream.label, sender: sender, asJSON: json, isVerbose: verbose)
+      try printer.begin()
+      for item in items { try printer.print(item) }
+      for gap in stream.gaps { try printer.gap(at: gap) }
+      if !stream.gaps.isEmpty || items.contains(where: \.isDamage) { isDamaged = true }
+    }
+    if isDamaged { throw ExitCode(ExitStatus.damaged) }
+  }
+
+  private var source: String { file == "-" ? "standard input" : "'\(file)'" }
+
+  private func streams(of input: [UInt8]) throws -> [HexDump.Stream] {
+    guard !input.isEmpty else {
+      throw Output.usageError("\(source) is empty: there is nothing to decode")
+    }
+    if let format = CaptureFormat(input) {
+      throw Output.usageError(format.advice(file: file, layout: layout.file))
+    }
+    do {
+      return try HexDump.streams(input)
+    } catch let error as HexDump.Failure {
+      throw Output.usageError("\(source): \(error)")
+    }
+  }
+
+  private func read() throws -> [UInt8] {
+    do {
+      if file == "-" { return try [UInt8](FileHandle.standardInput.readToEnd() ?? Data()) }
+      return try [UInt8](Data(contentsOf: URL(fileURLWithPath: file)))
+    } catch {
+      throw Output.usageError("cannot read \(source): \(error.localizedDescription)")
+    }
+  }
+}

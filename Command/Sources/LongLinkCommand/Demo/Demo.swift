@@ -1,0 +1,115 @@
+import Foundation
+import Logging
+import LongLink
+import LongLinkCommandSupport
+import LongLinkDemoMessages
+import Synchronization
+
+/// The steps of `longlink demo`, in their order.
+final class Demo: Sendable {
+  static let heartbeat = Heartbeat(interval: .seconds(1), timeout: .milliseconds(500))
+
+  let timeline: Timeline
+  private let server = Mutex<ChildProcess?>(nil)
+
+  init(timeline: Timeline) {
+    self.timeline = timeline
+  }
+
+  /// Runs all of it. However it ends, no server process is left.
+  func run() async throws {
+    defer { server.withLock { $0 }?.send(SIGKILL) }
+    try timeline.chapter("A server in a process of its own")
+    let port = try await startServer(port: 0)
+    let client = try await connect(to: port)
+    do {
+      try await showRequests(client)
+      try await showOrder(client)
+      try await showPushes(client)
+      try await showCancel(client)
+      try await showDeadline(client)
+      try await showKill(client, port: port)
+      try await showFreeze(client)
+      try await showEnd(client)
+    } catch {
+      await client.close()
+      throw error
+    }
+  }
+
+  /// The server process that runs now.
+  var process: ChildProcess {
+    get throws {
+      guard let process = server.withLock({ $0 }) else { throw DemoFailure("there is no server") }
+      return process
+    }
+  }
+
+  func startServer(port: UInt16) async throws -> UInt16 {
+    let process = try ChildProcess([
+      "serve", "--port", "\(port)", "--heartbeat", "\(Demo.heartbeat.interval / .seconds(1))",
+      "--heartbeat-timeout", "\(Demo.heartbeat.timeout / .seconds(1))", "--for-demo",
+    ])
+    server.withLock { $0 = process }
+    let actual = try await process.listeningPort()
+    try timeline.tell("process \(process.number) listens on 127.0.0.1:\(actual)")
+    return actual
+  }
+
+  private func connect(to port: UInt16) async throws -> LongLinkClient {
+    var configuration = ClientConfiguration(servers: [.host("127.0.0.1", port: port)])
+    configuration.heartbeat = Demo.heartbeat
+    configuration.reconnect = ReconnectPolicy(
+      afterClose: .milliseconds(200), afterLostHeartbeat: .milliseconds(500),
+      afterRefused: .milliseconds(200), cap: .milliseconds(500))
+    configuration.name = "longlink demo"
+    // The timeline tells of lost connections itself.
+    configuration.logger.logLevel = .error
+    let client = try LongLinkClient(configuration)
+    try await client.connect()
+    try timeline.tell("connected; a ping takes \(try await client.ping().inMilliseconds)")
+    return client
+  }
+
+  /// What the server process counts now.
+  func stats(_ client: LongLinkClient) async throws -> StatsReply {
+    try await client.request(DemoRoutes.stats, EmptyBody(), returning: StatsReply.self)
+  }
+
+  /// Asks for stats until they say what is waited for, or too much time has passed.
+  func stats(
+    _ client: LongLinkClient, until isReached: (StatsReply) -> Bool
+  ) async throws -> StatsReply {
+    let limit = ContinuousClock.now + .seconds(5)
+    while true {
+      let stats = try await stats(client)
+      if isReached(stats) || ContinuousClock.now > limit { return stats }
+      try await Task.sleep(for: .milliseconds(5))
+    }
+  }
+
+  /// Waits for the answer of a request, or why there is none.
+  func outcome(of task: RequestTask) async -> Result<[UInt8], LongLinkError> {
+    do {
+      return .success(try await task.value)
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  /// Waits for a request that is to fail.
+  func failure(of task: RequestTask, _ what: String) async throws -> LongLinkError {
+    switch await outcome(of: task) {
+    case .success: throw DemoFailure("\(what) was answered")
+    case .failure(let error): return error
+    }
+  }
+
+  func startSleep(
+    _ client: LongLinkClient, _ duration: Duration, options: RequestOptions = RequestOptions()
+  ) -> RequestTask {
+    let milliseconds = UInt32(duration / .milliseconds(1))
+    return client.start(
+      DemoRoutes.sleep, SleepRequest(milliseconds: milliseconds), options: options)
+  }
+}

@@ -1,0 +1,55 @@
+import Foundation
+import LongLink
+import LongLinkCommandSupport
+
+/// Prints what happens, each line with the time since the start.
+struct Timeline: Sendable {
+  private let start = ContinuousClock.now
+  private let isColoured: Bool
+
+  init(isColoured: Bool) {
+    self.isColoured = isColoured
+  }
+
+  /// Whether standard output is a terminal whose user wants colour (no-color.org).
+  static var wantsColour: Bool {
+    let environment = ProcessInfo.processInfo.environment
+    return isatty(STDOUT_FILENO) == 1 && (environment["NO_COLOR"] ?? "").isEmpty
+      && environment["TERM"] != "dumb"
+  }
+
+  /// Begins a chapter.
+  func chapter(_ title: String) throws {
+    try Output.line("")
+    try print(paint(title, "1;36"))
+  }
+
+  /// Tells what happened.
+  func tell(_ text: String) throws {
+    try print("  \(text)")
+  }
+
+  /// Tells what was found to be so; throws where it is not.
+  func check(_ isSo: Bool, _ text: String, otherwise found: @autoclosure () -> String) throws {
+    guard isSo else { throw DemoFailure("'\(text)' does not hold: \(found())") }
+    try print("\(paint("✓", "32")) \(text)")
+  }
+
+  /// Tells with which error a request failed; throws where it differs.
+  func check(
+    _ error: LongLinkError, is code: LongLinkError.Code, _ delivery: Delivery, _ text: String
+  ) throws {
+    try check(
+      error.code == code && error.delivery == delivery,
+      "\(text): \(code), delivery \(delivery.rawValue)", otherwise: "\(error)")
+  }
+
+  private func print(_ text: String) throws {
+    let seconds = String(format: "%7.3f", (ContinuousClock.now - start) / .seconds(1))
+    try Output.line("\(paint(seconds, "2"))  \(text)")
+  }
+
+  private func paint(_ text: String, _ colour: String) -> String {
+    isColoured ? "\u{1B}[\(colour)m\(text)\u{1B}[0m" : text
+  }
+}

@@ -1,0 +1,101 @@
+import LongLinkCommandSupport
+import LongLinkDemoMessages
+import LongLinkServer
+import Synchronization
+
+/// The routes of `longlink serve`, by message type, as `Protocols/demo.proto` describes them.
+enum DemoRoutes {
+  static let echo: MessageType = 1
+  static let sleep: MessageType = 2
+  static let ticks: MessageType = 3
+  static let fail: MessageType = 4
+  static let stats: MessageType = 5
+
+  /// Gives a server its routes, before it is started.
+  static func install(on server: LongLinkServer) {
+    let tickers = Tickers()
+    server.route(echo) { request in request.body }
+    server.route(sleep, SleepRequest.self) { message, request in
+      try await request.clock.sleep(for: .milliseconds(Int64(message.milliseconds)))
+      return EmptyBody()
+    }
+    server.route(ticks, TicksRequest.self) { message, request in
+      guard let type = MessageType(rawValue: message.messageType) else {
+        throw Rejection(.malformed, "message_type is over 16777215")
+      }
+      let session = request.session
+      guard tickers.begin() else {
+        throw Rejection(.overloaded, "as many tickers run as may", retryAfter: .seconds(1))
+      }
+      // The task cannot begin before this turn of the loop is over, and so follows the answer.
+      Task(executorPreference: session.loop) {
+        await push(message, as: type, to: session)
+        tickers.end()
+      }
+      return EmptyBody()
+    }
+    server.route(fail, FailRequest.self) { message, _ in
+      let code = ResponseCode(rawValue: message.code)
+      guard code.rawValue == message.code, code.rawValue > 0, code != .ok else {
+        throw Rejection(.malformed, "code must be within 1 and 8388607, and not 200")
+      }
+      throw Rejection(code, message.detail)
+    }
+    server.route(stats, EmptyBody.self) { [unowned server] _, _ in
+      stats(await server.counters())
+    }
+  }
+
+  /// The tickers that run: they go on when their requests are answered, so that nothing else bounds
+  /// them.
+  private final class Tickers: Sendable {
+    private static let most = 1_024
+    private let count = Mutex(0)
+
+    func begin() -> Bool {
+      count.withLock { count in
+        guard count < Tickers.most else { return false }
+        count += 1
+        return true
+      }
+    }
+
+    func end() {
+      count.withLock { $0 -= 1 }
+    }
+  }
+
+  /// Pushes ticks until they are all sent or the session has ended.
+  private static func push(
+    _ request: TicksRequest, as type: MessageType, to session: PeerSession
+  ) async {
+    // A session that has ended is noticed after each sleep.
+    let interval = Duration.milliseconds(Int64(min(request.intervalMilliseconds, 60_000)))
+    var number: UInt64 = 0
+    while number < request.count {
+      number += 1
+      do {
+        try await session.push(type, Tick(number: number))
+        if interval > .zero, number < request.count {
+          try await session.clock.sleep(for: interval)
+        } else if number.isMultiple(of: 64) {
+          // Others of the loop get their turn, and what was pushed leaves.
+          await Task.yield()
+        }
+      } catch {
+        return  // The session, or the server, has ended.
+      }
+    }
+  }
+
+  private static func stats(_ counters: ServerCounters) -> StatsReply {
+    let connections = counters.connections
+    return StatsReply(
+      sessions: UInt64(counters.sessions),
+      requestsReceived: connections.requestsReceived,
+      requestsRunning: UInt64(counters.requestsRunning),
+      requestsCancelled: connections.handlersCancelled + connections.handlersAbandoned,
+      responsesSent: connections.responsesSent,
+      protocolViolations: connections.violations.values.reduce(0, +))
+  }
+}

@@ -1,0 +1,164 @@
+import Foundation
+import LongLinkCommandSupport
+import LongLinkTesting
+import Synchronization
+
+/// Many scenarios, several at once on threads of their own, up to the first that breaks a promise.
+final class ScenarioBatch: Sendable {
+  private struct State {
+    var next: UInt64?
+    var total = ScenarioTotal()
+    var error: (any Error)?
+    var working = 0
+    var isDone: CheckedContinuation<Void, Never>?
+  }
+
+  private let seeds: ClosedRange<UInt64>
+  private let profile: FaultProfile
+  private let keepsGoing: Bool
+  private let state: Mutex<State>
+  private let start = ContinuousClock.now
+
+  init(seeds: ClosedRange<UInt64>, profile: FaultProfile, keepsGoing: Bool) {
+    self.seeds = seeds
+    self.keepsGoing = keepsGoing
+    self.profile = profile
+    state = Mutex(State(next: seeds.lowerBound))
+  }
+
+  /// Runs all, and shows how far it has come once a second. When the task is cancelled, the
+  /// scenarios that run are the last ones.
+  func run(
+    jobs: Int, showing show: @escaping @Sendable (ScenarioTotal) -> Void
+  ) async -> Result<ScenarioTotal, any Error> {
+    let progress = Task { [self] in
+      while (try? await Task.sleep(for: .seconds(1))) != nil { show(total) }
+    }
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        state.withLock { state in
+          state.working = jobs
+          state.isDone = continuation
+        }
+        for _ in 0..<jobs { startThread() }
+      }
+    } onCancel: {
+      state.withLock { $0.next = nil }
+    }
+    progress.cancel()
+    await progress.value
+    if let error = state.withLock({ $0.error }) { return .failure(error) }
+    return .success(total)
+  }
+
+  private func startThread() {
+    let thread = Thread { [self] in
+      work()
+      let done = state.withLock { state in
+        state.working -= 1
+        return state.working == 0 ? state.isDone : nil
+      }
+      done?.resume()
+    }
+    // Tasks of a scenario run on the thread's stack, the user's code among them.
+    thread.stackSize = 8 << 20
+    thread.start()
+  }
+
+  private var total: ScenarioTotal {
+    var total = state.withLock { $0.total }
+    total.realTime = ContinuousClock.now - start
+    return total
+  }
+
+  /// Runs one seed after the other until none is left, or one has failed.
+  private func work() {
+    while let seed = take() {
+      do {
+        let report = try Scenario(seed: seed, profile: profile).runBlocking()
+        state.withLock { state in
+          state.total.add(report)
+          if !report.isGood, !keepsGoing { state.next = nil }
+        }
+      } catch {
+        state.withLock { state in
+          state.error = error
+          state.next = nil
+        }
+      }
+    }
+  }
+
+  private func take() -> UInt64? {
+    state.withLock { state in
+      guard let seed = state.next else { return nil }
+      state.next = seed < seeds.upperBound ? seed + 1 : nil
+      return seed
+    }
+  }
+}
+
+/// What came of many scenarios.
+struct ScenarioTotal: Sendable {
+  var seeds = 0
+  var requests = 0
+  var succeeded = 0
+  var virtualTime = Duration.zero
+  var realTime = Duration.zero
+  var faults: [FaultKind: Int] = [:]
+  /// Exclusive or of the hashes of all, which does not depend on their order.
+  var hash: UInt64 = 0
+  /// Those that broke a promise, by their seeds.
+  var failures: [ScenarioReport] = []
+
+  mutating func add(_ report: ScenarioReport) {
+    seeds += 1
+    requests += report.requests
+    succeeded += report.succeeded
+    virtualTime += report.virtualTime
+    faults.merge(report.faults, uniquingKeysWith: +)
+    hash ^= report.traceHash
+    guard !report.isGood else { return }
+    failures.append(report)
+    failures.sort { $0.scenario.seed < $1.scenario.seed }
+  }
+
+  /// Seeds and virtual hours per second of real time.
+  var speed: String {
+    let seconds = max(realTime / .seconds(1), 0.001)
+    let hours = virtualTime / .seconds(3_600) / seconds
+    return String(format: "%.1f seeds/s  %.1f virtual hours/s", Double(seeds) / seconds, hours)
+  }
+
+  var faultsText: String { faults.text }
+
+  var hashText: String { String(format: "%016llx", hash) }
+
+  var summary: String {
+    let broken = failures.map { String($0.scenario.seed) }.joined(separator: ", ")
+    let outcome = failures.isEmpty ? "all promises were kept" : "promises were broken by \(broken)"
+    return """
+      \(seeds) seeds in \(realTime.inSeconds), \(speed): \(outcome)
+      \(requests.grouped) requests, \(succeeded.grouped) succeeded, \
+      \(String(format: "%.1f", virtualTime / .seconds(3_600))) virtual hours, trace \(hashText)
+      \(faults.lines.joined(separator: "\n"))
+      """
+  }
+
+  func json(profile: String) -> String {
+    var object: [String: Any] = [
+      "profile": profile, "seeds": seeds, "requests": requests, "succeeded": succeeded,
+      "virtualSeconds": virtualTime / .seconds(1), "realSeconds": realTime / .seconds(1),
+      "traceHash": hashText,
+      "faults": Dictionary(uniqueKeysWithValues: faults.map { ($0.key.rawValue, $0.value) }),
+    ]
+    object["failures"] = failures.map { failure in
+      [
+        "seed": failure.scenario.seed, "replay": failure.replayCommand,
+        "findings": failure.findings.map { ["promise": $0.promise.rawValue, "detail": "\($0)"] },
+      ]
+    }
+    let data = try? JSONSerialization.data(withJSONObject: object, options: [.sortedKeys])
+    return data.map { String(decoding: $0, as: UTF8.self) } ?? "{}"
+  }
+}

@@ -1,0 +1,22 @@
+import ArgumentParser
+import LongLinkCommandSupport
+import LongLinkTesting
+
+/// `longlink simulate`.
+struct SimulateCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "simulate",
+    abstract: "Runs clients and servers in a simulated network, in virtual time.",
+    subcommands: [SimulateRunCommand.self, SimulateReplayCommand.self, StormCommand.self])
+}
+
+extension FaultProfile {
+  /// The profile of an argument; throws what tells which there are.
+  static func named(_ name: String) throws -> FaultProfile {
+    guard let profile = FaultProfile(named: name) else {
+      let names = FaultProfile.all.map(\.name).joined(separator: ", ")
+      throw Output.usageError("there is no profile \(name); there are \(names)")
+    }
+    return profile
+  }
+}

@@ -1,0 +1,88 @@
+import ArgumentParser
+import Foundation
+import LongLinkCommandSupport
+import LongLinkTesting
+
+/// `longlink simulate run`.
+struct SimulateRunCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "run",
+    abstract: "Runs scenarios drawn from seeds and stops at the first broken promise.",
+    discussion: """
+      Each seed determines one to three servers and clients, at least 200 requests over at least \
+      ten virtual minutes, and faults. Oracles watch that each request ends once, that delivery is \
+      told truthfully, that dead peers are found, that nothing is left, and more. At the first \
+      broken promise the run stops with exit code 1, and says how to see that seed again.
+
+      SIGINT (Ctrl-C) ends it early, with the summary of the seeds until then and exit code 130.
+      """)
+
+  @Option(help: "The seeds, as FROM..TO with both included, or one.")
+  var seeds: SeedRange
+
+  @Option(help: "Which faults: default, calm, hostile-network, restarts or slow-peers.")
+  var profile = "default"
+
+  @Option(help: "How many run at once; the number of cores where it is not given.")
+  var jobs: Int?
+
+  @Flag(help: "Go on after a broken promise, and list all seeds that broke one.")
+  var keepGoing = false
+
+  @Flag(help: "Print the outcome as one JSON object.")
+  var json = false
+
+  func run() async throws {
+    let jobs = jobs ?? ProcessInfo.processInfo.activeProcessorCount
+    guard jobs > 0 else { throw Output.usageError("--jobs has to be above 0") }
+    let signals = TerminationSignals()
+    let batch = ScenarioBatch(
+      seeds: seeds.range, profile: try FaultProfile.named(profile),
+      keepsGoing: keepGoing)
+    let isTerminal = isatty(STDERR_FILENO) == 1
+    let (result, signal) = await signals.cancelling {
+      await batch.run(jobs: jobs) { total in
+        if !json { SimulateRunCommand.show(total, of: seeds.range.count, isTerminal: isTerminal) }
+      }
+    }
+    let total = try result.get()
+    if isTerminal, !json { try? FileHandle.standardError.write(contentsOf: Data("\n".utf8)) }
+    if json {
+      try Output.line(total.json(profile: profile))
+    } else {
+      try Output.line(total.summary)
+    }
+    if !json {
+      for failure in total.failures {
+        for finding in failure.findings.prefix(20) { try Output.line("  \(finding)") }
+        try Output.line("see it again: \(failure.replayCommand)")
+      }
+    }
+    if let signal { throw ExitCode.signal(signal) }
+    if !total.failures.isEmpty { throw ExitCode(ExitStatus.failure) }
+  }
+
+  private static func show(_ total: ScenarioTotal, of count: Int, isTerminal: Bool) {
+    let line = "\(total.seeds)/\(count) seeds  \(total.speed)  \(total.faultsText)"
+    let text =
+      isTerminal ? "\r\u{1B}[K\(line.prefix(200))" : "\(line)\n"
+    try? FileHandle.standardError.write(contentsOf: Data(text.utf8))
+  }
+}
+
+/// Seeds as they are given: `FROM..TO`, or one.
+struct SeedRange: ExpressibleByArgument {
+  let range: ClosedRange<UInt64>
+
+  init?(argument: String) {
+    if let seed = UInt64(argument) {
+      range = seed...seed
+      return
+    }
+    guard let dots = argument.range(of: ".."),
+      let first = UInt64(argument[..<dots.lowerBound]),
+      let last = UInt64(argument[dots.upperBound...]), first <= last, last - first < 1 << 32
+    else { return nil }
+    range = first...last
+  }
+}

@@ -1,0 +1,28 @@
+package import LongLink
+
+/// The exit codes that scripts rely on.
+package enum ExitStatus {
+  package static let failure: Int32 = 1
+  package static let notConnected: Int32 = 3
+  package static let deadline: Int32 = 4
+  package static let rejected: Int32 = 5
+  package static let damaged: Int32 = 6
+  package static let lost: Int32 = 7
+  package static let usage: Int32 = 64
+
+  /// The exit code that tells of an error.
+  package static func of(_ error: LongLinkError) -> Int32 {
+    switch error.code {
+    case .connectFailed, .notConnected:
+      // A peer that answers the greeting with damage was reached, but does not speak the protocol.
+      if case .violation = error.closeReason { damaged } else { notConnected }
+    case .deadlineExceeded: deadline
+    // A body too large never leaves: the peer has said that it would reject it.
+    case .rejected, .tooLarge, .overloaded: rejected
+    case .corrupted, .protocolViolation, .decodingFailed: damaged
+    case .connectionLost, .closed: lost
+    case .invalidConfiguration: usage
+    default: failure
+    }
+  }
+}

@@ -1,0 +1,51 @@
+package import ArgumentParser
+import Foundation
+import Logging
+
+/// Standard output and standard error.
+package enum Output {
+  /// Writes bytes to standard output at once. A reader that has gone ends the program.
+  package static func write(_ bytes: [UInt8]) throws {
+    try FileHandle.standardOutput.write(contentsOf: Data(bytes))
+  }
+
+  /// Writes a line to standard output at once.
+  package static func line(_ text: String) throws {
+    try write(Array("\(text)\n".utf8))
+  }
+
+  /// Writes a line to standard error.
+  package static func error(_ text: String) {
+    try? FileHandle.standardError.write(
+      contentsOf: Data("\(ProcessInfo.processInfo.processName): \(printable(text))\n".utf8))
+  }
+
+  /// Replaces the line on standard error that stands there now.
+  package static func progress(_ text: String) {
+    try? FileHandle.standardError.write(contentsOf: Data("\r\u{1B}[K\(text)".utf8))
+  }
+
+  /// The text with control characters spelled out: a peer's words must not steer a terminal.
+  private static func printable(_ text: String) -> String {
+    var result = ""
+    for scalar in text.unicodeScalars {
+      if scalar.properties.generalCategory == .control, scalar != "\n", scalar != "\t" {
+        result += "\\u{\(String(scalar.value, radix: 16))}"
+      } else {
+        result.unicodeScalars.append(scalar)
+      }
+    }
+    return result
+  }
+
+  /// Tells what is wrong with the arguments; throw what it returns.
+  package static func usageError(_ text: String) -> ExitCode {
+    error(text)
+    return ExitCode(ExitStatus.usage)
+  }
+
+  /// Has every logger write to standard error.
+  package static func logToStandardError() {
+    LoggingSystem.bootstrap { label in StreamLogHandler.standardError(label: label) }
+  }
+}

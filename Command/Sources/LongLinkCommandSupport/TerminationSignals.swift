@@ -1,0 +1,64 @@
+package import ArgumentParser
+import Foundation
+import Synchronization
+
+/// Where the signal handler writes; all that it may touch.
+private let signalledDescriptor = Atomic<Int32>(-1)
+
+/// Turns the first SIGINT or SIGTERM into a value; a second one ends the process at once.
+package struct TerminationSignals {
+  private let stream: AsyncStream<Int32>
+
+  /// Takes the signals over. Once in a process.
+  package init() {
+    let pipe = Pipe()
+    let (stream, continuation) = AsyncStream.makeStream(of: Int32.self)
+    self.stream = stream
+    signalledDescriptor.store(pipe.fileHandleForWriting.fileDescriptor, ordering: .releasing)
+    Thread.detachNewThread {
+      if let byte = try? pipe.fileHandleForReading.read(upToCount: 1)?.first {
+        continuation.yield(Int32(byte))
+      }
+      continuation.finish()
+      // The handler may still be about to write.
+      withExtendedLifetime(pipe.fileHandleForWriting) {}
+    }
+    for number in [SIGINT, SIGTERM] {
+      signal(number) { number in
+        signal(SIGINT, SIG_DFL)
+        signal(SIGTERM, SIG_DFL)
+        var byte = UInt8(truncatingIfNeeded: number)
+        _ = unsafe write(signalledDescriptor.load(ordering: .acquiring), &byte, 1)
+      }
+    }
+  }
+
+  /// Waits for the first signal; nil when the waiting task is cancelled.
+  @discardableResult
+  package func first() async -> Int32? {
+    await stream.first { _ in true }
+  }
+
+  /// Does work that the first signal cancels. Returns what has come of it, and the signal, if any.
+  package func cancelling<Value: Sendable>(
+    _ work: @escaping @Sendable () async -> Value
+  ) async -> (value: Value, signal: Int32?) {
+    let waiting = Task { await work() }
+    return await withTaskGroup(of: Int32?.self) { group in
+      group.addTask { await first() }
+      group.addTask {
+        _ = await waiting.value
+        return nil
+      }
+      let signal = await group.next() ?? nil
+      if signal != nil { waiting.cancel() }
+      group.cancelAll()
+      return (await waiting.value, signal)
+    }
+  }
+}
+
+extension ExitCode {
+  /// What a shell makes of a process that a signal has ended.
+  package static func signal(_ number: Int32) -> ExitCode { ExitCode(128 + number) }
+}

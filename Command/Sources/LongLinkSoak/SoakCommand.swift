@@ -1,0 +1,109 @@
+import ArgumentParser
+import Foundation
+import LongLink
+import LongLinkCommandSupport
+
+/// The command `longlink-soak`.
+@main
+struct SoakCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "longlink-soak",
+    abstract: "Lets clients and servers live through kills, freezes and partitions.",
+    discussion: """
+      Starts processes of servers and of clients over real sockets, keeps a constant load on them, \
+      and hurts them as a plan says which the seed determines. In the end it compares what each \
+      caller was told with what each handler did, and prints a table. What differs ends it with \
+      exit code 1, and its ledgers are kept.
+      """,
+    subcommands: [SoakRunCommand.self, SoakServerCommand.self, SoakClientsCommand.self],
+    defaultSubcommand: SoakRunCommand.self)
+}
+
+/// What `longlink-soak` does by itself.
+struct SoakRunCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "run", abstract: "Runs a soak (the default).")
+
+  @Option(
+    parsing: .unconditional, help: "How long it takes, at least 0.2 (default: 10).",
+    transform: SoakRunCommand.minutes)
+  var minutes: Duration = .seconds(600)
+
+  @Option(help: "How many clients there are (default: 200).", transform: Values.count)
+  var clients = 200
+
+  @Option(help: "How many processes they live in (default: 2).", transform: Values.count)
+  var clientProcesses = 2
+
+  @Option(help: "How many servers there are, at least 2 (default: 2).", transform: Values.count)
+  var servers = 2
+
+  @Option(
+    parsing: .unconditional,
+    help: "How many requests each client makes in a second, on average (default: 2).",
+    transform: SoakRunCommand.rate)
+  var rate = 2.0
+
+  @Option(help: "What the plan of faults and the load are drawn from (default: 1).")
+  var seed: UInt64 = 1
+
+  func validate() throws {
+    if servers < 2 { throw ValidationError("A soak needs at least 2 servers: one is ended.") }
+    if clientProcesses > clients { throw ValidationError("There are more processes than clients.") }
+  }
+
+  func run() async throws {
+    Output.logToStandardError()
+    let signals = TerminationSignals()
+    let options = SoakOptions(
+      total: minutes, clients: clients, clientProcesses: clientProcesses, servers: servers,
+      rate: rate, seed: seed)
+    let soak = try Soak(options)
+    let result: SoakResult
+    do {
+      result = try await SoakRunCommand.run(soak, until: signals)
+    } catch let failure as ChildFailure {
+      Output.error("the soak has failed: \(failure); its ledgers are in \(soak.folder.path)")
+      throw ExitCode(ExitStatus.failure)
+    } catch {
+      // Somebody has stopped it: there is nothing to look into.
+      try? FileManager.default.removeItem(at: soak.folder)
+      throw error
+    }
+    let summary = SoakSummary(result: result, options: options)
+    for line in summary.lines { try Output.line(line) }
+    guard summary.holds else {
+      Output.error("the soak has failed; its ledgers are in \(soak.folder.path)")
+      throw ExitCode(ExitStatus.failure)
+    }
+    try FileManager.default.removeItem(at: soak.folder)
+  }
+
+  private static func run(_ soak: Soak, until signals: TerminationSignals) async throws
+    -> SoakResult
+  {
+    try await withThrowingTaskGroup(of: SoakResult?.self) { group in
+      group.addTask { try await soak.run() }
+      group.addTask {
+        if let signal = await signals.first() { throw ExitCode.signal(signal) }
+        return nil
+      }
+      defer { group.cancelAll() }
+      return try await group.next()!!
+    }
+  }
+
+  private static func minutes(_ text: String) throws -> Duration {
+    guard let minutes = Double(text), minutes >= 0.2, minutes <= 100_000 else {
+      throw ValidationError("'\(text)' is not a number of minutes from 0.2 to 100000.")
+    }
+    return .seconds(minutes * 60)
+  }
+
+  private static func rate(_ text: String) throws -> Double {
+    guard let rate = Double(text), rate > 0, rate <= 1000 else {
+      throw ValidationError("'\(text)' is not a rate above 0 and up to 1000.")
+    }
+    return rate
+  }
+}

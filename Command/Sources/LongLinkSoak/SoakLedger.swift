@@ -1,0 +1,126 @@
+import Foundation
+import LongLinkCommandSupport
+
+/// What became of a request, as its caller was told.
+enum SoakOutcome: UInt8, CaseIterable, Sendable {
+  case succeeded = 1
+  /// Its handler ran and said no.
+  case answered
+  case refused
+  case notSent
+  case sent
+  /// The answer is another one than the server has for such a request.
+  case unexpected
+
+  /// How many of a number of requests ended so, in words.
+  func text(_ count: Int) -> String {
+    switch self {
+    case .succeeded: "\(count.grouped) succeeded"
+    case .answered: "\(count.grouped) rejected by their handlers"
+    case .refused: "\(count.grouped) refused"
+    case .notSent: "\(count.grouped) not sent"
+    case .sent: "\(count.grouped) sent without an answer"
+    case .unexpected: "\(count.grouped) with an unexpected answer"
+    }
+  }
+}
+
+/// One line of a ledger.
+struct SoakRecord: Equatable, Sendable {
+  enum Event: Equatable, Sendable {
+    /// A client made a request.
+    case started(SoakKind)
+    /// The client was told how it ended.
+    case ended(SoakOutcome)
+    /// A handler of a server ran with it.
+    case executed
+  }
+
+  /// The request's idempotency key.
+  let key: UInt64
+  let event: Event
+
+  static let size = 16
+
+  var bytes: [UInt8] {
+    let (event, detail): (UInt8, UInt8) =
+      switch self.event {
+      case .started(let kind): (1, kind.rawValue)
+      case .ended(let outcome): (2, outcome.rawValue)
+      case .executed: (3, 0)
+      }
+    return SoakRecord.bytes(of: key) + [event, detail] + [UInt8](repeating: 0, count: 6)
+  }
+
+  init(key: UInt64, _ event: Event) {
+    self.key = key
+    self.event = event
+  }
+
+  /// Reads what `bytes` gives; nil where that is not a record.
+  init?(_ bytes: some RandomAccessCollection<UInt8>) {
+    guard bytes.count == SoakRecord.size, let key = SoakRecord.key(in: bytes.prefix(8)) else {
+      return nil
+    }
+    let parts = Array(bytes.dropFirst(8).prefix(2))
+    switch (parts[0], parts[1]) {
+    case (1, let raw):
+      guard let kind = SoakKind(rawValue: raw) else { return nil }
+      event = .started(kind)
+    case (2, let raw):
+      guard let outcome = SoakOutcome(rawValue: raw) else { return nil }
+      event = .ended(outcome)
+    case (3, 0):
+      event = .executed
+    default:
+      return nil
+    }
+    self.key = key
+  }
+
+  static func bytes(of key: UInt64) -> [UInt8] {
+    stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: key >> $0) }
+  }
+
+  /// The key that a body, a ledger's line or metadata begins with.
+  static func key(in bytes: some Collection<UInt8>) -> UInt64? {
+    guard bytes.count >= 8 else { return nil }
+    return bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+  }
+}
+
+/// A file that one process appends to, line by line.
+///
+/// Each line is one system call, so that what a process has noted outlives its being killed.
+final class SoakLedger: Sendable {
+  private let descriptor: Int32
+
+  init(path: String) throws {
+    descriptor = unsafe open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw ChildFailure("cannot open the ledger \(path)") }
+  }
+
+  deinit { close(descriptor) }
+
+  func append(_ record: SoakRecord) {
+    let bytes = record.bytes
+    // The array lives for as long as the call.
+    let written = unsafe bytes.withUnsafeBytes { buffer in
+      unsafe write(descriptor, buffer.baseAddress, buffer.count)
+    }
+    // A line that is missing would be read as a request that did not run.
+    precondition(written == bytes.count, "the ledger cannot be written")
+  }
+
+  /// The lines of a file.
+  static func records(in path: String) throws -> [SoakRecord] {
+    let data = try Data(contentsOf: URL(fileURLWithPath: path))
+    let bytes = [UInt8](data)
+    return try stride(from: 0, to: bytes.count, by: SoakRecord.size).map { start in
+      guard let record = SoakRecord(bytes[start...].prefix(SoakRecord.size)) else {
+        throw ChildFailure("the ledger \(path) is damaged")
+      }
+      return record
+    }
+  }
+}

@@ -1,0 +1,140 @@
+import Foundation
+
+/// What a process that has ended left behind.
+struct Finished {
+  let output: [UInt8]
+  let errors: String
+  /// Nil where a signal ended it.
+  let code: Int32?
+
+  var text: String { String(decoding: output, as: UTF8.self) }
+  var lines: [String] { text.split(separator: "\n").map(String.init) }
+}
+
+/// A `longlink` that runs as a process of its own, and is killed with whoever holds it.
+final class Tool: Sendable {
+  private let process = Process()
+  private let input = Pipe()
+  private let output = Pipe()
+  private let errors = Pipe()
+
+  /// The command beside the tests, or the one that the environment names.
+  static var program: URL {
+    if let path = ProcessInfo.processInfo.environment["LONGLINK_BINARY"] {
+      return URL(fileURLWithPath: path)
+    }
+    return beside("longlink")
+  }
+
+  /// The soak beside the tests.
+  static var soak: URL { beside("longlink-soak") }
+
+  private static func beside(_ name: String) -> URL {
+    let tests = CommandLine.arguments.first { $0.hasSuffix(".xctest") } ?? Bundle.main.bundlePath
+    let folder = URL(fileURLWithPath: tests).deletingLastPathComponent()
+    let beside = folder.appendingPathComponent(name)
+    if FileManager.default.isExecutableFile(atPath: beside.path) { return beside }
+    return Bundle.main.executableURL!.deletingLastPathComponent().appendingPathComponent(name)
+  }
+
+  /// Starts it with a standard input that holds these bytes and ends, unless it is held open.
+  ///
+  /// `launcher` is a program with arguments, which becomes the one that it is told to run.
+  /// `program` is run in place of `longlink`.
+  init(
+    _ arguments: [String], input: [UInt8] = [], holdsInput: Bool = false,
+    environment: [String: String] = [:], launcher: [String] = [], program: URL = Tool.program
+  ) throws {
+    let command = launcher + [program.path] + arguments
+    process.executableURL = URL(fileURLWithPath: command[0])
+    process.arguments = Array(command.dropFirst())
+    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+    process.standardInput = self.input
+    process.standardOutput = output
+    process.standardError = errors
+    try process.run()
+    try write(input)
+    if !holdsInput { try self.input.fileHandleForWriting.close() }
+  }
+
+  /// Writes to its standard input, which was held open.
+  func write(_ bytes: [UInt8]) throws {
+    try input.fileHandleForWriting.write(contentsOf: Data(bytes))
+  }
+
+  deinit {
+    send(SIGKILL)
+  }
+
+  /// The process's number.
+  var id: Int32 { process.processIdentifier }
+
+  func send(_ signal: Int32) {
+    if process.isRunning { kill(process.processIdentifier, signal) }
+  }
+
+  /// The next line of its standard output; nil at its end.
+  func nextLine() async -> String? {
+    let handle = output.fileHandleForReading
+    return await onThread { Tool.readLine(handle) }
+  }
+
+  /// Sends a signal at the first line that contains a word, and returns that line.
+  ///
+  /// All of it happens on one thread: other tests, which may keep the pool busy, do not delay it.
+  func send(_ signal: Int32, atLineWith word: String) async -> String? {
+    let handle = output.fileHandleForReading
+    let process = process
+    return await onThread {
+      while let line = Tool.readLine(handle) {
+        guard line.contains(word) else { continue }
+        kill(process.processIdentifier, signal)
+        return line
+      }
+      return nil
+    }
+  }
+
+  private static func readLine(_ handle: FileHandle) -> String? {
+    var line: [UInt8] = []
+    while let byte = try? handle.read(upToCount: 1)?.first {
+      if byte == UInt8(ascii: "\n") { return String(decoding: line, as: UTF8.self) }
+      line.append(byte)
+    }
+    return nil
+  }
+
+  /// The next line of its standard error; nil at its end.
+  func nextErrorLine() async -> String? {
+    let handle = errors.fileHandleForReading
+    return await onThread { Tool.readLine(handle) }
+  }
+
+  /// Waits for its end, and returns what has not been read yet.
+  func finish() async -> Finished {
+    let (stdout, stderr) = (output.fileHandleForReading, errors.fileHandleForReading)
+    async let output = onThread { (try? stdout.readToEnd()) ?? Data() }
+    async let errors = onThread { (try? stderr.readToEnd()) ?? Data() }
+    let process = process
+    async let end: Void = onThread { process.waitUntilExit() }
+    let (outputData, errorData) = await (output, errors)
+    await end
+    return Finished(
+      output: [UInt8](outputData), errors: String(decoding: errorData, as: UTF8.self),
+      code: process.terminationReason == .exit ? process.terminationStatus : nil)
+  }
+
+  /// Runs it to its end.
+  static func run(
+    _ arguments: String..., input: [UInt8] = [], environment: [String: String] = [:]
+  ) async throws -> Finished {
+    try await Tool(arguments, input: input, environment: environment).finish()
+  }
+}
+
+/// Waits for work that blocks its thread.
+func onThread<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value {
+  await withCheckedContinuation { continuation in
+    Thread.detachNewThread { continuation.resume(returning: work()) }
+  }
+}

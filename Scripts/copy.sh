@@ -1,0 +1,21 @@
+#!/bin/bash
+# Makes TREE a copy of the package and of the command's, as they are now. Files that did not change keep
+# their times, so that little is compiled again; what a copy must change is changed back.
+#
+#   Scripts/copy.sh TREE
+set -euo pipefail
+cd "$(dirname "$0")/.."
+tree=$1
+files=$(mktemp)
+trap 'rm -f "$files"' EXIT
+
+mkdir -p "$tree"
+find Package.* Command Plugins Protocols Scripts Sources Tests -path Tests/Generator -prune -o \
+  -type f -print | sort >"$files"
+while read -r file; do
+  cmp -s "$file" "$tree/$file" && continue
+  mkdir -p "$tree/$(dirname "$file")"
+  cp "$file" "$tree/$file"
+done <"$files"
+(cd "$tree" && find . -type f | sed 's|^[.]/||' | sort) | comm -23 - "$files" |
+  while read -r file; do rm "$tree/$file"; done

@@ -1,0 +1,23 @@
+/// What is set on every socket of a client or server.
+package struct SocketOptions: Equatable, Sendable {
+  /// How long written bytes may stay unacknowledged before the kernel gives the connection up
+  /// (`TCP_USER_TIMEOUT`, RFC 5482), in nanoseconds; nil for the system's own bound.
+  package var userTimeout: Int64?
+  /// The size asked for the kernel's send and receive buffers, in bytes; nil for its own sizing.
+  package var sendBuffer: Int?
+  package var receiveBuffer: Int?
+  /// The length asked for the queue of connections that wait to be accepted.
+  package var backlog: Int32
+
+  package init(
+    userTimeout: Int64? = nil,
+    sendBuffer: Int? = nil,
+    receiveBuffer: Int? = nil,
+    backlog: Int32 = 1024
+  ) {
+    self.userTimeout = userTimeout
+    self.sendBuffer = sendBuffer
+    self.receiveBuffer = receiveBuffer
+    self.backlog = backlog
+  }
+}

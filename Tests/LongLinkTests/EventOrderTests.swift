@@ -1,0 +1,81 @@
+import LongLink
+import LongLinkServer
+import LongLinkTesting
+import Testing
+
+/// Events in an order that is easy to get wrong.
+@Suite struct EventOrderTests {
+  @Test func `what a closing client has encoded is not called unsent`() async throws {
+    try await Stage.simulate { stage, _ in
+      let handled = Tally<Void>()
+      let server = try await stage.serve { server in
+        server.route(.echo) { request in
+          handled.add(())
+          return request.body
+        }
+      }
+      let client = try stage.client(of: server)
+      try await client.connect()
+      let handle = client.start(.echo, [1])
+      await client.close(within: .zero)
+      let error = try await failure { try await handle.value }
+      await server.shutDown()
+      #expect(error.delivery == .sent || handled.count == 0)
+    }
+  }
+
+  @Test func `a session that answers lead over the unread bound ends, and the server lives`()
+    async throws
+  {
+    try await Stage.simulate { stage, _ in
+      let server = try await stage.serve { server in
+        server.route(.echo) { request in
+          try await request.clock.sleep(for: .milliseconds(1))
+          return [UInt8](repeating: 1, count: 900_000)
+        }
+      } configure: {
+        $0.maxBody = 1_000_000
+        $0.maxUnreadOutput = 1_000_000
+        $0.waterMarks = WaterMarks(high: 1_000_000, low: 0)
+      }
+      let client = try stage.client(of: server)
+      try await client.connect()
+      let handles = (0..<20).map { _ in client.start(.echo, [1]) }
+      for handle in handles { _ = try? await handle.value }
+      let counters = await server.counters()
+      #expect(counters.connections.endings["unreadOutput", default: 0] >= 1)
+      #expect(counters.sessions <= 1)
+    }
+  }
+
+  @Test func `a first frame that opens and breaks a rule meets no waiting request`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let server = try await stage.serve()
+      let peer = try await SimulatedClient.connect(
+        to: server.addresses[0], on: stage.clientLoop)
+      try await simulation.sleep(for: .milliseconds(10))
+      let session = try #require(await server.sessions().first)
+      let asked = stage.spawn { try await failure { try await session.request(.echo, [1]) } }
+      try await simulation.sleep(for: .milliseconds(10))
+      peer.send(.welcome())
+      #expect(try await asked.value.delivery == .notSent)
+      peer.close()
+    }
+  }
+
+  @Test func `a server that could not listen is started again`() async throws {
+    try await Stage.simulate { stage, _ in
+      let first = try await stage.serve()
+      let taken = try #require(first.addresses.first)
+      let host = try #require(taken.host)
+      let port = try #require(taken.port)
+      let second = try LongLinkServer(host: host, port: port, on: [stage.serverLoop])
+      let error = await #expect(throws: LongLinkError.self) { try await second.start() }
+      #expect(error?.code == .connectFailed)
+      await first.shutDown()
+      try await second.start()
+      #expect(second.port == port)
+      await second.shutDown()
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import LongLink
+import LongLinkCore
+@_spi(Loop) import LongLinkTransport
+import Testing
+
+@testable import LongLinkConnection
+
+/// Who waits for a request's outcome is resumed in the way that suits where it is.
+struct ResumptionTests {
+  /// Answers each request at once, and writes down who waited.
+  private final class Sink: RequestSink {
+    var kinds: [String] = []
+
+    func submit(
+      _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
+      _ completion: consuming Completion
+    ) -> RequestID {
+      switch completion {
+      case .waiter: kinds.append("here")
+      case .distantWaiter: kinds.append("distant")
+      case .pooledWaiter: kinds.append("pooled")
+      case .function: kinds.append("function")
+      }
+      completion(.success([UInt8(kinds.count)]))
+      return RequestID(serial: 1, number: UInt64(kinds.count))
+    }
+
+    func cancel(_ id: RequestID) {}
+  }
+
+  private actor LoopActor {
+    let loop: EventLoop
+
+    init(_ loop: EventLoop) {
+      self.loop = loop
+    }
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
+
+    func request(_ port: RequestPort) async throws -> [UInt8] { try await ask(port) }
+  }
+
+  @Test func `a task is known for one of the loop, of the pool or of another place`() async throws {
+    let loop = try EventLoop(name: "exchange")
+    let other = try EventLoop(name: "exchange-other")
+    let made = await loop.run { LoopBound(Sink(), on: loop) }
+    let port = await loop.run { RequestPort(made.value, on: loop) }
+    _ = try await Task(executorPreference: loop) { try await ask(port) }.value
+    _ = try await Task.detached { try await ask(port) }.value
+    _ = try await Task.detached(priority: .high) { try await ask(port) }.value
+    _ = try await Task(executorPreference: other) { try await ask(port) }.value
+    _ = try await LoopActor(other).request(port)
+    _ = try await Task { @MainActor in try await ask(port) }.value
+    let kinds = await loop.run { made.value.kinds }
+    #expect(kinds == ["here", "pooled", "distant", "distant", "distant", "distant"])
+    other.shutDown()
+    loop.shutDown()
+  }
+}
+
+private func ask(_ port: RequestPort) async throws -> [UInt8] {
+  try await exchange(port, 1, .bytes([]), RequestOptions())
+}

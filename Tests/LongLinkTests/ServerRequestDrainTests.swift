@@ -1,0 +1,173 @@
+import LongLink
+import LongLinkServer
+import LongLinkTesting
+import Testing
+
+/// Drains while requests of the server are under way.
+@Suite struct ServerRequestDrainTests {
+  @Test(arguments: World.allCases)
+  func `a client that is told to go answers what the server has asked`(
+    _ world: World
+  ) async throws {
+    try await Stage.run(world) { stage in
+      let (began, goOn) = (Tally<Void>(), Latch())
+      let server = try await stage.serve()
+      let client = try stage.client(of: server)
+      client.onRequest(.echo) { request in
+        began.add(())
+        await goOn.wait()
+        return request.body
+      }
+      try await client.connect()
+      let session = try #require(await server.sessions().first)
+      let patient = RequestOptions(deadline: .seconds(3_600))
+      let asked = stage.spawn { try await session.request(.echo, [1], options: patient) }
+      await began.reached(1)
+      let states = client.stateChanges
+      let draining = stage.spawn { await server.drain(session, within: .seconds(1_000)) }
+      for await state in states { if case .waiting = state { break } }
+      goOn.open()
+      #expect(try await asked.value == [1])
+      try await draining.value
+      #expect(await client.counters().linksExpired == 0)
+    }
+  }
+
+  @Test func `a link that the server has let go of ends when its last request is cancelled`()
+    async throws
+  {
+    try await Stage.simulate { stage, simulation in
+      let began = Tally<Void>()
+      let server = try await SimulatedServer.start(
+        on: stage.serverLoop, at: .ipv4(10, 0, 0, 1, port: 80))
+      let client = try stage.client(to: [.host("10.0.0.1", port: 80)])
+      client.onRequest(.hang) { request in
+        began.add(())
+        try await request.clock.sleep(for: .seconds(1_000))
+        return request.body
+      }
+      try await client.connect()
+      let asked = stage.spawn { try await server.ask(.hang) }
+      await began.reached(1)
+      server.goAway(retryAfter: .seconds(1_000))
+      try await simulation.sleep(for: .seconds(1))
+      #expect(server.record.endings.isEmpty)
+      server.send(.cancel(0x8000_0032))
+      try await simulation.sleep(for: .seconds(1))
+      #expect(!server.record.endings.isEmpty)
+      _ = try? await asked.value
+      await server.stop()
+    }
+  }
+
+  @Test func `a session that drains ends when its last request has passed its deadline`()
+    async throws
+  {
+    try await Stage.simulate { stage, simulation in
+      let began = Tally<Void>()
+      let server = try await stage.serve()
+      let client = try stage.client(of: server)
+      client.onRequest(.hang) { request in
+        began.add(())
+        try await request.clock.sleep(for: .seconds(1_000))
+        return request.body
+      }
+      try await client.connect()
+      let session = try #require(await server.sessions().first)
+      let asked = stage.spawn {
+        try await failure {
+          try await session.request(
+            .hang, [1], options: RequestOptions(deadline: .seconds(3)))
+        }
+      }
+      await began.reached(1)
+      let start = simulation.now
+      await server.drain(session, within: .seconds(100))
+      #expect(start.duration(to: simulation.now) < .seconds(4))
+      #expect(try await asked.value.code == .deadlineExceeded)
+    }
+  }
+
+  @Test func `a client that goes away is asked nothing any more`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let (began, goOn) = (Tally<Void>(), Latch())
+      let server = try await stage.serve { server in
+        server.route(.echo) { request in
+          began.add(())
+          await goOn.wait()
+          let error = try await failure { try await request.session.request(.echo, [1]) }
+          return [error.delivery == .notSent ? 1 : 0]
+        }
+      }
+      let peer = try await SimulatedClient.connect(
+        to: server.addresses[0], on: stage.clientLoop)
+      try await peer.sayHello()
+      let answer = stage.spawn { try await peer.request(.echo) }
+      await began.reached(1)
+      peer.send(.goAway())
+      try await simulation.sleep(for: .seconds(1))
+      goOn.open()
+      #expect(try await answer.value.body == [1])
+      #expect(peer.record.frames(of: .request).isEmpty)
+      // Nothing is under way any more, so that the server has closed.
+      _ = try await peer.waitForEnd()
+      peer.close()
+    }
+  }
+
+  @Test func `the session in a handler closes its own connection, not the next one`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let (began, goOn) = (Tally<Void>(), Latch())
+      let server = try await stage.serve()
+      let client = try stage.client(of: server)
+      client.onRequest(.echo) { request in
+        began.add(())
+        await goOn.wait()
+        request.session.close()
+        return request.body
+      }
+      try await client.connect()
+      let session = try #require(await server.sessions().first)
+      let asked = stage.spawn { try? await session.request(.echo, [1]) }
+      await began.reached(1)
+      client.pathChanged()
+      try await stage.until { await client.counters().connects == 2 }
+      goOn.open()
+      _ = try await asked.value
+      try await simulation.sleep(for: .seconds(10))
+      #expect(await client.counters().connects == 2)
+      #expect(await server.sessions().map(\.id) == [session.id + 1])
+    }
+  }
+
+  @Test func `a server drains no session of another one`() async throws {
+    try await Stage.simulate { stage, _ in
+      let (one, other) = (try await stage.serve(), try await stage.serve())
+      let clients = (try stage.client(of: one), try stage.client(of: other))
+      try await clients.0.connect()
+      try await clients.1.connect()
+      let session = try #require(await other.sessions().first)
+      #expect(await one.sessions().first?.id == session.id)
+      await one.drain(session, within: .zero)
+      #expect(await one.counters().sessions == 1)
+      #expect(await other.counters().sessions == 1)
+    }
+  }
+
+  @Test func `a refused request that does not wait is not kept for a link to come`() async throws {
+    try await Stage.simulate { stage, _ in
+      let server = try await SimulatedServer.start(
+        on: stage.serverLoop, at: .ipv4(10, 0, 0, 1, port: 80))
+      server.on(
+        .echo,
+        [.sequence([.goAway(retryAfter: .seconds(1)), .refuse(.overloaded, "no")]), .reply([2])])
+      let client = try stage.client(to: [.host("10.0.0.1", port: 80)])
+      try await client.connect()
+      let error = try await failure {
+        try await client.request(.echo, [1], options: RequestOptions(offline: .fail))
+      }
+      #expect(error.response == .overloaded && error.delivery == .refused)
+      await server.stop()
+    }
+  }
+}
