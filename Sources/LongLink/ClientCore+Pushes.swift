@@ -7,7 +7,7 @@ extension ClientCore {
     _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: PushOptions
   ) -> PushStep {
     do throws(LongLinkError) {
-      let link = try linkForPush("push type=\(type)")
+      let link = try linkForPush(.push(type))
       return pushes.push(type, body, options, over: link)
     } catch {
       return .ended(.failure(error))
@@ -17,11 +17,11 @@ extension ClientCore {
   func pushNow(
     _ type: MessageType, _ body: any BodyEncodable & Sendable, priority: UInt32
   ) throws(LongLinkError) {
-    let link = try linkForPush("push type=\(type)")
+    let link = try linkForPush(.push(type))
     try pushes.pushNow(type, body, priority: priority, over: link)
   }
 
-  private func linkForPush(_ operation: String) throws(LongLinkError) -> Link {
+  private func linkForPush(_ operation: LongLinkError.Operation) throws(LongLinkError) -> Link {
     guard closing == nil else { throw LongLinkError(.closed, doing: operation) }
     guard let link = requests.current else {
       if machine.state == .idle { start() }

@@ -50,7 +50,7 @@ final class ServerConnection {
     if let pushesIfAny { return pushesIfAny }
     let made = PushQueue(
       maxWaiting: lane.requestLimits.maxWaiting,
-      maxWaitingBytes: lane.requestLimits.maxWaitingBytes, deadline: lane.defaults.deadline,
+      maxWaitingBytes: lane.requestLimits.maxWaitingBytes, timeout: lane.defaults.timeout,
       on: lane.loop)
     pushesIfAny = made
     return made
@@ -221,7 +221,7 @@ extension ServerConnection: PeerSessionOwner {
   }
 
   /// Makes the error of a request that cannot even wait; nil where it may.
-  private var failureOfRequests: ((String) -> LongLinkError)? {
+  private var failureOfRequests: ((LongLinkError.Operation) -> LongLinkError)? {
     // While the session closes nobody is left who would end what begins to wait.
     guard link.isAlive, link.session.isLive else { return session.endedError }
     if let objection = lane.objectionToRequests {
@@ -235,10 +235,14 @@ extension ServerConnection: PeerSessionOwner {
   }
 
   /// The error of a request to a client that takes none any more.
-  private func goneAway(_ operation: String, _ goaway: GoAway) -> LongLinkError {
+  private func goneAway(_ operation: LongLinkError.Operation, _ goaway: GoAway) -> LongLinkError {
     .lost(
       .goneAway(ResponseCode(rawValue: goaway.code)), delivery: .notSent, doing: operation,
       peer: link.peer)
+  }
+
+  func state(of id: RequestID) -> RequestState? {
+    requestsIfAny?.state(of: id)
   }
 
   func cancel(_ id: RequestID) {
@@ -249,7 +253,7 @@ extension ServerConnection: PeerSessionOwner {
     _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: PushOptions
   ) -> PushStep {
     guard link.session.isLive else {
-      return .ended(.failure(session.endedError(doing: "push type=\(type)")))
+      return .ended(.failure(session.endedError(doing: .push(type))))
     }
     return pushes.push(type, body, options, over: link)
   }
@@ -257,7 +261,7 @@ extension ServerConnection: PeerSessionOwner {
   func pushNow(
     _ type: MessageType, _ body: any BodyEncodable & Sendable, priority: UInt32
   ) throws(LongLinkError) {
-    guard link.session.isLive else { throw session.endedError(doing: "push type=\(type)") }
+    guard link.session.isLive else { throw session.endedError(doing: .push(type)) }
     try pushes.pushNow(type, body, priority: priority, over: link)
   }
 

@@ -20,7 +20,7 @@ extension Link {
     _ type: MessageType, _ body: any BodyEncodable & Sendable
   ) throws(LongLinkError) {
     guard session.isOpen else {
-      throw LongLinkError(.notConnected, doing: "push type=\(type)", peer: peer)
+      throw LongLinkError(.notConnected, doing: .push(type), peer: peer)
     }
     try judge(type)
     do throws(BodyError) {
@@ -44,13 +44,13 @@ extension Link {
   private func judge(_ type: MessageType) throws(LongLinkError) {
     if let objection = session.objection(toPush: type) {
       throw LongLinkError(
-        .unsupported, doing: "push type=\(type)", detail: objection, peer: peer)
+        .unsupported, doing: .push(type), detail: objection, peer: peer)
     }
   }
 
   private func failure(of type: MessageType, _ error: BodyError) -> LongLinkError {
     let code: LongLinkError.Code = error.code == .tooLarge ? .tooLarge : .encodingFailed
-    return LongLinkError(code, doing: "push type=\(type)", detail: "\(error)", peer: peer)
+    return LongLinkError(code, doing: .push(type), detail: "\(error)", peer: peer)
   }
 
   /// Sends a one-way message; it leaves by the end of this turn.
@@ -58,7 +58,7 @@ extension Link {
     _ type: MessageType, _ body: any BodyEncodable & Sendable, priority: UInt32
   ) throws(LongLinkError) {
     guard session.isOpen else {
-      throw LongLinkError(.notConnected, doing: "push type=\(type)", peer: peer)
+      throw LongLinkError(.notConnected, doing: .push(type), peer: peer)
     }
     try judge(type)
     do throws(BodyError) {
@@ -73,7 +73,7 @@ extension Link {
     drain()
     guard session.isLive else {
       // It was the one message too many for a peer that does not read.
-      throw .lost(.unreadOutput, delivery: .notSent, doing: "push type=\(type)", peer: peer)
+      throw .lost(.unreadOutput, delivery: .notSent, doing: .push(type), peer: peer)
     }
     writeAtEndOfTurn()
     arm()

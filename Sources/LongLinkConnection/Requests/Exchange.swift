@@ -13,6 +13,8 @@ package protocol RequestSink: AnyObject {
   ) -> RequestID
   /// Ends a request with `cancelled`, unless it has ended.
   func cancel(_ id: RequestID)
+  /// Where a request stands; nil where it has ended.
+  func state(of id: RequestID) -> RequestState?
 }
 
 /// Where requests of tasks go to: a sink on its loop.
@@ -150,7 +152,7 @@ func taskCancelled(_ context: UnsafeMutableRawPointer) {
   let record = unsafe cll_task_watch(watch.toOpaque())
   let outcome: Outcome
   if unsafe watch._withUnsafeGuaranteedRef({ $0.isCancelled }) {
-    outcome = .failure(LongLinkError(.cancelled, doing: "request type=\(type)"))
+    outcome = .failure(LongLinkError(.cancelled, doing: .request(type)))
   } else {
     outcome = await suspend { waiter in
       if isHere {

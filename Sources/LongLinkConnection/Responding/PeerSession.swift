@@ -12,7 +12,7 @@ package protocol PeerSessionOwner: RequestSink, PushSink {
 /// It may be used from any thread, and outlives its connection: on a server, what is asked of it
 /// then fails. On a client requests and pushes go over the connection that there is at the time,
 /// which may be a later one than that of the handler that was given the session.
-public final class PeerSession: Sendable {
+public final class PeerSession: RequestSender {
   /// Finds the owner for as long as the connection lives: until `detach`.
   private final class Reference: RequestSink, PushSink {
     // Not weak: an object that is weakly referenced counts its references the slow way.
@@ -25,7 +25,7 @@ public final class PeerSession: Sendable {
       _ completion: consuming Completion
     ) -> RequestID {
       if let owner { return owner.submit(type, body, options, completion) }
-      completion(.failure(ended("request type=\(type)")))
+      completion(.failure(ended(.request(type))))
       return .none
     }
 
@@ -33,17 +33,21 @@ public final class PeerSession: Sendable {
       owner?.cancel(id)
     }
 
+    func state(of id: RequestID) -> RequestState? {
+      owner?.state(of: id)
+    }
+
     func push(
       _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: PushOptions
     ) -> PushStep {
-      guard let owner else { return .ended(.failure(ended("push type=\(type)"))) }
+      guard let owner else { return .ended(.failure(ended(.push(type)))) }
       return owner.push(type, body, options)
     }
 
     func pushNow(
       _ type: MessageType, _ body: any BodyEncodable & Sendable, priority: UInt32
     ) throws(LongLinkError) {
-      guard let owner else { throw ended("push type=\(type)") }
+      guard let owner else { throw ended(.push(type)) }
       try owner.pushNow(type, body, priority: priority)
     }
 
@@ -51,7 +55,7 @@ public final class PeerSession: Sendable {
       owner?.cancelPush(id)
     }
 
-    func ended(_ operation: String) -> LongLinkError {
+    func ended(_ operation: LongLinkError.Operation) -> LongLinkError {
       let why = reason.map { ": \($0)" } ?? ""
       return LongLinkError(
         .closed, doing: operation, detail: "the session has ended\(why)", closeReason: reason)
@@ -116,6 +120,16 @@ public final class PeerSession: Sendable {
     try await exchange(port, type, RequestBody(body), options)
   }
 
+  /// Asks the peer and returns the request's handle at once.
+  ///
+  /// `completion` is called once, on the loop, which it must not block.
+  public func submit(
+    _ type: MessageType, _ body: some BodyEncodable & Sendable, options: RequestOptions,
+    completion: @escaping @Sendable (Result<[UInt8], LongLinkError>) -> Void
+  ) -> RequestTask {
+    RequestTask(port, type, RequestBody(body), options, completion)
+  }
+
   /// Ends the session's own connection, and no later one, once what was written has left.
   public func close() {
     loop.execute { [reference, id] in reference.value.owner?.closeSession(id) }
@@ -137,7 +151,7 @@ public final class PeerSession: Sendable {
   }
 
   /// The error of what is asked of a session that has ended; on the loop.
-  package func endedError(doing operation: String) -> LongLinkError {
+  package func endedError(doing operation: LongLinkError.Operation) -> LongLinkError {
     reference.value.ended(operation)
   }
 }

@@ -22,7 +22,7 @@ import Testing
 
   @Test func `word of an old attempt or round touches nothing new`() {
     let change: (inout ServerPolicy) -> Void = {
-      $0.errorRatio = ErrorRatio(least: 1, ratio: 0.1)
+      $0.errorRatio = ErrorRatio(minimumRequests: 1, ratio: 0.1)
     }
     // Attempts 1 and 2 of round 1 are over, one by failure, one by its end after it had worked.
     var machine = LinkMachine.make([0, 1], change: change)
@@ -68,7 +68,7 @@ import Testing
   func `anything may happen at any time`(seed: Int) {
     var dice = Seeded(UInt64(seed))
     var machine = LinkMachine.make((0...dice.below(3)).map { _ in dice.below(2) }) {
-      $0.errorRatio = ErrorRatio(least: 2, ratio: 0.5, window: 3)
+      $0.errorRatio = ErrorRatio(minimumRequests: 2, ratio: 0.5, window: 3)
     }
     var (now, servers) = (LinkInstant.start, 4)
     var live: Set<UInt32> = []
