@@ -25,7 +25,7 @@ MANIFEST
 cat >"$work/Sources/client/main.swift" <<'PROGRAM'
 import LongLink
 
-let client = try LongLinkClient(to: "127.0.0.1", port: 9000)
+let client = try LongLinkClient(to: .host("127.0.0.1", port: 9000))
 print(client.state)
 await client.close()
 PROGRAM

@@ -6,15 +6,15 @@ internal import LongLinkTransport
 /// What a client is to do. Every field but the servers has a default.
 public struct ClientConfiguration: Sendable {
   /// The servers, of which one is used; the others stand in when it fails.
-  public var servers: [Server]
+  public var servers: [ServerEntry]
   /// Lists of servers by the names that `switchEnvironment(to:)` knows them by. Default: none.
-  public var environments: [String: [Server]] = [:]
+  public var environments: [String: [ServerEntry]] = [:]
   /// Which protocol is spoken. Default: the native one.
   ///
   /// A dialect's own heartbeat then holds in place of `heartbeat.interval` and `heartbeat.timeout`.
   public var dialect = Dialect.native
   /// How long a request may take where it says nothing, from its creation on. Default 15 s.
-  public var deadline: Duration = .seconds(15)
+  public var timeout: Duration = .seconds(15)
   /// What happens to requests while there is no connection. Default: they wait.
   public var offline: OfflinePolicy = .wait
   /// The most requests that may wait for a connection, for room on it, or to be sent again. Default
@@ -26,8 +26,8 @@ public struct ClientConfiguration: Sendable {
   /// The most bytes that the bodies of all waiting requests may take together, and those of waiting
   /// pushes. Default 16 MiB each.
   public var maxWaitingBytes = 16_777_216
-  /// How requests are sent again by themselves.
-  public var resend = ResendPolicy()
+  /// How requests are retried.
+  public var retry = RetryPolicy()
   /// Where requests and pushes begin to wait, and where they go on, by the bytes that wait to be
   /// written. Defaults: 1 MiB, 512 KiB, and 32 MiB of large bodies.
   public var waterMarks = WaterMarks()
@@ -78,27 +78,27 @@ public struct ClientConfiguration: Sendable {
 
   /// Makes a configuration for one or more servers, the most wanted first.
   public init(servers: [Endpoint]) {
-    self.servers = Server.ordered(servers)
+    self.servers = ServerEntry.ordered(servers)
   }
 
   /// Makes a configuration for servers with priorities and weights.
-  public init(servers: [Server]) {
+  public init(servers: [ServerEntry]) {
     self.servers = servers
   }
 
   /// Makes a configuration for several environments, of which one is used at first.
-  public init(environments: [String: [Server]], initial: String) {
+  public init(environments: [String: [ServerEntry]], initial: String) {
     servers = environments[initial] ?? []
     self.environments = environments
   }
 
   /// Throws `invalidConfiguration`, naming the field, when the configuration cannot work.
   public func validate() throws(LongLinkError) {
-    try Server.validate(servers, field: "servers")
+    try ServerEntry.validate(servers, field: "servers")
     for name in environments.keys.sorted() {
-      try Server.validate(environments[name] ?? [], field: "environments[\(name)]")
+      try ServerEntry.validate(environments[name] ?? [], field: "environments[\(name)]")
     }
-    try ClientConfiguration.positive(deadline, "deadline")
+    try ClientConfiguration.positive(timeout, "timeout")
     try ClientConfiguration.positive(connectTimeout, "connectTimeout")
     try ClientConfiguration.positive(frameTimeout, "frameTimeout")
     try ClientConfiguration.positive(lingering, "lingering")
@@ -109,7 +109,7 @@ public struct ClientConfiguration: Sendable {
     try validateDialect()
     if maxWaiting < 0 { throw .configuration("maxWaiting", "it is negative") }
     if maxWaitingBytes < 0 { throw .configuration("maxWaitingBytes", "it is negative") }
-    try resend.validate(field: "resend")
+    try retry.validate(field: "retry")
     try waterMarks.validate(field: "waterMarks")
     if maxUnreadOutput < waterMarks.high {
       throw .configuration("maxUnreadOutput", "it is below waterMarks.high")
@@ -165,10 +165,12 @@ public struct ClientConfiguration: Sendable {
       throw .configuration("\(field).longestCoolDown", "it is below \(field).coolDown")
     }
     guard let ratio = serverPolicy.errorRatio else { return }
-    if ratio.least < 1 { throw .configuration("\(field).errorRatio.least", "it is below 1") }
-    if !(ratio.least...100_000).contains(ratio.window) {
+    if ratio.minimumRequests < 1 {
+      throw .configuration("\(field).errorRatio.minimumRequests", "it is below 1")
+    }
+    if !(ratio.minimumRequests...100_000).contains(ratio.window) {
       throw .configuration(
-        "\(field).errorRatio.window", "\(ratio.window) is not within least and 100,000")
+        "\(field).errorRatio.window", "\(ratio.window) is not within minimumRequests and 100,000")
     }
     if !(ratio.ratio > 0 && ratio.ratio <= 1) {
       throw .configuration("\(field).errorRatio.ratio", "\(ratio.ratio) is not within 0 and 1")
@@ -182,7 +184,7 @@ public struct ClientConfiguration: Sendable {
   /// The bounds of the requests.
   var requestLimits: RequestLimits {
     RequestLimits(
-      maxWaiting: maxWaiting, maxWaitingBytes: maxWaitingBytes, resend: resend,
+      maxWaiting: maxWaiting, maxWaitingBytes: maxWaitingBytes, retry: retry,
       longestHint: reconnect.longestHint)
   }
 

@@ -135,7 +135,7 @@ extension ClientCore: LinkOwner {
   }
 
   /// The error of what does not wait for a connection, and why there is none.
-  func notConnected(_ operation: String) -> LongLinkError {
+  func notConnected(_ operation: LongLinkError.Operation) -> LongLinkError {
     LongLinkError(
       .notConnected, doing: operation, detail: lastFailure?.detail ?? "no connection",
       peer: lastFailure?.address, systemError: lastFailure?.systemError,

@@ -80,7 +80,7 @@ extension ClientCore {
     resumeSuspendWaiters()
   }
 
-  func switchServers(to servers: [Server]) {
+  func switchServers(to servers: [ServerEntry]) {
     guard closing == nil else { return }
     let old = self.servers
     self.servers = servers

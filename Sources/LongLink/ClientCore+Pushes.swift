@@ -6,10 +6,10 @@ extension ClientCore {
   var pushesIfAny: PushQueue? { pushes }
 
   func wayOfPush(_ type: MessageType) throws(LongLinkError) -> (PushQueue, Link) {
-    guard closing == nil else { throw LongLinkError(.closed, doing: "push type=\(type)") }
+    guard closing == nil else { throw LongLinkError(.closed, doing: .push(type)) }
     guard let link = requests.current else {
       if machine.state == .idle { start() }
-      throw notConnected("push type=\(type)")
+      throw notConnected(.push(type))
     }
     return (pushes, link)
   }

@@ -15,7 +15,7 @@ extension ClientCore: PeerSessionOwner {
         LongLinkError(.closed, doing: $0, detail: "the client was closed")
       }
     }
-    if isOffline, options.offline ?? defaults.offline == .fail {
+    if isOffline, options.offline ?? defaults.offline == .failUnlessConnecting {
       return requests.failAtOnce(
         type, body, copy options, completion, defaults: defaults, notConnected)
     }
@@ -34,6 +34,10 @@ extension ClientCore: PeerSessionOwner {
 
   func cancel(_ id: RequestID) {
     requests.cancel(id)
+  }
+
+  func state(of id: RequestID) -> RequestState? {
+    requests.state(of: id)
   }
 
   func closeSession(_ id: UInt64) {

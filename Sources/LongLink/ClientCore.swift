@@ -50,7 +50,7 @@ final class ClientCore {
   let log: PeerLog
   @safe @exclusivity(unchecked) var machine: LinkMachine
   /// The servers that the machine knows by their places.
-  var servers: [Server]
+  var servers: [ServerEntry]
   /// Those that a draining server named last, and the machine's number of the first.
   var alternatives: [Endpoint] = []
   var firstAlternative = 0
@@ -152,10 +152,10 @@ final class ClientCore {
     self.states = states
     log = PeerLog(configuration.logger)
     defaults = RequestDefaults(
-      deadline: configuration.deadline.clampedNanoseconds, offline: configuration.offline)
+      timeout: configuration.timeout.clampedNanoseconds, offline: configuration.offline)
     pushes = PushQueue(
       maxWaiting: configuration.maxWaiting, maxWaitingBytes: configuration.maxWaitingBytes,
-      deadline: defaults.deadline, on: loop)
+      timeout: defaults.timeout, on: loop)
     requests = Requests(
       role: .client, limits: configuration.requestLimits,
       serials: configuration.dialect.facts(.client)?.serials, on: loop)
@@ -327,7 +327,7 @@ extension ClientCore: TimerHandler {
     // The error names the address, which says nothing of a name.
     let isNamed = failure?.address.map { "\($0)" != "\(endpoint)" } ?? false
     let detail = (isNamed ? "\(endpoint): " : "") + (failure?.detail ?? "unknown")
-    let make = { (operation: String) in
+    let make = { (operation: LongLinkError.Operation) in
       LongLinkError(
         .connectFailed, doing: operation, detail: detail, peer: failure?.address,
         systemError: failure?.systemError, closeReason: failure?.reason)

@@ -3,41 +3,41 @@ public import LongLinkConnection
 /// What a client has counted since it was made.
 public struct ClientCounters: Hashable, Sendable {
   /// How requests ended.
-  public var requests: RequestCounters
+  public let requests: RequestCounters
   /// What the connections, past and present, counted.
-  public var connections: ConnectionCounters
+  public let connections: ConnectionCounters
   /// Requests that have not ended.
-  public var requestsOpen: Int
+  public let requestsOpen: Int
   /// Those of them that wait for a connection, for room on it, or to be sent again.
-  public var requestsWaiting: Int
+  public let requestsWaiting: Int
   /// What the bodies of those that wait take, in bytes.
-  public var bytesWaiting: Int
+  public let bytesWaiting: Int
   /// Pushes that wait now for room on the connection.
-  public var pushesWaiting: Int
+  public let pushesWaiting: Int
   /// Bytes that wait now to be written.
-  public var bytesUnwritten: Int
+  public let bytesUnwritten: Int
   /// Connections whose handshake was completed; all but the first were reconnects.
-  public var connects: UInt64
+  public let connects: UInt64
   /// Connects, or their handshakes, that came to nothing.
-  public var failedAttempts: UInt64
+  public let failedAttempts: UInt64
   /// Connections to another server than the one before, since that one failed, drained or answered
   /// badly.
-  public var failovers: UInt64
+  public let failovers: UInt64
   /// Connections that were left for another one, or since the server drained, before they ended.
-  public var migrations: UInt64
+  public let migrations: UInt64
   /// Connections that were left and then closed with answers outstanding, their time being up.
-  public var linksExpired: UInt64
+  public let linksExpired: UInt64
   /// Times that one of several servers began to cool down.
-  public var coolDowns: UInt64
+  public let coolDowns: UInt64
   /// Servers that a goaway named and that were not used, since there were too many, they cannot be
   /// reached, or they are not to be followed.
-  public var alternativesIgnored: UInt64
+  public let alternativesIgnored: UInt64
   /// Pushes that were dropped since a consumer fell behind.
-  public var pushesDropped: UInt64
+  public let pushesDropped: UInt64
   /// Sequences of pushes that ended since a consumer fell behind.
-  public var pushSequencesClosed: UInt64
+  public let pushSequencesClosed: UInt64
   /// Pushes that nobody had subscribed to.
-  public var pushesUnhandled: UInt64
+  public let pushesUnhandled: UInt64
 }
 
 extension ClientCore {

@@ -21,7 +21,7 @@ extension LongLinkClient {
   package func addWatcher(_ watcher: any ClientWatcher) {
     core.value.watchers.removeAll { $0.watcher == nil }
     core.value.watchers.append(WeakWatcher(watcher: watcher))
-    watcher.connectionChanged(to: states.state)
+    watcher.connectionChanged(to: state)
   }
 }
 

@@ -36,8 +36,8 @@ extension LongLinkClient {
   /// A connection to such a server takes nothing new; what it carries may be answered within
   /// `lingering`. A connection to a server that is in both lists stays. Throws
   /// `invalidConfiguration` and changes nothing when the list cannot be used. Any thread.
-  public func switchServers(to servers: [Server]) throws(LongLinkError) {
-    try Server.validate(servers, field: "servers")
+  public func switchServers(to servers: [ServerEntry]) throws(LongLinkError) {
+    try ServerEntry.validate(servers, field: "servers")
     perform { $0.switchServers(to: servers) }
   }
 

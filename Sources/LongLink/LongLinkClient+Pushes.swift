@@ -10,7 +10,7 @@ extension LongLinkClient {
   ///
   /// Pushes are buffered from this call on, over reconnects too. A consumer that falls 1,024 pushes
   /// or 64 MiB behind loses the oldest ones, counted by the sequence and by the client's counters.
-  public func pushes(of type: MessageType? = nil) -> PushSequence<Never> {
+  public func pushes(of type: MessageType? = nil) -> BufferedSequence<Push, Never> {
     hub.subscribe(type, .dropOldest(1024))
   }
 
@@ -21,7 +21,7 @@ extension LongLinkClient {
   /// when the consumer has fallen behind.
   public func pushes<Failure>(
     of type: MessageType? = nil, buffer: PushBuffer<Failure>
-  ) -> PushSequence<Failure> {
+  ) -> BufferedSequence<Push, Failure> {
     hub.subscribe(type, buffer)
   }
 

@@ -8,8 +8,8 @@ extension LongLinkClient {
   /// Pushes are buffered as in the form that takes a message type.
   public func pushes<Message: PushMessage>(
     of message: Message.Type
-  ) -> TypedPushSequence<Message> {
-    TypedPushSequence(pushes(of: Message.pushType))
+  ) -> BufferedSequence<Message, LongLinkError> {
+    BufferedSequence(pushes(of: Message.pushType))
   }
 
   /// The server's pushes of one kind of message, with a buffer of the caller's choice.
@@ -17,8 +17,8 @@ extension LongLinkClient {
   /// With a buffer that may close it, `next` throws `overloaded` when the consumer fell behind.
   public func pushes<Message: PushMessage, Failure>(
     of message: Message.Type, buffer: PushBuffer<Failure>
-  ) -> TypedPushSequence<Message> {
-    TypedPushSequence(pushes(of: Message.pushType, buffer: buffer))
+  ) -> BufferedSequence<Message, LongLinkError> {
+    BufferedSequence(pushes(of: Message.pushType, buffer: buffer))
   }
 
   /// Sets the function that is called, on the client's loop, with each push of one kind of message:

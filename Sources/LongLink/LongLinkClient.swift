@@ -18,7 +18,7 @@ public final class LongLinkClient: Sendable {
   private let settings: ClientSettings
   let router = Router()
   let hub = PushHub()
-  let states = StateHub()
+  let stateHub = StateHub()
 
   /// Makes a client. Nothing is opened yet.
   ///
@@ -31,23 +31,24 @@ public final class LongLinkClient: Sendable {
     self.settings = settings
     self.loop = loop
     let core = ClientCore(
-      settings: settings, on: loop, router: router, hub: hub, states: states)
+      settings: settings, on: loop, router: router, hub: hub, states: stateHub)
     self.core = LoopBound(core, on: loop)
     port = RequestPort(core, on: loop)
   }
 
-  /// Makes a client of one server with the default configuration, or in another protocol.
+  /// Makes a client of one or more servers, the most wanted first, with the default configuration,
+  /// or in another protocol.
   public convenience init(
-    to host: String, port: UInt16, dialect: Dialect = .native, on loop: EventLoop = .shared
+    to endpoints: Endpoint..., dialect: Dialect = .native, on loop: EventLoop = .shared
   ) throws(LongLinkError) {
-    var configuration = ClientConfiguration(servers: [.host(host, port: port)])
+    var configuration = ClientConfiguration(servers: endpoints)
     configuration.dialect = dialect
     try self.init(configuration, on: loop)
   }
 
   deinit {
     // A loop that takes no turn any more, as after a simulation, would keep what it is to do.
-    guard states.state != .closed else { return }
+    guard stateHub.state != .closed else { return }
     loop.execute { [core] in core.value.close(within: nil) {} }
   }
 
@@ -69,11 +70,11 @@ public final class LongLinkClient: Sendable {
   }
 
   /// Where the connection stands.
-  public var state: ConnectionState { states.state }
+  public var state: ConnectionState { stateHub.state }
 
   /// The present state, then each change; it ends with `closed`. A slow consumer sees the newest
   /// 64.
-  public var stateChanges: AsyncStream<ConnectionState> { states.subscribe() }
+  public func states() -> AsyncStream<ConnectionState> { stateHub.subscribe() }
 
   /// Closes and returns when the connection has ended; every request has ended by then.
   ///

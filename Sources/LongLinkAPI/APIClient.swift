@@ -38,7 +38,7 @@ public final class APIClient: Sendable {
     let gate = Gate<Result<Reply, APIError>>()
     let caller = LoopBound(CallerNumber(), on: client.loop)
     if Task.isCancelled {
-      throw prepared.describe(LongLinkError(.cancelled, doing: "request type=\(call.type)"))
+      throw prepared.describe(LongLinkError(.cancelled, doing: .request(call.type)))
     }
     client.loop.runOnLoop { [core] in
       caller.value.id = core.value.begin(prepared) { gate.open($0) }
@@ -55,9 +55,9 @@ public final class APIClient: Sendable {
 
   /// Calls a method and waits for its reply, as `value(of:)` does.
   public func call<Request, Reply>(
-    _ method: APIMethod<Request, Reply>, _ request: Request,
-    policy: RequestPolicy = RequestPolicy()
-  ) async throws(APIError) -> Reply {
+    _ method: RPCMethod<Request, Reply>, _ request: Request,
+    policy: CallPolicy = CallPolicy()
+  ) async throws(APIError) -> Reply where Request: BodyEncodable, Reply: BodyDecodable {
     try await value(of: method(request, policy: policy))
   }
 
@@ -74,7 +74,7 @@ extension APIClient {
   ///
   /// Events are buffered from this call on, over reconnects too. A consumer that falls 1,024
   /// events or 64 MiB behind loses the oldest ones, which are counted.
-  public func events(of type: MessageType? = nil) -> EventSequence<Never> {
+  public func events(of type: MessageType? = nil) -> BufferedSequence<APIEvent, Never> {
     events(of: type, buffer: .dropOldest(1024))
   }
 
@@ -84,8 +84,8 @@ extension APIClient {
   /// fallen behind.
   public func events<Failure>(
     of type: MessageType? = nil, buffer: PushBuffer<Failure>
-  ) -> EventSequence<Failure> {
-    EventSequence(list.subscribe(type, buffer))
+  ) -> BufferedSequence<APIEvent, Failure> {
+    list.subscribe(type, buffer)
   }
 }
 
@@ -93,7 +93,7 @@ extension APIClient {
 
 extension APIClient {
   /// Forgets all answers of a method; those on their way are not kept either.
-  public func invalidate<Request, Reply>(_ method: APIMethod<Request, Reply>) {
+  public func invalidate<Request, Reply>(_ method: RPCMethod<Request, Reply>) {
     client.loop.runOnLoop { [core, type = method.type] in core.value.invalidate(type) }
   }
 

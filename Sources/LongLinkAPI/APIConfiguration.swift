@@ -1,9 +1,15 @@
 public import LongLinkConnection
+public import LongLinkCore
 
 /// What an API client is to do. Every field has a default.
 public struct APIConfiguration: Sendable {
-  /// The widest word on how requests are made. Default: it says nothing.
-  public var policy: RequestPolicy
+  /// The widest word on how calls are made. Default: it says nothing.
+  public var policy: CallPolicy
+  /// What is known of services, by their names: ``RPCMethod/service``. Default: nothing.
+  public var services: [String: APIService]
+  /// How the calls of single methods are made, by their message types: ``RPCMethod/type``.
+  /// Default: as the methods themselves say.
+  public var policies: [MessageType: CallPolicy]
   /// The most bytes that cached answers may take, with their keys and 256 bytes for each. Default
   /// 20 MiB.
   public var cacheBytes: Int
@@ -12,10 +18,13 @@ public struct APIConfiguration: Sendable {
 
   /// Makes a configuration.
   public init(
-    policy: RequestPolicy = RequestPolicy(), cacheBytes: Int = 20_971_520,
+    policy: CallPolicy = CallPolicy(), services: [String: APIService] = [:],
+    policies: [MessageType: CallPolicy] = [:], cacheBytes: Int = 20_971_520,
     texts: ErrorTexts = .english
   ) {
     self.policy = policy
+    self.services = services
+    self.policies = policies
     self.cacheBytes = cacheBytes
     self.texts = texts
   }
@@ -23,5 +32,21 @@ public struct APIConfiguration: Sendable {
   /// Throws `invalidConfiguration`, naming the field, when the configuration cannot work.
   public func validate() throws(LongLinkError) {
     if cacheBytes < 0 { throw .configuration("cacheBytes", "it is negative") }
+  }
+}
+
+extension APIConfiguration {
+  /// How a call is made, by the words of all who may say it.
+  func policy<Reply>(of call: APICall<Reply>) -> CallPolicy {
+    var policy = call.policy
+    if let own = policies[call.type] { policy = policy.over(own) }
+    policy = policy.over(call.methodPolicy)
+    if let service = services[call.service] { policy = policy.over(service.policy) }
+    return policy.over(self.policy)
+  }
+
+  /// The failure of a call in the application's terms.
+  func describe<Reply>(_ error: LongLinkError, of call: APICall<Reply>) -> APIError {
+    APIError(error, texts: texts, applicationErrors: services[call.service]?.errors ?? [])
   }
 }

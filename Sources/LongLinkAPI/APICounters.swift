@@ -1,35 +1,35 @@
 /// What an API client has counted since it was made.
 public struct APICounters: Hashable, Sendable {
   /// Calls that were made.
-  public var calls: UInt64
+  public let calls: UInt64
   /// Requests that were made for them, and to fill the cache.
-  public var exchanges: UInt64
+  public let exchanges: UInt64
   /// Calls that joined an exchange which was under way.
-  public var shared: UInt64
+  public let shared: UInt64
   /// Calls that were answered out of the cache.
-  public var cacheHits: UInt64
+  public let cacheHits: UInt64
   /// Calls that were answered out of the cache by an answer of which a new one is fetched.
-  public var staleHits: UInt64
+  public let staleHits: UInt64
   /// Calls that found nothing in the cache.
-  public var cacheMisses: UInt64
+  public let cacheMisses: UInt64
   /// Requests that were made to fetch a new answer for the cache.
-  public var refreshes: UInt64
+  public let refreshes: UInt64
   /// Times that answers were forgotten since somebody, or a push, said so.
-  public var invalidations: UInt64
+  public let invalidations: UInt64
   /// Answers that the cache dropped, or did not take, for want of room.
-  public var evictions: UInt64
+  public let evictions: UInt64
   /// Answers that are in the cache now.
-  public var cachedAnswers: Int
+  public let cachedAnswers: Int
   /// What they take, in bytes.
-  public var cachedBytes: Int
+  public let cachedBytes: Int
   /// Exchanges that have not ended.
-  public var exchangesOpen: Int
+  public let exchangesOpen: Int
   /// Calls that have not ended.
-  public var callsOpen: Int
+  public let callsOpen: Int
   /// Events that were dropped since a consumer fell behind.
-  public var eventsDropped: UInt64
+  public let eventsDropped: UInt64
   /// Sequences of events that ended since a consumer fell behind.
-  public var eventSequencesClosed: UInt64
+  public let eventSequencesClosed: UInt64
 }
 
 /// What the core counts itself.

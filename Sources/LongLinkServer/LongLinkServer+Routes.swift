@@ -24,31 +24,29 @@ extension LongLinkServer {
     setRoute(type, .task(placement, handler))
   }
 
-  /// Sets a synchronous handler that is given the body as a message.
+  /// Sets a synchronous handler of a method, which is given the request as a message.
   ///
   /// A body that is no such message is refused with 400, without calling the handler. It traps once
   /// the server has started.
-  public func route<Message: BodyDecodable & SendableMetatype>(
-    _ type: MessageType, _ message: Message.Type,
-    _ handler:
-      @escaping @Sendable (Message, InboundRequest) throws -> any BodyEncodable & Sendable
+  public func route<Request: BodyDecodable, Reply: BodyEncodable>(
+    _ method: RPCMethod<Request, Reply>,
+    _ handler: @escaping @Sendable (Request, InboundRequest) throws -> Reply
   ) {
-    route(type) { request in
-      try handler(try request.decoded(as: Message.self), request)
+    route(method.type) { request in
+      try handler(try request.decoded(as: Request.self), request)
     }
   }
 
-  /// Sets an asynchronous handler that is given the body as a message.
+  /// Sets an asynchronous handler of a method, which is given the request as a message.
   ///
   /// A body that is no such message is refused with 400, without calling the handler. It traps once
   /// the server has started.
-  public func route<Message: BodyDecodable & Sendable>(
-    _ type: MessageType, _ message: Message.Type, on placement: HandlerPlacement = .connectionLoop,
-    _ handler:
-      @escaping @Sendable (Message, InboundRequest) async throws -> any BodyEncodable & Sendable
+  public func route<Request: BodyDecodable, Reply: BodyEncodable>(
+    _ method: RPCMethod<Request, Reply>, on placement: HandlerPlacement = .connectionLoop,
+    _ handler: @escaping @Sendable (Request, InboundRequest) async throws -> Reply
   ) {
-    route(type, on: placement) { request in
-      try await handler(try request.decoded(as: Message.self), request)
+    route(method.type, on: placement) { request in
+      try await handler(try request.decoded(as: Request.self), request)
     }
   }
 }

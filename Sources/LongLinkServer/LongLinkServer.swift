@@ -48,11 +48,12 @@ public final class LongLinkServer: Sendable {
     shared = ServerShared(configuration)
   }
 
-  /// Makes a server for one address with the default configuration; port 0 takes a free one.
+  /// Makes a server for one or more endpoints with the default configuration; port 0 takes a free
+  /// one.
   public convenience init(
-    host: String, port: UInt16, on loops: [EventLoop] = []
+    listen endpoints: Endpoint..., on loops: [EventLoop] = []
   ) throws(LongLinkError) {
-    try self.init(ServerConfiguration(listen: [.host(host, port: port)]), on: loops)
+    try self.init(ServerConfiguration(listen: endpoints), on: loops)
   }
 
   /// Sets the handler of a message type. Loops have their own copies of the routes once the server
@@ -68,8 +69,15 @@ public final class LongLinkServer: Sendable {
   /// Where the server listens, with the ports that the system chose; empty before `start`.
   public var addresses: [SocketAddress] { state.withLock { $0.addresses } }
 
-  /// The port of the first address; nil before `start`, and for a Unix-domain socket.
-  public var port: UInt16? { addresses.first?.port }
+  /// Where clients on this machine reach the server: its addresses, as a client takes them; empty
+  /// before `start`.
+  public var endpoints: [Endpoint] { addresses.map(Endpoint.init) }
+
+  /// The first of `endpoints`. It traps where there is none: before `start`, and after `shutDown`.
+  public var endpoint: Endpoint {
+    guard let first = endpoints.first else { preconditionFailure("the server is not started") }
+    return first
+  }
 
   /// Called with each connection's address, before anything is read from it; false closes it, and
   /// counts it in `sessionsTurnedAway`. The address is nil where the peer has none, as over a
@@ -81,8 +89,8 @@ public final class LongLinkServer: Sendable {
   }
 
   /// Called, on the session's loop, when a session can be used. Set it before `start`.
-  public func onSession(_ handler: @escaping @Sendable (PeerSession) -> Void) {
-    shared.onSession = handler
+  public func onSessionOpen(_ handler: @escaping @Sendable (PeerSession) -> Void) {
+    shared.onSessionOpen = handler
   }
 
   /// Called, on the session's loop, when a session that could be used has ended. Set it before

@@ -64,7 +64,7 @@ public struct ServerConfiguration: Sendable {
   /// How a dead client is found; the shorter of this and the client's is used.
   public var heartbeat = Heartbeat()
   /// How long the server's own requests may take where they say nothing. Default 15 s.
-  public var deadline: Duration = .seconds(15)
+  public var timeout: Duration = .seconds(15)
   /// Over how long clients are asked to spread when they come back after a drain. Default 5 s.
   public var drainSpread: Duration = .seconds(5)
   /// How long clients are asked to stay away at least, before that. Default 0 s.
@@ -116,7 +116,7 @@ public struct ServerConfiguration: Sendable {
     try positive(firstFrameTimeout, "firstFrameTimeout")
     try positive(frameTimeout, "frameTimeout")
     try positive(messageTimeout, "messageTimeout")
-    try positive(deadline, "deadline")
+    try positive(timeout, "timeout")
     if drainSpread < .zero { throw .configuration("drainSpread", "it is negative") }
     if drainRetryAfter < .zero { throw .configuration("drainRetryAfter", "it is negative") }
     if drainAlternatives.count > Wire.alternativesLimit {

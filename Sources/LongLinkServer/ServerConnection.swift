@@ -49,7 +49,7 @@ final class ServerConnection {
     if let pushesIfAny { return pushesIfAny }
     let made = PushQueue(
       maxWaiting: lane.requestLimits.maxWaiting,
-      maxWaitingBytes: lane.requestLimits.maxWaitingBytes, deadline: lane.defaults.deadline,
+      maxWaitingBytes: lane.requestLimits.maxWaitingBytes, timeout: lane.defaults.timeout,
       on: lane.loop)
     pushesIfAny = made
     return made
@@ -198,7 +198,7 @@ extension ServerConnection: PeerSessionOwner {
   }
 
   /// Makes the error of a request that cannot even wait; nil where it may.
-  private var failureOfRequests: ((String) -> LongLinkError)? {
+  private var failureOfRequests: ((LongLinkError.Operation) -> LongLinkError)? {
     // While the session closes nobody is left who would end what begins to wait.
     guard link.isAlive, link.isLive else { return session.endedError }
     if let objection = lane.objectionToRequests {
@@ -212,10 +212,14 @@ extension ServerConnection: PeerSessionOwner {
   }
 
   /// The error of a request to a client that takes none any more.
-  private func goneAway(_ operation: String, _ goaway: GoAway) -> LongLinkError {
+  private func goneAway(_ operation: LongLinkError.Operation, _ goaway: GoAway) -> LongLinkError {
     .lost(
       .goneAway(ResponseCode(rawValue: goaway.code)), delivery: .notSent, doing: operation,
       peer: link.peer)
+  }
+
+  func state(of id: RequestID) -> RequestState? {
+    requestsIfAny?.state(of: id)
   }
 
   func cancel(_ id: RequestID) {
@@ -223,7 +227,7 @@ extension ServerConnection: PeerSessionOwner {
   }
 
   func wayOfPush(_ type: MessageType) throws(LongLinkError) -> (PushQueue, Link) {
-    guard link.isLive else { throw session.endedError(doing: "push type=\(type)") }
+    guard link.isLive else { throw session.endedError(doing: .push(type)) }
     return (pushes, link)
   }
 

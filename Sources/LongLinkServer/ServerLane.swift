@@ -34,7 +34,7 @@ final class ServerLane {
     self.configuration = configuration
     self.settings = settings
     defaults = RequestDefaults(
-      deadline: configuration.deadline.clampedNanoseconds, offline: .wait)
+      timeout: configuration.timeout.clampedNanoseconds, offline: .wait)
   }
 
   /// Lets the sessions here have a share of the server's memory.
@@ -123,7 +123,7 @@ final class ServerLane {
     let link = connection.link
     link.log(.debug, "Session opened", ["name": "\(PeerText(link.peerName))"])
     connection.wasOpened = true
-    shared.onSession?(connection.session)
+    shared.onSessionOpen?(connection.session)
   }
 
   func received(_ push: Push, from session: PeerSession) {

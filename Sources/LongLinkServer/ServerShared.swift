@@ -15,7 +15,7 @@ final class ServerShared: Sendable {
     /// Sessions by the addresses that are limited.
     var sessionsOf: [SocketAddress.Group: Int] = [:]
     var onAccept: (@Sendable (SocketAddress?) -> Bool)?
-    var onSession: (@Sendable (PeerSession) -> Void)?
+    var onSessionOpen: (@Sendable (PeerSession) -> Void)?
     var onSessionEnd: (@Sendable (PeerSession) -> Void)?
   }
 
@@ -41,9 +41,9 @@ final class ServerShared: Sendable {
     set { state.withLock { $0.onAccept = newValue } }
   }
 
-  var onSession: (@Sendable (PeerSession) -> Void)? {
-    get { state.withLock { $0.onSession } }
-    set { state.withLock { $0.onSession = newValue } }
+  var onSessionOpen: (@Sendable (PeerSession) -> Void)? {
+    get { state.withLock { $0.onSessionOpen } }
+    set { state.withLock { $0.onSessionOpen = newValue } }
   }
 
   var onSessionEnd: (@Sendable (PeerSession) -> Void)? {
@@ -133,26 +133,26 @@ final class ServerShared: Sendable {
 /// What a server has counted since it was started.
 public struct ServerCounters: Hashable, Sendable {
   /// Sessions that are open now.
-  public var sessions = 0
+  public internal(set) var sessions = 0
   /// Connections that became sessions.
-  public var sessionsAccepted: UInt64 = 0
+  public internal(set) var sessionsAccepted: UInt64 = 0
   /// Connections that were closed at once: there were as many sessions as may be, in all or from
   /// their address, or `onAccept` did not want them.
-  public var sessionsTurnedAway: UInt64 = 0
+  public internal(set) var sessionsTurnedAway: UInt64 = 0
   /// Connections that the system could not hand over (no descriptor was left, for instance).
-  public var acceptFailures: UInt64 = 0
+  public internal(set) var acceptFailures: UInt64 = 0
   /// Requests whose handlers run now, or whose answers are still being sent.
-  public var requestsRunning = 0
+  public internal(set) var requestsRunning = 0
   /// Pushes that wait now for room on their sessions.
-  public var pushesWaiting = 0
+  public internal(set) var pushesWaiting = 0
   /// Bytes that wait now to be written to the sessions.
-  public var bytesUnwritten = 0
+  public internal(set) var bytesUnwritten = 0
   /// Bytes that all sessions together make the server hold now, as `memoryLimit` counts them.
-  public var bytesHeld = 0
+  public internal(set) var bytesHeld = 0
   /// Pushes of clients that no handler was set for.
-  public var pushesUnhandled: UInt64 = 0
+  public internal(set) var pushesUnhandled: UInt64 = 0
   /// What the sessions, past and present, counted.
-  public var connections = ConnectionCounters()
+  public internal(set) var connections = ConnectionCounters()
   /// How the server's own requests ended.
-  public var requests = RequestCounters()
+  public internal(set) var requests = RequestCounters()
 }

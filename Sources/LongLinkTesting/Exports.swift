@@ -1,3 +1,5 @@
-// Tests speak of message types, codes, addresses and event loops without importing more modules.
+// Tests speak of message types, codes, addresses, endpoints and event loops without importing more
+// modules.
+@_exported public import LongLinkConnection
 @_exported public import LongLinkCore
 @_exported public import LongLinkTransport

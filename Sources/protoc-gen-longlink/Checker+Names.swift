@@ -25,7 +25,7 @@ extension Checker {
       }
       for service in file.services.map({ Service($0, schema.names) }) {
         let module = schema.options.messages?.module ?? ""
-        for name in [service.types, service.client, service.handler, service.simulated] {
+        for name in [service.enumeration, service.client, service.handler, service.simulated] {
           let descriptor = service.descriptor
           types.claim("\(module)::\(name)", descriptor, descriptor.fullName, &findings)
         }
@@ -63,7 +63,7 @@ extension Checker {
     for method in service.methods {
       let (lower, upper) = (method.name, method.upperName)
       for name in [
-        lower, lower + "Blocking", "start" + upper, "on" + upper, lower + "Requests",
+        lower, lower + "Blocking", "submit" + upper, "on" + upper, lower + "Requests",
         "waitFor" + upper,
       ] {
         names.claim(name, method.descriptor, method.descriptor.fullName, &findings)

@@ -98,9 +98,11 @@ struct FileWriter {
     let modules = messageModules(besides: folder.module, services: false)
     let hidden = isC && !messages.isEmpty ? [options.c!.module] : []
     // The messages that come with the runtime are generated into it.
-    let shown = Set(isC ? modules + [runtime] : [runtime]).subtracting([folder.module])
+    let used = isC ? modules : messageModules(besides: folder.module, services: true)
+    let shown = Set((isC || !services.isEmpty ? used : []) + [runtime])
+      .subtracting([folder.module])
     var source = header(importing: Array(shown), privately: hidden)
-    for service in services { writeTypes(service, to: &source) }
+    for service in services { writeMethods(service, to: &source) }
     if isC {
       for enumeration in file.enums {
         EnumWriter(enumeration, schema).write(to: &source)
@@ -130,15 +132,21 @@ struct FileWriter {
     return source.text
   }
 
-  private func writeTypes(_ service: Service, to source: inout SourceText) {
+  private func writeMethods(_ service: Service, to source: inout SourceText) {
     source.add("")
-    source.add("/// The message types of the service `\(service.descriptor.fullName)`.")
-    source.block("\(access)nonisolated enum \(service.types) {") {
+    source.add("/// The methods of the service `\(service.descriptor.fullName)`.")
+    source.block("\(access)nonisolated enum \(service.enumeration) {") {
+      let value = schema.runtime("RPCMethod")
       for method in service.methods {
-        $0.add("/// The requests of `\(method.descriptor.name)`.")
-        let type = method.descriptor.messageType ?? 0
-        let messageType = schema.runtime("MessageType")
-        $0.add("\(access)static var \(method.declared): \(messageType) { \(type) }")
+        let request = schema.type(method.descriptor.inputType)
+        let reply = schema.type(method.descriptor.outputType)
+        $0.document(
+          method.descriptor.protoSourceComments(), else: "The method `\(method.descriptor.name)`.")
+        $0.block("\(access)static var \(method.declared): \(value)<\(request), \(reply)> {") {
+          let type = method.descriptor.messageType ?? 0
+          let names = "\"\(method.descriptor.name)\", of: \"\(service.descriptor.fullName)\""
+          $0.add("\(value)(\(type), \(names), idempotency: \(method.idempotency))")
+        }
       }
     }
   }

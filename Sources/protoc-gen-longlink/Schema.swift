@@ -75,9 +75,9 @@ struct Schema {
 
   // MARK: Services
 
-  /// The message type of a method, in the enumeration of those of its service.
-  func messageType(_ method: Service.Method, of service: Service) -> String {
-    "\(options.messages?.module ?? "")::\(service.types).\(method.name)"
+  /// A method, in the enumeration of those of its service.
+  func method(_ method: Service.Method, of service: Service) -> String {
+    "\(options.messages?.module ?? "")::\(service.enumeration).\(method.name)"
   }
 
   // MARK: Recursion

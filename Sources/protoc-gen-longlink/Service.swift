@@ -14,6 +14,15 @@ struct Service {
     /// In lower camel case: `sayHello`.
     let name: String
 
+    /// Whether its requests may run twice, as a case of `Idempotency`.
+    var idempotency: String {
+      switch descriptor.options.idempotencyLevel {
+      case .idempotencyUnknown: ".unknown"
+      case .idempotent: ".idempotent"
+      case .noSideEffects: ".readOnly"
+      }
+    }
+
     /// As it is declared.
     var declared: String { SwiftNames.quoted(name) }
     /// In upper camel case, for names that have a word before it.
@@ -31,7 +40,7 @@ struct Service {
     methods = descriptor.methods.map { Method(descriptor: $0, name: names.name($0)) }
   }
 
-  var types: String { base + "Types" }
+  var enumeration: String { base + "Methods" }
   var client: String { base + "Client" }
   var handler: String { base + "Service" }
   var simulated: String { "Simulated" + base + "Server" }

@@ -7,8 +7,8 @@ import SwiftProtobufPluginLibrary
 extension FileWriter {
   func clientFile(_ folder: Folder) -> String {
     var source = header(
-      importing: messageModules(besides: folder.module, services: true) + ["LongLink"]
-        + conformances)
+      importing: messageModules(besides: folder.module, services: true) + ["LongLink"],
+      privately: conformances)
     for service in services {
       source.add("")
       source.document(
@@ -25,17 +25,17 @@ extension FileWriter {
   private func writeClientStart(to source: inout SourceText) {
     source.add(
       """
-      /// What carries the requests.
-      \(access)let client: LongLink::LongLinkClient
-      /// The options of requests that are not given others.
+      /// What sends the requests.
+      \(access)let sender: any LongLink::RequestSender
+      /// How requests are made, where neither a call nor its method says.
       \(access)var options: LongLink::RequestOptions
 
-      /// Makes a client over one that may be shared with others.
+      /// Makes a client over one that may be shared with others, or over a session with a peer.
       \(access)init(
-        _ client: LongLink::LongLinkClient,
+        _ sender: any LongLink::RequestSender,
         options: LongLink::RequestOptions = LongLink::RequestOptions()
       ) {
-        self.client = client
+        self.sender = sender
         self.options = options
       }
       """)
@@ -46,7 +46,8 @@ extension FileWriter {
   ) {
     let request = schema.type(method.descriptor.inputType)
     let reply = schema.type(method.descriptor.outputType)
-    let type = schema.messageType(method, of: service)
+    let value = schema.method(method, of: service)
+    let called = "\(value).over(self.options), request, options: options"
     let result = "Swift.Result<\(reply), LongLink::LongLinkError>"
     let comments = method.descriptor.protoSourceComments()
     let fallback = "Sends a request `\(method.descriptor.name)` and waits for the answer."
@@ -55,38 +56,38 @@ extension FileWriter {
     source.add(
       """
       \(access)nonisolated(nonsending) func \(method.declared)(
-        _ request: \(request), options: LongLink::RequestOptions? = nil
+        _ request: \(request), options: LongLink::RequestOptions = LongLink::RequestOptions()
       ) async throws(LongLink::LongLinkError) -> \(reply) {
-        try await client.request(
-          \(type), request, returning: \(reply).self, options: options ?? self.options)
+        try await sender.request(
+          \(called))
       }
 
       /// As the asynchronous form; it returns a handle at once.
-      \(access)func start\(method.upperName)(
-        _ request: \(request), options: LongLink::RequestOptions? = nil
+      \(access)func submit\(method.upperName)(
+        _ request: \(request), options: LongLink::RequestOptions = LongLink::RequestOptions()
       ) -> LongLink::TypedRequestTask<\(reply)> {
-        client.start(
-          \(type), request, returning: \(reply).self, options: options ?? self.options)
+        sender.submit(
+          \(called))
       }
 
       /// As the asynchronous form; it calls `completion`, once, on the executor that is named.
       @discardableResult
       \(access)func \(method.declared)(
-        _ request: \(request), options: LongLink::RequestOptions? = nil,
+        _ request: \(request), options: LongLink::RequestOptions = LongLink::RequestOptions(),
         on executor: LongLink::CallbackExecutor,
         completion: @escaping @Sendable (\(result)) -> ()
       ) -> LongLink::RequestTask {
-        client.request(
-          \(type), request, returning: \(reply).self, options: options ?? self.options,
+        sender.request(
+          \(called),
           on: executor, completion: completion)
       }
 
       /// As the asynchronous form; it blocks the calling thread, which must not be a task's.
       \(access)func \(method.name)Blocking(
-        _ request: \(request), options: LongLink::RequestOptions? = nil
+        _ request: \(request), options: LongLink::RequestOptions = LongLink::RequestOptions()
       ) throws(LongLink::LongLinkError) -> \(reply) {
-        try client.requestBlocking(
-          \(type), request, returning: \(reply).self, options: options ?? self.options)
+        try sender.requestBlocking(
+          \(called))
       }
       """)
   }
@@ -142,12 +143,9 @@ extension FileWriter {
       $0.add("  on placement: LongLinkServer::HandlerPlacement = .connectionLoop")
       $0.block(") {") {
         for method in service.methods {
-          let request = schema.type(method.descriptor.inputType)
           $0.add(
             """
-            route(
-              \(schema.messageType(method, of: service)), \(request).self, on: placement
-            ) { request, context in
+            route(\(schema.method(method, of: service)), on: placement) { request, context in
               try await service.\(method.name)(request, context: context)
             }
             """)
@@ -194,8 +192,8 @@ extension FileWriter {
         Self(try await LongLinkTesting::SimulatedServer.start(on: loop, at: address))
       }
 
-      /// The address that it listens on.
-      \(access)var address: LongLinkTesting::SocketAddress { server.address }
+      /// Where clients reach it.
+      \(access)var endpoint: LongLinkTesting::Endpoint { server.endpoint }
 
       /// Stops listening and closes all connections.
       \(access)func stop() async {
@@ -209,7 +207,7 @@ extension FileWriter {
   ) {
     let request = schema.type(method.descriptor.inputType)
     let reply = schema.type(method.descriptor.outputType)
-    let type = schema.messageType(method, of: service)
+    let type = schema.method(method, of: service) + ".type"
     let name = method.descriptor.name
     source.add(
       """

@@ -5,7 +5,7 @@ import Testing
 
 /// Answers that are kept.
 @Suite struct CacheTests {
-  private let kept = RawMethod.raw(1, RequestPolicy(cache: CachePolicy()))
+  private let kept = RawMethod.raw(1, CallPolicy(cache: CachePolicy()))
 
   private func counting(_ server: SimulatedServer, _ type: MessageType = 1) {
     server.on(type, (1...100).map { .reply([$0]) })
@@ -26,7 +26,7 @@ import Testing
 
   @Test func `stale answers are given while one request fetches a new one`() async throws {
     let policy = CachePolicy(fresh: .seconds(60), stale: .seconds(60))
-    let method = RawMethod.raw(1, RequestPolicy(cache: policy))
+    let method = RawMethod.raw(1, CallPolicy(cache: policy))
     try await Scene.run { scene in
       scene.server.on(1, [.reply([1]), .delay(.seconds(1), then: .reply([2]))])
       #expect(try await scene.api.call(method, [7]) == [1])
@@ -44,7 +44,7 @@ import Testing
 
   @Test func `a refresh that fails leaves the stale answer until its end`() async throws {
     let policy = CachePolicy(fresh: .seconds(10), stale: .seconds(60))
-    let method = RawMethod.raw(1, RequestPolicy(cache: policy))
+    let method = RawMethod.raw(1, CallPolicy(cache: policy))
     try await Scene.run { scene in
       scene.server.on(1, [.reply([1]), .reply(code: 500), .reply([3])])
       _ = try await scene.api.call(method, [7])
@@ -59,14 +59,14 @@ import Testing
 
   @Test func `a caller who joins a refresh may leave it, and it goes on`() async throws {
     let policy = CachePolicy(fresh: .seconds(10), stale: .seconds(60))
-    let method = RawMethod.raw(1, RequestPolicy(cache: policy))
+    let method = RawMethod.raw(1, CallPolicy(cache: policy))
     try await Scene.run { scene in
       scene.server.on(1, [.reply([1]), .delay(.seconds(2), then: .reply([2]))])
       _ = try await scene.api.call(method, [7])
       try await scene.sleep(.seconds(20))
       #expect(try await scene.api.call(method, [7]) == [1])
       let joined = scene.spawn {
-        try await scene.api.call(method, [7], policy: RequestPolicy(reloads: true))
+        try await scene.api.call(method, [7], policy: CallPolicy(reloads: true))
       }
       try await scene.sleep(.seconds(1))
       joined.cancel()
@@ -81,7 +81,7 @@ import Testing
     try await Scene.run { scene async throws in
       counting(scene.server)
       #expect(try await scene.api.call(kept, [7]) == [1])
-      #expect(try await scene.api.call(kept, [7], policy: RequestPolicy(reloads: true)) == [2])
+      #expect(try await scene.api.call(kept, [7], policy: CallPolicy(reloads: true)) == [2])
       #expect(try await scene.api.call(kept, [7]) == [2])
     }
   }
@@ -95,10 +95,12 @@ import Testing
       _ = try await failure { try await scene.api.call(kept, [7]) }
       #expect(try await scene.api.call(kept, [7]) == [2])
       counting(scene.server, 2)
-      let broken = APIMethod<[UInt8], Nothing>(
-        2, returning: Nothing.self, policy: RequestPolicy(cache: CachePolicy()))
+      let broken = RPCMethod<[UInt8], Nothing>(2)
+      let keeping = CallPolicy(cache: CachePolicy())
       for _ in 0..<2 {
-        let error = try await failure { try await scene.api.call(broken, []) }
+        let error = try await failure {
+          try await scene.api.call(broken, [], policy: keeping)
+        }
         #expect(error.code == .decodingFailed && error.delivery == .answered)
       }
       #expect(scene.server.requests(of: 2).count == 2)
@@ -109,8 +111,8 @@ import Testing
     async throws
   {
     let policy = CachePolicy(fresh: .seconds(1_000), invalidatedBy: [20])
-    let method = RawMethod.raw(1, RequestPolicy(cache: policy))
-    let other = RawMethod.raw(2, RequestPolicy(cache: CachePolicy(fresh: .seconds(1_000))))
+    let method = RawMethod.raw(1, CallPolicy(cache: policy))
+    let other = RawMethod.raw(2, CallPolicy(cache: CachePolicy(fresh: .seconds(1_000))))
     try await Scene.run { scene async throws in
       counting(scene.server)
       counting(scene.server, 2)
@@ -131,7 +133,7 @@ import Testing
 
   @Test func `an answer that crosses the push is given, not kept, and not shared`() async throws {
     let policy = CachePolicy(fresh: .seconds(1_000), invalidatedBy: [20])
-    let method = RawMethod.raw(1, RequestPolicy(cache: policy))
+    let method = RawMethod.raw(1, CallPolicy(cache: policy))
     try await Scene.run { scene in
       scene.server.on(
         1,
@@ -149,7 +151,7 @@ import Testing
   @Test(arguments: [true, false])
   func `a call that joins another keeps its answer on its own terms`(isKnown: Bool) async throws {
     let shared = RawMethod.raw(1, .reading)
-    let cached = RequestPolicy(
+    let cached = CallPolicy(
       cache: CachePolicy(fresh: .seconds(1_000), invalidatedBy: [20]))
     try await Scene.run { scene in
       counting(scene.server)
@@ -186,8 +188,8 @@ import Testing
   }
 
   @Test func `an answer that was kept before a push mattered is not given`() async throws {
-    let plain = RawMethod.raw(1, RequestPolicy(cache: CachePolicy(fresh: .seconds(1_000))))
-    let strict = RequestPolicy(cache: CachePolicy(fresh: .seconds(1_000), invalidatedBy: [20]))
+    let plain = RawMethod.raw(1, CallPolicy(cache: CachePolicy(fresh: .seconds(1_000))))
+    let strict = CallPolicy(cache: CachePolicy(fresh: .seconds(1_000), invalidatedBy: [20]))
     try await Scene.run { scene in
       counting(scene.server)
       #expect(try await scene.api.call(plain, [7]) == [1])
@@ -205,8 +207,8 @@ import Testing
 
   @Test func `a lost connection invalidates what pushes would have`() async throws {
     let policy = CachePolicy(fresh: .seconds(1_000), invalidatedBy: [20])
-    let method = RawMethod.raw(1, RequestPolicy(cache: policy))
-    let other = RawMethod.raw(2, RequestPolicy(cache: CachePolicy(fresh: .seconds(1_000))))
+    let method = RawMethod.raw(1, CallPolicy(cache: policy))
+    let other = RawMethod.raw(2, CallPolicy(cache: CachePolicy(fresh: .seconds(1_000))))
     try await Scene.run { scene in
       counting(scene.server)
       counting(scene.server, 2)
@@ -230,7 +232,7 @@ import Testing
         on: scene.simulation.mainLoop, at: .ipv4(10, 0, 0, 2, port: 0))
       second.on(1, .reply([100]))
       try scene.client.switchServers(
-        to: [Server(.host("10.0.0.2", port: second.address.port!))])
+        to: [ServerEntry(second.endpoint)])
       #expect(try await scene.api.call(kept, [7]) == [100])
       await second.stop()
     }

@@ -4,49 +4,50 @@ import LongLinkAPI
 /// The code of the documentation, so that it is compiled; `DocumentationTests` compares.
 private enum DocumentedCode {
   static func begin(_ client: LongLinkClient) async throws {
-    let shop = APIService(policy: RequestPolicy(deadline: .seconds(5)), errors: [ShopError.self])
-    let price = APIMethod(
-      20, Article.self, returning: Price.self, of: shop, policy: .reading)
+    let price = RPCMethod<Article, Price>(20, "price", of: "shop", idempotency: .readOnly)
 
-    let api = try APIClient(client)
+    let shop = APIService(
+      policy: CallPolicy(RequestOptions(timeout: .seconds(5))), errors: [ShopError.self])
+    let api = try APIClient(client, APIConfiguration(services: ["shop": shop]))
     let answer = try await api.call(price, Article(number: 7))
     print(answer)
   }
 
-  static func policies(_ api: APIClient, _ price: APIMethod<Article, Price>) async throws {
-    let urgent = RequestPolicy(deadline: .seconds(1), priority: 10)
+  static func policies(_ api: APIClient, _ price: RPCMethod<Article, Price>) async throws {
+    let urgent = CallPolicy(RequestOptions(timeout: .seconds(1), priority: 10))
     let answer = try await api.call(price, Article(number: 7), policy: urgent)
     print(answer)
   }
 
   static func sharing(
-    _ api: APIClient, _ price: APIMethod<Article, Price>, _ now: UInt32
+    _ api: APIClient, _ price: RPCMethod<Article, Price>, _ now: UInt32
   ) async throws {
     let call = price(Article(number: 7, askedAt: now)).keyed(by: [7])
     let answer = try await api.value(of: call)
     print(answer)
   }
 
-  static func caching(_ api: APIClient) async throws {
-    let prices = RequestPolicy(
+  static func caching(_ client: LongLinkClient, _ price: RPCMethod<Article, Price>) async throws {
+    var configuration = APIConfiguration()
+    configuration.policies[price.type] = CallPolicy(
       cache: CachePolicy(fresh: .seconds(60), stale: .seconds(600), invalidatedBy: [21]))
-    let price = APIMethod(20, Article.self, returning: Price.self, policy: prices)
+    let api = try APIClient(client, configuration)
 
     api.invalidate(price(Article(number: 7)))
     api.invalidate(price)
     api.invalidateAll()
     let newest = try await api.call(
-      price, Article(number: 7), policy: RequestPolicy(reloads: true))
+      price, Article(number: 7), policy: CallPolicy(reloads: true))
     print(newest)
   }
 
   static func groups(
-    _ api: APIClient, _ price: APIMethod<Article, Price>, _ stock: APIMethod<Article, Stock>,
+    _ api: APIClient, _ price: RPCMethod<Article, Price>, _ stock: RPCMethod<Article, Stock>,
     _ articles: [Article]
   ) async throws {
     let group = api.group(
-      articles.map { price($0) }, GroupPolicy(atOnce: 8, failures: .stop))
-    for await progress in group.progress {
+      articles.map { price($0) }, GroupPolicy(maxConcurrent: 8, failures: .stop))
+    for await progress in group.progress() {
       print("\(progress.finished) of \(progress.total)")
     }
     let answers = try await group.values
@@ -60,7 +61,7 @@ private enum DocumentedCode {
   }
 
   static func paging(
-    _ api: APIClient, _ search: APIMethod<SearchRequest, SearchReply>
+    _ api: APIClient, _ search: RPCMethod<SearchRequest, SearchReply>
   ) async throws {
     let list = api.pages(from: Cursor.first, size: 20) { page in
       search(SearchRequest(after: page.position, limit: page.size)).map { reply in
@@ -77,7 +78,7 @@ private enum DocumentedCode {
   }
 
   static func errors(
-    _ api: APIClient, _ price: APIMethod<Article, Price>, handle: (ShopError) -> Void
+    _ api: APIClient, _ price: RPCMethod<Article, Price>, handle: (ShopError) -> Void
   ) async {
     do throws(APIError) {
       print(try await api.call(price, Article(number: 7)))
@@ -127,7 +128,7 @@ private enum DocumentedCode {
   }
 
   static func events(
-    _ api: APIClient, _ price: APIMethod<Article, Price>, show: (APIEvent) -> Void
+    _ api: APIClient, _ price: RPCMethod<Article, Price>, show: (APIEvent) -> Void
   ) async throws {
     for await event in api.events(of: price.type) {
       print(event.source, try event.message(as: Price.self))

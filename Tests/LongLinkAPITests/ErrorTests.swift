@@ -24,13 +24,13 @@ import Testing
     }
   }
 
-  private let method = APIMethod<[UInt8], [UInt8]>(
-    1, returning: [UInt8].self, of: APIService(errors: [ShopError.self]))
+  private let method = RPCMethod<[UInt8], [UInt8]>(1, of: "shop")
+  private let services = ["shop": APIService(errors: [ShopError.self])]
 
   @Test func `codes from 1000 on become the application's own errors`() async throws {
     var texts = ErrorTexts.english
     texts.texts[ErrorCode(rawValue: 1_000)] = "Sold out."
-    try await Scene.run(APIConfiguration(texts: texts)) { scene async throws in
+    try await Scene.run(APIConfiguration(services: services, texts: texts)) { scene async throws in
       scene.server.on(
         1,
         [
@@ -94,7 +94,7 @@ import Testing
       language: "de", texts: [.deadlineExceeded: "Der Server antwortet nicht."],
       other: { "Fehler \($0)." },
       mayHaveRun: { "\($0.dropLast()): Ob es getan wurde, ist nicht bekannt." })
-    try await Scene.run(APIConfiguration(texts: german)) { scene in
+    try await Scene.run(APIConfiguration(services: services, texts: german)) { scene in
       scene.server.on(1, [.never, .reply(code: 1_001, body: [7]), .reply(code: 1_000)])
       let error = try await failure { try await scene.api.call(method, []) }
       #expect(error.text == "Der Server antwortet nicht: Ob es getan wurde, ist nicht bekannt.")

@@ -6,7 +6,9 @@ import Testing
 
 /// What the server said, for whoever wants to hear it.
 @Suite struct EventTests {
-  private func bodies<Failure>(_ events: EventSequence<Failure>) async throws -> [[UInt8]] {
+  private func bodies<Failure>(_ events: BufferedSequence<APIEvent, Failure>) async throws
+    -> [[UInt8]]
+  {
     var bodies: [[UInt8]] = []
     for try await event in events { bodies.append((try? event.result.get()) ?? [0]) }
     return bodies
@@ -39,7 +41,7 @@ import Testing
     async throws
   {
     try await Scene.run { scene in
-      let kept = RawMethod.raw(1, RequestPolicy(cache: CachePolicy()))
+      let kept = RawMethod.raw(1, CallPolicy(cache: CachePolicy()))
       scene.server.on(1, .reply([1]), after: .seconds(1))
       scene.server.on(2, .never)
       let events = scene.api.events()

@@ -33,9 +33,9 @@ import Testing
     try await Scene.run { scene in
       answerInTime(scene.server)
       try await scene.client.connect()
-      let group = scene.api.group((0..<9).map { _ in work([1]) }, GroupPolicy(atOnce: most))
+      let group = scene.api.group((0..<9).map { _ in work([1]) }, GroupPolicy(maxConcurrent: most))
       var largest = 0
-      for await _ in group.progress {
+      for await _ in group.progress() {
         largest = max(largest, await scene.client.counters().requestsOpen)
       }
       #expect(largest == min(most, 9))
@@ -63,13 +63,13 @@ import Testing
       answerInTime(scene.server)
       let group = scene.api.group([3, 1, 99].map { work([$0]) })
       var seen: [GroupProgress] = []
-      for await progress in group.progress { seen.append(progress) }
+      for await progress in group.progress() { seen.append(progress) }
       #expect(seen.map(\.finished) == [0, 1, 2, 3])
       #expect(seen.map(\.failed) == [0, 0, 1, 1])
       #expect(seen.map(\.last) == [nil, 1, 2, 0])
       #expect(seen.allSatisfy { $0.total == 3 })
       var again: [Int] = []
-      for await progress in group.progress { again.append(progress.finished) }
+      for await progress in group.progress() { again.append(progress.finished) }
       #expect(again == [3])
     }
   }
@@ -90,7 +90,7 @@ import Testing
     try await Scene.run { scene in
       answerInTime(scene.server)
       let group = scene.api.group(
-        [1, 99, 30, 30, 1].map { work([$0]) }, GroupPolicy(atOnce: 3, failures: .stop))
+        [1, 99, 30, 30, 1].map { work([$0]) }, GroupPolicy(maxConcurrent: 3, failures: .stop))
       #expect(
         codes(await group.results) == [
           nil, ErrorCode(rawValue: 1_000), .cancelled, .cancelled, .cancelled,
@@ -106,7 +106,7 @@ import Testing
   @Test func `so many failures may be suffered`() async throws {
     try await Scene.run { scene in
       answerInTime(scene.server)
-      let policy = GroupPolicy(atOnce: 1, failures: .stopAfter(1))
+      let policy = GroupPolicy(maxConcurrent: 1, failures: .stopAfter(1))
       let results = await scene.api.group([99, 1, 99, 1].map { work([$0]) }, policy).results
       let failed = ErrorCode(rawValue: 1_000)
       #expect(codes(results) == [failed, nil, failed, .cancelled])
@@ -142,13 +142,13 @@ import Testing
       let group = scene.api.group([APICall<[UInt8]>]())
       #expect(try await group.values == [])
       var seen: [Int] = []
-      for await progress in group.progress { seen.append(progress.total) }
+      for await progress in group.progress() { seen.append(progress.total) }
       #expect(seen == [0])
     }
   }
 
   @Test func `cached answers and calls of several kinds go together`() async throws {
-    let kept = RawMethod.raw(1, RequestPolicy(cache: CachePolicy()))
+    let kept = RawMethod.raw(1, CallPolicy(cache: CachePolicy()))
     let number = kept([1]).map { (bytes) throws(BodyError) in Int(bytes[0]) }
     try await Scene.run { scene in
       answerInTime(scene.server)

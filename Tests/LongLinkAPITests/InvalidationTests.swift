@@ -6,7 +6,7 @@ import Testing
 /// Calls that are invalidated while their answers are on their way.
 @Suite struct InvalidationTests {
   @Test func `no answer on its way is kept, however many there are to one call`() async throws {
-    let policy = RequestPolicy(isShared: false, cache: CachePolicy())
+    let policy = CallPolicy(isShared: false, cache: CachePolicy())
     let alone = RawMethod.raw(1, policy)
     try await Scene.run { scene in
       scene.server.on(
@@ -28,7 +28,7 @@ import Testing
   }
 
   @Test func `an invalidated call is not joined, and the one after it is kept`() async throws {
-    let kept = RawMethod.raw(1, RequestPolicy(cache: CachePolicy()))
+    let kept = RawMethod.raw(1, CallPolicy(cache: CachePolicy()))
     try await Scene.run { scene in
       scene.server.on(1, [.delay(.seconds(2), then: .reply([1])), .reply([2])])
       let first = scene.spawn { try await scene.api.call(kept, [7]) }
@@ -44,12 +44,12 @@ import Testing
   @Test func `the policy of who joined later holds for the exchange that is made again`()
     async throws
   {
-    let plain = RawMethod.raw(1, RequestPolicy(isShared: true))
+    let plain = RawMethod.raw(1, CallPolicy(isShared: true))
     try await Scene.run { scene in
       scene.server.on(1, [.never, .reply([2]), .reply([3])])
       let first = scene.spawn { try await scene.api.call(plain, [7]) }
       try await scene.sleep(.seconds(10))
-      let keeps = RequestPolicy(cache: CachePolicy())
+      let keeps = CallPolicy(cache: CachePolicy())
       let second = scene.spawn { try await scene.api.call(plain, [7], policy: keeps) }
       #expect(try await failure { try await first.value }.code == .deadlineExceeded)
       #expect(try await second.value == [2])

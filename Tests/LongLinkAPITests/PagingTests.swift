@@ -18,7 +18,7 @@ import Testing
 
   /// The list by the position of the next element.
   private func list(
-    _ api: APIClient, size: Int = 10, policy: RequestPolicy = RequestPolicy()
+    _ api: APIClient, size: Int = 10, policy: CallPolicy = CallPolicy()
   ) -> PagedList<UInt8, Int> {
     api.pages(from: 0, size: size) { [method] page in
       method([UInt8(page.position), UInt8(page.size)], policy: policy)
@@ -152,7 +152,7 @@ import Testing
   @Test func `a refresh asks the server, whatever the cache holds`() async throws {
     try await Scene.run { scene in
       serve(scene.server, count: 15)
-      let list = list(scene.api, policy: RequestPolicy(cache: CachePolicy()))
+      let list = list(scene.api, policy: CallPolicy(cache: CachePolicy()))
       for try await _ in list {}
       try await list.refresh()
       for try await _ in list {}
@@ -163,7 +163,7 @@ import Testing
   @Test func `the page that nobody waits for is cancelled, and can be had later`() async throws {
     try await Scene.run { scene in
       scene.server.on(1, [.never, .reply([1])])
-      let list = list(scene.api, policy: RequestPolicy(cancellation: .notifyServer))
+      let list = list(scene.api, policy: CallPolicy(RequestOptions(cancellation: .notifyServer)))
       let loaders = (0..<2).map { _ in scene.spawn { try await list.loadMore() } }
       try await scene.server.waitForRequest(of: 1)
       loaders[0].cancel()

@@ -154,7 +154,7 @@ import Testing
   func `an impossible policy is named`(_ policy: PollingPolicy, _ field: String) async throws {
     try await Scene.run { scene in
       let error = #expect(throws: LongLinkError.self) { try scene.api.whileDown(policy) { _ in } }
-      #expect(error?.code == .invalidConfiguration && error?.operation == "check \(field)")
+      #expect(error?.code == .invalidConfiguration && error?.field == field)
     }
   }
 }

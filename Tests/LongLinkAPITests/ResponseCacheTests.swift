@@ -8,7 +8,7 @@ import Testing
 /// The cache as a value: what it holds, for how long, and what leaves.
 @Suite struct ResponseCacheTests {
   private func key(_ number: UInt8, type: MessageType = 1) -> CallKey {
-    CallKey(type: type, bytes: [number], entries: [:], idempotencyKey: [])
+    CallKey(type: type, bytes: [number], metadata: [:], idempotencyKey: [])
   }
 
   private func at(_ seconds: Int64) -> LinkInstant {

@@ -22,7 +22,7 @@ import Testing
     try await Scene.run { scene in
       scene.server.on(1, .reply([9]), after: .seconds(1))
       scene.server.on(2, .reply([8]), after: .seconds(1))
-      let french = RequestPolicy(entries: ["language": "fr"])
+      let french = CallPolicy(RequestOptions(metadata: ["language": "fr"]))
       let calls = [
         scene.spawn { try await scene.api.call(read, [7]) },
         scene.spawn { try await scene.api.call(read, [6]) },
@@ -108,7 +108,8 @@ import Testing
       try await scene.server.waitForRequest(of: 1)
       let start = scene.simulation.now
       let error = try await failure {
-        try await scene.api.call(read, [7], policy: RequestPolicy(deadline: .seconds(2)))
+        try await scene.api.call(
+          read, [7], policy: CallPolicy(RequestOptions(timeout: .seconds(2))))
       }
       #expect(error.code == .deadlineExceeded && error.delivery == .sent)
       #expect(start.duration(to: scene.simulation.now) < .milliseconds(2_010))
@@ -155,7 +156,7 @@ import Testing
     try await Scene.run { scene in
       scene.server.on(1, .reply([9]), after: .seconds(1))
       let first = scene.spawn { try await scene.api.call(read, [7]) }
-      let hasty = RequestPolicy(offline: .fail)
+      let hasty = CallPolicy(RequestOptions(offline: .failUnlessConnecting))
       let second = scene.spawn { try await scene.api.call(read, [7], policy: hasty) }
       _ = try await (first.value, second.value)
       #expect(scene.server.requests(of: 1).count == 2)

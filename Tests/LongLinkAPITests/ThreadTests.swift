@@ -8,7 +8,7 @@ import Testing
 @Suite struct ThreadTests {
   private let read = RawMethod.raw(1, .reading)
   private let kept = RawMethod.raw(
-    1, RequestPolicy(cache: CachePolicy(fresh: .milliseconds(2), stale: .milliseconds(2))))
+    1, CallPolicy(cache: CachePolicy(fresh: .milliseconds(2), stale: .milliseconds(2))))
 
   @Test func `callers of the global pool get their answers, or their cancels`() async throws {
     var settings = ServerConfiguration(listen: [.host("127.0.0.1", port: 0)])
@@ -16,7 +16,7 @@ import Testing
     let server = try LongLinkServer(settings)
     server.route(1) { $0.body }
     try await server.start()
-    let client = try LongLinkClient(to: "127.0.0.1", port: try #require(server.port))
+    let client = try LongLinkClient(to: server.endpoint)
     let api = try APIClient(client)
     await withTaskGroup(of: Void.self) { group in
       for worker in 0..<8 {
@@ -32,7 +32,7 @@ import Testing
             }
           }
           let calls = (0..<20).map { read([UInt8($0)]) }
-          let values = try? await api.group(calls, GroupPolicy(atOnce: 3)).values
+          let values = try? await api.group(calls, GroupPolicy(maxConcurrent: 3)).values
           #expect(values == (0..<20).map { [UInt8($0)] })
         }
       }

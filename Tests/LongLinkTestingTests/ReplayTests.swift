@@ -69,8 +69,8 @@ import Testing
       let body = [UInt8](repeating: UInt8(number), count: simulation.random(in: 1...20_000))
       do throws(LongLinkError) {
         let options = RequestOptions(
-          deadline: .seconds(3),
-          entries: ["one": "1", "two": "2", "three": "3", "four": "4"]
+          timeout: .seconds(3),
+          metadata: ["one": "1", "two": "2", "three": "3", "four": "4"]
         )
         let reply = try await client.request(1, body, options: options)
         outcomes.append(reply == body ? "ok" : "wrong")

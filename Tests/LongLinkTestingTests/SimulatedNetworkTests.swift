@@ -70,7 +70,8 @@ import Musl
       let first = try ListenerProbe(Simulation.freePort, on: loop)
       let error = #expect(throws: SocketError.self) { try ListenerProbe(first.address, on: loop) }
       #expect(error?.errno == EADDRINUSE)
-      let everywhere = SocketAddress.ipv4(0, 0, 0, 0, port: first.address.port!)
+      let port = try #require(first.address.port)
+      let everywhere = SocketAddress.ipv4(0, 0, 0, 0, port: port)
       #expect(throws: SocketError.self) { try ListenerProbe(everywhere, on: loop) }
       first.listener.close()
       #expect(try ListenerProbe(everywhere, on: loop).address == everywhere)

@@ -146,7 +146,7 @@ import Testing
         try await simulation.sleep(for: .seconds(30))
         try await server.start()
       }
-      let options = RequestOptions(deadline: .seconds(600))
+      let options = RequestOptions(timeout: .seconds(600))
       var reply: [UInt8]?
       while reply == nil { reply = try? await client.request(1, [2], options: options) }
       #expect(reply == [2])
@@ -199,7 +199,7 @@ import Testing
         run.spawn {
           defer { ended.withLock { $0 += 1 } }
           _ = try await client.request(
-            1, [1], options: RequestOptions(deadline: .seconds(1_000_000)))
+            1, [1], options: RequestOptions(timeout: .seconds(1_000_000)))
         }
       }
     }

@@ -94,7 +94,7 @@ import Testing
       let router = router(in: simulation, forgettingAfter: .seconds(200))
       try await simulation.sleep(for: .seconds(230))
       let error = try await failure {
-        try await client.request(.echo, [1], options: RequestOptions(deadline: .seconds(100)))
+        try await client.request(.echo, [1], options: RequestOptions(timeout: .seconds(100)))
       }
       #expect(error.closeReason == .heartbeatLost)
       let learned = LearnedHeartbeat(interval: .seconds(180), failures: 1)
@@ -149,7 +149,7 @@ import Testing
       try await simulation.sleep(for: .seconds(3_600))
       simulation.network.links[0].silence()
       let silenced = simulation.now
-      for await state in client.stateChanges {
+      for await state in client.states() {
         if case .waiting = state { break }
       }
       #expect(silenced.duration(to: simulation.now) <= .seconds(70) + .milliseconds(5))

@@ -29,7 +29,7 @@ import Testing
         server.route(4) { _ in [UInt8](repeating: 9, count: 16_777_216) }
         server.route(5) { _ in [UInt8](repeating: 9, count: 16_777_217) }
       }
-      let client = try stage.client(of: server) { $0.deadline = .seconds(600) }
+      let client = try stage.client(of: server) { $0.timeout = .seconds(600) }
       // The metadata that tells the deadline is part of the body.
       let largest = [UInt8](repeating: 7, count: 16_777_216 - 64)
       #expect(try await client.request(.echo, largest) == Array("16777152".utf8))
@@ -51,11 +51,11 @@ import Testing
         window: 65_536
       )
       let server = try await stage.serve()
-      let client = try stage.client(of: server) { $0.deadline = .seconds(600) }
+      let client = try stage.client(of: server) { $0.timeout = .seconds(600) }
       try await client.connect()
       let began = simulation.now
       let body = body(4_000_000)
-      let large = client.start(.echo, body)
+      let large = client.submit(.echo, body)
       try await simulation.sleep(for: .milliseconds(100))
       var slowest = Duration.zero
       while await large.state != .completed {
@@ -75,9 +75,9 @@ import Testing
   @Test func `large bodies share a connection`() async throws {
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve()
-      let client = try stage.client(of: server) { $0.deadline = .seconds(600) }
+      let client = try stage.client(of: server) { $0.timeout = .seconds(600) }
       let bodies = (0..<6).map { body(200_000 + $0 * 50_001) }
-      let tasks = bodies.map { client.start(.echo, $0) }
+      let tasks = bodies.map { client.submit(.echo, $0) }
       for (task, body) in zip(tasks, bodies) { #expect(try await task.value == body) }
       #expect(await server.counters().connections.requestsReceived == 6)
     }

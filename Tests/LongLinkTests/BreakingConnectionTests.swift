@@ -107,9 +107,9 @@ private struct BreakingRun {
     }
     try await server.start()
     var clientConfiguration = ClientConfiguration(
-      servers: [.host("127.0.0.1", port: server.port!)])
+      servers: [server.endpoint])
     clientConfiguration.logger.logLevel = .critical
-    clientConfiguration.deadline = .seconds(300)
+    clientConfiguration.timeout = .seconds(300)
     clientConfiguration.reconnect = ReconnectPolicy(
       afterClose: .milliseconds(2),
       afterLostHeartbeat: .milliseconds(2),

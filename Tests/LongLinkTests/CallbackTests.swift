@@ -21,7 +21,7 @@ import Testing
         done.open()
         return
       }
-      client.request(.echo, [1], on: .clientLoop) { result in
+      client.request(.echo, [1], on: .connectionLoop) { result in
         #expect(throws: LongLinkError.self) { try result.get() }
         self.request()
       }
@@ -58,7 +58,9 @@ import Testing
       let executor = EagerExecutor()
       // As from another thread: the request has its turn on the loop before the close.
       client.loop.execute {
-        client.request(.echo, [1], options: RequestOptions(offline: .fail), on: .clientLoop) { _ in
+        client.request(
+          .echo, [1], options: RequestOptions(offline: .failUnlessConnecting), on: .connectionLoop
+        ) { _ in
           order.add("completed")
         }
       }
@@ -87,7 +89,7 @@ import Testing
       await client.loop.run {
         for body in [[1], tooLarge] {
           let hasReturned = Flag()
-          let task = client.request(.echo, body, on: .clientLoop) { result in
+          let task = client.request(.echo, body, on: .connectionLoop) { result in
             #expect(hasReturned.isSet)
             if case .failure(let error) = result { ends.add(error.code) } else { ends.add(nil) }
           }

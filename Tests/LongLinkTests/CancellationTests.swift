@@ -29,7 +29,7 @@ import Testing
   func `a request that waits for a connection`(_ world: World) async throws {
     try await Stage.run(world) { stage in
       let client = try stage.client(to: [.host("127.0.0.1", port: 1)])
-      let handle = client.start(.echo, [1])
+      let handle = client.submit(.echo, [1])
       let task = stage.spawn { try await failure { try await client.request(.echo, [2]) } }
       try await stage.until { await client.counters().requestsOpen == 2 }
       handle.cancel()
@@ -55,7 +55,7 @@ import Testing
       try await client.connect()
       // All in one turn of the loop, at the end of which one write takes what is left.
       let tasks = await client.loop.run {
-        let tasks = (0..<5).map { client.start(.echo, [UInt8($0)]) }
+        let tasks = (0..<5).map { client.submit(.echo, [UInt8($0)]) }
         for index in [0, 2, 4] { tasks[index].cancel() }
         return tasks
       }
@@ -86,7 +86,7 @@ import Testing
         server.route(4) { $0.body }
       }
       let client = try stage.client(of: server)
-      let handle = client.start(.echo, [1], options: RequestOptions(cancellation: .local))
+      let handle = client.submit(.echo, [1], options: RequestOptions(cancellation: .local))
       await began.wait()
       handle.cancel()
       let error = try await failure { try await handle.value }
@@ -120,8 +120,8 @@ import Testing
         }
       }
       let client = try stage.client(of: server)
-      let options = RequestOptions(deadline: .seconds(1_000))
-      let handle = client.start(.hang, [1], options: options)
+      let options = RequestOptions(timeout: .seconds(1_000))
+      let handle = client.submit(.hang, [1], options: options)
       let task = stage.spawn {
         try await failure { try await client.request(.hang, [2], options: options) }
       }
@@ -149,7 +149,7 @@ import Testing
     try await Stage.run(world) { stage in
       let server = try await stage.serve()
       let client = try stage.client(of: server)
-      let handle = client.start(.echo, [1])
+      let handle = client.submit(.echo, [1])
       #expect(try await handle.value == [1])
       handle.cancel()
       #expect(try await handle.value == [1])
@@ -163,10 +163,10 @@ import Testing
   func `cancelling whoever awaits a handle cancels its request`(_ world: World) async throws {
     try await Stage.run(world) { stage in
       let client = try stage.client(of: try await stage.serve())
-      let handle = client.start(
+      let handle = client.submit(
         .hang,
         [1],
-        options: RequestOptions(deadline: .seconds(1_000))
+        options: RequestOptions(timeout: .seconds(1_000))
       )
       let waiter = stage.spawn { try await failure { try await handle.value } }
       try await stage.until { await handle.state == .waiting }
@@ -184,8 +184,8 @@ import Testing
       try await client.connect()
       let body = [UInt8](repeating: 7, count: 8_000_000)
       // Whether all of it has left or not, the server is told.
-      let options = RequestOptions(deadline: .seconds(1_000))
-      let handle = client.start(.hang, body, options: options)
+      let options = RequestOptions(timeout: .seconds(1_000))
+      let handle = client.submit(.hang, body, options: options)
       try await stage.until { await handle.state != .created }
       handle.cancel()
       let error = try await failure { try await handle.value }

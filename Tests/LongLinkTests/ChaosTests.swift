@@ -134,18 +134,18 @@ import Testing
       var body = Self.bytes(number)
       if draw % 16 == 0 { body += [UInt8](repeating: 1, count: 150_000) }
       let options = RequestOptions(
-        deadline: .milliseconds(draw >> 8 % 700 + 1),
+        timeout: .milliseconds(draw >> 8 % 700 + 1),
         cancellation: draw >> 20 & 1 == 0 ? .local : .notifyServer,
-        offline: draw >> 21 & 3 == 0 ? .fail : .wait,
+        offline: draw >> 21 & 3 == 0 ? .failUnlessConnecting : .wait,
         priority: UInt32(draw >> 46 & 3),
-        resending: Self.isIdempotent(number) ? .idempotent : .ifSafe,
+        retry: Self.isIdempotent(number) ? .idempotent : .ifSafe,
         order: Self.isOrdered(number) ? .ordered : .byUrgency
       )
       let type: MessageType = draw >> 24 & 15 == 0 ? 3 : draw >> 28 & 3 == 0 ? 1 : 2
       let patience = draw >> 32 & 3 == 0 ? Int(draw >> 40 % 100) : nil
       if draw >> 48 & 1 == 0 {
         asked.add(number)
-        let task = client.request(type, body, options: options, on: .clientLoop) {
+        let task = client.request(type, body, options: options, on: .connectionLoop) {
           outcomes.add((number, $0))
         }
         if let patience {

@@ -33,7 +33,7 @@ import Testing
     try await Stage.simulate { stage, simulation in
       let (server, client) = try await connected(stage, simulation)
       server.on(.fail, .delay(.seconds(7), then: action))
-      let hanging = client.start(.hang, [1])
+      let hanging = client.submit(.hang, [1])
       let failed = try await failure { try await client.request(.fail, [1]) }
       #expect(failed.detail == detail)
       _ = try await failure { try await hanging.value }
@@ -55,7 +55,7 @@ import Testing
     try await Stage.simulate { stage, simulation in
       let (server, client) = try await connected(stage, simulation)
       let forged = "bye\n2026-01-01 critical: forged" + String(repeating: "x", count: 5_000)
-      let hanging = client.start(.hang, [1], options: RequestOptions(deadline: .seconds(500)))
+      let hanging = client.submit(.hang, [1], options: RequestOptions(timeout: .seconds(500)))
       _ = try await server.waitForRequest(of: .hang)
       for _ in 0..<1_000 { server.goAway(code: 1_001, reason: forged) }
       try await stage.until { lines.all("The server is going away").count == 5 }
@@ -102,7 +102,7 @@ import Testing
       let talkative = try LongLinkClient(chosen, on: simulation.mainLoop)
       #expect(talkative.configuration.logger.logLevel == .info)
     }
-    let client = try LongLinkClient(to: "127.0.0.1", port: 1)
+    let client = try LongLinkClient(to: .host("127.0.0.1", port: 1))
     #expect(client.configuration.logger.logLevel == .info)
   }
 

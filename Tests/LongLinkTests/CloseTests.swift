@@ -17,8 +17,8 @@ import Testing
         client.request(
           .hang,
           [1],
-          options: RequestOptions(deadline: .seconds(1_000)),
-          on: .clientLoop
+          options: RequestOptions(timeout: .seconds(1_000)),
+          on: .connectionLoop
         ) { endings.add((number, $0)) }
       }
       try await stage.until { await server.counters().requestsRunning == 3 }
@@ -57,7 +57,7 @@ import Testing
       )
       let client = try stage.client(of: server)
       try await client.connect()
-      let tasks = (0..<4).map { client.start(.echo, [UInt8($0)]) }
+      let tasks = (0..<4).map { client.submit(.echo, [UInt8($0)]) }
       await began.reached(2)
       let closing = stage.spawn { await client.close(within: .seconds(100)) }
       try await stage.until {
@@ -72,14 +72,14 @@ import Testing
       try await closing.value
       #expect(client.state == .closed)
       try await stage.until { await server.counters().sessions == 0 }
-      #expect(await server.counters().connections.endings == ["closedByPeer": 1])
+      #expect(await server.counters().connections.endings == [.closedByPeer: 1])
     }
   }
 
   @Test func `closing within a bound ends at the bound`() async throws {
     try await Stage.simulate { stage, simulation in
       let client = try stage.client(of: try await stage.serve())
-      let task = client.start(.hang, [1], options: RequestOptions(deadline: .seconds(1_000)))
+      let task = client.submit(.hang, [1], options: RequestOptions(timeout: .seconds(1_000)))
       try await stage.until { await task.state == .waiting }
       let began = simulation.now
       await client.close(within: .seconds(5))
@@ -93,7 +93,7 @@ import Testing
   @Test func `a second close without a bound cuts the first short`() async throws {
     try await Stage.simulate { stage, simulation in
       let client = try stage.client(of: try await stage.serve())
-      let task = client.start(.hang, [1], options: RequestOptions(deadline: .seconds(1_000)))
+      let task = client.submit(.hang, [1], options: RequestOptions(timeout: .seconds(1_000)))
       try await stage.until { await task.state == .waiting }
       let first = stage.spawn { await client.close(within: .seconds(50)) }
       try await simulation.sleep(for: .seconds(1))
@@ -128,7 +128,7 @@ import Testing
       simulation.network.connects = .refused
       let waiting = try stage.client(to: [.host("10.0.0.1", port: 80)])
       _ = try await failure { try await waiting.connect() }
-      let request = waiting.start(.echo, [1])
+      let request = waiting.submit(.echo, [1])
       await waiting.close()
       #expect(try await failure { try await request.value }.code == .closed)
       #expect(simulation.now.nanoseconds < 1_000_000_000)
@@ -147,8 +147,8 @@ import Testing
         configuration.logger.logLevel = .critical
         let client = try LongLinkClient(configuration, on: stage.clientLoop)
         try await client.connect()
-        let patient = RequestOptions(deadline: .seconds(3_600))
-        client.request(.hang, [1], options: patient, on: .clientLoop) { result in
+        let patient = RequestOptions(timeout: .seconds(3_600))
+        client.request(.hang, [1], options: patient, on: .connectionLoop) { result in
           if case .failure(let error) = result { endings.add(error) } else { endings.add(nil) }
         }
         try await stage.until { await server.counters().requestsRunning == 1 }

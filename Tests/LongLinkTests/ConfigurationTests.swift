@@ -14,30 +14,37 @@ import Testing
 
   static let clientCases: [ClientCase] = [
     ("servers", { $0.servers = [] }),
-    ("servers[0]", { $0.servers = [Server(.host("", port: 1))] }),
-    ("servers[0]", { $0.servers = [Server(.host("a\0b", port: 1))] }),
-    ("servers[1]", { $0.servers.append(Server(.host("host", port: 0))) }),
-    ("servers[1]", { $0.servers.append(Server(.unix(path: ""))) }),
-    ("servers[1]", { $0.servers.append(Server(.unix(path: "/a\0"))) }),
-    ("servers[1]", { $0.servers.append(Server(.unix(path: tooLong))) }),
+    ("servers[0]", { $0.servers = [ServerEntry(.host("", port: 1))] }),
+    ("servers[0]", { $0.servers = [ServerEntry(.host("a\0b", port: 1))] }),
+    ("servers[1]", { $0.servers.append(ServerEntry(.host("host", port: 0))) }),
+    ("servers[1]", { $0.servers.append(ServerEntry(.unix(path: ""))) }),
+    ("servers[1]", { $0.servers.append(ServerEntry(.unix(path: "/a\0"))) }),
+    ("servers[1]", { $0.servers.append(ServerEntry(.unix(path: tooLong))) }),
     ("servers[0].weight", { $0.servers[0].weight = 0 }),
     ("servers[0].weight", { $0.servers[0].weight = 1_000_001 }),
     ("environments[a]", { $0.environments = ["a": [], "b": $0.servers] }),
-    ("environments[b][0]", { $0.environments = ["b": [Server(.unix(path: ""))]] }),
-    ("deadline", { $0.deadline = .zero }),
-    ("deadline", { $0.deadline = .seconds(-1) }),
+    ("environments[b][0]", { $0.environments = ["b": [ServerEntry(.unix(path: ""))]] }),
+    ("timeout", { $0.timeout = .zero }),
+    ("timeout", { $0.timeout = .seconds(-1) }),
     ("lingering", { $0.lingering = .zero }),
     ("serverPolicy.coolDown", { $0.serverPolicy.coolDown = .zero }),
     ("serverPolicy.longestCoolDown", { $0.serverPolicy.longestCoolDown = .seconds(1) }),
     ("serverPolicy.preferredRetry", { $0.serverPolicy.preferredRetry = .zero }),
-    ("serverPolicy.errorRatio.least", { $0.serverPolicy.errorRatio = .init(least: 0, ratio: 1) }),
-    ("serverPolicy.errorRatio.ratio", { $0.serverPolicy.errorRatio = .init(least: 1, ratio: 0) }),
     (
-      "serverPolicy.errorRatio.ratio", { $0.serverPolicy.errorRatio = .init(least: 1, ratio: .nan) }
+      "serverPolicy.errorRatio.minimumRequests",
+      { $0.serverPolicy.errorRatio = .init(minimumRequests: 0, ratio: 1) }
+    ),
+    (
+      "serverPolicy.errorRatio.ratio",
+      { $0.serverPolicy.errorRatio = .init(minimumRequests: 1, ratio: 0) }
+    ),
+    (
+      "serverPolicy.errorRatio.ratio",
+      { $0.serverPolicy.errorRatio = .init(minimumRequests: 1, ratio: .nan) }
     ),
     (
       "serverPolicy.errorRatio.window",
-      { $0.serverPolicy.errorRatio = .init(least: 9, ratio: 1, window: 8) }
+      { $0.serverPolicy.errorRatio = .init(minimumRequests: 9, ratio: 1, window: 8) }
     ),
     ("connectTimeout", { $0.connectTimeout = .zero }),
     ("frameTimeout", { $0.frameTimeout = .seconds(-1) }),
@@ -57,13 +64,13 @@ import Testing
     ("reconnect.afterLostHeartbeat", { $0.reconnect.afterLostHeartbeat = .seconds(-1) }),
     ("maxWaiting", { $0.maxWaiting = -1 }),
     ("maxWaitingBytes", { $0.maxWaitingBytes = -1 }),
-    ("resend.mostTimes", { $0.resend.mostTimes = -1 }),
-    ("resend.mostTimes", { $0.resend.mostTimes = 101 }),
-    ("resend.firstDelay", { $0.resend.firstDelay = .zero }),
-    ("resend.longestDelay", { $0.resend.longestDelay = .milliseconds(99) }),
-    ("resend.budget.capacity", { $0.resend.budget.capacity = -1 }),
-    ("resend.budget.capacity", { $0.resend.budget.capacity = .infinity }),
-    ("resend.budget.perSuccess", { $0.resend.budget.perSuccess = .nan }),
+    ("retry.maxRetries", { $0.retry.maxRetries = -1 }),
+    ("retry.maxRetries", { $0.retry.maxRetries = 101 }),
+    ("retry.baseDelay", { $0.retry.baseDelay = .zero }),
+    ("retry.maxDelay", { $0.retry.maxDelay = .milliseconds(99) }),
+    ("retry.budget.capacity", { $0.retry.budget.capacity = -1 }),
+    ("retry.budget.capacity", { $0.retry.budget.capacity = .infinity }),
+    ("retry.budget.perSuccess", { $0.retry.budget.perSuccess = .nan }),
     ("waterMarks.high", { $0.waterMarks = WaterMarks(high: 0, low: 0) }),
     ("waterMarks.low", { $0.waterMarks.low = -1 }),
     ("waterMarks.low", { $0.waterMarks.low = $0.waterMarks.high }),
@@ -96,7 +103,7 @@ import Testing
     ("waterMarks.low", { $0.waterMarks.low = $0.waterMarks.high }),
     ("firstFrameTimeout", { $0.firstFrameTimeout = .zero }),
     ("frameTimeout", { $0.frameTimeout = .seconds(-1) }),
-    ("deadline", { $0.deadline = .zero }),
+    ("timeout", { $0.timeout = .zero }),
     ("drainSpread", { $0.drainSpread = .seconds(-1) }),
     ("drainRetryAfter", { $0.drainRetryAfter = .seconds(-1) }),
     (
@@ -167,7 +174,7 @@ import Testing
     change(&configuration)
     let error = #expect(throws: LongLinkError.self) { try LongLinkClient(configuration) }
     #expect(error?.code == .invalidConfiguration)
-    #expect(error?.operation == "check \(field)")
+    #expect(error?.field == field)
     #expect(error?.detail.isEmpty == false)
   }
 
@@ -179,7 +186,7 @@ import Testing
     change(&configuration)
     let error = #expect(throws: LongLinkError.self) { try LongLinkServer(configuration) }
     #expect(error?.code == .invalidConfiguration)
-    #expect(error?.operation == "check \(field)")
+    #expect(error?.field == field)
     #expect(error?.detail.isEmpty == false)
   }
 }

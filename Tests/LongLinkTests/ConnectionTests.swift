@@ -39,11 +39,11 @@ import Darwin
       func ask(_ count: Int, _ offline: OfflinePolicy) {
         client.request(
           .echo, [UInt8](repeating: 0, count: count), options: RequestOptions(offline: offline),
-          on: .clientLoop
+          on: .connectionLoop
         ) { _ in seen.add(client.state) }
       }
       ask(2_000, .wait)
-      ask(1, .fail)
+      ask(1, .failUnlessConnecting)
       await seen.reached(1)
       guard case .waiting = seen.elements[0] else {
         Issue.record("\(seen.elements)")
@@ -59,14 +59,14 @@ import Darwin
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve()
       let client = try stage.client(of: server)
-      let states = client.stateChanges
+      let states = client.states()
       try await client.connect()
       _ = try await client.request(.echo, [1])
       simulation.network.loseAllLinks()
       try await stage.until { !isConnected(client) }
       // Requests that come while the client waits do not make another state.
-      let task = client.start(.echo, [2])
-      let other = client.start(.echo, [3])
+      let task = client.submit(.echo, [2])
+      let other = client.submit(.echo, [3])
       #expect(try await task.value == [2])
       #expect(try await other.value == [3])
       await client.close()
@@ -85,7 +85,7 @@ import Darwin
       ]
       #expect(seen == expected)
       var late: [ConnectionState] = []
-      for await state in client.stateChanges { late.append(state) }
+      for await state in client.states() { late.append(state) }
       #expect(late == [.closed])
     }
   }
@@ -137,7 +137,7 @@ import Darwin
       let client = try stage.client(of: server) {
         $0.heartbeat = Heartbeat(interval: .seconds(2), timeout: .seconds(1))
       }
-      var states = client.stateChanges.makeAsyncIterator()
+      var states = client.states().makeAsyncIterator()
       _ = try await client.request(.echo, [1])
       await server.sessions()[0].close()
       #expect(await waits(&states, count: 1)[0] <= .seconds(1))
@@ -152,7 +152,7 @@ import Darwin
       let noticed = silenced.duration(to: simulation.now)
       #expect(noticed <= .seconds(3) + .milliseconds(5))
       #expect(try await client.request(.echo, [4]) == [4])
-      #expect(await client.counters().connections.endings["heartbeatLost"] == 1)
+      #expect(await client.counters().connections.endings[.heartbeatLost] == 1)
     }
   }
 
@@ -163,7 +163,7 @@ import Darwin
         let client = try stage.client(of: try await stage.serve()) {
           $0.heartbeat = Heartbeat(interval: .seconds(2), timeout: .seconds(1))
         }
-        var states = client.stateChanges.makeAsyncIterator()
+        var states = client.states().makeAsyncIterator()
         _ = try await client.request(.echo, [1])
         simulation.network.links[0].silence()
         longest.add(await waits(&states, count: 1)[0])
@@ -190,7 +190,7 @@ import Darwin
           }
         } catch {}
       }
-      let task = client.start(.hang, [1], options: RequestOptions(deadline: .seconds(100)))
+      let task = client.submit(.hang, [1], options: RequestOptions(timeout: .seconds(100)))
       let error = try await failure { try await task.value }
       #expect(error.code == .connectionLost)
       #expect(error.closeReason == .heartbeatLost)
@@ -199,7 +199,7 @@ import Darwin
       _ = await writing.result
       // The server finds its client gone within the same bound.
       try await simulation.sleep(for: .seconds(1))
-      #expect(await server.counters().connections.endings["heartbeatLost"] == 1)
+      #expect(await server.counters().connections.endings[.heartbeatLost] == 1)
     }
   }
 
@@ -221,7 +221,7 @@ import Darwin
       try await Stage.simulate(seed: seed) { stage, simulation in
         simulation.network.connects = .refused
         let client = try stage.client(to: [.host("10.0.0.1", port: 80)])
-        var states = client.stateChanges.makeAsyncIterator()
+        var states = client.states().makeAsyncIterator()
         _ = try await failure { try await client.connect() }
         runs.add(await waits(&states, count: 8))
       }
@@ -245,10 +245,10 @@ import Darwin
     for seed in Self.seeds {
       try await Stage.simulate(seed: seed) { stage, simulation in
         let server = try await stage.serve { server in
-          server.onSession { $0.close() }
+          server.onSessionOpen { $0.close() }
         }
         let client = try stage.client(of: server)
-        var states = client.stateChanges.makeAsyncIterator()
+        var states = client.states().makeAsyncIterator()
         try await client.connect()
         runs.add(await waits(&states, count: 6))
       }
@@ -269,7 +269,7 @@ import Darwin
       let server = try await stage.serve()
       let client = try stage.client(of: server)
       simulation.network.connects = .refused
-      var states = client.stateChanges.makeAsyncIterator()
+      var states = client.states().makeAsyncIterator()
       _ = try await failure { try await client.connect() }
       _ = await waits(&states, count: 7)
       simulation.network.connects = .normal
@@ -279,7 +279,7 @@ import Darwin
       } else {
         try await simulation.sleep(for: .seconds(31))
       }
-      let rest = client.stateChanges
+      let rest = client.states()
       simulation.network.loseAllLinks()
       for await state in rest {
         guard case .waiting(let wait) = state else { continue }
@@ -303,7 +303,7 @@ import Darwin
       simulation.network.connects = .refused
       simulation.network.loseAllLinks()
       try await stage.until { !isConnected(client) }
-      let tasks = (0..<100).map { client.start(.echo, [UInt8($0)]) }
+      let tasks = (0..<100).map { client.submit(.echo, [UInt8($0)]) }
       try await simulation.sleep(for: .seconds(5))
       tasks[50].cancel()
       simulation.network.connects = .normal

@@ -33,7 +33,7 @@ import Testing
       let client = try stage.client(to: [.host("10.0.0.1", port: 80)])
       let duration = try await time(simulation) {
         let error = try await failure {
-          try await client.request(.echo, [1], options: RequestOptions(deadline: .seconds(5)))
+          try await client.request(.echo, [1], options: RequestOptions(timeout: .seconds(5)))
         }
         #expect(error.code == .deadlineExceeded)
         #expect(error.delivery == .notSent)
@@ -45,7 +45,7 @@ import Testing
 
   @Test func `the client's own deadline holds where a request says nothing`() async throws {
     try await Stage.simulate { stage, simulation in
-      let client = try stage.client(of: try await stage.serve()) { $0.deadline = .seconds(3) }
+      let client = try stage.client(of: try await stage.serve()) { $0.timeout = .seconds(3) }
       try await client.connect()
       let duration = try await time(simulation) {
         let error = try await failure { try await client.request(.hang, [1]) }
@@ -61,14 +61,14 @@ import Testing
       let server = try await stage.serve(configure: { $0.maxInFlight = 2 })
       let client = try stage.client(of: server)
       try await client.connect()
-      let long = RequestOptions(deadline: .seconds(1_000))
+      let long = RequestOptions(timeout: .seconds(1_000))
       let running = [
-        client.start(.hang, [1], options: long), client.start(.hang, [2], options: long),
+        client.submit(.hang, [1], options: long), client.submit(.hang, [2], options: long),
       ]
       try await simulation.sleep(for: .milliseconds(10))
       let duration = try await time(simulation) {
         let error = try await failure {
-          try await client.request(.echo, [3], options: RequestOptions(deadline: .seconds(1)))
+          try await client.request(.echo, [3], options: RequestOptions(timeout: .seconds(1)))
         }
         #expect(error.code == .deadlineExceeded)
         #expect(error.delivery == .notSent)
@@ -76,7 +76,7 @@ import Testing
       expect(duration, is: .seconds(1))
       #expect(await server.counters().connections.requestsReceived == 2)
       // Room that appears in time is used.
-      let late = client.start(.echo, [4], options: RequestOptions(deadline: .seconds(5)))
+      let late = client.submit(.echo, [4], options: RequestOptions(timeout: .seconds(5)))
       try await simulation.sleep(for: .seconds(1))
       #expect(await late.state == .created)
       running[0].cancel()
@@ -100,7 +100,7 @@ import Testing
       let client = try stage.client(of: server)
       try await client.connect()
       let error = try await failure {
-        try await client.request(.hang, [1], options: RequestOptions(deadline: .seconds(2)))
+        try await client.request(.hang, [1], options: RequestOptions(timeout: .seconds(2)))
       }
       #expect(error.code == .deadlineExceeded)
       await ended.reached(1)
@@ -124,7 +124,7 @@ import Testing
       server.on(.hang, .never)
       let client = try stage.client(to: [.host("10.0.0.1", port: 4000)])
       try await client.connect()
-      let options = RequestOptions(deadline: .seconds(2), cancellation: policy)
+      let options = RequestOptions(timeout: .seconds(2), cancellation: policy)
       _ = try await failure { try await client.request(.hang, [1], options: options) }
       try await simulation.sleep(for: .seconds(1))
       let isTold = features.isEmpty && policy == .notifyServer
@@ -146,7 +146,7 @@ import Testing
       if isConnected { try await client.connect() }
       let error = try await failure {
         try await client.request(
-          .hang, [UInt8](repeating: 1, count: size), options: RequestOptions(deadline: .seconds(2)))
+          .hang, [UInt8](repeating: 1, count: size), options: RequestOptions(timeout: .seconds(2)))
       }
       #expect(error.code == .deadlineExceeded && error.delivery == .sent)
       try await simulation.sleep(for: .milliseconds(10))
@@ -180,13 +180,13 @@ import Testing
   }
 
   @Test(arguments: [Duration.zero, .seconds(-5)])
-  func `a request without time is never sent`(_ deadline: Duration) async throws {
+  func `a request without time is never sent`(_ timeout: Duration) async throws {
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve()
       let client = try stage.client(of: server)
       try await client.connect()
       let error = try await failure {
-        try await client.request(.echo, [1], options: RequestOptions(deadline: deadline))
+        try await client.request(.echo, [1], options: RequestOptions(timeout: timeout))
       }
       #expect(error.code == .deadlineExceeded)
       #expect(error.delivery == .notSent)
@@ -204,8 +204,8 @@ import Testing
         client.request(
           .hang,
           [1],
-          options: RequestOptions(deadline: .milliseconds(delay)),
-          on: .clientLoop
+          options: RequestOptions(timeout: .milliseconds(delay)),
+          on: .connectionLoop
         ) { _ in order.add(delay) }
       }
       await order.reached(3_000)

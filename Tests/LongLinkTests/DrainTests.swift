@@ -35,9 +35,9 @@ import Testing
       let client = try stage.client(of: old, new) {
         $0.reconnect.afterRefused = .milliseconds(5)
       }
-      let running = (0..<5).map { client.start(.echo, [UInt8($0)]) }
+      let running = (0..<5).map { client.submit(.echo, [UInt8($0)]) }
       await began.reached(5)
-      let states = client.stateChanges
+      let states = client.states()
       let shutting = stage.spawn { await old.shutDown(within: .seconds(100)) }
       for await state in states { if case .waiting = state { break } }
       // The next server takes what is new, while the old one still works.
@@ -64,13 +64,13 @@ import Testing
         server.route(.echo) { request in request.body + [0] }
       }
       let client = try stage.client(of: old, new)
-      let first = client.start(.echo, [1])
+      let first = client.submit(.echo, [1])
       await began.reached(1)
       let shutting = stage.spawn { await old.shutDown(within: .seconds(100)) }
       // The client does not know yet: these arrive at a server that takes nothing.
       try await simulation.sleep(for: .milliseconds(1))
-      let second = client.start(.echo, [2])
-      let third = client.start(.echo, [3], options: RequestOptions(offline: .fail))
+      let second = client.submit(.echo, [2])
+      let third = client.submit(.echo, [3], options: RequestOptions(offline: .failUnlessConnecting))
       #expect(try await second.value == [2, 0])
       let error = try await failure { try await third.value }
       #expect(error.delivery == .refused)
@@ -88,7 +88,7 @@ import Testing
       let (began, goOn) = (Tally<Void>(), Latch())
       let server = try await serve(stage, began, goOn)
       let client = try stage.client(of: server)
-      let task = client.start(.echo, [1], options: RequestOptions(deadline: .seconds(1_000)))
+      let task = client.submit(.echo, [1], options: RequestOptions(timeout: .seconds(1_000)))
       await began.reached(1)
       let now = simulation.now
       await server.shutDown(within: .seconds(5))
@@ -112,7 +112,7 @@ import Testing
         server.route(.echo) { _ in [UInt8](repeating: 3, count: 2_000_000) }
       }
       let client = try stage.client(of: server)
-      let task = client.start(.echo, [1])
+      let task = client.submit(.echo, [1])
       try await stage.until { await server.counters().requestsRunning == 1 }
       await server.shutDown(within: .seconds(60))
       #expect(try await task.value.count == 2_000_000)
@@ -127,7 +127,7 @@ import Testing
         let server = try await stage.serve(configure: { $0.drainSpread = .seconds(20) })
         let client = try stage.client(of: server)
         _ = try await client.request(.echo, [1])
-        let states = client.stateChanges
+        let states = client.states()
         await server.shutDown()
         for await state in states {
           guard case .waiting(let wait) = state else { continue }

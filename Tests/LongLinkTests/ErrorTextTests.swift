@@ -17,7 +17,8 @@ import Testing
       let connect = try await failure { try await client.connect() }
       #expect("\(connect)" == "connect to \(address): \(reason)")
       let request = try await failure {
-        try await client.request(.echo, [1], options: RequestOptions(offline: .fail))
+        try await client.request(
+          .echo, [1], options: RequestOptions(offline: .failUnlessConnecting))
       }
       let delivery = "; delivery: notSent"
       #expect(
@@ -39,7 +40,7 @@ import Testing
   @Test func `the name of a server stands beside its address`() async throws {
     try await Stage.run(.loopback) { stage in
       let server = try await stage.serve()
-      let port = try #require(server.port)
+      let port = try #require(server.addresses.first?.port)
       // The resolver takes this spelling of the address for a name, on any machine.
       let error = try await failure { try await stage.serve(at: .host("127.1", port: port)) }
       #expect(

@@ -16,7 +16,7 @@ import Testing
       }
       let client = try stage.client(of: server)
       try await client.connect()
-      let handle = client.start(.echo, [1])
+      let handle = client.submit(.echo, [1])
       await client.close(within: .zero)
       let error = try await failure { try await handle.value }
       await server.shutDown()
@@ -40,10 +40,10 @@ import Testing
       }
       let client = try stage.client(of: server)
       try await client.connect()
-      let handles = (0..<20).map { _ in client.start(.echo, [1]) }
+      let handles = (0..<20).map { _ in client.submit(.echo, [1]) }
       for handle in handles { _ = try? await handle.value }
       let counters = await server.counters()
-      #expect(counters.connections.endings["unreadOutput", default: 0] >= 1)
+      #expect(counters.connections.endings[.unreadOutput, default: 0] >= 1)
       #expect(counters.sessions <= 1)
     }
   }
@@ -66,15 +66,13 @@ import Testing
   @Test func `a server that could not listen is started again`() async throws {
     try await Stage.simulate { stage, _ in
       let first = try await stage.serve()
-      let taken = try #require(first.addresses.first)
-      let host = try #require(taken.host)
-      let port = try #require(taken.port)
-      let second = try LongLinkServer(host: host, port: port, on: [stage.serverLoop])
+      let taken = first.endpoint
+      let second = try LongLinkServer(listen: taken, on: [stage.serverLoop])
       let error = await #expect(throws: LongLinkError.self) { try await second.start() }
       #expect(error?.code == .connectFailed)
       await first.shutDown()
       try await second.start()
-      #expect(second.port == port)
+      #expect(second.endpoint == taken)
       await second.shutDown()
     }
   }

@@ -25,7 +25,8 @@ import Darwin
       #expect(error.systemError == (world == .unix ? ENOENT : ECONNREFUSED))
       #expect(error.peer == address)
       let second = try await failure {
-        try await client.request(.echo, [1], options: RequestOptions(offline: .fail))
+        try await client.request(
+          .echo, [1], options: RequestOptions(offline: .failUnlessConnecting))
       }
       #expect(second.code == .notConnected || second.code == .connectFailed)
       #expect(second.delivery == .notSent)
@@ -74,7 +75,9 @@ import Darwin
   @Test func `a request that chose not to wait fails with its connect`() async throws {
     try await Stage.simulate { stage, simulation in
       simulation.network.connects = .refused
-      let client = try stage.client(to: [.host("10.0.0.1", port: 80)]) { $0.offline = .fail }
+      let client = try stage.client(to: [.host("10.0.0.1", port: 80)]) {
+        $0.offline = .failUnlessConnecting
+      }
       let first = try await failure { try await client.request(.echo, [1]) }
       #expect(first.code == .connectFailed)
       #expect(first.systemError == ECONNREFUSED)
@@ -95,7 +98,7 @@ import Darwin
       let server = try await stage.serve()
       let client = try stage.client(of: server)
       try await client.connect()
-      let task = client.start(.hang, [1])
+      let task = client.submit(.hang, [1])
       try await simulation.sleep(for: .milliseconds(100))
       simulation.network.loseAllLinks()
       let error = try await failure { try await task.value }
@@ -122,8 +125,8 @@ import Darwin
       let (waits, fails) = await client.loop.run {
         defer { simulation.network.loseAllLinks() }
         return (
-          client.start(.echo, [1]),
-          client.start(.echo, [2], options: RequestOptions(offline: .fail))
+          client.submit(.echo, [1]),
+          client.submit(.echo, [2], options: RequestOptions(offline: .failUnlessConnecting))
         )
       }
       let error = try await failure { try await fails.value }
@@ -140,7 +143,7 @@ import Darwin
     try await Stage.run(world) { stage in
       let server = try await stage.serve()
       let client = try stage.client(of: server)
-      let task = client.start(.hang, [1])
+      let task = client.submit(.hang, [1])
       try await stage.until { await server.counters().requestsRunning == 1 }
       await server.shutDown(within: .zero)
       let error = try await failure { try await task.value }
@@ -258,10 +261,10 @@ import Darwin
       let server = try await stage.serve(configure: { $0.maxInFlight = 1 })
       let client = try stage.client(of: server) {
         $0.maxWaiting = 2
-        $0.deadline = .seconds(1_000)
+        $0.timeout = .seconds(1_000)
       }
       try await client.connect()
-      let tasks = await client.loop.run { (0..<4).map { _ in client.start(.hang, [1]) } }
+      let tasks = await client.loop.run { (0..<4).map { _ in client.submit(.hang, [1]) } }
       let error = try await failure { try await tasks[3].value }
       #expect(error.code == .overloaded)
       #expect(error.delivery == .notSent)

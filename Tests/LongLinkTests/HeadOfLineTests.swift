@@ -30,13 +30,13 @@ import Testing
       try await client.connect()
       let link = simulation.network.links[0]
       link.setConditions(Self.thin, .toServer)
-      let large = client.start(
+      let large = client.submit(
         8, [UInt8](repeating: 1, count: Self.size),
-        options: RequestOptions(deadline: .seconds(1_000)))
+        options: RequestOptions(timeout: .seconds(1_000)))
       for number: UInt8 in 0..<20 {
         try await simulation.sleep(for: .milliseconds(200 + Int64(number)))
         let before = link.bytesWritten(.toServer)
-        let urgent = client.start(9, [number], options: RequestOptions(priority: 7))
+        let urgent = client.submit(9, [number], options: RequestOptions(priority: 7))
         _ = try await client.ping()
         #expect(link.bytesWritten(.toServer) - before <= Self.bound)
         #expect(try await urgent.value == [number])
@@ -57,7 +57,7 @@ import Testing
       try await client.connect()
       let link = simulation.network.links[0]
       link.setConditions(Self.thin, .toClient)
-      let large = client.start(8, [1], options: RequestOptions(deadline: .seconds(1_000)))
+      let large = client.submit(8, [1], options: RequestOptions(timeout: .seconds(1_000)))
       for number: UInt8 in 0..<10 {
         try await simulation.sleep(for: .milliseconds(200 + Int64(number)))
         let before = link.bytesWritten(.toClient)
@@ -80,8 +80,8 @@ import Testing
       try await client.connect()
       simulation.network.links[0].setConditions(Self.thin, .toClient)
       for priority: UInt32 in [0, 5] {
-        let options = RequestOptions(deadline: .seconds(1_000), priority: priority)
-        client.request(8, [1], options: options, on: .clientLoop) { _ in ended.add(priority) }
+        let options = RequestOptions(timeout: .seconds(1_000), priority: priority)
+        client.request(8, [1], options: options, on: .connectionLoop) { _ in ended.add(priority) }
         try await simulation.sleep(for: .milliseconds(100))
       }
       await ended.reached(2)
@@ -97,14 +97,14 @@ import Testing
       server.handshake = .welcome(features: [])
       server.on(8, .reply([8]))
       server.on(9, .reply([9]))
-      let client = try stage.client(to: [.host("127.0.0.1", port: server.address.port!)])
+      let client = try stage.client(to: [server.endpoint])
       try await client.connect()
       let link = simulation.network.links[0]
       link.setConditions(Self.thin, .toServer)
-      let options = RequestOptions(deadline: .seconds(1_000))
+      let options = RequestOptions(timeout: .seconds(1_000))
       let size = 1_000_000
       let large = (0..<6).map { _ in
-        client.start(8, [UInt8](repeating: 1, count: size), options: options)
+        client.submit(8, [UInt8](repeating: 1, count: size), options: options)
       }
       try await simulation.sleep(for: .milliseconds(50))
       let before = link.bytesWritten(.toServer)

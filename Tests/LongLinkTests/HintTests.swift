@@ -32,7 +32,7 @@ import Testing
         server.handshake = Self.farewell(inPlaceOfWelcome: inPlaceOfWelcome)
         let client = try stage.client(to: [endpoint(1)])
         let begin = simulation.now
-        let task = client.start(.echo, [1], options: RequestOptions(deadline: .seconds(1_000)))
+        let task = client.submit(.echo, [1], options: RequestOptions(timeout: .seconds(1_000)))
         try await server.waitForConnections(1)
         server.handshake = .normal
         #expect(try await task.value == [1, 1])
@@ -125,7 +125,7 @@ import Testing
       server.on(.hang, [refusal, .reply([7])])
       let client = try stage.client(to: [endpoint(1)])
       let begin = simulation.now
-      let options = RequestOptions(deadline: .seconds(10_000_000))
+      let options = RequestOptions(timeout: .seconds(10_000_000))
       #expect(try await client.request(.hang, [1], options: options) == [7])
       let pause = begin.duration(to: simulation.now)
       #expect(pause >= .seconds(300) && pause < .seconds(301), "\(pause)")

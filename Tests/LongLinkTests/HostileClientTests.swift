@@ -183,8 +183,8 @@ import Testing
   {
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve { server in
-        server.route(7, EmptyBody.self) { _, request in request.body }
-        server.route(8, EmptyBody.self) { body, request async in body }
+        server.route(RPCMethod<EmptyBody, [UInt8]>(7)) { _, request in request.body }
+        server.route(RPCMethod<EmptyBody, EmptyBody>(8)) { body, request async in body }
       }
       let client = try stage.client(of: server)
       for type: MessageType in [7, 8] {
@@ -198,7 +198,7 @@ import Testing
 
   @Test func `a route that comes too late traps`() async {
     await #expect(processExitsWith: .failure) {
-      let server = try LongLinkServer(host: "127.0.0.1", port: 0)
+      let server = try LongLinkServer(listen: .host("127.0.0.1", port: 0))
       try await server.start()
       server.route(1) { $0.body }
     }
@@ -227,7 +227,7 @@ import Testing
         #expect(await server.counters().bytesHeld < 1_000_000)
       }
       let counters = await server.counters()
-      #expect(counters.connections.endings["memoryLimit"] ?? 0 >= 12)
+      #expect(counters.connections.endings[.memoryLimit] ?? 0 >= 12)
       // They are told why.
       let goaways = greedy.flatMap { $0.record.frames(of: .goaway) }
       #expect(goaways.count >= 12)
@@ -258,7 +258,7 @@ import Testing
       }
       let counters = await server.counters()
       #expect(counters.sessions == 60)
-      #expect(counters.connections.endings["memoryLimit"] == nil)
+      #expect(counters.connections.endings[.memoryLimit] == nil)
       for client in clients { client.close() }
     }
   }
@@ -280,7 +280,7 @@ import Testing
         #expect(try await honest.request(.echo, [1]) == [1])
         #expect(await server.counters().bytesHeld < 1_100_000)
       }
-      #expect(await server.counters().connections.endings["memoryLimit"] ?? 0 > 0)
+      #expect(await server.counters().connections.endings[.memoryLimit] ?? 0 > 0)
       for client in greedy { client.close() }
     }
   }

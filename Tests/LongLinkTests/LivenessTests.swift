@@ -16,7 +16,7 @@ import Testing
       let server = try await stage.serve()
       let client = try stage.client(of: server) { $0.heartbeat = Self.heartbeat }
       let body = [UInt8](repeating: 1, count: 60_000)
-      let options = RequestOptions(deadline: .seconds(1_000))
+      let options = RequestOptions(timeout: .seconds(1_000))
       #expect(try await client.request(.echo, body, options: options) == body)
       let here = await client.counters()
       #expect(here.connects == 1)
@@ -32,12 +32,12 @@ import Testing
         on: stage.serverLoop, at: .ipv4(10, 0, 0, 1, port: 0))
       server.handshake = .welcome(features: [.metadata])
       server.on(1, .reply([7]))
-      let endpoint = Endpoint.host(server.address.host!, port: server.address.port!)
+      let endpoint = server.endpoint
       let client = try stage.client(to: [endpoint]) { $0.heartbeat = Self.heartbeat }
       // 25 s of it stand before the ping.
       let reply = try await client.request(
         1, [UInt8](repeating: 1, count: 500_000),
-        options: RequestOptions(deadline: .seconds(1_000)))
+        options: RequestOptions(timeout: .seconds(1_000)))
       #expect(reply == [7])
       #expect(server.connectionsAccepted == 1)
       #expect(await client.counters().connections.suspicions > 0)
@@ -50,9 +50,9 @@ import Testing
       simulation.network.conditions = LinkConditions(bandwidth: 20_000, window: 8_192)
       let server = try await stage.serve()
       let client = try stage.client(of: server) { $0.heartbeat = Self.heartbeat }
-      let task = client.start(
+      let task = client.submit(
         .echo, [UInt8](repeating: 1, count: 1 << 20),
-        options: RequestOptions(deadline: .seconds(1_000)))
+        options: RequestOptions(timeout: .seconds(1_000)))
       try await simulation.sleep(for: .seconds(10))
       simulation.network.links[0].silence()
       let silenced = simulation.now
@@ -81,7 +81,7 @@ import Testing
           try await simulation.sleep(for: .milliseconds(10))
         }
       }
-      for await state in client.stateChanges {
+      for await state in client.states() {
         if case .waiting = state { break }
       }
       #expect(frozen.duration(to: simulation.now) <= Self.bound + .milliseconds(130))
@@ -134,11 +134,11 @@ import Testing
       let silenced = simulation.now
       for _ in 0..<3 {
         let error = try await failure {
-          try await client.request(.echo, [1], options: RequestOptions(deadline: .seconds(1)))
+          try await client.request(.echo, [1], options: RequestOptions(timeout: .seconds(1)))
         }
         #expect(error.code == .deadlineExceeded)
       }
-      for await state in client.stateChanges {
+      for await state in client.states() {
         if case .waiting = state { break }
       }
       #expect(silenced.duration(to: simulation.now) <= .seconds(5) + .milliseconds(5))
@@ -154,7 +154,7 @@ import Testing
       let client = try stage.client(of: server)
       for _ in 0..<3 {
         _ = try await failure {
-          try await client.request(.hang, [1], options: RequestOptions(deadline: .seconds(1)))
+          try await client.request(.hang, [1], options: RequestOptions(timeout: .seconds(1)))
         }
       }
       try await simulation.sleep(for: .seconds(20))

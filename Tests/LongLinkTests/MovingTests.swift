@@ -27,7 +27,7 @@ import Testing
     try await stage.until { await server.counters().requestsRunning == count }
   }
 
-  private let patient = RequestOptions(deadline: .seconds(3_600))
+  private let patient = RequestOptions(timeout: .seconds(3_600))
 
   // MARK: Drains
 
@@ -37,7 +37,7 @@ import Testing
       let goOn = Latch()
       let (old, new) = (try await serve(stage, 1, goOn), try await serve(stage, 2))
       let client = try stage.client(of: old)
-      let slow = client.start(.hang, [0], options: patient)
+      let slow = client.submit(.hang, [0], options: patient)
       try await running(1, on: old, stage)
       let shutting = stage.spawn {
         await old.shutDown(within: .seconds(1_000), alternatives: new.endpoints)
@@ -58,8 +58,8 @@ import Testing
       let goOn = Latch()
       let (old, new) = (try await serve(stage, 1, goOn), try await serve(stage, 2))
       let client = try stage.client(of: old)
-      let slow = client.start(.hang, [0], options: RequestOptions(deadline: .seconds(60)))
-      let unwanted = client.start(.hang, [0], options: patient)
+      let slow = client.submit(.hang, [0], options: RequestOptions(timeout: .seconds(60)))
+      let unwanted = client.submit(.hang, [0], options: patient)
       try await running(2, on: old, stage)
       let shutting = stage.spawn {
         await old.shutDown(within: .seconds(1_000), alternatives: new.endpoints)
@@ -84,7 +84,7 @@ import Testing
       _ = try await moved.request(.echo, [0])
       let session = await old.sessions()[0]
       _ = try await stays.request(.echo, [0])
-      let slow = moved.start(.hang, [3], options: patient)
+      let slow = moved.submit(.hang, [3], options: patient)
       try await running(1, on: old, stage)
       let draining = stage.spawn {
         await old.drain(session, within: .seconds(100), alternatives: new.endpoints)
@@ -107,7 +107,7 @@ import Testing
     try await Stage.simulate { stage, simulation in
       let server = try await serve(stage, 1)
       let client = try stage.client(of: server)
-      let slow = client.start(.hang, [3], options: patient)
+      let slow = client.submit(.hang, [3], options: patient)
       try await running(1, on: server, stage)
       let began = simulation.now
       await server.drain(await server.sessions()[0], within: .seconds(7))
@@ -121,11 +121,10 @@ import Testing
   @Test func `servers that a goaway names wrongly are ignored and counted`() async throws {
     try await Stage.simulate { stage, simulation in
       let new = try await serve(stage, 2)
-      let port = new.port!
       let old = try await SimulatedServer.start(
         on: stage.serverLoop, at: .ipv4(10, 0, 0, 9, port: 80))
       let names =
-        ["", "nowhere", "::1:80", "10.0.0.1:\(port)"] + (1...8).map { "10.0.0.\($0):1" }
+        ["", "nowhere", "::1:80", "\(new.endpoint)"] + (1...8).map { "10.0.0.\($0):1" }
       old.on(1, .sequence([.reply([7]), .goAway(alternatives: names)]))
       let client = try stage.client(to: [.host("10.0.0.9", port: 80)])
       #expect(try await client.request(.echo, [0]) == [7])
@@ -153,7 +152,7 @@ import Testing
     try await Stage.simulate { stage, simulation in
       let (old, new) = (try await serve(stage, 1), try await serve(stage, 2))
       let client = try stage.client(of: old, new) { $0.lingering = .seconds(20) }
-      let slow = client.start(.hang, [0], options: patient)
+      let slow = client.submit(.hang, [0], options: patient)
       try await running(1, on: old, stage)
       let began = simulation.now
       let shutting = stage.spawn { await old.shutDown(within: .seconds(1_000)) }
@@ -178,7 +177,7 @@ import Testing
       let goOn = Latch()
       let server = try await serve(stage, 1, goOn)
       let client = try stage.client(of: server)
-      let slow = client.start(.hang, [0], options: patient)
+      let slow = client.submit(.hang, [0], options: patient)
       try await running(1, on: server, stage)
       client.pathChanged(network: "home")
       try await stage.until { await client.counters().connects == 2 }
@@ -197,7 +196,7 @@ import Testing
       let goOn = Latch()
       let server = try await serve(stage, 1, goOn) { $0.maxInFlight = 2 }
       let client = try stage.client(of: server)
-      let slow = (0..<2).map { client.start(.hang, [$0], options: patient) }
+      let slow = (0..<2).map { client.submit(.hang, [$0], options: patient) }
       try await running(2, on: server, stage)
       client.pathChanged()
       #expect(try await client.request(.echo, [9], options: patient) == [9, 1])
@@ -212,7 +211,7 @@ import Testing
     try await Stage.simulate { stage, simulation in
       let server = try await serve(stage, 1)
       let client = try stage.client(of: server)
-      let slow = client.start(.hang, [0], options: patient)
+      let slow = client.submit(.hang, [0], options: patient)
       try await running(1, on: server, stage)
       simulation.network.links[0].silence()
       let changed = simulation.now
@@ -232,7 +231,7 @@ import Testing
       let server = try await serve(stage, 1)
       simulation.network.connects = .unreachable
       let client = try stage.client(of: server)
-      let task = client.start(.echo, [1], options: patient)
+      let task = client.submit(.echo, [1], options: patient)
       try await stage.until {
         if case .waiting(let wait) = client.state { wait > .seconds(5) } else { false }
       }
@@ -263,7 +262,7 @@ import Testing
       let server = try await serve(stage, 1)
       let client = try stage.client(of: server)
       try await client.connect()
-      let states = client.stateChanges
+      let states = client.states()
       client.pathChanged()
       try await stage.until { await client.counters().connects == 2 }
       await client.close()

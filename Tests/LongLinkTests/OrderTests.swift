@@ -5,13 +5,13 @@ import Testing
 
 /// Requests that keep the order in which they were submitted.
 @Suite struct OrderTests {
-  private static let ordered = RequestOptions(deadline: .seconds(100), order: .ordered)
+  private static let ordered = RequestOptions(timeout: .seconds(100), order: .ordered)
 
   private func ordered(
-    priority: UInt32 = 0, deadline: Duration = .seconds(100), resending: Resending = .ifSafe
+    priority: UInt32 = 0, timeout: Duration = .seconds(100), retry: RetryMode = .ifSafe
   ) -> RequestOptions {
     RequestOptions(
-      deadline: deadline, priority: priority, resending: resending, order: .ordered)
+      timeout: timeout, priority: priority, retry: retry, order: .ordered)
   }
 
   /// A server that notes the first byte of what arrives, in its order.
@@ -35,11 +35,11 @@ import Testing
       simulation.network.connects = .refused
       let client = try stage.client(of: server)
       let tasks = [
-        client.start(.echo, [1], options: ordered()),
-        client.start(.echo, [2], options: ordered(priority: 9)),
-        client.start(.echo, [3], options: ordered(priority: 5, deadline: .seconds(50))),
-        client.start(.echo, [10], options: RequestOptions(deadline: .seconds(90), priority: 1)),
-        client.start(.echo, [4], options: ordered(priority: 7)),
+        client.submit(.echo, [1], options: ordered()),
+        client.submit(.echo, [2], options: ordered(priority: 9)),
+        client.submit(.echo, [3], options: ordered(priority: 5, timeout: .seconds(50))),
+        client.submit(.echo, [10], options: RequestOptions(timeout: .seconds(90), priority: 1)),
+        client.submit(.echo, [4], options: ordered(priority: 7)),
       ]
       try await stage.until { await client.counters().requestsWaiting == 5 }
       simulation.network.connects = .normal
@@ -58,12 +58,12 @@ import Testing
       let large = (1...3).map { [UInt8](repeating: $0, count: 2_000_000) }
       let tasks = await client.loop.run {
         [
-          client.start(.echo, large[0], options: Self.ordered),
-          client.start(.echo, [2], options: Self.ordered),
-          client.start(.echo, large[2], options: Self.ordered),
-          client.start(.echo, [4], options: Self.ordered),
+          client.submit(.echo, large[0], options: Self.ordered),
+          client.submit(.echo, [2], options: Self.ordered),
+          client.submit(.echo, large[2], options: Self.ordered),
+          client.submit(.echo, [4], options: Self.ordered),
           // One that asks for no order does pass.
-          client.start(.echo, [10], options: RequestOptions(deadline: .seconds(100))),
+          client.submit(.echo, [10], options: RequestOptions(timeout: .seconds(100))),
         ]
       }
       for task in tasks { _ = try await task.value }
@@ -79,9 +79,9 @@ import Testing
       let server = try await serve(stage, arrived)
       let client = try stage.client(of: server)
       try await client.connect()
-      let large = client.start(
+      let large = client.submit(
         .echo, [UInt8](repeating: 1, count: 8_000_000), options: Self.ordered)
-      let small = client.start(.echo, [2], options: Self.ordered)
+      let small = client.submit(.echo, [2], options: Self.ordered)
       try await simulation.sleep(for: .milliseconds(5))
       #expect(await small.state == .created)
       large.cancel()
@@ -104,12 +104,12 @@ import Testing
       }
       let new = try await serve(stage, arrived)
       let client = try stage.client(of: old, new)
-      let first = client.start(.echo, [1], options: Self.ordered)
+      let first = client.submit(.echo, [1], options: Self.ordered)
       await arrived.reached(1)
       let shutting = stage.spawn { await old.shutDown(within: .seconds(100)) }
       try await simulation.sleep(for: .milliseconds(50))
-      let second = client.start(.echo, [2], options: Self.ordered)
-      let third = client.start(.echo, [3], options: Self.ordered)
+      let second = client.submit(.echo, [2], options: Self.ordered)
+      let third = client.submit(.echo, [3], options: Self.ordered)
       #expect(try await client.request(.echo, [10]) == [10])
       try await simulation.sleep(for: .seconds(5))
       #expect(arrived.elements == [1, 10])
@@ -138,14 +138,14 @@ import Testing
       // The client does not know yet. Some of these leave, one in part, and some are kept back.
       let large = [UInt8](repeating: 3, count: 3_000_000)
       var tasks = [
-        client.start(.echo, [1], options: Self.ordered),
-        client.start(.echo, [2], options: ordered(priority: 5)),
-        client.start(.echo, large, options: Self.ordered),
+        client.submit(.echo, [1], options: Self.ordered),
+        client.submit(.echo, [2], options: ordered(priority: 5)),
+        client.submit(.echo, large, options: Self.ordered),
       ]
       for number: UInt8 in 4...9 {
-        tasks.append(client.start(.echo, [number], options: ordered(priority: UInt32(number))))
+        tasks.append(client.submit(.echo, [number], options: ordered(priority: UInt32(number))))
       }
-      let free = client.start(.echo, [UInt8](repeating: 20, count: 3_000_000))
+      let free = client.submit(.echo, [UInt8](repeating: 20, count: 3_000_000))
       for task in tasks { _ = try await task.value }
       #expect(try await free.value == [20])
       try await shutting.value
@@ -161,14 +161,14 @@ import Testing
     try await Stage.simulate { stage, simulation in
       let server = try await SimulatedServer.start(
         on: stage.serverLoop, at: .ipv4(127, 0, 0, 1, port: 0))
-      let client = try stage.client(to: [.host("127.0.0.1", port: server.address.port!)])
+      let client = try stage.client(to: [server.endpoint])
       let hint = WireMetadata(retryAfter: .seconds(1))
       server.on(1, [.refuse(.overloaded, metadata: hint), .reply([1])])
       server.on(2, .reply([2]))
       try await client.connect()
-      let first = client.start(1, [1], options: Self.ordered)
+      let first = client.submit(1, [1], options: Self.ordered)
       try await stage.until { await client.counters().requestsWaiting == 1 }
-      let second = client.start(2, [2], options: ordered(priority: 9))
+      let second = client.submit(2, [2], options: ordered(priority: 9))
       #expect(try await client.request(2, [3]) == [2])
       #expect(try await first.value == [1])
       #expect(try await second.value == [2])
@@ -181,7 +181,7 @@ import Testing
     try await Stage.simulate { stage, simulation in
       let server = try await SimulatedServer.start(
         on: stage.serverLoop, at: .ipv4(127, 0, 0, 1, port: 0))
-      let client = try stage.client(to: [.host("127.0.0.1", port: server.address.port!)]) {
+      let client = try stage.client(to: [server.endpoint]) {
         $0.reconnect.afterClose = .milliseconds(5)
       }
       server.on(1, [.refuse(.overloaded), .reply([1])])
@@ -189,7 +189,8 @@ import Testing
       try await client.connect()
       let tasks = await client.loop.run {
         [
-          client.start(1, [1], options: Self.ordered), client.start(2, [2], options: Self.ordered),
+          client.submit(1, [1], options: Self.ordered),
+          client.submit(2, [2], options: Self.ordered),
         ]
       }
       // The second is under way when the first is refused; behind it comes nothing.
@@ -210,8 +211,8 @@ import Testing
       // What leaves here arrives when its connection has been given up for long.
       let link = try #require(simulation.network.links.last)
       link.setConditions(LinkConditions(latency: .seconds(20) ... .seconds(20)))
-      let idempotent = ordered(resending: .idempotent)
-      let late = client.start(.echo, [1], options: idempotent)
+      let idempotent = ordered(retry: .idempotent)
+      let late = client.submit(.echo, [1], options: idempotent)
       try await stage.until { await late.state == .waiting }
       await client.suspend()
       client.resume()
@@ -230,10 +231,10 @@ import Testing
       simulation.network.connects = .refused
       let client = try stage.client(of: server)
       let tasks = [
-        client.start(.echo, [1], options: ordered(deadline: .seconds(1))),
-        client.start(.echo, [UInt8](repeating: 2, count: 2_000), options: Self.ordered),
-        client.start(.echo, [3], options: Self.ordered),
-        client.start(.echo, [4], options: Self.ordered),
+        client.submit(.echo, [1], options: ordered(timeout: .seconds(1))),
+        client.submit(.echo, [UInt8](repeating: 2, count: 2_000), options: Self.ordered),
+        client.submit(.echo, [3], options: Self.ordered),
+        client.submit(.echo, [4], options: Self.ordered),
       ]
       #expect(try await failure { try await tasks[0].value }.code == .deadlineExceeded)
       tasks[2].cancel()

@@ -19,7 +19,7 @@ import Testing
       if let path = server.address.path {
         .unix(path: path)
       } else {
-        .host(server.address.host!, port: server.address.port!)
+        server.endpoint
       }
     let client = try stage.client(to: [endpoint]) {
       $0.reconnect.afterClose = .milliseconds(5)
@@ -35,7 +35,7 @@ import Testing
       server.on(1, .replyTwice([7]))
       server.on(2, [.wrongSerial([8]), .reply([9])])
       #expect(try await client.request(1, [1]) == [7])
-      let lost = client.start(2, [1], options: RequestOptions(cancellation: .local))
+      let lost = client.submit(2, [1], options: RequestOptions(cancellation: .local))
       #expect(try await client.request(2, [2]) == [9])
       #expect(await lost.state == .waiting)
       lost.cancel()
@@ -54,7 +54,7 @@ import Testing
       server.on(1, [.corruptChecksum([1]), .reply([2])])
       server.on(2, [.cutFrame([1, 2, 3, 4], afterBytes: 18), .reply([3])])
       server.on(3, .never)
-      let bystander = client.start(3, [1])
+      let bystander = client.submit(3, [1])
       _ = try await server.waitForRequest(of: 3)
       let damaged = try await failure { try await client.request(1, [1]) }
       #expect(damaged.code == .corrupted && damaged.delivery == .sent)
@@ -79,7 +79,7 @@ import Testing
         server.on(1, .refuse(code, "no"))
         server.on(2, .reply(code: code, body: Array("no".utf8)))
         let refused = try await failure {
-          try await client.request(1, [1], options: RequestOptions(resending: .never))
+          try await client.request(1, [1], options: RequestOptions(retry: .never))
         }
         #expect(refused.code == .rejected && refused.response == code)
         #expect(refused.delivery == .refused)
@@ -147,7 +147,7 @@ import Testing
       let sessions = Tally<PeerSession>()
       let server = try await stage.serve { server in
         server.routeBasics()
-        server.onSession { sessions.add($0) }
+        server.onSessionOpen { sessions.add($0) }
       }
       let peer = try await SimulatedClient.connect(
         to: server.addresses[0], on: stage.clientLoop)
@@ -180,7 +180,7 @@ import Testing
       }
       let other = try stage.client(of: server)
       try await other.connect()
-      let running = other.start(.hang, [1], options: RequestOptions(deadline: .seconds(1_000)))
+      let running = other.submit(.hang, [1], options: RequestOptions(timeout: .seconds(1_000)))
       try await stage.until { await server.counters().requestsRunning == 1 }
       let peer = try await SimulatedClient.connect(
         to: server.addresses[0], on: stage.clientLoop)
@@ -204,14 +204,14 @@ import Testing
     try await Stage.simulate { stage, simulation in
       let server = try await SimulatedServer.start(
         on: stage.serverLoop, at: .ipv4(127, 0, 0, 1, port: 0))
-      let client = try stage.client(to: [.host("127.0.0.1", port: server.address.port!)]) {
+      let client = try stage.client(to: [server.endpoint]) {
         $0.heartbeat = Heartbeat(interval: .seconds(4), timeout: .seconds(2))
       }
       server.on(1, [.reply([1]), .freeze])
       #expect(try await client.request(1, [1]) == [1])
       let asked = simulation.now
       let error = try await failure {
-        try await client.request(1, [2], options: RequestOptions(deadline: .seconds(100)))
+        try await client.request(1, [2], options: RequestOptions(timeout: .seconds(100)))
       }
       #expect(error.code == .connectionLost && error.delivery == .sent)
       #expect(error.closeReason == .heartbeatLost)

@@ -37,7 +37,7 @@ import Testing
       let (client, server) = try await pressed(stage)
       let link = simulation.network.links[0]
       link.silence(.toServer)
-      let handles = (0..<200).map { _ in client.start(.echo, body()) }
+      let handles = (0..<200).map { _ in client.submit(.echo, body()) }
       try await simulation.sleep(for: .seconds(1))
       let counters = await client.counters()
       // The link took 256 KiB; of what waits, one message may lead over the mark.
@@ -56,13 +56,13 @@ import Testing
       let server = try await stage.serve()
       let client = try stage.client(of: server) {
         $0.waterMarks = WaterMarks(large: 1_000_000)
-        $0.deadline = .seconds(1_000)
+        $0.timeout = .seconds(1_000)
       }
       try await client.connect()
       let link = simulation.network.links[0]
       link.setConditions(
         LinkConditions(latency: .milliseconds(5) ... .milliseconds(5), window: 16_384), .toServer)
-      let large = (0..<8).map { _ in client.start(.echo, body(800_000)) }
+      let large = (0..<8).map { _ in client.submit(.echo, body(800_000)) }
       try await simulation.sleep(for: .milliseconds(100))
       let counters = await client.counters()
       #expect(counters.requestsWaiting == 6)
@@ -81,8 +81,8 @@ import Testing
       let (client, server) = try await pressed(stage)
       let link = simulation.network.links[0]
       link.silence(.toServer)
-      let options = RequestOptions(deadline: .seconds(5))
-      let handles = (0..<60).map { _ in client.start(.echo, body(), options: options) }
+      let options = RequestOptions(timeout: .seconds(5))
+      let handles = (0..<60).map { _ in client.submit(.echo, body(), options: options) }
       var unsent = 0
       for handle in handles {
         let error = try await failure { try await handle.value }
@@ -146,12 +146,12 @@ import Testing
       let cancelled = stage.spawn { try await failure { try await client.push(7, [1]) } }
       let late = stage.spawn {
         try await failure {
-          try await client.push(7, [2], options: PushOptions(deadline: .seconds(3)))
+          try await client.push(7, [2], options: PushOptions(timeout: .seconds(3)))
         }
       }
       let lost = stage.spawn {
         try await failure {
-          try await client.push(7, [3], options: PushOptions(deadline: .seconds(3_000)))
+          try await client.push(7, [3], options: PushOptions(timeout: .seconds(3_000)))
         }
       }
       try await simulation.sleep(for: .seconds(1))
@@ -276,7 +276,7 @@ import Testing
           return request.body
         }
       }
-      client.request(.echo, [1], on: .clientLoop) { _ in
+      client.request(.echo, [1], on: .connectionLoop) { _ in
         for _ in 0..<12 { pushNow { () throws(LongLinkError) in try client.pushNow(7, body()) } }
       }
       await outcomes.reached(24)
@@ -295,7 +295,7 @@ import Testing
   {
     try await Stage.simulate { stage, simulation in
       let server = try await SimulatedServer.start(on: stage.serverLoop)
-      let client = try stage.client(to: [.host("127.0.0.1", port: server.address.port!)]) {
+      let client = try stage.client(to: [server.endpoint]) {
         $0.heartbeat = Heartbeat(interval: .seconds(4), timeout: .seconds(2))
         $0.waterMarks = Self.marks
       }
@@ -309,10 +309,10 @@ import Testing
         }
       }
       try await fill(stage, client)
-      let task = client.start(.echo, [1], options: RequestOptions(deadline: .seconds(100)))
+      let task = client.submit(.echo, [1], options: RequestOptions(timeout: .seconds(100)))
       let error = try await failure { try await client.push(7, [1]) }
       #expect(error.code == .connectionLost && error.closeReason == .stalledPeer)
-      #expect(await client.counters().connections.endings["stalledPeer"] == 1)
+      #expect(await client.counters().connections.endings[.stalledPeer] == 1)
       task.cancel()
       talking.cancel()
       await client.close()
@@ -339,7 +339,7 @@ import Testing
       try await stage.until { await quick.counters().connections.pushesReceived == 1 }
       let counters = await server.counters().connections
       #expect(counters.broadcastsSkipped == (policy == .skip ? 1 : 0))
-      #expect(counters.endings["unreadOutput", default: 0] == (policy == .drop ? 1 : 0))
+      #expect(counters.endings[.unreadOutput, default: 0] == (policy == .drop ? 1 : 0))
       _ = slow
     }
   }

@@ -10,7 +10,7 @@ import Testing
     Push(type: 7, body: [UInt8](repeating: number, count: size))
   }
 
-  private func numbers(_ sequence: PushSequence<Never>) async -> [UInt8] {
+  private func numbers(_ sequence: BufferedSequence<Push, Never>) async -> [UInt8] {
     var numbers: [UInt8] = []
     for await push in sequence { numbers.append(push.body[0]) }
     return numbers

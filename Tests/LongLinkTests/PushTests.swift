@@ -16,7 +16,7 @@ import Testing
     try await stage.serve(
       setUp: { server in
         server.routeBasics()
-        server.onSession { sessions.add($0) }
+        server.onSessionOpen { sessions.add($0) }
       },
       configure: configure
     )
@@ -231,7 +231,7 @@ import Testing
       let sessions = Tally<PeerSession>()
       let server = try await serve(stage, sessions)
       let clients = try (0..<5).map { _ in try stage.client(of: server) }
-      var streams: [PushSequence<Never>.Iterator] = []
+      var streams: [BufferedSequence<Push, Never>.Iterator] = []
       for client in clients {
         streams.append(client.pushes().makeAsyncIterator())
         try await client.connect()

@@ -63,24 +63,19 @@ import Testing
   func `messages are typed on both sides`(_ world: World) async throws {
     try await Stage.run(world) { stage in
       let server = try await stage.serve { server in
-        server.route(10, FailRequest.self) { message, _ in Tick(number: UInt64(message.code)) }
-        server.route(11, SleepRequest.self) { message, request in
+        server.route(RPCMethod<FailRequest, Tick>(10)) { message, _ in
+          Tick(number: UInt64(message.code))
+        }
+        server.route(RPCMethod<SleepRequest, Tick>(11)) { message, request in
           await Task.yield()
           return Tick(number: UInt64(message.milliseconds))
         }
       }
       let client = try stage.client(of: server)
-      let first = try await client.request(
-        10,
-        FailRequest(code: 77, detail: "ä"),
-        returning: Tick.self
-      )
+      let first: Tick = try await client.request(
+        RPCMethod(10), FailRequest(code: 77, detail: "ä"))
       #expect(first == Tick(number: 77))
-      let second = try await client.request(
-        11,
-        SleepRequest(milliseconds: 5),
-        returning: Tick.self
-      )
+      let second: Tick = try await client.request(RPCMethod(11), SleepRequest(milliseconds: 5))
       #expect(second == Tick(number: 5))
     }
   }
@@ -89,8 +84,8 @@ import Testing
   func `a body that is not the message is answered with 400`(_ world: World) async throws {
     try await Stage.run(world) { stage in
       let server = try await stage.serve { server in
-        server.route(10, FailRequest.self) { message, _ in Tick() }
-        server.route(11, FailRequest.self) { message, _ in
+        server.route(RPCMethod<FailRequest, Tick>(10)) { message, _ in Tick() }
+        server.route(RPCMethod<FailRequest, Tick>(11)) { message, _ in
           await Task.yield()
           return Tick()
         }
@@ -109,7 +104,7 @@ import Testing
     try await Stage.run(world) { stage in
       let client = try stage.client(of: try await stage.serve())
       let error = try await failure {
-        try await client.request(.echo, [0xFF, 0xFF], returning: Tick.self)
+        try await client.request(RPCMethod<[UInt8], Tick>(.echo), [0xFF, 0xFF])
       }
       #expect(error.code == .decodingFailed)
       #expect(error.delivery == .answered)
@@ -132,18 +127,18 @@ import Testing
         .echo,
         [1],
         options: RequestOptions(
-          deadline: .seconds(60),
+          timeout: .seconds(60),
           priority: 7,
           idempotencyKey: [1, 2],
-          entries: ["a": "b", "c": ""]
+          metadata: ["a": "b", "c": ""]
         )
       )
       _ = try await client.request(.echo, [2])
       let (first, second) = (seen.elements[0], seen.elements[1])
       #expect(first.priority == 7)
       #expect(first.idempotencyKey == [1, 2])
-      #expect(first.entries == ["a": "b", "c": ""])
-      #expect(second.priority == 0 && second.idempotencyKey == [] && second.entries == [:])
+      #expect(first.metadata == ["a": "b", "c": ""])
+      #expect(second.priority == 0 && second.idempotencyKey == [] && second.metadata == [:])
       #expect(first.serial >= 50 && first.serial != second.serial)
       #expect(first.session.id == second.session.id)
       let left = try #require(first.deadline).nanoseconds - stage.serverLoop.clock.now.nanoseconds
@@ -158,7 +153,7 @@ import Testing
       let loop = stage.clientLoop
       let other = stage.serverLoop
       let results = Tally<(name: String, isRight: Bool, result: Result<[UInt8], LongLinkError>)>()
-      client.request(.echo, [1], on: .clientLoop) {
+      client.request(.echo, [1], on: .connectionLoop) {
         results.add(("loop", loop.isCurrent, $0))
       }
       client.request(.echo, [2], on: .executor(other)) {
@@ -167,7 +162,7 @@ import Testing
       client.request(.echo, [3], on: CallbackExecutor { work in work() }) {
         results.add(("function", true, $0))
       }
-      client.request(9, [4], on: .clientLoop) {
+      client.request(9, [4], on: .connectionLoop) {
         results.add(("failure", loop.isCurrent, $0))
       }
       await results.reached(4)
@@ -206,7 +201,7 @@ import Testing
         }
       }
       let client = try stage.client(of: server)
-      let task = client.start(.echo, [5])
+      let task = client.submit(.echo, [5])
       #expect(task.type == .echo)
       await began.wait()
       #expect(await task.state == .waiting)
@@ -229,7 +224,7 @@ import Testing
     try await Stage.simulate { stage, simulation in
       let client = try stage.client(to: [.host("10.0.0.9", port: 80)])
       simulation.network.connects = .ignored
-      let task = client.start(.echo, [5])
+      let task = client.submit(.echo, [5])
       try await simulation.sleep(for: .seconds(1))
       #expect(await task.state == .created)
       #expect(task.serial != nil)
@@ -258,7 +253,7 @@ import Testing
       let ticks = Tally<Tick?>()
       PlainThread.run {
         let tick = Tick(number: 3)
-        ticks.add(try? client.requestBlocking(.echo, tick, returning: Tick.self))
+        ticks.add(try? client.requestBlocking(RPCMethod<Tick, Tick>(.echo), tick))
       }
       await ticks.reached(1)
       #expect(ticks.elements == [Tick(number: 3)])
@@ -267,14 +262,14 @@ import Testing
 
   @Test func `a blocking request from a task traps`() async {
     await #expect(processExitsWith: .failure) {
-      let client = try LongLinkClient(to: "127.0.0.1", port: 1)
+      let client = try LongLinkClient(to: .host("127.0.0.1", port: 1))
       _ = try client.requestBlocking(1, [UInt8]())
     }
   }
 
   @Test func `a blocking request from the client's loop traps`() async {
     await #expect(processExitsWith: .failure) {
-      let client = try LongLinkClient(to: "127.0.0.1", port: 1)
+      let client = try LongLinkClient(to: .host("127.0.0.1", port: 1))
       client.loop.execute { _ = try? client.requestBlocking(1, [UInt8]()) }
       while true { await Task.yield() }
     }

@@ -51,15 +51,15 @@ import Testing
       let server = try await SimulatedServer.start(
         on: stage.serverLoop, at: .ipv4(127, 0, 0, 1, port: 0))
       server.on(1) { self.judge($0, simulation, ledger) }
-      let client = try stage.client(to: [.host("127.0.0.1", port: server.address.port!)]) {
+      let client = try stage.client(to: [server.endpoint]) {
         $0.heartbeat = Heartbeat(interval: .milliseconds(400), timeout: .milliseconds(200))
         $0.reconnect.cap = .milliseconds(200)
         $0.reconnect.afterRefused = .milliseconds(20)
         $0.reconnect.afterClose = .milliseconds(20)
         $0.reconnect.afterLostHeartbeat = .milliseconds(20)
-        $0.resend.firstDelay = .milliseconds(5)
-        $0.resend.longestDelay = .milliseconds(50)
-        $0.resend.budget = RetryBudget(capacity: 4, perSuccess: 0.2)
+        $0.retry.baseDelay = .milliseconds(5)
+        $0.retry.maxDelay = .milliseconds(50)
+        $0.retry.budget = RetryBudget(capacity: 4, perSuccess: 0.2)
       }
       let breaking = stage.spawn {
         while true {
@@ -97,13 +97,13 @@ import Testing
     _ outcomes: Tally<(number: UInt32, result: Result<[UInt8], LongLinkError>)>
   ) {
     let options = RequestOptions(
-      deadline: .milliseconds(simulation.random(in: 20...1_500)),
-      offline: simulation.random(in: 0...7) == 0 ? .fail : .wait,
+      timeout: .milliseconds(simulation.random(in: 20...1_500)),
+      offline: simulation.random(in: 0...7) == 0 ? .failUnlessConnecting : .wait,
       priority: UInt32(simulation.random(in: 0...2)),
-      resending: Self.isIdempotent(number) ? .idempotent : .ifSafe,
+      retry: Self.isIdempotent(number) ? .idempotent : .ifSafe,
       order: Self.isOrdered(number) ? .ordered : .byUrgency)
     let body = (0..<4).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
-    let task = client.request(1, body, options: options, on: .clientLoop) {
+    let task = client.request(1, body, options: options, on: .connectionLoop) {
       outcomes.add((number, $0))
     }
     guard simulation.random(in: 0...9) == 0 else { return }

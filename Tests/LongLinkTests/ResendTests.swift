@@ -12,10 +12,10 @@ import Testing
   ) async throws -> (server: SimulatedServer, client: LongLinkClient) {
     let server = try await SimulatedServer.start(
       on: stage.serverLoop, at: .ipv4(127, 0, 0, 1, port: 0))
-    let client = try stage.client(to: [.host("127.0.0.1", port: server.address.port!)]) {
+    let client = try stage.client(to: [server.endpoint]) {
       $0.reconnect.afterClose = .milliseconds(5)
       $0.reconnect.cap = .seconds(1)
-      $0.deadline = .seconds(60)
+      $0.timeout = .seconds(60)
       configure(&$0)
     }
     return (server, client)
@@ -31,7 +31,7 @@ import Testing
       let (server, client) = try await pair(stage)
       server.on(1, [refuse(.overloaded, retryAfter: .seconds(2)), .reply([7])])
       try await client.connect()
-      let task = client.start(
+      let task = client.submit(
         1, [1], options: RequestOptions(priority: 3, idempotencyKey: [8, 9]))
       try await simulation.sleep(for: .seconds(1))
       #expect(await task.state == .created)
@@ -85,7 +85,7 @@ import Testing
       try await client.connect()
       let now = simulation.now
       let error = try await failure {
-        try await client.request(1, [1], options: RequestOptions(deadline: .seconds(20)))
+        try await client.request(1, [1], options: RequestOptions(timeout: .seconds(20)))
       }
       #expect(error.code == .rejected && error.delivery == .refused)
       #expect(error.retryAfter == .seconds(20))
@@ -100,14 +100,14 @@ import Testing
       for code: ResponseCode in [.overloaded, .draining] {
         server.on(1, [.refuse(code), .reply([1])])
         let error = try await failure {
-          try await client.request(1, [1], options: RequestOptions(resending: .never))
+          try await client.request(1, [1], options: RequestOptions(retry: .never))
         }
         #expect(error.delivery == .refused && error.response == code)
       }
       for code: ResponseCode in [.unknownType, .tooLarge, .deadlinePassed, .forbidden] {
         server.on(1, [.refuse(code), .reply([1])])
         let error = try await failure {
-          try await client.request(1, [1], options: RequestOptions(resending: .idempotent))
+          try await client.request(1, [1], options: RequestOptions(retry: .idempotent))
         }
         #expect(error.delivery == .refused && error.response == code)
       }
@@ -122,7 +122,7 @@ import Testing
 
   @Test func `a second answer to a refused sending completes nothing`() async throws {
     try await Stage.simulate { stage, simulation in
-      let (server, client) = try await pair(stage) { $0.resend.firstDelay = .milliseconds(10) }
+      let (server, client) = try await pair(stage) { $0.retry.baseDelay = .milliseconds(10) }
       server.on(
         1,
         [
@@ -143,7 +143,7 @@ import Testing
       let (server, client) = try await pair(stage)
       server.on(1, refuse(.overloaded, retryAfter: .seconds(20)))
       try await client.connect()
-      let tasks = (0..<3).map { _ in client.start(1, [1]) }
+      let tasks = (0..<3).map { _ in client.submit(1, [1]) }
       try await stage.until { await client.counters().requestsWaiting == 3 }
       tasks[0].cancel()
       let first = try await failure { try await tasks[0].value }
@@ -157,7 +157,7 @@ import Testing
       let second = try await failure { try await tasks[1].value }
       #expect(second.code == .cancelled && second.delivery == .sent)
       server.on(1, refuse(.overloaded, retryAfter: .seconds(20)))
-      let last = client.start(1, [1])
+      let last = client.submit(1, [1])
       try await stage.until { await client.counters().requestsWaiting == 1 }
       await client.close()
       let closed = try await failure { try await last.value }
@@ -172,7 +172,7 @@ import Testing
       let (server, client) = try await pair(stage)
       server.on(1, refuse(.overloaded, retryAfter: .seconds(1)))
       try await client.connect()
-      let task = client.start(1, [1], options: RequestOptions(deadline: .seconds(5)))
+      let task = client.submit(1, [1], options: RequestOptions(timeout: .seconds(5)))
       try await stage.until { await client.counters().requestsWaiting == 1 }
       simulation.network.connects = .refused
       simulation.network.loseAllLinks()
@@ -205,12 +205,12 @@ import Testing
       for ending: ServerAction in [.reset, .close] {
         server.on(1, [ending, .reply([7])])
         let body = try await client.request(
-          1, [1], options: RequestOptions(idempotencyKey: [5], resending: .idempotent))
+          1, [1], options: RequestOptions(idempotencyKey: [5], retry: .idempotent))
         #expect(body == [7])
         server.on(1, [ending, .reply([7])])
         let error = try await failure { try await client.request(1, [1]) }
         #expect(error.code == .connectionLost && error.delivery == .sent)
-        let unready = RequestOptions(offline: .fail, resending: .idempotent)
+        let unready = RequestOptions(offline: .failUnlessConnecting, retry: .idempotent)
         server.on(1, [ending, .reply([7])])
         try await client.connect()
         let other = try await failure { try await client.request(1, [1], options: unready) }
@@ -227,7 +227,7 @@ import Testing
   @Test func `the last refusal does not hide that an earlier sending may have run`() async throws {
     try await Stage.simulate { stage, simulation in
       let (server, client) = try await pair(stage)
-      let idempotent = RequestOptions(deadline: .seconds(10), resending: .idempotent)
+      let idempotent = RequestOptions(timeout: .seconds(10), retry: .idempotent)
       server.on(1, [.reset, .refuse(.unknownType, "no such type")])
       let refused = try await failure { try await client.request(1, [1], options: idempotent) }
       #expect(refused.code == .rejected && refused.response == .unknownType)
@@ -236,7 +236,7 @@ import Testing
       // Nor does a cancel or a deadline before it left again.
       server.on(1, .reset)
       simulation.network.connects = .refused
-      let task = client.start(1, [1], options: idempotent)
+      let task = client.submit(1, [1], options: idempotent)
       try await stage.until { await client.counters().requestsWaiting == 1 }
       task.cancel()
       #expect(try await failure { try await task.value }.delivery == .sent)
@@ -252,12 +252,12 @@ import Testing
   @Test func `no more is sent twice than the budget allows`() async throws {
     try await Stage.simulate { stage, simulation in
       let (server, client) = try await pair(stage) {
-        $0.resend.budget = RetryBudget(capacity: 4, perSuccess: 1)
+        $0.retry.budget = RetryBudget(capacity: 4, perSuccess: 1)
       }
       try await client.connect()
       server.on(1, .never)
-      let idempotent = RequestOptions(resending: .idempotent)
-      let tasks = (0..<5).map { client.start(1, [UInt8($0)], options: idempotent) }
+      let idempotent = RequestOptions(retry: .idempotent)
+      let tasks = (0..<5).map { client.submit(1, [UInt8($0)], options: idempotent) }
       try await stage.until { server.requests(of: 1).count == 5 }
       server.on(1) { .reply($0.body) }
       simulation.network.loseAllLinks()
@@ -280,12 +280,12 @@ import Testing
   @Test func `one that each server loses is not sent for ever`() async throws {
     try await Stage.simulate { stage, simulation in
       let (server, client) = try await pair(stage) {
-        $0.resend.budget = RetryBudget(capacity: 1_000)
-        $0.resend.mostTimes = 3
+        $0.retry.budget = RetryBudget(capacity: 1_000)
+        $0.retry.maxRetries = 3
       }
       server.on(1, .reset)
       let error = try await failure {
-        try await client.request(1, [1], options: RequestOptions(resending: .idempotent))
+        try await client.request(1, [1], options: RequestOptions(retry: .idempotent))
       }
       #expect(error.code == .connectionLost && error.delivery == .sent)
       #expect(server.requests(of: 1).count == 4)
@@ -297,7 +297,7 @@ import Testing
   @Test func `a peer that complains of requests does not get them again`() async throws {
     try await Stage.simulate { stage, simulation in
       let (server, client) = try await pair(stage)
-      let idempotent = RequestOptions(resending: .idempotent)
+      let idempotent = RequestOptions(retry: .idempotent)
       server.on(
         1, [.sequence([.goAway(code: .malformed, reason: "nonsense"), .close]), .reply([1])])
       let error = try await failure { try await client.request(1, [1], options: idempotent) }
@@ -312,7 +312,7 @@ import Testing
   @Test func `a server's own requests are sent again to an overloaded client`() async throws {
     try await Stage.simulate { stage, simulation in
       let sessions = Tally<PeerSession>()
-      let server = try await stage.serve { $0.onSession { sessions.add($0) } }
+      let server = try await stage.serve { $0.onSessionOpen { sessions.add($0) } }
       let peer = try await SimulatedClient.connect(to: server.addresses[0], on: stage.clientLoop)
       try await peer.sayHello()
       await sessions.reached(1)

@@ -26,6 +26,7 @@ struct ResumptionTests {
     }
 
     func cancel(_ id: RequestID) {}
+    func state(of id: RequestID) -> RequestState? { nil }
   }
 
   private actor LoopActor {

@@ -62,7 +62,7 @@ import Testing
         $0.serverPolicy.preferredRetry = .seconds(10)
         $0.serverPolicy.longestCoolDown = .seconds(5)
       }
-      let slow = client.start(.echo, [0], options: RequestOptions(deadline: .seconds(1_000)))
+      let slow = client.submit(.echo, [0], options: RequestOptions(timeout: .seconds(1_000)))
       await began.reached(1)
       simulation.network.setConnects(.normal, to: best.addresses[0])
       try await stage.until { client.state == .connected(best.addresses[0]) }
@@ -81,12 +81,12 @@ import Testing
       let (bad, good) = (try await serve(stage, 1), try await serve(stage, 2))
       let client = try stage.client(of: bad, good) {
         $0.serverPolicy.errorRatio = ErrorRatio(
-          least: 5, ratio: 0.5, codes: [1_234], countsDeadlines: byDeadlines)
+          minimumRequests: 5, ratio: 0.5, codes: [1_234], countsDeadlines: byDeadlines)
       }
       for _ in 0..<5 {
         _ = try await failure {
           try await client.request(
-            byDeadlines ? .hang : .fail, [1], options: RequestOptions(deadline: .seconds(1)))
+            byDeadlines ? .hang : .fail, [1], options: RequestOptions(timeout: .seconds(1)))
         }
         #expect(client.state == .connected(bad.addresses[0]) || !client.state.isWhole)
       }
@@ -102,7 +102,7 @@ import Testing
     try await Stage.simulate { stage, _ in
       let (only, other) = (try await serve(stage, 1), try await serve(stage, 2))
       let client = try stage.client(of: only, other) {
-        $0.serverPolicy.errorRatio = ErrorRatio(least: 5, ratio: 0.5)
+        $0.serverPolicy.errorRatio = ErrorRatio(minimumRequests: 5, ratio: 0.5)
       }
       for _ in 0..<20 { _ = try await failure { try await client.request(.fail, [1]) } }
       #expect(client.state == .connected(only.addresses[0]))
@@ -116,7 +116,7 @@ import Testing
         let (small, large) = (try await serve(stage, 1), try await serve(stage, 2))
         let client = try stage.client(of: small) {
           $0.servers = [
-            Server(small.endpoints[0]), Server(large.endpoints[0], weight: 4),
+            ServerEntry(small.endpoints[0]), ServerEntry(large.endpoints[0], weight: 4),
           ]
         }
         uses.add(Int(try await client.request(.echo, [0])[1]))

@@ -12,7 +12,7 @@ import Testing
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve(configure: { $0.logger = lines.logger })
       let client = try stage.client(of: server)
-      let hanging = client.start(.hang, [1])
+      let hanging = client.submit(.hang, [1])
       try await stage.until { await server.counters().requestsRunning == 1 }
       await server.shutDown(within: .seconds(3))
       _ = try await failure { try await hanging.value }

@@ -20,10 +20,10 @@ import Testing
       }
       try await client.connect()
       let session = try #require(await server.sessions().first)
-      let patient = RequestOptions(deadline: .seconds(3_600))
+      let patient = RequestOptions(timeout: .seconds(3_600))
       let asked = stage.spawn { try await session.request(.echo, [1], options: patient) }
       await began.reached(1)
-      let states = client.stateChanges
+      let states = client.states()
       let draining = stage.spawn { await server.drain(session, within: .seconds(1_000)) }
       for await state in states { if case .waiting = state { break } }
       goOn.open()
@@ -77,7 +77,7 @@ import Testing
       let asked = stage.spawn {
         try await failure {
           try await session.request(
-            .hang, [1], options: RequestOptions(deadline: .seconds(3)))
+            .hang, [1], options: RequestOptions(timeout: .seconds(3)))
         }
       }
       await began.reached(1)
@@ -164,7 +164,8 @@ import Testing
       let client = try stage.client(to: [.host("10.0.0.1", port: 80)])
       try await client.connect()
       let error = try await failure {
-        try await client.request(.echo, [1], options: RequestOptions(offline: .fail))
+        try await client.request(
+          .echo, [1], options: RequestOptions(offline: .failUnlessConnecting))
       }
       #expect(error.response == .overloaded && error.delivery == .refused)
       await server.stop()

@@ -55,7 +55,7 @@ import Testing
       }
       let client = try stage.client(of: server)
       for _ in 0..<3 {
-        _ = client.start(.hang, [1], options: RequestOptions(deadline: .seconds(1_000)))
+        _ = client.submit(.hang, [1], options: RequestOptions(timeout: .seconds(1_000)))
       }
       await began.reached(3)
       if let simulation = stage.simulation, !aborts {
@@ -111,7 +111,7 @@ import Testing
       let client = try stage.client(of: server)
       #expect(try await client.request(.echo, [1]) == [1])
       let error = try await failure {
-        try await client.request(5, [1], options: RequestOptions(offline: .fail))
+        try await client.request(5, [1], options: RequestOptions(offline: .failUnlessConnecting))
       }
       #expect(error.code == .connectionLost)
       await server.waitUntilShutDown()
@@ -172,11 +172,11 @@ import Testing
         },
         configure: { $0.heartbeat = Heartbeat(interval: .seconds(5), timeout: .seconds(5)) }
       )
-      let client = try stage.client(of: server) { $0.deadline = .seconds(100) }
+      let client = try stage.client(of: server) { $0.timeout = .seconds(100) }
       let other = try stage.client(of: server)
       try await client.connect()
       simulation.network.links[0].silence(.toClient)
-      let tasks = (0..<500).map { _ in client.start(.echo, [1]) }
+      let tasks = (0..<500).map { _ in client.submit(.echo, [1]) }
       try await simulation.sleep(for: .seconds(2))
       // 256 KiB are under way, and as many wait before reading stops: eleven answers, at most.
       #expect(handled.count <= 12)
@@ -184,7 +184,7 @@ import Testing
       try await simulation.sleep(for: .seconds(20))
       let endings = await server.counters().connections.endings
       #expect(
-        endings["stalledPeer", default: 0] + endings["transport", default: 0] == 1,
+        endings[.stalledPeer, default: 0] + endings[.transport, default: 0] == 1,
         "\(endings)"
       )
       for task in tasks { task.cancel() }
@@ -211,13 +211,13 @@ import Testing
       let client = try stage.client(of: server)
       try await client.connect()
       let session = await server.sessions()[0]
-      let handles = (0..<20).map { _ in client.start(.echo, [1]) }
+      let handles = (0..<20).map { _ in client.submit(.echo, [1]) }
       try await stage.until { await server.counters().requestsRunning == 20 }
       simulation.network.links[0].silence(.toClient)
       try await simulation.sleep(for: .seconds(2))
       let error = try await failure { try await session.push(7, [1]) }
       #expect(error.code == .closed && error.closeReason == .unreadOutput)
-      #expect(await server.counters().connections.endings["unreadOutput"] == 1)
+      #expect(await server.counters().connections.endings[.unreadOutput] == 1)
       for handle in handles { handle.cancel() }
     }
   }

@@ -10,7 +10,7 @@ import Testing
       let begun = Tally<UInt64>()
       let ended = Tally<UInt64>()
       let server = try await stage.serve { server in
-        server.onSession { begun.add($0.id) }
+        server.onSessionOpen { begun.add($0.id) }
         server.onSessionEnd { ended.add($0.id) }
       }
       let first = try stage.client(of: server)

@@ -27,7 +27,7 @@ import Testing
     try await stage.until { await server.counters().requestsRunning == count }
   }
 
-  private let patient = RequestOptions(deadline: .seconds(3_600))
+  private let patient = RequestOptions(timeout: .seconds(3_600))
 
   @Test func `servers may be switched by the very request that a drain has ended`() async throws {
     try await Stage.simulate { stage, _ in
@@ -39,14 +39,16 @@ import Testing
       let new = try await serve(stage, 2)
       let client = try stage.client(of: old, new)
       _ = try await client.request(.echo, [0])
-      let slow = client.start(.hang, [0], options: patient)
+      let slow = client.submit(.hang, [0], options: patient)
       try await running(1, on: old, stage)
       // It waits for room, and not for another connection.
       let ended = Tally<LongLinkError.Code>()
-      client.request(.echo, [0], options: RequestOptions(offline: .fail), on: .clientLoop) {
+      client.request(
+        .echo, [0], options: RequestOptions(offline: .failUnlessConnecting), on: .connectionLoop
+      ) {
         result in
         if case .failure(let error) = result { ended.add(error.code) }
-        try? client.switchServers(to: new.endpoints.map { Server($0) })
+        try? client.switchServers(to: new.endpoints.map { ServerEntry($0) })
       }
       try await stage.until { await client.counters().requestsWaiting == 1 }
       let shutting = stage.spawn { await old.shutDown(within: .seconds(100)) }
@@ -65,7 +67,7 @@ import Testing
       let server = try await serve(stage, 1)
       let client = try stage.client(of: server)
       _ = try await client.request(.echo, [0])
-      let slow = client.start(.hang, [0], options: patient)
+      let slow = client.submit(.hang, [0], options: patient)
       try await running(1, on: server, stage)
       await client.suspend()
       #expect(client.state == .suspended)
@@ -75,13 +77,14 @@ import Testing
         try await failure { try await client.connect() },
         try await failure { try await client.ping() },
         try await failure {
-          try await client.request(.echo, [1], options: RequestOptions(offline: .fail))
+          try await client.request(
+            .echo, [1], options: RequestOptions(offline: .failUnlessConnecting))
         },
       ] {
         #expect(error.code == .notConnected && error.delivery == .notSent)
       }
-      let waits = client.start(.echo, [2], options: patient)
-      let expires = client.start(.echo, [3], options: RequestOptions(deadline: .seconds(5)))
+      let waits = client.submit(.echo, [2], options: patient)
+      let expires = client.submit(.echo, [3], options: RequestOptions(timeout: .seconds(5)))
       try await simulation.sleep(for: .seconds(1_000))
       #expect(try await failure { try await expires.value }.code == .deadlineExceeded)
       #expect(client.state == .suspended && simulation.network.links.isEmpty)
@@ -115,11 +118,11 @@ import Testing
       let goOn = Latch()
       let server = try await serve(stage, 1, goOn)
       let client = try stage.client(of: server)
-      let slow = client.start(.hang, [0], options: patient)
+      let slow = client.submit(.hang, [0], options: patient)
       try await running(1, on: server, stage)
       let suspending = stage.spawn { await client.suspend(within: .seconds(10)) }
       try await stage.until { client.state == .suspended }
-      let waits = client.start(.echo, [2], options: patient)
+      let waits = client.submit(.echo, [2], options: patient)
       try await simulation.sleep(for: .seconds(1))
       goOn.open()
       #expect(try await slow.value == [0, 1])
@@ -137,7 +140,7 @@ import Testing
       let goOn = Latch()
       let server = try await serve(stage, 1, goOn)
       let client = try stage.client(of: server)
-      let slow = client.start(.hang, [0], options: patient)
+      let slow = client.submit(.hang, [0], options: patient)
       try await running(1, on: server, stage)
       let suspending = stage.spawn { await client.suspend(within: .seconds(100)) }
       try await stage.until { client.state == .suspended }
@@ -157,10 +160,10 @@ import Testing
       let goOn = Latch()
       let (old, new) = (try await serve(stage, 1, goOn), try await serve(stage, 2))
       let client = try stage.client(of: old)
-      let slow = client.start(.hang, [0], options: patient)
+      let slow = client.submit(.hang, [0], options: patient)
       try await running(1, on: old, stage)
-      try client.switchServers(to: [Server(new.endpoints[0])])
-      let tasks = (1...5).map { client.start(.echo, [$0], options: patient) }
+      try client.switchServers(to: [ServerEntry(new.endpoints[0])])
+      let tasks = (1...5).map { client.submit(.echo, [$0], options: patient) }
       for (index, task) in tasks.enumerated() {
         #expect(try await task.value == [UInt8(index + 1), 2])
       }
@@ -175,7 +178,8 @@ import Testing
     try await Stage.simulate { stage, _ in
       let (first, second) = (try await serve(stage, 1), try await serve(stage, 2))
       let environments = [
-        "production": [Server(first.endpoints[0])], "staging": [Server(second.endpoints[0])],
+        "production": [ServerEntry(first.endpoints[0])],
+        "staging": [ServerEntry(second.endpoints[0])],
       ]
       let client = try stage.client(of: first) { configuration in
         let logger = configuration.logger
@@ -201,7 +205,9 @@ import Testing
       let (first, second) = (try await serve(stage, 1), try await serve(stage, 2))
       let client = try stage.client(of: first)
       _ = try await client.request(.echo, [0])
-      try client.switchServers(to: [Server(first.endpoints[0]), Server(second.endpoints[0])])
+      try client.switchServers(to: [
+        ServerEntry(first.endpoints[0]), ServerEntry(second.endpoints[0]),
+      ])
       #expect(try await client.request(.echo, [0]) == [0, 1])
       #expect(await client.counters().connects == 1)
     }
@@ -227,11 +233,11 @@ import Testing
       let tasks = Tally<RequestTask>()
       var dice = SeededGenerator(seed: seed)
       for index in 0..<300 {
-        tasks.add(client.start(.echo, [UInt8(index % 256)], options: patient))
+        tasks.add(client.submit(.echo, [UInt8(index % 256)], options: patient))
         switch Int.random(in: 0..<12, using: &dice) {
         case 0: client.pathChanged()
-        case 1: try client.switchServers(to: [Server(servers[index % 2].endpoints[0])])
-        case 2: try client.switchServers(to: Server.both(servers))
+        case 1: try client.switchServers(to: [ServerEntry(servers[index % 2].endpoints[0])])
+        case 2: try client.switchServers(to: ServerEntry.both(servers))
         case 3:
           await client.suspend()
           client.resume()
@@ -263,8 +269,8 @@ import Testing
   }
 }
 
-extension Server {
-  fileprivate static func both(_ servers: [LongLinkServer]) -> [Server] {
-    servers.enumerated().map { Server($1.endpoints[0], priority: $0) }
+extension ServerEntry {
+  fileprivate static func both(_ servers: [LongLinkServer]) -> [ServerEntry] {
+    servers.enumerated().map { ServerEntry($1.endpoints[0], priority: $0) }
   }
 }

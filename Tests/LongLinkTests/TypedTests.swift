@@ -27,19 +27,22 @@ private struct Note: PushMessage, Hashable {
   }
 }
 
+/// A note in, a note out.
+private let echo = RPCMethod<Note, Note>(.echo)
+
 @Suite struct TypedTests {
   @Test func `a handle's value is the decoded answer, and its cancel ends the request`()
     async throws
   {
     try await Stage.simulate { stage, _ in
       let client = try stage.client(of: try await stage.serve())
-      let task = client.start(.echo, Note(7), returning: Note.self)
+      let task = client.submit(echo, Note(7))
       #expect(try await task.value == Note(7))
       let damaged = try await failure {
-        try await client.start(.echo, [255] as [UInt8], returning: Note.self).value
+        try await client.submit(RPCMethod<[UInt8], Note>(.echo), [255]).value
       }
       #expect(damaged.code == .decodingFailed && damaged.delivery == .answered)
-      let hanging = client.start(.hang, Note(1), returning: Note.self)
+      let hanging = client.submit(RPCMethod<Note, Note>(.hang), Note(1))
       hanging.cancel()
       #expect(try await failure { try await hanging.value }.code == .cancelled)
     }
@@ -50,12 +53,67 @@ private struct Note: PushMessage, Hashable {
       let client = try stage.client(of: try await stage.serve())
       for (body, expected) in [([8], Note(8)), ([255], nil)] as [([UInt8], Note?)] {
         let outcome: Result<Note, LongLinkError> = await withCheckedContinuation { waiter in
-          client.request(.echo, body, returning: Note.self, on: .clientLoop) {
+          client.request(RPCMethod<[UInt8], Note>(.echo), body, on: .connectionLoop) {
             waiter.resume(returning: $0)
           }
         }
         #expect((try? outcome.get()) == expected)
       }
+    }
+  }
+
+  @Test func `a session asks its client in all the ways in which a client asks`() async throws {
+    try await Stage.simulate { stage, _ in
+      let server = try await stage.serve()
+      let client = try stage.client(of: server)
+      client.onRequest(.echo) { request in request.body }
+      try await client.connect()
+      let session = try #require(await server.sessions().first)
+      #expect(try await session.request(echo, Note(1)) == Note(1))
+      #expect(try await session.submit(.echo, [2] as [UInt8]).value == [2])
+      let task = session.submit(echo, Note(3))
+      #expect(try await task.value == Note(3))
+      #expect(await task.task.state == .completed && task.task.serial != nil)
+      let outcome: Result<Note, LongLinkError> = await withCheckedContinuation { waiter in
+        session.request(echo, Note(4), on: .connectionLoop) { waiter.resume(returning: $0) }
+      }
+      #expect(try outcome.get() == Note(4))
+      client.onRequest(.hang) { request in
+        try await request.clock.sleep(for: .seconds(1_000_000))
+        return request.body
+      }
+      let hanging = session.submit(RPCMethod<Note, Note>(.hang), Note(5))
+      hanging.cancel()
+      #expect(try await failure { try await hanging.value }.code == .cancelled)
+      await client.close()
+      try await stage.until { await server.counters().sessions == 0 }
+      let late = try await failure { try await session.submit(echo, Note(6)).value }
+      #expect(late.code == .closed && late.messageType == .echo)
+    }
+  }
+
+  @Test func `a method's options reach the wire where the call says nothing`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let server = try await SimulatedServer.start(on: simulation.mainLoop)
+      server.on(1, [.reset, .reply([1]), .reply([2]), .reply([3])])
+      let client = try stage.client(to: [server.endpoint])
+      try await client.connect()
+      let method = RPCMethod<[UInt8], Note>(
+        1, "Say", of: "test", idempotency: .idempotent,
+        options: RequestOptions(priority: 3, metadata: ["a": "b"]))
+      #expect(method.options.retry == .idempotent)
+      // It was lost once, and may have run.
+      #expect(try await client.request(method, []) == Note(1))
+      let keyed = RequestOptions(priority: 4, retry: .idempotentByKey)
+      for number: UInt8 in [2, 3] {
+        #expect(try await client.request(method, [], options: keyed) == Note(number))
+      }
+      let metadata = server.requests(of: 1).compactMap(\.metadata)
+      #expect(metadata.map(\.priority) == [3, 3, 4, 4])
+      #expect(metadata.map(\.entries) == Array(repeating: ["a": "b"], count: 4))
+      #expect(metadata.map(\.idempotencyKey.count) == [0, 0, 16, 16])
+      #expect(metadata[2].idempotencyKey != metadata[3].idempotencyKey)
+      await server.stop()
     }
   }
 
@@ -119,8 +177,8 @@ private struct Note: PushMessage, Hashable {
         guard note.number > 0 else { throw Rejection(1_000, "nothing") }
         return Note(note.number + 1)
       }
-      let client = try stage.client(to: [.host("127.0.0.1", port: server.address.port!)])
-      #expect(try await client.request(1, Note(1), returning: Note.self) == Note(2))
+      let client = try stage.client(to: [server.endpoint])
+      #expect(try await client.request(echo, Note(1)) == Note(2))
       #expect(try await failure { try await client.request(1, Note(0)) }.response == 1_000)
       let damaged = try await failure { try await client.request(1, [255] as [UInt8]) }
       #expect(damaged.response == .malformed)

@@ -27,10 +27,10 @@ import Testing
 
   private static let byUrgency: [(RequestOptions, UInt8)] = [
     (RequestOptions(), 6),
-    (RequestOptions(deadline: .seconds(50)), 5),
+    (RequestOptions(timeout: .seconds(50)), 5),
     (RequestOptions(priority: 2), 3),
-    (RequestOptions(deadline: .seconds(20)), 4),
-    (RequestOptions(deadline: .seconds(90), priority: 2), 2),
+    (RequestOptions(timeout: .seconds(20)), 4),
+    (RequestOptions(timeout: .seconds(90), priority: 2), 2),
     (RequestOptions(), 7),
     (RequestOptions(priority: .max), 1),
   ]
@@ -39,8 +39,8 @@ import Testing
     try await Stage.simulate { stage, simulation in
       let (server, arrived) = try await serve(stage)
       simulation.network.connects = .refused
-      let client = try stage.client(of: server) { $0.deadline = .seconds(100) }
-      let tasks = Self.byUrgency.map { client.start(.echo, [$0.1], options: $0.0) }
+      let client = try stage.client(of: server) { $0.timeout = .seconds(100) }
+      let tasks = Self.byUrgency.map { client.submit(.echo, [$0.1], options: $0.0) }
       try await stage.until { await client.counters().requestsWaiting == 7 }
       #expect(await client.counters().bytesWaiting == 7)
       simulation.network.connects = .normal
@@ -53,10 +53,10 @@ import Testing
   @Test func `the most urgent leave first when there is room`() async throws {
     try await Stage.simulate { stage, simulation in
       let (server, arrived) = try await serve(stage, maxInFlight: 1)
-      let client = try stage.client(of: server) { $0.deadline = .seconds(100) }
-      let first = client.start(.hang, [0])
+      let client = try stage.client(of: server) { $0.timeout = .seconds(100) }
+      let first = client.submit(.hang, [0])
       try await stage.until { await server.counters().requestsRunning == 1 }
-      let tasks = Self.byUrgency.map { client.start(.echo, [$0.1], options: $0.0) }
+      let tasks = Self.byUrgency.map { client.submit(.echo, [$0.1], options: $0.0) }
       try await stage.until { await client.counters().requestsWaiting == 7 }
       // One goes in the middle, and changes nothing for the others.
       tasks[3].cancel()
@@ -74,16 +74,16 @@ import Testing
       let client = try stage.client(of: server) {
         $0.maxWaiting = 3
         $0.maxWaitingBytes = 1_000
-        $0.deadline = .seconds(100)
+        $0.timeout = .seconds(100)
       }
       let bodies = [600, 300, 101].map { [UInt8](repeating: 1, count: $0) }
-      let tasks = bodies.prefix(2).map { client.start(.echo, $0) }
+      let tasks = bodies.prefix(2).map { client.submit(.echo, $0) }
       let bytes = try await failure { try await client.request(.echo, bodies[2]) }
       #expect(bytes.code == .overloaded && bytes.delivery == .notSent)
       #expect(
         bytes.detail
           == "maxWaitingBytes is 1000 and this one has 101 bytes; 2 requests of 900 bytes wait")
-      let last = client.start(.echo, [UInt8](repeating: 1, count: 100))
+      let last = client.submit(.echo, [UInt8](repeating: 1, count: 100))
       let count = try await failure { try await client.request(.echo, EmptyBody()) }
       #expect(count.code == .overloaded)
       #expect(count.detail == "maxWaiting is 3; 3 requests of 1000 bytes wait")
@@ -93,7 +93,7 @@ import Testing
       // What a cancel frees can be had again.
       tasks[0].cancel()
       _ = try await failure { try await tasks[0].value }
-      let late = client.start(.echo, bodies[0])
+      let late = client.submit(.echo, bodies[0])
       try await stage.until { await client.counters().requestsWaiting == 3 }
       simulation.network.connects = .normal
       for task in [tasks[1], last, late] { _ = try await task.value }
@@ -111,7 +111,7 @@ import Testing
       try await client.connect()
       let tasks = await client.loop.run {
         defer { simulation.network.loseAllLinks() }
-        return (0..<5).map { client.start(.echo, [UInt8($0), 0]) }
+        return (0..<5).map { client.submit(.echo, [UInt8($0), 0]) }
       }
       try await stage.until { await client.counters().requestsWaiting == 5 }
       #expect(await client.counters().bytesWaiting == 10)
@@ -143,13 +143,13 @@ import Testing
       simulation.network.connects = .refused
       let client = try stage.client(of: server) {
         $0.maxWaiting = 20_000
-        $0.deadline = .seconds(1_000)
+        $0.timeout = .seconds(1_000)
       }
       let ended = Tally<Bool>()
       for number in 0..<20_000 {
         let options = RequestOptions(
-          deadline: number % 2 == 0 ? .seconds(20) : nil, priority: UInt32(number % 3))
-        client.request(.echo, [1], options: options, on: .clientLoop) { result in
+          timeout: number % 2 == 0 ? .seconds(20) : nil, priority: UInt32(number % 3))
+        client.request(.echo, [1], options: options, on: .connectionLoop) { result in
           ended.add((try? result.get()) != nil)
         }
       }

@@ -42,7 +42,7 @@ struct Generate: AsyncParsableCommand {
     var clients: [LongLinkClient] = []
     for _ in 0..<load.connections {
       var configuration = ClientConfiguration(servers: [.host("127.0.0.1", port: load.port)])
-      configuration.deadline = .seconds(60)
+      configuration.timeout = .seconds(60)
       configuration.maxWaiting = max(configuration.maxWaiting, load.inFlight)
       configuration.logger.logLevel = .critical
       let client = try LongLinkClient(configuration, on: loop)
@@ -112,11 +112,14 @@ private func exchangeBytes(_ client: LongLinkClient, _ lane: Lane) async throws 
   }
 }
 
+/// A quote in, the same quote out.
+let quotes = RPCMethod<Quote, Quote>(2)
+
 private func exchangeQuotes(_ client: LongLinkClient, _ lane: Lane) async throws {
   let quote = Quote(number: lane.number)
   while true {
     let request = lane.begin()
-    let answer = try await client.request(2, quote, returning: Quote.self)
+    let answer = try await client.request(quotes, quote)
     let isRight = request.isCompared ? answer == quote : answer.number == quote.number
     guard lane.answered(request, isRight: isRight) else { return }
   }
@@ -137,7 +140,7 @@ private func block(_ client: LongLinkClient, _ lane: Lane) {
 /// Begins a request, and the next one when it has ended.
 private func call(_ client: LongLinkClient, _ lane: Lane) {
   let request = lane.begin()
-  client.request(1, lane.body, on: .clientLoop) { result in
+  client.request(1, lane.body, on: .connectionLoop) { result in
     switch result {
     case .success(let answer):
       if answer.withUnsafeBytes({ lane.answered(request, with: $0) }) { call(client, lane) }

@@ -32,7 +32,7 @@ struct Serve: AsyncParsableCommand {
         return request.body
       }
     }
-    server.route(2, Quote.self) { quote, _ in
+    server.route(quotes) { quote, _ in
       requests.oneMoreOnOneThread()
       return quote
     }
@@ -42,7 +42,7 @@ struct Serve: AsyncParsableCommand {
       return EmptyBody()
     }
     try await server.start()
-    Serving.listening(on: server.port!)
+    Serving.listening(on: server.addresses.first?.port ?? 0)
     Serving.waitForTheEnd { requests.value }
   }
 }

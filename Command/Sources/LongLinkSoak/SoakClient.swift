@@ -56,7 +56,7 @@ actor SoakClient {
     generator = SeededGenerator(seed: seed &+ UInt64(number) &* 0x9E37_79B9)
     nextKey = UInt64(number + 1) << 32
     var configuration = ClientConfiguration(servers: servers)
-    configuration.deadline = SoakTiming.deadline
+    configuration.timeout = SoakTiming.deadline
     configuration.connectTimeout = SoakTiming.connectTimeout
     configuration.heartbeat = SoakTiming.heartbeat
     configuration.reconnect = SoakTiming.reconnect
@@ -83,7 +83,7 @@ actor SoakClient {
     ledger.append(SoakRecord(key: key, .started(kind)))
     guard kind != .push else { return await push(key, body) }
     let options = kind.options(key: key, using: &generator)
-    let task = client.request(kind.type, body, options: options, on: .clientLoop) { result in
+    let task = client.request(kind.type, body, options: options, on: .connectionLoop) { result in
       let outcome = SoakClient.outcome(of: result, kind, body)
       self.assumeIsolated { $0.noteEnd(of: key, outcome) }
     }

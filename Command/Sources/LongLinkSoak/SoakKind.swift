@@ -77,11 +77,11 @@ enum SoakKind: UInt8, CaseIterable, Sendable {
   func options(key: UInt64, using generator: inout SeededGenerator) -> RequestOptions {
     var options = RequestOptions(idempotencyKey: SoakRecord.bytes(of: key))
     options.priority = .random(in: 0...3, using: &generator)
-    options.offline = Bool.random(using: &generator) ? .wait : .fail
+    options.offline = Bool.random(using: &generator) ? .wait : .failUnlessConnecting
     if self == .hurried {
-      options.deadline = .milliseconds(Int.random(in: 10...200, using: &generator))
+      options.timeout = .milliseconds(Int.random(in: 10...200, using: &generator))
     }
-    if self == .idempotent { options.resending = .idempotent }
+    if self == .idempotent { options.retry = .idempotent }
     return options
   }
 }

@@ -50,7 +50,7 @@ import Testing
       connection.readToEnd()
     }
     let (report, code) = try await bench(
-      "--port", peer.port, "--in-flight", "100000", "--duration", "2", "--deadline", "2.5")
+      "--port", peer.port, "--in-flight", "100000", "--duration", "2", "--timeout", "2.5")
     #expect(code == 4)
     #expect(report.failures == ["deadlineExceeded": report.failed])
   }
@@ -77,14 +77,14 @@ import Testing
       }
     }
     let closed = try await bench(
-      "--port", try stalling().port, "--duration", "2", "--deadline", "2.5")
+      "--port", try stalling().port, "--duration", "2", "--timeout", "2.5")
     #expect(closed.code == 4)
     #expect(closed.report.answered == 1)
     #expect(closed.report.failures == ["deadlineExceeded": 1])
     #expect(closed.report.unsent == 0)
 
     let open = try await bench(
-      "--port", try stalling().port, "--duration", "2", "--deadline", "2.5", "--rate", "50")
+      "--port", try stalling().port, "--duration", "2", "--timeout", "2.5", "--rate", "50")
     #expect(open.code == 4)
     #expect(open.report.answered == 1)
     #expect(open.report.failures == ["deadlineExceeded": 1])
@@ -175,7 +175,7 @@ import Testing
       connection.readToEnd()
     }
     let bench = try Tool(
-      ["bench", "--port", peer.port, "--duration", "3600", "--deadline", "3600"] + options)
+      ["bench", "--port", peer.port, "--duration", "3600", "--timeout", "3600"] + options)
     for await _ in asked { break }
     bench.send(SIGINT)
     let finished = await bench.finish()

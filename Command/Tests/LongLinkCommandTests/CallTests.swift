@@ -93,7 +93,7 @@ import Testing
     #expect(failed.body == Data("own".utf8))
 
     let sleep = try SleepRequest(milliseconds: 60_000).hex
-    let late = try await server.call("2", "--hex", sleep, "--deadline", "0.3", "--json")
+    let late = try await server.call("2", "--hex", sleep, "--timeout", "0.3", "--json")
     let record = try #require(try records(late).first)
     #expect(record.code == nil)
     #expect(record.delivery == "sent")

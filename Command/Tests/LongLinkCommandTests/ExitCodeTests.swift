@@ -9,9 +9,9 @@ import Testing
     ["call", "1", "--port", "0"], ["call", "1", "--port", "65536"], ["call", "1", "--port", "-1"],
     ["call", "1", "--port", "http"], ["call", "1", "--host", ""],
     ["call", "1", "--hex", "123"], ["call", "1", "--hex", "zz"], ["call", "1", "--hex", "é"],
-    ["call", "1", "--deadline", "0"], ["call", "1", "--deadline", "-1"],
-    ["call", "1", "--deadline", "soon"], ["call", "1", "--deadline", "nan"],
-    ["call", "1", "--deadline", "1e300"],
+    ["call", "1", "--timeout", "0"], ["call", "1", "--timeout", "-1"],
+    ["call", "1", "--timeout", "soon"], ["call", "1", "--timeout", "nan"],
+    ["call", "1", "--timeout", "1e300"],
     ["call", "1", "--count", "0"], ["call", "1", "--count", "x"],
     ["call", "1", "--in-flight", "0"],
     ["call", "1", "--file", "/no/such/file"], ["call", "1", "--text", "a", "--hex", "00"],
@@ -48,14 +48,14 @@ import Testing
   @Test func `a deadline ends with 4`() async throws {
     let server = try await RunningServer()
     let request = try SleepRequest(milliseconds: 60_000).hex
-    let call = try await server.call("2", "--hex", request, "--deadline", "0.25")
+    let call = try await server.call("2", "--hex", request, "--timeout", "0.25")
     #expect(call.code == 4)
     #expect(call.errors.contains("deadlineExceeded"))
   }
 
   @Test func `a deadline covers the connect`() async throws {
     let peer = try ScriptedPeer { $0.readToEnd() }
-    let call = try await Tool.run("call", "1", "--port", peer.port, "--deadline", "0.25")
+    let call = try await Tool.run("call", "1", "--port", peer.port, "--timeout", "0.25")
     #expect(call.code == 4)
   }
 

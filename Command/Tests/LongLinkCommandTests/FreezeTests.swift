@@ -20,8 +20,8 @@ import Testing
     func write(_ client: LongLinkClient) async {
       switch self {
       case .nothing: break
-      case .requests: _ = client.start(1, [UInt8](repeating: 1, count: 64))
-      case .largeRequests: _ = client.start(1, [UInt8](repeating: 2, count: 262_144))
+      case .requests: _ = client.submit(1, [UInt8](repeating: 1, count: 64))
+      case .largeRequests: _ = client.submit(1, [UInt8](repeating: 2, count: 262_144))
       // A push that cannot be taken any more is no subject here.
       case .pushes: try? await client.push(9, [UInt8](repeating: 3, count: 64))
       case .largePushes: try? await client.push(9, [UInt8](repeating: 4, count: 262_144))
@@ -39,7 +39,7 @@ import Testing
     var configuration = ClientConfiguration(servers: [.host("127.0.0.1", port: port)])
     configuration.heartbeat = heartbeat
     // Requests outlast the silence, so that nothing but the heartbeat ends it.
-    configuration.deadline = .seconds(90)
+    configuration.timeout = .seconds(90)
     // Nor does what waits during it, on a machine that is slow to look.
     configuration.maxWaitingBytes = 1 << 30
     configuration.logger.logLevel = .critical
@@ -53,7 +53,7 @@ import Testing
     try await client.connect()
     let clock = client.loop.clock
     // On the loop, so that a busy pool does not delay the look at the clock.
-    let changes = client.stateChanges
+    let changes = client.states()
     let found = Task(executorPreference: client.loop) {
       var wasConnected = false
       for await state in changes {
@@ -74,7 +74,7 @@ import Testing
     #expect(frozen.duration(to: end) <= bound + FreezeTests.slack)
     let endings = await client.counters().connections.endings
     #expect(
-      endings.keys.allSatisfy { ["heartbeatLost", "stalledPeer"].contains($0) }, "\(endings)")
+      endings.keys.allSatisfy { [.heartbeatLost, .stalledPeer].contains($0) }, "\(endings)")
     writing.cancel()
     await writing.value
     // It is as good as before: its sessions of then have ended, or end without harm.

@@ -4,23 +4,27 @@ public import LongLinkCore
 public struct APICall<Reply: Sendable>: Sendable {
   /// What the body of the request carries.
   public let type: MessageType
-  /// How the request is made.
-  public var policy: RequestPolicy
+  /// The service that its method belongs to.
+  let service: String
+  /// What the call itself says of how it is made.
+  public var policy: CallPolicy
+  /// What its method says.
+  let methodPolicy: CallPolicy
   let body: any BodyEncodable & Sendable
   var key: [UInt8]?
-  let errors: [any ApplicationError.Type]
   let decode: @Sendable ([UInt8]) throws(BodyError) -> Reply
 
   init(
-    type: MessageType, body: any BodyEncodable & Sendable, policy: RequestPolicy, key: [UInt8]?,
-    errors: [any ApplicationError.Type],
+    type: MessageType, service: String, body: any BodyEncodable & Sendable, policy: CallPolicy,
+    methodPolicy: CallPolicy, key: [UInt8]?,
     decode: @escaping @Sendable ([UInt8]) throws(BodyError) -> Reply
   ) {
     self.type = type
+    self.service = service
     self.body = body
     self.policy = policy
+    self.methodPolicy = methodPolicy
     self.key = key
-    self.errors = errors
     self.decode = decode
   }
 
@@ -41,8 +45,9 @@ public struct APICall<Reply: Sendable>: Sendable {
   public func map<Value: Sendable>(
     _ transform: @escaping @Sendable (Reply) throws(BodyError) -> Value
   ) -> APICall<Value> {
-    APICall<Value>(type: type, body: body, policy: policy, key: key, errors: errors) {
-      [decode] (bytes) throws(BodyError) in
+    APICall<Value>(
+      type: type, service: service, body: body, policy: policy, methodPolicy: methodPolicy, key: key
+    ) { [decode] (bytes) throws(BodyError) in
       try transform(try decode(bytes))
     }
   }

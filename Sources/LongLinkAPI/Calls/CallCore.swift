@@ -106,7 +106,7 @@ extension CallCore {
     }
     nextID += 1
     let id = nextID
-    let deadline = loop.now.advanced(by: plan.options.deadline ?? client.configuration.deadline)
+    let deadline = loop.now.advanced(by: plan.options.timeout ?? client.configuration.timeout)
     if let shared = exchangeToJoin(plan), let exchange = exchanges[shared] {
       counters.shared += 1
       callers[id] = Caller(exchange: shared, deadline: deadline, completion: completion)
@@ -129,7 +129,7 @@ extension CallCore {
       caller.completion(
         .failure(
           LongLinkError(
-            code, delivery: .sent, doing: "request type=\(exchange.plan.type)",
+            code, delivery: .sent, doing: .request(exchange.plan.type),
             detail: "its exchange goes on for others")))
       return
     }
@@ -159,7 +159,7 @@ extension CallCore {
   private func refresh(_ plan: CallPlan, _ key: CallKey) {
     if let id = exchangeOfKey[key], let exchange = exchanges[id], isCurrent(exchange) { return }
     counters.refreshes += 1
-    let deadline = loop.now.advanced(by: plan.options.deadline ?? client.configuration.deadline)
+    let deadline = loop.now.advanced(by: plan.options.timeout ?? client.configuration.timeout)
     launch(plan, until: deadline, isRefresh: true, callers: []) { _ in }
   }
 
@@ -180,11 +180,12 @@ extension CallCore {
     nextID += 1
     let id = nextID
     var options = plan.options
-    options.deadline = loop.now.duration(to: deadline)
+    options.timeout = loop.now.duration(to: deadline)
     if let key {
       options.idempotencyKey = key
-    } else if plan.wantsFreshKey {
-      options.idempotencyKey = freshKey()
+    } else if options.retry == .idempotentByKey, options.idempotencyKey.isEmpty {
+      // Kept for another exchange of the same callers.
+      options.idempotencyKey = loop.randomKey()
     }
     let exchange = Exchange(
       plan: plan, options: options, deadline: deadline, callers: callers, isRefresh: isRefresh,
@@ -196,14 +197,10 @@ extension CallCore {
     ready(id)
     for caller in callers { watchDeadline(of: caller, on: exchange) }
     let bound = LoopBound(self, on: loop)
-    let task = client.request(plan.type, plan.body, options: options, on: .clientLoop) { outcome in
+    let task = client.request(plan.type, plan.body, options: options, on: .connectionLoop) {
+      outcome in
       bound.value.ended(id, outcome)
     }
     exchange.task = task
-  }
-
-  private func freshKey() -> [UInt8] {
-    let words = [loop.driver.nextRandom(), loop.driver.nextRandom()]
-    return words.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) } }
   }
 }

@@ -6,8 +6,6 @@ struct CallPlan: Sendable {
   let type: MessageType
   let body: any BodyEncodable & Sendable
   let options: RequestOptions
-  /// Whether the exchange gets a random idempotency key.
-  let wantsFreshKey: Bool
   /// Nil for a call that neither shares an exchange nor looks into the cache.
   let key: CallKey?
   let isShared: Bool
@@ -17,12 +15,11 @@ struct CallPlan: Sendable {
 
   /// Throws `encodingFailed` where the call needs a key and its body has no encoding.
   init(
-    _ type: MessageType, _ body: any BodyEncodable & Sendable, _ policy: RequestPolicy,
+    _ type: MessageType, _ body: any BodyEncodable & Sendable, _ policy: CallPolicy,
     key: [UInt8]?
   ) throws(LongLinkError) {
     self.type = type
     options = policy.options
-    wantsFreshKey = policy.idempotency == .freshKey
     cache = policy.cache.flatMap { $0.isOn ? $0 : nil }
     isShared = policy.isShared ?? (cache != nil)
     reloads = policy.reloads ?? false
@@ -35,19 +32,19 @@ struct CallPlan: Sendable {
       let bytes = try body.encodedBytes()
       self.body = bytes
       self.key = CallKey(
-        type: type, bytes: key ?? bytes, entries: options.entries,
+        type: type, bytes: key ?? bytes, metadata: options.metadata,
         idempotencyKey: options.idempotencyKey)
     } catch {
       throw LongLinkError(
-        .encodingFailed, doing: "request type=\(type)", detail: "\(error)")
+        .encodingFailed, doing: .request(type), detail: "\(error)")
     }
   }
 
   /// Those terms of an exchange that all of its callers have to agree on.
   var sharedTerms: RequestOptions {
     var terms = options
-    terms.deadline = nil
-    terms.priority = 0
+    terms.timeout = nil
+    terms.priority = nil
     return terms
   }
 }

@@ -5,17 +5,16 @@ import LongLinkCore
 struct PreparedCall<Reply: Sendable>: Sendable {
   let plan: CallPlan
   private let call: APICall<Reply>
-  private let texts: ErrorTexts
+  private let configuration: APIConfiguration
 
   /// Throws where the call cannot be made at all.
   init(_ call: APICall<Reply>, _ configuration: APIConfiguration) throws(APIError) {
     self.call = call
-    texts = configuration.texts
+    self.configuration = configuration
     do throws(LongLinkError) {
-      plan = try CallPlan(
-        call.type, call.body, call.policy.over(configuration.policy), key: call.key)
+      plan = try CallPlan(call.type, call.body, configuration.policy(of: call), key: call.key)
     } catch {
-      throw APIError(error, texts: configuration.texts, applicationErrors: call.errors)
+      throw configuration.describe(error, of: call)
     }
   }
 
@@ -29,7 +28,7 @@ struct PreparedCall<Reply: Sendable>: Sendable {
         return .failure(
           describe(
             LongLinkError(
-              .decodingFailed, delivery: .answered, doing: "request type=\(call.type)",
+              .decodingFailed, delivery: .answered, doing: .request(call.type),
               detail: "\(error)")))
       }
     case .failure(let error):
@@ -39,7 +38,7 @@ struct PreparedCall<Reply: Sendable>: Sendable {
 
   /// A failure in the application's terms.
   func describe(_ error: LongLinkError) -> APIError {
-    APIError(error, texts: texts, applicationErrors: call.errors)
+    configuration.describe(error, of: call)
   }
 }
 

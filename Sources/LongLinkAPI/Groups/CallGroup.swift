@@ -23,7 +23,7 @@ public final class CallGroup<Reply: Sendable>: Sendable {
   /// The progress now, then at each end of a call; the sequence ends with the group.
   ///
   /// Nothing is left out: there are as many elements to come as calls that have not ended.
-  public var progress: AsyncStream<GroupProgress> {
+  public func progress() -> AsyncStream<GroupProgress> {
     let (stream, continuation) = AsyncStream.makeStream(of: GroupProgress.self)
     loop.runOnLoop { [run] in run.value.watch(continuation) }
     return stream
@@ -75,7 +75,7 @@ extension APIClient {
   public func group<Reply>(
     _ calls: [APICall<Reply>], _ policy: GroupPolicy = GroupPolicy()
   ) -> CallGroup<Reply> {
-    precondition(policy.atOnce >= 1, "a group has at least one call under way")
+    precondition(policy.maxConcurrent >= 1, "a group has at least one call under way")
     return CallGroup(calls, policy, self)
   }
 }

@@ -1,7 +1,7 @@
 /// How many calls of a group are under way at once, and what a failure means to the others.
 public struct GroupPolicy: Hashable, Sendable {
   /// The most calls that are under way at once, at least 1. Default 4.
-  public var atOnce: Int
+  public var maxConcurrent: Int
   /// What happens when calls fail. Default: all others go on.
   public var failures: Failures
 
@@ -18,13 +18,13 @@ public struct GroupPolicy: Hashable, Sendable {
   }
 
   /// Makes a policy.
-  public init(atOnce: Int = 4, failures: Failures = .goOn) {
-    self.atOnce = atOnce
+  public init(maxConcurrent: Int = 4, failures: Failures = .goOn) {
+    self.maxConcurrent = maxConcurrent
     self.failures = failures
   }
 
   /// One call after the other.
-  public static let serial = GroupPolicy(atOnce: 1)
+  public static let serial = GroupPolicy(maxConcurrent: 1)
 }
 
 /// How far a group has come.

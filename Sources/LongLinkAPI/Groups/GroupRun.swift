@@ -36,7 +36,7 @@ final class GroupRun<Reply: Sendable> {
   func pump() {
     guard !isPumping else { return }
     isPumping = true
-    while next < calls.count, isStopped || running.count < policy.atOnce {
+    while next < calls.count, isStopped || running.count < policy.maxConcurrent {
       let place = next
       next += 1
       if isStopped {
@@ -91,10 +91,10 @@ final class GroupRun<Reply: Sendable> {
   }
 
   private func cancelled(_ call: APICall<Reply>) -> APIError {
-    APIError(
+    configuration.describe(
       LongLinkError(
-        .cancelled, doing: "request type=\(call.type)", detail: "its group was stopped before"),
-      texts: configuration.texts, applicationErrors: call.errors)
+        .cancelled, doing: .request(call.type), detail: "its group was stopped before"),
+      of: call)
   }
 
   private func finishIfDone() {

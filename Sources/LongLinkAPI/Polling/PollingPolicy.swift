@@ -38,7 +38,7 @@ public struct PollingRound: Hashable, Sendable {
 /// What a polling fallback has done so far.
 public struct PollingCounters: Hashable, Sendable {
   /// Rounds that were begun.
-  public var rounds: UInt64 = 0
+  public internal(set) var rounds: UInt64 = 0
   /// Those of them that were cancelled since the connection was back, or the fallback was stopped.
-  public var cancelled: UInt64 = 0
+  public internal(set) var cancelled: UInt64 = 0
 }

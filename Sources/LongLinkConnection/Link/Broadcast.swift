@@ -53,10 +53,10 @@ package struct Broadcast: Sendable {
       try dialect?.judge(body)
       self.body = try body.encodedBytes()
     } catch {
-      throw LongLinkError(.encodingFailed, doing: "push type=\(type)", detail: "\(error)")
+      throw LongLinkError(.encodingFailed, doing: .push(type), detail: "\(error)")
     }
     if let objection = dialect?.objection(toPush: type) {
-      throw LongLinkError(.unsupported, doing: "push type=\(type)", detail: objection)
+      throw LongLinkError(.unsupported, doing: .push(type), detail: objection)
     }
     guard self.body.count <= dialect?.facts.maximumBody ?? .max else {
       // No session accepts it.

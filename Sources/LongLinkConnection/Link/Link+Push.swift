@@ -14,11 +14,11 @@ extension Link {
     _ type: MessageType, _ body: any BodyEncodable & Sendable
   ) throws(LongLinkError) -> Int {
     guard isOpen else {
-      throw LongLinkError(.notConnected, doing: "push type=\(type)", peer: peer)
+      throw LongLinkError(.notConnected, doing: .push(type), peer: peer)
     }
     if let objection = core.objection(toPush: type) {
       throw LongLinkError(
-        .unsupported, doing: "push type=\(type)", detail: objection, peer: peer)
+        .unsupported, doing: .push(type), detail: objection, peer: peer)
     }
     do throws(BodyError) {
       let size = try body.encodedByteCount
@@ -35,7 +35,7 @@ extension Link {
 
   private func failure(of type: MessageType, _ error: BodyError) -> LongLinkError {
     let code: LongLinkError.Code = error.code == .tooLarge ? .tooLarge : .encodingFailed
-    return LongLinkError(code, doing: "push type=\(type)", detail: "\(error)", peer: peer)
+    return LongLinkError(code, doing: .push(type), detail: "\(error)", peer: peer)
   }
 
   /// Sends a one-way message; it leaves by the end of this turn.
@@ -52,7 +52,7 @@ extension Link {
     }
     guard isLive else {
       // It was the one message too many for a peer that does not read.
-      throw .lost(.unreadOutput, delivery: .notSent, doing: "push type=\(type)", peer: peer)
+      throw .lost(.unreadOutput, delivery: .notSent, doing: .push(type), peer: peer)
     }
   }
 

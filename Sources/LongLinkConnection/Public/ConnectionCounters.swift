@@ -3,93 +3,93 @@ public import LongLinkCore
 /// What one or more connections counted, each number since its beginning.
 public struct ConnectionCounters: Hashable, Sendable {
   /// Bytes read.
-  public var bytesReceived: UInt64 = 0
+  public package(set) var bytesReceived: UInt64 = 0
   /// Bytes written.
-  public var bytesSent: UInt64 = 0
+  public package(set) var bytesSent: UInt64 = 0
   /// Whole, undamaged frames read.
-  public var framesReceived: UInt64 = 0
+  public package(set) var framesReceived: UInt64 = 0
   /// Requests of this side that left.
-  public var requestsSent: UInt64 = 0
+  public package(set) var requestsSent: UInt64 = 0
   /// Requests of the peer that arrived.
-  public var requestsReceived: UInt64 = 0
+  public package(set) var requestsReceived: UInt64 = 0
   /// Responses of the peer that arrived.
-  public var responsesReceived: UInt64 = 0
+  public package(set) var responsesReceived: UInt64 = 0
   /// Responses of this side that were queued to leave.
-  public var responsesSent: UInt64 = 0
+  public package(set) var responsesSent: UInt64 = 0
   /// Requests of the peer that were refused without calling a handler.
-  public var refused: UInt64 = 0
+  public package(set) var refused: UInt64 = 0
   /// Pushes that arrived.
-  public var pushesReceived: UInt64 = 0
+  public package(set) var pushesReceived: UInt64 = 0
   /// Pushes that were queued to leave.
-  public var pushesSent: UInt64 = 0
+  public package(set) var pushesSent: UInt64 = 0
   /// Pushes that had to wait for room.
-  public var pushesWaited: UInt64 = 0
+  public package(set) var pushesWaited: UInt64 = 0
   /// Pushes that waited and were not sent: cancelled, past their deadline, or lost with their
   /// connection.
-  public var pushesGivenUp: UInt64 = 0
+  public package(set) var pushesGivenUp: UInt64 = 0
   /// Pushes that could not even wait: too many did, or the caller asked not to.
-  public var pushesTurnedAway: UInt64 = 0
+  public package(set) var pushesTurnedAway: UInt64 = 0
   /// Broadcasts that passed a session over, since it was above its high-water mark or does not
   /// accept bodies of their size.
-  public var broadcastsSkipped: UInt64 = 0
+  public package(set) var broadcastsSkipped: UInt64 = 0
   /// Times that the bytes waiting for a peer reached the high-water mark.
-  public var highWaterEvents: UInt64 = 0
+  public package(set) var highWaterEvents: UInt64 = 0
   /// Pings sent, heartbeats included.
-  public var pingsSent: UInt64 = 0
+  public package(set) var pingsSent: UInt64 = 0
   /// Pings received.
-  public var pingsReceived: UInt64 = 0
+  public package(set) var pingsReceived: UInt64 = 0
   /// Times that nothing had been read for so long that a sign of life was asked for.
-  public var suspicions: UInt64 = 0
+  public package(set) var suspicions: UInt64 = 0
   /// Those of them that requests without an answer were the reason for, before the interval was
   /// over.
-  public var earlySuspicions: UInt64 = 0
+  public package(set) var earlySuspicions: UInt64 = 0
   /// Times that this process, or its loop, had stood still for so long that timers came far too
   /// late.
-  public var pauses: UInt64 = 0
+  public package(set) var pauses: UInt64 = 0
   /// Cancels sent.
-  public var cancelsSent: UInt64 = 0
+  public package(set) var cancelsSent: UInt64 = 0
   /// Cancels received.
-  public var cancelsReceived: UInt64 = 0
+  public package(set) var cancelsReceived: UInt64 = 0
   /// Cancels for requests that were unknown or had ended, and in a dialect responses to such:
   /// dropped.
-  public var droppedUnknownSerials: UInt64 = 0
+  public package(set) var droppedUnknownSerials: UInt64 = 0
   /// Pongs without a ping: dropped.
-  public var droppedPongs: UInt64 = 0
+  public package(set) var droppedPongs: UInt64 = 0
   /// Frames of the kinds that are read and ignored: dropped.
-  public var droppedIgnorable: UInt64 = 0
+  public package(set) var droppedIgnorable: UInt64 = 0
   /// Answers that were not owed any more, or that a dialect has no word for: dropped.
-  public var droppedResponses: UInt64 = 0
+  public package(set) var droppedResponses: UInt64 = 0
   /// In a dialect with delimiters, packets that were damaged: dropped.
-  public var damagedPackets: UInt64 = 0
+  public package(set) var damagedPackets: UInt64 = 0
   /// Messages in fragments that were given up, since the next one had not come in time.
-  public var stalledMessages: UInt64 = 0
+  public package(set) var stalledMessages: UInt64 = 0
   /// Requests that were refused since all sessions together held as much as the server may.
-  public var refusedForMemory: UInt64 = 0
+  public package(set) var refusedForMemory: UInt64 = 0
   /// Requests that were refused since their bodies were not the messages that their handlers take.
-  public var undecodable: UInt64 = 0
+  public package(set) var undecodable: UInt64 = 0
   /// Requests that were handed to handlers, those in `undecodable` included.
-  public var handled: UInt64 = 0
+  public package(set) var handled: UInt64 = 0
   /// Those of them that were given up before their handlers were called.
-  public var handlersSkipped: UInt64 = 0
+  public package(set) var handlersSkipped: UInt64 = 0
   /// Requests whose handlers were cancelled by the peer.
-  public var handlersCancelled: UInt64 = 0
+  public package(set) var handlersCancelled: UInt64 = 0
   /// Requests whose handlers were cancelled since their connection ended.
-  public var handlersAbandoned: UInt64 = 0
+  public package(set) var handlersAbandoned: UInt64 = 0
   /// Requests refused or given up since their deadline had passed.
-  public var handlersLate: UInt64 = 0
+  public package(set) var handlersLate: UInt64 = 0
   /// Handlers that failed with an error of their own.
-  public var handlersFailed: UInt64 = 0
-  /// Connections that ended, by the `token` of their `CloseReason`; among them `stalledPeer`, which
+  public package(set) var handlersFailed: UInt64 = 0
+  /// Connections that ended, by the kind of their `CloseReason`; among them `stalledPeer`, which
   /// took no byte for too long, and `unreadOutput`, for which too many bytes waited.
-  public var endings: [String: UInt64] = [:]
+  public package(set) var endings: [CloseReason.Kind: UInt64] = [:]
   /// Connections that ended because the peer broke a rule, by rule.
-  public var violations: [Violation.Rule: UInt64] = [:]
+  public package(set) var violations: [Violation.Rule: UInt64] = [:]
 
   /// Connections whose peer was given up since it was silent for longer than the heartbeat allows.
-  public var heartbeatsLost: UInt64 { endings[CloseReason.heartbeatLost.token] ?? 0 }
+  public var heartbeatsLost: UInt64 { endings[.heartbeatLost] ?? 0 }
 
   /// Makes counters that are all zero.
-  public init() {}
+  package init() {}
 
   /// Adds what one session and its handlers counted.
   package mutating func add(_ session: SessionCounters, _ responder: ResponderCounters) {
@@ -137,7 +137,7 @@ public struct ConnectionCounters: Hashable, Sendable {
 
   /// Counts the end of a connection.
   package mutating func ended(_ reason: CloseReason) {
-    endings[reason.token, default: 0] += 1
+    endings[reason.kind, default: 0] += 1
     if case .violation(let violation) = reason { violations[violation.rule, default: 0] += 1 }
   }
 

@@ -1,5 +1,5 @@
 package import LongLinkCore
-package import LongLinkTransport
+public import LongLinkTransport
 
 /// Where a server is reached.
 public struct Endpoint: Hashable, Sendable {
@@ -53,6 +53,15 @@ public struct Endpoint: Hashable, Sendable {
 }
 
 extension Endpoint {
+  /// The endpoint of an address, such as one that a server listens on.
+  public init(_ address: SocketAddress) {
+    if let host = address.host, let port = address.port {
+      self = .host(host, port: port)
+    } else {
+      self = .unix(path: address.path ?? "")
+    }
+  }
+
   /// A server as a goaway names it: `host:port`, an IPv6 address in brackets; nil where it is not
   /// one.
   package init?(alternative text: String) {

@@ -41,7 +41,7 @@ public struct LongLinkError: Error, Sendable {
     public static let overloaded = Code("overloaded")
     /// The client, server or session was closed.
     public static let closed = Code("closed")
-    /// A configuration is wrong; `operation` names the field, `detail` says why.
+    /// A configuration is wrong; `field` names what is, `detail` says why.
     public static let invalidConfiguration = Code("invalidConfiguration")
 
     /// All codes that this version has.
@@ -55,10 +55,20 @@ public struct LongLinkError: Error, Sendable {
     public var description: String { name }
   }
 
+  /// What was being done when it failed.
+  package enum Operation: Hashable, Sendable {
+    case request(MessageType, serial: UInt32? = nil)
+    case push(MessageType)
+    /// The check of a field of a configuration.
+    case check(String)
+    /// Anything else, in words.
+    case other(String)
+  }
+
   private final class Storage: Sendable {
     let code: Code
     let delivery: Delivery
-    let operation: String
+    let operation: Operation
     let detail: String
     let peer: SocketAddress?
     let response: ResponseCode?
@@ -69,7 +79,7 @@ public struct LongLinkError: Error, Sendable {
     let closeReason: CloseReason?
 
     init(
-      code: Code, delivery: Delivery, operation: String, detail: String, peer: SocketAddress?,
+      code: Code, delivery: Delivery, operation: Operation, detail: String, peer: SocketAddress?,
       response: ResponseCode?, dialectCode: DialectErrorCode?, body: [UInt8],
       retryAfter: Duration?, systemError: Int32?, closeReason: CloseReason?
     ) {
@@ -92,7 +102,7 @@ public struct LongLinkError: Error, Sendable {
   package init(
     _ code: Code,
     delivery: Delivery = .notSent,
-    doing operation: String,
+    doing operation: LongLinkError.Operation,
     detail: String = "",
     peer: SocketAddress? = nil,
     response: ResponseCode? = nil,
@@ -112,8 +122,17 @@ public struct LongLinkError: Error, Sendable {
   public var code: Code { storage.code }
   /// What may have happened to the request, in all of its sendings together.
   public var delivery: Delivery { storage.delivery }
-  /// What was being done, with the message type and serial of a request.
-  public var operation: String { storage.operation }
+  /// What was being done, for an error that is made of this one.
+  package var doing: Operation { storage.operation }
+  /// What was being done, in words, with the message type and serial of a request.
+  public var operation: String { storage.operation.description }
+  /// The message type of the request or push that failed.
+  public var messageType: MessageType? { storage.operation.messageType }
+  /// The serial of the request that failed, by which the logs of both sides name it; nil where it
+  /// had none.
+  public var serial: UInt32? { storage.operation.serial }
+  /// The field of a configuration that is wrong, such as `heartbeat.interval`.
+  public var field: String? { storage.operation.field }
   /// More about it, for a person. What the peer said is cut to 200 bytes here and escaped; `body`
   /// has all of it.
   public var detail: String { storage.detail }
@@ -150,15 +169,14 @@ extension LongLinkError: CustomStringConvertible {
   }
 
   /// Whether something was to be delivered to the peer.
-  private var isExchange: Bool {
-    operation.hasPrefix("request ") || operation.hasPrefix("push ")
-  }
+  private var isExchange: Bool { messageType != nil }
 }
 
 extension LongLinkError: Equatable {
   /// Whether all that both tell is the same.
   public static func == (lhs: LongLinkError, rhs: LongLinkError) -> Bool {
-    lhs.code == rhs.code && lhs.delivery == rhs.delivery && lhs.operation == rhs.operation
+    lhs.code == rhs.code && lhs.delivery == rhs.delivery
+      && lhs.storage.operation == rhs.storage.operation
       && lhs.detail == rhs.detail && lhs.peer == rhs.peer && lhs.response == rhs.response
       && lhs.dialectCode == rhs.dialectCode && lhs.body == rhs.body
       && lhs.retryAfter == rhs.retryAfter
@@ -169,7 +187,8 @@ extension LongLinkError: Equatable {
 extension LongLinkError {
   /// The error of a request whose connection ended.
   package static func lost(
-    _ reason: CloseReason, delivery: Delivery, doing operation: String, peer: SocketAddress?
+    _ reason: CloseReason, delivery: Delivery, doing operation: LongLinkError.Operation,
+    peer: SocketAddress?
   ) -> LongLinkError {
     let code: Code
     var systemError: Int32?
@@ -192,6 +211,6 @@ extension LongLinkError {
 
   /// A configuration error that names its field.
   package static func configuration(_ field: String, _ detail: String) -> LongLinkError {
-    LongLinkError(.invalidConfiguration, doing: "check \(field)", detail: detail)
+    LongLinkError(.invalidConfiguration, doing: .check(field), detail: detail)
   }
 }

@@ -33,7 +33,7 @@ package final class BroadcastList<Key: Hashable & Sendable, Element: Broadcastab
   /// A subscription to what is published for one key, or to all; it ends when the list closes.
   package func subscribe<Failure>(
     _ key: Key?, _ buffer: PushBuffer<Failure>
-  ) -> BroadcastSubscription<Element> {
+  ) -> BufferedSequence<Element, Failure> {
     let box = BroadcastBox<Element>(buffer)
     let id: UInt64? = state.withLock { state in
       guard !state.isClosed else { return nil }
@@ -42,9 +42,10 @@ package final class BroadcastList<Key: Hashable & Sendable, Element: Broadcastab
       return state.nextID
     }
     if id == nil { box.finish() }
-    return BroadcastSubscription(box) { [weak self] in
-      if let id { self?.unsubscribe(id) }
-    }
+    return BufferedSequence(
+      BroadcastSubscription(box) { [weak self] in
+        if let id { self?.unsubscribe(id) }
+      })
   }
 
   private func unsubscribe(_ id: UInt64) {
@@ -86,8 +87,8 @@ package final class BroadcastList<Key: Hashable & Sendable, Element: Broadcastab
 }
 
 /// Keeps a box with its list for as long as somebody may take from it.
-package final class BroadcastSubscription<Element: Broadcastable>: Sendable {
-  package let box: BroadcastBox<Element>
+final class BroadcastSubscription<Element: Broadcastable>: Sendable {
+  let box: BroadcastBox<Element>
   private let end: @Sendable () -> Void
 
   init(_ box: BroadcastBox<Element>, onEnd end: @escaping @Sendable () -> Void) {
@@ -100,7 +101,7 @@ package final class BroadcastSubscription<Element: Broadcastable>: Sendable {
   }
 
   /// The next element for a sequence whose buffer fails with `Failure`; nil at its end.
-  package func next<Failure: Error>(failing: Failure.Type) async throws(Failure) -> Element? {
+  func next<Failure: Error>(failing: Failure.Type) async throws(Failure) -> Element? {
     switch await box.next() {
     case .element(let element):
       return element

@@ -18,7 +18,7 @@ public struct Push: Hashable, Sendable {
 public struct PushOptions: Hashable, Sendable {
   /// How long the push may wait for room. Nil, the default, takes the time that requests get where
   /// they say nothing (15 seconds unless configured otherwise).
-  public var deadline: Duration?
+  public var timeout: Duration?
   /// Larger is more urgent; 0, the default, is ordinary.
   ///
   /// A more urgent push passes those that wait, not one that has begun to leave: all pushes of a
@@ -26,8 +26,8 @@ public struct PushOptions: Hashable, Sendable {
   public var priority: UInt32
 
   /// Makes options.
-  public init(deadline: Duration? = nil, priority: UInt32 = 0) {
-    self.deadline = deadline
+  public init(timeout: Duration? = nil, priority: UInt32 = 0) {
+    self.timeout = timeout
     self.priority = priority
   }
 }

@@ -33,8 +33,8 @@ package final class PushHub: Sendable {
   /// A sequence of the pushes of one type, or of all; it ends when the hub closes.
   package func subscribe<Failure>(
     _ type: MessageType?, _ buffer: PushBuffer<Failure>
-  ) -> PushSequence<Failure> {
-    PushSequence(list.subscribe(type, buffer))
+  ) -> BufferedSequence<Push, Failure> {
+    list.subscribe(type, buffer)
   }
 
   /// Sets the function that is called, on the loop, with each push of a type.
@@ -71,4 +71,16 @@ package final class PushHub: Sendable {
 extension Push: Broadcastable {
   package var bufferedBytes: Int { body.count }
   package static var plural: String { "pushes" }
+}
+
+extension PushMessage {
+  /// Decodes a push of its type; throws `decodingFailed`, delivery `answered`.
+  package init(_ push: Push) throws(LongLinkError) {
+    do throws(BodyError) {
+      self = try Self(copying: push.body)
+    } catch {
+      throw LongLinkError(
+        .decodingFailed, delivery: .answered, doing: .push(push.type), detail: "\(error)")
+    }
+  }
 }

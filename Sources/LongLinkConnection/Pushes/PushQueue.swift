@@ -33,7 +33,7 @@ package final class PushQueue: TimerHandler {
   /// The most bytes of the bodies of those that wait.
   private let maxWaitingBytes: Int
   /// How long one waits that says nothing, in nanoseconds.
-  private let defaultDeadline: Int64
+  private let defaultTimeout: Int64
   /// Looked up by number and never iterated.
   private var waiting: [UInt64: Waiting] = [:]
   private var order = IndexedHeap<Place>()
@@ -42,11 +42,11 @@ package final class PushQueue: TimerHandler {
   private var isPumping = false
   package private(set) var counters = PushQueueCounters()
 
-  package init(maxWaiting: Int, maxWaitingBytes: Int, deadline: Int64, on loop: EventLoop) {
+  package init(maxWaiting: Int, maxWaitingBytes: Int, timeout: Int64, on loop: EventLoop) {
     self.loop = loop
     self.maxWaiting = maxWaiting
     self.maxWaitingBytes = maxWaitingBytes
-    defaultDeadline = deadline
+    defaultTimeout = timeout
   }
 
   package var count: Int { order.count }
@@ -75,7 +75,7 @@ package final class PushQueue: TimerHandler {
     nextID += 1
     let id = nextID
     let gate = Gate<Result<Void, LongLinkError>>()
-    let time = options.deadline?.clampedNanoseconds ?? defaultDeadline
+    let time = options.timeout?.clampedNanoseconds ?? defaultTimeout
     waiting[id] = Waiting(
       type: type, body: body, bytes: bytes, gate: gate,
       timer: loop.schedule(at: loop.now + time, self, token: id),
@@ -102,7 +102,7 @@ package final class PushQueue: TimerHandler {
   }
 
   private func overloaded(_ type: MessageType, _ link: Link, _ detail: String) -> LongLinkError {
-    LongLinkError(.overloaded, doing: "push type=\(type)", detail: detail, peer: link.peer)
+    LongLinkError(.overloaded, doing: .push(type), detail: detail, peer: link.peer)
   }
 
   /// Sends what waits, as far as there is room.
@@ -130,9 +130,9 @@ package final class PushQueue: TimerHandler {
   }
 
   /// Ends everything that waits, the most urgent first.
-  package func failAll(_ make: (String) -> LongLinkError) {
+  package func failAll(_ make: (LongLinkError.Operation) -> LongLinkError) {
     while let place = order.first, let push = take(place.id) {
-      fail(push, make("push type=\(push.type)"))
+      fail(push, make(.push(push.type)))
     }
   }
 
@@ -144,7 +144,7 @@ package final class PushQueue: TimerHandler {
   /// Ends a push because its caller does not want to wait any longer.
   package func cancel(_ id: UInt64) {
     guard let push = take(id) else { return }
-    fail(push, LongLinkError(.cancelled, doing: "push type=\(push.type)"))
+    fail(push, LongLinkError(.cancelled, doing: .push(push.type)))
   }
 
   package func timerFired(token: UInt64) {
@@ -152,7 +152,7 @@ package final class PushQueue: TimerHandler {
     fail(
       push,
       LongLinkError(
-        .deadlineExceeded, doing: "push type=\(push.type)", detail: "it waited for room"))
+        .deadlineExceeded, doing: .push(push.type), detail: "it waited for room"))
   }
 }
 

@@ -1,4 +1,5 @@
 internal import LongLinkCore
+internal import LongLinkTransport
 
 /// How a request ended: the body of a 200, or why there is none.
 package typealias Outcome = Result<[UInt8], LongLinkError>
@@ -27,7 +28,7 @@ package enum Completion {
 struct PendingRequest {
   let type: MessageType
   let offline: OfflinePolicy
-  let resending: Resending
+  let retry: RetryMode
   /// Whether it keeps its place among the others of its kind.
   let isOrdered: Bool
   let deadline: LinkInstant
@@ -48,15 +49,16 @@ struct PendingRequest {
   @inline(__always)
   init(
     _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
-    until deadline: LinkInstant, offline: OfflinePolicy, _ completion: consuming Completion
+    until deadline: LinkInstant, offline: OfflinePolicy, on loop: EventLoop,
+    _ completion: consuming Completion
   ) {
     self.type = type
     self.offline = offline
-    resending = options.resending
+    retry = options.retry ?? .ifSafe
     isOrdered = options.order == .ordered
     self.deadline = deadline
     self.body = body
-    extras = options.hasMetadata ? Extras(Metadata(copy options)) : nil
+    extras = options.hasMetadata ? Extras(Metadata(copy options, on: loop)) : nil
     self.completion = completion
   }
 

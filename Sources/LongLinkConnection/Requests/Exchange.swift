@@ -13,6 +13,8 @@ package protocol RequestSink: AnyObject {
   ) -> RequestID
   /// Ends a request with `cancelled`, unless it has ended.
   func cancel(_ id: RequestID)
+  /// Where a request stands; nil where it has ended.
+  func state(of id: RequestID) -> RequestState?
 }
 
 /// Where requests of tasks go to: a sink on its loop.
@@ -182,7 +184,7 @@ private func answer(
   _ place: CallerPlace, _ watch: Unmanaged<RequestWatch>
 ) async -> Outcome {
   if unsafe watch._withUnsafeGuaranteedRef({ $0.isCancelled }) {
-    return .failure(LongLinkError(.cancelled, doing: "request type=\(type)"))
+    return .failure(LongLinkError(.cancelled, doing: .request(type)))
   }
   return await suspend { waiter in
     if place == .loop {

@@ -1,32 +1,32 @@
 /// How the requests of one side ended, each number since its beginning.
 public struct RequestCounters: Hashable, Sendable {
   /// Requests that were made.
-  public var submitted: UInt64 = 0
+  public package(set) var submitted: UInt64 = 0
   /// Answered with 200.
-  public var succeeded: UInt64 = 0
+  public package(set) var succeeded: UInt64 = 0
   /// Answered with another code, refusals included.
-  public var rejected: UInt64 = 0
+  public package(set) var rejected: UInt64 = 0
   /// Cancelled by their callers.
-  public var cancelled: UInt64 = 0
+  public package(set) var cancelled: UInt64 = 0
   /// Not answered within their deadline.
-  public var expired: UInt64 = 0
+  public package(set) var expired: UInt64 = 0
   /// Lost with their connection, or closed with the client.
-  public var lost: UInt64 = 0
+  public package(set) var lost: UInt64 = 0
   /// Failed for another reason before they were sent: no connection, too large, no room.
-  public var failedLocally: UInt64 = 0
+  public package(set) var failedLocally: UInt64 = 0
   /// Of those that failed locally, the ones for which no room was left among those that wait.
-  public var turnedAway: UInt64 = 0
+  public package(set) var turnedAway: UInt64 = 0
   /// Put back to be sent again since no byte of them had left.
-  public var resentNotSent: UInt64 = 0
+  public package(set) var resentNotSent: UInt64 = 0
   /// Put back to be sent again since the peer had not run them: a refusal with 429 or 503, or a
   /// goaway that did not count them.
-  public var resentRefused: UInt64 = 0
+  public package(set) var resentRefused: UInt64 = 0
   /// Put back to be sent again, being idempotent, since their connection was lost.
-  public var resentIdempotent: UInt64 = 0
+  public package(set) var resentIdempotent: UInt64 = 0
   /// Idempotent requests that were lost and not sent again since the retry budget was spent.
-  public var beyondBudget: UInt64 = 0
+  public package(set) var beyondBudget: UInt64 = 0
   /// Responses that came after their request had ended.
-  public var lateReplies: UInt64 = 0
+  public package(set) var lateReplies: UInt64 = 0
 
   /// Put back to be sent again, for any reason.
   public var resent: UInt64 { resentNotSent + resentRefused + resentIdempotent }

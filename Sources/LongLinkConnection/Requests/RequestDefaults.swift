@@ -1,13 +1,14 @@
-internal import LongLinkCore
+package import LongLinkCore
+@_spi(Loop) package import LongLinkTransport
 
 /// What a client or server does where a request says nothing.
 package struct RequestDefaults: Sendable {
   /// In nanoseconds.
-  package var deadline: Int64
+  package var timeout: Int64
   package var offline: OfflinePolicy
 
-  package init(deadline: Int64, offline: OfflinePolicy) {
-    self.deadline = deadline
+  package init(timeout: Int64, offline: OfflinePolicy) {
+    self.timeout = timeout
     self.offline = offline
   }
 }
@@ -28,11 +29,33 @@ extension Metadata {
   /// Whether it holds what only the peer can make use of.
   var isMoreThanPriority: Bool { !idempotencyKey.isEmpty || !entries.isEmpty }
 
-  /// What a caller's options tell the peer.
-  init(_ options: RequestOptions) {
+  /// What a caller's options tell the peer; the key is made up where they want one.
+  init(_ options: RequestOptions, on loop: EventLoop) {
+    let wantsKey = options.idempotencyKey.isEmpty && options.retry == .idempotentByKey
     self.init(
-      priority: options.priority, idempotencyKey: options.idempotencyKey,
-      entries: options.entries.sorted { $0.key < $1.key }
+      priority: options.priority ?? 0,
+      idempotencyKey: wantsKey ? loop.randomKey() : options.idempotencyKey,
+      entries: options.metadata.sorted { $0.key < $1.key }
         .map { Entry(key: $0.key, value: $0.value) })
+  }
+}
+
+extension RequestOptions {
+  /// Whether anything but the time that remains has to be told to the peer.
+  var hasMetadata: Bool {
+    (priority ?? 0) != 0 || !idempotencyKey.isEmpty || !metadata.isEmpty
+      || retry == .idempotentByKey
+  }
+
+  /// Whether the peer is told when the caller stops waiting.
+  var notifiesCancel: Bool { cancellation != .local }
+}
+
+extension EventLoop {
+  /// An idempotency key that no other request has.
+  package func randomKey() -> [UInt8] {
+    [driver.nextRandom(), driver.nextRandom()].flatMap { word in
+      (0..<8).map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) }
+    }
   }
 }

@@ -6,17 +6,17 @@ package struct RequestLimits: Sendable {
   package var maxWaiting: Int
   /// The most bytes of the bodies of those that wait.
   package var maxWaitingBytes: Int
-  package var resend: ResendPolicy
+  package var retry: RetryPolicy
   /// The longest that a peer can ask a refused request to wait.
   package var longestHint: Duration
 
   package init(
-    maxWaiting: Int, maxWaitingBytes: Int = 16_777_216, resend: ResendPolicy = ResendPolicy(),
+    maxWaiting: Int, maxWaitingBytes: Int = 16_777_216, retry: RetryPolicy = RetryPolicy(),
     longestHint: Duration = ReconnectPolicy().longestHint
   ) {
     self.maxWaiting = maxWaiting
     self.maxWaitingBytes = maxWaitingBytes
-    self.resend = resend
+    self.retry = retry
     self.longestHint = longestHint
   }
 
@@ -33,17 +33,17 @@ package struct RequestLimits: Sendable {
   }
 }
 
-extension ResendPolicy {
+extension RetryPolicy {
   /// Throws when it cannot work.
   package func validate(field: String) throws(LongLinkError) {
-    if mostTimes < 0 || mostTimes > 100 {
-      throw .configuration("\(field).mostTimes", "\(mostTimes) is not within 0 and 100")
+    if maxRetries < 0 || maxRetries > 100 {
+      throw .configuration("\(field).maxRetries", "\(maxRetries) is not within 0 and 100")
     }
-    if firstDelay <= .zero {
-      throw .configuration("\(field).firstDelay", "\(firstDelay) is not above zero")
+    if baseDelay <= .zero {
+      throw .configuration("\(field).baseDelay", "\(baseDelay) is not above zero")
     }
-    if longestDelay < firstDelay {
-      throw .configuration("\(field).longestDelay", "it is below \(field).firstDelay")
+    if maxDelay < baseDelay {
+      throw .configuration("\(field).maxDelay", "it is below \(field).baseDelay")
     }
     for (name, value) in [("capacity", budget.capacity), ("perSuccess", budget.perSuccess)]
     where !value.isFinite || value < 0 {

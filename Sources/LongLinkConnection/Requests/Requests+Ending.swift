@@ -121,8 +121,8 @@ extension Requests {
     if dispatch.count == 0 { onIdle?() }
   }
 
-  func operation(_ id: RequestID, _ request: PendingRequest) -> String {
-    "request type=\(request.type) serial=\(id.serial)"
+  func operation(_ id: RequestID, _ request: PendingRequest) -> LongLinkError.Operation {
+    .request(request.type, serial: id.serial)
   }
 
   func error(
@@ -149,7 +149,7 @@ extension LongLinkError {
     guard whole != delivery else { return self }
     let note = whole == .sent ? "an earlier sending may have run" : "an earlier sending was refused"
     return LongLinkError(
-      code, delivery: whole, doing: operation, detail: detail.isEmpty ? note : "\(detail); \(note)",
+      code, delivery: whole, doing: doing, detail: detail.isEmpty ? note : "\(detail); \(note)",
       peer: peer, response: response, dialectCode: dialectCode, body: body,
       retryAfter: retryAfter, systemError: systemError, closeReason: closeReason)
   }
@@ -157,7 +157,7 @@ extension LongLinkError {
   /// The same failure under another code.
   package func with(_ code: Code) -> LongLinkError {
     LongLinkError(
-      code, delivery: delivery, doing: operation, detail: detail, peer: peer, response: response,
+      code, delivery: delivery, doing: doing, detail: detail, peer: peer, response: response,
       dialectCode: dialectCode, body: body, retryAfter: retryAfter, systemError: systemError,
       closeReason: closeReason)
   }

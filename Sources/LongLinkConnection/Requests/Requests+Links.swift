@@ -65,9 +65,11 @@ extension Requests {
   }
 
   /// Ends the requests that wait; those that chose to fail without a link, or all.
-  package func failWaiting(all: Bool, _ make: (String, [UInt8]) -> LongLinkError) {
+  package func failWaiting(all: Bool, _ make: (LongLinkError.Operation, [UInt8]) -> LongLinkError) {
     var ended: [(PendingRequest, LongLinkError)] = []
-    for (id, _) in dispatch.waitingRequests(where: { all || pending[$0]?.offline == .fail }) {
+    for (id, _) in dispatch.waitingRequests(where: {
+      all || pending[$0]?.offline == .failUnlessConnecting
+    }) {
       guard let (entry, request) = takeOut(id) else { continue }
       ended.append((request, make(operation(id, request), []).after(entry.past)))
     }

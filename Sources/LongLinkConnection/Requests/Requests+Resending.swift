@@ -6,8 +6,8 @@ extension Requests {
   func resend(refusedBy arrival: Arrival, on link: Link) -> Bool {
     guard arrival.code == .overloaded || arrival.code == .draining,
       let (id, entry) = dispatch.carried(arrival.serial, by: link.id),
-      let request = pending[id.serial], request.resending != .never,
-      entry.returns < limits.resend.mostTimes, dispatch.keepsOrder(id, entry),
+      let request = pending[id.serial], request.retry != .never,
+      entry.returns < limits.retry.maxRetries, dispatch.keepsOrder(id, entry),
       let time = resendTime(of: request, entry, refusedBy: arrival, on: link)
     else { return false }
     pending.remove(id.serial)
@@ -35,7 +35,7 @@ extension Requests {
     if arrival.code == .draining, link !== current { return loop.now }
     let asked = min(
       Int64(link.metadata?.retryAfter ?? 0) * 1_000_000, limits.longestHint.clampedNanoseconds)
-    let delay = limits.resend.delay(
+    let delay = limits.retry.delay(
       time: Int(entry.returns) + 1, askedFor: asked, bits: loop.driver.nextRandom())
     let time = loop.now + delay
     if request.deadline <= time { return nil }
@@ -80,18 +80,18 @@ extension Requests {
   private func mayResend(
     _ request: PendingRequest, _ entry: Dispatch.Entry, _ delivery: Delivery, repeats: Bool
   ) -> Bool {
-    guard request.resending != .never else { return false }
+    guard request.retry != .never else { return false }
     switch delivery {
     case .notSent:
       counters.resentNotSent += 1
       return true
     case .refused:
-      guard entry.returns <= limits.resend.mostTimes else { return false }
+      guard entry.returns <= limits.retry.maxRetries else { return false }
       counters.resentRefused += 1
       return true
     case .sent:
-      guard repeats, request.resending == .idempotent,
-        entry.returns <= limits.resend.mostTimes
+      guard repeats, request.retry.repeats,
+        entry.returns <= limits.retry.maxRetries
       else { return false }
       guard retryTokens.lost() else {
         counters.beyondBudget += 1

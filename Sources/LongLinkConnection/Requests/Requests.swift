@@ -40,7 +40,7 @@ package final class Requests: TimerHandler {
   ) {
     self.loop = loop
     self.limits = limits
-    retryTokens = RetryTokens(limits.resend.budget)
+    retryTokens = RetryTokens(limits.retry.budget)
     dispatch = Dispatch(serials: serials ?? role.serials)
   }
 
@@ -66,12 +66,12 @@ extension Requests {
     _ completion: consuming Completion, defaults: RequestDefaults
   ) -> RequestID {
     let now = loop.now
-    let deadline = now + (options.deadline.map(\.clampedNanoseconds) ?? defaults.deadline)
+    let deadline = now + (options.timeout.map(\.clampedNanoseconds) ?? defaults.timeout)
     counters.submitted += 1
     guard let id = dispatch.nextID() else { return turnAway(type, completion) }
     let request = PendingRequest(
       type, body, options, until: deadline, offline: options.offline ?? defaults.offline,
-      completion)
+      on: loop, completion)
     guard let link = current, hasTurn(id, request, on: link), hasRoom(link) else {
       register(id, options, until: deadline, at: now)
       pending.insert(request, for: id.serial)
@@ -83,7 +83,7 @@ extension Requests {
     case .placed(let placement, let isTimeTold):
       dispatch.register(
         id, deadline: deadline, isOrdered: options.order == .ordered,
-        notifiesCancel: options.cancellation == .notifyServer, on: link.id, placement,
+        notifiesCancel: options.notifiesCancel, on: link.id, placement,
         isTimeTold: isTimeTold, at: now)
       if deadline < armedFor { arm() }
       pending.insert(consume request, for: id.serial)
@@ -98,14 +98,15 @@ extension Requests {
   /// Counts a request that cannot even wait, and fails it.
   package func failAtOnce(
     _ type: MessageType, _ body: RequestBody, _ options: RequestOptions, _ completion: Completion,
-    defaults: RequestDefaults, _ make: (String) -> LongLinkError
+    defaults: RequestDefaults, _ make: (LongLinkError.Operation) -> LongLinkError
   ) -> RequestID {
     let now = loop.now
-    let deadline = now + (options.deadline.map(\.clampedNanoseconds) ?? defaults.deadline)
+    let deadline = now + (options.timeout.map(\.clampedNanoseconds) ?? defaults.timeout)
     counters.submitted += 1
     guard let id = dispatch.nextID() else { return turnAway(type, completion) }
     register(id, options, until: deadline, at: now)
-    let request = PendingRequest(type, body, options, until: deadline, offline: .fail, completion)
+    let request = PendingRequest(
+      type, body, options, until: deadline, offline: .failUnlessConnecting, on: loop, completion)
     pending.insert(request, for: id.serial)
     guard takeOut(id) != nil else { return id }
     finish(request, .failure(make(operation(id, request))))
@@ -120,7 +121,7 @@ extension Requests {
   ) {
     dispatch.register(
       id, deadline: deadline, isOrdered: options.order == .ordered,
-      notifiesCancel: options.cancellation == .notifyServer, at: now)
+      notifiesCancel: options.notifiesCancel, at: now)
     if deadline < armedFor { arm() }
   }
 
@@ -128,7 +129,7 @@ extension Requests {
   private func turnAway(_ type: MessageType, _ completion: Completion) -> RequestID {
     counters.turnedAway += 1
     let error = LongLinkError(
-      .overloaded, doing: "request type=\(type)",
+      .overloaded, doing: .request(type),
       detail: "half of all serials are in use: \(dispatch.count) requests", peer: current?.peer)
     counters.count(error)
     completion(.failure(error))
@@ -226,7 +227,7 @@ extension Requests {
   ) -> String? {
     guard let dialect = link.dialect else { return nil }
     if let metadata = request.extras?.metadata, metadata.isMoreThanPriority {
-      return "\(dialect.name) has no place for an idempotency key, nor for entries"
+      return "\(dialect.name) has no place for an idempotency key, nor for metadata"
     }
     return link.objection(toRequest: request.type, serial: id.serial)
   }

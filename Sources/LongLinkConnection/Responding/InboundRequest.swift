@@ -41,14 +41,14 @@ public struct InboundRequest: Sendable {
     extras = metadata.map(Extras.init)
   }
 
-  private var metadata: ReceivedMetadata? { extras?.metadata }
+  private var received: ReceivedMetadata? { extras?.metadata }
 
   /// How urgent the peer says it is; 0 is ordinary.
-  public var priority: UInt32 { metadata?.priority ?? 0 }
+  public var priority: UInt32 { received?.priority ?? 0 }
   /// The same for two tries of one request; empty when the peer gave none.
-  public var idempotencyKey: [UInt8] { metadata?.idempotencyKey ?? [] }
+  public var idempotencyKey: [UInt8] { received?.idempotencyKey ?? [] }
   /// Trace context and the like, by key. Reading it takes time for each entry, at each call.
-  public var entries: [String: String] { metadata?.entries ?? [:] }
+  public var metadata: [String: String] { received?.entries ?? [:] }
   /// The clock of the connection's loop; its sleeps end when the request is cancelled.
   public var clock: EventLoopClock { session.clock }
 }

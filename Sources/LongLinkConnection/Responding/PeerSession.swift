@@ -12,7 +12,7 @@ package protocol PeerSessionOwner: RequestSink, PushSink {
 /// It may be used from any thread, and outlives its connection: on a server, what is asked of it
 /// then fails. On a client requests and pushes go over the connection that there is at the time,
 /// which may be a later one than that of the handler that was given the session.
-public final class PeerSession: Sendable {
+public final class PeerSession: RequestSender {
   /// Finds the owner for as long as the connection lives: until `detach`.
   private final class Reference: RequestSink, PushSink {
     // Not weak: an object that is weakly referenced counts its references the slow way.
@@ -25,7 +25,7 @@ public final class PeerSession: Sendable {
       _ completion: consuming Completion
     ) -> RequestID {
       if let owner { return owner.submit(type, body, options, completion) }
-      completion(.failure(ended("request type=\(type)")))
+      completion(.failure(ended(.request(type))))
       return .none
     }
 
@@ -36,11 +36,15 @@ public final class PeerSession: Sendable {
     var pushesIfAny: PushQueue? { owner?.pushesIfAny }
 
     func wayOfPush(_ type: MessageType) throws(LongLinkError) -> (PushQueue, Link) {
-      guard let owner else { throw ended("push type=\(type)") }
+      guard let owner else { throw ended(.push(type)) }
       return try owner.wayOfPush(type)
     }
 
-    func ended(_ operation: String) -> LongLinkError {
+    func state(of id: RequestID) -> RequestState? {
+      owner?.state(of: id)
+    }
+
+    func ended(_ operation: LongLinkError.Operation) -> LongLinkError {
       let why = reason.map { ": \($0)" } ?? ""
       return LongLinkError(
         .closed, doing: operation, detail: "the session has ended\(why)", closeReason: reason)
@@ -105,6 +109,16 @@ public final class PeerSession: Sendable {
     try await exchange(port, type, RequestBody(body), options)
   }
 
+  /// Asks the peer and returns the request's handle at once.
+  ///
+  /// `completion` is called once, on the loop, which it must not block.
+  public func submit(
+    _ type: MessageType, _ body: some BodyEncodable & Sendable, options: RequestOptions,
+    completion: @escaping @Sendable (Result<[UInt8], LongLinkError>) -> Void
+  ) -> RequestTask {
+    RequestTask(port, type, RequestBody(body), options, completion)
+  }
+
   /// Ends the session's own connection, and no later one, once what was written has left.
   public func close() {
     loop.execute { [reference, id] in reference.value.owner?.closeSession(id) }
@@ -126,7 +140,7 @@ public final class PeerSession: Sendable {
   }
 
   /// The error of what is asked of a session that has ended; on the loop.
-  package func endedError(doing operation: String) -> LongLinkError {
+  package func endedError(doing operation: LongLinkError.Operation) -> LongLinkError {
     reference.value.ended(operation)
   }
 }

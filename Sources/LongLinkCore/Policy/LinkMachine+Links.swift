@@ -31,7 +31,7 @@ extension LinkMachine {
       return
     }
     outcomes.add(isError: isError, size: ratio.window)
-    guard outcomes.count >= ratio.least else { return }
+    guard outcomes.count >= ratio.minimumRequests else { return }
     guard outcomes.errors > 0, Double(outcomes.errors) >= ratio.ratio * Double(outcomes.count)
     else {
       succeeded(link.target)

@@ -35,10 +35,10 @@ public struct ServerPolicy: Hashable, Sendable {
 /// were errors.
 public struct ErrorRatio: Hashable, Sendable {
   /// The fewest outcomes to judge by, at least 1.
-  public var least: Int
+  public var minimumRequests: Int
   /// The part of errors among the outcomes, above 0 and up to 1, at which the server is left.
   public var ratio: Double
-  /// How many of the last outcomes are looked at, `least` to 100,000.
+  /// How many of the last outcomes are looked at, `minimumRequests` to 100,000.
   public var window: Int
   /// The response codes that count as errors.
   public var codes: Set<ResponseCode>
@@ -47,10 +47,10 @@ public struct ErrorRatio: Hashable, Sendable {
 
   /// Makes a ratio; by default 429, 500, 503 and deadlines are errors, among the last 100 outcomes.
   public init(
-    least: Int, ratio: Double, window: Int = 100,
+    minimumRequests: Int, ratio: Double, window: Int = 100,
     codes: Set<ResponseCode> = [.overloaded, .failed, .draining], countsDeadlines: Bool = true
   ) {
-    self.least = least
+    self.minimumRequests = minimumRequests
     self.ratio = ratio
     self.window = window
     self.codes = codes

@@ -25,24 +25,52 @@ public enum CloseReason: Hashable, Sendable {
 }
 
 extension CloseReason {
-  /// A short, stable name for counters, logs and alerts, such as `heartbeatLost`.
-  ///
-  /// It is the case's name, without its values, and stays the same in later versions.
-  public var token: String {
+  /// The reasons without their values.
+  public enum Kind: String, Hashable, Sendable {
+    /// See ``CloseReason/violation(_:)``.
+    case violation
+    /// See ``CloseReason/closedByPeer``.
+    case closedByPeer
+    /// See ``CloseReason/heartbeatLost``.
+    case heartbeatLost
+    /// See ``CloseReason/handshakeTimeout``.
+    case handshakeTimeout
+    /// See ``CloseReason/stalledPeer``.
+    case stalledPeer
+    /// See ``CloseReason/unreadOutput``.
+    case unreadOutput
+    /// See ``CloseReason/memoryLimit``.
+    case memoryLimit
+    /// See ``CloseReason/transport(_:)``.
+    case transport
+    /// See ``CloseReason/goneAway(_:)``.
+    case goneAway
+    /// See ``CloseReason/closedHere``.
+    case closedHere
+    /// See ``CloseReason/left``.
+    case left
+  }
+
+  /// The reason without its values, as counters tell reasons apart.
+  public var kind: Kind {
     switch self {
-    case .violation: "violation"
-    case .closedByPeer: "closedByPeer"
-    case .heartbeatLost: "heartbeatLost"
-    case .handshakeTimeout: "handshakeTimeout"
-    case .stalledPeer: "stalledPeer"
-    case .unreadOutput: "unreadOutput"
-    case .memoryLimit: "memoryLimit"
-    case .transport: "transport"
-    case .goneAway: "goneAway"
-    case .closedHere: "closedHere"
-    case .left: "left"
+    case .violation: .violation
+    case .closedByPeer: .closedByPeer
+    case .heartbeatLost: .heartbeatLost
+    case .handshakeTimeout: .handshakeTimeout
+    case .stalledPeer: .stalledPeer
+    case .unreadOutput: .unreadOutput
+    case .memoryLimit: .memoryLimit
+    case .transport: .transport
+    case .goneAway: .goneAway
+    case .closedHere: .closedHere
+    case .left: .left
     }
   }
+
+  /// A short, stable name for logs and alerts, such as `heartbeatLost`: that of the kind, which
+  /// stays the same in later versions.
+  public var token: String { kind.rawValue }
 }
 
 extension CloseReason: CustomStringConvertible {

@@ -153,7 +153,7 @@ struct ScenarioPlan: Hashable, Sendable {
             afterRefused: .milliseconds(first),
             cap: .milliseconds(first * dice.pick([1, 4, 10]))),
           maxWaiting: dice.pick([3, 20, 10_000]),
-          offline: dice.chance(1, in: 4) ? .fail : .wait))
+          offline: dice.chance(1, in: 4) ? .failUnlessConnecting : .wait))
     }
   }
 }

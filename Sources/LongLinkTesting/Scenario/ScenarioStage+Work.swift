@@ -39,7 +39,7 @@ extension ScenarioStage {
     let asked = Asked(request)
     oracle.requests.asked(
       request.key,
-      deadline: request.deadline ?? client.configuration.deadline,
+      deadline: request.deadline ?? client.configuration.timeout,
       // What keeps its order is not sent again once it may have run.
       mayRunAgain: request.isIdempotent && !request.isOrdered,
       inOrderOf: request.isOrdered ? "client-\(request.client)" : nil)
@@ -58,10 +58,10 @@ extension ScenarioStage {
       cancel(after: request.cancelAfter) { task.cancel() }
     case .completion:
       let task = client.request(
-        asked.type, asked.bytes, options: asked.options, on: .clientLoop, completion: end)
+        asked.type, asked.bytes, options: asked.options, on: .connectionLoop, completion: end)
       cancel(after: request.cancelAfter) { task.cancel() }
     case .handle:
-      let task = client.start(asked.type, asked.bytes, options: asked.options)
+      let task = client.submit(asked.type, asked.bytes, options: asked.options)
       simulation.spawn {
         end(await Self.result { () async throws(LongLinkError) in try await task.value })
       }
@@ -155,12 +155,12 @@ private struct Asked: Sendable {
     case .missing: type = ScenarioStage.Kind.missing
     }
     options = RequestOptions(
-      deadline: request.deadline,
+      timeout: request.deadline,
       cancellation: request.notifiesCancel ? .notifyServer : .local,
       offline: request.offline,
       priority: request.priority,
       idempotencyKey: request.isIdempotent ? ScenarioBody(key: request.key).bytes(count: 0) : [],
-      resending: request.isIdempotent ? .idempotent : .ifSafe,
+      retry: request.isIdempotent ? .idempotent : .ifSafe,
       order: request.isOrdered ? .ordered : .byUrgency)
     guard request.size > 0 else {
       self.type = ScenarioStage.Kind.empty(request.key)

@@ -48,7 +48,7 @@ extension ScenarioStage {
     server.onPush(Kind.push) { push, session in
       if run.isAlive { self.took(push, from: "session \(session.id) of \(plan.name)") }
     }
-    server.onSession { session in
+    server.onSessionOpen { session in
       if self.state.withLock({ $0.isFlapping.contains(index) }) { session.close() }
     }
     run.atEnd { [self] in

@@ -27,6 +27,9 @@ public final class SimulatedServer: Sendable {
   /// The address that it listens on, with the port that was chosen.
   public let address: SocketAddress
 
+  /// Where clients reach it.
+  public var endpoint: Endpoint { Endpoint(address) }
+
   let engine: LoopBound<ServerEngine>
   let journal: Journal
   let script: ScriptBox

@@ -45,6 +45,7 @@ UNRECOGNIZED layout encode decode encoded decoding encodedByteCount encodedBytes
 isMeasuredByEncoding withCMessage pushType unknownFields isInitialized serializedBytes
 protoMessageName init self Self Type Protocol value key message arena reader field entry entries set
 other new_value newValue oldValue error result request response options client server service context
+sender submit endpoint over name type idempotency
 placement route register start stop on send call on_reply client_ request_ loop address completion
 executor count delay action actions make isRead1 read fill initialize next skip each bytes strings
 messages scalars base n_items items has_x x n_x x_case storage first append sorted isEmpty isRead
@@ -62,8 +63,8 @@ Swift LongLink LongLinkCore LongLinkServer LongLinkTesting LongLinkProtobufC Lon
 SwiftProtobuf CProtobufC Words CWords Enums CEnums Stubs BodyDecodable BodyEncodable BodyError
 CallbackExecutor EventLoop HandlerPlacement InboundRequest LongLinkClient LongLinkError MessageType
 ProtobufBody ProtobufCArena ProtobufCBody ProtobufCLayout ProtobufCMessage ProtobufCReader
-ProtobufEmpty ProtobufTimestamp PushMessage Rejection RequestOptions RequestTask ServerAction
-SimulatedServer SocketAddress TypedRequestTask _ __ _1 _a __b a__c a_1 a1 A_B ab_ HTTP2 userID user_url
+Endpoint ProtobufEmpty ProtobufTimestamp PushMessage Rejection RequestOptions RequestSender RequestTask
+RPCMethod ServerAction SimulatedServer SocketAddress TypedRequestTask _ __ _1 _a __b a__c a_1 a1 A_B ab_ HTTP2 userID user_url
 """.split()
 
 
@@ -232,7 +233,7 @@ def services(folder):
     names = {form(word).removesuffix("service") or "service": word for word in reversed(SWIFT)}
     for word in names.values():
         # An enumeration that is called as what a service makes is refused.
-        if not {word + part for part in ("Client", "Types", "Service")} & set(TYPES):
+        if not {word + part for part in ("Client", "Methods", "Service")} & set(TYPES):
             file.block(f"service {word}", [])
     methods(file, SWIFT, lambda word: file.full("Ask"))
     file.write()

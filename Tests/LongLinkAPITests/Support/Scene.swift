@@ -25,7 +25,7 @@ struct Scene: Sendable {
       let server = try await SimulatedServer.start(
         on: simulation.eventLoop(named: "server"), at: .ipv4(10, 0, 0, 1, port: 0))
       var settings = ClientConfiguration(
-        servers: [.host("10.0.0.1", port: server.address.port!)])
+        servers: [server.endpoint])
       settings.logger.logLevel = .critical
       configure(&settings)
       let client = try LongLinkClient(settings, on: simulation.mainLoop)
@@ -79,13 +79,37 @@ final class Tally<Element: Sendable>: Sendable {
   func add(_ element: Element) { state.withLock { $0.append(element) } }
 }
 
-/// Bytes in, bytes out.
-typealias RawMethod = APIMethod<[UInt8], [UInt8]>
+/// Bytes in, bytes out, with what all calls of it say.
+struct RawMethod: Sendable {
+  let method: RPCMethod<[UInt8], [UInt8]>
+  let policy: CallPolicy
 
-extension APIMethod where Request == [UInt8], Reply == [UInt8] {
-  static func raw(_ type: MessageType, _ policy: RequestPolicy = RequestPolicy()) -> RawMethod {
-    RawMethod(type, returning: [UInt8].self, policy: policy)
+  var type: MessageType { method.type }
+
+  static func raw(_ type: MessageType, _ policy: CallPolicy = CallPolicy()) -> RawMethod {
+    RawMethod(method: RPCMethod(type), policy: policy)
   }
+
+  func callAsFunction(_ body: [UInt8], policy: CallPolicy = CallPolicy()) -> APICall<[UInt8]> {
+    method(body, policy: policy.over(self.policy))
+  }
+}
+
+extension APIClient {
+  func call(
+    _ method: RawMethod, _ body: [UInt8], policy: CallPolicy = CallPolicy()
+  ) async throws(APIError) -> [UInt8] {
+    try await value(of: method(body, policy: policy))
+  }
+
+  func invalidate(_ method: RawMethod) {
+    invalidate(method.method)
+  }
+}
+
+extension CallPolicy {
+  /// That of methods which only read.
+  static let reading = CallPolicy(RequestOptions(retry: .idempotent), isShared: true)
 }
 
 /// What a call that has to fail fails with.

@@ -53,7 +53,7 @@ import Testing
 
   @Test func `too many errors move the requests to another server, link first`() {
     var machine = LinkMachine.up([0, 0]) {
-      $0.errorRatio = ErrorRatio(least: 10, ratio: 0.5, window: 20)
+      $0.errorRatio = ErrorRatio(minimumRequests: 10, ratio: 0.5, window: 20)
     }
     let first = machine.target
     for index in 0..<30 { machine.outcome(1, isError: index % 5 > 2, at: .ms(1), bits: most) }
@@ -81,14 +81,14 @@ import Testing
   }
 
   @Test func `a bad server is better than none`() {
-    var machine = LinkMachine.up([0]) { $0.errorRatio = ErrorRatio(least: 1, ratio: 0.1) }
+    var machine = LinkMachine.up([0]) { $0.errorRatio = ErrorRatio(minimumRequests: 1, ratio: 0.1) }
     for _ in 0..<50 { machine.outcome(1, isError: true, at: .ms(1), bits: most) }
     #expect(machine.take() == [] && machine.state == .connected(1))
   }
 
   @Test func `errors that are few enough, or that are long ago, do not count`() {
     var machine = LinkMachine.up([0, 1]) {
-      $0.errorRatio = ErrorRatio(least: 4, ratio: 1, window: 4)
+      $0.errorRatio = ErrorRatio(minimumRequests: 4, ratio: 1, window: 4)
     }
     for index in 0..<100 { machine.outcome(1, isError: index % 4 != 0, at: .ms(1), bits: most) }
     #expect(machine.state == .connected(1))

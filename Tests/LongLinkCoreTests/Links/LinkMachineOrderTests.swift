@@ -22,7 +22,7 @@ import Testing
 
   @Test func `word of an old attempt or round touches nothing new`() {
     let change: (inout ServerPolicy) -> Void = {
-      $0.errorRatio = ErrorRatio(least: 1, ratio: 0.1)
+      $0.errorRatio = ErrorRatio(minimumRequests: 1, ratio: 0.1)
     }
     // Attempts 1 and 2 of round 1 are over, one by failure, one by its end after it had worked.
     var machine = LinkMachine.make([0, 1], change: change)
@@ -91,7 +91,7 @@ private struct RandomRun {
   init(seed: UInt64) {
     var dice = Seeded(seed)
     machine = LinkMachine.make((0...dice.below(3)).map { _ in dice.below(2) }) {
-      $0.errorRatio = ErrorRatio(least: 2, ratio: 0.5, window: 3)
+      $0.errorRatio = ErrorRatio(minimumRequests: 2, ratio: 0.5, window: 3)
     }
     self.dice = dice
   }

@@ -72,7 +72,7 @@ import Testing
       let (server, client) = try await stage.pair(.small) { server in
         server.route(0x500) { request in
           try await request.session.request(
-            0x600, [1], options: RequestOptions(deadline: .seconds(1)))
+            0x600, [1], options: RequestOptions(timeout: .seconds(1)))
         }
       }
       let error = try await failure { try await client.request(0x500, [1]) }
@@ -88,7 +88,7 @@ import Testing
       // A heartbeat, which is answered.
       let (guarded, one) = try await stage.scripted(.guarded)
       guarded.on(0x500, [.wrongSerial([8]), .reply([9])])
-      let lost = one.start(0x500, [1])
+      let lost = one.submit(0x500, [1])
       #expect(try await one.request(0x500, [2]) == [9])
       let serial = guarded.requests[0].serial + 1_000_000
       try await guarded.wait { $0.frames(of: .pong).contains { $0.serial == serial } }
@@ -98,7 +98,7 @@ import Testing
       // Dropped and counted.
       let (bare, two) = try await stage.scripted(.bare)
       bare.on(0x500, [.wrongSerial([8]), .sequence([.reply([9]), .reply([9])])])
-      let late = two.start(0x500, [1])
+      let late = two.submit(0x500, [1])
       #expect(try await two.request(0x500, [2]) == [9])
       try await stage.until {
         await two.counters().connections.droppedUnknownSerials == 2
@@ -122,7 +122,7 @@ import Testing
       let (server, client) = try await stage.scripted(.small)
       server.on(0x500, .hold(untilThereAre: 100, .reply([1])))
       server.on(0x501) { .reply($0.body) }
-      let task = client.start(
+      let task = client.submit(
         0x500, [1], options: RequestOptions(cancellation: .notifyServer))
       try await server.waitForRequest(of: 0x500)
       task.cancel()
@@ -151,7 +151,7 @@ import Testing
         }
       }
       let options = RequestOptions(cancellation: .notifyServer)
-      let tasks = [1, 2].map { client.start(spoken.hang, [$0], options: options) }
+      let tasks = [1, 2].map { client.submit(spoken.hang, [$0], options: options) }
       await began.reached(2)
       tasks[0].cancel()
       let error = try await failure { try await tasks[0].value }
@@ -182,8 +182,8 @@ import Testing
         }
       }
       let options = RequestOptions(cancellation: .notifyServer)
-      let tasks = [1, 2].map { client.start(0x500, [$0], options: options) }
-      let other = client.start(0x501, [3], options: options)
+      let tasks = [1, 2].map { client.submit(0x500, [$0], options: options) }
+      let other = client.submit(0x501, [3], options: options)
       await began.reached(3)
       tasks[0].cancel()
       _ = try await failure { try await tasks[0].value }
@@ -205,7 +205,7 @@ import Testing
     try await Stage.simulate { stage, simulation in
       let (server, client) = try await stage.scripted(.bare)
       server.on(0x500, .never)
-      let task = client.start(0x500, [1], options: RequestOptions(cancellation: .notifyServer))
+      let task = client.submit(0x500, [1], options: RequestOptions(cancellation: .notifyServer))
       try await server.waitForRequest(of: 0x500)
       task.cancel()
       let error = try await failure { try await task.value }

@@ -20,7 +20,7 @@ import LongLinkDialects
       client.observeLinks { _, event in
         if case .damaged(_, let violation) = event { events.add(violation.rule) }
       }
-      let lost = client.start(0x500, [1])
+      let lost = client.submit(0x500, [1])
       try await server.waitForRequest(of: 0x500)
       await events.reached(1)
       #expect(events.elements == [.checksumMismatch])
@@ -105,7 +105,7 @@ import LongLinkDialects
       let server = try await SimulatedServer.start(
         on: stage.serverLoop, at: .ipv4(10, 0, 0, 1, port: 0), dialect: .custom(description))
       server.on(0x500) { .reply($0.body) }
-      let endpoint = Endpoint.host(server.address.host!, port: server.address.port!)
+      let endpoint = server.endpoint
       let given = Tally<UInt8>()
       let client = try stage.client(to: [endpoint]) {
         $0.reconnect.afterClose = .milliseconds(5)

@@ -23,7 +23,7 @@ import LongLinkDialects
       }
       // The delimiter of one of them, and its escape byte, are among the bytes.
       let bodies = (0..<count).map { [UInt8($0)] + Array("\r\n\\\r\n".utf8) }
-      let tasks = bodies.map { client.start(spoken.echo, $0) }
+      let tasks = bodies.map { client.submit(spoken.echo, $0) }
       await arrived.reached(count)
       for latch in latches.reversed() { latch.open() }
       for (task, body) in zip(tasks, bodies) { #expect(try await task.value == body) }
@@ -42,7 +42,7 @@ import LongLinkDialects
       server.on(spoken.echo) { request in
         .hold(untilThereAre: 20, order: .shuffled, .reply(request.body))
       }
-      let tasks = (0..<20).map { client.start(spoken.echo, [UInt8($0)]) }
+      let tasks = (0..<20).map { client.submit(spoken.echo, [UInt8($0)]) }
       for (index, task) in tasks.enumerated() {
         #expect(try await task.value == [UInt8(index)])
       }
@@ -131,11 +131,11 @@ import LongLinkDialects
           spoken.echo, [1], options: RequestOptions(idempotencyKey: [1]))
       }
       #expect(key.code == .unsupported && key.delivery == .notSent)
-      let entries = try await failure {
+      let metadata = try await failure {
         try await client.request(
-          spoken.echo, [1], options: RequestOptions(entries: ["trace": "1"]))
+          spoken.echo, [1], options: RequestOptions(metadata: ["trace": "1"]))
       }
-      #expect(entries.code == .unsupported)
+      #expect(metadata.code == .unsupported)
       // A priority is this side's own affair.
       #expect(
         try await client.request(spoken.echo, [1], options: RequestOptions(priority: 3)) == [1])
@@ -259,7 +259,7 @@ import LongLinkDialects
       let (server, client) = try await stage.scripted(FrameDialect.small(serials: 20...26))
       server.on(0x500, .hold(untilThereAre: 100, .reply([99])))
       server.on(0x501) { .reply($0.body) }
-      let task = client.start(0x500, [1])
+      let task = client.submit(0x500, [1])
       try await server.waitForRequest(of: 0x500)
       task.cancel()
       _ = try await failure { try await task.value }
@@ -295,8 +295,8 @@ import LongLinkDialects
     try await Stage.simulate { stage, _ in
       let (server, client) = try await stage.scripted(FrameDialect.small(serials: 1...8))
       server.on(0x500) { .hold(untilThereAre: 4, .reply($0.body)) }
-      let tasks = (0..<4).map { client.start(0x500, [UInt8($0)]) }
-      let beyond = client.start(0x500, [4])
+      let tasks = (0..<4).map { client.submit(0x500, [UInt8($0)]) }
+      let beyond = client.submit(0x500, [4])
       let error = try await failure { try await beyond.value }
       #expect(error.code == .overloaded && error.delivery == .notSent)
       for (index, task) in tasks.enumerated() {
@@ -315,12 +315,12 @@ import LongLinkDialects
       server.on(0x500) { .reply($0.body) }
       server.on(0x501, .never)
       let (outcomes, told) = AsyncStream.makeStream(of: Result<[UInt8], LongLinkError>.self)
-      client.request(0x501, [1], on: .clientLoop) { lost in
+      client.request(0x501, [1], on: .connectionLoop) { lost in
         told.yield(lost)
-        client.request(0x500, [2], on: .clientLoop) { told.yield($0) }
+        client.request(0x500, [2], on: .connectionLoop) { told.yield($0) }
       }
       #expect(try await client.request(0x500, [0]) == [0])
-      let other = client.start(0x501, [3])
+      let other = client.submit(0x501, [3])
       // Of eight serials the first and the third are in use, and the third would be next.
       for number in 4...9 as ClosedRange<UInt8> {
         #expect(try await client.request(0x500, [number]) == [number])

@@ -60,16 +60,16 @@ import LongLinkDialects
       try await client.connect()
       // Beyond a heartbeat or two.
       try await simulation.sleep(for: .milliseconds(4_500))
-      let asked = client.start(
-        spoken.hang, [1], options: RequestOptions(deadline: .seconds(1_000)))
+      let asked = client.submit(
+        spoken.hang, [1], options: RequestOptions(timeout: .seconds(1_000)))
       try await stage.until { await server.counters().requestsRunning == 1 }
       let link = try #require(simulation.network.links.first)
       link.silence()
       let silenced = simulation.now
       let writing = stage.spawn {
         while isBusy, !Task.isCancelled {
-          let more = client.start(
-            spoken.hang, [2], options: RequestOptions(deadline: .milliseconds(300)))
+          let more = client.submit(
+            spoken.hang, [2], options: RequestOptions(timeout: .milliseconds(300)))
           _ = try? await more.value
         }
       }
@@ -179,7 +179,7 @@ import LongLinkDialects
         }
         server.route(spoken.other) { request in request.body }
       }
-      let running = client.start(spoken.echo, [1])
+      let running = client.submit(spoken.echo, [1])
       await began.wait()
       let draining = stage.spawn { await server.shutDown(within: .seconds(100)) }
       // Nothing new is taken, and a dialect has but a code to say so.
@@ -191,7 +191,7 @@ import LongLinkDialects
       _ = try await draining.value
       #expect(await server.counters().sessions == 0)
       try await stage.until {
-        await client.counters().connections.endings["closedByPeer"] == 1
+        await client.counters().connections.endings[.closedByPeer] == 1
       }
     }
   }
@@ -210,14 +210,14 @@ import LongLinkDialects
           return request.body
         }
       }
-      let running = client.start(spoken.echo, [1])
+      let running = client.submit(spoken.echo, [1])
       await began.wait()
       let closing = stage.spawn { await client.close(within: .seconds(100)) }
       released.open()
       #expect(try await running.value == [1])
       _ = try await closing.value
       try await stage.until { await server.counters().sessions == 0 }
-      #expect(await server.counters().connections.endings == ["closedByPeer": 1])
+      #expect(await server.counters().connections.endings == [.closedByPeer: 1])
     }
   }
 
@@ -227,7 +227,7 @@ import LongLinkDialects
       let (server, client) = try await stage.scripted(.guarded)
       server.on(0x500, .never)
       server.on(0x501) { .reply($0.body) }
-      let sent = client.start(0x500, [1])
+      let sent = client.submit(0x500, [1])
       try await server.waitForRequest(of: 0x500)
       server.closeConnections()
       let error = try await failure { try await sent.value }
@@ -236,7 +236,8 @@ import LongLinkDialects
       #expect(try await client.request(0x501, [2]) == [2])
       await server.stop()
       let unsent = try await failure {
-        try await client.request(0x501, [3], options: RequestOptions(offline: .fail))
+        try await client.request(
+          0x501, [3], options: RequestOptions(offline: .failUnlessConnecting))
       }
       #expect(unsent.delivery != .answered)
     }

@@ -24,7 +24,7 @@ struct DialectPeerTests {
       }
       let busy = try await failure { try await client.request(0x501, [1]) }
       #expect(busy.response == .overloaded && busy.dialectCode?.name == "busy")
-      let tasks = (0..<3).map { client.start(0x502, [UInt8($0)]) }
+      let tasks = (0..<3).map { client.submit(0x502, [UInt8($0)]) }
       for (index, task) in tasks.enumerated() {
         #expect(try await task.value == [UInt8(index)])
       }
@@ -34,7 +34,7 @@ struct DialectPeerTests {
       #expect(await pushes.next()?.body == [4, 5])
       #expect(try await client.ping() > .zero)
       try await client.push(0xF1FF, Array("pushed".utf8))
-      let given = client.start(0x505, [1], options: RequestOptions(cancellation: .notifyServer))
+      let given = client.submit(0x505, [1], options: RequestOptions(cancellation: .notifyServer))
       #expect(try await client.request(0x500, [1]) == [1])
       given.cancel()
       _ = try await failure { try await given.value }
@@ -57,7 +57,7 @@ struct DialectPeerTests {
       } configure: {
         $0.dialect = .custom(description)
       }
-      let peer = try ForeignPeer("call", "\(server.port!)")
+      let peer = try ForeignPeer("call", "\(try #require(server.addresses.first?.port))")
       #expect(await peer.line() == "all is well")
       #expect(await peer.status() == 0)
       try await stage.until { await server.counters().sessions == 0 }

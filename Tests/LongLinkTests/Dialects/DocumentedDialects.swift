@@ -33,7 +33,7 @@ private enum DocumentedDialects {
   }
 
   static func call(_ host: String, _ port: UInt16, _ parcels: FrameDialect) async throws {
-    let client = try LongLinkClient(to: host, port: port, dialect: .custom(parcels))
+    let client = try LongLinkClient(to: .host(host, port: port), dialect: .custom(parcels))
     do {
       let answer = try await client.request(0x500, Array("where is 17?".utf8))
       print(answer)

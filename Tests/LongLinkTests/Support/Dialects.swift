@@ -149,7 +149,7 @@ extension Stage {
       if let path = server.address.path {
         .unix(path: path)
       } else {
-        .host(server.address.host!, port: server.address.port!)
+        server.endpoint
       }
     let client = try client(to: [endpoint]) {
       $0.dialect = .custom(description, session: session)

@@ -135,7 +135,7 @@ final class Stage: Sendable {
     var configuration = ClientConfiguration(servers: endpoints)
     configuration.logger.logLevel = .critical
     // Real time passes as fast as the machine is slow: it is not the subject.
-    if simulation == nil { configuration.deadline = .seconds(3_600) }
+    if simulation == nil { configuration.timeout = .seconds(3_600) }
     configure(&configuration)
     let client = try LongLinkClient(configuration, on: loop ?? clientLoop)
     clients.withLock { $0.append(client) }
@@ -169,14 +169,6 @@ final class Stage: Sendable {
 }
 
 extension LongLinkServer {
-  /// Where clients reach it.
-  var endpoints: [Endpoint] {
-    addresses.map { address in
-      if let path = address.path { return .unix(path: path) }
-      return .host(address.host!, port: address.port!)
-    }
-  }
-
   /// 1 echoes, 2 never answers, 3 fails.
   func routeBasics() {
     route(.echo) { request in request.body }

@@ -15,7 +15,7 @@ struct ServerOptions: ParsableArguments {
   /// A client of that server, which fails rather than waits where there is no connection.
   func makeClient(_ change: (inout ClientConfiguration) -> Void) throws -> LongLinkClient {
     var configuration = ClientConfiguration(servers: [endpoint])
-    configuration.offline = .fail
+    configuration.offline = .failUnlessConnecting
     configuration.name = "longlink"
     configuration.logger.logLevel = verbose ? .debug : .error
     change(&configuration)

@@ -70,7 +70,7 @@ struct BenchCommand: AsyncParsableCommand {
     parsing: .unconditional,
     help: ArgumentHelp("How long each request may take (default: 15).", valueName: "seconds"),
     transform: Values.time)
-  var deadline: Duration?
+  var timeout: Duration?
 
   @Flag(help: "Print one JSON object; its times are in milliseconds.")
   var json = false
@@ -80,7 +80,7 @@ struct BenchCommand: AsyncParsableCommand {
     let signals = TerminationSignals()
     let clients = try (0..<connections).map { _ in
       try server.makeClient { configuration in
-        if let deadline { configuration.deadline = deadline }
+        if let timeout { configuration.timeout = timeout }
         // The server may allow fewer at once than were asked for: the rest is queued.
         configuration.maxWaiting = max(configuration.maxWaiting, inFlight)
         let bytes = inFlight.multipliedReportingOverflow(by: body)

@@ -30,7 +30,7 @@ struct CallCommand: AsyncParsableCommand {
       "How long each request, and the connect before them, may take (default: 15).",
       valueName: "seconds"),
     transform: Values.time)
-  var deadline: Duration?
+  var timeout: Duration?
 
   @Option(
     parsing: .unconditional, help: "How many requests to send (default: 1).",
@@ -49,7 +49,7 @@ struct CallCommand: AsyncParsableCommand {
     Output.logToStandardError()
     let bytes = try body.read()
     let client = try server.makeClient { configuration in
-      if let deadline { configuration.deadline = deadline }
+      if let timeout { configuration.timeout = timeout }
     }
     var printer = CallPrinter(asJSON: json, separates: count > 1)
     do {
@@ -62,7 +62,7 @@ struct CallCommand: AsyncParsableCommand {
     if let error = printer.firstFailure { throw ExitCode(ExitStatus.of(error)) }
   }
 
-  /// Connects, within the deadline where one was given.
+  /// Connects, within the timeout where one was given.
   private func connect(_ client: LongLinkClient) async throws(LongLinkError) {
     let outcome = await withTaskGroup(of: Result<Void, LongLinkError>.self) { group in
       group.addTask {
@@ -72,10 +72,10 @@ struct CallCommand: AsyncParsableCommand {
           return .failure(error)
         }
       }
-      if let deadline {
+      if let timeout {
         group.addTask {
           // Cancelled where the connect was faster; nobody looks at what this returns then.
-          try? await Task.sleep(for: deadline)
+          try? await Task.sleep(for: timeout)
           return .failure(LongLinkError(.deadlineExceeded, doing: "connect to \(server.endpoint)"))
         }
       }
@@ -108,7 +108,7 @@ struct CallCommand: AsyncParsableCommand {
   ) async -> CallResult {
     let clock = ContinuousClock()
     let begin = clock.now
-    let task = client.start(type, bytes)
+    let task = client.submit(type, bytes)
     let outcome: Result<[UInt8], LongLinkError>
     do {
       outcome = .success(try await task.value)

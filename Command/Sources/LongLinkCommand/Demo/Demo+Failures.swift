@@ -7,7 +7,7 @@ import LongLinkDemoMessages
 extension Demo {
   func showKill(_ client: LongLinkClient, port: UInt16) async throws {
     try timeline.chapter("The server is killed with four requests in flight")
-    let patient = RequestOptions(deadline: .seconds(20))
+    let patient = RequestOptions(timeout: .seconds(20))
     let tasks = (1...4).map { _ in startSleep(client, .seconds(15), options: patient) }
     let running = try await stats(client) { $0.requestsRunning == 5 }
     try timeline.check(
@@ -21,16 +21,16 @@ extension Demo {
         error, is: .connectionLost, .sent,
         "request \(task.serial ?? 0) failed, and may have run")
     }
-    let hasty = client.start(
-      DemoRoutes.echo, Array("now".utf8), options: RequestOptions(offline: .fail))
+    let hasty = client.submit(
+      DemoRoutes.echo, Array("now".utf8), options: RequestOptions(offline: .failUnlessConnecting))
     let refused = try await failure(of: hasty, "a request without a server")
     try timeline.check(
       (refused.code == .notConnected || refused.code == .connectFailed)
         && refused.delivery == .notSent,
       "a request that does not wait failed: \(refused.code), delivery notSent: it did not run",
       otherwise: "\(refused)")
-    let waiting = client.start(DemoRoutes.echo, Array("later".utf8), options: patient)
-    try timeline.tell("a request that waits is made, with a deadline of 20 s")
+    let waiting = client.submit(DemoRoutes.echo, Array("later".utf8), options: patient)
+    try timeline.tell("a request that waits is made, with a timeout of 20 s")
     _ = await killed.exitCode()
 
     try timeline.chapter("The server comes back, and the client goes on by itself")
@@ -51,7 +51,7 @@ extension Demo {
     let bound = Demo.heartbeat.interval + Demo.heartbeat.timeout
     try timeline.chapter(
       "The server freezes; the heartbeat (1 s + 0.5 s) finds out within \(bound.inSeconds)")
-    let task = startSleep(client, .seconds(15), options: RequestOptions(deadline: .seconds(20)))
+    let task = startSleep(client, .seconds(15), options: RequestOptions(timeout: .seconds(20)))
     let running = try await stats(client) { $0.requestsRunning == 2 }
     try timeline.check(
       running.requestsRunning == 2, "a Sleep of 15 s runs", otherwise: "\(running)")
@@ -70,8 +70,8 @@ extension Demo {
       took <= bound + .seconds(1),
       "it was noticed after \(took.inSeconds); the bound is \(bound.inSeconds)",
       otherwise: "it was noticed too late")
-    let waiting = client.start(
-      DemoRoutes.echo, Array("again".utf8), options: RequestOptions(deadline: .seconds(20)))
+    let waiting = client.submit(
+      DemoRoutes.echo, Array("again".utf8), options: RequestOptions(timeout: .seconds(20)))
     frozen.send(SIGCONT)
     try timeline.tell("SIGCONT to process \(frozen.number)")
     let outcome = await outcome(of: waiting)

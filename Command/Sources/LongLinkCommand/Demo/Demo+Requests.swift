@@ -7,11 +7,11 @@ extension Demo {
   func showRequests(_ client: LongLinkClient) async throws {
     try timeline.chapter("Typed requests, and every kind of answer")
     let tick = Tick(number: 42)
-    let echo = try await client.request(DemoRoutes.echo, tick, returning: Tick.self)
+    let echo = try await client.request(RPCMethod<Tick, Tick>(DemoRoutes.echo), tick)
     try timeline.check(
       echo == tick, "Echo returned Tick(number: 42) unchanged", otherwise: "it is \(echo)")
 
-    let application = client.start(
+    let application = client.submit(
       DemoRoutes.fail, FailRequest(code: 1042, detail: "no more tickets"))
     let rejected = try await failure(of: application, "Fail")
     try timeline.check(
@@ -20,7 +20,7 @@ extension Demo {
       rejected.response == 1042 && rejected.body == Array("no more tickets".utf8),
       "its code and detail came through", otherwise: "\(rejected)")
 
-    let unknown = try await failure(of: client.start(99, EmptyBody()), "message type 99")
+    let unknown = try await failure(of: client.submit(99, EmptyBody()), "message type 99")
     try timeline.check(unknown, is: .rejected, .refused, "message type 99, which nobody handles")
   }
 
@@ -77,7 +77,7 @@ extension Demo {
     let before = try await stats(client)
     let task = startSleep(
       client, .seconds(60),
-      options: RequestOptions(deadline: .seconds(90)))
+      options: RequestOptions(timeout: .seconds(90)))
     // A request for stats counts itself.
     let during = try await stats(client) { $0.requestsRunning == 2 }
     try timeline.check(
@@ -95,11 +95,11 @@ extension Demo {
   }
 
   func showDeadline(_ client: LongLinkClient) async throws {
-    try timeline.chapter("A deadline of 300 ms for a Sleep of 5 s")
+    try timeline.chapter("A timeout of 300 ms for a Sleep of 5 s")
     let begin = ContinuousClock.now
     let task = startSleep(
       client, .seconds(5),
-      options: RequestOptions(deadline: .milliseconds(300)))
+      options: RequestOptions(timeout: .milliseconds(300)))
     let error = try await failure(of: task, "the Sleep of 5 s")
     let took = ContinuousClock.now - begin
     try timeline.check(error, is: .deadlineExceeded, .sent, "it ended")

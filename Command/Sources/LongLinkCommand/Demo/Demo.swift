@@ -73,7 +73,7 @@ final class Demo: Sendable {
 
   /// What the server process counts now.
   func stats(_ client: LongLinkClient) async throws -> StatsReply {
-    try await client.request(DemoRoutes.stats, EmptyBody(), returning: StatsReply.self)
+    try await client.request(DemoRoutes.stats, EmptyBody())
   }
 
   /// Asks for stats until they say what is waited for, or too much time has passed.
@@ -109,7 +109,7 @@ final class Demo: Sendable {
     _ client: LongLinkClient, _ duration: Duration, options: RequestOptions = RequestOptions()
   ) -> RequestTask {
     let milliseconds = UInt32(duration / .milliseconds(1))
-    return client.start(
+    return client.submit(
       DemoRoutes.sleep, SleepRequest(milliseconds: milliseconds), options: options)
   }
 }

@@ -9,17 +9,17 @@ enum DemoRoutes {
   static let sleep: MessageType = 2
   static let ticks: MessageType = 3
   static let fail: MessageType = 4
-  static let stats: MessageType = 5
+  static let stats = RPCMethod<EmptyBody, StatsReply>(5)
 
   /// Gives a server its routes, before it is started.
   static func install(on server: LongLinkServer) {
     let tickers = Tickers()
     server.route(echo) { request in request.body }
-    server.route(sleep, SleepRequest.self) { message, request in
+    server.route(RPCMethod<SleepRequest, EmptyBody>(sleep)) { message, request in
       try await request.clock.sleep(for: .milliseconds(Int64(message.milliseconds)))
       return EmptyBody()
     }
-    server.route(ticks, TicksRequest.self) { message, request in
+    server.route(RPCMethod<TicksRequest, EmptyBody>(ticks)) { message, request in
       guard let type = MessageType(rawValue: message.messageType) else {
         throw Rejection(.malformed, "message_type is over 16777215")
       }
@@ -34,14 +34,14 @@ enum DemoRoutes {
       }
       return EmptyBody()
     }
-    server.route(fail, FailRequest.self) { message, _ in
+    server.route(RPCMethod<FailRequest, EmptyBody>(fail)) { message, _ in
       let code = ResponseCode(rawValue: message.code)
       guard code.rawValue == message.code, code.rawValue > 0, code != .ok else {
         throw Rejection(.malformed, "code must be within 1 and 8388607, and not 200")
       }
       throw Rejection(code, message.detail)
     }
-    server.route(stats, EmptyBody.self) { [unowned server] _, _ in
+    server.route(stats) { [unowned server] _, _ in
       stats(await server.counters())
     }
   }

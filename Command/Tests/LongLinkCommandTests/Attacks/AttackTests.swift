@@ -245,7 +245,7 @@ struct AttackedClientTests {
       flooded.signal()
       connection.readToEnd()
     }
-    let call = try Tool(["call", "1", "--port", peer.port, "--deadline", "600"])
+    let call = try Tool(["call", "1", "--port", peer.port, "--timeout", "600"])
     await onThread { flooded.wait() }
     let peak = try AttackedServer.kibibytes("VmHWM", of: call.id)
     call.send(SIGKILL)

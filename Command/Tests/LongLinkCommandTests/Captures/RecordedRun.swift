@@ -31,7 +31,7 @@ enum RecordedRun {
       return [UInt8]()
     }
     try await server.start()
-    let relay = try RecordingRelay(to: server.port ?? 0)
+    let relay = try RecordingRelay(to: server.addresses.first?.port ?? 0)
     defer { relay.close() }
     var asking = ClientConfiguration(servers: [.host("127.0.0.1", port: relay.port)])
     asking.logger.logLevel = .error
@@ -45,12 +45,12 @@ enum RecordedRun {
     let bodies = sizes.map { size in
       [UInt8](repeating: 0x0D, count: size / 2) + [UInt8](repeating: filler, count: size - size / 2)
     }
-    let tasks = bodies.map { client.start(echo, $0) }
+    let tasks = bodies.map { client.submit(echo, $0) }
     for task in tasks { _ = try await task.value }
     _ = try? await client.request(MessageType(tag: echo.rawValue + 1), [])
     _ = try? await client.request(MessageType(tag: echo.rawValue + 3), [])
     if dialect == nil { _ = try await client.ping() }
-    let slow = client.start(
+    let slow = client.submit(
       MessageType(tag: echo.rawValue + 2), [],
       options: RequestOptions(cancellation: .notifyServer))
     _ = await pushes.next()

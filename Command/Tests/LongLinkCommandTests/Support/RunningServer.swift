@@ -32,7 +32,7 @@ struct RunningServer {
   func startSleep(milliseconds: UInt32) async throws -> Tool {
     var received = try await stats().requestsReceived
     let request = try SleepRequest(milliseconds: milliseconds).hex
-    let call = try Tool(["call", "2", "--port", port, "--hex", request, "--deadline", "100"])
+    let call = try Tool(["call", "2", "--port", port, "--hex", request, "--timeout", "100"])
     // Each look is a request too.
     repeat {
       received += 1

@@ -24,7 +24,7 @@ struct Chat: AsyncParsableCommand {
     var configuration = ClientConfiguration(servers: [.host(host, port: port)])
     configuration.logger.logLevel = .critical
     let client = try LongLinkClient(configuration)
-    let room = ChatRoom(room, as: name, over: try APIClient(client))
+    let room = ChatRoom(room, as: name, over: try APIClient(client, .chat))
     let screen = Screen(room)
 
     await withDiscardingTaskGroup { group in

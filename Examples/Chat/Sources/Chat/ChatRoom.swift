@@ -76,7 +76,7 @@ final class ChatRoom: Sendable {
     listen(to: client)
     await withDiscardingTaskGroup { group in
       group.addTask { [self] in
-        for await state in client.stateChanges {
+        for await state in client.states() {
           switch state {
           case .connected: signals.continuation.yield(.connected)
           case .waiting: tell.yield(.offline)

@@ -4,16 +4,24 @@
 internal import CChatMessages
 public import LongLinkProtobufC
 
-/// The message types of the service `chat.Chat`.
-public nonisolated enum ChatTypes {
-  /// The requests of `Join`.
-  public static var join: LongLinkProtobufC::MessageType { 1 }
-  /// The requests of `Leave`.
-  public static var leave: LongLinkProtobufC::MessageType { 2 }
-  /// The requests of `Send`.
-  public static var send: LongLinkProtobufC::MessageType { 3 }
-  /// The requests of `History`.
-  public static var history: LongLinkProtobufC::MessageType { 4 }
+/// The methods of the service `chat.Chat`.
+public nonisolated enum ChatMethods {
+  /// Enters a room: from now on the session gets its pushes.
+  public static var join: LongLinkProtobufC::RPCMethod<ChatMessages::JoinRequest, ChatMessages::JoinReply> {
+    LongLinkProtobufC::RPCMethod(1, "Join", of: "chat.Chat", idempotency: .idempotent)
+  }
+  /// Leaves a room; the end of the session does so too.
+  public static var leave: LongLinkProtobufC::RPCMethod<ChatMessages::LeaveRequest, ChatMessages::LeaveReply> {
+    LongLinkProtobufC::RPCMethod(2, "Leave", of: "chat.Chat", idempotency: .idempotent)
+  }
+  /// Says something. Sent twice, it is said once.
+  public static var send: LongLinkProtobufC::RPCMethod<ChatMessages::SendRequest, ChatMessages::SendReply> {
+    LongLinkProtobufC::RPCMethod(3, "Send", of: "chat.Chat", idempotency: .idempotent)
+  }
+  /// Messages of a room, before a number or after one.
+  public static var history: LongLinkProtobufC::RPCMethod<ChatMessages::HistoryRequest, ChatMessages::HistoryReply> {
+    LongLinkProtobufC::RPCMethod(4, "History", of: "chat.Chat", idempotency: .readOnly)
+  }
 }
 
 /// The message `chat.Message`.

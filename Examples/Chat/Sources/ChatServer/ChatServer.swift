@@ -17,7 +17,7 @@ struct ChatServer: AsyncParsableCommand {
 
   func run() async throws {
     let rooms = try Rooms(FileLog(path: file), on: EventLoop(name: "rooms"))
-    let server = try LongLinkServer(host: "127.0.0.1", port: port)
+    let server = try LongLinkServer(listen: .host("127.0.0.1", port: port))
     rooms.register(with: server)
     try await server.start()
     // Not held back by a buffer: whoever started it may wait for this.

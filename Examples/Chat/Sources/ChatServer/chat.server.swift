@@ -33,24 +33,16 @@ extension LongLinkServer::LongLinkServer {
     chat service: some ChatService,
     on placement: LongLinkServer::HandlerPlacement = .connectionLoop
   ) {
-    route(
-      ChatMessages::ChatTypes.join, ChatMessages::JoinRequest.self, on: placement
-    ) { request, context in
+    route(ChatMessages::ChatMethods.join, on: placement) { request, context in
       try await service.join(request, context: context)
     }
-    route(
-      ChatMessages::ChatTypes.leave, ChatMessages::LeaveRequest.self, on: placement
-    ) { request, context in
+    route(ChatMessages::ChatMethods.leave, on: placement) { request, context in
       try await service.leave(request, context: context)
     }
-    route(
-      ChatMessages::ChatTypes.send, ChatMessages::SendRequest.self, on: placement
-    ) { request, context in
+    route(ChatMessages::ChatMethods.send, on: placement) { request, context in
       try await service.send(request, context: context)
     }
-    route(
-      ChatMessages::ChatTypes.history, ChatMessages::HistoryRequest.self, on: placement
-    ) { request, context in
+    route(ChatMessages::ChatMethods.history, on: placement) { request, context in
       try await service.history(request, context: context)
     }
   }

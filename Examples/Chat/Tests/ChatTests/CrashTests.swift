@@ -38,9 +38,9 @@ import Testing
   func `nothing is lost and nothing comes twice, whatever happens`(_ seed: UInt64) async throws {
     let simulation = Simulation(seed: seed)
     let disk = Disk()
-    let address = SocketAddress.ipv4(10, 0, 0, 1, port: 9010)
+    let endpoint = Endpoint.host("10.0.0.1", port: 9010)
     let process = simulation.process(named: "server") { run in
-      var configuration = ServerConfiguration(listen: [.host("10.0.0.1", port: 9010)])
+      var configuration = ServerConfiguration(listen: [endpoint])
       configuration.logger.logLevel = .critical
       let server = try LongLinkServer(configuration, on: [run.loop])
       try Rooms(disk.log { run.isAlive }, on: run.loop).register(with: server)
@@ -52,7 +52,7 @@ import Testing
       try await process.start()
       let guests = try names.map { name in
         let loop = simulation.eventLoop(named: name)
-        return try Guest(name, at: address, on: loop) { simulation.random() }
+        return try Guest(name, at: endpoint, on: loop) { simulation.random() }
       }
       let stays = guests.map { guest in simulation.spawn { await guest.stay() } }
       try await converse(guests) { _ in
@@ -83,7 +83,7 @@ import Testing
     let log = folder.appending(path: "chat.log").path
     var server = try await RunningServer(port: 0, log: log)
     let port = server.port
-    let guests = try names.map { try Guest($0, at: .ipv4(127, 0, 0, 1, port: port)) }
+    let guests = try names.map { try Guest($0, at: .host("127.0.0.1", port: port)) }
     let stays = guests.map { guest in Task { await guest.stay() } }
     try await converse(guests) { number in
       // Some of what was said so far is still on its way.

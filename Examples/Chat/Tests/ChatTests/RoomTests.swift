@@ -14,7 +14,7 @@ import Testing
     try await simulation.run {
       let server = try await SimulatedChatServer.start(on: simulation.mainLoop)
       server.onJoin { _ in JoinReply(last: 5, names: ["ann"]) }
-      let guest = try Guest("ann", at: server.address, on: simulation.mainLoop) {
+      let guest = try Guest("ann", at: server.endpoint, on: simulation.mainLoop) {
         simulation.random()
       }
       let stay = simulation.spawn { await guest.stay() }

@@ -15,16 +15,16 @@ final class Guest: Sendable {
   private let events = Mutex<[ChatRoom.Event]>([])
 
   init(
-    _ name: String, at address: SocketAddress, on loop: EventLoop = .shared,
+    _ name: String, at endpoint: Endpoint, on loop: EventLoop = .shared,
     random: @escaping @Sendable () -> UInt64 = { .random(in: 0 ... .max) }
   ) throws {
     var configuration = ClientConfiguration(
-      servers: [.host(address.host!, port: address.port!)])
+      servers: [endpoint])
     configuration.logger.logLevel = .critical
     configuration.reconnect.afterRefused = .milliseconds(200)
     configuration.reconnect.cap = .seconds(2)
     client = try LongLinkClient(configuration, on: loop)
-    room = ChatRoom("lobby", as: name, over: try APIClient(client), random: random)
+    room = ChatRoom("lobby", as: name, over: try APIClient(client, .chat), random: random)
   }
 
   /// Stays until the client is closed.

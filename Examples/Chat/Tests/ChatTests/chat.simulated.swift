@@ -22,8 +22,8 @@ public nonisolated struct SimulatedChatServer: Swift.Sendable {
     Self(try await LongLinkTesting::SimulatedServer.start(on: loop, at: address))
   }
 
-  /// The address that it listens on.
-  public var address: LongLinkTesting::SocketAddress { server.address }
+  /// Where clients reach it.
+  public var endpoint: LongLinkTesting::Endpoint { server.endpoint }
 
   /// Stops listening and closes all connections.
   public func stop() async {
@@ -34,123 +34,123 @@ public nonisolated struct SimulatedChatServer: Swift.Sendable {
   public func onJoin(
     _ make: @escaping @Sendable (ChatMessages::JoinRequest) throws -> ChatMessages::JoinReply
   ) {
-    server.on(ChatMessages::ChatTypes.join, make)
+    server.on(ChatMessages::ChatMethods.join.type, make)
   }
 
   /// Says what to do about each `Join`, right or wrong, after a time where one is given.
   public func onJoin(
     _ action: LongLinkTesting::ServerAction, after delay: Swift.Duration? = nil
   ) {
-    server.on(ChatMessages::ChatTypes.join, action, after: delay)
+    server.on(ChatMessages::ChatMethods.join.type, action, after: delay)
   }
 
   /// Says what to do about the first, second and so on `Join`; the last one repeats.
   public func onJoin(_ actions: [LongLinkTesting::ServerAction]) {
-    server.on(ChatMessages::ChatTypes.join, actions)
+    server.on(ChatMessages::ChatMethods.join.type, actions)
   }
 
   /// The requests `Join` that came up to now; throws where one is not such a message.
   public func joinRequests() throws(LongLinkTesting::BodyError) -> [ChatMessages::JoinRequest] {
-    try server.requests(of: ChatMessages::ChatTypes.join, as: ChatMessages::JoinRequest.self)
+    try server.requests(of: ChatMessages::ChatMethods.join.type, as: ChatMessages::JoinRequest.self)
   }
 
   /// Waits until requests `Join` have come, and returns the last one that was waited for.
   public nonisolated(nonsending) func waitForJoin(
     count: Swift.Int = 1
   ) async throws -> ChatMessages::JoinRequest {
-    try await server.waitForRequest(of: ChatMessages::ChatTypes.join, as: ChatMessages::JoinRequest.self, count: count)
+    try await server.waitForRequest(of: ChatMessages::ChatMethods.join.type, as: ChatMessages::JoinRequest.self, count: count)
   }
 
   /// Answers each `Leave` with what the closure makes of it; a `Rejection` rejects it.
   public func onLeave(
     _ make: @escaping @Sendable (ChatMessages::LeaveRequest) throws -> ChatMessages::LeaveReply
   ) {
-    server.on(ChatMessages::ChatTypes.leave, make)
+    server.on(ChatMessages::ChatMethods.leave.type, make)
   }
 
   /// Says what to do about each `Leave`, right or wrong, after a time where one is given.
   public func onLeave(
     _ action: LongLinkTesting::ServerAction, after delay: Swift.Duration? = nil
   ) {
-    server.on(ChatMessages::ChatTypes.leave, action, after: delay)
+    server.on(ChatMessages::ChatMethods.leave.type, action, after: delay)
   }
 
   /// Says what to do about the first, second and so on `Leave`; the last one repeats.
   public func onLeave(_ actions: [LongLinkTesting::ServerAction]) {
-    server.on(ChatMessages::ChatTypes.leave, actions)
+    server.on(ChatMessages::ChatMethods.leave.type, actions)
   }
 
   /// The requests `Leave` that came up to now; throws where one is not such a message.
   public func leaveRequests() throws(LongLinkTesting::BodyError) -> [ChatMessages::LeaveRequest] {
-    try server.requests(of: ChatMessages::ChatTypes.leave, as: ChatMessages::LeaveRequest.self)
+    try server.requests(of: ChatMessages::ChatMethods.leave.type, as: ChatMessages::LeaveRequest.self)
   }
 
   /// Waits until requests `Leave` have come, and returns the last one that was waited for.
   public nonisolated(nonsending) func waitForLeave(
     count: Swift.Int = 1
   ) async throws -> ChatMessages::LeaveRequest {
-    try await server.waitForRequest(of: ChatMessages::ChatTypes.leave, as: ChatMessages::LeaveRequest.self, count: count)
+    try await server.waitForRequest(of: ChatMessages::ChatMethods.leave.type, as: ChatMessages::LeaveRequest.self, count: count)
   }
 
   /// Answers each `Send` with what the closure makes of it; a `Rejection` rejects it.
   public func onSend(
     _ make: @escaping @Sendable (ChatMessages::SendRequest) throws -> ChatMessages::SendReply
   ) {
-    server.on(ChatMessages::ChatTypes.send, make)
+    server.on(ChatMessages::ChatMethods.send.type, make)
   }
 
   /// Says what to do about each `Send`, right or wrong, after a time where one is given.
   public func onSend(
     _ action: LongLinkTesting::ServerAction, after delay: Swift.Duration? = nil
   ) {
-    server.on(ChatMessages::ChatTypes.send, action, after: delay)
+    server.on(ChatMessages::ChatMethods.send.type, action, after: delay)
   }
 
   /// Says what to do about the first, second and so on `Send`; the last one repeats.
   public func onSend(_ actions: [LongLinkTesting::ServerAction]) {
-    server.on(ChatMessages::ChatTypes.send, actions)
+    server.on(ChatMessages::ChatMethods.send.type, actions)
   }
 
   /// The requests `Send` that came up to now; throws where one is not such a message.
   public func sendRequests() throws(LongLinkTesting::BodyError) -> [ChatMessages::SendRequest] {
-    try server.requests(of: ChatMessages::ChatTypes.send, as: ChatMessages::SendRequest.self)
+    try server.requests(of: ChatMessages::ChatMethods.send.type, as: ChatMessages::SendRequest.self)
   }
 
   /// Waits until requests `Send` have come, and returns the last one that was waited for.
   public nonisolated(nonsending) func waitForSend(
     count: Swift.Int = 1
   ) async throws -> ChatMessages::SendRequest {
-    try await server.waitForRequest(of: ChatMessages::ChatTypes.send, as: ChatMessages::SendRequest.self, count: count)
+    try await server.waitForRequest(of: ChatMessages::ChatMethods.send.type, as: ChatMessages::SendRequest.self, count: count)
   }
 
   /// Answers each `History` with what the closure makes of it; a `Rejection` rejects it.
   public func onHistory(
     _ make: @escaping @Sendable (ChatMessages::HistoryRequest) throws -> ChatMessages::HistoryReply
   ) {
-    server.on(ChatMessages::ChatTypes.history, make)
+    server.on(ChatMessages::ChatMethods.history.type, make)
   }
 
   /// Says what to do about each `History`, right or wrong, after a time where one is given.
   public func onHistory(
     _ action: LongLinkTesting::ServerAction, after delay: Swift.Duration? = nil
   ) {
-    server.on(ChatMessages::ChatTypes.history, action, after: delay)
+    server.on(ChatMessages::ChatMethods.history.type, action, after: delay)
   }
 
   /// Says what to do about the first, second and so on `History`; the last one repeats.
   public func onHistory(_ actions: [LongLinkTesting::ServerAction]) {
-    server.on(ChatMessages::ChatTypes.history, actions)
+    server.on(ChatMessages::ChatMethods.history.type, actions)
   }
 
   /// The requests `History` that came up to now; throws where one is not such a message.
   public func historyRequests() throws(LongLinkTesting::BodyError) -> [ChatMessages::HistoryRequest] {
-    try server.requests(of: ChatMessages::ChatTypes.history, as: ChatMessages::HistoryRequest.self)
+    try server.requests(of: ChatMessages::ChatMethods.history.type, as: ChatMessages::HistoryRequest.self)
   }
 
   /// Waits until requests `History` have come, and returns the last one that was waited for.
   public nonisolated(nonsending) func waitForHistory(
     count: Swift.Int = 1
   ) async throws -> ChatMessages::HistoryRequest {
-    try await server.waitForRequest(of: ChatMessages::ChatTypes.history, as: ChatMessages::HistoryRequest.self, count: count)
+    try await server.waitForRequest(of: ChatMessages::ChatMethods.history.type, as: ChatMessages::HistoryRequest.self, count: count)
   }
 }

@@ -6,125 +6,125 @@ public import LongLinkProtobufC
 
 /// Moves parcels.
 public nonisolated struct ParcelsClient: Swift.Sendable {
-  /// What carries the requests.
-  public let client: LongLink::LongLinkClient
-  /// The options of requests that are not given others.
+  /// What sends the requests.
+  public let sender: any LongLink::RequestSender
+  /// How requests are made, where neither a call nor its method says.
   public var options: LongLink::RequestOptions
 
-  /// Makes a client over one that may be shared with others.
+  /// Makes a client over one that may be shared with others, or over a session with a peer.
   public init(
-    _ client: LongLink::LongLinkClient,
+    _ sender: any LongLink::RequestSender,
     options: LongLink::RequestOptions = LongLink::RequestOptions()
   ) {
-    self.client = client
+    self.sender = sender
     self.options = options
   }
 
   /// Takes a parcel in, and says what it is called from now on.
   public nonisolated(nonsending) func send(
-    _ request: Parcels::SendRequest, options: LongLink::RequestOptions? = nil
+    _ request: Parcels::SendRequest, options: LongLink::RequestOptions = LongLink::RequestOptions()
   ) async throws(LongLink::LongLinkError) -> Parcels::SendReply {
-    try await client.request(
-      Parcels::ParcelsTypes.send, request, returning: Parcels::SendReply.self, options: options ?? self.options)
+    try await sender.request(
+      Parcels::ParcelsMethods.send.over(self.options), request, options: options)
   }
 
   /// As the asynchronous form; it returns a handle at once.
-  public func startSend(
-    _ request: Parcels::SendRequest, options: LongLink::RequestOptions? = nil
+  public func submitSend(
+    _ request: Parcels::SendRequest, options: LongLink::RequestOptions = LongLink::RequestOptions()
   ) -> LongLink::TypedRequestTask<Parcels::SendReply> {
-    client.start(
-      Parcels::ParcelsTypes.send, request, returning: Parcels::SendReply.self, options: options ?? self.options)
+    sender.submit(
+      Parcels::ParcelsMethods.send.over(self.options), request, options: options)
   }
 
   /// As the asynchronous form; it calls `completion`, once, on the executor that is named.
   @discardableResult
   public func send(
-    _ request: Parcels::SendRequest, options: LongLink::RequestOptions? = nil,
+    _ request: Parcels::SendRequest, options: LongLink::RequestOptions = LongLink::RequestOptions(),
     on executor: LongLink::CallbackExecutor,
     completion: @escaping @Sendable (Swift.Result<Parcels::SendReply, LongLink::LongLinkError>) -> ()
   ) -> LongLink::RequestTask {
-    client.request(
-      Parcels::ParcelsTypes.send, request, returning: Parcels::SendReply.self, options: options ?? self.options,
+    sender.request(
+      Parcels::ParcelsMethods.send.over(self.options), request, options: options,
       on: executor, completion: completion)
   }
 
   /// As the asynchronous form; it blocks the calling thread, which must not be a task's.
   public func sendBlocking(
-    _ request: Parcels::SendRequest, options: LongLink::RequestOptions? = nil
+    _ request: Parcels::SendRequest, options: LongLink::RequestOptions = LongLink::RequestOptions()
   ) throws(LongLink::LongLinkError) -> Parcels::SendReply {
-    try client.requestBlocking(
-      Parcels::ParcelsTypes.send, request, returning: Parcels::SendReply.self, options: options ?? self.options)
+    try sender.requestBlocking(
+      Parcels::ParcelsMethods.send.over(self.options), request, options: options)
   }
 
   /// Finds a parcel that was sent.
   public nonisolated(nonsending) func find(
-    _ request: Parcels::FindRequest, options: LongLink::RequestOptions? = nil
+    _ request: Parcels::FindRequest, options: LongLink::RequestOptions = LongLink::RequestOptions()
   ) async throws(LongLink::LongLinkError) -> Parcels::Parcel {
-    try await client.request(
-      Parcels::ParcelsTypes.find, request, returning: Parcels::Parcel.self, options: options ?? self.options)
+    try await sender.request(
+      Parcels::ParcelsMethods.find.over(self.options), request, options: options)
   }
 
   /// As the asynchronous form; it returns a handle at once.
-  public func startFind(
-    _ request: Parcels::FindRequest, options: LongLink::RequestOptions? = nil
+  public func submitFind(
+    _ request: Parcels::FindRequest, options: LongLink::RequestOptions = LongLink::RequestOptions()
   ) -> LongLink::TypedRequestTask<Parcels::Parcel> {
-    client.start(
-      Parcels::ParcelsTypes.find, request, returning: Parcels::Parcel.self, options: options ?? self.options)
+    sender.submit(
+      Parcels::ParcelsMethods.find.over(self.options), request, options: options)
   }
 
   /// As the asynchronous form; it calls `completion`, once, on the executor that is named.
   @discardableResult
   public func find(
-    _ request: Parcels::FindRequest, options: LongLink::RequestOptions? = nil,
+    _ request: Parcels::FindRequest, options: LongLink::RequestOptions = LongLink::RequestOptions(),
     on executor: LongLink::CallbackExecutor,
     completion: @escaping @Sendable (Swift.Result<Parcels::Parcel, LongLink::LongLinkError>) -> ()
   ) -> LongLink::RequestTask {
-    client.request(
-      Parcels::ParcelsTypes.find, request, returning: Parcels::Parcel.self, options: options ?? self.options,
+    sender.request(
+      Parcels::ParcelsMethods.find.over(self.options), request, options: options,
       on: executor, completion: completion)
   }
 
   /// As the asynchronous form; it blocks the calling thread, which must not be a task's.
   public func findBlocking(
-    _ request: Parcels::FindRequest, options: LongLink::RequestOptions? = nil
+    _ request: Parcels::FindRequest, options: LongLink::RequestOptions = LongLink::RequestOptions()
   ) throws(LongLink::LongLinkError) -> Parcels::Parcel {
-    try client.requestBlocking(
-      Parcels::ParcelsTypes.find, request, returning: Parcels::Parcel.self, options: options ?? self.options)
+    try sender.requestBlocking(
+      Parcels::ParcelsMethods.find.over(self.options), request, options: options)
   }
 
   /// Forgets all parcels.
   public nonisolated(nonsending) func clear(
-    _ request: LongLinkProtobufC::ProtobufEmpty, options: LongLink::RequestOptions? = nil
+    _ request: LongLinkProtobufC::ProtobufEmpty, options: LongLink::RequestOptions = LongLink::RequestOptions()
   ) async throws(LongLink::LongLinkError) -> LongLinkProtobufC::ProtobufEmpty {
-    try await client.request(
-      Parcels::ParcelsTypes.clear, request, returning: LongLinkProtobufC::ProtobufEmpty.self, options: options ?? self.options)
+    try await sender.request(
+      Parcels::ParcelsMethods.clear.over(self.options), request, options: options)
   }
 
   /// As the asynchronous form; it returns a handle at once.
-  public func startClear(
-    _ request: LongLinkProtobufC::ProtobufEmpty, options: LongLink::RequestOptions? = nil
+  public func submitClear(
+    _ request: LongLinkProtobufC::ProtobufEmpty, options: LongLink::RequestOptions = LongLink::RequestOptions()
   ) -> LongLink::TypedRequestTask<LongLinkProtobufC::ProtobufEmpty> {
-    client.start(
-      Parcels::ParcelsTypes.clear, request, returning: LongLinkProtobufC::ProtobufEmpty.self, options: options ?? self.options)
+    sender.submit(
+      Parcels::ParcelsMethods.clear.over(self.options), request, options: options)
   }
 
   /// As the asynchronous form; it calls `completion`, once, on the executor that is named.
   @discardableResult
   public func clear(
-    _ request: LongLinkProtobufC::ProtobufEmpty, options: LongLink::RequestOptions? = nil,
+    _ request: LongLinkProtobufC::ProtobufEmpty, options: LongLink::RequestOptions = LongLink::RequestOptions(),
     on executor: LongLink::CallbackExecutor,
     completion: @escaping @Sendable (Swift.Result<LongLinkProtobufC::ProtobufEmpty, LongLink::LongLinkError>) -> ()
   ) -> LongLink::RequestTask {
-    client.request(
-      Parcels::ParcelsTypes.clear, request, returning: LongLinkProtobufC::ProtobufEmpty.self, options: options ?? self.options,
+    sender.request(
+      Parcels::ParcelsMethods.clear.over(self.options), request, options: options,
       on: executor, completion: completion)
   }
 
   /// As the asynchronous form; it blocks the calling thread, which must not be a task's.
   public func clearBlocking(
-    _ request: LongLinkProtobufC::ProtobufEmpty, options: LongLink::RequestOptions? = nil
+    _ request: LongLinkProtobufC::ProtobufEmpty, options: LongLink::RequestOptions = LongLink::RequestOptions()
   ) throws(LongLink::LongLinkError) -> LongLinkProtobufC::ProtobufEmpty {
-    try client.requestBlocking(
-      Parcels::ParcelsTypes.clear, request, returning: LongLinkProtobufC::ProtobufEmpty.self, options: options ?? self.options)
+    try sender.requestBlocking(
+      Parcels::ParcelsMethods.clear.over(self.options), request, options: options)
   }
 }

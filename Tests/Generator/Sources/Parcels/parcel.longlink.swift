@@ -4,14 +4,20 @@
 internal import CParcels
 public import LongLinkProtobufC
 
-/// The message types of the service `parcel.Parcels`.
-public nonisolated enum ParcelsTypes {
-  /// The requests of `Send`.
-  public static var send: LongLinkProtobufC::MessageType { 100 }
-  /// The requests of `Find`.
-  public static var find: LongLinkProtobufC::MessageType { 101 }
-  /// The requests of `Clear`.
-  public static var clear: LongLinkProtobufC::MessageType { 102 }
+/// The methods of the service `parcel.Parcels`.
+public nonisolated enum ParcelsMethods {
+  /// Takes a parcel in, and says what it is called from now on.
+  public static var send: LongLinkProtobufC::RPCMethod<Parcels::SendRequest, Parcels::SendReply> {
+    LongLinkProtobufC::RPCMethod(100, "Send", of: "parcel.Parcels", idempotency: .unknown)
+  }
+  /// Finds a parcel that was sent.
+  public static var find: LongLinkProtobufC::RPCMethod<Parcels::FindRequest, Parcels::Parcel> {
+    LongLinkProtobufC::RPCMethod(101, "Find", of: "parcel.Parcels", idempotency: .unknown)
+  }
+  /// Forgets all parcels.
+  public static var clear: LongLinkProtobufC::RPCMethod<LongLinkProtobufC::ProtobufEmpty, LongLinkProtobufC::ProtobufEmpty> {
+    LongLinkProtobufC::RPCMethod(102, "Clear", of: "parcel.Parcels", idempotency: .unknown)
+  }
 }
 
 /// How soon it has to be there.

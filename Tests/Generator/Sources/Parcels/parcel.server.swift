@@ -28,19 +28,13 @@ extension LongLinkServer::LongLinkServer {
     parcels service: some ParcelsService,
     on placement: LongLinkServer::HandlerPlacement = .connectionLoop
   ) {
-    route(
-      Parcels::ParcelsTypes.send, Parcels::SendRequest.self, on: placement
-    ) { request, context in
+    route(Parcels::ParcelsMethods.send, on: placement) { request, context in
       try await service.send(request, context: context)
     }
-    route(
-      Parcels::ParcelsTypes.find, Parcels::FindRequest.self, on: placement
-    ) { request, context in
+    route(Parcels::ParcelsMethods.find, on: placement) { request, context in
       try await service.find(request, context: context)
     }
-    route(
-      Parcels::ParcelsTypes.clear, LongLinkProtobufC::ProtobufEmpty.self, on: placement
-    ) { request, context in
+    route(Parcels::ParcelsMethods.clear, on: placement) { request, context in
       try await service.clear(request, context: context)
     }
   }

@@ -2,15 +2,22 @@
 // swift-format-ignore-file
 
 public import LongLinkProtobuf
+public import SwiftProtobuf
 
-/// The message types of the service `parcel.Parcels`.
-public nonisolated enum ParcelsTypes {
-  /// The requests of `Send`.
-  public static var send: LongLinkProtobuf::MessageType { 100 }
-  /// The requests of `Find`.
-  public static var find: LongLinkProtobuf::MessageType { 101 }
-  /// The requests of `Clear`.
-  public static var clear: LongLinkProtobuf::MessageType { 102 }
+/// The methods of the service `parcel.Parcels`.
+public nonisolated enum ParcelsMethods {
+  /// Takes a parcel in, and says what it is called from now on.
+  public static var send: LongLinkProtobuf::RPCMethod<ParcelsOfSwift::Parcel_SendRequest, ParcelsOfSwift::Parcel_SendReply> {
+    LongLinkProtobuf::RPCMethod(100, "Send", of: "parcel.Parcels", idempotency: .unknown)
+  }
+  /// Finds a parcel that was sent.
+  public static var find: LongLinkProtobuf::RPCMethod<ParcelsOfSwift::Parcel_FindRequest, ParcelsOfSwift::Parcel_Parcel> {
+    LongLinkProtobuf::RPCMethod(101, "Find", of: "parcel.Parcels", idempotency: .unknown)
+  }
+  /// Forgets all parcels.
+  public static var clear: LongLinkProtobuf::RPCMethod<SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty, SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty> {
+    LongLinkProtobuf::RPCMethod(102, "Clear", of: "parcel.Parcels", idempotency: .unknown)
+  }
 }
 
 nonisolated extension ParcelsOfSwift::Parcel_SendRequest: LongLinkProtobuf::ProtobufBody {}

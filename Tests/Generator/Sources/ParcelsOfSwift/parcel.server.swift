@@ -29,19 +29,13 @@ extension LongLinkServer::LongLinkServer {
     parcels service: some ParcelsService,
     on placement: LongLinkServer::HandlerPlacement = .connectionLoop
   ) {
-    route(
-      ParcelsOfSwift::ParcelsTypes.send, ParcelsOfSwift::Parcel_SendRequest.self, on: placement
-    ) { request, context in
+    route(ParcelsOfSwift::ParcelsMethods.send, on: placement) { request, context in
       try await service.send(request, context: context)
     }
-    route(
-      ParcelsOfSwift::ParcelsTypes.find, ParcelsOfSwift::Parcel_FindRequest.self, on: placement
-    ) { request, context in
+    route(ParcelsOfSwift::ParcelsMethods.find, on: placement) { request, context in
       try await service.find(request, context: context)
     }
-    route(
-      ParcelsOfSwift::ParcelsTypes.clear, SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty.self, on: placement
-    ) { request, context in
+    route(ParcelsOfSwift::ParcelsMethods.clear, on: placement) { request, context in
       try await service.clear(request, context: context)
     }
   }

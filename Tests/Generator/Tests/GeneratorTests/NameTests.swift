@@ -13,7 +13,7 @@ import Testing
         service EchoService {}
         service Two {
           rpc Say(self_) returns (self_) { option (longlink.message_type) = 2; }
-          rpc StartSay(self_) returns (self_) { option (longlink.message_type) = 3; }
+          rpc SubmitSay(self_) returns (self_) { option (longlink.message_type) = 3; }
         }
         """)
     #expect(
@@ -21,8 +21,8 @@ import Testing
         "bad.proto:6:1: error: the name EchoClient is taken by EchoClient (bad.proto:3:1): rename "
           + "one of them, or say option swift_prefix = \"…\";"))
     #expect(said.contains("bad.proto:5:1: error: the name self_ is taken by self_ (bad.proto:4:1)"))
-    #expect(said.contains("bad.proto:7:1: error: the name EchoTypes is taken by Echo"))
-    #expect(said.contains("bad.proto:10:3: error: the name startSay is taken by Two.Say"))
+    #expect(said.contains("bad.proto:7:1: error: the name EchoMethods is taken by Echo"))
+    #expect(said.contains("bad.proto:10:3: error: the name submitSay is taken by Two.Say"))
   }
 
   @Test func `files that would be written to one place are named`() throws {

@@ -57,11 +57,11 @@ let sample = Parcel(
   ) async throws {
     let simulation = Simulation(seed: 1)
     try await simulation.run {
-      let server = try LongLinkServer(host: "10.0.0.1", port: 0, on: [simulation.mainLoop])
+      let server = try LongLinkServer(listen: .host("10.0.0.1", port: 0), on: [simulation.mainLoop])
       server.register(parcels: Depot())
       try await server.start()
       let client = try LongLinkClient(
-        to: "10.0.0.1", port: server.port!, on: simulation.mainLoop)
+        to: server.endpoint, on: simulation.mainLoop)
       try await body(client, simulation)
       await client.close()
       await server.shutDown(within: .zero)
@@ -85,16 +85,18 @@ let sample = Parcel(
 
   @Test func `a handle and a completion handler get the message too`() async throws {
     try await run { client, _ in
-      let parcels = ParcelsClient(client, options: RequestOptions(deadline: .seconds(3)))
-      let task = parcels.startSend(SendRequest(parcel: sample))
+      let parcels = ParcelsClient(client, options: RequestOptions(timeout: .seconds(3)))
+      let task = parcels.submitSend(SendRequest(parcel: sample))
       let number = try await task.value.number
       #expect(number == 1)
       let found: Result<Parcel, LongLinkError> = await withCheckedContinuation { waiter in
-        parcels.find(FindRequest(number: number), on: .clientLoop) { waiter.resume(returning: $0) }
+        parcels.find(FindRequest(number: number), on: .connectionLoop) {
+          waiter.resume(returning: $0)
+        }
       }
       #expect(try found.get().number == number)
       let missing: Result<Parcel, LongLinkError> = await withCheckedContinuation { waiter in
-        parcels.find(FindRequest(number: 9), on: .clientLoop) { waiter.resume(returning: $0) }
+        parcels.find(FindRequest(number: 9), on: .connectionLoop) { waiter.resume(returning: $0) }
       }
       #expect(throws: LongLinkError.self) { try missing.get() }
     }
@@ -110,7 +112,7 @@ let sample = Parcel(
     try await simulation.run {
       let server = try await SimulatedParcelsServer.start(on: simulation.mainLoop)
       let client = try LongLinkClient(
-        to: "127.0.0.1", port: server.address.port!, on: simulation.mainLoop)
+        to: server.endpoint, on: simulation.mainLoop)
       try await client.connect()
       var moves = client.pushes(of: Moved.self, buffer: .dropOldest(9)).makeAsyncIterator()
       server.server.push(Moved.pushType, [0xff])
@@ -134,7 +136,7 @@ let sample = Parcel(
       server.onFind([.refuse(.overloaded), .reply(encoding: Parcel(number: 8))])
       server.onClear(.never)
       let client = try LongLinkClient(
-        to: "127.0.0.1", port: server.address.port!, on: simulation.mainLoop)
+        to: server.endpoint, on: simulation.mainLoop)
       let parcels = ParcelsClient(client)
       #expect(try await parcels.send(SendRequest()).number == 5)
       let refused = await #expect(throws: LongLinkError.self) {
@@ -143,7 +145,7 @@ let sample = Parcel(
       #expect(refused?.response == 1_002)
       #expect(try await parcels.find(FindRequest(number: 1)).number == 8)
       let silent = await #expect(throws: LongLinkError.self) {
-        try await parcels.clear(ProtobufEmpty(), options: RequestOptions(deadline: .seconds(1)))
+        try await parcels.clear(ProtobufEmpty(), options: RequestOptions(timeout: .seconds(1)))
       }
       #expect(silent?.code == .deadlineExceeded)
       #expect(try server.sendRequests() == [SendRequest(), SendRequest(listeners: ["x"])])
@@ -154,15 +156,15 @@ let sample = Parcel(
   }
 
   @Test func `a blocking call gets the message`() async throws {
-    let server = try LongLinkServer(host: "127.0.0.1", port: 0)
+    let server = try LongLinkServer(listen: .host("127.0.0.1", port: 0))
     server.register(parcels: Depot())
     try await server.start()
-    let port = server.port!
+    let endpoint = server.endpoint
     let number: Result<UInt64, any Error> = await withCheckedContinuation { waiter in
       Thread.detachNewThread {
         waiter.resume(
           returning: Result {
-            let client = try LongLinkClient(to: "127.0.0.1", port: port)
+            let client = try LongLinkClient(to: endpoint)
             return try ParcelsClient(client).sendBlocking(SendRequest(parcel: sample)).number
           })
       }
@@ -174,7 +176,7 @@ let sample = Parcel(
   @Test func `a body that is not the message is answered with 400`() async throws {
     try await run { client, _ in
       let error = await #expect(throws: LongLinkError.self) {
-        try await client.request(ParcelsTypes.find, [0xff] as [UInt8])
+        try await client.request(ParcelsMethods.find.type, [0xff] as [UInt8])
       }
       #expect(error?.response == .malformed && error?.delivery == .refused)
     }

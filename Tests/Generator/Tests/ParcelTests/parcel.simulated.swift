@@ -23,8 +23,8 @@ public nonisolated struct SimulatedParcelsServer: Swift.Sendable {
     Self(try await LongLinkTesting::SimulatedServer.start(on: loop, at: address))
   }
 
-  /// The address that it listens on.
-  public var address: LongLinkTesting::SocketAddress { server.address }
+  /// Where clients reach it.
+  public var endpoint: LongLinkTesting::Endpoint { server.endpoint }
 
   /// Stops listening and closes all connections.
   public func stop() async {
@@ -35,92 +35,92 @@ public nonisolated struct SimulatedParcelsServer: Swift.Sendable {
   public func onSend(
     _ make: @escaping @Sendable (Parcels::SendRequest) throws -> Parcels::SendReply
   ) {
-    server.on(Parcels::ParcelsTypes.send, make)
+    server.on(Parcels::ParcelsMethods.send.type, make)
   }
 
   /// Says what to do about each `Send`, right or wrong, after a time where one is given.
   public func onSend(
     _ action: LongLinkTesting::ServerAction, after delay: Swift.Duration? = nil
   ) {
-    server.on(Parcels::ParcelsTypes.send, action, after: delay)
+    server.on(Parcels::ParcelsMethods.send.type, action, after: delay)
   }
 
   /// Says what to do about the first, second and so on `Send`; the last one repeats.
   public func onSend(_ actions: [LongLinkTesting::ServerAction]) {
-    server.on(Parcels::ParcelsTypes.send, actions)
+    server.on(Parcels::ParcelsMethods.send.type, actions)
   }
 
   /// The requests `Send` that came up to now; throws where one is not such a message.
   public func sendRequests() throws(LongLinkTesting::BodyError) -> [Parcels::SendRequest] {
-    try server.requests(of: Parcels::ParcelsTypes.send, as: Parcels::SendRequest.self)
+    try server.requests(of: Parcels::ParcelsMethods.send.type, as: Parcels::SendRequest.self)
   }
 
   /// Waits until requests `Send` have come, and returns the last one that was waited for.
   public nonisolated(nonsending) func waitForSend(
     count: Swift.Int = 1
   ) async throws -> Parcels::SendRequest {
-    try await server.waitForRequest(of: Parcels::ParcelsTypes.send, as: Parcels::SendRequest.self, count: count)
+    try await server.waitForRequest(of: Parcels::ParcelsMethods.send.type, as: Parcels::SendRequest.self, count: count)
   }
 
   /// Answers each `Find` with what the closure makes of it; a `Rejection` rejects it.
   public func onFind(
     _ make: @escaping @Sendable (Parcels::FindRequest) throws -> Parcels::Parcel
   ) {
-    server.on(Parcels::ParcelsTypes.find, make)
+    server.on(Parcels::ParcelsMethods.find.type, make)
   }
 
   /// Says what to do about each `Find`, right or wrong, after a time where one is given.
   public func onFind(
     _ action: LongLinkTesting::ServerAction, after delay: Swift.Duration? = nil
   ) {
-    server.on(Parcels::ParcelsTypes.find, action, after: delay)
+    server.on(Parcels::ParcelsMethods.find.type, action, after: delay)
   }
 
   /// Says what to do about the first, second and so on `Find`; the last one repeats.
   public func onFind(_ actions: [LongLinkTesting::ServerAction]) {
-    server.on(Parcels::ParcelsTypes.find, actions)
+    server.on(Parcels::ParcelsMethods.find.type, actions)
   }
 
   /// The requests `Find` that came up to now; throws where one is not such a message.
   public func findRequests() throws(LongLinkTesting::BodyError) -> [Parcels::FindRequest] {
-    try server.requests(of: Parcels::ParcelsTypes.find, as: Parcels::FindRequest.self)
+    try server.requests(of: Parcels::ParcelsMethods.find.type, as: Parcels::FindRequest.self)
   }
 
   /// Waits until requests `Find` have come, and returns the last one that was waited for.
   public nonisolated(nonsending) func waitForFind(
     count: Swift.Int = 1
   ) async throws -> Parcels::FindRequest {
-    try await server.waitForRequest(of: Parcels::ParcelsTypes.find, as: Parcels::FindRequest.self, count: count)
+    try await server.waitForRequest(of: Parcels::ParcelsMethods.find.type, as: Parcels::FindRequest.self, count: count)
   }
 
   /// Answers each `Clear` with what the closure makes of it; a `Rejection` rejects it.
   public func onClear(
     _ make: @escaping @Sendable (LongLinkProtobufC::ProtobufEmpty) throws -> LongLinkProtobufC::ProtobufEmpty
   ) {
-    server.on(Parcels::ParcelsTypes.clear, make)
+    server.on(Parcels::ParcelsMethods.clear.type, make)
   }
 
   /// Says what to do about each `Clear`, right or wrong, after a time where one is given.
   public func onClear(
     _ action: LongLinkTesting::ServerAction, after delay: Swift.Duration? = nil
   ) {
-    server.on(Parcels::ParcelsTypes.clear, action, after: delay)
+    server.on(Parcels::ParcelsMethods.clear.type, action, after: delay)
   }
 
   /// Says what to do about the first, second and so on `Clear`; the last one repeats.
   public func onClear(_ actions: [LongLinkTesting::ServerAction]) {
-    server.on(Parcels::ParcelsTypes.clear, actions)
+    server.on(Parcels::ParcelsMethods.clear.type, actions)
   }
 
   /// The requests `Clear` that came up to now; throws where one is not such a message.
   public func clearRequests() throws(LongLinkTesting::BodyError) -> [LongLinkProtobufC::ProtobufEmpty] {
-    try server.requests(of: Parcels::ParcelsTypes.clear, as: LongLinkProtobufC::ProtobufEmpty.self)
+    try server.requests(of: Parcels::ParcelsMethods.clear.type, as: LongLinkProtobufC::ProtobufEmpty.self)
   }
 
   /// Waits until requests `Clear` have come, and returns the last one that was waited for.
   public nonisolated(nonsending) func waitForClear(
     count: Swift.Int = 1
   ) async throws -> LongLinkProtobufC::ProtobufEmpty {
-    try await server.waitForRequest(of: Parcels::ParcelsTypes.clear, as: LongLinkProtobufC::ProtobufEmpty.self, count: count)
+    try await server.waitForRequest(of: Parcels::ParcelsMethods.clear.type, as: LongLinkProtobufC::ProtobufEmpty.self, count: count)
   }
 }

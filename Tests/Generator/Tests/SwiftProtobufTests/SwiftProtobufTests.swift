@@ -31,11 +31,11 @@ struct Depot: ParcelsService {
   @Test func `services of SwiftProtobuf's messages are asked and answer`() async throws {
     let simulation = Simulation(seed: 1)
     try await simulation.run {
-      let server = try LongLinkServer(host: "10.0.0.1", port: 0, on: [simulation.mainLoop])
+      let server = try LongLinkServer(listen: .host("10.0.0.1", port: 0), on: [simulation.mainLoop])
       server.register(parcels: Depot())
       try await server.start()
       let client = try LongLinkClient(
-        to: "10.0.0.1", port: server.port!, on: simulation.mainLoop)
+        to: server.endpoint, on: simulation.mainLoop)
       let parcels = ParcelsClient(client)
       var moves = client.pushes(of: Parcel_Moved.self).makeAsyncIterator()
       let sent = try await parcels.send(.with { $0.parcel.number = 7 })
@@ -55,7 +55,7 @@ struct Depot: ParcelsService {
       let server = try await SimulatedParcelsServer.start(on: simulation.mainLoop)
       server.onSend { request in .with { $0.number = UInt64(request.listeners.count) } }
       let client = try LongLinkClient(
-        to: "127.0.0.1", port: server.address.port!, on: simulation.mainLoop)
+        to: server.endpoint, on: simulation.mainLoop)
       let sent = try await ParcelsClient(client).send(.with { $0.listeners = ["a", "b"] })
       #expect(sent.number == 2)
       #expect(try server.sendRequests().map(\.listeners) == [["a", "b"]])

@@ -24,8 +24,8 @@ public nonisolated struct SimulatedParcelsServer: Swift.Sendable {
     Self(try await LongLinkTesting::SimulatedServer.start(on: loop, at: address))
   }
 
-  /// The address that it listens on.
-  public var address: LongLinkTesting::SocketAddress { server.address }
+  /// Where clients reach it.
+  public var endpoint: LongLinkTesting::Endpoint { server.endpoint }
 
   /// Stops listening and closes all connections.
   public func stop() async {
@@ -36,92 +36,92 @@ public nonisolated struct SimulatedParcelsServer: Swift.Sendable {
   public func onSend(
     _ make: @escaping @Sendable (ParcelsOfSwift::Parcel_SendRequest) throws -> ParcelsOfSwift::Parcel_SendReply
   ) {
-    server.on(ParcelsOfSwift::ParcelsTypes.send, make)
+    server.on(ParcelsOfSwift::ParcelsMethods.send.type, make)
   }
 
   /// Says what to do about each `Send`, right or wrong, after a time where one is given.
   public func onSend(
     _ action: LongLinkTesting::ServerAction, after delay: Swift.Duration? = nil
   ) {
-    server.on(ParcelsOfSwift::ParcelsTypes.send, action, after: delay)
+    server.on(ParcelsOfSwift::ParcelsMethods.send.type, action, after: delay)
   }
 
   /// Says what to do about the first, second and so on `Send`; the last one repeats.
   public func onSend(_ actions: [LongLinkTesting::ServerAction]) {
-    server.on(ParcelsOfSwift::ParcelsTypes.send, actions)
+    server.on(ParcelsOfSwift::ParcelsMethods.send.type, actions)
   }
 
   /// The requests `Send` that came up to now; throws where one is not such a message.
   public func sendRequests() throws(LongLinkTesting::BodyError) -> [ParcelsOfSwift::Parcel_SendRequest] {
-    try server.requests(of: ParcelsOfSwift::ParcelsTypes.send, as: ParcelsOfSwift::Parcel_SendRequest.self)
+    try server.requests(of: ParcelsOfSwift::ParcelsMethods.send.type, as: ParcelsOfSwift::Parcel_SendRequest.self)
   }
 
   /// Waits until requests `Send` have come, and returns the last one that was waited for.
   public nonisolated(nonsending) func waitForSend(
     count: Swift.Int = 1
   ) async throws -> ParcelsOfSwift::Parcel_SendRequest {
-    try await server.waitForRequest(of: ParcelsOfSwift::ParcelsTypes.send, as: ParcelsOfSwift::Parcel_SendRequest.self, count: count)
+    try await server.waitForRequest(of: ParcelsOfSwift::ParcelsMethods.send.type, as: ParcelsOfSwift::Parcel_SendRequest.self, count: count)
   }
 
   /// Answers each `Find` with what the closure makes of it; a `Rejection` rejects it.
   public func onFind(
     _ make: @escaping @Sendable (ParcelsOfSwift::Parcel_FindRequest) throws -> ParcelsOfSwift::Parcel_Parcel
   ) {
-    server.on(ParcelsOfSwift::ParcelsTypes.find, make)
+    server.on(ParcelsOfSwift::ParcelsMethods.find.type, make)
   }
 
   /// Says what to do about each `Find`, right or wrong, after a time where one is given.
   public func onFind(
     _ action: LongLinkTesting::ServerAction, after delay: Swift.Duration? = nil
   ) {
-    server.on(ParcelsOfSwift::ParcelsTypes.find, action, after: delay)
+    server.on(ParcelsOfSwift::ParcelsMethods.find.type, action, after: delay)
   }
 
   /// Says what to do about the first, second and so on `Find`; the last one repeats.
   public func onFind(_ actions: [LongLinkTesting::ServerAction]) {
-    server.on(ParcelsOfSwift::ParcelsTypes.find, actions)
+    server.on(ParcelsOfSwift::ParcelsMethods.find.type, actions)
   }
 
   /// The requests `Find` that came up to now; throws where one is not such a message.
   public func findRequests() throws(LongLinkTesting::BodyError) -> [ParcelsOfSwift::Parcel_FindRequest] {
-    try server.requests(of: ParcelsOfSwift::ParcelsTypes.find, as: ParcelsOfSwift::Parcel_FindRequest.self)
+    try server.requests(of: ParcelsOfSwift::ParcelsMethods.find.type, as: ParcelsOfSwift::Parcel_FindRequest.self)
   }
 
   /// Waits until requests `Find` have come, and returns the last one that was waited for.
   public nonisolated(nonsending) func waitForFind(
     count: Swift.Int = 1
   ) async throws -> ParcelsOfSwift::Parcel_FindRequest {
-    try await server.waitForRequest(of: ParcelsOfSwift::ParcelsTypes.find, as: ParcelsOfSwift::Parcel_FindRequest.self, count: count)
+    try await server.waitForRequest(of: ParcelsOfSwift::ParcelsMethods.find.type, as: ParcelsOfSwift::Parcel_FindRequest.self, count: count)
   }
 
   /// Answers each `Clear` with what the closure makes of it; a `Rejection` rejects it.
   public func onClear(
     _ make: @escaping @Sendable (SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty) throws -> SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty
   ) {
-    server.on(ParcelsOfSwift::ParcelsTypes.clear, make)
+    server.on(ParcelsOfSwift::ParcelsMethods.clear.type, make)
   }
 
   /// Says what to do about each `Clear`, right or wrong, after a time where one is given.
   public func onClear(
     _ action: LongLinkTesting::ServerAction, after delay: Swift.Duration? = nil
   ) {
-    server.on(ParcelsOfSwift::ParcelsTypes.clear, action, after: delay)
+    server.on(ParcelsOfSwift::ParcelsMethods.clear.type, action, after: delay)
   }
 
   /// Says what to do about the first, second and so on `Clear`; the last one repeats.
   public func onClear(_ actions: [LongLinkTesting::ServerAction]) {
-    server.on(ParcelsOfSwift::ParcelsTypes.clear, actions)
+    server.on(ParcelsOfSwift::ParcelsMethods.clear.type, actions)
   }
 
   /// The requests `Clear` that came up to now; throws where one is not such a message.
   public func clearRequests() throws(LongLinkTesting::BodyError) -> [SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty] {
-    try server.requests(of: ParcelsOfSwift::ParcelsTypes.clear, as: SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty.self)
+    try server.requests(of: ParcelsOfSwift::ParcelsMethods.clear.type, as: SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty.self)
   }
 
   /// Waits until requests `Clear` have come, and returns the last one that was waited for.
   public nonisolated(nonsending) func waitForClear(
     count: Swift.Int = 1
   ) async throws -> SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty {
-    try await server.waitForRequest(of: ParcelsOfSwift::ParcelsTypes.clear, as: SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty.self, count: count)
+    try await server.waitForRequest(of: ParcelsOfSwift::ParcelsMethods.clear.type, as: SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty.self, count: count)
   }
 }

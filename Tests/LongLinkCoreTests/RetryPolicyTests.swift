@@ -1,8 +1,8 @@
 import LongLinkCore
 import Testing
 
-@Suite struct ResendPolicyTests {
-  private let policy = ResendPolicy(firstDelay: .milliseconds(100), longestDelay: .seconds(1))
+@Suite struct RetryPolicyTests {
+  private let policy = RetryPolicy(baseDelay: .milliseconds(100), maxDelay: .seconds(1))
 
   @Test func `delays double up to the longest, and at least half of each is waited`() {
     let halves: [Int64] = [50, 100, 200, 400, 500, 500]
@@ -26,8 +26,8 @@ import Testing
   }
 
   @Test func `very long delays do not overflow`() {
-    let policy = ResendPolicy(
-      firstDelay: .seconds(9_000_000_000), longestDelay: .seconds(9_000_000_000))
+    let policy = RetryPolicy(
+      baseDelay: .seconds(9_000_000_000), maxDelay: .seconds(9_000_000_000))
     #expect(policy.delay(time: 60, askedFor: 0, bits: .max) > 0)
     #expect(policy.delay(time: 60, askedFor: .max - 5, bits: .max) == .max)
   }

@@ -1,27 +1,27 @@
 /// How a client sends requests again by itself.
-public struct ResendPolicy: Hashable, Sendable {
+public struct RetryPolicy: Hashable, Sendable {
   /// How often one request is sent again after it has left; 0 to 100. Default 5.
   ///
   /// One of which no byte has left is always sent again, within its deadline.
-  public var mostTimes: Int
+  public var maxRetries: Int
   /// The delay before a request that an overloaded server refused is sent again, when the server
   /// states none. Default 100 ms; it doubles with each time, and at least half of it is waited.
-  public var firstDelay: Duration
+  public var baseDelay: Duration
   /// The largest such delay. Default 5 s.
-  public var longestDelay: Duration
+  public var maxDelay: Duration
   /// How many requests may be sent again although they may have run.
   public var budget: RetryBudget
 
   /// Makes a policy; the first delay is above zero and not above the longest.
   public init(
-    mostTimes: Int = 5,
-    firstDelay: Duration = .milliseconds(100),
-    longestDelay: Duration = .seconds(5),
+    maxRetries: Int = 5,
+    baseDelay: Duration = .milliseconds(100),
+    maxDelay: Duration = .seconds(5),
     budget: RetryBudget = RetryBudget()
   ) {
-    self.mostTimes = mostTimes
-    self.firstDelay = firstDelay
-    self.longestDelay = longestDelay
+    self.maxRetries = maxRetries
+    self.baseDelay = baseDelay
+    self.maxDelay = maxDelay
     self.budget = budget
   }
 
@@ -31,8 +31,8 @@ public struct ResendPolicy: Hashable, Sendable {
   package func delay(time: Int, askedFor: Int64, bits: UInt64) -> Int64 {
     let doublings = min(max(time - 1, 0), 62)
     let (scaled, overflow) =
-      firstDelay.clampedNanoseconds.multipliedReportingOverflow(by: 1 << doublings)
-    let longest = longestDelay.clampedNanoseconds
+      baseDelay.clampedNanoseconds.multipliedReportingOverflow(by: 1 << doublings)
+    let longest = maxDelay.clampedNanoseconds
     let half = (overflow ? longest : min(longest, scaled)) / 2
     let (sum, isFar) = max(askedFor, half).addingReportingOverflow(
       ReconnectPolicy.even(within: half, bits: bits))

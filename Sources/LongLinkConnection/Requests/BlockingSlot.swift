@@ -1,5 +1,5 @@
 import Dispatch
-import LongLinkConnection
+import LongLinkTransport
 import Synchronization
 
 /// Where a plain thread waits for an outcome.
@@ -15,5 +15,13 @@ final class BlockingSlot: Sendable {
   func wait() -> Outcome {
     semaphore.wait()
     return outcome.withLock { $0! }
+  }
+
+  static func preconditionMayBlock(on loop: EventLoop) {
+    precondition(
+      !loop.isCurrent, "a blocking request on the event loop that sends it would never end")
+    let isTask = unsafe withUnsafeCurrentTask { unsafe $0 != nil }
+    precondition(
+      !isTask, "a blocking request must not be made from a Swift task; use the async form")
   }
 }

@@ -1,7 +1,6 @@
-public import LongLinkConnection
 public import LongLinkCore
-@_spi(Loop) import LongLinkTransport
-import Synchronization
+@_spi(Loop) internal import LongLinkTransport
+internal import Synchronization
 
 /// One request, for callers who keep it: it can be looked at, cancelled and awaited.
 ///
@@ -18,26 +17,34 @@ public final class RequestTask: Sendable {
 
   /// What the body of the request carries.
   public let type: MessageType
-  private let core: LoopBound<ClientCore>
-  private let loop: EventLoop
+  private let port: RequestPort
   private let progress = Mutex(Progress())
 
-  init(type: MessageType, core: LoopBound<ClientCore>, on loop: EventLoop) {
+  /// Sends a request, at once where the caller is on the loop. `completion` is called there, and
+  /// never before this returns.
+  package init(
+    _ port: RequestPort, _ type: MessageType, _ body: RequestBody, _ options: RequestOptions,
+    _ completion: @escaping @Sendable (Outcome) -> Void
+  ) {
+    self.port = port
     self.type = type
-    self.core = core
-    self.loop = loop
+    if port.loop.isCurrent {
+      submit(body, options, completion)
+    } else {
+      port.loop.execute { self.submit(body, options, completion) }
+    }
   }
 
-  /// Submits the request; on the loop. `completion` is never called before this returns.
-  func submit(
+  /// Submits the request; on the loop.
+  private func submit(
     _ body: RequestBody, _ options: RequestOptions,
     _ completion: @escaping @Sendable (Outcome) -> Void
   ) {
     var id = RequestID.none
     if progress.withLock({ $0.isCancelled }) {
-      finish(.failure(LongLinkError(.cancelled, doing: "request type=\(type)")), completion)
+      finish(.failure(LongLinkError(.cancelled, doing: .request(type))), completion)
     } else {
-      id = core.value.submit(
+      id = port.sink.value.submit(
         type, body, options, .function { self.finish($0, completion) })
     }
     let isCancelled = progress.withLock { progress in
@@ -45,7 +52,7 @@ public final class RequestTask: Sendable {
       if id != .none { progress.id = id }
       return progress.isCancelled
     }
-    if isCancelled { core.value.cancel(id) }
+    if isCancelled { port.sink.value.cancel(id) }
   }
 
   private func finish(_ outcome: Outcome, _ completion: @escaping @Sendable (Outcome) -> Void) {
@@ -58,7 +65,7 @@ public final class RequestTask: Sendable {
     guard let waiters else {
       // It failed at once. A caller that tries again from its completion would come back here, one
       // call deeper each time.
-      loop.execute { self.finish(outcome, completion) }
+      port.loop.execute { self.finish(outcome, completion) }
       return
     }
     for waiter in waiters { waiter(outcome) }
@@ -75,7 +82,7 @@ public final class RequestTask: Sendable {
       let id: RequestID? = progress.withLock { $0.outcome == nil ? $0.id : nil }
       if progress.withLock({ $0.outcome != nil }) { return .completed }
       guard let id else { return .created }
-      return await loop.run { [core] in core.value.requests.state(of: id) } ?? .completed
+      return await port.loop.run { [port] in port.sink.value.state(of: id) } ?? .completed
     }
   }
 
@@ -85,7 +92,7 @@ public final class RequestTask: Sendable {
       progress.isCancelled = true
       return progress.id
     }
-    if let id { loop.execute { [core] in core.value.cancel(id) } }
+    if let id { port.loop.execute { [port] in port.sink.value.cancel(id) } }
   }
 
   /// The body of the answer, awaited; cancelling the waiting task cancels the request.

@@ -19,10 +19,10 @@ public struct CallbackExecutor: Sendable {
     CallbackExecutor { work in _ = Task(executorPreference: executor) { work() } }
   }
 
-  /// Calls on the client's loop, which the handler must not block.
+  /// Calls on the loop of the connection, which the handler must not block.
   ///
   /// It is never called within the call that makes the request, which may so be made again from it.
-  public static let clientLoop = CallbackExecutor { work in work() }
+  public static let connectionLoop = CallbackExecutor { work in work() }
 
   func callAsFunction(_ work: @escaping @Sendable () -> Void) {
     run(work)

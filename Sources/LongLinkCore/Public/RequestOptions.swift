@@ -1,5 +1,3 @@
-internal import LongLinkCore
-
 /// Whether the peer is told when the caller stops waiting for a request that was sent.
 ///
 /// The caller stops when it cancels, when its task is cancelled, and at the deadline. The request
@@ -17,11 +15,11 @@ public enum CancellationPolicy: Hashable, Sendable {
 
 /// What happens to a request while there is no connection.
 public enum OfflinePolicy: Hashable, Sendable {
-  /// It waits for a connection, within its deadline and the client's bounds.
+  /// It waits for a connection, within its timeout and the client's bounds.
   case wait
   /// It waits for a connect that is under way, which an idle client begins, and fails at once when
   /// the next one is still to come.
-  case fail
+  case failUnlessConnecting
 }
 
 /// Whether a request is sent again by itself.
@@ -29,7 +27,7 @@ public enum OfflinePolicy: Hashable, Sendable {
 /// Each sending tells the peer the time that remains then, and the same idempotency key. When it
 /// fails in the end, its `delivery` tells of all sendings together: `sent` where any of them may
 /// have run, even if the last was refused.
-public enum Resending: Hashable, Sendable {
+public enum RetryMode: Hashable, Sendable {
   /// It is sent once. What was lost before a byte left is not sent again either.
   case never
   /// It is sent again while it has certainly not run: no byte of it had left its connection, the
@@ -42,6 +40,12 @@ public enum Resending: Hashable, Sendable {
   /// retry budget: to run twice does no harm, or the server tells it by its idempotency key. Not
   /// so an ordered one, which could then run behind later ones.
   case idempotent
+  /// As `idempotent`; a request without an idempotency key gets a random one of 16 bytes, by which
+  /// the server tells a second sending from a second request.
+  case idempotentByKey
+
+  /// Whether it may be sent again after it may have run.
+  package var repeats: Bool { self == .idempotent || self == .idempotentByKey }
 }
 
 /// In which order waiting requests leave.
@@ -67,58 +71,74 @@ public enum RequestOrder: Hashable, Sendable {
   case ordered
 }
 
-/// What a caller may choose for one request. Everything has a default.
+/// How a request is made. Everything has a default.
+///
+/// A field that says nothing (nil, or empty) leaves the word to the next wider options. These are,
+/// the narrowest first: those of the call; those of the method (``RPCMethod/options``); those that
+/// a generated client, or a service of `LongLinkAPI`, has for all of its methods; `timeout` and
+/// `offline` of the client's or server's configuration; and at last what each field names here.
 public struct RequestOptions: Hashable, Sendable {
   /// How long the request may take from its creation, waiting and reconnecting included.
   ///
-  /// Nil, the default, takes the client's (15 seconds unless configured otherwise). Resolution 1
-  /// ms.
+  /// Where nobody says: 15 seconds. Resolution 1 ms.
   ///
-  /// A process that is suspended or stopped cannot watch the deadline. When it goes on, it first
-  /// reads what arrived meanwhile: a request that was answered then succeeds, however late, and any
-  /// other one fails with `deadlineExceeded`. Whether the time counts in which the machine sleeps
-  /// is up to the system's monotonic clock; on Linux it does not.
-  public var deadline: Duration?
-  /// Whether the peer is told of a cancel, and of a deadline that it does not know of. Default: it
-  /// is (`notifyServer`), so that it can stop the work.
-  public var cancellation: CancellationPolicy
-  /// What happens while there is no connection. Nil, the default, takes the client's.
+  /// A process that is suspended or stopped cannot watch the time. When it goes on, it first reads
+  /// what arrived meanwhile: a request that was answered then succeeds, however late, and any other
+  /// one fails with `deadlineExceeded`. Whether the time counts in which the machine sleeps is up
+  /// to the system's monotonic clock; on Linux it does not.
+  public var timeout: Duration?
+  /// Whether the peer is told of a cancel, and of a deadline that it does not know of.
+  ///
+  /// Where nobody says: it is (`notifyServer`), so that it can stop the work.
+  public var cancellation: CancellationPolicy?
+  /// What happens while there is no connection. Where nobody says: the request waits.
   public var offline: OfflinePolicy?
-  /// Told to the peer's handler: 0, the default, is ordinary; larger is more urgent. Requests that
-  /// wait leave by it, strictly: others wait for as long as more urgent ones keep coming.
-  public var priority: UInt32
-  /// Told to the peer's handler, so that it can recognise a second try. Default: none.
+  /// Told to the peer's handler: larger is more urgent. Where nobody says: 0, which is ordinary.
+  ///
+  /// Requests that wait leave by it, strictly: others wait for as long as more urgent ones keep
+  /// coming.
+  public var priority: UInt32?
+  /// Told to the peer's handler, so that it can recognise a second try. Where nobody says: none.
   public var idempotencyKey: [UInt8]
-  /// Told to the peer's handler: trace context and the like. Default: none.
-  public var entries: [String: String]
-  /// Whether it is sent again by itself. Default: while it has certainly not run.
-  public var resending: Resending
-  /// In which order it leaves when it has to wait. Default: by urgency.
-  public var order: RequestOrder
+  /// Told to the peer's handler: trace context and the like. Those of narrower options stand for
+  /// those of wider ones with the same name.
+  public var metadata: [String: String]
+  /// Whether it is sent again by itself. Where nobody says: while it has certainly not run.
+  public var retry: RetryMode?
+  /// In which order it leaves when it has to wait. Where nobody says: by urgency.
+  public var order: RequestOrder?
 
-  /// Makes options.
+  /// Makes options that say what they are given.
   public init(
-    deadline: Duration? = nil,
-    cancellation: CancellationPolicy = .notifyServer,
+    timeout: Duration? = nil,
+    cancellation: CancellationPolicy? = nil,
     offline: OfflinePolicy? = nil,
-    priority: UInt32 = 0,
+    priority: UInt32? = nil,
     idempotencyKey: [UInt8] = [],
-    entries: [String: String] = [:],
-    resending: Resending = .ifSafe,
-    order: RequestOrder = .byUrgency
+    metadata: [String: String] = [:],
+    retry: RetryMode? = nil,
+    order: RequestOrder? = nil
   ) {
-    self.deadline = deadline
+    self.timeout = timeout
     self.cancellation = cancellation
     self.offline = offline
     self.priority = priority
     self.idempotencyKey = idempotencyKey
-    self.entries = entries
-    self.resending = resending
+    self.metadata = metadata
+    self.retry = retry
     self.order = order
   }
 
-  /// Whether anything but the deadline has to be told to the peer.
-  package var hasMetadata: Bool {
-    priority != 0 || !idempotencyKey.isEmpty || !entries.isEmpty
+  /// These options, with the words of wider ones where they have none.
+  public func over(_ wider: RequestOptions) -> RequestOptions {
+    RequestOptions(
+      timeout: timeout ?? wider.timeout,
+      cancellation: cancellation ?? wider.cancellation,
+      offline: offline ?? wider.offline,
+      priority: priority ?? wider.priority,
+      idempotencyKey: idempotencyKey.isEmpty ? wider.idempotencyKey : idempotencyKey,
+      metadata: metadata.isEmpty ? wider.metadata : wider.metadata.merging(metadata) { $1 },
+      retry: retry ?? wider.retry,
+      order: order ?? wider.order)
   }
 }

@@ -1,8 +1,8 @@
 public import LongLinkConnection
 internal import LongLinkCore
 
-/// One of the servers of a client.
-public struct Server: Hashable, Sendable {
+/// A server in the list of a client: where it is, and when it is chosen.
+public struct ServerEntry: Hashable, Sendable {
   /// Where it is reached.
   public var endpoint: Endpoint
   /// Servers with a lower number are used first. Default 0.
@@ -11,22 +11,22 @@ public struct Server: Hashable, Sendable {
   /// Default 1.
   public var weight: Int
 
-  /// Makes a server.
+  /// Makes an entry.
   public init(_ endpoint: Endpoint, priority: Int = 0, weight: Int = 1) {
     self.endpoint = endpoint
     self.priority = priority
     self.weight = weight
   }
 
-  /// Servers whose priorities are their places in a list.
-  static func ordered(_ endpoints: [Endpoint]) -> [Server] {
-    endpoints.enumerated().map { Server($1, priority: $0) }
+  /// Entries whose priorities are their places in a list.
+  static func ordered(_ endpoints: [Endpoint]) -> [ServerEntry] {
+    endpoints.enumerated().map { ServerEntry($1, priority: $0) }
   }
 
   var entry: ServerList.Entry { ServerList.Entry(priority: priority, weight: weight) }
 
   /// Throws when a client could not use the list.
-  static func validate(_ servers: [Server], field: String) throws(LongLinkError) {
+  static func validate(_ servers: [ServerEntry], field: String) throws(LongLinkError) {
     if servers.isEmpty { throw .configuration(field, "there are none") }
     for (index, server) in servers.enumerated() {
       try server.endpoint.validate(field: "\(field)[\(index)]", by: .client)

@@ -1,0 +1,26 @@
+import ChatMessages
+import LongLinkAPI
+
+extension APIConfiguration {
+  /// What the chat's calls have in common. Each of them may be made twice, as the .proto file says.
+  static var chat: APIConfiguration {
+    let policy = CallPolicy(RequestOptions(timeout: .seconds(10)))
+    return APIConfiguration(
+      policy: policy, services: ["chat.Chat": APIService(errors: [ChatError.self])])
+  }
+}
+
+extension ChatError: ApplicationError {
+  /// The error of a code of the server's.
+  public init?(code: ResponseCode, body: [UInt8]) {
+    self.init(rawValue: code.rawValue)
+  }
+
+  /// What people are told, in English whatever the language.
+  public func text(in language: String) -> String? {
+    switch self {
+    case .emptyText: "Say something."
+    case .textTooLong: "That is too long."
+    }
+  }
+}
