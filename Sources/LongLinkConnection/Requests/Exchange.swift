@@ -187,7 +187,13 @@ private func answer(
     return .failure(LongLinkError(.cancelled, doing: .request(type)))
   }
   return await suspend { waiter in
-    if place == .loop {
+    #if LONGLINK_PORTABLE
+    // The documented functions may have left the loop.
+    let isHere = port.loop.isCurrent
+    #else
+    let isHere = place == .loop
+    #endif
+    if isHere {
       unsafe watch._withUnsafeGuaranteedRef { watch in
         port.submit(type, body, options, .waiter(waiter), watch)
       }
