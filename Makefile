@@ -3,8 +3,10 @@ SWIFT ?= swift
 SWIFT_SOURCES = Package.swift Sources Tests Plugins Command Examples \
 	Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Tests
 # The command is a package of its own. In the same scratch path as the library, and with the same
-# flags, nothing of the library is built again for it.
-COMMAND = --package-path Command --scratch-path .build
+# flags, nothing of the library is built again for it. SwiftPM must not take the plan of one package,
+# which it keeps there, for that of the other.
+SHARED = --scratch-path .build --disable-build-manifest-caching
+COMMAND = --package-path Command $(SHARED)
 RELEASED = .build/release
 
 .PHONY: all setup setup-tests build command install demo test unit-tests protocols check-protocols \
@@ -54,8 +56,8 @@ test: setup-tests lint check-protocols check-vectors check-mutants unit-tests ch
 # Only here is a warning an error: a newer compiler's must not keep anybody from building.
 unit-tests: export LONGLINK_WARNINGS_AS_ERRORS = 1
 unit-tests: setup-tests
-	$(SWIFT) build --build-tests
-	$(SWIFT) test --skip-build --disable-xctest
+	$(SWIFT) build $(SHARED) --build-tests
+	$(SWIFT) test $(SHARED) --skip-build --disable-xctest
 	$(SWIFT) build $(COMMAND) --build-tests
 	$(SWIFT) test $(COMMAND) --skip-build --disable-xctest
 
@@ -84,7 +86,7 @@ check-readme: setup-tests
 	Scripts/readme.sh
 
 # The example is a package of its own, as an application is, and is built as the command is.
-CHAT = --package-path Examples/Chat --scratch-path .build
+CHAT = --package-path Examples/Chat $(SHARED)
 check-chat: export LONGLINK_WARNINGS_AS_ERRORS = 1
 check-chat: setup-tests
 	$(SWIFT) build $(CHAT) --build-tests

@@ -41,6 +41,7 @@ options+=(--sanitize="$1")
 run LongLinkPackageTests "${options[@]}"
 if [ "$suites" = all ]; then
   # Beside the tests stand the programs that they run.
+  options+=(--disable-build-manifest-caching)
   "$swift" build --package-path Command "${options[@]}"
   run longlink-commandPackageTests --package-path Command "${options[@]}"
 fi

@@ -128,7 +128,7 @@ import Testing
       "@exclusivity(unchecked)",
       [
         "LongLink/ClientCore.swift": 2,
-        "LongLinkConnection/Link/Link.swift": 7,
+        "LongLinkConnection/Link/Link.swift": 8,
         "LongLinkConnection/Requests/Requests.swift": 11,
         "LongLinkConnection/Responding/Responder.swift": 1,
         "LongLinkTransport/Kernel/KernelDriver.swift": 1,
