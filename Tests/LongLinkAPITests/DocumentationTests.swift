@@ -45,10 +45,11 @@ import Testing
       .map(String.init)
     #expect(names.count >= 15)
     #expect(LongLinkError.Code.allCases.map(\.description) == names)
-    let readme = try Self.lines(of: root.appending(path: "README.md"))
+    let failures = try Self.lines(
+      of: root.appending(path: "Sources/LongLink/LongLink.docc/Failures.md"))
     let page = try Self.lines(of: Self.pages.appending(path: "Errors.md"))
     for code in LongLinkError.Code.allCases {
-      #expect(readme.contains { $0.hasPrefix("| `\(code)` |") }, "\(code)")
+      #expect(failures.contains { $0.hasPrefix("| `\(code)` |") }, "\(code)")
       guard code != .rejected else { continue }
       let number = ErrorCode(LongLinkError(code, doing: "test"))
       #expect(number != .other, "\(code)")
