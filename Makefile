@@ -10,7 +10,7 @@ COMMAND = --package-path Command $(SHARED)
 RELEASED = .build/release
 
 .PHONY: all setup setup-tests build command install demo test unit-tests protocols check-protocols \
-	check-generator check-vectors check-mutants check-readme check-chat format lint portable sanitize fuzz soak simulate \
+	check-generator check-vectors check-mutants check-readme check-chat docs format lint portable sanitize fuzz soak simulate \
 	attacks mutants bench bench-quick bench-scale bench-codec bench-build bench-check clean
 
 all: build
@@ -91,6 +91,10 @@ check-chat: export LONGLINK_WARNINGS_AS_ERRORS = 1
 check-chat: setup-tests
 	$(SWIFT) build $(CHAT) --build-tests
 	$(SWIFT) test $(CHAT) --skip-build --disable-xctest
+
+# The documentation of each library, in .build/docs; a warning or a link that leads nowhere fails.
+docs: setup-tests
+	SWIFT="$(SWIFT)" Scripts/docs.sh
 
 format:
 	$(SWIFT) format format --in-place --parallel --recursive $(SWIFT_SOURCES)

@@ -5,9 +5,9 @@ public import LongLinkCore
 public struct APIConfiguration: Sendable {
   /// The widest word on how calls are made. Default: it says nothing.
   public var policy: CallPolicy
-  /// What is known of services, by their names: ``RPCMethod/service``. Default: nothing.
+  /// What is known of services, by their names: `RPCMethod.service`. Default: nothing.
   public var services: [String: APIService]
-  /// How the calls of single methods are made, by their message types: ``RPCMethod/type``.
+  /// How the calls of single methods are made, by their message types: `RPCMethod.type`.
   /// Default: as the methods themselves say.
   public var policies: [MessageType: CallPolicy]
   /// The most bytes that cached answers may take, with their keys and 256 bytes for each. Default
