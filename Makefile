@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 SWIFT ?= swift
 # What is formatted and checked; the other C is generated.
 SWIFT_SOURCES = Package.swift Sources Tests Plugins Command Examples \

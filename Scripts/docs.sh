@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Builds the documentation of each library into .build/docs. A warning fails, and so does a link that leads
 # nowhere.
 #

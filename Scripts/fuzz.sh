@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Fuzzes each target for FUZZ_SECONDS (default 60), two at a time, with AddressSanitizer. Names of
 # targets as arguments choose among them. What is learnt stays in .build-fuzz/corpus, inputs that
 # broke something in .build-fuzz/found.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Tests the generator with the packages in Tests/Generator: what it generates, what it refuses, that
 # its two runtimes and Python's protobuf package agree, and that its code compiles whatever things
 # are called.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Builds, from nothing and for release, a program that links the product LongLink alone, and fails
 # where it fetches or links what a client must not need. Prints how long the build took.
 set -eu

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Shows that the oracles bite: each patch of Tests/Mutants puts one bug into a copy of the sources,
 # and a run of the simulation has to catch it.
 #

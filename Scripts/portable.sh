@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs tests without what the library does for speed below Swift's documented rules: in a copy, tasks
 # are watched by documented functions alone (LONGLINK_PORTABLE), and every access to a property is
 # checked for exclusivity, also where the sources say @exclusivity(unchecked).

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Generates the C and the Swift of the project's own .proto files with protoc-gen-longlink and puts
 # it where it is committed. The first run builds the generator.
 #

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Runs python3 with the arguments given. PYTHON names one; else the first that has the package
 # protobuf is taken: the one in PATH may be another than the system's, which has it.
 set -eu

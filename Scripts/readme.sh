@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Compiles the programs of the README, runs its test, and lets its client talk to its server. They
 # are compiled as they stand, but that their port is an argument, since it may be taken here. In the
 # scratch path of the tests, and with the same flags, nothing of the library is built again.

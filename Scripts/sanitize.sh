@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs tests under a sanitizer, each in a build of its own.
 #
 #   Scripts/sanitize.sh thread    what runs on several threads: sockets, event loops, client, server

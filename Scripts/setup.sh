@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Installs what LongLink needs beyond Swift. Where apt-get may not do so, this prints the command
 # that does, and fails.
 #

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Says that a check is skipped, and why. In CI, where the variable CI is set, this fails: a check
 # that is skipped there shows nothing.
 #

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prints the symbol graph of a module with the symbols of others: symbols.py MODULE OTHER..."""
 import json
 import sys

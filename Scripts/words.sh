@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Generates code, by the command that users run, from .proto files in which everything is called by a
 # word that Swift or C has a meaning for, and compiles it. A second run of the command, and one
 # after that build, must not compile the generator again.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // instructions TID COUNT: single-steps a thread and writes the addresses of COUNT instructions that
 // it ran, as native 64-bit words, to standard output.
 #include <stdio.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """instructions.py ADDRESSES MAPS ENTRY: tells instructions and calls per request, by function.
 
 ADDRESSES is what instructions.c writes, MAPS the process's /proc/PID/maps, ENTRY a text in the name

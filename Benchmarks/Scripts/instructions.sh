@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Counts the instructions that LongLink runs for a request, by function: figures that repeat on any
 # machine, however busy, where times do not.
 #

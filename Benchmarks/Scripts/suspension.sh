@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Compares what Swift's runtime takes to suspend and resume a task with what the floor takes for a
 # whole request at b with 64 bytes, both sides and the kernel: what no asynchronous call does without.
 #

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Speaks the dialect `small` on its own, from its description alone.
 
 Little-endian. A frame is: CRC-32 of all that follows (4 bytes), length of the whole frame (2), type

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Makes the vectors beside this file, and the examples of ../wire.md, from wire.md's rules.
 
 It shares no code with the library. `generate.py` writes the files; `generate.py --check` fails

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "CLongLinkAdler32.h"
 
 #include <stdatomic.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef LONGLINK_ADLER32_KERNELS_H
 #define LONGLINK_ADLER32_KERNELS_H
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels.h"
 
 #if LONGLINK_ADLER32_NEON

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels.h"
 
 // As many bytes as 32 bits can sum up before a remainder must be taken (RFC 1950, section 9).

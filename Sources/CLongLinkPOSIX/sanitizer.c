@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "CLongLinkPOSIX.h"
 
 #if defined(__has_feature)

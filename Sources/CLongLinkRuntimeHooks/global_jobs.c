@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "CLongLinkRuntimeHooks.h"
 
 // What the Swift runtime offers to those who replace its global executor: `ConcurrencyHooks.h`.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import LongLinkConnection
 
 /// What a client has counted since it was made.

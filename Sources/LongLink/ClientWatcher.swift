@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 @_spi(Loop) import LongLinkTransport
 package import LongLinkConnection
 

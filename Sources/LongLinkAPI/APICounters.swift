@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What an API client has counted since it was made.
 public struct APICounters: Hashable, Sendable {
   /// Calls that were made.

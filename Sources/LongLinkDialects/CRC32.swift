@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 internal import LongLinkCore
 
 /// The CRC-32 of IEEE 802.3 (reflected, polynomial 0x04C11DB7): that of "123456789" is 0xCBF43926.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package import LongLinkCore
 
 /// A dialect made ready for one side of a connection: where its fields lie, and what is what.

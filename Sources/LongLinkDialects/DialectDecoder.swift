@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package import LongLinkCore
 
 /// Reads the frames of a dialect from the front of a stream, whatever its bytes are.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package import LongLinkCore
 
 /// What a frame is taken for by its type and serial, before anything else of it is known.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import LongLinkCore
 
 /// A framed protocol as data: how its frames lie in the bytes, and what their numbers mean.

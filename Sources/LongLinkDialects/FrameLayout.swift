@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import LongLinkCore
 
 /// How the frames of a protocol lie in the bytes: fields in order, described as data.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package import LongLinkCore
 
 /// Where the fields of one direction lie, worked out once: nothing is looked up for a frame.

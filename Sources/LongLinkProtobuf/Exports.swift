@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #if SwiftProtobuf
 // Whoever encodes a message meets message types and errors of the core.
 @_exported public import LongLinkCore

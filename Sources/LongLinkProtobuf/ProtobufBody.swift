@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #if SwiftProtobuf
 public import LongLinkCore
 public import SwiftProtobuf

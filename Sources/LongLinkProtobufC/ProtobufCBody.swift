@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import LongLinkCore
 
 /// A Swift value that stands for a message for which `protoc-c` has generated C.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Tests speak of message types, codes, addresses, endpoints and event loops without importing more
 // modules.
 @_exported public import LongLinkConnection

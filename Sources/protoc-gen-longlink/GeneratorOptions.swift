@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #if SwiftProtobuf
 /// What the caller of the plug-in asked for.
 struct GeneratorOptions {

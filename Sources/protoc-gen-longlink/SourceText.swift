@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #if SwiftProtobuf
 /// Lines of source, indented by two spaces a level.
 struct SourceText {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Bytes that decide what happens; beyond their end all are 0.
 struct FuzzInput: RandomNumberGenerator {
   private let bytes: [UInt8]

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import LongLinkCore
 
 /// What is fuzzed: each target takes whatever bytes it is given, and throws where a promise is

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CLongLinkControl
 // Each generated header brings libprotobuf-c's, and the compiler takes them to be of this one.
 import CLongLinkDemo

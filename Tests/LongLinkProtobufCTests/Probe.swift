@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CLongLinkProbe
 import CProtobufC
 import LongLinkCore

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 
 /// The ratios to the floor with bodies of 64 bytes, as an SVG picture: dots on logarithmic axes.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 
 /// The ratios alone, in Markdown: a row for each subject, a column for each work.

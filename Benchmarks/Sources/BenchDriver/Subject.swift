@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Something that echoes: a server and a client, each a process of its own.
 package struct Subject: Sendable {
   package let name: String

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What is to be done.
 package struct Work: Hashable, Codable, Sendable {
   package enum Shape: String, Codable, CaseIterable, Sendable {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 
 /// What many idle connections came to, as far as it is known; a line of JSON on the client's

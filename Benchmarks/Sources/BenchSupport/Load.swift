@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package import ArgumentParser
 
 /// What a peer's client is to do.

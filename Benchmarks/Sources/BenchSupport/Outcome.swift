@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 
 /// What one run of a peer's client came to; a line of JSON on its standard output.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An executable's own definitions come before the C library's for all of the process.
 
 #include <stddef.h>

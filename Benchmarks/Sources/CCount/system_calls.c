@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An executable's own definitions come before the C library's for all that is linked into it. What
 // the C library calls by itself, such as the futex of a lock, is not seen.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import ArgumentParser
 
 /// SwiftNIO with the same frames: with handlers and promises, and through `NIOAsyncChannel`.

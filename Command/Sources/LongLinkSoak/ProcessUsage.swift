@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 
 /// What a process uses, going by `/proc` (proc(5)); nil on systems without it.

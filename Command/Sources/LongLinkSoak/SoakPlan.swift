@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import LongLinkTesting
 
 /// What happens to the processes and networks of a soak, and when.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import LongLink
 
 /// The times that all processes of a soak keep, so that bounds can be computed from them.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What is wrong with a request, going by the ledgers of its client and of all servers.
 enum SoakFinding: String, CaseIterable, Sendable {
   case neverEnded = "requests that never ended"

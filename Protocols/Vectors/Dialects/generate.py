@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Makes the vectors of dialects beside this file from their descriptions in JSON.
 
 It shares no code with the library and knows no dialect: it writes what ../../dialects.md says

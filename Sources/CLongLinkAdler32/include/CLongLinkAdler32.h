@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef CLONGLINKADLER32_H
 #define CLONGLINKADLER32_H
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef CLONGLINK_POSIX_H
 #define CLONGLINK_POSIX_H
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Swift's concurrency runtime, below its documented functions: check these with each release of Swift.
 #ifndef CLONGLINK_RUNTIME_HOOKS_H
 #define CLONGLINK_RUNTIME_HOOKS_H

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import LongLinkCore
 
 /// For how long the answers of a method are kept, and what invalidates them.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import LongLinkCore
 
 /// Answers by the key of their calls, within a bound of bytes: the least recently used is evicted

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import LongLinkCore
 
 /// A call that can be made: alone, in a group, or for a page of a list. It is a value.

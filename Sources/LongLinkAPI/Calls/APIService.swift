@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import LongLinkCore
 
 /// What an API client knows of a service beside its methods.

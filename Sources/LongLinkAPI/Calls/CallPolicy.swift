@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import LongLinkCore
 
 /// How a call is made: the options of its request, and whether its answer is shared and kept.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// How many calls of a group are under way at once, and what a failure means to the others.
 public struct GroupPolicy: Hashable, Sendable {
   /// The most calls that are under way at once, at least 1. Default 4.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// One part of a list that a server gives in parts.
 public struct Page<Element: Sendable, Position: Hashable & Sendable>: Sendable {
   /// What it holds, in the order of the list; may be empty.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import LongLinkConnection
 
 /// When an application polls in place of a connection that is down.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package import LongLinkCore
 
 /// What the peer said, from the moment in which the sequence was asked for: pushes, messages that

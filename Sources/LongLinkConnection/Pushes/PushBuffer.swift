@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What happens to pushes that their consumer has not taken yet.
 ///
 /// A buffer holds at most `count` pushes and at most `bytes` bytes of their bodies, though always

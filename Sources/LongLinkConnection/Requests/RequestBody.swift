@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import LongLinkCore
 
 /// The body of a request, for as long as it may have to be sent.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// How the requests of one side ended, each number since its beginning.
 public struct RequestCounters: Hashable, Sendable {
   /// Requests that were made.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package import LongLinkCore
 
 /// The bounds of the requests of one side.

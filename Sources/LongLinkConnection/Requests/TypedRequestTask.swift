@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// One request whose answer is a message, for callers who keep it.
 ///
 /// It may be used from any thread. Letting go of it changes nothing: the request goes on.

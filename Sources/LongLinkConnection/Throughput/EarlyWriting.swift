@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Whether a long turn writes before its end, so that the peer has something to do meanwhile.
 ///
 /// One write at the end of a turn is the cheapest. Where a turn handles many messages, though, the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 @_spi(Loop) internal import LongLinkTransport
 
 /// Tasks of the global pool whose requests have ended in this turn, to be resumed soon.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CLongLinkRuntimeHooks
 
 /// Someone suspended until a value comes. Whoever holds it calls it exactly once.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A field of a control message, as `Protocols/control.proto` describes it.
 package struct ControlField: Equatable, Sendable {
   package enum Kind: String, Sendable {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A message about the connection itself, as `Protocols/control.proto` describes it.
 ///
 /// The core codes these few by itself, so that it needs nothing else to speak the protocol.

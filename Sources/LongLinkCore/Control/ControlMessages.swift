@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The client's greeting. A field that is 0 or empty stands for its default.
 package struct Hello: Equatable, Sendable {
   package var version: UInt32

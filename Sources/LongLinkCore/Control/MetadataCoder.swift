@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Encodes metadata, and remembers the last: most requests of a connection say the same.
 package struct MetadataCoder {
   private var encodedRemaining: UInt32?

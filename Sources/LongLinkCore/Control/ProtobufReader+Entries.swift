@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension ProtobufReader {
   /// Whether a field of bytes, a string or a message follows whose number is this, below 16.
   @inlinable

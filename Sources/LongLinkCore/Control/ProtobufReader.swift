@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Steps through the fields of a message in a body, and reads their values.
 ///
 /// ```swift

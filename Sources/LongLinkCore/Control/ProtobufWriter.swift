@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Writes the fields of a message in the Protocol Buffers encoding, in the order of the calls.
 ///
 /// A field with its default value, 0 or empty, is left out, as proto3 says.

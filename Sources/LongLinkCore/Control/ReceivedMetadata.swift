@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Metadata as they arrived: the library's own fields, and the entries still encoded.
 ///
 /// A block may hold thousands of entries, and few handlers ask for any. So they are checked where

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension UnsafeRawBufferPointer {
   /// Whether every byte is one of ASCII, and none is NUL.
   @inline(__always)

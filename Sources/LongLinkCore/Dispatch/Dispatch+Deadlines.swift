@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension Dispatch {
   /// When `elapsed(to:)` wants to be called; nil when no time is awaited.
   package var deadline: LinkInstant? {

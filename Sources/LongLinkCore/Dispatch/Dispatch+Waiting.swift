@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension Dispatch {
   /// What is known of a request while it waits.
   struct Wait: Equatable, Sendable {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Names one request of this side for as long as the process runs.
 package struct RequestID: Hashable, Comparable, Sendable {
   /// The serial on the wire.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The least element first; each can be taken out by the handle that its insertion gave.
 ///
 /// A binary heap that remembers where each element stands: inserting, taking the first and removing

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The requests that leave in the order of their submission.
 ///
 /// Such a request goes to a link when each earlier one that has not ended is on the same link and

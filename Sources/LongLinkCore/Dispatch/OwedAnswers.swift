@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The serials that were given up here without a word to the peer, oldest first.
 ///
 /// Each takes room at the peer until its answer comes.

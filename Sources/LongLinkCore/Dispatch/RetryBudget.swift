@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// How many requests may be sent again although they may have run.
 ///
 /// A bucket of tokens, as in gRPC's proposal A6 for retries: each such loss takes a token, whether

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// How a client sends requests again by itself.
 public struct RetryPolicy: Hashable, Sendable {
   /// How often one request is sent again after it has left; 0 to 100. Default 5.

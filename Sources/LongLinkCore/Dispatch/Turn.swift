@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What a request that waits is judged by.
 package struct WaitTerms: Equatable, Sendable {
   /// Larger is more urgent.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CLongLinkAdler32
 
 /// The checksum of RFC 1950: it finds accidents, and nothing that somebody does on purpose.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Bytes that are appended at the back and taken from the front, in one contiguous piece.
 ///
 /// Positions are indices into the storage; they stay valid until the next append.

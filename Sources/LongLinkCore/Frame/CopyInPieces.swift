@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension UnsafeMutableRawPointer {
   /// Copies bytes that do not overlap with these.
   ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What a frame is for; the raw value is the six-bit kind of the native layout.
 package enum FrameKind: UInt8, CaseIterable, Hashable, Sendable {
   case request = 0x00

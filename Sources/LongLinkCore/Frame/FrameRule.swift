@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What version 1 allows in the header of a frame of one kind, apart from what was agreed.
 ///
 /// The session, the dissector and the decoder all judge by these.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// An encoded metadata block, as it stands in a frame behind its count.
 ///
 /// Nearly all blocks tell the time that remains and nothing else, in a few bytes. These are kept

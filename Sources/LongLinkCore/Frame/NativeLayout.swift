@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The layout of `Protocols/wire.md`: type, serial, length and Adler-32, in network order.
 package enum NativeLayout {
   /// Bytes before the body.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension Violation {
   /// The rule, and what is known of the frame that broke it, such as
   /// `typeNotAllowed: response to request 7 has type 6, not 5`.

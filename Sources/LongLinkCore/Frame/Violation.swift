@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A rule of the wire that the peer broke; each closes the connection.
 public struct Violation: Error, Hashable, Sendable, CustomStringConvertible {
   /// The rules, by the names that the vectors use.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The fixed numbers of wire version 1; `Protocols/wire.md` is their source.
 package enum Wire {
   /// The version of the protocol that this code speaks.

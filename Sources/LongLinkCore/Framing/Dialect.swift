@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Which protocol is spoken on a connection: the native one, or another one that is described.
 ///
 /// Both sides have to choose the same. In a dialect there is no handshake: a connection is open as

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A code of a dialect that says that a request failed.
 public struct DialectErrorCode: Hashable, Sendable {
   /// The number on the wire.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A protocol with frames of its own, as one side of a connection speaks it: the seam between the
 /// core and `LongLinkDialects`. Many connections may share one.
 ///

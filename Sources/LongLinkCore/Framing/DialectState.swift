@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What a session keeps for a dialect and the native protocol needs not: there the frames tell it.
 final class DialectState {
   /// A request of this side whose answer may still come.

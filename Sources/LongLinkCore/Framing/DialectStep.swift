@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A frame of a dialect, in the words of the native protocol.
 package struct DialectFrame: Equatable, Sendable {
   /// What it is. The tag is the type of a request or push and the library's code of a response.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Why a layout or a dialect cannot work: which of its parts is at fault, and what is wrong.
 public struct FrameLayoutError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The part, by its path in the JSON form, such as `request.header[2]` or `serials.client`.

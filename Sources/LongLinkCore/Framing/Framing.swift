@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// How a session's frames are laid out, and what follows from that: the one place where the native
 /// protocol and a dialect are told apart.
 ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Serials and their message types. The serials of one type are kept in the order in which they
 /// came, so that a frame which means all of them costs no look at the others.
 struct TypedSerials: ~Copyable {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A value that can write itself as the body of a frame.
 ///
 /// Both members may be called from any thread and must agree with each other while the value does

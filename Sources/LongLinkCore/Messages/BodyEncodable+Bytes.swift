@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension BodyEncodable {
   /// False.
   @inlinable public static var isMeasuredByEncoding: Bool { false }

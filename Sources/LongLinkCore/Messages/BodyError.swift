@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Why a value could not be written as a body, or a body could not be read as a value.
 public struct BodyError: Error, Hashable, Sendable {
   /// What was wrong.

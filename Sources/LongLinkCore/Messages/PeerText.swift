@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Text that a peer said, made safe for a log line, an error and a terminal.
 ///
 /// It has at most 200 bytes and ends with an ellipsis where it was cut. Control and format

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A message that is always pushed with the same message type.
 public protocol PushMessage: BodyEncodable, BodyDecodable, Sendable, SendableMetatype {
   /// The message type that it carries when it is pushed.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A body of no bytes: the request or the answer that has nothing to say.
 public struct EmptyBody: BodyEncodable, BodyDecodable, Hashable, Sendable {
   /// Makes the empty body.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// How a client finds the longest heartbeat interval that its network allows.
 ///
 /// The search begins at `shortest` and ends at the heartbeat's own interval, which is the longest

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A point on a monotonic clock, in nanoseconds from an origin that only its clock knows.
 ///
 /// Instants of one event loop can be compared with each other; instants of different machines, or

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The life of links: proven, lost, left for another.
 extension LinkMachine {
   /// A link that has lived for so long, in nanoseconds, ends a row of links that drain soon.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Rounds of connects to one server: look-up, race, and the pause after a failure.
 extension LinkMachine {
   /// Begins a round, or waits for the rest of the time for which all servers ask to be left alone.

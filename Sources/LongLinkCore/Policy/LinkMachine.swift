@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Decides when a client resolves, connects, gives up, waits, connects again, and moves from one
 /// link to another.
 ///

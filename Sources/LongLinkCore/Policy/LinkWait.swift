@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A pause before the next round, and what it was drawn from.
 package struct LinkWait: Hashable, Sendable {
   package enum Cause: Hashable, Sendable {

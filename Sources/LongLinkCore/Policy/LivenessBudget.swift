@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What a heartbeat may cost and has to achieve, and the times that do both. In milliseconds.
 package struct LivenessBudget: Equatable, Sendable {
   /// A dead peer is to be found within this time.

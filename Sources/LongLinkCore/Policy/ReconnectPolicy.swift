@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// How long a client waits before it connects again.
 ///
 /// An *outage* begins when a link is lost and ends when one has worked: it has answered a request,

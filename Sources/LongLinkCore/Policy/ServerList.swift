@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The servers of a client, by their places in its list, and what was learned of each.
 package struct ServerList: Equatable, Sendable {
   package struct Entry: Equatable, Sendable {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// How a client chooses between its servers.
 ///
 /// It connects to a server of the lowest priority number that is not cooling down, by weight among

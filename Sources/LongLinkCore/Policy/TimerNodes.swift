@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The entries of a timing wheel, and the lists that they stand in.
 ///
 /// A list is a ring that begins and ends with a node of its own, so that an entry is taken out

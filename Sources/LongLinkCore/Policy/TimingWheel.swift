@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Timers by the thousand at constant cost: a hierarchical timing wheel (Varghese & Lauck, 1987).
 ///
 /// Ticks are milliseconds of the clock that the instants come from. An entry stands on the level of

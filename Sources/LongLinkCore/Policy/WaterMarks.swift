@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// How many bytes may wait to be written to one connection before senders have to wait.
 ///
 /// What leaves in one piece and what leaves in fragments (bodies above 64 KiB, where both sides

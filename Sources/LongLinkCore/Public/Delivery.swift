@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What may have happened to a request that failed.
 ///
 /// Only ``notSent`` and ``refused`` prove that the peer's handler did not run, whatever the code

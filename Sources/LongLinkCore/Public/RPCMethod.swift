@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// One method of a service: its message type, its messages, and how its requests are made.
 ///
 /// protoc-gen-longlink writes one for each rpc. Clients and sessions send its requests, servers

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Whether the peer is told when the caller stops waiting for a request that was sent.
 ///
 /// The caller stops when it cancels, when its task is cancelled, and at the deadline. The request

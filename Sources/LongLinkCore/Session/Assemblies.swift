@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A message of which fragments have come and the last has not.
 struct Assembly: Equatable, Sendable {
   let tag: UInt32

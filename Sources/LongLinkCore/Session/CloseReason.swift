@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Why a connection has ended.
 public enum CloseReason: Hashable, Sendable {
   /// The peer broke a rule of the wire.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A stretch of a message in the session's memory, good until the session is asked for what comes
 /// next.
 package struct BodySlice: Equatable, Sendable {

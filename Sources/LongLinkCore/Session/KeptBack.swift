@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The messages of one outbox that are not encoded yet, or not to their end, and whose turn it is.
 ///
 /// The most urgent goes first; among equally urgent ones those that go in one piece before those

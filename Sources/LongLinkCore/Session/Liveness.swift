@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A ping that was sent and not yet answered.
 struct OutstandingPing: Equatable, Sendable {
   let id: UInt64

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What an outbox needs to write in a dialect.
 final class DialectOutput {
   let framing: any DialectFraming

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension Outbox {
   /// Encodes what was kept back, as far as there is room for it.
   package mutating func refill(_ report: (Event) -> Void) {

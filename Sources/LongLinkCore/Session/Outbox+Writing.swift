@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension Outbox {
   /// Above this memory is given back as soon as most of it is empty. Below it is what frames of up
   /// to 64 KiB need in each turn: the `encodeLimit` and one more, doubled as the queue grows.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What waits to be written to one connection.
 ///
 /// Frames are encoded straight into `bytes`, which leave in few writes a turn. What is too large

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The peer's requests: those that have no answer yet, and those whose handlers go on though nobody
 /// waits for them any more.
 ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// First in, first out, in an array that gives taken room back now and then.
 @_spi(Containers)
 @frozen

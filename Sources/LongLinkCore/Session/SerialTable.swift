@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Values by serial: open addressing with linear probing, at most half full.
 ///
 /// Serials that follow one another fall into slots that follow one another, so that a look-up in

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What messages carry, while they can be read.
 
 extension Session {

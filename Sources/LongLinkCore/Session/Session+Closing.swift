@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension Session {
   /// The peer broke a rule: it is told why, and the connection ends.
   mutating func violate(_ violation: Violation) {

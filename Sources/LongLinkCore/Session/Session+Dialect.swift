@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What differs in a dialect. There is no handshake, and nobody goes away with a word.
 
 extension Session {

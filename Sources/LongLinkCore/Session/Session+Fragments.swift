@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension Session {
   /// Takes a frame while fragments are about: it begins, continues or ends a message, or is whole.
   mutating func acceptFragment(

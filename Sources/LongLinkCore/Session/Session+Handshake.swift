@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension Session {
   /// Tells that the stream is connected, once: a client says hello, and a dialect, which has no
   /// greeting, is open.

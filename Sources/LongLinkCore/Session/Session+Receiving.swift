@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension Session {
   /// Tells that bytes have been appended to `input`.
   package mutating func received(_ count: Int, at now: LinkInstant) {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The peer's requests, from their arrival to the return of their handlers.
 
 /// Bytes of memory that a peer makes this side hold.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Where a request stands in the stream of the session that it was handed to.
 package struct RequestPlacement: Equatable, Sendable {
   /// The offset in the stream of its first byte; nil while it is kept back.

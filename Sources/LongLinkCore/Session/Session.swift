@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// One connection's protocol, for either role: bytes and instants in, effects out.
 ///
 /// The driver calls `connected(at:)` once the stream is connected. It appends what it read to

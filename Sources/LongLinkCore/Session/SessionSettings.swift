@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What one side of a connection allows and asks for.
 package struct SessionSettings: Sendable {
   package var role: Role

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The times at which something happens in a session by itself.
 package enum SessionTimer: Int, CaseIterable, Sendable {
   /// Server: the first frame must have come. Client: the welcome must have come.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The places of requests that were encoded and then taken back before a byte of them left.
 ///
 /// The peer never saw them, so that its count of accepted requests passes over them. Of very many

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The deadlines of requests that were registered of late.
 ///
 /// Most requests have ended long before it is worth sorting their deadlines in, and one that ends

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension ProtobufDuration {
   /// The same time; what is finer than a nanosecond is cut off.
   public init(_ duration: Duration) {

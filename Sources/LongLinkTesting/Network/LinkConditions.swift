@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// How bytes travel in one direction of a simulated link.
 ///
 /// Where a range has more than one value, each use draws one from the simulation's seed.

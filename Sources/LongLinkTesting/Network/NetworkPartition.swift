@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Two groups of machines that are cut off from each other.
 public struct NetworkPartition: Sendable {
   let number: Int

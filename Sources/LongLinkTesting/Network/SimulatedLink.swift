@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import LongLinkTransport
 
 /// One connection of the simulated network, to be watched, shaped and broken. From any thread.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 internal import LongLinkCore
 
 /// Finds in a stream of bytes where frames end, without keeping their bodies.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 internal import Synchronization
 
 /// Keeps account of numbered one-way messages: each arrives at most once, and in order on its link.

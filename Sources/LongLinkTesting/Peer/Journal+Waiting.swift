@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension Journal {
   /// Waits for something to stand in the record that comes on one connection.
   ///

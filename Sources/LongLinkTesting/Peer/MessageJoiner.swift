@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Joins the fragments of messages, for one connection.
 struct MessageJoiner {
   private struct Key: Hashable {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What can go wrong in a scenario, each kind drawn from the seed and done to a random victim.
 public enum FaultKind: String, CaseIterable, Hashable, Sendable, CustomStringConvertible {
   /// Latencies between 30 ms and 2 s, most of them short, and 40 kB a second, for a while.

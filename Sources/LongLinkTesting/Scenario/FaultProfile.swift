@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Which faults a scenario draws, and how many.
 ///
 /// ```swift

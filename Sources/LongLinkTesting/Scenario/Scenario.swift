@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 internal import LongLinkCore
 
 /// A world drawn from a seed: servers, clients, at least 200 requests over at least ten virtual

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What a scenario's bodies say: whose they are, and what the handler is to do.
 ///
 /// ```

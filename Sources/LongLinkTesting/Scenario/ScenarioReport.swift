@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What came of a scenario.
 public struct ScenarioReport: Sendable {
   /// The scenario that was run.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The connection that something was expected on has ended, or was never there.
 public struct ConnectionEndedError: Error, Hashable, Sendable, CustomStringConvertible {
   /// How it ended; nil where there was none.

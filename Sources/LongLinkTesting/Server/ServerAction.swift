@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import LongLinkCore
 
 /// What a ``SimulatedServer`` does about a request: the right thing, or one of many wrong ones.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 internal import LongLinkCore
 
 /// What is to happen, by time and, at one time, in the order in which it was added: a binary heap.

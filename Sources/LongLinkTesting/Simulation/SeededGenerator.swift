@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Random numbers that a seed determines: the same seed gives the same numbers on every machine.
 ///
 /// The algorithm is xoshiro256** 1.0 by Blackman and Vigna (<https://prng.di.unimi.it>), its state

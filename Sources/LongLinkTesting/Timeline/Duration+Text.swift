@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension Duration {
   /// The time in seconds, to the millisecond, such as `2.153 s` or `3 s`.
   var inSeconds: String {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import LongLinkCore
 
 /// What happened in a simulation, ready to be drawn: processes as lanes, frames between them, and

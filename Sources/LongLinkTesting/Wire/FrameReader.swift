@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 @_spi(Containers) internal import LongLinkCore
 
 /// Cuts a stream of bytes into frames, whatever they hold. It judges nothing that it can read.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 @_spi(Containers) internal import LongLinkCore
 
 /// How the frames of a scripted peer are written, on one connection: natively, or in a dialect.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import LongLinkCore
 
 // The frames that peers send each other, each with what it needs.

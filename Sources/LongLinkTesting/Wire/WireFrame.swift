@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 internal import LongLinkCore
 
 /// One frame as it stands on the wire: anything that fits, whether a peer may send it or not.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension SocketAddress {
   /// What a host is known by for limits: an IPv4 address, or an IPv6 network of 64 bits, within
   /// which one host may take any address (RFC 4291, section 2.5.1).

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Where a socket is bound or connects to: an IPv4 or IPv6 address and port, or a Unix-domain path.
 public struct SocketAddress: Hashable, Sendable {
   /// What kind of address it is.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What a stream and a listener have in common: a socket, and its registration with a loop's
 /// poller.
 final class KernelEndpoint {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A connected, or connecting, socket of one loop.
 final class KernelStream: ByteStream {
   let endpoint: KernelEndpoint

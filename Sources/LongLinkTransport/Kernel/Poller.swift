@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 internal import LongLinkCore
 
 /// Names a registration: a slot and the generation that it is used for, so that an event that was

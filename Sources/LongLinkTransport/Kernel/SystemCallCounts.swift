@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// How often a loop has called the system, by kind, since it began.
 package struct SystemCallCounts: Equatable, Sendable {
   /// `epoll_wait` or `poll`.

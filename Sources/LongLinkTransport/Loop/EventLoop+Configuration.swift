@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension EventLoop {
   /// How a loop waits, and what it does about work that holds it up.
   public struct Configuration: Sendable {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Holds what only one loop may touch, so that it can be reached from Sendable values.
 ///
 /// Each access asks whether the loop is the current one, and traps if it is not: one comparison,

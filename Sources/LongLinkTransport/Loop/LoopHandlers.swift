@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Told, on its loop, that a timer's time has come.
 package protocol TimerHandler: AnyObject {
   /// `token` is the value that was given to `schedule`.

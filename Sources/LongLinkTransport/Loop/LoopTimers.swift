@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 internal import LongLinkCore
 
 /// The timers of one loop: who is told, over a wheel that knows when.

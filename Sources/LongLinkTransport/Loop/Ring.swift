@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A queue in a ring that doubles when it is full and never shrinks, so that it does not allocate
 /// in the steady state.
 ///

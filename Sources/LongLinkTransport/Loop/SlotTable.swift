@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Elements under keys that are never used twice: a slot's number and the generation of its use.
 struct SlotTable<Element> {
   private struct Slot {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What waits to run on a loop.
 enum Work {
   /// A job of an actor that lives on the loop.

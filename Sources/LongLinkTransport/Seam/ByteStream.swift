@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What a stream can be ready for.
 package struct Readiness: OptionSet, Hashable, Sendable {
   package let rawValue: UInt8

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package import LongLinkCore
 
 /// The world that an event loop runs over: the kernel, or a simulated network.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What is set on every socket of a client or server.
 package struct SocketOptions: Equatable, Sendable {
   /// How long written bytes may stay unacknowledged before the kernel gives the connection up

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A socket that accepts connections; used only on the loop it was made on.
 package protocol StreamListener: AnyObject {
   /// The address it is bound to, with the port that the system chose.

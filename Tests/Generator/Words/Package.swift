@@ -1,4 +1,5 @@
 // swift-tools-version: 6.3
+// SPDX-License-Identifier: Apache-2.0
 import PackageDescription
 
 // What is generated where everything is called by a word that Swift or C has a meaning for. The .proto

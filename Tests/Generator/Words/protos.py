@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Makes .proto files in which everything is called by a word that Swift or C has a meaning for.
 
 protos.py FOLDER writes them there, in a folder for each module. The words of keywords.txt, types.txt

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Lists the words that Swift and C have a meaning for, as the tools of this machine know them.
 
 words.py writes the lists beside this file, from which protos.py makes .proto files:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import LongLinkCore
 
 /// A table of requests beside the simplest thing that does the same.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import LongLinkCore
 
 /// A frame put together, and taken apart, by the words of wire.md instead of by the library.

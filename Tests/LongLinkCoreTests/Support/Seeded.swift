@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A generator whose numbers follow from its seed (SplitMix64).
 struct Seeded: RandomNumberGenerator {
   private var state: UInt64

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import LongLinkCore
 
 /// Gives a vector's bytes to a session and writes down what comes of them.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The formats of files that captured packets are kept in. They hold whole packets, and no stream.
 enum CaptureFormat: String {
   case pcap

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Bytes as people and tools write them down.
 enum HexDump {
   /// What one side of a connection has sent.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import LongLinkCore
 
 /// The messages of a native stream that have begun in fragments, which tell what the next frames of

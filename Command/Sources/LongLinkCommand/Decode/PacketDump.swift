@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Packets as `tcpdump` and `tshark` print them.
 enum PacketDump {
   /// The columns that `tshark -T fields` is to print, one `-e` for each.

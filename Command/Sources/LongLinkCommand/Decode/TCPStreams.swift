@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Joins TCP segments to what each side of each connection has sent.
 struct TCPStreams {
   /// What one side of one connection has sent, as far as it was captured.

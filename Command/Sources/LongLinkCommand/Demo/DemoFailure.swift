@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Something differs from what the demo says.
 struct DemoFailure: Error, CustomStringConvertible {
   let description: String

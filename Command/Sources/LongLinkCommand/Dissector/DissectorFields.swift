@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import LongLinkCore
 
 /// The fields that a dissector shows: each has a name of its own that filters use.

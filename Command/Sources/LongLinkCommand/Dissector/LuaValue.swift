@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A constant of the language Lua.
 indirect enum LuaValue: Equatable {
   case number(UInt64)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import LongLinkCore
 
 /// TCP connections as a capture file has them: packets made up around bytes that were sent.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Makes vectors.txt: what Python's protobuf package makes of bodies, good and bad.
 
     python3 make.py          writes it
