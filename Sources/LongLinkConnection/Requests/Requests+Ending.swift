@@ -8,15 +8,15 @@ extension Requests {
   @inline(__always)
   package func answered(_ arrival: Arrival, on link: Link) {
     if arrival.isRefused, resend(refusedBy: arrival, on: link) { return }
-    let past = arrival.isRefused ? dispatch.carried(arrival.serial, by: link.id)?.entry.past : nil
-    guard let id = dispatch.answered(arrival.serial, on: link.id, isRefused: arrival.isRefused),
+    let past = arrival.isRefused ? table.carried(arrival.serial, by: link.id)?.entry.past : nil
+    guard let id = table.answered(arrival.serial, on: link.id, isRefused: arrival.isRefused),
       let request = pending.remove(arrival.serial)
     else {
       // Its caller cancelled it, or its deadline passed, while the response was on its way.
       counters.lateReplies += 1
       owed.remove(arrival.serial)
-      dispatch.endRest(of: arrival.serial)
-      if dispatch.waitingCount > 0 { pump() }
+      table.endRest(of: arrival.serial)
+      if table.waitingCount > 0 { pump() }
       return
     }
     let body = link.takeBody(of: arrival)
@@ -30,7 +30,7 @@ extension Requests {
       complete(request, .failure(error))
     }
     wentOff(link)
-    if dispatch.count == 0 { onIdle?() }
+    if table.count == 0 { onIdle?() }
   }
 
   @inline(__always)
@@ -50,7 +50,7 @@ extension Requests {
   /// Tells that a link carries one request less.
   @inline(__always)
   func wentOff(_ link: Link) {
-    if dispatch.waitingCount > 0 { pump() }
+    if table.waitingCount > 0 { pump() }
     if link !== current, isUnused(link) { onRetired?(link) }
   }
 
@@ -80,7 +80,7 @@ extension Requests {
 
   /// Ends a request because its caller wants no answer any more.
   package func cancel(_ id: RequestID) {
-    let id = dispatch.current(id)
+    let id = table.current(id)
     guard let (entry, request) = takeOut(id) else { return }
     let link = carrier(of: entry)
     let delivery = withdraw(id, entry, notifying: entry.notifiesCancel)
@@ -88,30 +88,30 @@ extension Requests {
   }
 
   /// The link that carries a request; nil while none does.
-  func carrier(of entry: Dispatch.Entry) -> Link? {
+  func carrier(of entry: RequestTable.Entry) -> Link? {
     entry.link == 0 ? nil : links.first { $0.id == entry.link }
   }
 
   /// Takes an ended request off its link and says what may have happened to it. `notifying` tells
   /// whether the peer is told also where that is not needed.
-  func withdraw(_ id: RequestID, _ entry: Dispatch.Entry, notifying: Bool) -> Delivery {
+  func withdraw(_ id: RequestID, _ entry: RequestTable.Entry, notifying: Bool) -> Delivery {
     guard let link = carrier(of: entry) else { return entry.past }
     let written = link.bytesWritten
     let isUnsent = link.cancel(id.serial, entry.placement, notifying: notifying)
     if !isUnsent, !notifying, link === current { owed.add(id.serial) }
-    if !isUnsent { dispatch.rest(id.serial) }
+    if !isUnsent { table.rest(id.serial) }
     // One that was kept back may have begun without word of it having come yet.
     let hasBegun = !isUnsent && link.isOpen && entry.placement.begin == nil
     let delivery = hasBegun ? .sent : entry.delivery(written: written)
-    if delivery == .sent { dispatch.arrived(entry) }
+    if delivery == .sent { table.arrived(entry) }
     if link !== current, isUnused(link) { onRetired?(link) }
     return delivery.after(entry.past)
   }
 
   /// Ends a request in both tables, so that its serial is free for another one from now on; nil
   /// when it has ended already. Whoever calls this finishes it.
-  func takeOut(_ id: RequestID) -> (entry: Dispatch.Entry, request: PendingRequest)? {
-    guard let entry = dispatch.end(id), let request = pending.remove(id.serial) else { return nil }
+  func takeOut(_ id: RequestID) -> (entry: RequestTable.Entry, request: PendingRequest)? {
+    guard let entry = table.end(id), let request = pending.remove(id.serial) else { return nil }
     return (entry, request)
   }
 
@@ -119,8 +119,8 @@ extension Requests {
   func finish(_ request: PendingRequest, _ outcome: Outcome) {
     if case .failure(let error) = outcome { counters.count(error) }
     complete(request, outcome)
-    if dispatch.waitingCount > 0 { pump() }
-    if dispatch.count == 0 { onIdle?() }
+    if table.waitingCount > 0 { pump() }
+    if table.count == 0 { onIdle?() }
   }
 
   func operation(_ id: RequestID, _ request: PendingRequest) -> LongLinkError.Operation {
@@ -138,7 +138,7 @@ extension Requests {
 
   /// Where a request stands; nil once it has ended.
   package func state(of id: RequestID) -> RequestState? {
-    guard let entry = dispatch.entry(dispatch.current(id)) else { return nil }
+    guard let entry = table.entry(table.current(id)) else { return nil }
     guard let link = carrier(of: entry), let begin = entry.placement.begin else { return .created }
     return begin < link.bytesWritten ? .waiting : .sending
   }

@@ -23,7 +23,7 @@ extension Requests {
   package func leaving(_ link: Link, accepted: UInt64, code: ResponseCode, reason: String) {
     if current === link { current = nil }
     let last = link.ordinal(ofAccepted: accepted)
-    let unaccepted = dispatch.carried(by: link.id).filter { _, entry in
+    let unaccepted = table.carried(by: link.id).filter { _, entry in
       entry.placement.begin == nil || entry.placement.ordinal > last
     }
     // What is kept back goes first, or it would begin in the room of the others.
@@ -35,7 +35,7 @@ extension Requests {
         let isUnsent = link.cancel(id.serial, entry.placement, notifying: false)
         let hasLeft = isKeptBack ? !isUnsent : entry.delivery(written: written) == .sent
         taken.append((id, hasLeft ? .refused : .notSent))
-        dispatch.takeBack(id, hasLeft ? .refused : .notSent)
+        table.takeBack(id, hasLeft ? .refused : .notSent)
       }
     }
     taken.sort { $0.id < $1.id }
@@ -52,14 +52,14 @@ extension Requests {
   package func lost(_ link: Link, _ reason: CloseReason, resends: Bool) {
     if current === link { current = nil }
     links.removeAll { $0 === link }
-    if links.isEmpty { dispatch.endRests() }
+    if links.isEmpty { table.endRests() }
     // A session that closes in good order still writes what it has encoded.
     let written = link.isClosed ? link.bytesWritten : .max
-    let carried = dispatch.carried(by: link.id).map { id, entry in
+    let carried = table.carried(by: link.id).map { id, entry in
       (id: id, delivery: entry.delivery(written: written))
     }
     // All are off the link before the first one is judged: what later ones may have done counts.
-    for (id, delivery) in carried { dispatch.takeBack(id, delivery) }
+    for (id, delivery) in carried { table.takeBack(id, delivery) }
     resendOrEnd(carried, resends: resends, repeats: reason.isPassing) { id, request, delivery in
       .lost(reason, delivery: delivery, doing: operation(id, request), peer: link.peer)
     }
@@ -69,7 +69,7 @@ extension Requests {
   /// Ends the requests that wait; those that chose to fail without a link, or all.
   package func failWaiting(all: Bool, _ make: (LongLinkError.Operation, [UInt8]) -> LongLinkError) {
     var ended: [(PendingRequest, LongLinkError)] = []
-    for (id, _) in dispatch.waitingRequests(where: {
+    for (id, _) in table.waitingRequests(where: {
       all || pending[$0]?.offline == .failUnlessConnecting
     }) {
       guard let (entry, request) = takeOut(id) else { continue }
@@ -81,22 +81,22 @@ extension Requests {
 
   /// Whether somebody waits for the response with this serial.
   package func awaits(_ serial: UInt32, on link: Link) -> Bool {
-    dispatch.awaits(serial, on: link.id)
+    table.awaits(serial, on: link.id)
   }
 
   /// Stops a link from collecting the fragments of a response that nobody waits for.
   package func collect(_ serial: UInt32, on link: Link) {
-    if !dispatch.awaits(serial, on: link.id) { link.abandonResponse(serial) }
+    if !table.awaits(serial, on: link.id) { link.abandonResponse(serial) }
   }
 
   /// Tells that a request which its link had kept back has been encoded to its end.
   package func finishedSending(_ serial: UInt32, on link: Link) {
-    dispatch.finished(serial, on: link.id)
-    if dispatch.waitingCount > 0 { pump() }
+    table.finished(serial, on: link.id)
+    if table.waitingCount > 0 { pump() }
   }
 
   /// Tells that a request which its link had kept back has begun to leave.
   package func began(_ serial: UInt32, on link: Link, at begin: UInt64, ordinal: UInt64) {
-    dispatch.began(serial, on: link.id, at: begin, ordinal: ordinal)
+    table.began(serial, on: link.id, at: begin, ordinal: ordinal)
   }
 }

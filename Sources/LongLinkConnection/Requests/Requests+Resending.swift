@@ -7,22 +7,22 @@ extension Requests {
   /// Lets a request that the peer refused be sent again, where that is wanted and may help.
   func resend(refusedBy arrival: Arrival, on link: Link) -> Bool {
     guard arrival.code == .overloaded || arrival.code == .draining,
-      let (id, entry) = dispatch.carried(arrival.serial, by: link.id),
+      let (id, entry) = table.carried(arrival.serial, by: link.id),
       let request = pending[id.serial], request.retry != .never,
-      entry.returns < limits.retry.maxRetries, dispatch.keepsOrder(id, entry),
+      entry.returns < limits.retry.maxRetries, table.keepsOrder(id, entry),
       let time = resendTime(of: request, entry, refusedBy: arrival, on: link)
     else { return false }
     pending.remove(id.serial)
-    dispatch.takeBack(id, .refused)
+    table.takeBack(id, .refused)
     // Whatever the peer still says to the old serial is not the answer to this sending.
-    let next = dispatch.renew(id, deadline: request.deadline)
+    let next = table.renew(id, deadline: request.deadline)
     pending.insert(request, for: next.serial)
     counters.resentRefused += 1
     if time > loop.now {
-      dispatch.wait(next, terms(of: request), until: time, at: loop.now)
+      table.wait(next, terms(of: request), until: time, at: loop.now)
       arm()
     } else {
-      dispatch.wait(next, terms(of: request))
+      table.wait(next, terms(of: request))
     }
     wentOff(link)
     return true
@@ -30,7 +30,8 @@ extension Requests {
 
   /// When a refused request may be sent again; nil when that would be too late, or nowhere.
   private func resendTime(
-    of request: PendingRequest, _ entry: Dispatch.Entry, refusedBy arrival: Arrival, on link: Link
+    of request: PendingRequest, _ entry: RequestTable.Entry, refusedBy arrival: Arrival,
+    on link: Link
   ) -> LinkInstant? {
     guard mayWait(request) else { return nil }
     // The next link leads elsewhere, or to a server that has started anew.
@@ -65,22 +66,22 @@ extension Requests {
   ) {
     var ended: [(PendingRequest, LongLinkError)] = []
     for (id, delivery) in requests {
-      guard let request = pending[id.serial], let entry = dispatch.entry(id) else { continue }
-      if resends, mayWait(request), dispatch.keepsOrder(id, entry),
+      guard let request = pending[id.serial], let entry = table.entry(id) else { continue }
+      if resends, mayWait(request), table.keepsOrder(id, entry),
         mayResend(request, entry, delivery, repeats: repeats)
       {
-        dispatch.wait(id, terms(of: request))
+        table.wait(id, terms(of: request))
       } else if takeOut(id) != nil {
         ended.append((request, make(id, request, delivery).after(entry.past)))
       }
     }
     for (request, error) in ended { finish(request, .failure(error)) }
-    if dispatch.waitingCount > 0 { pump() }
+    if table.waitingCount > 0 { pump() }
   }
 
   /// Whether a request is sent again after this came of its last sending; if so, it is counted.
   private func mayResend(
-    _ request: PendingRequest, _ entry: Dispatch.Entry, _ delivery: Delivery, repeats: Bool
+    _ request: PendingRequest, _ entry: RequestTable.Entry, _ delivery: Delivery, repeats: Bool
   ) -> Bool {
     guard request.retry != .never else { return false }
     switch delivery {

@@ -13,7 +13,7 @@ package import LongLinkTransport
 /// left out where every request would pay for them.
 package final class Requests: TimerHandler {
   let loop: EventLoop
-  @safe @exclusivity(unchecked) var dispatch: Dispatch
+  @safe @exclusivity(unchecked) var table: RequestTable
   @safe @exclusivity(unchecked) var pending = SerialTable<PendingRequest>()
   @safe @exclusivity(unchecked) private var coder = MetadataCoder()
   private var timer: LoopTimer?
@@ -43,20 +43,20 @@ package final class Requests: TimerHandler {
     self.loop = loop
     self.limits = limits
     retryTokens = RetryTokens(limits.retry.budget)
-    dispatch = Dispatch(serials: serials ?? role.serials)
+    table = RequestTable(serials: serials ?? role.serials)
   }
 
   /// Requests that have not ended.
-  package var count: Int { dispatch.count }
-  package var waitingCount: Int { dispatch.waitingCount }
+  package var count: Int { table.count }
+  package var waitingCount: Int { table.waitingCount }
   /// Whether there is a link that new requests go to.
   package var hasLink: Bool { current != nil }
   /// Whether that is this one.
   package func isCurrent(_ link: Link) -> Bool { current === link }
-  package var waitingBytes: Int { dispatch.waitingBytes }
-  package var carriedCount: Int { dispatch.carriedCount }
+  package var waitingBytes: Int { table.waitingBytes }
+  package var carriedCount: Int { table.carriedCount }
   /// Requests that one link carries.
-  package func carriedCount(by link: Link) -> Int { dispatch.carriedCount(by: link.id) }
+  package func carriedCount(by link: Link) -> Int { table.carriedCount(by: link.id) }
 }
 
 // MARK: - Beginning
@@ -70,7 +70,7 @@ extension Requests {
     let now = loop.now
     let deadline = now + (options.timeout.map(\.clampedNanoseconds) ?? defaults.timeout)
     counters.submitted += 1
-    guard let id = dispatch.nextID() else { return turnAway(type, completion) }
+    guard let id = table.nextID() else { return turnAway(type, completion) }
     let request = PendingRequest(
       type, body, options, until: deadline, offline: options.offline ?? defaults.offline,
       on: loop, completion)
@@ -83,7 +83,7 @@ extension Requests {
     // Into the tables last: there it need not be looked for, nor copied to be sent.
     switch place(id, request, on: link, at: now) {
     case .placed(let placement, let isTimeTold):
-      dispatch.register(
+      table.register(
         id, deadline: deadline, isOrdered: options.order == .ordered,
         notifiesCancel: options.notifiesCancel, on: link.id, placement,
         isTimeTold: isTimeTold, at: now)
@@ -105,7 +105,7 @@ extension Requests {
     let now = loop.now
     let deadline = now + (options.timeout.map(\.clampedNanoseconds) ?? defaults.timeout)
     counters.submitted += 1
-    guard let id = dispatch.nextID() else { return turnAway(type, completion) }
+    guard let id = table.nextID() else { return turnAway(type, completion) }
     register(id, options, until: deadline, at: now)
     let request = PendingRequest(
       type, body, options, until: deadline, offline: .failUnlessConnecting, on: loop, completion)
@@ -121,7 +121,7 @@ extension Requests {
     _ id: RequestID, _ options: borrowing RequestOptions, until deadline: LinkInstant,
     at now: LinkInstant
   ) {
-    dispatch.register(
+    table.register(
       id, deadline: deadline, isOrdered: options.order == .ordered,
       notifiesCancel: options.notifiesCancel, at: now)
     if deadline < armedFor { arm() }
@@ -132,7 +132,7 @@ extension Requests {
     counters.turnedAway += 1
     let error = LongLinkError(
       .overloaded, doing: .request(type),
-      detail: "half of all serials are in use: \(dispatch.count) requests", peer: current?.peer)
+      detail: "half of all serials are in use: \(table.count) requests", peer: current?.peer)
     counters.count(error)
     completion(.failure(error))
     return .none
@@ -144,7 +144,7 @@ extension Requests {
   private func hasRoom(_ link: Link) -> Bool {
     guard link.hasRoom else { return false }
     let limit = link.maxInFlight
-    let carried = dispatch.carriedCount(by: link.id)
+    let carried = table.carriedCount(by: link.id)
     return carried + owed.count < limit || makesRoom(link, carried: carried, of: limit)
   }
 
@@ -160,7 +160,7 @@ extension Requests {
     _ id: RequestID, _ request: borrowing PendingRequest, on link: Link
   ) -> Bool {
     let takesLarge = link.takesLarge
-    return dispatch.isNext(
+    return table.isNext(
       id, isOrdered: request.isOrdered, on: link.id, takesLarge: takesLarge)
       && (takesLarge || !request.isLarge)
   }
@@ -169,12 +169,12 @@ extension Requests {
     do throws(BodyError) {
       let terms = try request.terms
       let problem = limits.problem(
-        with: terms.bytes, besides: dispatch.waitingCount, of: dispatch.waitingBytes)
+        with: terms.bytes, besides: table.waitingCount, of: table.waitingBytes)
       if let problem {
         counters.turnedAway += 1
         fail(id, .overloaded, request, problem)
       } else {
-        dispatch.wait(id, terms)
+        table.wait(id, terms)
       }
     } catch {
       fail(id, .encodingFailed, request, "\(error)")
@@ -265,13 +265,13 @@ extension Requests {
     guard !isPumping else { return }
     isPumping = true
     defer { isPumping = false }
-    while let link = current, dispatch.hasTurn(on: link.id, takesLarge: link.takesLarge),
-      hasRoom(link), let id = dispatch.nextWaiting(on: link.id, takesLarge: link.takesLarge)
+    while let link = current, table.hasTurn(on: link.id, takesLarge: link.takesLarge),
+      hasRoom(link), let id = table.nextWaiting(on: link.id, takesLarge: link.takesLarge)
     {
       guard let request = pending[id.serial] else { continue }
       switch place(id, request, on: link, at: loop.now) {
       case .placed(let placement, let isTimeTold):
-        dispatch.placed(id, on: link.id, placement, isTimeTold: isTimeTold)
+        table.placed(id, on: link.id, placement, isTimeTold: isTimeTold)
       case .failed(let code, let detail):
         fail(id, code, request, detail)
       }
@@ -290,7 +290,7 @@ extension Requests {
   }
 
   func arm() {
-    guard let deadline = dispatch.deadline, deadline < armedFor else { return }
+    guard let deadline = table.deadline, deadline < armedFor else { return }
     if let timer { loop.cancel(timer) }
     armedFor = deadline
     timer = loop.schedule(at: deadline, self, token: 0)
@@ -298,7 +298,7 @@ extension Requests {
 
   /// The timer would keep this alive, and its loop awake, long after the last request.
   func disarmIfUnused() {
-    guard dispatch.count == 0, let timer else { return }
+    guard table.count == 0, let timer else { return }
     loop.cancel(timer)
     self.timer = nil
     armedFor = .distantFuture
@@ -307,7 +307,7 @@ extension Requests {
 
   /// Gives memory back that nothing needs while there are no requests.
   private func releaseStorage() {
-    dispatch.releaseStorage()
+    table.releaseStorage()
     pending.releaseStorage(over: 16)
     resumptions.releaseStorage()
   }
@@ -315,8 +315,8 @@ extension Requests {
   package func timerFired(token: UInt64) {
     timer = nil
     armedFor = .distantFuture
-    dispatch.elapsed(to: loop.driver.now)
-    while let (id, entry) = dispatch.nextExpired() {
+    table.elapsed(to: loop.driver.now)
+    while let (id, entry) = table.nextExpired() {
       guard let request = pending.remove(id.serial) else { continue }
       if entry.link != 0 { onExpired?(entry.link) }
       let link = carrier(of: entry)
@@ -327,8 +327,8 @@ extension Requests {
       finish(request, .failure(error(.deadlineExceeded, id, request, delivery, "", on: link)))
     }
     // The time of others has come to be sent again.
-    if dispatch.waitingCount > 0 { pump() }
+    if table.waitingCount > 0 { pump() }
     arm()
-    if dispatch.count == 0 { releaseStorage() }
+    if table.count == 0 { releaseStorage() }
   }
 }

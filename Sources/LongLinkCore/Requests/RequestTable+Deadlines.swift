@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-extension Dispatch {
+extension RequestTable {
   /// When `elapsed(to:)` wants to be called; nil when no time is awaited.
   package var deadline: LinkInstant? {
     let first = min(young.earliest, wheel.nextDeadline ?? .distantFuture)
@@ -32,7 +32,7 @@ extension Dispatch {
   package mutating func nextExpired() -> (id: RequestID, entry: Entry)? {
     while let key = wheel.popExpired() {
       let serial = UInt32(truncatingIfNeeded: key)
-      guard key < Dispatch.resumeKey else {
+      guard key < RequestTable.resumeKey else {
         resume(serial)
         continue
       }

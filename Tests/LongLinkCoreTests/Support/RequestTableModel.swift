@@ -3,7 +3,7 @@
 import LongLinkCore
 
 /// A table of requests beside the simplest thing that does the same.
-struct DispatchModel: ~Copyable {
+struct RequestTableModel: ~Copyable {
   private struct Known {
     var id: RequestID
     var deadline: LinkInstant?
@@ -16,7 +16,7 @@ struct DispatchModel: ~Copyable {
     var bytes = 0
   }
 
-  private var dispatch: Dispatch
+  private var table: RequestTable
   /// By number, which is the order of creation.
   private var known: [UInt64: Known] = [:]
   private var ended: Set<UInt64> = []
@@ -29,7 +29,7 @@ struct DispatchModel: ~Copyable {
   init(seed: UInt64) {
     dice = Seeded(seed)
     let near = dice.below(2) == 0
-    dispatch = Dispatch(role: .client, firstSerial: near ? 0x7FFF_FFF0 : 50)
+    table = RequestTable(role: .client, firstSerial: near ? 0x7FFF_FFF0 : 50)
   }
 
   mutating func step() {
@@ -56,7 +56,7 @@ struct DispatchModel: ~Copyable {
   private mutating func create() {
     let deadline = dice.below(3) == 0 ? nil : now + Int64(dice.below(300)) * 1_000_000
     let isOrdered = dice.below(3) == 0
-    let id = dispatch.create(
+    let id = table.create(
       deadline: deadline, isOrdered: isOrdered, notifiesCancel: false, at: now)
     note(id)
     known[id.number] = Known(
@@ -84,9 +84,9 @@ struct DispatchModel: ~Copyable {
     if dice.below(3) == 0 {
       let until = now + Int64(1 + dice.below(100)) * 1_000_000
       known[id.number]!.until = until
-      dispatch.wait(id, terms, until: until, at: now)
+      table.wait(id, terms, until: until, at: now)
     } else {
-      dispatch.wait(id, terms)
+      table.wait(id, terms)
     }
   }
 
@@ -98,7 +98,7 @@ struct DispatchModel: ~Copyable {
   private mutating func place() {
     guard let one = pick(where: { $0.link == 0 && !$0.isWaiting }) else { return }
     let link = UInt32(1 + dice.below(2))
-    let isNext = dispatch.isNext(one.id, isOrdered: one.isOrdered, on: link)
+    let isNext = table.isNext(one.id, isOrdered: one.isOrdered, on: link)
     let laneIsFree =
       laneAdmits(link) && !known.values.contains { $0.isOrdered && $0.isWaiting }
     let expected = expectedTurn(on: link) == nil && (!one.isOrdered || laneIsFree)
@@ -108,14 +108,14 @@ struct DispatchModel: ~Copyable {
 
   private mutating func carry(_ id: RequestID, on link: UInt32) {
     let isWhole = dice.below(3) != 0
-    dispatch.placed(id, on: link, isWhole ? RequestPlacement(begin: 1, ordinal: 1) : .keptBack)
+    table.placed(id, on: link, isWhole ? RequestPlacement(begin: 1, ordinal: 1) : .keptBack)
     known[id.number]!.link = link
     known[id.number]!.isWhole = isWhole
   }
 
   private mutating func finishSending() {
     guard let one = pick(where: { $0.link != 0 && !$0.isWhole }) else { return }
-    dispatch.finished(one.id.serial, on: one.link)
+    table.finished(one.id.serial, on: one.link)
     known[one.id.number]!.isWhole = true
   }
 
@@ -126,7 +126,7 @@ struct DispatchModel: ~Copyable {
   private mutating func answer() {
     guard let one = pick() else { return }
     let link = UInt32(1 + dice.below(2))
-    let answered = dispatch.answered(one.id.serial, on: link)
+    let answered = table.answered(one.id.serial, on: link)
     if (answered == one.id) != (one.link == link) { problems.append("answered \(one.id)") }
     guard answered != nil else { return }
     arrived(one)
@@ -135,17 +135,17 @@ struct DispatchModel: ~Copyable {
 
   private mutating func cancel() {
     guard let one = pick() else { return }
-    if dispatch.end(one.id) == nil { problems.append("\(one.id) is gone") }
+    if table.end(one.id) == nil { problems.append("\(one.id) is gone") }
     end(one.id)
-    if dispatch.end(one.id) != nil { problems.append("\(one.id) ended twice") }
+    if table.end(one.id) != nil { problems.append("\(one.id) ended twice") }
   }
 
   private mutating func pass(_ milliseconds: Int64) {
     now = now + milliseconds * 1_000_000
-    dispatch.elapsed(to: now)
+    table.elapsed(to: now)
     let due = known.values.filter { $0.deadline.map { $0 <= now } ?? false }.map(\.id.number)
     var expired: Set<UInt64> = []
-    while let (id, _) = dispatch.nextExpired() {
+    while let (id, _) = table.nextExpired() {
       guard let deadline = known[id.number]?.deadline, deadline <= now else {
         problems.append("\(id) has expired early or twice")
         continue
@@ -162,13 +162,13 @@ struct DispatchModel: ~Copyable {
   /// What a link carries comes back, as far as its order is kept.
   private mutating func loseLink() {
     let link = UInt32(1 + dice.below(2))
-    let ids = dispatch.carried(by: link).map(\.id)
+    let ids = table.carried(by: link).map(\.id)
     let expected = known.values.filter { $0.link == link }.map(\.id).sorted()
     if ids != expected { problems.append("carried") }
-    if dispatch.carriedCount(by: link) != ids.count { problems.append("carried by a link") }
+    if table.carriedCount(by: link) != ids.count { problems.append("carried by a link") }
     for id in ids {
       let delivery: Delivery = dice.below(3) == 0 ? .sent : .notSent
-      dispatch.takeBack(id, delivery)
+      table.takeBack(id, delivery)
       if delivery == .sent { arrived(known[id.number]!) }
       known[id.number]!.link = 0
       known[id.number]!.isWhole = true
@@ -178,15 +178,15 @@ struct DispatchModel: ~Copyable {
 
   private mutating func refuse() {
     guard let one = pick(where: { $0.link != 0 }) else { return }
-    let keepsOrder = dispatch.keepsOrder(one.id, dispatch.entry(one.id)!)
-    dispatch.takeBack(one.id, .refused)
+    let keepsOrder = table.keepsOrder(one.id, table.entry(one.id)!)
+    table.takeBack(one.id, .refused)
     known[one.id.number]!.link = 0
     known[one.id.number]!.isWhole = true
     if keepsOrder {
-      let id = dispatch.renew(one.id, deadline: one.deadline ?? .distantFuture)
+      let id = table.renew(one.id, deadline: one.deadline ?? .distantFuture)
       note(id)
       known[id.number]!.id = id
-      if dispatch.current(one.id) != id { problems.append("the new serial is not known") }
+      if table.current(one.id) != id { problems.append("the new serial is not known") }
     }
     comeBack(known[one.id.number]!.id, keepsOrder: keepsOrder)
   }
@@ -196,12 +196,12 @@ struct DispatchModel: ~Copyable {
     let isUnpassed =
       reached.map { $0 < id.number } ?? true
       && !known.values.contains { $0.isOrdered && $0.link != 0 && $0.id.number > id.number }
-    let allowed = keepsOrder ?? dispatch.keepsOrder(id, dispatch.entry(id)!)
+    let allowed = keepsOrder ?? table.keepsOrder(id, table.entry(id)!)
     if allowed != (!one.isOrdered || isUnpassed) { problems.append("order of \(id)") }
     if allowed {
       letWait(id)
     } else {
-      _ = dispatch.end(id)
+      _ = table.end(id)
       end(id)
     }
   }
@@ -221,8 +221,8 @@ struct DispatchModel: ~Copyable {
   private mutating func takeWaiting() {
     let link = UInt32(1 + dice.below(2))
     let expected = expectedTurn(on: link)
-    if dispatch.hasTurn(on: link) != (expected != nil) { problems.append("has a turn") }
-    let id = dispatch.nextWaiting(on: link)
+    if table.hasTurn(on: link) != (expected != nil) { problems.append("has a turn") }
+    let id = table.nextWaiting(on: link)
     if id != expected { problems.append("\(String(describing: id)) out of turn") }
     guard let id else { return }
     known[id.number]?.isWaiting = false
@@ -235,25 +235,25 @@ struct DispatchModel: ~Copyable {
   }
 
   private mutating func check() {
-    if dispatch.count != known.count { problems.append("count") }
+    if table.count != known.count { problems.append("count") }
     let waiting = known.values.filter(\.isWaiting)
-    if dispatch.waitingCount != waiting.count { problems.append("waiting") }
-    if dispatch.waitingBytes != waiting.reduce(0, { $0 + $1.bytes }) { problems.append("bytes") }
-    if dispatch.waitingRequests().map(\.id) != waiting.map(\.id).sorted() {
+    if table.waitingCount != waiting.count { problems.append("waiting") }
+    if table.waitingBytes != waiting.reduce(0, { $0 + $1.bytes }) { problems.append("bytes") }
+    if table.waitingRequests().map(\.id) != waiting.map(\.id).sorted() {
       problems.append("those that wait")
     }
-    if dispatch.carriedCount != known.values.count(where: { $0.link != 0 }) {
+    if table.carriedCount != known.values.count(where: { $0.link != 0 }) {
       problems.append("carried count")
     }
   }
 
   mutating func finish() {
     while let one = pick() {
-      if dispatch.end(one.id) == nil { problems.append("\(one.id) was lost") }
+      if table.end(one.id) == nil { problems.append("\(one.id) was lost") }
       end(one.id)
     }
     check()
-    if dispatch.deadline != nil { problems.append("a timer was left") }
+    if table.deadline != nil { problems.append("a timer was left") }
     pass(100_000)
   }
 }

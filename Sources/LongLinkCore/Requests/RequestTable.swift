@@ -24,7 +24,7 @@ package struct RequestID: Hashable, Comparable, Sendable {
 ///
 /// A request is registered when it is created, so that an early failure, a cancel or a late reply
 /// always finds it; it leaves exactly once. Bodies and continuations are the driver's.
-package struct Dispatch: ~Copyable {
+package struct RequestTable: ~Copyable {
   /// What is known of one request.
   package struct Entry: Equatable, Sendable {
     package let number: UInt64
@@ -191,7 +191,7 @@ package struct Dispatch: ~Copyable {
 
 // MARK: - On links
 
-extension Dispatch {
+extension RequestTable {
   /// Requests that links carry.
   package var carriedCount: Int { newest.count + loads.reduce(0) { $0 + $1.count } }
 
@@ -321,7 +321,7 @@ extension Dispatch {
 
 // MARK: - Ending
 
-extension Dispatch {
+extension RequestTable {
   /// Ends the request that a response on `link` answers; nil when nobody waits for it any more.
   package mutating func answered(
     _ serial: UInt32, on link: UInt32, isRefused: Bool = false

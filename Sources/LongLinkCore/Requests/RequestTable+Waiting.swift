@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-extension Dispatch {
+extension RequestTable {
   /// What is known of a request while it waits.
   struct Wait: Equatable, Sendable {
     let terms: WaitTerms
@@ -31,7 +31,7 @@ extension Dispatch {
     guard let entry = entry(id), entry.link == 0, !waits.contains(id.serial) else { return }
     if wheel.isEmpty { wheel.advance(to: now) }
     var wait = Wait(terms: terms, handle: entry.isOrdered ? lane.waiting.insert(id) : nil)
-    wait.timer = wheel.insert(Dispatch.resumeKey | UInt64(id.serial), at: time)
+    wait.timer = wheel.insert(RequestTable.resumeKey | UInt64(id.serial), at: time)
     waits.insert(wait, for: id.serial)
     waitingBytes += terms.bytes
   }

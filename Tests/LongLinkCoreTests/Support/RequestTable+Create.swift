@@ -2,7 +2,7 @@
 
 @testable import LongLinkCore
 
-extension Dispatch {
+extension RequestTable {
   /// Names and registers a request in one step; `none` where there is no serial for it.
   mutating func create(
     deadline: LinkInstant?, isOrdered: Bool = false, notifiesCancel: Bool, at now: LinkInstant
