@@ -8,6 +8,8 @@
 set -eu
 cd "$(dirname "$0")/.."
 swift=${SWIFT:-swift}
+# The documentation's compiler comes with Swift, and may not be in PATH.
+docc=$(command -v docc || echo "$(dirname "$(readlink -f "$(command -v "$swift")")")/docc")
 scratch=.build
 out=$scratch/docs
 rm -rf "$out"
@@ -37,7 +39,7 @@ page() {
   (cd "$out/graphs" && python3 "$OLDPWD/Scripts/symbols.py" "$product" "$@") \
     >"$out/merged/$product/$product.symbols.json"
   catalog=Sources/$product/$product.docc
-  docc convert "$catalog" --additional-symbol-graph-dir "$out/merged/$product" \
+  "$docc" convert "$catalog" --additional-symbol-graph-dir "$out/merged/$product" \
     --fallback-display-name "$product" --fallback-bundle-identifier "longlink.$product" \
     --warnings-as-errors --output-dir "$out/$product.doccarchive"
 }
