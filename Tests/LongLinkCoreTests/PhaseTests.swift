@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LongLinkCore
+@testable import LongLinkCore
 import Testing
 
 /// Something that happens to a session: a fact, or a command.
@@ -174,6 +174,15 @@ private final class Walker {
     [.shutDown], [.frameWelcome, .shutDown, .wroteAll], [.frameHello, .frameRequest, .shutDown],
     [.close], [.frameHello, .ended], [.frameWelcome, .failed], [.elapsedLong],
   ]
+
+  @Test func `a phase is followed by later ones alone`() {
+    let phases: [Session.Phase] = [.fresh, .open, .closing(.closedHere), .closed(.closedHere)]
+    for (place, phase) in phases.enumerated() {
+      for (nextPlace, next) in phases.enumerated() {
+        #expect(phase.canBecome(next) == (nextPlace > place), "\(phase) to \(next)")
+      }
+    }
+  }
 
   @Test(arguments: [Role.client, .server])
   func `anything may happen in any phase`(role: Role) {
