@@ -19,7 +19,8 @@ if Context.environment["LONGLINK_WARNINGS_AS_ERRORS"] != nil {
   swiftSettings.append(.treatWarning("DeprecatedDeclaration", as: .warning))
   cSettings.append(.treatAllWarnings(as: .error))
 }
-// Requests are waited for by documented functions of Swift alone; slower. Scripts/portable.sh tests it.
+// Requests are waited for by documented functions of Swift alone; slower. Scripts/portable.sh tests
+// it.
 if Context.environment["LONGLINK_PORTABLE"] != nil {
   swiftSettings.append(.define("LONGLINK_PORTABLE"))
   cSettings.append(.define("LONGLINK_PORTABLE"))
@@ -30,7 +31,7 @@ let package = Package(
   platforms: [.macOS(.v15)],
   products: [
     .library(name: "LongLink", targets: ["LongLink"]),
-    .library(name: "LongLinkAPI", targets: ["LongLinkAPI"]),
+    .library(name: "LongLinkCalls", targets: ["LongLinkCalls"]),
     .library(name: "LongLinkDialects", targets: ["LongLinkDialects"]),
     .library(name: "LongLinkServer", targets: ["LongLinkServer"]),
     .library(name: "LongLinkTesting", targets: ["LongLinkTesting"]),
@@ -54,8 +55,8 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0", traits: []),
   ],
   targets: [
-    // C: checksums, system headers that the Swift overlay lacks, Swift's runtime below its documented
-    // functions, and generated messages.
+    // C: checksums, system headers that the Swift overlay lacks, Swift's runtime below its
+    // documented functions, and generated messages.
     .target(name: "CLongLinkAdler32", cSettings: cSettings),
     .target(name: "CLongLinkPOSIX", cSettings: cSettings),
     .target(name: "CLongLinkRuntimeHooks", cSettings: cSettings),
@@ -131,7 +132,7 @@ let package = Package(
 
     // The two roles over one driver.
     .target(
-      name: "LongLinkConnection",
+      name: "LongLinkDriver",
       dependencies: [
         "CLongLinkRuntimeHooks", "LongLinkCore", "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
@@ -142,21 +143,21 @@ let package = Package(
     .target(
       name: "LongLink",
       dependencies: [
-        "LongLinkConnection", "LongLinkCore", "LongLinkTransport",
+        "LongLinkDriver", "LongLinkCore", "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: swiftSettings
     ),
     // What applications call, above the client.
     .target(
-      name: "LongLinkAPI",
-      dependencies: ["LongLink", "LongLinkConnection", "LongLinkCore", "LongLinkTransport"],
+      name: "LongLinkCalls",
+      dependencies: ["LongLink", "LongLinkDriver", "LongLinkCore", "LongLinkTransport"],
       swiftSettings: swiftSettings
     ),
     .target(
       name: "LongLinkServer",
       dependencies: [
-        "LongLinkConnection", "LongLinkCore", "LongLinkTransport",
+        "LongLinkDriver", "LongLinkCore", "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: swiftSettings
@@ -164,7 +165,7 @@ let package = Package(
     .target(
       name: "LongLinkTesting",
       dependencies: [
-        "CLongLinkPOSIX", "CLongLinkRuntimeHooks", "LongLink", "LongLinkConnection", "LongLinkCore",
+        "CLongLinkPOSIX", "CLongLinkRuntimeHooks", "LongLink", "LongLinkDriver", "LongLinkCore",
         "LongLinkServer", "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
       ],
@@ -192,7 +193,7 @@ let package = Package(
     .target(
       name: "LongLinkFuzz",
       dependencies: [
-        "LongLinkConnection", "LongLinkCore", "LongLinkDemoMessages", "LongLinkDialects",
+        "LongLinkDriver", "LongLinkCore", "LongLinkDemoMessages", "LongLinkDialects",
         "LongLinkProtobufC",
       ],
       path: "Tests/LongLinkFuzz",
@@ -231,7 +232,7 @@ let package = Package(
     .testTarget(
       name: "LongLinkProtobufCTests",
       dependencies: [
-        "CLongLinkControl", "CLongLinkDemo", "CLongLinkProbe", "CProtobufC", "LongLinkConnection",
+        "CLongLinkControl", "CLongLinkDemo", "CLongLinkProbe", "CProtobufC", "LongLinkDriver",
         "LongLinkCore", "LongLinkDemoMessages", "LongLinkProtobufC",
       ],
       swiftSettings: swiftSettings
@@ -247,7 +248,7 @@ let package = Package(
     .testTarget(
       name: "LongLinkSimulationTests",
       dependencies: [
-        "LongLink", "LongLinkConnection", "LongLinkCore", "LongLinkServer", "LongLinkTesting",
+        "LongLink", "LongLinkDriver", "LongLinkCore", "LongLinkServer", "LongLinkTesting",
         "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
       ],
@@ -256,7 +257,7 @@ let package = Package(
     .testTarget(
       name: "LongLinkTests",
       dependencies: [
-        "CLongLinkDemo", "LongLink", "LongLinkConnection", "LongLinkCore", "LongLinkDemoMessages",
+        "CLongLinkDemo", "LongLink", "LongLinkDriver", "LongLinkCore", "LongLinkDemoMessages",
         "LongLinkDialects", "LongLinkProtobufC", "LongLinkServer", "LongLinkTestNeeds",
         "LongLinkTesting", "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
@@ -264,9 +265,9 @@ let package = Package(
       swiftSettings: swiftSettings
     ),
     .testTarget(
-      name: "LongLinkAPITests",
+      name: "LongLinkCallsTests",
       dependencies: [
-        "LongLink", "LongLinkAPI", "LongLinkConnection", "LongLinkCore", "LongLinkServer",
+        "LongLink", "LongLinkCalls", "LongLinkDriver", "LongLinkCore", "LongLinkServer",
         "LongLinkTesting", "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
       ],

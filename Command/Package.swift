@@ -12,8 +12,9 @@ var swiftSettings: [SwiftSetting] = [
   .enableUpcomingFeature("MemberImportVisibility"),
   .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
-// To the compiler one package with the library, under the name that SwiftPM makes of the folder above:
-// what decodes frames, simulates policies and relays bytes uses what the library says to itself.
+// To the compiler one package with the library, under the name that SwiftPM makes of the folder
+// above: what decodes frames, simulates policies and relays bytes uses what the library says to
+// itself.
 let folder = Context.packageDirectory.split(separator: "/").dropLast().last ?? "longlink"
 let name = folder.lowercased().enumerated().map { index, character in
   character.isLetter || index > 0 && character.isNumber ? String(character) : "_"

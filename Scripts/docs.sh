@@ -3,7 +3,7 @@
 # Builds the documentation of each library into .build/docs. A warning fails, and so does a link that leads
 # nowhere.
 #
-# A client meets types of LongLinkCore, LongLinkConnection and LongLinkTransport, which are no products. They
+# A client meets types of LongLinkCore, LongLinkDriver and LongLinkTransport, which are no products. They
 # are shown with the product through which they are imported, so that each has a page there.
 set -eu
 cd "$(dirname "$0")/.."
@@ -44,12 +44,12 @@ page() {
     --warnings-as-errors --output-dir "$out/$product.doccarchive"
 }
 
-shared='LongLinkConnection LongLinkCore LongLinkTransport'
-products='LongLink LongLinkServer LongLinkAPI LongLinkTesting LongLinkDialects LongLinkProtobufC'
+shared='LongLinkDriver LongLinkCore LongLinkTransport'
+products='LongLink LongLinkServer LongLinkCalls LongLinkTesting LongLinkDialects LongLinkProtobufC'
 for module in $products $shared; do graph "$module"; done
 page LongLink $shared
 page LongLinkServer $shared
-page LongLinkAPI
+page LongLinkCalls
 page LongLinkTesting
 page LongLinkDialects
 page LongLinkProtobufC

@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 swift=${SWIFT:-swift}
 case ${1:-} in
 thread)
-  suites='LongLinkTransportTests LongLinkTests LongLinkAPITests'
+  suites='LongLinkTransportTests LongLinkTests LongLinkCallsTests'
   options=(--scratch-path .build-tsan -Xcc -DCLL_THREAD_SANITIZER)
   export TSAN_OPTIONS="suppressions=$PWD/Scripts/thread-sanitizer.supp"
   ;;

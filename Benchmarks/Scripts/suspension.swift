@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What Swift's runtime takes to suspend a task and to resume it, in microseconds: 128 tasks in turns
-// on an executor of their own that runs in this thread, with and without a watch on cancellation.
+// What Swift's runtime takes to suspend a task and to resume it, in microseconds: 128 tasks in
+// turns on an executor of their own that runs in this thread, with and without a watch on
+// cancellation.
 import Glibc
 
 final class Queue: TaskExecutor, @unchecked Sendable {

@@ -23,7 +23,7 @@ let package = Package(
     .executableTarget(
       name: "Chat",
       dependencies: [
-        "ChatMessages", .product(name: "LongLinkAPI", package: "longlink"),
+        "ChatMessages", .product(name: "LongLinkCalls", package: "longlink"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]
     ),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import LongLinkConnection
+public import LongLinkDriver
 public import LongLinkCore
 public import Logging
 internal import LongLinkTransport
@@ -190,9 +190,9 @@ public struct ClientConfiguration: Sendable {
       longestHint: reconnect.longestHint)
   }
 
-  /// What the session of each connection is told. Throws where a session prefix does not fit.
-  func sessionSettings() throws(FrameLayoutError) -> SessionSettings {
-    var settings = SessionSettings(role: .client)
+  /// What each connection is told. Throws where a session prefix does not fit.
+  func connectionSettings() throws(FrameLayoutError) -> ConnectionSettings {
+    var settings = ConnectionSettings(role: .client)
     let heartbeat = dialect.heartbeat(heartbeat)
     settings.dialect = try dialect.source?.framing(.client, maxBody: maxBody)
     settings.maxBody = maxBody

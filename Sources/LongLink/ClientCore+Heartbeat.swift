@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LongLinkConnection
+import LongLinkDriver
 import LongLinkCore
 
 extension ClientCore {
@@ -28,9 +28,9 @@ extension ClientCore {
     followSearch()
   }
 
-  /// What the session of the next connection is told. Throws where its prefix does not fit.
-  func sessionSettings() throws(FrameLayoutError) -> SessionSettings {
-    var settings = try configuration.sessionSettings()
+  /// What the next connection is told. Throws where its prefix does not fit.
+  func connectionSettings() throws(FrameLayoutError) -> ConnectionSettings {
+    var settings = try configuration.connectionSettings()
     settings.pace = heartbeatSearch?.interval
     return settings
   }
@@ -45,7 +45,7 @@ extension ClientCore {
   }
 
   /// A connection has ended, perhaps since its path had forgotten it.
-  func heartbeatLost(on connection: Connection, _ reason: CloseReason) {
+  func heartbeatLost(on connection: ClientConnection, _ reason: CloseReason) {
     guard connection.path == path else { return }
     switch reason {
     // What a router has forgotten it drops, or answers with a reset.

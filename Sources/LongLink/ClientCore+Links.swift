@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Logging
-import LongLinkConnection
+import LongLinkDriver
 import LongLinkCore
 import LongLinkTransport
 
@@ -193,7 +193,7 @@ extension ClientCore: LinkOwner {
       self?.counters.countEnded { $0.handlerReturnedLate(wasSkipped: wasSkipped) }
     }
     connections.removeAll { $0 === connection }
-    connection.session.detach()
+    connection.peer.detach()
     if connection.isEstablished {
       heartbeatLost(on: connection, reason)
       ended(connection, reason)
@@ -204,7 +204,7 @@ extension ClientCore: LinkOwner {
     perform()
   }
 
-  private func failed(_ connection: Connection, _ reason: CloseReason) {
+  private func failed(_ connection: ClientConnection, _ reason: CloseReason) {
     let link = connection.link
     tell(.failed(link.id, reason))
     // One that lost the race, or was not wanted any more, tells nothing of its server.
@@ -230,7 +230,7 @@ extension ClientCore: LinkOwner {
     return configuration.dialect.source == nil && link.counters.framesReceived == 0
   }
 
-  private func ended(_ connection: Connection, _ reason: CloseReason) {
+  private func ended(_ connection: ClientConnection, _ reason: CloseReason) {
     let link = connection.link
     link.logEnd(
       reason,

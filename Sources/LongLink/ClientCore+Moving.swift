@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Logging
-import LongLinkConnection
+import LongLinkDriver
 import LongLinkCore
 import LongLinkTransport
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LongLinkConnection
+import LongLinkDriver
 import LongLinkCore
 import LongLinkTransport
 
-extension ClientCore: PeerSessionOwner {
+extension ClientCore: PeerOwner {
   func submit(
     _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
     _ completion: consuming Completion
@@ -42,7 +42,7 @@ extension ClientCore: PeerSessionOwner {
     requests.state(of: id)
   }
 
-  func closeSession(_ id: UInt64) {
+  func closeConnection(_ id: UInt64) {
     // The client may have another link by now, which is not meant.
     connections.first { UInt64($0.link.id) == id }?.link.shutDown()
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Logging
-import LongLinkConnection
+import LongLinkDriver
 import LongLinkCore
 @_spi(Loop) import LongLinkTransport
 
@@ -9,9 +9,9 @@ import LongLinkCore
 /// and handlers.
 final class ClientCore {
   /// One connection with what belongs to it.
-  final class Connection {
+  final class ClientConnection {
     let link: Link
-    let session: PeerSession
+    let peer: Peer
     let responder: Responder
     /// Whether its handshake was completed and won.
     var isEstablished = false
@@ -26,9 +26,9 @@ final class ClientCore {
     /// The requests that it carried when it was lost.
     var requestsLost = 0
 
-    init(link: Link, session: PeerSession, responder: Responder, path: Int) {
+    init(link: Link, peer: Peer, responder: Responder, path: Int) {
       self.link = link
-      self.session = session
+      self.peer = peer
       self.responder = responder
       self.path = path
     }
@@ -56,7 +56,7 @@ final class ClientCore {
   /// Those that a draining server named last, and the machine's number of the first.
   var alternatives: [Endpoint] = []
   var firstAlternative = 0
-  var connections: [Connection] = []
+  var connections: [ClientConnection] = []
   /// Where the round that is under way, or was last, goes to.
   var roundServer: Endpoint
   var addresses: [SocketAddress] = []
@@ -178,7 +178,7 @@ final class ClientCore {
     }
   }
 
-  var current: Connection? {
+  var current: ClientConnection? {
     requests.current.flatMap { link in connections.first { $0.link === link } }
   }
 
@@ -227,7 +227,7 @@ extension ClientCore: TimerHandler {
     }
   }
 
-  func connection(_ id: UInt32) -> Connection? {
+  func connection(_ id: UInt32) -> ClientConnection? {
     connections.first { $0.link.id == id }
   }
 
@@ -277,9 +277,9 @@ extension ClientCore: TimerHandler {
     let heartbeat = configuration.dialect.heartbeat(configuration.heartbeat)
     let options = SocketOptions(
       userTimeout: (heartbeat.interval + heartbeat.timeout * 2).clampedNanoseconds)
-    let settings: SessionSettings
+    let settings: ConnectionSettings
     do throws(FrameLayoutError) {
-      settings = try sessionSettings()
+      settings = try connectionSettings()
     } catch {
       let failure = ConnectFailure(
         "sessionPrefixFailed", detail: error.reason, address: address)
@@ -291,11 +291,11 @@ extension ClientCore: TimerHandler {
       let link = Link(
         id: attempt, stream: stream, isConnected: false, settings: settings,
         on: loop, log: log)
-      let session = PeerSession(id: UInt64(attempt), address: address, on: loop)
-      session.attach(to: self)
-      let responder = Responder(link: link, routes: router.snapshot, session: session)
+      let peer = Peer(id: UInt64(attempt), address: address, on: loop)
+      peer.attach(to: self)
+      let responder = Responder(link: link, routes: router.snapshot, peer: peer)
       connections.append(
-        Connection(link: link, session: session, responder: responder, path: path))
+        ClientConnection(link: link, peer: peer, responder: responder, path: path))
       link.start(for: self)
     } catch {
       let failure = ConnectFailure(

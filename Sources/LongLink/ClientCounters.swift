@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import LongLinkConnection
+public import LongLinkDriver
 
 /// What a client has counted since it was made.
 public struct ClientCounters: Hashable, Sendable {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 @_spi(Loop) import LongLinkTransport
-package import LongLinkConnection
+package import LongLinkDriver
 
 /// What stands above a client and hears of it on its loop, before anybody else does.
 package protocol ClientWatcher: AnyObject {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LongLinkConnection
+import LongLinkDriver
 public import LongLinkCore
 
 /// Remembers what an adaptive heartbeat has learned about each network.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import LongLinkConnection
+package import LongLinkDriver
 package import LongLinkCore
 @_spi(Loop) package import LongLinkTransport
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import LongLinkConnection
+public import LongLinkDriver
 @_spi(Loop) internal import LongLinkTransport
 
 extension LongLinkClient {

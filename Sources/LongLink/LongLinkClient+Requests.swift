@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import LongLinkConnection
+public import LongLinkDriver
 public import LongLinkCore
 
 extension LongLinkClient: RequestSender {
@@ -13,7 +13,7 @@ extension LongLinkClient: RequestSender {
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     options: RequestOptions = RequestOptions()
   ) async throws(LongLinkError) -> [UInt8] {
-    try await exchange(port, type, RequestBody(body), options)
+    try await awaitResponse(port, type, RequestBody(body), options)
   }
 
   /// Sends a request and returns its handle at once.

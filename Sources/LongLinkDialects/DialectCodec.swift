@@ -55,7 +55,7 @@ package final class DialectCodec: DialectFraming {
   }
 
   /// Where the other side's session prefix stands in each of its frames; nil where it has none.
-  package var peerSession: Range<Int>? {
+  package var peer: Range<Int>? {
     incoming.session.map { $0.offset..<$0.offset + $0.width }
   }
 

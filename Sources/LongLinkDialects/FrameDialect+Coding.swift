@@ -12,7 +12,7 @@ extension FrameDialect: Codable {
     let layout: FrameLayout = try values.read("layout")
     let serials: Serials = try values.read("serials")
     let responseType: ResponseType = try values.read("responseType", or: .echo)
-    let heartbeat: Heartbeat = try values.read("heartbeat", or: Heartbeat())
+    let heartbeat: HeartbeatFrames = try values.read("heartbeat", or: HeartbeatFrames())
     let pushes: Pushes = try values.read("pushes", or: Pushes())
     let cancel: Cancel? = try values.optional("cancel")
     let codes: Codes? = try values.optional("codes")
@@ -98,11 +98,11 @@ extension FrameDialect.ResponseType: Codable {
   }
 }
 
-extension FrameDialect.Heartbeat: Codable {
+extension FrameDialect.HeartbeatFrames: Codable {
   /// Reads the JSON form. Throws a `DecodingError` that names the key at fault.
   public init(from decoder: any Decoder) throws {
     let values = try StrictReader(decoder, "client", "server", "interval", "timeout")
-    let usual = FrameDialect.Heartbeat()
+    let usual = FrameDialect.HeartbeatFrames()
     func duration(_ key: String, _ other: Duration) throws -> Duration {
       values.has(key) ? .milliseconds(try values.number(key, as: UInt32.self)) : other
     }

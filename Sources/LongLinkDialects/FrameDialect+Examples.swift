@@ -20,7 +20,7 @@ extension FrameDialect {
       name: "guarded",
       layout: layout,
       serials: Serials(client: 51...UInt32.max),
-      heartbeat: Heartbeat(
+      heartbeat: HeartbeatFrames(
         server: Ping(type: 0, serials: 0...UInt32.max), interval: .seconds(15),
         timeout: .seconds(10)),
       pushes: Pushes(fromServer: [1...1]),
@@ -41,7 +41,7 @@ extension FrameDialect {
       response: FrameLayout.Shape(header: [.type(4), .serial(4), .code(4), .length(4)])),
     Serials(client: 0x401...0xFFFF_FFFE),
     .echo,
-    Heartbeat(
+    HeartbeatFrames(
       client: Ping(type: 1, serials: 1...1),
       server: Ping(type: 1, serials: 2...UInt32.max),
       interval: .seconds(60)),

@@ -16,7 +16,7 @@ public struct FrameDialect: Hashable, Sendable {
   /// Which type a response bears.
   public let responseType: ResponseType
   /// Which frames are heartbeats.
-  public let heartbeat: Heartbeat
+  public let heartbeat: HeartbeatFrames
   /// Which types are pushes.
   public let pushes: Pushes
   /// How a request is cancelled; nil where the protocol cannot.
@@ -34,7 +34,7 @@ public struct FrameDialect: Hashable, Sendable {
     layout: FrameLayout,
     serials: Serials,
     responseType: ResponseType = .echo,
-    heartbeat: Heartbeat = Heartbeat(),
+    heartbeat: HeartbeatFrames = HeartbeatFrames(),
     pushes: Pushes = Pushes(),
     cancel: Cancel? = nil,
     codes: Codes? = nil,
@@ -51,7 +51,7 @@ public struct FrameDialect: Hashable, Sendable {
   /// Takes parts that are known to work together.
   init(
     unchecked name: String, _ layout: FrameLayout, _ serials: Serials, _ responseType: ResponseType,
-    _ heartbeat: Heartbeat, _ pushes: Pushes, _ cancel: Cancel?, _ codes: Codes?,
+    _ heartbeat: HeartbeatFrames, _ pushes: Pushes, _ cancel: Cancel?, _ codes: Codes?,
     _ unknownSerial: UnknownSerial, _ maximumBody: Int
   ) {
     self.name = name
@@ -97,7 +97,7 @@ extension FrameDialect {
   }
 
   /// Which frames are heartbeats, and when they are due.
-  public struct Heartbeat: Hashable, Sendable {
+  public struct HeartbeatFrames: Hashable, Sendable {
     /// A client's ping and its answer; nil where a client sends none.
     public let client: Ping?
     /// A server's ping and its answer; nil where a server sends none.

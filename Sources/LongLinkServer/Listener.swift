@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Logging
-import LongLinkConnection
+import LongLinkDriver
 import LongLinkCore
 @_spi(Loop) import LongLinkTransport
 
@@ -17,7 +17,7 @@ final class Listener: StreamHandler, TimerHandler {
 
   /// How long accepting rests when the system has no descriptor left, in nanoseconds.
   private static let rest: Int64 = 100_000_000
-  /// Connections taken in one turn, so that sessions get their turn too.
+  /// Connections taken in one turn, so that connections get their turn too.
   private static let acceptsPerTurn = 64
 
   init(

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import LongLinkConnection
+public import LongLinkDriver
 public import LongLinkCore
 
 extension LongLinkServer {
   /// Sets a synchronous handler for a message type. It traps once the server has started.
   ///
-  /// It runs on the session's loop and must not block. What it returns is the body of a 200; it
+  /// It runs on the connection's loop and must not block. What it returns is the body of a 200; it
   /// throws `Rejection` to answer with another code, and any other error is answered with 500.
   public func route(
     _ type: MessageType,
@@ -17,8 +17,8 @@ extension LongLinkServer {
 
   /// Sets an asynchronous handler for a message type. It traps once the server has started.
   ///
-  /// It runs in a task on the session's loop unless told otherwise. The task is cancelled when the
-  /// client cancels or goes, and when the request's deadline passes.
+  /// It runs in a task on the connection's loop unless told otherwise. The task is cancelled when
+  /// the client cancels or goes, and when the request's deadline passes.
   public func route(
     _ type: MessageType, on placement: HandlerPlacement = .connectionLoop,
     _ handler: @escaping @Sendable (InboundRequest) async throws -> any BodyEncodable & Sendable

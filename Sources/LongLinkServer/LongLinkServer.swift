@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import LongLinkConnection
+public import LongLinkDriver
 public import LongLinkCore
 @_spi(Loop) public import LongLinkTransport
 import Logging
@@ -28,7 +28,7 @@ public final class LongLinkServer: Sendable {
 
   /// What the server was told to do.
   public let configuration: ServerConfiguration
-  private let settings: SessionSettings
+  private let settings: ConnectionSettings
   private let givenLoops: [EventLoop]
   private let router = Router()
   private let shared: ServerShared
@@ -37,15 +37,16 @@ public final class LongLinkServer: Sendable {
 
   /// Makes a server. Nothing is opened yet.
   ///
-  /// Sessions are spread over `loops`; with none the server makes its own, as many as configured.
-  /// Throws `invalidConfiguration`, naming the field, when the configuration cannot work.
+  /// Connections are spread over `loops`; with none the server makes its own, as many as
+  /// configured. Throws `invalidConfiguration`, naming the field, when the configuration cannot
+  /// work.
   public init(
     _ configuration: ServerConfiguration, on loops: [EventLoop] = []
   ) throws(LongLinkError) {
     try configuration.validate()
     let configuration = configuration.settled(on: loops)
     self.configuration = configuration
-    settings = configuration.sessionSettings
+    settings = configuration.connectionSettings
     givenLoops = loops
     shared = ServerShared(configuration)
   }
@@ -82,7 +83,7 @@ public final class LongLinkServer: Sendable {
   }
 
   /// Called with each connection's address, before anything is read from it; false closes it, and
-  /// counts it in `sessionsTurnedAway`. The address is nil where the peer has none, as over a
+  /// counts it in `connectionsTurnedAway`. The address is nil where the peer has none, as over a
   /// Unix-domain socket. Set it before `start`.
   ///
   /// It runs on a loop, which it must not block: look the address up in a table, or count it.
@@ -90,20 +91,19 @@ public final class LongLinkServer: Sendable {
     shared.onAccept = handler
   }
 
-  /// Called, on the session's loop, when a session can be used. Set it before `start`.
-  public func onSessionOpen(_ handler: @escaping @Sendable (PeerSession) -> Void) {
-    shared.onSessionOpen = handler
+  /// Called, on the connection's loop, when a connection can be used. Set it before `start`.
+  public func onConnect(_ handler: @escaping @Sendable (Peer) -> Void) {
+    shared.onConnect = handler
   }
 
-  /// Called, on the session's loop, when a session that could be used has ended. Set it before
-  /// `start`.
-  public func onSessionEnd(_ handler: @escaping @Sendable (PeerSession) -> Void) {
-    shared.onSessionEnd = handler
+  /// Called, on the connection's loop, when such a connection has ended. Set it before `start`.
+  public func onDisconnect(_ handler: @escaping @Sendable (Peer) -> Void) {
+    shared.onDisconnect = handler
   }
 
-  /// Sets the function that is called, on the session's loop, with each push of a type.
+  /// Sets the function that is called, on the connection's loop, with each push of a type.
   public func onPush(
-    _ type: MessageType, _ handler: @escaping @Sendable (Push, PeerSession) -> Void
+    _ type: MessageType, _ handler: @escaping @Sendable (Push, Peer) -> Void
   ) {
     shared.handle(type, handler)
   }
@@ -147,10 +147,10 @@ extension LongLinkServer {
     do throws(LongLinkError) {
       for endpoint in configuration.listen { try await listen(on: endpoint, loops, lanes) }
     } catch {
-      let farewell = Farewell(
+      let notice = DrainNotice(
         reason: "the server could not start", configuration, spread: nil, retryAfter: nil,
         alternatives: nil)
-      let wasShutDown = await tearDown(within: .zero, farewell) == nil
+      let wasShutDown = await tearDown(within: .zero, notice) == nil
       if !wasShutDown { state.withLock { $0 = State() } }
       throw error
     }
@@ -252,7 +252,7 @@ extension LongLinkServer {
   }
 
   /// Stops accepting, tells every client to go, lets running requests finish within a bound, and
-  /// returns when every session has ended. A second call waits for nothing.
+  /// returns when every connection has ended. A second call waits for nothing.
   ///
   /// Clients are told how many of their requests were accepted, so that they can make the others
   /// elsewhere; to stay away for `retryAfter` and then for a random time within `spread`; and which
@@ -262,7 +262,7 @@ extension LongLinkServer {
     within bound: Duration = .seconds(10), spread: Duration? = nil, retryAfter: Duration? = nil,
     alternatives: [Endpoint]? = nil
   ) async {
-    let farewell = Farewell(
+    let notice = DrainNotice(
       reason: "the server is shutting down", configuration, spread: spread,
       retryAfter: retryAfter, alternatives: alternatives)
     let wasStarted = state.withLock { $0.phase == .started }
@@ -271,11 +271,11 @@ extension LongLinkServer {
       configuration.logger.info(
         "Draining",
         metadata: [
-          "sessions": "\(before.sessions)", "requests": "\(before.requestsRunning)",
+          "connections": "\(before.openConnections)", "requests": "\(before.requestsRunning)",
           "boundMs": .milliseconds(bound.clampedNanoseconds),
         ])
     }
-    guard await tearDown(within: bound, farewell) != nil else { return }
+    guard await tearDown(within: bound, notice) != nil else { return }
     if wasStarted {
       let after = await counters().connections
       let given = after.handlersAbandoned - before.connections.handlersAbandoned
@@ -285,28 +285,28 @@ extension LongLinkServer {
   }
 
   /// Tells one client to go, lets its running requests finish within a bound, and returns when its
-  /// session has ended; at once where it has ended before, or is another server's.
+  /// connection has ended; at once where it has ended before, or is another server's.
   ///
   /// A client of this framework opens its next connection before it lets this one go: drain
-  /// sessions to move clients to `alternatives`, or to even out the load. The other parameters are
-  /// those of `shutDown`.
+  /// connections to move clients to `alternatives`, or to even out the load. The other parameters
+  /// are those of `shutDown`.
   public func drain(
-    _ session: PeerSession, within bound: Duration = .seconds(10), spread: Duration? = nil,
+    _ peer: Peer, within bound: Duration = .seconds(10), spread: Duration? = nil,
     retryAfter: Duration? = nil, alternatives: [Endpoint]? = nil
   ) async {
-    let farewell = Farewell(
-      reason: "the session is moved", configuration, spread: spread, retryAfter: retryAfter,
+    let notice = DrainNotice(
+      reason: "the peer is moved", configuration, spread: spread, retryAfter: retryAfter,
       alternatives: alternatives)
-    guard let (loop, lane) = lanesNow.first(where: { $0.0 === session.loop }) else { return }
+    guard let (loop, lane) = lanesNow.first(where: { $0.0 === peer.loop }) else { return }
     await suspend { (waiter: Waiter<Void>) in
       loop.execute {
-        lane.value.drain(session, within: bound.clampedNanoseconds, farewell) { waiter(()) }
+        lane.value.drain(peer, within: bound.clampedNanoseconds, notice) { waiter(()) }
       }
     }
   }
 
   /// Ends everything; nil when that was done, or is being done, by an earlier call.
-  private func tearDown(within bound: Duration, _ farewell: Farewell) async -> Void? {
+  private func tearDown(within bound: Duration, _ notice: DrainNotice) async -> Void? {
     let parts = state.withLock { state -> (own: [EventLoop], listeners: [LoopBound<Listener>])? in
       guard state.phase != .shutDown else { return nil }
       defer {
@@ -327,7 +327,7 @@ extension LongLinkServer {
         group.addTask {
           await suspend { (waiter: Waiter<Void>) in
             loop.execute {
-              lane.value.drain(within: bound.clampedNanoseconds, farewell) { waiter(()) }
+              lane.value.drain(within: bound.clampedNanoseconds, notice) { waiter(()) }
             }
           }
         }
@@ -349,27 +349,27 @@ extension LongLinkServer {
   }
 }
 
-// MARK: - Sessions
+// MARK: - Connections
 
 extension LongLinkServer {
-  /// The sessions that are open now.
-  public func sessions() async -> [PeerSession] {
-    var sessions: [PeerSession] = []
+  /// The connections that are open now.
+  public func peers() async -> [Peer] {
+    var peers: [Peer] = []
     for (loop, lane) in lanesNow {
-      sessions += await loop.run { lane.value.sessions }
+      peers += await loop.run { lane.value.peers }
     }
-    return sessions
+    return peers
   }
 
-  /// Sends a one-way message to every session; it is encoded once, and waits for none of them.
+  /// Sends a one-way message to every connection; it is encoded once, and waits for none of them.
   ///
-  /// A session above its high-water mark is passed over, or dropped, as `policy` says; one that
+  /// A connection above its high-water mark is passed over, or dropped, as `policy` says; one that
   /// does not accept a body of its size is passed over. Both are counted. Throws `encodingFailed`,
   /// and in a dialect `unsupported` for a type that is no push's.
   @discardableResult
   public func broadcast(
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
-    toSlow policy: SlowSessionPolicy = .skip
+    toSlow policy: SlowPeerPolicy = .skip
   ) async throws(LongLinkError) -> BroadcastReport {
     let broadcast = try Broadcast(type, body, toSlow: policy, in: settings.dialect)
     var report = BroadcastReport()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import LongLinkConnection
+public import LongLinkDriver
 public import LongLinkCore
 public import Logging
 
@@ -16,45 +16,45 @@ public struct ServerConfiguration: Sendable {
   public var dialect = Dialect.native
   /// How many event loops the server makes for itself, when it is given none. Default 1.
   public var loops = 1
-  /// The most sessions at once; further connections are closed and counted. Default 10,000.
-  public var maxSessions = 10_000
-  /// The most sessions at once from one IPv4 address, or from one IPv6 network of 64 bits; further
-  /// connections are closed and counted. Default 1,000.
+  /// The most connections at once; further connections are closed and counted. Default 10,000.
+  public var maxConnections = 10_000
+  /// The most connections at once from one IPv4 address, or from one IPv6 network of 64 bits;
+  /// further connections are closed and counted. Default 1,000.
   ///
   /// Loopback addresses and Unix sockets do not count unless `limitsLoopback` says so. Behind a
-  /// proxy all clients have its address: raise the limit to `maxSessions` there.
-  public var maxSessionsPerAddress = 1_000
-  /// Whether `maxSessionsPerAddress` holds for loopback addresses too. Default: no.
+  /// proxy all clients have its address: raise the limit to `maxConnections` there.
+  public var maxConnectionsPerAddress = 1_000
+  /// Whether `maxConnectionsPerAddress` holds for loopback addresses too. Default: no.
   public var limitsLoopback = false
-  /// The most requests of one session at once; further ones are refused with 429. A request counts
-  /// until it is answered and its handler has returned, even where it was cancelled before that.
-  /// Default 1,024.
+  /// The most requests of one connection at once; further ones are refused with 429. A request
+  /// counts until it is answered and its handler has returned, even where it was cancelled before
+  /// that. Default 1,024.
   public var maxInFlight = 1_024
   /// The largest body that is accepted, in bytes. Default 16 MiB.
   public var maxBody = 16_777_216
-  /// The most bytes that one session's unfinished messages, and the bodies of its requests whose
+  /// The most bytes that one connection's unfinished messages, and the bodies of its requests whose
   /// handlers have not returned, may hold together; further requests are refused with 429. At least
   /// `maxBody`. Default 32 MiB.
   public var maxRequestBytes = 33_554_432
-  /// The most bytes that all sessions together may make the server hold: what was read and is
+  /// The most bytes that all connections together may make the server hold: what was read and is
   /// unfinished, requests (their bodies and 4 KiB each) whose handlers have not returned, and what
   /// waits to be written. At least twice `maxBody`, and four times in a dialect with delimiters.
   /// Default 64 MiB.
   ///
-  /// From three eighths of it on, sessions are read in smaller pieces, and those whose clients
-  /// leave answers unread are not read. Past three quarters the sessions that hold the most are
+  /// From three eighths of it on, connections are read in smaller pieces, and those whose clients
+  /// leave answers unread are not read. Past three quarters the connections that hold the most are
   /// ended, for `memoryLimit`, and their clients are told 429. The last quarter is for handlers
-  /// that go on after their requests were given up. Where those hold more than that, open sessions
-  /// may hold the rest, but always a quarter of the limit. Past the limit requests are refused with
-  /// 429, but for those of sessions with few: a quarter more is kept for them.
+  /// that go on after their requests were given up. Where those hold more than that, open
+  /// connections may hold the rest, but always a quarter of the limit. Past the limit requests are
+  /// refused with 429, but for those of connections with few: a quarter more is kept for them.
   public var memoryLimit = 67_108_864
-  /// The most bytes that may wait for a session which does not read: the answer, push or broadcast
-  /// that comes when more wait already drops it. From half of it on, and earlier while memory is
-  /// scarce, the session's requests are not read. At least `maxBody` and `waterMarks.high`.
-  /// Default 64 MiB.
+  /// The most bytes that may wait for a connection which does not read: the answer, push or
+  /// broadcast that comes when more wait already drops it. From half of it on, and earlier while
+  /// memory is scarce, the connection's requests are not read. At least `maxBody` and
+  /// `waterMarks.high`. Default 64 MiB.
   public var maxUnreadOutput = 67_108_864
-  /// Where pushes and the server's own requests to a session begin to wait, and where they go on.
-  /// Defaults: 1 MiB, 512 KiB, and 32 MiB of large bodies.
+  /// Where pushes and the server's own requests to a connection begin to wait, and where they go
+  /// on. Defaults: 1 MiB, 512 KiB, and 32 MiB of large bodies.
   public var waterMarks = WaterMarks()
   /// How long a new connection may take for its first frame. Default 10 s.
   public var firstFrameTimeout: Duration = .seconds(10)
@@ -104,8 +104,8 @@ public struct ServerConfiguration: Sendable {
       try endpoint.validate(field: "listen[\(index)]", by: .server)
     }
     try atLeast(1, loops, "loops")
-    try atLeast(1, maxSessions, "maxSessions")
-    try atLeast(1, maxSessionsPerAddress, "maxSessionsPerAddress")
+    try atLeast(1, maxConnections, "maxConnections")
+    try atLeast(1, maxConnectionsPerAddress, "maxConnectionsPerAddress")
     try atLeast(1, maxInFlight, "maxInFlight")
     try atLeast(1, maxBody, "maxBody")
     if maxBody > 1 << 31 { throw .configuration("maxBody", "it is above 2,147,483,648") }
@@ -142,9 +142,9 @@ public struct ServerConfiguration: Sendable {
     if duration <= .zero { throw .configuration(field, "\(duration) is not above zero") }
   }
 
-  /// What each session is told.
-  var sessionSettings: SessionSettings {
-    var settings = SessionSettings(role: .server)
+  /// What each connection is told.
+  var connectionSettings: ConnectionSettings {
+    var settings = ConnectionSettings(role: .server)
     let heartbeat = dialect.heartbeat(heartbeat)
     settings.dialect = try? dialect.source?.sharedFraming(.server, maxBody: maxBody)
     settings.maxBody = maxBody

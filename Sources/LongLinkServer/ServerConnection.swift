@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Logging
-import LongLinkConnection
+import LongLinkDriver
 import LongLinkCore
 import LongLinkTransport
 
-/// One session of the server, on its loop.
+/// One connection of the server, on its loop.
 final class ServerConnection {
   let id: UInt64
   let link: Link
   let responder: Responder
-  let session: PeerSession
+  let peer: Peer
   private let lane: ServerLane
   private var requestsIfAny: Requests?
   private(set) var pushesIfAny: PushQueue?
-  /// Whether the session could be used.
+  /// Whether the connection could be used.
   var wasOpened = false
   private var isDraining = false
-  /// When the session ends whatever still runs.
+  /// When the connection ends whatever still runs.
   private var drainLimit = LinkInstant.distantFuture
   private var drainTimer: LoopTimer?
   private var onDrained: [@Sendable () -> Void] = []
 
-  init(id: UInt64, stream: any ByteStream, _ settings: SessionSettings, lane: ServerLane) {
+  init(id: UInt64, stream: any ByteStream, _ settings: ConnectionSettings, lane: ServerLane) {
     self.id = id
     self.lane = lane
     link = Link(
       id: UInt32(truncatingIfNeeded: id), stream: stream, isConnected: true,
       settings: settings, on: lane.loop, log: lane.log,
-      label: ("session", id), share: lane.memory)
-    session = PeerSession(id: id, address: link.peer, on: lane.loop)
-    responder = Responder(link: link, routes: lane.routes, session: session)
-    session.attach(to: self)
+      label: ("connection", id), share: lane.memory)
+    peer = Peer(id: id, address: link.peer, on: lane.loop)
+    responder = Responder(link: link, routes: lane.routes, peer: peer)
+    peer.attach(to: self)
     responder.onIdle = { [unowned self] in finishIfDrained() }
   }
 
@@ -63,11 +63,12 @@ final class ServerConnection {
 
   var requestCounters: RequestCounters { requestsIfAny?.counters ?? RequestCounters() }
 
-  /// Tells the client to go, and ends the session when what runs has ended, or when the time is up.
+  /// Tells the client to go, and ends the connection when what runs has ended, or when the time is
+  /// up.
   ///
   /// The client is told once; a later call may only bring the end nearer.
   func drain(
-    within bound: Int64, _ farewell: Farewell, _ completion: @escaping @Sendable () -> Void
+    within bound: Int64, _ notice: DrainNotice, _ completion: @escaping @Sendable () -> Void
   ) {
     guard link.isAlive else {
       completion()
@@ -76,8 +77,8 @@ final class ServerConnection {
     onDrained.append(completion)
     isDraining = true
     link.goAway(
-      code: .draining, reason: farewell.reason, spread: farewell.spread.wireMilliseconds,
-      retryAfter: farewell.retryAfter.wireMilliseconds, alternatives: farewell.alternatives)
+      code: .draining, reason: notice.reason, spread: notice.spread.wireMilliseconds,
+      retryAfter: notice.retryAfter.wireMilliseconds, alternatives: notice.alternatives)
     finishIfDrained()
     guard link.isAlive else { return }
     let limit = lane.loop.now + bound
@@ -118,7 +119,7 @@ extension ServerConnection: LinkOwner {
       requests.answered(message, on: link)
       finishIfDrained()
     default:
-      lane.received(Push(type: message.type, body: link.takeBody(of: message)), from: session)
+      lane.received(Push(type: message.type, body: link.takeBody(of: message)), from: peer)
     }
   }
 
@@ -129,7 +130,7 @@ extension ServerConnection: LinkOwner {
     case .collect(let serial):
       requests.collect(serial, on: link)
     case .established:
-      // The frame that opened the session may have broken a rule in the same breath.
+      // The frame that opened the connection may have broken a rule in the same breath.
       guard link.isOpen else { return }
       requestsIfAny?.opened(link)
       lane.opened(self)
@@ -151,7 +152,7 @@ extension ServerConnection: LinkOwner {
       isDraining = true
       finishIfDrained()
     case .abandon(let reason):
-      session.ended(reason)
+      peer.ended(reason)
       lane.abandoned(reason)
       responder.abandon()
       requestsIfAny?.lost(link, reason, resends: false)
@@ -176,7 +177,7 @@ extension ServerConnection: LinkOwner {
     }
     requestsIfAny?.stop()
     link.logEnd(reason)
-    session.detach()
+    peer.detach()
     // A handler's task may hold the responder for longer than the server holds this.
     responder.onIdle = nil
     responder.onLateReturn = { [weak lane] wasSkipped in
@@ -187,7 +188,7 @@ extension ServerConnection: LinkOwner {
   }
 }
 
-extension ServerConnection: PeerSessionOwner {
+extension ServerConnection: PeerOwner {
   func submit(
     _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
     _ completion: consuming Completion
@@ -201,8 +202,8 @@ extension ServerConnection: PeerSessionOwner {
 
   /// Makes the error of a request that cannot even wait; nil where it may.
   private var failureOfRequests: ((LongLinkError.Operation) -> LongLinkError)? {
-    // While the session closes nobody is left who would end what begins to wait.
-    guard link.isAlive, link.isLive else { return session.endedError }
+    // While the connection closes nobody is left who would end what begins to wait.
+    guard link.isAlive, link.isLive else { return peer.endedError }
     if let objection = lane.objectionToRequests {
       return { [link] operation in
         LongLinkError(.unsupported, doing: operation, detail: objection, peer: link.peer)
@@ -229,11 +230,11 @@ extension ServerConnection: PeerSessionOwner {
   }
 
   func wayOfPush(_ type: MessageType) throws(LongLinkError) -> (PushQueue, Link) {
-    guard link.isLive else { throw session.endedError(doing: .push(type)) }
+    guard link.isLive else { throw peer.endedError(doing: .push(type)) }
     return (pushes, link)
   }
 
-  func closeSession(_ id: UInt64) {
+  func closeConnection(_ id: UInt64) {
     link.shutDown()
   }
 }

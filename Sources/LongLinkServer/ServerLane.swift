@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Logging
-import LongLinkConnection
+import LongLinkDriver
 import LongLinkCore
 @_spi(Loop) import LongLinkTransport
 
-/// The part of a server that lives on one loop: its sessions, and what they counted.
+/// The part of a server that lives on one loop: its connections, and what they counted.
 final class ServerLane {
   let loop: EventLoop
-  /// What every session is told; in a dialect, a session prefix of its own may come to it.
-  let settings: SessionSettings
+  /// What every connection is told; in a dialect, a session prefix of its own may come to it.
+  let settings: ConnectionSettings
   private let configuration: ServerConfiguration
   let defaults: RequestDefaults
   let routes: Routes
   var log: PeerLog { shared.log }
-  /// The bounds of the server's requests to one session, and those of its pushes that wait.
+  /// The bounds of the server's requests to one connection, and those of its pushes that wait.
   let requestLimits = RequestLimits(maxWaiting: 1_024)
   private let shared: ServerShared
-  /// What the sessions here may hold; set before the first of them is opened.
+  /// What the connections here may hold; set before the first of them is opened.
   private(set) var memory: MemoryShare?
   private var connections: [UInt64: ServerConnection] = [:]
   private var totals = ConnectionCounters()
@@ -27,7 +27,7 @@ final class ServerLane {
   private var onDrained: (@Sendable () -> Void)?
 
   init(
-    loop: EventLoop, _ configuration: ServerConfiguration, _ settings: SessionSettings,
+    loop: EventLoop, _ configuration: ServerConfiguration, _ settings: ConnectionSettings,
     routes: Routes, shared: ServerShared
   ) {
     self.loop = loop
@@ -39,7 +39,7 @@ final class ServerLane {
       timeout: configuration.timeout.clampedNanoseconds, offline: .wait)
   }
 
-  /// Lets the sessions here have a share of the server's memory.
+  /// Lets the connections here have a share of the server's memory.
   func share(_ budget: MemoryBudget) {
     let reference = LoopBound(Reference(lane: self), on: loop)
     memory = budget.makeShare(on: loop) {
@@ -58,8 +58,8 @@ final class ServerLane {
     }
   }
 
-  /// Gives back what is held for nothing, and ends the sessions that hold the most until enough is
-  /// free.
+  /// Gives back what is held for nothing, and ends the connections that hold the most until enough
+  /// is free.
   private func makeRoom() {
     guard let budget = memory?.budget else { return }
     for connection in connections.values { connection.link.releaseRoom() }
@@ -71,7 +71,7 @@ final class ServerLane {
     }
   }
 
-  /// Has the sessions hold as much as ever, since memory is scarce no more.
+  /// Has the connections hold as much as ever, since memory is scarce no more.
   private func recover() {
     for connection in connections.values { connection.link.recover() }
   }
@@ -82,12 +82,12 @@ final class ServerLane {
       let stream = try accepted.adopt(on: loop)
       guard !isDraining else {
         stream.close()
-        shared.sessionEnded(accepted.peerAddress)
+        shared.connectionEnded(accepted.peerAddress)
         return
       }
       guard let settings = settingsOfNext() else {
         stream.close()
-        shared.sessionEnded(accepted.peerAddress)
+        shared.connectionEnded(accepted.peerAddress)
         return
       }
       let connection = ServerConnection(id: id, stream: stream, settings, lane: self)
@@ -95,12 +95,12 @@ final class ServerLane {
       connection.link.start(for: connection)
     } catch {
       log.log(.warning, "Could not take a connection", at: loop.now) { ["error": "\(error)"] }
-      shared.sessionEnded(accepted.peerAddress)
+      shared.connectionEnded(accepted.peerAddress)
     }
   }
 
-  /// What the next session is told; nil, and logged, where its prefix does not fit.
-  private func settingsOfNext() -> SessionSettings? {
+  /// What the next connection is told; nil, and logged, where its prefix does not fit.
+  private func settingsOfNext() -> ConnectionSettings? {
     guard configuration.dialect.source?.isPerConnection == true else { return settings }
     var settings = settings
     do throws(FrameLayoutError) {
@@ -108,7 +108,7 @@ final class ServerLane {
         .server, maxBody: settings.maxBody)
       return settings
     } catch {
-      log.log(.error, "Could not open a session", at: loop.now) { ["error": "\(error)"] }
+      log.log(.error, "Could not open a connection", at: loop.now) { ["error": "\(error)"] }
       return nil
     }
   }
@@ -123,16 +123,16 @@ final class ServerLane {
 
   func opened(_ connection: ServerConnection) {
     let link = connection.link
-    link.log(.debug, "Session opened", ["name": "\(PeerText(link.peerName))"])
+    link.log(.debug, "Connection opened", ["name": "\(PeerText(link.peerName))"])
     connection.wasOpened = true
-    shared.onSessionOpen?(connection.session)
+    shared.onConnect?(connection.peer)
   }
 
-  func received(_ push: Push, from session: PeerSession) {
-    shared.received(push, from: session)
+  func received(_ push: Push, from peer: Peer) {
+    shared.received(push, from: peer)
   }
 
-  /// Counts why a session is lost, which the peer may take a while to hear.
+  /// Counts why a connection is lost, which the peer may take a while to hear.
   func abandoned(_ reason: CloseReason) {
     totals.ended(reason)
   }
@@ -147,8 +147,8 @@ final class ServerLane {
     totals.add(connection.link.counters, connection.responder.counters)
     totals.add(connection.pushCounters)
     requestTotals += connection.requestCounters
-    shared.sessionEnded(connection.link.peer)
-    if connection.wasOpened { shared.onSessionEnd?(connection.session) }
+    shared.connectionEnded(connection.link.peer)
+    if connection.wasOpened { shared.onDisconnect?(connection.peer) }
     if connections.isEmpty { finishDraining() }
   }
 
@@ -157,16 +157,16 @@ final class ServerLane {
     connections.keys.sorted().compactMap { connections[$0] }
   }
 
-  /// Sends one frame, encoded once, to every session that can take it.
+  /// Sends one frame, encoded once, to every connection that can take it.
   func broadcast(_ broadcast: Broadcast) -> BroadcastReport {
     var report = BroadcastReport()
     for connection in ordered { connection.link.push(broadcast, &report) }
     return report
   }
 
-  var sessions: [PeerSession] { ordered.map(\.session) }
+  var peers: [Peer] { ordered.map(\.peer) }
 
-  /// Adds what this loop's sessions, past and present, counted.
+  /// Adds what this loop's connections, past and present, counted.
   func count(in counters: inout ServerCounters) {
     counters.connections += totals
     counters.requests += requestTotals
@@ -181,27 +181,27 @@ final class ServerLane {
     }
   }
 
-  /// Drains every session and calls `completion` when the last one has ended.
+  /// Drains every connection and calls `completion` when the last one has ended.
   func drain(
-    within bound: Int64, _ farewell: Farewell, _ completion: @escaping @Sendable () -> Void
+    within bound: Int64, _ notice: DrainNotice, _ completion: @escaping @Sendable () -> Void
   ) {
     isDraining = true
     onDrained = completion
-    for connection in ordered { connection.drain(within: bound, farewell) {} }
+    for connection in ordered { connection.drain(within: bound, notice) {} }
     if connections.isEmpty { finishDraining() }
   }
 
-  /// Drains one session and calls `completion` when it has ended.
+  /// Drains one connection and calls `completion` when it has ended.
   func drain(
-    _ session: PeerSession, within bound: Int64, _ farewell: Farewell,
+    _ peer: Peer, within bound: Int64, _ notice: DrainNotice,
     _ completion: @escaping @Sendable () -> Void
   ) {
-    // Another server may have a session of that number on the same loop.
-    guard let connection = connections[session.id], connection.session === session else {
+    // Another server may have a connection of that number on the same loop.
+    guard let connection = connections[peer.id], connection.peer === peer else {
       completion()
       return
     }
-    connection.drain(within: bound, farewell, completion)
+    connection.drain(within: bound, notice, completion)
   }
 
   private func finishDraining() {

@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LongLinkConnection
+import LongLinkDriver
 import LongLinkCore
 import Synchronization
 
 /// What all loops of a server share.
 final class ServerShared: Sendable {
   private struct State {
-    var sessions = 0
+    var connections = 0
     var nextID: UInt64 = 0
     var accepted: UInt64 = 0
     var turnedAway: UInt64 = 0
     var acceptFailures: UInt64 = 0
-    var pushHandlers: [MessageType: @Sendable (Push, PeerSession) -> Void] = [:]
+    var pushHandlers: [MessageType: @Sendable (Push, Peer) -> Void] = [:]
     var unhandledPushes: UInt64 = 0
-    /// Sessions by the addresses that are limited.
-    var sessionsOf: [SocketAddress.Group: Int] = [:]
+    /// Connections by the addresses that are limited.
+    var connectionsOf: [SocketAddress.Group: Int] = [:]
     var onAccept: (@Sendable (SocketAddress?) -> Bool)?
-    var onSessionOpen: (@Sendable (PeerSession) -> Void)?
-    var onSessionEnd: (@Sendable (PeerSession) -> Void)?
+    var onConnect: (@Sendable (Peer) -> Void)?
+    var onDisconnect: (@Sendable (Peer) -> Void)?
   }
 
   private let state = Mutex(State())
-  private let maxSessions: Int
-  /// For lines that clients can cause: limited for all sessions together.
+  private let maxConnections: Int
+  /// For lines that clients can cause: limited for all connections together.
   let log: PeerLog
-  private let maxSessionsPerAddress: Int
+  private let maxConnectionsPerAddress: Int
   private let limitsLoopback: Bool
-  /// What all sessions may hold together.
+  /// What all connections may hold together.
   let memory: MemoryBudget
 
   init(_ configuration: ServerConfiguration) {
-    maxSessions = configuration.maxSessions
-    maxSessionsPerAddress = configuration.maxSessionsPerAddress
+    maxConnections = configuration.maxConnections
+    maxConnectionsPerAddress = configuration.maxConnectionsPerAddress
     limitsLoopback = configuration.limitsLoopback
     log = PeerLog(configuration.logger)
     memory = MemoryBudget(limit: configuration.memoryLimit)
@@ -43,37 +43,37 @@ final class ServerShared: Sendable {
     set { state.withLock { $0.onAccept = newValue } }
   }
 
-  var onSessionOpen: (@Sendable (PeerSession) -> Void)? {
-    get { state.withLock { $0.onSessionOpen } }
-    set { state.withLock { $0.onSessionOpen = newValue } }
+  var onConnect: (@Sendable (Peer) -> Void)? {
+    get { state.withLock { $0.onConnect } }
+    set { state.withLock { $0.onConnect = newValue } }
   }
 
-  var onSessionEnd: (@Sendable (PeerSession) -> Void)? {
-    get { state.withLock { $0.onSessionEnd } }
-    set { state.withLock { $0.onSessionEnd = newValue } }
+  var onDisconnect: (@Sendable (Peer) -> Void)? {
+    get { state.withLock { $0.onDisconnect } }
+    set { state.withLock { $0.onDisconnect = newValue } }
   }
 
-  func handle(_ type: MessageType, _ handler: @escaping @Sendable (Push, PeerSession) -> Void) {
+  func handle(_ type: MessageType, _ handler: @escaping @Sendable (Push, Peer) -> Void) {
     state.withLock { $0.pushHandlers[type] = handler }
   }
 
-  func received(_ push: Push, from session: PeerSession) {
+  func received(_ push: Push, from peer: Peer) {
     let handler = state.withLock { state in
       let handler = state.pushHandlers[push.type]
       if handler == nil { state.unhandledPushes += 1 }
       return handler
     }
-    handler?(push, session)
+    handler?(push, peer)
   }
 
   /// Why a connection is closed before anything is read from it.
   enum Objection: String, Error {
-    case tooManySessions = "maxSessions"
-    case tooManyOfAddress = "maxSessionsPerAddress"
+    case tooManyConnections = "maxConnections"
+    case tooManyOfAddress = "maxConnectionsPerAddress"
     case notWanted = "onAccept"
   }
 
-  /// A number for a new session.
+  /// A number for a new connection.
   func admit(_ address: SocketAddress?) throws(Objection) -> UInt64 {
     // The application's function is called without the lock.
     let isWanted = onAccept?(address) ?? true
@@ -82,9 +82,9 @@ final class ServerShared: Sendable {
       let objection: Objection? =
         if !isWanted {
           .notWanted
-        } else if state.sessions >= maxSessions {
-          .tooManySessions
-        } else if let group, state.sessionsOf[group, default: 0] >= maxSessionsPerAddress {
+        } else if state.connections >= maxConnections {
+          .tooManyConnections
+        } else if let group, state.connectionsOf[group, default: 0] >= maxConnectionsPerAddress {
           .tooManyOfAddress
         } else {
           nil
@@ -93,8 +93,8 @@ final class ServerShared: Sendable {
         state.turnedAway += 1
         return .failure(objection)
       }
-      state.sessions += 1
-      if let group { state.sessionsOf[group, default: 0] += 1 }
+      state.connections += 1
+      if let group { state.connectionsOf[group, default: 0] += 1 }
       state.accepted += 1
       state.nextID += 1
       return .success(state.nextID)
@@ -107,12 +107,12 @@ final class ServerShared: Sendable {
     return group
   }
 
-  func sessionEnded(_ address: SocketAddress?) {
+  func connectionEnded(_ address: SocketAddress?) {
     let group = limitedGroup(of: address)
     state.withLock { state in
-      state.sessions -= 1
-      guard let group, let count = state.sessionsOf[group] else { return }
-      state.sessionsOf[group] = count > 1 ? count - 1 : nil
+      state.connections -= 1
+      guard let group, let count = state.connectionsOf[group] else { return }
+      state.connectionsOf[group] = count > 1 ? count - 1 : nil
     }
   }
 
@@ -123,9 +123,9 @@ final class ServerShared: Sendable {
   func fill(_ counters: inout ServerCounters) {
     counters.bytesHeld = memory.held
     state.withLock { state in
-      counters.sessions = state.sessions
-      counters.sessionsAccepted = state.accepted
-      counters.sessionsTurnedAway = state.turnedAway
+      counters.openConnections = state.connections
+      counters.connectionsAccepted = state.accepted
+      counters.connectionsTurnedAway = state.turnedAway
       counters.acceptFailures = state.acceptFailures
       counters.pushesUnhandled = state.unhandledPushes
     }
@@ -134,26 +134,26 @@ final class ServerShared: Sendable {
 
 /// What a server has counted since it was started.
 public struct ServerCounters: Hashable, Sendable {
-  /// Sessions that are open now.
-  public internal(set) var sessions = 0
-  /// Connections that became sessions.
-  public internal(set) var sessionsAccepted: UInt64 = 0
-  /// Connections that were closed at once: there were as many sessions as may be, in all or from
+  /// Connections that are open now.
+  public internal(set) var openConnections = 0
+  /// Connections that were accepted.
+  public internal(set) var connectionsAccepted: UInt64 = 0
+  /// Connections that were closed at once: there were as many connections as may be, in all or from
   /// their address, or `onAccept` did not want them.
-  public internal(set) var sessionsTurnedAway: UInt64 = 0
+  public internal(set) var connectionsTurnedAway: UInt64 = 0
   /// Connections that the system could not hand over (no descriptor was left, for instance).
   public internal(set) var acceptFailures: UInt64 = 0
   /// Requests whose handlers run now, or whose answers are still being sent.
   public internal(set) var requestsRunning = 0
-  /// Pushes that wait now for room on their sessions.
+  /// Pushes that wait now for room on their connections.
   public internal(set) var pushesWaiting = 0
-  /// Bytes that wait now to be written to the sessions.
+  /// Bytes that wait now to be written to the connections.
   public internal(set) var bytesUnwritten = 0
-  /// Bytes that all sessions together make the server hold now, as `memoryLimit` counts them.
+  /// Bytes that all connections together make the server hold now, as `memoryLimit` counts them.
   public internal(set) var bytesHeld = 0
   /// Pushes of clients that no handler was set for.
   public internal(set) var pushesUnhandled: UInt64 = 0
-  /// What the sessions, past and present, counted.
+  /// What the connections, past and present, counted.
   public internal(set) var connections = ConnectionCounters()
   /// How the server's own requests ended.
   public internal(set) var requests = RequestCounters()

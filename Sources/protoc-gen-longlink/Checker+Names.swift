@@ -76,7 +76,7 @@ extension Checker {
 
 /// Names in one scope, each with its first user.
 private struct Claims {
-  private var users: [String: (fullName: String, place: Place)] = [:]
+  private var users: [String: (fullName: String, location: SourceLocation)] = [:]
   private let advice: String
 
   init(_ advice: String) {
@@ -88,12 +88,10 @@ private struct Claims {
   ) {
     if let other = users[name], other.fullName != fullName {
       let short = name.split(separator: ":").last ?? ""
-      findings.add(
-        user,
-        "the name \(short) is taken by \(other.fullName) (\(findings.text(other.place))): \(advice)"
-      )
+      let taker = "\(other.fullName) (\(findings.text(other.location)))"
+      findings.add(user, "the name \(short) is taken by \(taker): \(advice)")
     } else {
-      users[name] = (fullName, user.place)
+      users[name] = (fullName, user.location)
     }
   }
 }

@@ -31,7 +31,7 @@ struct Checker {
     var header = ExtractProtoOptions()
     header.headerOnly = true
     if file.extractProto(options: header).syntax != "proto3" {
-      let start = Place(file: file.name, line: 1, column: 1)
+      let start = SourceLocation(file: file.name, line: 1, column: 1)
       findings.add(start, "only proto3 is supported: syntax = \"proto3\";")
     }
     for method in file.services.flatMap(\.methods)
@@ -69,7 +69,7 @@ struct Checker {
       let name = FileWriter.baseName(file)
       if let other = names[name] {
         findings.add(
-          Place(file: file.name, line: 1, column: 1),
+          SourceLocation(file: file.name, line: 1, column: 1),
           "\(file.name) and \(other.name) both make \(name).longlink.swift: rename one of them")
       }
       names[name] = file
@@ -92,9 +92,10 @@ struct Checker {
       }
       checkRange(type, method, "\(method.fullName)", &findings)
       if let other = users[type] {
-        let place = findings.text(other.place)
+        let location = findings.text(other.location)
         findings.add(
-          method, "\(method.fullName) has the message type \(type) of \(other.fullName) (\(place))")
+          method,
+          "\(method.fullName) has the message type \(type) of \(other.fullName) (\(location))")
       } else {
         users[type] = method
       }
@@ -107,9 +108,10 @@ struct Checker {
       guard let type = message.pushType else { continue }
       checkRange(type, message, message.fullName, &findings)
       if let other = users[type] {
-        let place = findings.text(other.place)
+        let location = findings.text(other.location)
         findings.add(
-          message, "\(message.fullName) has the push type \(type) of \(other.fullName) (\(place))")
+          message,
+          "\(message.fullName) has the push type \(type) of \(other.fullName) (\(location))")
       } else {
         users[type] = message
       }

@@ -18,25 +18,27 @@ struct Findings {
   /// protoc puts its own words before the first line.
   var text: String { "\n" + lines.joined(separator: "\n") }
 
-  mutating func add(_ user: some Located, _ text: String) { add(user.place, text) }
+  mutating func add(_ user: some Located, _ text: String) { add(user.location, text) }
 
-  mutating func add(_ place: Place, _ text: String) {
-    let line = "\(self.text(place)): error: \(text)"
+  mutating func add(_ location: SourceLocation, _ text: String) {
+    let line = "\(self.text(location)): error: \(text)"
     if !lines.contains(line) { lines.append(line) }
   }
 
   /// A place as an editor finds it: with the folder that the file was found in, where it is known.
-  func text(_ place: Place) -> String {
+  func text(_ location: SourceLocation) -> String {
     let path =
-      protoPaths.lazy.map { $0 == "." ? place.file : "\($0)/\(place.file)" }
+      protoPaths.lazy.map { $0 == "." ? location.file : "\($0)/\(location.file)" }
       .first { FileManager.default.fileExists(atPath: $0) }
-    guard let line = place.line, let column = place.column else { return path ?? place.file }
-    return "\(path ?? place.file):\(line):\(column)"
+    guard let line = location.line, let column = location.column else {
+      return path ?? location.file
+    }
+    return "\(path ?? location.file):\(line):\(column)"
   }
 }
 
 /// File, line and column, counted from 1.
-struct Place {
+struct SourceLocation {
   let file: String
   var line: Int?
   var column: Int?
@@ -46,11 +48,11 @@ struct Place {
 protocol Located: ProvidesSourceCodeLocation, ProvidesLocationPath {}
 
 extension Located {
-  var place: Place {
+  var location: SourceLocation {
     guard let span = sourceCodeInfoLocation?.span, span.count >= 2 else {
-      return Place(file: file.name)
+      return SourceLocation(file: file.name)
     }
-    return Place(file: file.name, line: Int(span[0]) + 1, column: Int(span[1]) + 1)
+    return SourceLocation(file: file.name, line: Int(span[0]) + 1, column: Int(span[1]) + 1)
   }
 }
 

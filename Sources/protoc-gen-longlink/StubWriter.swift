@@ -32,7 +32,7 @@ extension FileWriter {
       /// How requests are made, where neither a call nor its method says.
       \(access)var options: LongLink::RequestOptions
 
-      /// Makes a client over one that may be shared with others, or over a session with a peer.
+      /// Makes a client over one that may be shared with others, or over a connection with a peer.
       \(access)init(
         _ sender: any LongLink::RequestSender,
         options: LongLink::RequestOptions = LongLink::RequestOptions()

@@ -426,12 +426,12 @@ const ProtobufCMessageDescriptor longlink__demo__fail_request__descriptor =
 static const ProtobufCFieldDescriptor longlink__demo__stats_reply__field_descriptors[6] =
 {
   {
-    "sessions",
+    "connections",
     1,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_UINT64,
-    offsetof(Longlink__Demo__StatsReply, has_sessions),
-    offsetof(Longlink__Demo__StatsReply, sessions),
+    offsetof(Longlink__Demo__StatsReply, has_connections),
+    offsetof(Longlink__Demo__StatsReply, connections),
     NULL,
     NULL,
     0,             /* flags */
@@ -499,12 +499,12 @@ static const ProtobufCFieldDescriptor longlink__demo__stats_reply__field_descrip
   },
 };
 static const unsigned longlink__demo__stats_reply__field_indices_by_name[] = {
+  0,   /* field[0] = connections */
   5,   /* field[5] = protocol_violations */
   3,   /* field[3] = requests_cancelled */
   1,   /* field[1] = requests_received */
   2,   /* field[2] = requests_running */
   4,   /* field[4] = responses_sent */
-  0,   /* field[0] = sessions */
 };
 static const ProtobufCIntRange longlink__demo__stats_reply__number_ranges[1 + 1] =
 {

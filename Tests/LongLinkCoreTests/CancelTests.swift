@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct CancelTests {
   @Test func `before it has left, a request is taken out and leaves no trace`() {
-    let pair = SessionPair()
+    let pair = ConnectionPair()
     pair.client.request(50, [1])
     pair.client.request(51, [2])
     pair.client.request(52, [3])
@@ -15,11 +15,11 @@ import Testing
       pair.server.takeEvents() == [
         .request(50, type: 1, body: [1]), .request(52, type: 1, body: [3]),
       ])
-    #expect(pair.client.session.counters.cancelsSent == 0)
+    #expect(pair.client.connection.counters.cancelsSent == 0)
   }
 
   @Test func `the places of what follows a withdrawn request are those that the peer counts`() {
-    let pair = SessionPair()
+    let pair = ConnectionPair()
     for serial: UInt32 in 50..<60 { pair.client.request(serial) }
     #expect(pair.client.cancel(50))
     #expect(pair.client.cancel(53))
@@ -33,11 +33,11 @@ import Testing
     }
     #expect(sent == [51, 52, 54, 55, 56, 57, 58, 60, 62])
     for accepted in 0...12 {
-      let last = pair.client.session.ordinal(ofAccepted: UInt64(accepted))
+      let last = pair.client.connection.ordinal(ofAccepted: UInt64(accepted))
       let known = sent.filter { pair.client.placements[$0]!.ordinal <= last }
       #expect(known == Array(sent.prefix(accepted)))
     }
-    #expect(pair.client.session.ordinal(ofAccepted: .max) >= 13)
+    #expect(pair.client.connection.ordinal(ofAccepted: .max) >= 13)
   }
 
   @Test func `very many withdrawn requests never make an accepted one look refused`() {
@@ -54,7 +54,7 @@ import Testing
       if dice.below(20) == 0 { _ = side.takeFrames() }
     }
     for accepted in stride(from: 0, through: sent.count, by: 37) {
-      let last = side.session.ordinal(ofAccepted: UInt64(accepted))
+      let last = side.connection.ordinal(ofAccepted: UInt64(accepted))
       let known = sent.filter { side.placements[$0]!.ordinal <= last }
       #expect(known.starts(with: sent.prefix(accepted)))
       // The recent ones are told exactly.
@@ -64,7 +64,7 @@ import Testing
 
   @Test(arguments: [true, false])
   func `after it has left, the peer is told if that is asked for`(notifies: Bool) {
-    let pair = SessionPair()
+    let pair = ConnectionPair()
     pair.client.request(50)
     pair.exchange()
     _ = pair.server.takeEvents()
@@ -80,20 +80,20 @@ import Testing
   func `of a request sent in part no more is sent and the peer always hears of it`(
     notifies: Bool
   ) {
-    let pair = SessionPair()
+    let pair = ConnectionPair()
     pair.client.isStalled = true
     pair.client.request(50, [UInt8](repeating: 1, count: 8_000_000))
     pair.client.isStalled = false
-    let first = pair.client.session.outbox.nextBytes
-    pair.client.session.wrote(first.count, at: pair.now)
+    let first = pair.client.connection.outbox.nextBytes
+    pair.client.connection.wrote(first.count, at: pair.now)
     pair.server.receive(first)
     #expect(!pair.server.isIdle)
     #expect(!pair.client.cancel(50, notifying: notifies))
-    #expect(pair.client.session.outbox.pendingBytes == 0)
+    #expect(pair.client.connection.outbox.pendingBytes == 0)
     pair.exchange()
     #expect(pair.server.takeEvents() == [])
     #expect(pair.server.isIdle)
-    #expect(pair.client.session.counters.cancelsSent == 1)
+    #expect(pair.client.connection.counters.cancelsSent == 1)
   }
 
   @Test func `a request that is kept back whole is taken out`() {
@@ -115,10 +115,10 @@ import Testing
     side.flush()
     #expect(side.request(51, [2]) == .keptBack)
     #expect(side.cancel(50))
-    #expect(side.session.wantsToWrite == true)
+    #expect(side.connection.wantsToWrite == true)
     side.isStalled = false
     #expect(side.takeFrames().map(\.serial) == [51])
-    #expect(side.session.ordinal(ofAccepted: 0) < side.placements[51]!.ordinal)
+    #expect(side.connection.ordinal(ofAccepted: 0) < side.placements[51]!.ordinal)
   }
 
   @Test func `nobody is blamed for not taking what was withdrawn`() {
@@ -131,11 +131,11 @@ import Testing
     side.flush()
     #expect(side.cancel(50))
     side.pass(to: .ms(20_000))
-    #expect(side.session.isOpen == true)
+    #expect(side.connection.isOpen == true)
   }
 
   @Test func `a cancel that crosses the answer is dropped and counted`() {
-    let pair = SessionPair()
+    let pair = ConnectionPair()
     pair.client.request(50)
     pair.exchange()
     pair.server.respond(50)
@@ -146,7 +146,7 @@ import Testing
   }
 
   @Test func `the rest of a large answer is not sent once it is cancelled`() {
-    let pair = SessionPair()
+    let pair = ConnectionPair()
     pair.client.request(50)
     pair.exchange()
     pair.server.isStalled = true
@@ -155,9 +155,9 @@ import Testing
     pair.exchange()
     _ = pair.server.takeEvents()
     pair.server.isStalled = false
-    #expect(pair.server.session.outbox.pendingBytes == 0)
+    #expect(pair.server.connection.outbox.pendingBytes == 0)
     #expect(pair.server.takeFrames().count < 6)
-    #expect(pair.server.session.requestsRunning == 0)
+    #expect(pair.server.connection.requestsRunning == 0)
   }
 
   @Test func `kept-back empty frames leave as soon as there is room`() {
@@ -168,6 +168,6 @@ import Testing
     side.request(52)
     side.isStalled = false
     #expect(side.takeFrames().map(\.serial) == [50, 51, 52])
-    #expect(side.session.outbox.isEmpty && side.session.outbox.totalBytes == 0)
+    #expect(side.connection.outbox.isEmpty && side.connection.outbox.totalBytes == 0)
   }
 }

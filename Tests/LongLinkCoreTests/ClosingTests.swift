@@ -5,11 +5,11 @@ import Testing
 
 @Suite struct ClosingTests {
   @Test func `a goaway counts what was accepted and refuses what comes later`() {
-    let pair = SessionPair()
+    let pair = ConnectionPair()
     pair.client.request(50)
     pair.client.request(51)
     pair.exchange()
-    pair.server.session.goAway(
+    pair.server.connection.goAway(
       code: .draining, reason: "restart", spread: 5000, retryAfter: 10, alternatives: ["b:9"])
     pair.client.request(52)
     pair.server.drain()
@@ -23,21 +23,21 @@ import Testing
       Issue.record("\(events)")
       return
     }
-    #expect(pair.client.session.ordinal(ofAccepted: 2) < pair.client.placements[52]!.ordinal)
+    #expect(pair.client.connection.ordinal(ofAccepted: 2) < pair.client.placements[52]!.ordinal)
     // What was accepted finishes.
     pair.server.respond(50)
     pair.server.respond(51)
     pair.exchange()
     #expect(pair.client.takeEvents().count == 2)
     // Once is enough.
-    pair.server.session.goAway(
+    pair.server.connection.goAway(
       code: .draining, reason: "", spread: 0, retryAfter: 0, alternatives: [])
     #expect(pair.server.takeFrames() == [])
   }
 
   @Test func `requests over the number at once are refused and counted as accepted`() {
-    let pair = SessionPair(server: SessionSettings(.server) { $0.maxInFlight = 2 })
-    #expect(pair.client.session.agreement.maxInFlight == 2)
+    let pair = ConnectionPair(server: ConnectionSettings(.server) { $0.maxInFlight = 2 })
+    #expect(pair.client.connection.agreement.maxInFlight == 2)
     for serial: UInt32 in 50..<53 { pair.client.request(serial) }
     pair.exchange()
     let events = pair.client.takeEvents()
@@ -45,8 +45,8 @@ import Testing
       Issue.record("\(events)")
       return
     }
-    #expect(pair.server.session.requestsAccepted == 3)
-    #expect(pair.server.session.counters.refused == 1)
+    #expect(pair.server.connection.requestsAccepted == 3)
+    #expect(pair.server.connection.counters.refused == 1)
     pair.server.respond(50)
     pair.exchange()
     pair.client.request(53)
@@ -55,13 +55,13 @@ import Testing
   }
 
   @Test func `a refusal is no longer than the peer accepts`() {
-    let pair = SessionPair(
-      client: SessionSettings(.client) { $0.maxBody = 3 },
-      server: SessionSettings(.server) { $0.maxInFlight = 1 })
+    let pair = ConnectionPair(
+      client: ConnectionSettings(.client) { $0.maxBody = 3 },
+      server: ConnectionSettings(.server) { $0.maxInFlight = 1 })
     pair.client.request(50)
     pair.client.request(51)
     pair.exchange()
-    #expect(pair.client.session.isOpen == true)
+    #expect(pair.client.connection.isOpen == true)
     guard
       case .response(51, code: 429, refused: true, nil, let body) = pair.client.takeEvents().last
     else {
@@ -73,9 +73,9 @@ import Testing
 
   @Test(arguments: Cutting.allCases)
   func `shutting down lets out what is encoded and waits for the peer`(cutting: Cutting) {
-    let pair = SessionPair(cutting: cutting)
+    let pair = ConnectionPair(cutting: cutting)
     pair.client.push(1, [1, 2, 3])
-    pair.client.session.shutDown(at: pair.now)
+    pair.client.connection.shutDown(at: pair.now)
     pair.client.drain()
     pair.exchange()
     #expect(
@@ -101,21 +101,21 @@ import Testing
     let side = opened(.server)
     side.receive(RawFrame(.request, tag: 1, serial: 50))
     _ = side.takeEvents()
-    side.session.failed(errno: 104)
-    side.session.failed(errno: 32)
-    side.session.close(.closedHere)
-    side.session.ended(at: side.now)
+    side.connection.failed(errno: 104)
+    side.connection.failed(errno: 32)
+    side.connection.close(.closedHere)
+    side.connection.ended(at: side.now)
     side.drain()
     #expect(side.takeEvents() == [.abandon(.transport(104)), .close(.transport(104))])
     #expect(!side.respond(50))
-    _ = side.session.ping(at: side.now)
-    #expect(side.session.outbox.encodedBytes == 0)
+    _ = side.connection.ping(at: side.now)
+    #expect(side.connection.outbox.encodedBytes == 0)
   }
 
   @Test func `an error while closing keeps the reason for which it closes`() {
     let side = opened(.server)
     side.receive(RawFrame(wire: 0x20))
-    side.session.failed(errno: 104)
+    side.connection.failed(errno: 104)
     side.drain()
     guard case .close(.violation) = side.takeEvents().last else {
       Issue.record("another reason")
@@ -126,7 +126,9 @@ import Testing
   @Test func `a peer that leaves too much unread is left`() {
     let side = opened(.server) { $0.maxUnread = 100_000 }
     side.isStalled = true
-    for _ in 0..<20 where side.session.isOpen { side.push(1, [UInt8](repeating: 1, count: 10_000)) }
+    for _ in 0..<20 where side.connection.isOpen {
+      side.push(1, [UInt8](repeating: 1, count: 10_000))
+    }
     #expect(side.takeEvents() == [.abandon(.unreadOutput), .close(.unreadOutput)])
   }
 
@@ -136,7 +138,7 @@ import Testing
       $0.encodeLimit = 1000
     }
     side.isStalled = true
-    for _ in 0..<10_000 where side.session.isOpen { side.push(1) }
-    #expect(side.session.isClosed == true)
+    for _ in 0..<10_000 where side.connection.isOpen { side.push(1) }
+    #expect(side.connection.isClosed == true)
   }
 }

@@ -222,14 +222,14 @@ import Testing
   }
 }
 
-@Suite struct SessionTimersTests {
+@Suite struct ConnectionTimersTests {
   @Test(arguments: 0..<30)
   func `the deadline is the earliest, and what is due comes once`(seed: Int) {
     var dice = Seeded(UInt64(seed))
-    var timers = SessionTimers()
-    var model = [LinkInstant](repeating: .distantFuture, count: SessionTimer.allCases.count)
+    var timers = ConnectionTimers()
+    var model = [LinkInstant](repeating: .distantFuture, count: ConnectionTimer.allCases.count)
     for _ in 0..<500 {
-      let timer = SessionTimer.allCases[dice.below(model.count)]
+      let timer = ConnectionTimer.allCases[dice.below(model.count)]
       let instant = LinkInstant.ms(Int64(dice.below(20)))
       switch dice.below(4) {
       case 0, 1:

@@ -8,7 +8,7 @@ import Testing
 
   @Test(arguments: sizes, [Cutting.whole, .random])
   func `a body of any size arrives as it was sent, both ways`(size: Int, cutting: Cutting) {
-    let pair = SessionPair(cutting: cutting, seed: UInt64(size))
+    let pair = ConnectionPair(cutting: cutting, seed: UInt64(size))
     var dice = Seeded(UInt64(size))
     let (up, down) = (dice.bytes(size), dice.bytes(size))
     pair.client.request(50, type: 7, up)
@@ -24,7 +24,7 @@ import Testing
     #expect(pair.client.takeEvents().contains(.response(50, code: 200, body: down)))
     #expect(pair.server.takeEvents().contains(.response(0x8000_0032, code: 200, body: up)))
     #expect(pair.client.isIdle && pair.server.isIdle)
-    #expect(pair.client.session.outbox.pendingBytes == 0)
+    #expect(pair.client.connection.outbox.pendingBytes == 0)
   }
 
   @Test func `a payload of one fragment goes in one piece, whatever its metadata`() {
@@ -57,7 +57,7 @@ import Testing
   }
 
   @Test func `without the feature a large body goes whole`() {
-    let pair = SessionPair(client: SessionSettings(.client) { $0.features = [] })
+    let pair = ConnectionPair(client: ConnectionSettings(.client) { $0.features = [] })
     let body = [UInt8](repeating: 5, count: 1_000_000)
     pair.client.request(50, body)
     pair.client.flush()
@@ -67,11 +67,11 @@ import Testing
   }
 
   @Test func `small frames and pings pass a large body`() {
-    let pair = SessionPair()
+    let pair = ConnectionPair()
     let body = [UInt8](repeating: 5, count: 4_000_000)
     pair.client.request(50, body)
     pair.client.request(51, [1])
-    _ = pair.client.session.ping(at: pair.now)
+    _ = pair.client.connection.ping(at: pair.now)
     pair.client.push(3, [2])
     let frames = pair.client.takeFrames()
     let place = { (kind: FrameKind, serial: UInt32) in
@@ -101,7 +101,7 @@ import Testing
 
   @Test(arguments: [Cutting.whole, .random])
   func `pushes do not mix, whatever their sizes`(cutting: Cutting) {
-    let pair = SessionPair(cutting: cutting, seed: 4)
+    let pair = ConnectionPair(cutting: cutting, seed: 4)
     let sizes = [200_000, 10, 300_000, 70_000, 0, 5, 65_537, 1]
     var dice = Seeded(5)
     let bodies = sizes.map { dice.bytes($0) }
@@ -114,17 +114,17 @@ import Testing
     let expected = bodies.enumerated().map { Event.push(type: UInt32($0), body: $1) }
     #expect(pair.server.takeEvents().filter(\.isPush) == expected)
     #expect(pair.client.takeEvents().filter(\.isPush) == expected)
-    #expect(pair.client.isIdle && pair.server.session.outbox.isEmpty)
+    #expect(pair.client.isIdle && pair.server.connection.outbox.isEmpty)
   }
 
   @Test func `a broadcast waits for the push before it`() {
-    let pair = SessionPair()
+    let pair = ConnectionPair()
     pair.server.push(1, [UInt8](repeating: 1, count: 200_000))
     let frame = RawFrame(.push, tag: 2, serial: 1, body: [2]).bytes
-    pair.server.session.push(2, [2], encoded: frame)
-    pair.server.session.push(3, [UInt8](repeating: 3, count: 70_000), encoded: [])
+    pair.server.connection.push(2, [2], encoded: frame)
+    pair.server.connection.push(3, [UInt8](repeating: 3, count: 70_000), encoded: [])
     pair.exchange()
-    pair.server.session.push(2, [2], encoded: frame)
+    pair.server.connection.push(2, [2], encoded: frame)
     pair.exchange()
     let events = pair.client.takeEvents()
     #expect(
@@ -143,13 +143,13 @@ import Testing
     let refusals = side.takeFrames()
     #expect(refusals.map(\.tag) == [0x80_0000 | 413])
     #expect(side.takeEvents() == [])
-    #expect(side.session.requestsRunning == 0)
+    #expect(side.connection.requestsRunning == 0)
     side.receive(RawFrame(.request, tag: 1, serial: 50, body: [1]))
     #expect(side.takeEvents() == [.request(50, type: 1, body: [1])])
   }
 
   @Test func `whoever is refused in the middle stops and cancels`() {
-    let pair = SessionPair(server: SessionSettings(.server) { $0.maxRequestBytes = 100_000 })
+    let pair = ConnectionPair(server: ConnectionSettings(.server) { $0.maxRequestBytes = 100_000 })
     pair.client.room = 100_000
     pair.client.request(50, [UInt8](repeating: 1, count: 8_000_000))
     pair.exchange()
@@ -158,9 +158,9 @@ import Testing
       Issue.record("\(events)")
       return
     }
-    #expect(pair.client.session.counters.cancelsSent == 1)
+    #expect(pair.client.connection.counters.cancelsSent == 1)
     #expect(pair.server.isIdle, "nothing is left of the refused request")
-    #expect(pair.server.session.counters.droppedUnknownSerials == 0)
+    #expect(pair.server.connection.counters.droppedUnknownSerials == 0)
     pair.client.request(51, [1])
     pair.exchange()
     #expect(pair.server.takeEvents() == [.request(51, type: 1, body: [1])])
@@ -184,7 +184,7 @@ import Testing
     #expect(side.isIdle)
     side.receive(RawFrame(.response, tag: 200, serial: 50, body: [3]))
     #expect(side.takeEvents() == [.response(50, code: 200, body: [3])])
-    #expect(side.session.isOpen == true)
+    #expect(side.connection.isOpen == true)
   }
 
   private func requests(_ side: Side) -> [Event] {

@@ -7,7 +7,7 @@ import Testing
   @Test(arguments: [Role.client, .server])
   func `a ping leaves at the end of a silent interval and not before`(role: Role) {
     let side = beating(role)
-    #expect(side.session.deadline <= .ms(1000))
+    #expect(side.connection.deadline <= .ms(1000))
     side.pass(to: .start + 999_999_999)
     #expect(side.takeKinds() == [])
     side.pass(to: .ms(1000))
@@ -18,10 +18,10 @@ import Testing
   func `death is found at interval and timeout and not before`(role: Role) {
     let side = beating(role)
     side.pass(to: .start + 1_399_999_999)
-    #expect(side.session.isOpen == true)
+    #expect(side.connection.isOpen == true)
     side.pass(to: .ms(1400))
     #expect(side.takeEvents() == [.abandon(.heartbeatLost), .close(.heartbeatLost)])
-    #expect(side.session.deadline == .distantFuture)
+    #expect(side.connection.deadline == .distantFuture)
   }
 
   @Test(arguments: [Role.client, .server])
@@ -34,7 +34,7 @@ import Testing
       side.pass(to: .ms(now))
       side.receive([byte])
     }
-    #expect(side.session.isOpen == true)
+    #expect(side.connection.isOpen == true)
     #expect(side.takeKinds().count == bytes.count)
     // The suspicion that a byte has ended leaves nothing behind: the next silence counts anew.
     side.pass(to: .ms(now + 999))
@@ -42,9 +42,9 @@ import Testing
     side.pass(to: .ms(now + 1000))
     #expect(side.takeKinds() == [.ping])
     side.pass(to: .ms(now + 1399))
-    #expect(side.session.isOpen == true)
+    #expect(side.connection.isOpen == true)
     side.pass(to: .ms(now + 1400))
-    #expect(side.session.isClosed == true)
+    #expect(side.connection.isClosed == true)
   }
 
   @Test func `an empty read is none`() {
@@ -52,7 +52,7 @@ import Testing
     side.pass(to: .ms(1200))
     side.receive([])
     side.pass(to: .ms(1400))
-    #expect(side.session.isClosed == true)
+    #expect(side.connection.isClosed == true)
   }
 
   @Test(arguments: [Role.client, .server])
@@ -63,7 +63,7 @@ import Testing
       side.push(1, [1])
       side.flush()
     }
-    #expect(side.session.isOpen == true)
+    #expect(side.connection.isOpen == true)
     side.pass(to: .ms(1400))
     #expect(side.takeEvents() == [.abandon(.heartbeatLost), .close(.heartbeatLost)])
   }
@@ -73,9 +73,9 @@ import Testing
     side.elapse(to: .ms(5000))
     #expect(side.takeKinds() == [.ping])
     side.pass(to: .ms(5399))
-    #expect(side.session.isOpen == true)
+    #expect(side.connection.isOpen == true)
     side.pass(to: .ms(5400))
-    #expect(side.session.isClosed == true)
+    #expect(side.connection.isClosed == true)
   }
 
   @Test func `a pause of the process judges nobody whose bytes wait`() {
@@ -85,10 +85,10 @@ import Testing
     side.now = .ms(9000)
     side.receive(RawFrame(wire: 0x30))
     side.elapse(to: .ms(9000))
-    #expect(side.session.isOpen == true)
+    #expect(side.connection.isOpen == true)
     side.pass(to: .ms(9999))
     #expect(side.takeKinds() == [.ping])
-    #expect(side.session.isOpen == true)
+    #expect(side.connection.isOpen == true)
   }
 
   @Test func `the first data after a long silence goes behind a ping`() {
@@ -98,19 +98,19 @@ import Testing
     side.request(51)
     #expect(side.takeKinds() == [.ping, .request, .request])
     side.pass(to: .ms(3400))
-    #expect(side.session.isClosed == true)
+    #expect(side.connection.isClosed == true)
   }
 
   @Test func `a timeout longer than the interval is kept to`() {
-    let side = Side(SessionSettings(.server))
+    let side = Side(ConnectionSettings(.server))
     // 200 and 1,000 milliseconds.
     side.receive(RawFrame(.hello, serial: 3, body: [0x28, 0xC8, 0x01, 0x30, 0xE8, 0x07]))
     _ = side.takeFrames()
     side.pass(to: .ms(1199))
-    #expect(side.session.isOpen == true)
+    #expect(side.connection.isOpen == true)
     #expect(side.takeKinds() == [.ping])
     side.pass(to: .ms(1200))
-    #expect(side.session.isClosed == true)
+    #expect(side.connection.isClosed == true)
   }
 
   @Test func `a server that keeps itself from reading judges by what it writes`() {
@@ -121,9 +121,9 @@ import Testing
     side.isStalled = true
     side.push(1, [UInt8](repeating: 1, count: 20_000))
     side.flush()
-    #expect(side.session.holdsReading == true)
+    #expect(side.connection.holdsReading == true)
     side.pass(to: .ms(4999))
-    #expect(side.session.isOpen == true)
+    #expect(side.connection.isOpen == true)
     side.pass(to: .ms(5000))
     #expect(side.takeEvents() == [.abandon(.stalledPeer), .close(.stalledPeer)])
   }
@@ -136,9 +136,9 @@ import Testing
     side.pass(to: .ms(33_000))
     side.isStalled = false
     side.flush()
-    #expect(side.session.holdsReading == false)
+    #expect(side.connection.holdsReading == false)
     side.pass(to: .ms(33_999))
-    #expect(side.session.isOpen == true)
+    #expect(side.connection.isOpen == true)
     _ = side.takeFrames()
     side.pass(to: .ms(34_000))
     #expect(side.takeKinds() == [.ping])
@@ -154,9 +154,9 @@ import Testing
     side.flush()
     for step in 1...20 {
       side.pass(to: .ms(Int64(step) * 999))
-      side.session.wrote(1, at: side.now)
+      side.connection.wrote(1, at: side.now)
     }
-    #expect(side.session.isOpen == true)
+    #expect(side.connection.isOpen == true)
     side.pass(to: .ms(20 * 999 + 1000))
     #expect(side.takeEvents() == [.abandon(.stalledPeer), .close(.stalledPeer)])
   }
@@ -166,7 +166,7 @@ import Testing
     side.request(50)
     side.flush()
     side.pass(to: .ms(10_000))
-    #expect(side.session.isOpen == true)
+    #expect(side.connection.isOpen == true)
   }
 
   static let agreements: [[Int]] = [
@@ -181,16 +181,16 @@ import Testing
 
   @Test(arguments: agreements)
   func `both use the smaller of each time, within the least`(numbers: [Int]) {
-    let pair = SessionPair(
-      client: SessionSettings(.client) {
+    let pair = ConnectionPair(
+      client: ConnectionSettings(.client) {
         $0.heartbeatInterval = Int64(numbers[0]) * 1_000_000
         $0.heartbeatTimeout = Int64(numbers[1]) * 1_000_000
       },
-      server: SessionSettings(.server) {
+      server: ConnectionSettings(.server) {
         $0.heartbeatInterval = Int64(numbers[2]) * 1_000_000
         $0.heartbeatTimeout = Int64(numbers[3]) * 1_000_000
       })
-    for agreement in [pair.client.session.agreement, pair.server.session.agreement] {
+    for agreement in [pair.client.connection.agreement, pair.server.connection.agreement] {
       #expect(agreement.heartbeatInterval == Int64(numbers[4]) * 1_000_000)
       #expect(agreement.heartbeatTimeout == Int64(numbers[5]) * 1_000_000)
     }
@@ -200,7 +200,7 @@ import Testing
   func `a welcome that asks for longer leaves the client its own bound`(fields: [UInt8]) {
     // Empty, which stands for 30 s and 10 s; and 60 s each.
     let side = Side(
-      SessionSettings(.client) {
+      ConnectionSettings(.client) {
         $0.heartbeatInterval = 5_000_000_000
         $0.heartbeatTimeout = 2_000_000_000
       })
@@ -211,14 +211,15 @@ import Testing
     side.pass(to: .ms(5_000))
     #expect(side.takeKinds() == [.ping])
     side.pass(to: .ms(7_000))
-    #expect(side.session.isClosed == true)
+    #expect(side.connection.isClosed == true)
   }
 
   @Test func `two idle sides keep each other alive for a day`() {
-    let pair = SessionPair()
+    let pair = ConnectionPair()
     pair.pass(86_400_000)
-    #expect(pair.client.session.isOpen && pair.server.session.isOpen)
-    let pings = pair.client.session.counters.pingsSent + pair.server.session.counters.pingsSent
+    #expect(pair.client.connection.isOpen && pair.server.connection.isOpen)
+    let pings =
+      pair.client.connection.counters.pingsSent + pair.server.connection.counters.pingsSent
     #expect((2_800...5_800).contains(pings))
   }
 }

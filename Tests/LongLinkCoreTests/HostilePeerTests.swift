@@ -7,12 +7,12 @@ import Testing
 @Suite struct HostilePeerTests {
   @Test func `refused messages that are never ended are bounded in number`() {
     let side = opened(.server) { $0.maxInFlight = 20 }
-    side.session.goAway(
+    side.connection.goAway(
       code: .draining, reason: "", spread: 0, retryAfter: 0, alternatives: [])
     _ = side.takeFrames()
     _ = side.takeEvents()
     var begun = 0
-    while side.session.isOpen, begun < 1000 {
+    while side.connection.isOpen, begun < 1000 {
       side.receive(RawFrame(.request, flags: .more, tag: 1, serial: UInt32(50 + begun), body: [1]))
       begun += 1
     }
@@ -33,7 +33,7 @@ import Testing
       side.receive(
         RawFrame(.request, flags: .more, serial: serial, body: [UInt8](repeating: 1, count: 30)))
     }
-    #expect(side.session.requestsRunning == 30)
+    #expect(side.connection.requestsRunning == 30)
     side.receive(
       RawFrame(.request, flags: .more, serial: 50, body: [UInt8](repeating: 1, count: 101)))
     #expect(side.takeFrames().map(\.tag) == [0x80_0000 | 429])
@@ -42,7 +42,7 @@ import Testing
       RawFrame(.request, flags: .more, serial: 51, body: [UInt8](repeating: 1, count: 100)))
     #expect(side.takeFrames() == [])
     side.receive(RawFrame(.push, flags: .more, serial: 1, body: [UInt8](repeating: 1, count: 100)))
-    #expect(side.session.isOpen == false)
+    #expect(side.connection.isOpen == false)
   }
 
   @Test func `a peer that sends, but answers no ping, makes nothing grow`() {
@@ -53,17 +53,17 @@ import Testing
       side.pass(to: .ms(now))
       side.receive(RawFrame(wire: 0x30))
     }
-    #expect(side.session.counters.pingsSent == 2000)
-    #expect(side.session.pingsUnanswered <= 100)
-    #expect(side.session.isOpen == true)
+    #expect(side.connection.counters.pingsSent == 2000)
+    #expect(side.connection.pingsUnanswered <= 100)
+    #expect(side.connection.isOpen == true)
   }
 
   @Test func `a length that never comes takes no memory`() {
     let side = opened(.server)
     side.receive(RawFrame(.request, tag: 1, serial: 50).headerBytes(length: 16_777_216))
     side.receive([1, 2, 3])
-    #expect(side.session.input.capacity < 4096)
-    #expect(side.session.isOpen == true)
+    #expect(side.connection.input.capacity < 4096)
+    #expect(side.connection.isOpen == true)
   }
 
   @Test func `answers for serials out of the blue are handed on and change nothing`() {
@@ -88,15 +88,15 @@ import Testing
     for index: UInt32 in 0..<1000 {
       side.receive(RawFrame(.request, tag: 1, serial: 64 + index << 20))
     }
-    #expect(side.session.requestsRunning == 1000)
+    #expect(side.connection.requestsRunning == 1000)
     for index: UInt32 in 0..<1000 { #expect(side.respond(64 + index << 20)) }
-    #expect(side.session.requestsRunning == 0)
+    #expect(side.connection.requestsRunning == 0)
   }
 
   @Test func `garbage of any kind ends in a violation, an end or nothing`() {
     for seed: UInt64 in 0..<400 {
       var dice = Seeded(seed)
-      let side = dice.below(2) == 0 ? opened(.server) : Side(SessionSettings(.client))
+      let side = dice.below(2) == 0 ? opened(.server) : Side(ConnectionSettings(.client))
       for _ in 0..<20 {
         var frame = RawFrame(
           wire: UInt8(dice.below(dice.below(3) == 0 ? 64 : 13)), flags: UInt8(dice.below(4)),

@@ -22,12 +22,12 @@ import Testing
     let large = wait(&table, 65_537, priority: 3)
     let small = wait(&table, 65_536)
     let other = wait(&table, 1, priority: 1)
-    #expect(table.hasTurn(on: 1, takesLarge: false) == true)
+    #expect(table.hasNext(on: 1, takesLarge: false) == true)
     #expect(table.nextWaiting(on: 1, takesLarge: false) == other)
     #expect(table.nextWaiting(on: 1, takesLarge: false) == small)
-    #expect(table.hasTurn(on: 1, takesLarge: false) == false)
+    #expect(table.hasNext(on: 1, takesLarge: false) == false)
     #expect(table.nextWaiting(on: 1, takesLarge: false) == nil)
-    #expect(table.waitingCount == 1 && table.hasTurn(on: 1))
+    #expect(table.waitingCount == 1 && table.hasNext(on: 1))
     #expect(table.nextWaiting(on: 1) == large)
     #expect(table.waitingCount == 0 && table.waitingBytes == 0)
   }
@@ -52,7 +52,7 @@ import Testing
     var table = RequestTable(role: .client)
     let first = wait(&table, 70_000, isOrdered: true)
     let second = wait(&table, 1, isOrdered: true)
-    #expect(table.hasTurn(on: 1, takesLarge: false) == false)
+    #expect(table.hasNext(on: 1, takesLarge: false) == false)
     #expect(table.nextWaiting(on: 1, takesLarge: false) == nil)
     #expect(table.nextWaiting(on: 1) == first)
     #expect(table.nextWaiting(on: 1, takesLarge: false) == second)
@@ -62,6 +62,6 @@ import Testing
     var table = RequestTable(role: .client)
     let ids = (0..<100).map { wait(&table, $0 % 2 == 0 ? 70_000 : 1) }
     for id in ids { #expect(table.end(id) != nil) }
-    #expect(!table.hasTurn(on: 1) && table.waitingBytes == 0)
+    #expect(!table.hasNext(on: 1) && table.waitingBytes == 0)
   }
 }

@@ -10,7 +10,7 @@ import Testing
     let side = beating(role)
     side.push(1, [UInt8](repeating: 1, count: ahead))
     side.flush()
-    side.arrived = Int(side.session.counters.bytesSent) - ahead
+    side.arrived = Int(side.connection.counters.bytesSent) - ahead
     side.pass(to: .ms(1_000))
     return side
   }
@@ -22,11 +22,11 @@ import Testing
       side.arrived! += 100
       side.pass(to: .ms(time))
     }
-    #expect(side.session.isOpen == true)
-    #expect(side.session.counters.pingsSent == 1)
+    #expect(side.connection.isOpen == true)
+    #expect(side.connection.counters.pingsSent == 1)
     side.receive(RawFrame(wire: 0x30))
     side.pass(to: .ms(20_999))
-    #expect(side.session.isOpen == true)
+    #expect(side.connection.isOpen == true)
   }
 
   /// A side that had not looked at its clock when it sent a request, right behind the interval.
@@ -34,7 +34,7 @@ import Testing
     let side = beating(.client)
     side.push(1, [UInt8](repeating: 1, count: ahead))
     side.flush()
-    side.arrived = Int(side.session.counters.bytesSent) - ahead
+    side.arrived = Int(side.connection.counters.bytesSent) - ahead
     side.now = .ms(1_000)
     side.request(50)
     side.flush()
@@ -47,14 +47,14 @@ import Testing
       side.arrived! += 100
       side.pass(to: .ms(time))
     }
-    #expect(side.session.isOpen == true)
-    #expect(side.session.counters.pingsSent == 1)
+    #expect(side.connection.isOpen == true)
+    #expect(side.connection.counters.pingsSent == 1)
   }
 
   @Test func `a ping ahead of data waits no longer where nothing leaves`() {
     let side = asking(50_000)
     side.pass(to: .ms(1_399))
-    #expect(side.session.isOpen == true)
+    #expect(side.connection.isOpen == true)
     side.pass(to: .ms(1_400))
     #expect(side.takeEvents().last == .close(.heartbeatLost))
   }
@@ -67,7 +67,7 @@ import Testing
     }
     // It is seen an eighth of the timeout later at most.
     side.pass(to: .ms(5_449))
-    #expect(side.session.isOpen == true)
+    #expect(side.connection.isOpen == true)
     side.pass(to: .ms(5_450))
     #expect(side.takeEvents() == [.abandon(.heartbeatLost), .close(.heartbeatLost)])
   }
@@ -75,9 +75,9 @@ import Testing
   @Test func `a path on which nothing leaves is judged as if nothing were before the ping`() {
     let side = suspecting(50_000)
     side.pass(to: .ms(1_399))
-    #expect(side.session.isOpen == true)
+    #expect(side.connection.isOpen == true)
     side.pass(to: .ms(1_400))
-    #expect(side.session.isClosed == true)
+    #expect(side.connection.isClosed == true)
   }
 
   @Test func `once the ping has left the plain timeout runs whatever follows`() {
@@ -89,10 +89,10 @@ import Testing
       side.push(1, [UInt8](repeating: 1, count: 100))
       side.flush()
     }
-    #expect(side.session.isOpen == true)
+    #expect(side.connection.isOpen == true)
     // The eighth of the timeout after which the bytes were seen to have left, and the timeout.
     side.pass(to: .ms(1_450))
-    #expect(side.session.isClosed == true)
+    #expect(side.connection.isClosed == true)
   }
 
   @Test func `bytes that wait in this side's own queue count as well`() {
@@ -106,10 +106,10 @@ import Testing
       side.room = side.wire.count + 500
       side.pass(to: .ms(time))
     }
-    #expect(side.session.isOpen == true)
+    #expect(side.connection.isOpen == true)
     side.room = side.wire.count
     side.pass(to: .ms(3_399))
-    #expect(side.session.isOpen == true)
+    #expect(side.connection.isOpen == true)
     side.pass(to: .ms(3_450))
     #expect(side.takeEvents().last == .close(.heartbeatLost))
   }
@@ -120,10 +120,10 @@ import Testing
     // Its system takes so much more, then nothing; this side goes on writing all the time.
     side.room = taken
     var time: Int64 = 0
-    while side.session.isOpen, time < 10_000 {
+    while side.connection.isOpen, time < 10_000 {
       time += 10
       side.pass(to: .ms(time))
-      if side.session.isOpen { side.push(1, [UInt8](repeating: 1, count: 300)) }
+      if side.connection.isOpen { side.push(1, [UInt8](repeating: 1, count: 300)) }
       side.flush()
     }
     #expect(side.takeEvents().last == .close(.heartbeatLost))
@@ -134,13 +134,13 @@ import Testing
     let side = beating(.client) { $0.writingTimeout = 1_000_000_000 }
     side.isStalled = true
     side.request(50, [UInt8](repeating: 1, count: 50_000))
-    side.session.wrote(40_000, at: side.now)
-    side.arrived = Int(side.session.counters.bytesSent) - 40_000
+    side.connection.wrote(40_000, at: side.now)
+    side.arrived = Int(side.connection.counters.bytesSent) - 40_000
     side.elapse(to: .ms(60_000))
     side.receive(RawFrame(wire: 0x30))
     side.arrived! += 100
     side.pass(to: .ms(60_999))
-    #expect(side.session.isOpen == true)
+    #expect(side.connection.isOpen == true)
     side.receive(RawFrame(wire: 0x30))
     side.pass(to: .ms(61_400))
     #expect(side.takeEvents().last == .close(.stalledPeer))
@@ -153,17 +153,17 @@ import Testing
     }
     side.isStalled = true
     side.request(50, [UInt8](repeating: 1, count: 50_000))
-    side.session.wrote(40_000, at: side.now)
-    side.arrived = Int(side.session.counters.bytesSent) - 40_000
+    side.connection.wrote(40_000, at: side.now)
+    side.arrived = Int(side.connection.counters.bytesSent) - 40_000
     for step in Int64(1)...50 {
       side.arrived! += 100
       side.now = .ms(step * 200)
       side.receive(RawFrame(wire: 0x30))
       side.pass(to: .ms(step * 200))
     }
-    #expect(side.session.isOpen == true)
+    #expect(side.connection.isOpen == true)
     var time: Int64 = 10_000
-    while side.session.isOpen, time < 20_000 {
+    while side.connection.isOpen, time < 20_000 {
       time += 10
       side.now = .ms(time)
       side.receive(RawFrame(wire: 0x30))

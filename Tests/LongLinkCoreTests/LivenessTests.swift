@@ -4,7 +4,7 @@ import Testing
 
 @testable import LongLinkCore
 
-/// The heartbeat's rules by themselves: no frames, no timers, no session.
+/// The heartbeat's rules by themselves: no frames, no timers, no connection.
 @Suite struct LivenessTests {
   private static let second: Int64 = 1_000_000_000
   private let begin = LinkInstant(nanoseconds: 1_000 * LivenessTests.second)
@@ -12,9 +12,9 @@ import Testing
   private func at(_ seconds: Int64) -> LinkInstant { begin + seconds * LivenessTests.second }
 
   private func liveness(
-    _ configure: (inout SessionSettings) -> Void = { _ in }
+    _ configure: (inout ConnectionSettings) -> Void = { _ in }
   ) -> Liveness {
-    var settings = SessionSettings(role: .client)
+    var settings = ConnectionSettings(role: .client)
     settings.heartbeatInterval = 30 * LivenessTests.second
     settings.heartbeatTimeout = 10 * LivenessTests.second
     configure(&settings)

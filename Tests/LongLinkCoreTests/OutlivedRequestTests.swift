@@ -9,19 +9,19 @@ import Testing
     let side = opened(.server)
     for serial: UInt32 in 50..<1_050 { side.receive(RawFrame(.request, serial: serial)) }
     for serial: UInt32 in 50..<1_050 { side.receive(RawFrame(.cancel, serial: serial)) }
-    let held = side.session.held
+    let held = side.connection.held
     #expect(held.open >= 100_000 && held.outlived == 0)
-    side.session.releaseRoom()
-    #expect(side.session.held.open == 0)
+    side.connection.releaseRoom()
+    #expect(side.connection.held.open == 0)
   }
 
   @Test func `a server keeps of a goaway what it looks at`() {
     let side = opened(.server)
-    side.session.received(
+    side.connection.received(
       goaway: GoAway(
         code: 200, reason: String(repeating: "x", count: 60_000), requestsAccepted: 0,
         alternatives: Array(repeating: "", count: 30_000)))
-    let kept = side.session.peerGoAway
+    let kept = side.connection.peerGoAway
     #expect(kept?.alternatives == [] && kept?.reason.utf8.count == 1_024)
   }
 
@@ -38,14 +38,14 @@ import Testing
     side.isDeaf = true
     side.receive(Self.request(50), Self.request(51))
     side.receive(RawFrame(.cancel, serial: 50), RawFrame(.cancel, serial: 51))
-    #expect(side.session.requestsRunning == 0)
-    #expect(side.session.requestsOutlived == 2)
+    #expect(side.connection.requestsRunning == 0)
+    #expect(side.connection.requestsOutlived == 2)
     side.receive(Self.request(52))
     #expect(Self.refused(side) == [52])
     side.returnHandlers()
     side.receive(Self.request(53))
     #expect(Self.refused(side) == [])
-    #expect(side.session.requestsRunning == 1)
+    #expect(side.connection.requestsRunning == 1)
   }
 
   @Test func `however often requests are cancelled, handlers are never more than allowed`() {
@@ -58,22 +58,22 @@ import Testing
       _ = side.takeFrames()
     }
     #expect(handlers == 1_024)
-    #expect(side.session.counters.refused == 20_000 - 1_024)
+    #expect(side.connection.counters.refused == 20_000 - 1_024)
   }
 
   @Test func `one answered at its deadline counts until its handler has returned`() {
     let side = opened(.server) { $0.maxInFlight = 1 }
     side.receive(Self.request(50, 700))
-    side.session.outlives(50)
+    side.connection.outlives(50)
     #expect(side.respond(50, code: .deadlinePassed))
     _ = side.takeFrames()
-    #expect(side.session.held.used == 0)
-    #expect(side.session.held.outlived == 700 + Session.requestOverhead)
+    #expect(side.connection.held.used == 0)
+    #expect(side.connection.held.outlived == 700 + Connection.requestOverhead)
     side.receive(Self.request(51))
     #expect(Self.refused(side) == [51])
-    side.session.handlerReturned(bytes: 700)
-    #expect(side.session.held.used == 0)
-    #expect(side.session.held.outlived == 0)
+    side.connection.handlerReturned(bytes: 700)
+    #expect(side.connection.held.used == 0)
+    #expect(side.connection.held.outlived == 0)
     side.receive(Self.request(52))
     #expect(Self.refused(side) == [])
   }
@@ -83,10 +83,10 @@ import Testing
     side.isDeaf = true
     side.receive(Self.request(50, 100), Self.request(51, 200))
     side.receiveEnd()
-    #expect(side.session.requestsRunning == 0)
-    #expect(side.session.held.outlived == 300 + 2 * Session.requestOverhead)
+    #expect(side.connection.requestsRunning == 0)
+    #expect(side.connection.held.outlived == 300 + 2 * Connection.requestOverhead)
     side.returnHandlers()
-    #expect(side.session.held.outlived == 0)
+    #expect(side.connection.held.outlived == 0)
   }
 
   @Test func `a peer that makes room by a cancel is not refused if the handler returns at once`() {
@@ -101,11 +101,11 @@ import Testing
 
   @Test func `a request that is handed over by nobody does not count`() {
     let side = opened(.server)
-    // Its metadata cannot be decoded, so that the session ends in place of it.
+    // Its metadata cannot be decoded, so that the connection ends in place of it.
     side.receive(RawFrame(.request, flags: .metadata, tag: 1, serial: 50, body: [0, 1, 0xFF, 9]))
-    #expect(side.session.isOpen == false)
-    #expect(side.session.requestsOutlived == 0)
-    #expect(side.session.held.outlived == 0)
+    #expect(side.connection.isOpen == false)
+    #expect(side.connection.requestsOutlived == 0)
+    #expect(side.connection.held.outlived == 0)
   }
 }
 
@@ -131,7 +131,7 @@ import Testing
     #expect(side.respond(51))
     side.receive(Self.piece(.request, 54, 500, last: true))
     #expect(side.takeFrames().map(\.tag) == [200])
-    #expect(side.session.requestBytes == 1_000)
+    #expect(side.connection.requestBytes == 1_000)
   }
 
   @Test func `metadata count as well`() {
@@ -160,22 +160,22 @@ import Testing
     }
     #expect(answered)
     side.receive(Self.piece(.push, 1, 101))
-    #expect(side.session.isOpen == false)
+    #expect(side.connection.isOpen == false)
   }
 
-  @Test func `a session that holds the most is told so, and gives all of it back`() {
+  @Test func `a connection that holds the most is told so, and gives all of it back`() {
     let side = opened(.server)
     side.isDeaf = true
     side.receive(Self.piece(.request, 50, 60_000), Self.piece(.request, 51, 500, last: true))
     _ = side.takeEvents()
-    side.session.evict(at: side.now)
+    side.connection.evict(at: side.now)
     side.drain()
-    #expect(side.session.held.outlived == 500 + Session.requestOverhead)
+    #expect(side.connection.held.outlived == 500 + Connection.requestOverhead)
     let goaway = side.takeFrames().last
     #expect(goaway?.kind == FrameKind.goaway.rawValue)
     #expect(side.takeEvents().contains(.abandon(.memoryLimit)))
     side.pass(to: .ms(2_000))
-    #expect(side.session.held.used == 0)
+    #expect(side.connection.held.used == 0)
     #expect(side.takeEvents().last == .close(.memoryLimit))
   }
 
@@ -183,7 +183,7 @@ import Testing
     let side = opened(.server)
     side.isStalled = true
     side.push(1, [UInt8](repeating: 1, count: 200_000))
-    side.session.evict(at: side.now)
+    side.connection.evict(at: side.now)
     side.drain()
     #expect(side.takeEvents().last == .close(.memoryLimit))
   }

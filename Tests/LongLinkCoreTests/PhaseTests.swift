@@ -3,7 +3,7 @@
 @testable import LongLinkCore
 import Testing
 
-/// Something that happens to a session: a fact, or a command.
+/// Something that happens to a connection: a fact, or a command.
 private enum Input: CaseIterable {
   case frameHello, frameWelcome, frameRequest, frameSecondRequest, frameFragment, frameResponse
   case framePush, frameCancel, framePing, framePong, frameGoAway, frameItem, frameIgnored
@@ -40,16 +40,16 @@ private enum Input: CaseIterable {
     }
   }
 
-  /// Whether a driver may do it to a session in this state: the documented preconditions.
-  func isAllowed(_ session: borrowing Session) -> Bool {
+  /// Whether a driver may do it to a connection in this state: the documented preconditions.
+  func isAllowed(_ connection: borrowing Connection) -> Bool {
     switch self {
-    case .request, .largeRequest, .push: session.isOpen
+    case .request, .largeRequest, .push: connection.isOpen
     default: true
     }
   }
 }
 
-/// Sessions in each phase, and what must hold of them.
+/// Connections in each phase, and what must hold of them.
 private final class Walker {
   let side: Side
   /// Each request has a serial of its own.
@@ -58,10 +58,10 @@ private final class Walker {
   var closes = 0
   var problems: [String] = []
 
-  private let settings: SessionSettings
+  private let settings: ConnectionSettings
   private var inputs: [Input] = []
 
-  init(_ settings: SessionSettings) {
+  init(_ settings: ConnectionSettings) {
     self.settings = settings
     side = Side(settings)
     check([])
@@ -75,8 +75,8 @@ private final class Walker {
 
   func apply(_ input: Input) {
     inputs.append(input)
-    guard input.isAllowed(side.session) else { return }
-    let wasClosed = side.session.isClosed
+    guard input.isAllowed(side.connection) else { return }
+    let wasClosed = side.connection.isClosed
     perform(input)
     side.drain()
     let events = side.takeEvents()
@@ -94,37 +94,37 @@ private final class Walker {
       side.receive(frame)
       return
     }
-    let own: UInt32 = side.session.settings.role == .client ? 50 : 0x8000_0032
-    let theirs: UInt32 = side.session.settings.role == .client ? 0x8000_0032 : 50
+    let own: UInt32 = side.connection.settings.role == .client ? 50 : 0x8000_0032
+    let theirs: UInt32 = side.connection.settings.role == .client ? 0x8000_0032 : 50
     switch input {
-    case .ended: side.session.ended(at: side.now)
-    case .failed: side.session.failed(errno: 104)
+    case .ended: side.connection.ended(at: side.now)
+    case .failed: side.connection.failed(errno: 104)
     case .elapsedNow: side.elapse(to: side.now)
     case .elapsedToDeadline:
-      if side.session.deadline != .distantFuture { side.elapse(to: side.session.deadline) }
+      if side.connection.deadline != .distantFuture { side.elapse(to: side.connection.deadline) }
     case .elapsedLong: side.elapse(to: side.now + 1_000_000_000_000)
-    case .resumedReading: side.session.resumedReading(at: side.now)
-    case .wroteNothing: side.session.wrote(0, at: side.now)
+    case .resumedReading: side.connection.resumedReading(at: side.now)
+    case .wroteNothing: side.connection.wrote(0, at: side.now)
     case .wroteSome:
-      side.session.wrote(min(3, side.session.outbox.chunk.count), at: side.now)
+      side.connection.wrote(min(3, side.connection.outbox.chunk.count), at: side.now)
     case .wroteAll: side.flush()
-    case .goawayDecoded: side.session.received(goaway: GoAway(code: 503))
-    case .notDecoded: side.session.failed(toDecode: .goaway, serial: 4)
-    case .ping: _ = side.session.ping(at: side.now)
+    case .goawayDecoded: side.connection.received(goaway: GoAway(code: 503))
+    case .notDecoded: side.connection.failed(toDecode: .goaway, serial: 4)
+    case .ping: _ = side.connection.ping(at: side.now)
     case .request: side.request(own + takeNumber())
     case .largeRequest: side.request(own + takeNumber(), [UInt8](repeating: 1, count: 300_000))
     case .respond: side.respond(theirs)
     case .refuseLate: side.respond(theirs + 7, code: .failed, [1])
     case .push: side.push(1, [UInt8](repeating: 1, count: 70_000))
     case .cancelKnown: if side.placements[own] != nil { _ = side.cancel(own) }
-    case .cancelUnknown: _ = side.session.cancel(own + 9_999, .keptBack, notifying: true)
+    case .cancelUnknown: _ = side.connection.cancel(own + 9_999, .keptBack, notifying: true)
     case .goAway:
-      side.session.goAway(
+      side.connection.goAway(
         code: .draining, reason: "", spread: 0, retryAfter: 0, alternatives: [])
-    case .shutDown: side.session.shutDown(at: side.now)
-    case .close: side.session.close(.closedHere)
-    case .abandonResponse: side.session.abandonResponse(own)
-    case .releaseStorage: if side.session.isIdle { side.session.releaseStorage() }
+    case .shutDown: side.connection.shutDown(at: side.now)
+    case .close: side.connection.close(.closedHere)
+    case .abandonResponse: side.connection.abandonResponse(own)
+    case .releaseStorage: if side.connection.isIdle { side.connection.releaseStorage() }
     default: problems.append("\(input) is not performed")
     }
   }
@@ -140,15 +140,21 @@ private final class Walker {
       if abandons > 0 { checkEnded(event) }
     }
     if abandons > 1 { problems.append("abandoned \(abandons) times") }
-    checkState(side.session)
+    checkState(side.connection)
   }
 
-  private func checkState(_ session: borrowing Session) {
-    if session.isClosed != (closes == 1) { problems.append("closes \(closes) in \(session.phase)") }
-    if session.isClosed, session.deadline != .distantFuture { problems.append("a timer runs on") }
-    if case .closing = session.phase, abandons != 1 { problems.append("closing unheard") }
-    if session.isOpen, session.deadline == .distantFuture { problems.append("no timer runs") }
-    if case .closed = session.phase, session.requestsRunning > 0 { problems.append("still runs") }
+  private func checkState(_ connection: borrowing Connection) {
+    if connection.isClosed != (closes == 1) {
+      problems.append("closes \(closes) in \(connection.phase)")
+    }
+    if connection.isClosed, connection.deadline != .distantFuture {
+      problems.append("a timer runs on")
+    }
+    if case .closing = connection.phase, abandons != 1 { problems.append("closing unheard") }
+    if connection.isOpen, connection.deadline == .distantFuture { problems.append("no timer runs") }
+    if case .closed = connection.phase, connection.requestsRunning > 0 {
+      problems.append("still runs")
+    }
   }
 
   private func checkEnded(_ event: Event) {
@@ -176,7 +182,7 @@ private final class Walker {
   ]
 
   @Test func `a phase is followed by later ones alone`() {
-    let phases: [Session.Phase] = [.fresh, .open, .closing(.closedHere), .closed(.closedHere)]
+    let phases: [Connection.Phase] = [.fresh, .open, .closing(.closedHere), .closed(.closedHere)]
     for (place, phase) in phases.enumerated() {
       for (nextPlace, next) in phases.enumerated() {
         #expect(phase.canBecome(next) == (nextPlace > place), "\(phase) to \(next)")
@@ -187,7 +193,7 @@ private final class Walker {
   @Test(arguments: [Role.client, .server])
   func `anything may happen in any phase`(role: Role) {
     for way in Self.ways {
-      let begun = Walker(SessionSettings(role) { $0.encodeLimit = 100_000 })
+      let begun = Walker(ConnectionSettings(role) { $0.encodeLimit = 100_000 })
       for input in way { begun.apply(input) }
       for first in Input.allCases {
         let next = Walker(following: begun)
@@ -208,10 +214,10 @@ private final class Walker {
   @Test(arguments: [Role.client, .server], 0..<150)
   func `long random stories end once`(role: Role, seed: Int) {
     var dice = Seeded(UInt64(seed))
-    let walker = Walker(SessionSettings(role) { $0.encodeLimit = 100_000 })
+    let walker = Walker(ConnectionSettings(role) { $0.encodeLimit = 100_000 })
     walker.apply(role == .client ? .frameWelcome : .frameHello)
     var story: [Input] = []
-    // What ends a session at once is rare, so that the rest is seen in many orders.
+    // What ends a connection at once is rare, so that the rest is seen in many orders.
     let ends: Set<Input> = [
       .frameUnknown, .frameDamaged, .frameItem, .frameHello, .frameWelcome, .failed, .close, .ended,
       .shutDown, .elapsedLong, .notDecoded, .frameHalf,

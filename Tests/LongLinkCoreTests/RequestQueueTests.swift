@@ -21,7 +21,7 @@ import Testing
   private func drain(_ table: inout RequestTable, on link: UInt32) -> [RequestID] {
     var order: [RequestID] = []
     while let id = table.nextWaiting(on: link) {
-      table.placed(id, on: link, RequestPlacement(begin: UInt64(order.count), ordinal: 1))
+      table.placed(id, on: link, StreamPosition(begin: UInt64(order.count), ordinal: 1))
       order.append(id)
     }
     return order
@@ -35,9 +35,9 @@ import Testing
       terms(.max),
     ]
     for (id, terms) in zip(ids, all) { table.wait(id, terms) }
-    #expect(table.hasTurn(on: 1) == true)
+    #expect(table.hasNext(on: 1) == true)
     #expect(drain(&table, on: 1) == [6, 4, 2, 3, 1, 0, 5].map { ids[$0] })
-    #expect(!table.hasTurn(on: 1) && table.waitingCount == 0)
+    #expect(!table.hasNext(on: 1) && table.waitingCount == 0)
   }
 
   @Test func `bytes are counted while a request waits, however it stops to`() {
@@ -61,7 +61,7 @@ import Testing
     var table = RequestTable(role: .client)
     let (later, other) = (create(&table), create(&table, deadline: .ms(500)))
     table.wait(later, terms(9), until: .ms(100), at: .start)
-    #expect(!table.hasTurn(on: 1) && table.isNext(other, isOrdered: false, on: 1))
+    #expect(!table.hasNext(on: 1) && table.isNext(other, isOrdered: false, on: 1))
     table.wait(other, terms(0))
     #expect(table.deadline! <= .ms(100))
     #expect(table.nextWaiting(on: 1) == other)
@@ -83,20 +83,20 @@ import Testing
     #expect(table.deadline == nil && table.waitingCount == 0)
     table.elapsed(to: .ms(1_000))
     #expect(table.nextExpired() == nil)
-    #expect(table.hasTurn(on: 1) == false)
+    #expect(table.hasNext(on: 1) == false)
   }
 
   @Test func `a new serial keeps the identity, the deadline and the past`() {
     var table = RequestTable(role: .client)
     let old = create(&table, deadline: .ms(300))
-    table.placed(old, on: 1, RequestPlacement(begin: 0, ordinal: 1))
+    table.placed(old, on: 1, StreamPosition(begin: 0, ordinal: 1))
     table.takeBack(old, .refused)
     let new = table.renew(old, deadline: .ms(300))
     #expect(new.serial != old.serial && new.number == old.number)
     #expect(table.current(old) == new && table.current(new) == new)
     #expect(table.entry(old) == nil)
     #expect(table.entry(new)!.past == .refused && table.entry(new)!.returns == 1)
-    table.placed(new, on: 1, RequestPlacement(begin: 10, ordinal: 2))
+    table.placed(new, on: 1, StreamPosition(begin: 10, ordinal: 2))
     #expect(table.answered(old.serial, on: 1) == nil, "a late answer to the old serial")
     #expect(!table.awaits(old.serial, on: 1) && table.awaits(new.serial, on: 1))
     table.takeBack(new, .refused)
@@ -131,7 +131,7 @@ import Testing
 /// The order of submission, for those that want it.
 @Suite struct OrderedLaneTests {
   private let terms = WaitTerms(priority: 0, deadline: .distantFuture, bytes: 0)
-  private let whole = RequestPlacement(begin: 0, ordinal: 1)
+  private let whole = StreamPosition(begin: 0, ordinal: 1)
 
   private func ordered(_ table: inout RequestTable, _ count: Int) -> [RequestID] {
     (0..<count).map { _ in
@@ -169,7 +169,7 @@ import Testing
     table.began(ids[0].serial, on: 1, at: 0, ordinal: 1)
     #expect(table.nextWaiting(on: 1) == nil)
     table.finished(ids[0].serial, on: 2)
-    #expect(table.hasTurn(on: 1) == false, "word of another link")
+    #expect(table.hasNext(on: 1) == false, "word of another link")
     table.finished(ids[0].serial, on: 1)
     #expect(table.nextWaiting(on: 1) == ids[1])
   }
@@ -204,7 +204,7 @@ import Testing
     table.wait(ids[0], terms, until: .ms(50), at: .start)
     #expect(table.isNext(ids[1], isOrdered: true, on: 1) == false)
     table.wait(ids[1], terms)
-    #expect(table.hasTurn(on: 1) == false)
+    #expect(table.hasNext(on: 1) == false)
     table.elapsed(to: .ms(50))
     #expect(table.nextExpired() == nil)
     #expect(table.nextWaiting(on: 1) == ids[0])

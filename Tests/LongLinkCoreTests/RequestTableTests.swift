@@ -95,7 +95,7 @@ import Testing
   @Test func `each ends once, whatever ends it`() {
     var table = RequestTable(role: .client)
     let id = create(&table, deadline: .ms(10))
-    table.placed(id, on: 7, RequestPlacement(begin: 100, ordinal: 1))
+    table.placed(id, on: 7, StreamPosition(begin: 100, ordinal: 1))
     #expect(table.answered(id.serial, on: 8) == nil, "another link's response is not its own")
     #expect(table.awaits(id.serial, on: 7) && !table.awaits(id.serial, on: 8))
     #expect(table.answered(id.serial, on: 7) == id)
@@ -143,7 +143,7 @@ import Testing
   @Test func `what comes back goes in front of what was submitted later`() {
     var table = RequestTable(role: .client)
     let ids = (0..<6).map { _ in create(&table) }
-    for id in ids[0..<4] { table.placed(id, on: 1, RequestPlacement(begin: 0, ordinal: 1)) }
+    for id in ids[0..<4] { table.placed(id, on: 1, StreamPosition(begin: 0, ordinal: 1)) }
     for id in ids[4...] { table.wait(id, terms()) }
     #expect(table.carried(by: 1).map(\.id) == Array(ids[0..<4]))
     #expect(table.end(ids[2]) != nil)
@@ -165,7 +165,7 @@ import Testing
     var table = RequestTable(role: .client)
     let ids = (0..<5).map { _ in create(&table) }
     for (index, id) in ids.enumerated() {
-      table.placed(id, on: UInt32(1 + index % 2), RequestPlacement(begin: 0, ordinal: 1))
+      table.placed(id, on: UInt32(1 + index % 2), StreamPosition(begin: 0, ordinal: 1))
     }
     #expect(table.carriedCount(by: 1) == 3 && table.carriedCount(by: 2) == 2)
     #expect(table.end(ids[0]) != nil)
@@ -204,7 +204,7 @@ import Testing
     }
     #expect(table.waitingCount == 1)
     #expect(table.nextWaiting(on: 1) == first)
-    #expect(table.hasTurn(on: 1) == false)
+    #expect(table.hasNext(on: 1) == false)
   }
 
   @Test(arguments: 0..<60)

@@ -24,13 +24,13 @@ import Testing
     side.receive(Self.piece(.request, 50), Self.piece(.request, 51))
     Self.pass(side, to: 40_000)
     side.receive(Self.piece(.request, 51))
-    #expect(side.session.requestsRunning == 2)
+    #expect(side.connection.requestsRunning == 2)
     Self.pass(side, to: 75_000)
     #expect(
       side.takeFrames().filter { $0.kind == 1 }.map { [$0.serial, $0.tag] }
         == [[50, 0x80_0000 | 408]])
-    #expect(side.session.requestBytes == 6)
-    #expect(side.session.counters.stalledMessages == 1)
+    #expect(side.connection.requestBytes == 6)
+    #expect(side.connection.counters.stalledMessages == 1)
     side.receive(Self.piece(.request, 51, last: true))
     // What still comes of the first is no request of its own, however late.
     Self.pass(side, to: 300_000)
@@ -39,7 +39,7 @@ import Testing
     #expect(requests == [.request(51, type: 1, body: [1, 2, 3, 1, 2, 3, 1, 2, 3])])
     // Then its serial may be used again.
     side.receive(Self.piece(.request, 50, last: true))
-    #expect(side.session.requestsRunning == 2)
+    #expect(side.connection.requestsRunning == 2)
   }
 
   @Test func `a push ends the connection, since none can pass it`() {
@@ -73,21 +73,21 @@ import Testing
       side.flush()
       side.elapse(to: .ms(second * 1_000))
     }
-    let isHeld = side.session.holdsReading
+    let isHeld = side.connection.holdsReading
     #expect(isHeld)
     side.room = .max
     side.flush()
     Self.pass(side, to: 155_000)
-    #expect(side.session.counters.stalledMessages == 0)
+    #expect(side.connection.counters.stalledMessages == 0)
     Self.pass(side, to: 175_000)
-    #expect(side.session.counters.stalledMessages == 1)
+    #expect(side.connection.counters.stalledMessages == 1)
   }
 
-  @Test func `an idle session is not woken for messages`() {
+  @Test func `an idle connection is not woken for messages`() {
     let side = opened(.server)
     side.receive(Self.piece(.request, 50))
-    #expect(side.session.timers[.message] == .ms(60_000))
+    #expect(side.connection.timers[.message] == .ms(60_000))
     side.receive(Self.piece(.request, 50, last: true))
-    #expect(side.session.timers[.message] == .distantFuture)
+    #expect(side.connection.timers[.message] == .distantFuture)
   }
 }

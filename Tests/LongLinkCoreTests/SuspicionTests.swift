@@ -15,9 +15,9 @@ import Testing
     #expect(side.takeKinds() == [])
     side.missDeadline(at: 200)
     #expect(side.takeKinds() == [.ping])
-    #expect(side.session.counters.earlySuspicions == 1)
+    #expect(side.connection.counters.earlySuspicions == 1)
     side.pass(to: .ms(599))
-    #expect(side.session.isOpen == true)
+    #expect(side.connection.isOpen == true)
     side.pass(to: .ms(600))
     #expect(side.takeEvents() == [.abandon(.heartbeatLost), .close(.heartbeatLost)])
   }
@@ -40,8 +40,8 @@ import Testing
       side.missDeadline(at: time)
       if side.takeKinds() == [.ping] { side.receive(RawFrame(wire: 0x30)) }
     }
-    #expect(side.session.isOpen == true)
-    #expect((4...5).contains(side.session.counters.earlySuspicions))
+    #expect(side.connection.isOpen == true)
+    #expect((4...5).contains(side.connection.counters.earlySuspicions))
   }
 
   @Test func `missed deadlines can be made to say nothing`() {
@@ -59,11 +59,11 @@ import Testing
     #expect(side.takeKinds() == [.ping])
     // The process stood still: nothing of the peer's was there, but it may come in a moment.
     side.elapse(to: .ms(9_000))
-    #expect(side.session.isOpen == true)
+    #expect(side.connection.isOpen == true)
     #expect(side.takeKinds() == [.ping])
-    #expect(side.session.counters.pauses == 1)
+    #expect(side.connection.counters.pauses == 1)
     side.pass(to: .ms(9_399))
-    #expect(side.session.isOpen == true)
+    #expect(side.connection.isOpen == true)
     side.pass(to: .ms(9_400))
     #expect(side.takeEvents() == [.abandon(.heartbeatLost), .close(.heartbeatLost)])
   }
@@ -76,15 +76,15 @@ import Testing
     side.now = .ms(9_399)
     side.receive(RawFrame(wire: 0x30))
     side.pass(to: .ms(10_398))
-    #expect(side.session.isOpen == true)
-    #expect(side.session.counters.suspicions == 2)
+    #expect(side.connection.isOpen == true)
+    #expect(side.connection.counters.suspicions == 2)
   }
 
   @Test func `a judgement that is merely a little late stands`() {
     let side = beating(.client)
     side.pass(to: .ms(1_000))
     side.elapse(to: .ms(1_600))
-    #expect(side.session.isClosed == true)
+    #expect(side.connection.isClosed == true)
   }
 
   @Test func `a frame that a pause has cut off has time to be completed`() {
@@ -92,20 +92,20 @@ import Testing
     let bytes = RawFrame(wire: 0x30, body: [1, 2, 3]).bytes
     side.receive(Array(bytes.prefix(10)))
     side.elapse(to: .ms(9_000))
-    #expect(side.session.isOpen == true)
+    #expect(side.connection.isOpen == true)
     side.now = .ms(9_399)
     side.receive(Array(bytes.dropFirst(10)))
     side.pass(to: .ms(9_500))
-    #expect(side.session.isOpen == true)
+    #expect(side.connection.isOpen == true)
     side.receive(Array(bytes.prefix(10)))
     side.pass(to: .ms(10_000))
-    #expect(side.session.isOpen == false)
+    #expect(side.connection.isOpen == false)
   }
 
   @Test func `a greeting that a pause has cut off has time to come`() {
-    let side = Side(SessionSettings(.client))
+    let side = Side(ConnectionSettings(.client))
     side.elapse(to: .ms(60_000))
-    #expect(side.session.isClosed == false)
+    #expect(side.connection.isClosed == false)
     side.pass(to: .ms(70_000))
     #expect(side.takeEvents().last == .close(.handshakeTimeout))
   }
@@ -114,18 +114,18 @@ import Testing
 
   @Test(arguments: [1_000, 60_000] as [Int64])
   func `an idle link wakes each side at most once an interval`(interval: Int64) {
-    let times: (inout SessionSettings) -> Void = {
+    let times: (inout ConnectionSettings) -> Void = {
       $0.heartbeatInterval = interval * 1_000_000
       $0.heartbeatTimeout = 400_000_000
     }
-    let pair = SessionPair(
-      client: SessionSettings(.client, times), server: SessionSettings(.server, times))
+    let pair = ConnectionPair(
+      client: ConnectionSettings(.client, times), server: ConnectionSettings(.server, times))
     let end = pair.now + 100 * interval * 1_000_000
     var wakes = [0, 0]
-    while min(pair.client.session.deadline, pair.server.session.deadline) <= end {
-      pair.now = min(pair.client.session.deadline, pair.server.session.deadline)
+    while min(pair.client.connection.deadline, pair.server.connection.deadline) <= end {
+      pair.now = min(pair.client.connection.deadline, pair.server.connection.deadline)
       for (index, side) in [pair.client, pair.server].enumerated()
-      where side.session.deadline <= pair.now {
+      where side.connection.deadline <= pair.now {
         wakes[index] += 1
         side.elapse(to: pair.now)
       }
@@ -133,9 +133,10 @@ import Testing
       pair.server.now = pair.now
       pair.exchange()
     }
-    #expect(pair.client.session.isOpen && pair.server.session.isOpen)
+    #expect(pair.client.connection.isOpen && pair.server.connection.isOpen)
     #expect(wakes[0] <= 100 && wakes[1] <= 100, "\(wakes)")
-    #expect(pair.client.session.counters.suspicions + pair.server.session.counters.suspicions >= 99)
+    #expect(
+      pair.client.connection.counters.suspicions + pair.server.connection.counters.suspicions >= 99)
   }
 
   // MARK: The pace
@@ -148,7 +149,7 @@ import Testing
     #expect(side.takeKinds() == [.ping])
     side.receive(RawFrame(wire: 0x30))
     #expect(side.takeEvents().contains(.heartbeatAnswered(300_000_000)))
-    side.session.setPace(5_000_000_000)
+    side.connection.setPace(5_000_000_000)
     side.pass(to: .ms(1_299))
     #expect(side.takeKinds() == [])
     side.pass(to: .ms(1_300))
@@ -164,7 +165,7 @@ import Testing
     side.receive(RawFrame(wire: 0x30))
     // It was silent for 300 ms, then for 200.
     #expect(side.takeEvents().contains(.heartbeatAnswered(300_000_000)))
-    #expect(side.session.silenceProbed == 0)
+    #expect(side.connection.silenceProbed == 0)
   }
 
   @Test func `nobody is told of heartbeats who did not ask`() {
@@ -175,10 +176,10 @@ import Testing
   }
 }
 
-/// A session with a heartbeat of 1,000 and 400 milliseconds.
-func beating(_ role: Role, _ change: (inout SessionSettings) -> Void = { _ in }) -> Side {
+/// A connection with a heartbeat of 1,000 and 400 milliseconds.
+func beating(_ role: Role, _ change: (inout ConnectionSettings) -> Void = { _ in }) -> Side {
   let side = Side(
-    SessionSettings(role) {
+    ConnectionSettings(role) {
       $0.heartbeatInterval = 1_000_000_000
       $0.heartbeatTimeout = 400_000_000
       change(&$0)
@@ -198,7 +199,7 @@ extension Side {
 
   fileprivate func missDeadline(at milliseconds: Int64) {
     pass(to: .ms(milliseconds))
-    session.deadlineMissed(at: now, unacknowledged: unacknowledged)
+    connection.deadlineMissed(at: now, unacknowledged: unacknowledged)
     drain()
   }
 }

@@ -105,7 +105,7 @@ import Testing
     (
       "@unchecked Sendable",
       [
-        "LongLinkCore/Session/SerialTable.swift": 1,
+        "LongLinkCore/Connection/SerialTable.swift": 1,
         "LongLinkTransport/Loop/EventLoop.swift": 1,
         "LongLinkTransport/Loop/EventLoopClock.swift": 1,
         "LongLinkTransport/Loop/LoopBound.swift": 1,
@@ -114,7 +114,7 @@ import Testing
     (
       "nonisolated(unsafe)",
       [
-        "LongLinkConnection/Requests/Exchange.swift": 3,
+        "LongLinkDriver/Requests/RequestPort.swift": 3,
         "LongLinkProtobufC/MessageDescription.swift": 1,
         "LongLinkProtobufC/ProtobufCLayout.swift": 1,
       ]
@@ -122,7 +122,7 @@ import Testing
     (
       "unowned(unsafe)",
       [
-        "LongLinkConnection/Requests/Exchange.swift": 1,
+        "LongLinkDriver/Requests/RequestPort.swift": 1,
         "LongLinkTransport/Kernel/KernelDriver.swift": 1,
       ]
     ),
@@ -130,9 +130,9 @@ import Testing
       "@exclusivity(unchecked)",
       [
         "LongLink/ClientCore.swift": 2,
-        "LongLinkConnection/Link/Link.swift": 8,
-        "LongLinkConnection/Requests/Requests.swift": 11,
-        "LongLinkConnection/Responding/Responder.swift": 1,
+        "LongLinkDriver/Link/Link.swift": 8,
+        "LongLinkDriver/Requests/Requests.swift": 11,
+        "LongLinkDriver/Responding/Responder.swift": 1,
         "LongLinkTransport/Kernel/KernelDriver.swift": 1,
         "LongLinkTransport/Loop/EventLoop.swift": 6,
       ]

@@ -48,9 +48,9 @@ import Testing
       side.pass(to: .ms(now))
       side.receive(Array(bytes.dropFirst(5) + bytes.prefix(5)))
     }
-    #expect(side.session.isOpen == true)
+    #expect(side.connection.isOpen == true)
     side.pass(to: .ms(now + 29_999))
-    #expect(side.session.isOpen == true)
+    #expect(side.connection.isOpen == true)
     side.pass(to: .ms(now + 30_000))
     #expect(rule(side) == .frameTimeout)
   }
@@ -61,7 +61,7 @@ import Testing
     side.pass(to: .ms(20_000))
     side.receive(RawFrame(.push, tag: 1, serial: 1))
     side.pass(to: .ms(22_000))
-    #expect(side.session.isOpen == true)
+    #expect(side.connection.isOpen == true)
   }
 
   @Test func `a frame's time stands still while this side does not read`() {
@@ -73,17 +73,17 @@ import Testing
     side.receive(Array(RawFrame(.push, tag: 1, serial: 1).bytes.prefix(5)))
     side.push(1, [UInt8](repeating: 1, count: 20_000))
     side.pass(to: .ms(10_000))
-    #expect(side.session.isOpen == true)
+    #expect(side.connection.isOpen == true)
     side.isStalled = false
     side.flush()
     side.pass(to: .ms(10_999))
-    #expect(side.session.isOpen == true)
+    #expect(side.connection.isOpen == true)
     side.pass(to: .ms(11_000))
     #expect(rule(side) == .frameTimeout)
   }
 
   @Test func `a client that says nothing is sent away`() {
-    let side = Side(SessionSettings(.server) { $0.handshakeTimeout = 10_000_000_000 })
+    let side = Side(ConnectionSettings(.server) { $0.handshakeTimeout = 10_000_000_000 })
     side.receive([0])
     side.pass(to: .ms(9999))
     #expect(rule(side) == nil)
@@ -93,20 +93,20 @@ import Testing
   }
 
   @Test func `a server that does not greet is left`() {
-    let side = Side(SessionSettings(.client))
+    let side = Side(ConnectionSettings(.client))
     side.flush()
     side.receive(RawFrame(.ping))
     side.pass(to: .ms(9999))
-    #expect(side.session.isClosed == false)
+    #expect(side.connection.isClosed == false)
     side.pass(to: .ms(10_000))
     #expect(
       side.takeEvents().suffix(2) == [.abandon(.handshakeTimeout), .close(.handshakeTimeout)])
   }
 
   @Test func `a greeting in time stops the timer`() {
-    let pair = SessionPair()
+    let pair = ConnectionPair()
     pair.pass(25_000)
-    #expect(pair.client.session.isOpen && pair.server.session.isOpen)
+    #expect(pair.client.connection.isOpen && pair.server.connection.isOpen)
   }
 
   @Test func `a hundred pings in ten seconds are answered and no more`() {

@@ -23,7 +23,7 @@ struct Breach: Sendable, CustomTestStringConvertible {
   func makeSide() -> Side {
     let side =
       isFresh
-      ? Side(SessionSettings(role) { $0.maxBody = maxBody })
+      ? Side(ConnectionSettings(role) { $0.maxBody = maxBody })
       : opened(role, features: features) { $0.maxBody = maxBody }
     _ = side.takeFrames()
     _ = side.takeEvents()
@@ -153,7 +153,7 @@ extension Breach {
   func `a broken rule ends the connection in order`(breach: Breach, cutting: Cutting) throws {
     let side = breach.makeSide()
     for bytes in breach.before { give(bytes, to: side, cutting) }
-    #expect(side.session.isOpen || breach.isFresh)
+    #expect(side.connection.isOpen || breach.isFresh)
     _ = side.takeFrames()
     _ = side.takeEvents()
     // Whatever stands behind the breach is not looked at.
@@ -204,17 +204,17 @@ extension Breach {
     #expect(side.takeEvents() == [.shutDownWriting])
   }
 
-  @Test func `what comes while a session closes is read and not kept`() {
+  @Test func `what comes while a connection closes is read and not kept`() {
     let violated = opened(.server)
     violated.receive(RawFrame(wire: 0x20))
     let late = opened(.server)
-    late.session.failed(toDecode: .goaway, serial: 4)
+    late.connection.failed(toDecode: .goaway, serial: 4)
     let shut = opened(.server)
-    shut.session.shutDown(at: .start)
+    shut.connection.shutDown(at: .start)
     for side in [violated, late, shut] {
       for _ in 0..<16 {
         side.receive([UInt8](repeating: 7, count: 65_536))
-        #expect(side.session.input.isEmpty == true)
+        #expect(side.connection.input.isEmpty == true)
       }
     }
   }
@@ -232,7 +232,7 @@ extension Breach {
       Issue.record("still open")
       return
     }
-    #expect(side.session.deadline == .distantFuture)
+    #expect(side.connection.deadline == .distantFuture)
   }
 
   @Test func `what waited to be sent in fragments is dropped for the goaway`() {
@@ -259,18 +259,18 @@ extension Breach {
     }
   }
 
-  @Test func `nothing that was read before is handed on once the session has closed`() {
-    // A driver may close when it is told that the session is open; the request that opened it by
+  @Test func `nothing that was read before is handed on once the connection has closed`() {
+    // A driver may close when it is told that the connection is open; the request that opened it by
     // coming first stands in memory that is gone by then.
     for closes in [true, false] {
-      var session = Session(settings: SessionSettings(.server), at: .start)
-      unsafe session.received(
+      var connection = Connection(settings: ConnectionSettings(.server), at: .start)
+      unsafe connection.received(
         RawFrame(.request, tag: 1, serial: 50, body: [1]).bytes.span.bytes, at: .start)
-      #expect(session.nextStep() == .tell(.established))
-      if closes { session.close(.closedHere) } else { session.shutDown(at: .start) }
-      #expect(session.nextStep() == .tell(.abandon(.closedHere)))
-      #expect(session.nextStep() == (closes ? .close(.closedHere) : nil))
-      #expect(session.nextStep() == nil)
+      #expect(connection.nextStep() == .tell(.established))
+      if closes { connection.close(.closedHere) } else { connection.shutDown(at: .start) }
+      #expect(connection.nextStep() == .tell(.abandon(.closedHere)))
+      #expect(connection.nextStep() == (closes ? .close(.closedHere) : nil))
+      #expect(connection.nextStep() == nil)
     }
   }
 

@@ -12,7 +12,7 @@ import Testing
   }
 
   private func write(_ side: Side, _ count: Int) {
-    side.session.wrote(count, at: side.now)
+    side.connection.wrote(count, at: side.now)
     side.drain()
   }
 
@@ -22,36 +22,36 @@ import Testing
   func `senders wait from the high mark on, down to the low one`(role: Role) {
     let side = marked(role)
     side.push(1, body(9_983))
-    #expect(side.session.isAboveMark == false)
+    #expect(side.connection.isAboveMark == false)
     side.push(1)
-    #expect(side.session.isAboveMark == true)
-    #expect(side.session.outbox.totalBytes == 10_015)
+    #expect(side.connection.isAboveMark == true)
+    #expect(side.connection.outbox.totalBytes == 10_015)
     write(side, 6_014)
-    #expect(side.session.isAboveMark && side.takeEvents() == [])
+    #expect(side.connection.isAboveMark && side.takeEvents() == [])
     write(side, 1)
-    #expect(side.session.isAboveMark == false)
+    #expect(side.connection.isAboveMark == false)
     #expect(side.takeEvents() == [.resumeSending])
     write(side, 4_000)
     #expect(side.takeEvents() == [])
-    #expect(side.session.counters.highWaterEvents == 1)
+    #expect(side.connection.counters.highWaterEvents == 1)
     side.push(1, body(10_000))
-    #expect(side.session.counters.highWaterEvents == 2)
+    #expect(side.connection.counters.highWaterEvents == 2)
   }
 
   @Test func `what goes in fragments is counted apart, and half of its mark lets others go on`() {
     let side = opened(.client) { $0.waterMarks = WaterMarks(large: 600_000) }
     side.isStalled = true
     side.request(50, body(500_000))
-    #expect(side.session.hasRoom(for: 500_000) == true)
+    #expect(side.connection.hasRoom(for: 500_000) == true)
     side.request(51, body(500_000))
-    #expect(side.session.hasRoom(for: 65_536) && !side.session.hasRoom(for: 65_537))
-    #expect(side.session.counters.highWaterEvents == 1)
+    #expect(side.connection.hasRoom(for: 65_536) && !side.connection.hasRoom(for: 65_537))
+    #expect(side.connection.counters.highWaterEvents == 1)
     _ = side.takeEvents()
-    while side.session.outbox.largeBytes > 300_000 {
-      #expect(side.session.isAboveLargeMark && !side.takeEvents().contains(.resumeSending))
-      write(side, side.session.outbox.chunk.count)
+    while side.connection.outbox.largeBytes > 300_000 {
+      #expect(side.connection.isAboveLargeMark && !side.takeEvents().contains(.resumeSending))
+      write(side, side.connection.outbox.chunk.count)
     }
-    #expect(side.session.hasRoom(for: 65_537) == true)
+    #expect(side.connection.hasRoom(for: 65_537) == true)
     #expect(side.takeEvents().contains(.resumeSending))
   }
 
@@ -60,9 +60,9 @@ import Testing
     side.isStalled = true
     side.request(50, body(400_000))
     side.request(51, body(400_000))
-    #expect(side.session.hasRoom(for: 65_536) && !side.session.hasRoom(for: 65_537))
+    #expect(side.connection.hasRoom(for: 65_536) && !side.connection.hasRoom(for: 65_537))
     #expect(side.cancel(51) && side.cancel(50))
-    #expect(side.session.hasRoom(for: 65_537) == true)
+    #expect(side.connection.hasRoom(for: 65_537) == true)
     #expect(side.takeEvents().filter { $0 == .resumeSending }.count == 1)
   }
 
@@ -72,19 +72,19 @@ import Testing
     }
     side.isStalled = true
     side.request(50, body(400_000))
-    #expect(side.session.isAboveMark && !side.session.isAboveLargeMark)
+    #expect(side.connection.isAboveMark && !side.connection.isAboveLargeMark)
   }
 
   @Test func `an answer that comes early makes room`() {
     let side = opened(.client) { $0.waterMarks = WaterMarks(large: 300_000) }
     side.isStalled = true
     side.request(50, body(500_000))
-    write(side, side.session.outbox.encodedBytes)
-    #expect(side.session.isAboveLargeMark == true)
+    write(side, side.connection.outbox.encodedBytes)
+    #expect(side.connection.isAboveLargeMark == true)
     _ = side.takeEvents()
     side.receive(RawFrame(.response, tag: 0x80_0000 | 413, serial: 50))
     #expect(side.takeEvents().contains(.resumeSending))
-    #expect(side.session.outbox.largeBytes == 0)
+    #expect(side.connection.outbox.largeBytes == 0)
   }
 
   @Test func `answers are not held back, and a peer that leaves too many is dropped`() {
@@ -110,16 +110,16 @@ import Testing
     side.isStalled = true
     side.receive(RawFrame(.request, tag: 1, serial: 50))
     #expect(side.respond(50, body(100_000)))
-    #expect(side.session.isOpen == true)
+    #expect(side.connection.isOpen == true)
     side.isStalled = false
     side.flush()
-    #expect(side.session.outbox.isEmpty == true)
+    #expect(side.connection.outbox.isEmpty == true)
   }
 
-  @Test func `a session that ends asks for nothing to be sent`() {
+  @Test func `a connection that ends asks for nothing to be sent`() {
     let side = marked(.client)
     side.push(1, body(20_000))
-    side.session.shutDown(at: side.now)
+    side.connection.shutDown(at: side.now)
     side.drain()
     side.isStalled = false
     side.flush()

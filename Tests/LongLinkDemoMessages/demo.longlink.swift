@@ -71,8 +71,8 @@ package nonisolated struct FailRequest: Swift.Hashable, Swift.Sendable {
 /// The answer of route 5, Stats, whose request is empty: counts for the whole process, the request
 /// that asks for them included.
 package nonisolated struct StatsReply: Swift.Hashable, Swift.Sendable {
-  /// Sessions that are open now.
-  package var sessions: Swift.UInt64 = 0
+  /// Connections that are open now.
+  package var connections: Swift.UInt64 = 0
   /// Requests that have arrived.
   package var requestsReceived: Swift.UInt64 = 0
   /// Requests whose handlers are running now.
@@ -86,14 +86,14 @@ package nonisolated struct StatsReply: Swift.Hashable, Swift.Sendable {
 
   /// Makes a message; what is left out is as if it had not been sent.
   package init(
-    sessions: Swift.UInt64 = 0,
+    connections: Swift.UInt64 = 0,
     requestsReceived: Swift.UInt64 = 0,
     requestsRunning: Swift.UInt64 = 0,
     requestsCancelled: Swift.UInt64 = 0,
     responsesSent: Swift.UInt64 = 0,
     protocolViolations: Swift.UInt64 = 0
   ) {
-    self.sessions = sessions
+    self.connections = connections
     self.requestsReceived = requestsReceived
     self.requestsRunning = requestsRunning
     self.requestsCancelled = requestsCancelled
@@ -220,9 +220,9 @@ nonisolated extension LongLinkDemoMessages::StatsReply: LongLinkProtobufC::Proto
   package static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::StatsReply> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::StatsReply>(
     initialize: CLongLinkDemo::longlink__demo__stats_reply__init,
     fill: { message, value, arena in
-      if value.sessions != 0 {
-        unsafe message.has_sessions = 1
-        unsafe message.sessions = value.sessions
+      if value.connections != 0 {
+        unsafe message.has_connections = 1
+        unsafe message.connections = value.connections
       }
       if value.requestsReceived != 0 {
         unsafe message.has_requests_received = 1
@@ -250,7 +250,7 @@ nonisolated extension LongLinkDemoMessages::StatsReply: LongLinkProtobufC::Proto
       while let field = try reader.next() {
         switch field {
         case 1:
-          value.sessions = try reader.uint64()
+          value.connections = try reader.uint64()
         case 2:
           value.requestsReceived = try reader.uint64()
         case 3:

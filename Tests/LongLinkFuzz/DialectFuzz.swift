@@ -135,7 +135,7 @@ extension FuzzInput {
         client: 20...(isTwoSided ? last / 2 : last),
         server: isTwoSided ? (last / 2 + 1)...last : nil),
       responseType: hasType ? pick(.echo, .offset(0x40), .fixed(0x50)) : .absent,
-      heartbeat: FrameDialect.Heartbeat(
+      heartbeat: FrameDialect.HeartbeatFrames(
         client: pick(nil, FrameDialect.Ping(type: 1, serials: 1...5)),
         server: pick(nil, FrameDialect.Ping(type: 1, serials: 6...9, answer: pick(1, 2, nil)))),
       pushes: FrameDialect.Pushes(

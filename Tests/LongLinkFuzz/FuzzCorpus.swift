@@ -15,8 +15,8 @@ package enum FuzzCorpus {
       case .native: try streams(vectors).map { $0.bytes }
       case .bodies: try streams(vectors).flatMap { bodies(in: $0.bytes) }
       case .layout: try files(vectors.appending(path: "Dialects"), "json").map { Array($0) }
-      case .client: try streams(vectors).filter { !$0.isFromClient }.map { session($0.bytes) }
-      case .server: try streams(vectors).filter { $0.isFromClient }.map { session($0.bytes) }
+      case .client: try streams(vectors).filter { !$0.isFromClient }.map { connection($0.bytes) }
+      case .server: try streams(vectors).filter { $0.isFromClient }.map { connection($0.bytes) }
       case .dialect: (0..<64).compactMap { conversation($0, isDelimited: false) }
       case .delimiter: (0..<64).compactMap { conversation($0, isDelimited: true) }
       case .dialectClient, .dialectServer: (0..<64).map { commands($0) }
@@ -88,8 +88,8 @@ package enum FuzzCorpus {
     return bodies
   }
 
-  /// The commands that give a session its bytes, behind a greeting that agrees to everything.
-  private static func session(_ bytes: [UInt8]) -> [UInt8] {
+  /// The commands that give a connection its bytes, behind a greeting that agrees to everything.
+  private static func connection(_ bytes: [UInt8]) -> [UInt8] {
     var commands: [UInt8] = [0, 5, 0, 3, 0]
     for start in stride(from: 0, to: bytes.count, by: 255) {
       let part = bytes[start..<min(start + 255, bytes.count)]

@@ -15,7 +15,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
   case layout
   /// Control messages, metadata and generated messages.
   case bodies
-  /// A whole session, whose peer and driver do as the bytes say.
+  /// A whole connection, whose peer and driver do as the bytes say.
   case client
   case server
   /// The same in a dialect.
@@ -29,10 +29,10 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case .delimiter: try DialectFuzz.run(bytes, isDelimited: true)
     case .layout: try LayoutFuzz.run(bytes)
     case .bodies: try BodyFuzz.run(bytes)
-    case .client: try SessionFuzz.run(.client, bytes)
-    case .server: try SessionFuzz.run(.server, bytes)
-    case .dialectClient: try SessionFuzz.run(.client, inDialect: true, bytes)
-    case .dialectServer: try SessionFuzz.run(.server, inDialect: true, bytes)
+    case .client: try ConnectionFuzz.run(.client, bytes)
+    case .server: try ConnectionFuzz.run(.server, bytes)
+    case .dialectClient: try ConnectionFuzz.run(.client, inDialect: true, bytes)
+    case .dialectServer: try ConnectionFuzz.run(.server, inDialect: true, bytes)
     }
   }
 }

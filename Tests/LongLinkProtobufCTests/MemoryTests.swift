@@ -2,7 +2,7 @@
 
 import CLongLinkDemo
 import CLongLinkProbe
-import LongLinkConnection
+import LongLinkDriver
 import LongLinkCore
 import LongLinkDemoMessages
 import LongLinkProtobufC

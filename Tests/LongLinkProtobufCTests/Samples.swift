@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Testing
-import LongLinkConnection
+import LongLinkDriver
 import LongLinkCore
 import LongLinkDemoMessages
 import LongLinkProtobufC
@@ -103,7 +103,7 @@ extension Sample {
     ),
     Sample(
       StatsReply(
-        sessions: 1,
+        connections: 1,
         requestsReceived: 128,
         requestsRunning: 2,
         requestsCancelled: 3,

@@ -51,16 +51,16 @@ import Testing
   }
 
   @Test func `a scenario that has ended leaves nothing in memory`() async throws {
-    weak var world: SharedWorld?
+    weak var network: SharedNetwork?
     func run() throws {
       let stage = ScenarioStage(Scenario(seed: 4), recording: true)
-      world = stage.simulation.world
+      network = stage.simulation.networkState
       try stage.simulation.runBlocking { try await stage.play() }
       stage.clear()
       #expect(stage.report.isGood)
     }
     try run()
-    #expect(world == nil)
+    #expect(network == nil)
   }
 
   @Test func `profiles are found by their names`() {

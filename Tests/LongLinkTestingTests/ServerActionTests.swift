@@ -5,11 +5,11 @@ import Testing
 
 /// Each action of a scripted server, as a scripted client sees it on the wire.
 @Suite struct ServerActionTests {
-  private static let worlds = TestWorld.allCases
+  private static let worlds = TestEnvironment.allCases
 
   @Test(arguments: worlds)
-  func `replies, codes and refusals reach the client`(world: TestWorld) async throws {
-    try await world.runPair { server, client in
+  func `replies, codes and refusals reach the client`(environment: TestEnvironment) async throws {
+    try await environment.runPair { server, client in
       server.on(1) { request in .reply(request.body.reversed()) }
       server.on(2, .reply(code: 1_234, body: [9]))
       server.on(3, .refuse(.overloaded, "later"))
@@ -31,9 +31,9 @@ import Testing
 
   @Test(arguments: worlds)
   func `a list of actions is gone through, and its last one repeats`(
-    world: TestWorld
+    environment: TestEnvironment
   ) async throws {
-    try await world.runPair { server, client in
+    try await environment.runPair { server, client in
       server.on(1, [.never, .reply([1]), .reply([2])])
       client.send(.request(1, serial: 1_000))
       for expected: [UInt8] in [[1], [2], [2]] {
@@ -46,8 +46,10 @@ import Testing
   }
 
   @Test(arguments: worlds)
-  func `wrong answers are wrong in the way that was asked for`(world: TestWorld) async throws {
-    try await world.runPair { server, client in
+  func `wrong answers are wrong in the way that was asked for`(environment: TestEnvironment)
+    async throws
+  {
+    try await environment.runPair { server, client in
       server.on(1, .replyTwice([1]))
       server.on(2, .wrongSerial([2]))
       server.on(3, .corruptChecksum([3]))
@@ -61,8 +63,8 @@ import Testing
   }
 
   @Test(arguments: worlds)
-  func `a frame is cut where it was asked for`(world: TestWorld) async throws {
-    try await world.runPair { server, client in
+  func `a frame is cut where it was asked for`(environment: TestEnvironment) async throws {
+    try await environment.runPair { server, client in
       server.on(1, .cutFrame([1, 2, 3, 4], afterBytes: 18))
       await #expect(throws: ConnectionEndedError.self) { try await client.request(1) }
       let ending = try await client.waitForEnd()
@@ -73,9 +75,9 @@ import Testing
 
   @Test(arguments: worlds)
   func `a dribbled answer is whole in the end, and the next one waits for it`(
-    world: TestWorld
+    environment: TestEnvironment
   ) async throws {
-    try await world.runPair { server, client in
+    try await environment.runPair { server, client in
       server.on(1, .dribble([1, 2, 3], every: .milliseconds(2)))
       server.on(2, .reply())
       client.send([.request(1, serial: 50), .request(2, serial: 51)])
@@ -90,9 +92,9 @@ import Testing
 
   @Test(arguments: worlds)
   func `held answers leave together, in the order that was asked for`(
-    world: TestWorld
+    environment: TestEnvironment
   ) async throws {
-    try await world.runPair { server, client in
+    try await environment.runPair { server, client in
       server.on(1, .hold(untilThereAre: 3, order: .reversed, .reply()))
       server.on(2, .hold(untilThereAre: 3, order: .asReceived, .reply()))
       server.on(3, .hold(untilThereAre: 8, order: .shuffled, .reply()))
@@ -112,8 +114,8 @@ import Testing
   }
 
   @Test(arguments: worlds)
-  func `fragments are joined again on both ways`(world: TestWorld) async throws {
-    try await world.runPair { server, client in
+  func `fragments are joined again on both ways`(environment: TestEnvironment) async throws {
+    try await environment.runPair { server, client in
       server.on(1) { .replyInFragments($0.body, of: 7) }
       let body = (0..<100).map { UInt8($0) }
       let request = WireFrame.request(1, serial: 50, body, metadata: WireMetadata(priority: 4))
@@ -127,8 +129,8 @@ import Testing
   }
 
   @Test(arguments: worlds)
-  func `pushes and questions come from an action`(world: TestWorld) async throws {
-    try await world.runPair { server, client in
+  func `pushes and questions come from an action`(environment: TestEnvironment) async throws {
+    try await environment.runPair { server, client in
       server.on(1, .sequence([.push(5, [1]), .ask(6, [2]), .reply()]))
       _ = try await client.request(1)
       let question = try #require(client.record.requests.first)
@@ -142,9 +144,9 @@ import Testing
 
   @Test(arguments: worlds)
   func `goaway, end, close and reset end a connection in their ways`(
-    world: TestWorld
+    environment: TestEnvironment
   ) async throws {
-    try await world.run { loop, address in
+    try await environment.run { loop, address in
       let server = try await SimulatedServer.start(on: loop, at: address)
       server.on(1, .sequence([.reply(), .goAway(reason: "night", spread: .seconds(3)), .end]))
       server.on(2, .sequence([.reply(), .close]))
@@ -153,7 +155,7 @@ import Testing
         let client = try await SimulatedClient.connect(to: server.address, on: loop)
         client.send(.request(type, serial: 50))
         let ending = try await client.waitForEnd()
-        #expect(ending.reason == (type == 3 ? world.resetReason : .endedByPeer))
+        #expect(ending.reason == (type == 3 ? environment.resetReason : .endedByPeer))
         #expect(client.responses.count == (type == 3 ? 0 : 1))
         let goAway = client.record.frames(of: .goaway).first?.goAwayFields
         #expect(goAway?.requestsAccepted == (type == 1 ? 1 : nil))
@@ -167,8 +169,10 @@ import Testing
   }
 
   @Test(arguments: worlds)
-  func `goaway counts requests from their first fragment on`(world: TestWorld) async throws {
-    try await world.runPair { server, client in
+  func `goaway counts requests from their first fragment on`(environment: TestEnvironment)
+    async throws
+  {
+    try await environment.runPair { server, client in
       let parts = WireFrame.request(1, serial: 60, [1, 2, 3]).fragments(of: 1)
       server.on(1, .goAway())
       client.send(Array(parts.dropLast()))
@@ -180,11 +184,11 @@ import Testing
     }
   }
 
-  @Test(arguments: [TestWorld.simulated, .loopback])
+  @Test(arguments: [TestEnvironment.simulated, .loopback])
   func `a server that stopped reading answers nothing until it resumes`(
-    world: TestWorld
+    environment: TestEnvironment
   ) async throws {
-    try await world.runPair { server, client in
+    try await environment.runPair { server, client in
       server.on(1, [.sequence([.reply(), .stopReading]), .reply()])
       _ = try await client.request(1)
       client.send(.ping([1]))

@@ -5,13 +5,13 @@ import Testing
 
 /// What a scripted client can be ordered to do, as a scripted server sees it.
 @Suite struct SimulatedClientTests {
-  private static let worlds = TestWorld.allCases
+  private static let worlds = TestEnvironment.allCases
 
   @Test(arguments: worlds)
   func `a dribbled request arrives whole, and the next frame after it`(
-    world: TestWorld
+    environment: TestEnvironment
   ) async throws {
-    try await world.runPair { server, client in
+    try await environment.runPair { server, client in
       server.on(1, .reply())
       client.dribble(WireFrame.request(1, serial: 50, [1, 2]).bytes, every: .milliseconds(1))
       client.send(.request(1, serial: 51))
@@ -22,8 +22,10 @@ import Testing
   }
 
   @Test(arguments: worlds)
-  func `half a frame and an end are seen as what they are`(world: TestWorld) async throws {
-    try await world.runPair { server, client in
+  func `half a frame and an end are seen as what they are`(environment: TestEnvironment)
+    async throws
+  {
+    try await environment.runPair { server, client in
       client.send(bytes: Array(WireFrame.request(1, serial: 50, [1, 2]).bytes.dropLast()))
       client.halfClose()
       let endings = try await server.waitForEndings(1)
@@ -35,20 +37,20 @@ import Testing
   }
 
   @Test(arguments: worlds)
-  func `a reset is seen as one`(world: TestWorld) async throws {
-    try await world.runPair { server, client in
+  func `a reset is seen as one`(environment: TestEnvironment) async throws {
+    try await environment.runPair { server, client in
       try await server.waitForConnections(1)
       client.reset()
       let endings = try await server.waitForEndings(1)
-      #expect(endings.map(\.reason) == [world.resetReason])
+      #expect(endings.map(\.reason) == [environment.resetReason])
       let ending = try await client.waitForEnd()
       #expect(ending.reason == .closedHere)
     }
   }
 
   @Test(arguments: worlds)
-  func `a client that is let go of closes`(world: TestWorld) async throws {
-    try await world.run { loop, address in
+  func `a client that is let go of closes`(environment: TestEnvironment) async throws {
+    try await environment.run { loop, address in
       let server = try await SimulatedServer.start(on: loop, at: address)
       var client: SimulatedClient? = try await SimulatedClient.connect(
         to: server.address,
@@ -64,8 +66,8 @@ import Testing
   }
 
   @Test(arguments: worlds)
-  func `a client answers pings unless told otherwise`(world: TestWorld) async throws {
-    try await world.runPair { server, client in
+  func `a client answers pings unless told otherwise`(environment: TestEnvironment) async throws {
+    try await environment.runPair { server, client in
       try await server.waitForConnections(1)
       server.send(.ping([1]))
       try await server.wait { !$0.frames(of: .pong).isEmpty }
@@ -78,9 +80,11 @@ import Testing
     }
   }
 
-  @Test(arguments: [TestWorld.simulated, .simulatedByteByByte])
-  func `a client that does not read makes the server wait`(world: TestWorld) async throws {
-    try await world.runPair { server, client in
+  @Test(arguments: [TestEnvironment.simulated, .simulatedByteByByte])
+  func `a client that does not read makes the server wait`(environment: TestEnvironment)
+    async throws
+  {
+    try await environment.runPair { server, client in
       try await server.waitForConnections(1)
       client.stopReading()
       server.send(bytes: [UInt8](repeating: 0, count: 1_000_000))

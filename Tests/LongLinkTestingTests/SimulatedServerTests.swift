@@ -13,11 +13,11 @@ import Musl
 
 /// What a scripted server does by itself, what it can be ordered to do, and what it remembers.
 @Suite struct SimulatedServerTests {
-  private static let worlds = TestWorld.allCases
+  private static let worlds = TestEnvironment.allCases
 
   @Test(arguments: worlds)
-  func `a hello is answered with what both sides have`(world: TestWorld) async throws {
-    try await world.runPair { server, client in
+  func `a hello is answered with what both sides have`(environment: TestEnvironment) async throws {
+    try await environment.runPair { server, client in
       let hello = WireFrame.hello(
         features: [.metadata, Features(rawValue: 1 << 40)],
         heartbeatInterval: .seconds(7),
@@ -34,13 +34,13 @@ import Musl
 
   @Test(arguments: worlds)
   func `a handshake can be refused, closed, reset or answered with anything`(
-    world: TestWorld
+    environment: TestEnvironment
   ) async throws {
-    try await world.run { loop, address in
+    try await environment.run { loop, address in
       let server = try await SimulatedServer.start(on: loop, at: address)
       let handshakes: [(ServerHandshake, ConnectionEnding.Reason?)] = [
         (.refuse(.unauthenticated, "who?"), .endedByPeer), (.close, .endedByPeer),
-        (.reset, world.resetReason), (.frames([.welcome(maxBody: 77)]), nil),
+        (.reset, environment.resetReason), (.frames([.welcome(maxBody: 77)]), nil),
       ]
       for (handshake, reason) in handshakes {
         server.handshake = handshake
@@ -60,8 +60,8 @@ import Musl
   }
 
   @Test(arguments: worlds)
-  func `a silent handshake leaves the rest working`(world: TestWorld) async throws {
-    try await world.runPair { server, client in
+  func `a silent handshake leaves the rest working`(environment: TestEnvironment) async throws {
+    try await environment.runPair { server, client in
       server.handshake = .silent
       client.send([.hello(), .ping([1, 2])])
       let pong = try await client.waitForFrame(.pong)
@@ -71,8 +71,8 @@ import Musl
   }
 
   @Test(arguments: worlds)
-  func `pings are answered unless told otherwise`(world: TestWorld) async throws {
-    try await world.runPair { server, client in
+  func `pings are answered unless told otherwise`(environment: TestEnvironment) async throws {
+    try await environment.runPair { server, client in
       server.on(1, .reply())
       server.answersPings = false
       client.send(.ping([1]))
@@ -86,8 +86,8 @@ import Musl
   }
 
   @Test(arguments: worlds)
-  func `the server asks, and gets the answer`(world: TestWorld) async throws {
-    try await world.runPair { server, client in
+  func `the server asks, and gets the answer`(environment: TestEnvironment) async throws {
+    try await environment.runPair { server, client in
       try await server.waitForConnections(1)
       async let answer = server.ask(5, [1])
       try await client.wait { $0.requests.count == 1 }
@@ -99,9 +99,9 @@ import Musl
 
   @Test(arguments: worlds)
   func `a question fails when its connection ends, or is not there`(
-    world: TestWorld
+    environment: TestEnvironment
   ) async throws {
-    try await world.runPair { server, client in
+    try await environment.runPair { server, client in
       try await server.waitForConnections(1)
       async let answer = server.ask(5)
       try await client.waitForFrame(.request)
@@ -117,8 +117,8 @@ import Musl
   }
 
   @Test(arguments: worlds)
-  func `pushes go to all connections or to one`(world: TestWorld) async throws {
-    try await world.run { loop, address in
+  func `pushes go to all connections or to one`(environment: TestEnvironment) async throws {
+    try await environment.run { loop, address in
       let server = try await SimulatedServer.start(on: loop, at: address)
       let first = try await SimulatedClient.connect(to: server.address, on: loop)
       let second = try await SimulatedClient.connect(to: server.address, on: loop)
@@ -139,9 +139,9 @@ import Musl
 
   @Test(arguments: worlds)
   func `requests, cancels, metadata and damage are remembered in order`(
-    world: TestWorld
+    environment: TestEnvironment
   ) async throws {
-    try await world.runPair { server, client in
+    try await environment.runPair { server, client in
       server.on(1, .never)
       let metadata = WireMetadata(
         remaining: .milliseconds(1_500),
@@ -169,9 +169,10 @@ import Musl
   }
 
   @Test(arguments: worlds)
-  func `a large body and a slow reader lose nothing`(world: TestWorld) async throws {
-    let body = [UInt8](repeating: 7, count: world == .simulatedByteByByte ? 10_000 : 3_000_000)
-    try await world.runPair { server, client in
+  func `a large body and a slow reader lose nothing`(environment: TestEnvironment) async throws {
+    let body = [UInt8](
+      repeating: 7, count: environment == .simulatedByteByByte ? 10_000 : 3_000_000)
+    try await environment.runPair { server, client in
       server.on(1, .reply(body))
       client.stopReading()
       client.send(.request(1, serial: 50))
@@ -184,16 +185,16 @@ import Musl
 
   @Test(arguments: worlds)
   func `a frozen server accepts and answers nothing until it thaws`(
-    world: TestWorld
+    environment: TestEnvironment
   ) async throws {
-    try await world.runPair { server, client in
+    try await environment.runPair { server, client in
       server.on(1, .reply())
       try await server.waitForConnections(1)
       server.freeze()
       client.send([.ping(), .request(1, serial: 50)])
       let late = try await SimulatedClient.connect(to: server.address, on: server.loop)
       late.send(.ping())
-      if world.isSimulated { try await server.loop.sleep(for: .seconds(20)) }
+      if environment.isSimulated { try await server.loop.sleep(for: .seconds(20)) }
       #expect(client.received.isEmpty && late.received.isEmpty)
       #expect(server.connectionsAccepted == 1)
       server.thaw()
@@ -205,11 +206,11 @@ import Musl
 
   @Test(arguments: worlds)
   func `connections can be closed and reset while listening goes on`(
-    world: TestWorld
+    environment: TestEnvironment
   ) async throws {
-    try await world.run { loop, address in
+    try await environment.run { loop, address in
       let server = try await SimulatedServer.start(on: loop, at: address)
-      let reasons: [ConnectionEnding.Reason] = [.endedByPeer, world.resetReason]
+      let reasons: [ConnectionEnding.Reason] = [.endedByPeer, environment.resetReason]
       for (index, reason) in reasons.enumerated() {
         let client = try await SimulatedClient.connect(to: server.address, on: loop)
         try await server.waitForConnections(index + 1)
@@ -223,8 +224,8 @@ import Musl
   }
 
   @Test(arguments: worlds)
-  func `stopping ends waits, and cancelling does`(world: TestWorld) async throws {
-    try await world.run { loop, address in
+  func `stopping ends waits, and cancelling does`(environment: TestEnvironment) async throws {
+    try await environment.run { loop, address in
       let server = try await SimulatedServer.start(on: loop, at: address)
       let cancelled = Task(executorPreference: loop) { try await server.waitForRequest(of: 1) }
       cancelled.cancel()
@@ -236,8 +237,8 @@ import Musl
   }
 
   @Test(arguments: worlds)
-  func `an address that is taken is an error`(world: TestWorld) async throws {
-    try await world.run { loop, address in
+  func `an address that is taken is an error`(environment: TestEnvironment) async throws {
+    try await environment.run { loop, address in
       let server = try await SimulatedServer.start(on: loop, at: address)
       let error = await #expect(throws: SocketError.self) {
         try await SimulatedServer.start(on: loop, at: server.address)

@@ -11,9 +11,9 @@ import Testing
     (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
   }
 
-  @Test(arguments: World.allCases)
-  func `bodies around the size of a fragment`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `bodies around the size of a fragment`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
       let server = try await stage.serve()
       let client = try stage.client(of: server)
       for count in [0, 1, 65_534, 65_535, 65_536, 65_537, 131_072, 131_073, 1_000_000] {
@@ -23,9 +23,11 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `the largest body is carried and one byte more is not`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `the largest body is carried and one byte more is not`(_ environment: TestEnvironment)
+    async throws
+  {
+    try await Stage.run(environment) { stage in
       let server = try await stage.serve { server in
         server.route(.echo) { request in [UInt8]("\(request.body.count)".utf8) }
         server.route(4) { _ in [UInt8](repeating: 9, count: 16_777_216) }

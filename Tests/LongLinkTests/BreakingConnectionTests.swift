@@ -103,7 +103,7 @@ private struct BreakingRun {
     server.route(1) { request in
       let number = request.body.reduce(0) { $0 << 8 | Int($1) }
       executions.add(number)
-      if Int.random(in: 0..<1_000) == 0 { request.session.close() }
+      if Int.random(in: 0..<1_000) == 0 { request.peer.close() }
       try await request.clock.sleep(for: .microseconds(Int.random(in: 0...3_000)))
       return request.body
     }
@@ -173,11 +173,11 @@ private struct BreakingRun {
     let isBroken = requests.lost > 0 && mine.connects > 1
     try Self.require(isBroken || ran.count < 20_000, "nothing was lost: \(requests)")
     try Self.require(mine.requestsOpen == 0 && theirs.requestsRunning == 0, "some are open")
-    try Self.require(theirs.sessions == 0, "\(theirs.sessions) sessions are open")
+    try Self.require(theirs.openConnections == 0, "\(theirs.openConnections) connections are open")
     // The close may have met an attempt whose connect was accepted and whose greeting was not over.
     let attempts = mine.connects...mine.connects + mine.failedAttempts
     try Self.require(
-      attempts.contains(theirs.sessionsAccepted), "\(theirs.sessionsAccepted) of \(attempts)")
+      attempts.contains(theirs.connectionsAccepted), "\(theirs.connectionsAccepted) of \(attempts)")
     let total = theirs.connections
     try Self.require(total.handled == ran.reduce(0, +), "\(total.handled) handled")
     try Self.require(total.requestsReceived == total.handled, "\(total.requestsReceived) received")

@@ -7,9 +7,9 @@ import Testing
 
 /// Whoever asks gets the answer where it lives.
 @Suite struct CallerIsolationTests {
-  @Test(arguments: [World.loopback, .unix])
-  func `tasks of the global pool`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: [TestEnvironment.loopback, .unix])
+  func `tasks of the global pool`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
       let client = try stage.client(of: try await stage.serve())
       try await withThrowingTaskGroup(of: Void.self) { group in
         for number: UInt8 in 0..<8 {
@@ -27,9 +27,9 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `tasks on the client's loop never leave it`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `tasks on the client's loop never leave it`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
       let client = try stage.client(of: try await stage.serve())
       try await withThrowingTaskGroup(of: Void.self) { group in
         for number: UInt8 in 0..<8 {
@@ -46,9 +46,9 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `an actor on the client's loop stays isolated`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `an actor on the client's loop stays isolated`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
       let client = try stage.client(of: try await stage.serve())
       let caller = LoopCaller(client)
       try await withThrowingTaskGroup(of: Void.self) { group in
@@ -61,9 +61,9 @@ import Testing
     }
   }
 
-  @Test(arguments: [World.loopback, .unix])
-  func `the main actor`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: [TestEnvironment.loopback, .unix])
+  func `the main actor`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
       let client = try stage.client(of: try await stage.serve())
       try await askOnMain(client)
     }

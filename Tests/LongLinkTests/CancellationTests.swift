@@ -7,9 +7,10 @@ import Testing
 
 /// Requests that their callers do not want any more.
 @Suite struct CancellationTests {
-  @Test(arguments: World.allCases)
-  func `a task that was cancelled before asks nothing`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `a task that was cancelled before asks nothing`(_ environment: TestEnvironment) async throws
+  {
+    try await Stage.run(environment) { stage in
       let server = try await stage.serve()
       let client = try stage.client(of: server)
       try await client.connect()
@@ -27,9 +28,9 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `a request that waits for a connection`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `a request that waits for a connection`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
       let client = try stage.client(to: [.host("127.0.0.1", port: 1)])
       let handle = client.submit(.echo, [1])
       let task = stage.spawn { try await failure { try await client.request(.echo, [2]) } }
@@ -74,9 +75,11 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `a sent request is given up and the server is not told`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `a sent request is given up and the server is not told`(_ environment: TestEnvironment)
+    async throws
+  {
+    try await Stage.run(environment) { stage in
       let (began, goOn) = (Latch(), Latch())
       let server = try await stage.serve { server in
         server.route(.echo) { request in
@@ -105,9 +108,11 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `the server's handler is cancelled with the request`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `the server's handler is cancelled with the request`(_ environment: TestEnvironment)
+    async throws
+  {
+    try await Stage.run(environment) { stage in
       let (began, cancelled) = (Tally<Void>(), Tally<Void>())
       let server = try await stage.serve { server in
         server.route(.hang) { request in
@@ -146,9 +151,9 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `cancelling after the answer changes nothing`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `cancelling after the answer changes nothing`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
       let server = try await stage.serve()
       let client = try stage.client(of: server)
       let handle = client.submit(.echo, [1])
@@ -161,9 +166,11 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `cancelling whoever awaits a handle cancels its request`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `cancelling whoever awaits a handle cancels its request`(_ environment: TestEnvironment)
+    async throws
+  {
+    try await Stage.run(environment) { stage in
       let client = try stage.client(of: try await stage.serve())
       let handle = client.submit(
         .hang,
@@ -178,9 +185,9 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `a large request is cancelled on its way`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `a large request is cancelled on its way`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
       let server = try await stage.serve()
       let client = try stage.client(of: server)
       try await client.connect()

@@ -190,7 +190,7 @@ import Testing
       case 0: simulation.network.loseAllLinks()
       case 1: simulation.network.links.last?.silence()
       case 2: simulation.network.links.last?.silence(.toClient)
-      case 3: for session in await servers[0].sessions() { session.close() }
+      case 3: for peer in await servers[0].peers() { peer.close() }
       case 4: for link in simulation.network.links { link.restore() }
       case 5:
         if let link = simulation.network.links.last {
@@ -238,7 +238,7 @@ import Testing
     var (handled, received, sent): (UInt64, UInt64, UInt64) = (0, 0, 0)
     for server in servers {
       let counters = await server.counters()
-      #expect(counters.sessions == 0, "seed \(seed)")
+      #expect(counters.openConnections == 0, "seed \(seed)")
       #expect(counters.requestsRunning == 0, "seed \(seed)")
       handled += counters.connections.handled - counters.connections.handlersSkipped
       received += counters.connections.requestsReceived

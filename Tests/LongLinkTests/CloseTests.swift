@@ -8,9 +8,9 @@ import Testing
 
 /// Closing a client.
 @Suite struct CloseTests {
-  @Test(arguments: World.allCases)
-  func `closing ends every request once`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `closing ends every request once`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
       let server = try await stage.serve(configure: { $0.maxInFlight = 3 })
       let client = try stage.client(of: server)
       try await client.connect()
@@ -43,9 +43,11 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `closing within a bound lets what is in flight finish`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `closing within a bound lets what is in flight finish`(_ environment: TestEnvironment)
+    async throws
+  {
+    try await Stage.run(environment) { stage in
       let (began, goOn) = (Tally<Void>(), Latch())
       let server = try await stage.serve(
         setUp: { server in
@@ -73,7 +75,7 @@ import Testing
       }
       try await closing.value
       #expect(client.state == .closed)
-      try await stage.until { await server.counters().sessions == 0 }
+      try await stage.until { await server.counters().openConnections == 0 }
       #expect(await server.counters().connections.endings == [.closedByPeer: 1])
     }
   }
@@ -139,9 +141,9 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `a client that is let go of leaves`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `a client that is let go of leaves`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
       let server = try await stage.serve()
       let endings = Tally<LongLinkError?>()
       do {
@@ -157,7 +159,7 @@ import Testing
       }
       await endings.reached(1)
       #expect(endings.elements[0]?.code == .closed)
-      try await stage.until { await server.counters().sessions == 0 }
+      try await stage.until { await server.counters().openConnections == 0 }
     }
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LongLink
-import LongLinkConnection
+import LongLinkDriver
 import LongLinkServer
 import LongLinkTransport
 import Testing
@@ -93,7 +93,7 @@ import Testing
     ("listen[1]", { $0.listen.append(.unix(path: "/a\0b")) }),
     ("listen[1]", { $0.listen.append(.unix(path: tooLong)) }),
     ("loops", { $0.loops = 0 }),
-    ("maxSessions", { $0.maxSessions = 0 }),
+    ("maxConnections", { $0.maxConnections = 0 }),
     ("maxInFlight", { $0.maxInFlight = 0 }),
     ("maxBody", { $0.maxBody = 0 }),
     ("maxBody", { $0.maxBody = 1 << 31 + 1 }),

@@ -141,7 +141,7 @@ import Darwin
       }
       var states = client.states().makeAsyncIterator()
       _ = try await client.request(.echo, [1])
-      await server.sessions()[0].close()
+      await server.peers()[0].close()
       #expect(await waits(&states, count: 1)[0] <= .seconds(1))
       _ = try await client.request(.echo, [2])
       simulation.network.loseAllLinks()
@@ -247,7 +247,7 @@ import Darwin
     for seed in Self.seeds {
       try await Stage.simulate(seed: seed) { stage, simulation in
         let server = try await stage.serve { server in
-          server.onSessionOpen { $0.close() }
+          server.onConnect { $0.close() }
         }
         let client = try stage.client(of: server)
         var states = client.states().makeAsyncIterator()
@@ -386,7 +386,7 @@ import Darwin
       #expect(simulation.network.links.count == 1)
       #expect(client.state == .connected(fast.addresses[0]))
       #expect(await client.counters().connects == 1)
-      #expect(await slow.counters().sessions == 0)
+      #expect(await slow.counters().openConnections == 0)
     }
   }
 }

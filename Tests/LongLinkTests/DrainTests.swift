@@ -26,9 +26,11 @@ import Testing
     )
   }
 
-  @Test(arguments: World.allCases)
-  func `what runs is finished, and nothing new is taken`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `what runs is finished, and nothing new is taken`(_ environment: TestEnvironment)
+    async throws
+  {
+    try await Stage.run(environment) { stage in
       let (began, goOn) = (Tally<Void>(), Latch())
       let old = try await serve(stage, began, goOn)
       let new = try await stage.serve { server in

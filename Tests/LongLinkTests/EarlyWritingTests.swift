@@ -4,7 +4,7 @@ import Logging
 import LongLinkCore
 import Testing
 
-@testable import LongLinkConnection
+@testable import LongLinkDriver
 @testable import LongLinkTransport
 
 /// Long turns write before their end where the peer works meanwhile, and nowhere else.
@@ -27,7 +27,7 @@ struct EarlyWritingTests {
       (stream, farStream) = PipeStream.pair()
       func make(_ role: Role, _ stream: PipeStream) -> Link {
         Link(
-          id: 1, stream: stream, isConnected: true, settings: SessionSettings(role: role),
+          id: 1, stream: stream, isConnected: true, settings: ConnectionSettings(role: role),
           on: loop, log: PeerLog(Logger(label: "early") { _ in SwiftLogNoOpLogHandler() }))
       }
       link = make(.client, stream)

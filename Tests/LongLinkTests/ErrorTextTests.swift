@@ -7,14 +7,16 @@ import Testing
 
 /// What errors say to people.
 @Suite struct ErrorTextTests {
-  @Test(arguments: World.allCases)
-  func `a server that cannot be reached is named once`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `a server that cannot be reached is named once`(_ environment: TestEnvironment) async throws
+  {
+    try await Stage.run(environment) { stage in
       let server = try await stage.serve()
       let address = server.addresses[0]
       await server.shutDown()
       let reason =
-        world == .unix ? "No such file or directory (ENOENT)" : "Connection refused (ECONNREFUSED)"
+        environment == .unix
+        ? "No such file or directory (ENOENT)" : "Connection refused (ECONNREFUSED)"
       let client = try stage.client(of: server)
       let connect = try await failure { try await client.connect() }
       #expect("\(connect)" == "connect to \(address): \(reason)")
@@ -29,9 +31,10 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `a server that cannot listen says where and why`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `a server that cannot listen says where and why`(_ environment: TestEnvironment) async throws
+  {
+    try await Stage.run(environment) { stage in
       let server = try await stage.serve()
       let error = try await failure { try await stage.serve(at: server.endpoints[0]) }
       #expect(

@@ -26,7 +26,7 @@ import Testing
     }
   }
 
-  @Test func `a session that answers lead over the unread bound ends, and the server lives`()
+  @Test func `a connection that answers lead over the unread bound ends, and the server lives`()
     async throws
   {
     try await Stage.simulate { stage, _ in
@@ -46,22 +46,22 @@ import Testing
       for handle in handles { _ = try? await handle.value }
       let counters = await server.counters()
       #expect(counters.connections.endings[.unreadOutput, default: 0] >= 1)
-      #expect(counters.sessions <= 1)
+      #expect(counters.openConnections <= 1)
     }
   }
 
   @Test func `a first frame that opens and breaks a rule meets no waiting request`() async throws {
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve()
-      let peer = try await SimulatedClient.connect(
+      let stranger = try await SimulatedClient.connect(
         to: server.addresses[0], on: stage.clientLoop)
       try await simulation.sleep(for: .milliseconds(10))
-      let session = try #require(await server.sessions().first)
-      let asked = stage.spawn { try await failure { try await session.request(.echo, [1]) } }
+      let peer = try #require(await server.peers().first)
+      let asked = stage.spawn { try await failure { try await peer.request(.echo, [1]) } }
       try await simulation.sleep(for: .milliseconds(10))
-      peer.send(.welcome())
+      stranger.send(.welcome())
       #expect(try await asked.value.delivery == .notSent)
-      peer.close()
+      stranger.close()
     }
   }
 

@@ -14,9 +14,9 @@ import Darwin
 
 /// Every failure says what may have happened.
 @Suite struct FailureTests {
-  @Test(arguments: World.allCases)
-  func `no server`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `no server`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
       let server = try await stage.serve()
       let address = server.addresses[0]
       let client = try stage.client(of: server)
@@ -24,7 +24,7 @@ import Darwin
       let error = try await failure { try await client.connect() }
       #expect(error.code == .connectFailed)
       #expect(error.delivery == .notSent)
-      #expect(error.systemError == (world == .unix ? ENOENT : ECONNREFUSED))
+      #expect(error.systemError == (environment == .unix ? ENOENT : ECONNREFUSED))
       #expect(error.peer == address)
       let second = try await failure {
         try await client.request(
@@ -140,9 +140,9 @@ import Darwin
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `a server that stops with a request sent`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `a server that stops with a request sent`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
       let server = try await stage.serve()
       let client = try stage.client(of: server)
       let task = client.submit(.hang, [1])
@@ -154,9 +154,9 @@ import Darwin
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `a handler that rejects`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `a handler that rejects`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
       let server = try await stage.serve { server in
         server.routeBasics()
         server.route(4) { _ in throw Rejection(.forbidden, "not you") }
@@ -187,12 +187,12 @@ import Darwin
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `a handler's own error is not told`(_ world: World) async throws {
+  @Test(arguments: TestEnvironment.allCases)
+  func `a handler's own error is not told`(_ environment: TestEnvironment) async throws {
     struct Secret: Error {
       let password = "hunter2"
     }
-    try await Stage.run(world) { stage in
+    try await Stage.run(environment) { stage in
       let server = try await stage.serve { server in
         server.route(4) { _ in throw Secret() }
         server.route(5) { _ in
@@ -212,9 +212,9 @@ import Darwin
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `a type that nobody handles is refused`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `a type that nobody handles is refused`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
       let server = try await stage.serve()
       let client = try stage.client(of: server)
       let error = try await failure { try await client.request(99, [1]) }
@@ -226,9 +226,11 @@ import Darwin
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `a body that the server does not accept is not sent`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `a body that the server does not accept is not sent`(_ environment: TestEnvironment)
+    async throws
+  {
+    try await Stage.run(environment) { stage in
       let server = try await stage.serve(configure: { $0.maxBody = 1_000 })
       let client = try stage.client(of: server)
       let error = try await failure {
@@ -242,11 +244,11 @@ import Darwin
     }
   }
 
-  @Test(arguments: World.allCases)
+  @Test(arguments: TestEnvironment.allCases)
   func `an answer that the client does not accept fails at the server`(
-    _ world: World
+    _ environment: TestEnvironment
   ) async throws {
-    try await Stage.run(world) { stage in
+    try await Stage.run(environment) { stage in
       let server = try await stage.serve { server in
         server.route(.echo) { _ in [UInt8](repeating: 1, count: 1_001) }
       }
@@ -257,9 +259,9 @@ import Darwin
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `more than may wait is turned down`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `more than may wait is turned down`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
       let server = try await stage.serve(configure: { $0.maxInFlight = 1 })
       let client = try stage.client(of: server) {
         $0.maxWaiting = 2

@@ -22,11 +22,11 @@ import Testing
 
   // MARK: Requests and their handlers
 
-  @Test(arguments: World.allCases)
+  @Test(arguments: TestEnvironment.allCases)
   func `the handler of a request that was cancelled before is not called`(
-    _ world: World
+    _ environment: TestEnvironment
   ) async throws {
-    try await Stage.run(world) { stage in
+    try await Stage.run(environment) { stage in
       let calls = Tally<UInt32>()
       let server = try await stage.serve { server in
         server.routeBasics()
@@ -98,7 +98,7 @@ import Testing
       client.send(.request(9, serial: 50))
       await calls.reached(1)
       client.close()
-      try await stage.until { await server.counters().sessions == 0 }
+      try await stage.until { await server.counters().openConnections == 0 }
       #expect(await server.counters().connections.droppedResponses == 0)
       ends.open()
       try await stage.until { await server.counters().connections.droppedResponses == 1 }
@@ -130,7 +130,7 @@ import Testing
         }
         client.reset()
         refused += client.record.responses.count
-        try await stage.until { await server.counters().sessions == 0 }
+        try await stage.until { await server.counters().openConnections == 0 }
       }
       let counters = await server.counters()
       // What one turn reads may lead past the limit.
@@ -168,7 +168,7 @@ import Testing
           return isRunning || !client.record.responses.isEmpty
         }
         client.reset()
-        try await stage.until { await server.counters().sessions == 0 }
+        try await stage.until { await server.counters().openConnections == 0 }
       }
       let counters = await server.counters()
       #expect(counters.connections.refusedForMemory > 0)
@@ -208,7 +208,7 @@ import Testing
 
   // MARK: Memory
 
-  @Test func `the sessions that hold the most make room for the others`() async throws {
+  @Test func `the connections that hold the most make room for the others`() async throws {
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve(configure: {
         $0.maxBody = 100_000
@@ -238,7 +238,7 @@ import Testing
     }
   }
 
-  @Test func `no session is ended where room that holds nothing is enough`() async throws {
+  @Test func `no connection is ended where room that holds nothing is enough`() async throws {
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve { server in
         server.route(8) { request in
@@ -259,7 +259,7 @@ import Testing
         clients.append(client)
       }
       let counters = await server.counters()
-      #expect(counters.sessions == 60)
+      #expect(counters.openConnections == 60)
       #expect(counters.connections.endings[.memoryLimit] == nil)
       for client in clients { client.close() }
     }
@@ -287,11 +287,12 @@ import Testing
     }
   }
 
-  @Test func `sessions that take their answers are slowed down rather than ended`() async throws {
+  @Test func `connections that take their answers are slowed down rather than ended`() async throws
+  {
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve(configure: {
         $0.maxBody = 100_000
-        // Less than what 30 sessions hold at their usual pace.
+        // Less than what 30 connections hold at their usual pace.
         $0.memoryLimit = 12_000_000
       })
       let body = [UInt8](repeating: 7, count: 65_536)
@@ -317,9 +318,9 @@ import Testing
 
   // MARK: Connections
 
-  @Test func `one address has only so many sessions`() async throws {
+  @Test func `one address has only so many connections`() async throws {
     try await Stage.simulate { stage, simulation in
-      let server = try await stage.serve(configure: { $0.maxSessionsPerAddress = 3 })
+      let server = try await stage.serve(configure: { $0.maxConnectionsPerAddress = 3 })
       var clients: [SimulatedClient] = []
       for _ in 0..<5 {
         clients.append(
@@ -327,10 +328,10 @@ import Testing
       }
       _ = try await clients[3].waitForEnd()
       _ = try await clients[4].waitForEnd()
-      #expect(await server.counters().sessions == 3)
-      #expect(await server.counters().sessionsTurnedAway == 2)
+      #expect(await server.counters().openConnections == 3)
+      #expect(await server.counters().connectionsTurnedAway == 2)
       clients[0].close()
-      try await stage.until { await server.counters().sessions == 2 }
+      try await stage.until { await server.counters().openConnections == 2 }
       let client = try await Self.raw(stage, server)
       client.send(.request(.echo, serial: 50))
       #expect(try await client.waitForResponse(to: 50).code == .ok)
@@ -341,7 +342,7 @@ import Testing
   func `loopback is limited only where that is asked for`(_ limits: Bool) async throws {
     try await Stage.run(.loopback) { stage in
       let server = try await stage.serve(configure: {
-        $0.maxSessionsPerAddress = 1
+        $0.maxConnectionsPerAddress = 1
         $0.limitsLoopback = limits
       })
       let first = try await Self.raw(stage, server)
@@ -354,8 +355,8 @@ import Testing
       }
       first.close()
       second.close()
-      try await stage.until { await server.counters().sessions == 0 }
-      #expect(await server.counters().sessionsTurnedAway == (limits ? 1 : 0))
+      try await stage.until { await server.counters().openConnections == 0 }
+      #expect(await server.counters().connectionsTurnedAway == (limits ? 1 : 0))
     }
   }
 

@@ -3,7 +3,7 @@
 import LongLinkTesting
 import Testing
 
-@testable import LongLinkConnection
+@testable import LongLinkDriver
 @_spi(Containers) @testable import LongLinkCore
 @testable import LongLinkTransport
 
@@ -20,7 +20,7 @@ import Testing
     #expect(station.budget.held == 0)
   }
 
-  @Test func `an evicted session keeps no input while its peer is told`() {
+  @Test func `an evicted connection keeps no input while its peer is told`() {
     let station = Station()
     station.bringUnfinished()
     #expect(station.budget.held > 1_000_000)
@@ -33,7 +33,7 @@ import Testing
     #expect(station.budget.held < 4_096)
   }
 
-  @Test func `an evicted session keeps no room beside what it still says`() {
+  @Test func `an evicted connection keeps no room beside what it still says`() {
     let station = Station()
     station.push(400_000)
     // The peer takes all but some of it.
@@ -117,7 +117,7 @@ import Testing
     #expect(isEmpty)
   }
 
-  @Test func `what a session has held for long weighs more than what has just come`() {
+  @Test func `what a connection has held for long weighs more than what has just come`() {
     let driver = StillDriver()
     let loop = EventLoop(driver: driver, name: "weights")
     let (slow, fast) = (Station(driver, loop), Station(driver, loop))
@@ -152,7 +152,7 @@ import Testing
     #expect(stations[1].received == 1_000)
   }
 
-  @Test func `while jobs wait for another turn, sessions of many requests are not read`() {
+  @Test func `while jobs wait for another turn, connections of many requests are not read`() {
     let driver = StillDriver()
     let loop = EventLoop(driver: driver, name: "backlog")
     let stations = [Station(driver, loop), Station(driver, loop)]

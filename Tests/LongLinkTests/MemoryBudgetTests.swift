@@ -2,13 +2,13 @@
 
 import Testing
 
-@testable import LongLinkConnection
+@testable import LongLinkDriver
 @_spi(Containers) @testable import LongLinkCore
 @testable import LongLinkTransport
 
-/// What the sessions of a server may hold together.
+/// What the connections of a server may hold together.
 @Suite struct MemoryBudgetTests {
-  @Test func `handlers that go on leave less to open sessions, but always a quarter`() {
+  @Test func `handlers that go on leave less to open connections, but always a quarter`() {
     let budget = MemoryBudget(limit: 1_000)
     let share = budget.makeShare(
       on: EventLoop(driver: StillDriver(), name: "a"), relieve: {}, recover: {})
@@ -26,7 +26,7 @@ import Testing
     #expect(budget.isShort)
   }
 
-  @Test func `room is made until there is enough, also while other sessions take more`() {
+  @Test func `room is made until there is enough, also while other connections take more`() {
     let budget = MemoryBudget(limit: 1_000)
     let loops = (0..<2).map { EventLoop(driver: StillDriver(), name: "\($0)") }
     final class Shares {

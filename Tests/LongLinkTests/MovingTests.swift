@@ -33,9 +33,11 @@ import Testing
 
   // MARK: Drains
 
-  @Test(arguments: World.withPorts)
-  func `a client goes to the server that the draining one names`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.withPorts)
+  func `a client goes to the server that the draining one names`(_ environment: TestEnvironment)
+    async throws
+  {
+    try await Stage.run(environment) { stage in
       let goOn = Latch()
       let (old, new) = (try await serve(stage, 1, goOn), try await serve(stage, 2))
       let client = try stage.client(of: old)
@@ -78,18 +80,18 @@ import Testing
     }
   }
 
-  @Test func `one session is drained, and the others stay`() async throws {
+  @Test func `one connection is drained, and the others stay`() async throws {
     try await Stage.simulate { stage, simulation in
       let goOn = Latch()
       let (old, new) = (try await serve(stage, 1, goOn), try await serve(stage, 2))
       let (moved, stays) = (try stage.client(of: old), try stage.client(of: old))
       _ = try await moved.request(.echo, [0])
-      let session = await old.sessions()[0]
+      let peer = await old.peers()[0]
       _ = try await stays.request(.echo, [0])
       let slow = moved.submit(.hang, [3], options: patient)
       try await running(1, on: old, stage)
       let draining = stage.spawn {
-        await old.drain(session, within: .seconds(100), alternatives: new.endpoints)
+        await old.drain(peer, within: .seconds(100), alternatives: new.endpoints)
       }
       try await stage.until { moved.state == .connected(new.addresses[0]) }
       #expect(try await moved.request(.echo, [1]) == [1, 2])
@@ -97,22 +99,22 @@ import Testing
       goOn.open()
       #expect(try await slow.value == [3, 1])
       try await draining.value
-      #expect(await old.counters().sessions == 1)
+      #expect(await old.counters().openConnections == 1)
       // It has ended: there is nothing to wait for.
       let now = simulation.now
-      await old.drain(session)
+      await old.drain(peer)
       #expect(simulation.now == now)
     }
   }
 
-  @Test func `a drained session ends within the bound`() async throws {
+  @Test func `a drained connection ends within the bound`() async throws {
     try await Stage.simulate { stage, simulation in
       let server = try await serve(stage, 1)
       let client = try stage.client(of: server)
       let slow = client.submit(.hang, [3], options: patient)
       try await running(1, on: server, stage)
       let began = simulation.now
-      await server.drain(await server.sessions()[0], within: .seconds(7))
+      await server.drain(await server.peers()[0], within: .seconds(7))
       let time = began.duration(to: simulation.now)
       #expect(time >= .seconds(7) && time <= .seconds(7) + .milliseconds(5))
       #expect(try await failure { try await slow.value }.delivery == .sent)
@@ -146,7 +148,7 @@ import Testing
       await old.shutDown(alternatives: new.endpoints)
       try await stage.until { if case .waiting = client.state { true } else { false } }
       #expect(await client.counters().alternativesIgnored == 1)
-      #expect(await new.counters().sessionsAccepted == 0)
+      #expect(await new.counters().connectionsAccepted == 0)
     }
   }
 
@@ -171,11 +173,11 @@ import Testing
 
   // MARK: The network
 
-  @Test(arguments: World.allCases)
+  @Test(arguments: TestEnvironment.allCases)
   func `another network makes another link before the old one is let go`(
-    _ world: World
+    _ environment: TestEnvironment
   ) async throws {
-    try await Stage.run(world) { stage in
+    try await Stage.run(environment) { stage in
       let goOn = Latch()
       let server = try await serve(stage, 1, goOn)
       let client = try stage.client(of: server)
@@ -184,10 +186,10 @@ import Testing
       client.pathChanged(network: "home")
       try await stage.until { await client.counters().connects == 2 }
       #expect(try await client.request(.echo, [1]) == [1, 1])
-      #expect(await server.counters().sessions == 2)
+      #expect(await server.counters().openConnections == 2)
       goOn.open()
       #expect(try await slow.value == [0, 1])
-      try await stage.until { await server.counters().sessions == 1 }
+      try await stage.until { await server.counters().openConnections == 1 }
       let counters = await client.counters()
       #expect(counters.migrations == 1 && counters.failovers == 0)
     }

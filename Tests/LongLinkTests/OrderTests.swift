@@ -50,9 +50,9 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `a small one does not pass a large one`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `a small one does not pass a large one`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
       let arrived = Tally<UInt8>()
       let server = try await serve(stage, arrived)
       let client = try stage.client(of: server)
@@ -153,7 +153,7 @@ import Testing
       try await shutting.value
       #expect(arrived.elements.filter { $0 != 20 } == Array(0...9))
       let counters = await client.counters().requests
-      #expect(counters.resentRefused >= 3 && counters.lost == 0 && counters.rejected == 0)
+      #expect(counters.retriedRefused >= 3 && counters.lost == 0 && counters.rejected == 0)
       #expect(await old.counters().connections.handled == 1)
       #expect(await old.counters().connections.violations.isEmpty)
     }
@@ -222,7 +222,7 @@ import Testing
       #expect(try await client.request(.echo, [2], options: idempotent) == [2])
       await arrived.reached(2)
       #expect(arrived.elements == [2, 1])
-      #expect(await client.counters().requests.resentIdempotent == 0)
+      #expect(await client.counters().requests.retriedIdempotent == 0)
     }
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LongLinkConnection
+import LongLinkDriver
 import LongLinkCore
 import Logging
 import Testing

@@ -12,7 +12,7 @@ import Testing
     _ stage: Stage
   ) async throws -> (server: SimulatedServer, client: LongLinkClient) {
     let address: SocketAddress =
-      switch stage.world {
+      switch stage.environment {
       case .simulated, .loopback: .ipv4(127, 0, 0, 1, port: 0)
       case .unix: .unix(path: "/tmp/longlink-\(UInt64.random(in: 0 ... .max))")
       }
@@ -30,9 +30,11 @@ import Testing
     return (server, client)
   }
 
-  @Test(arguments: World.allCases)
-  func `a second answer and one for nobody are dropped and counted`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `a second answer and one for nobody are dropped and counted`(_ environment: TestEnvironment)
+    async throws
+  {
+    try await Stage.run(environment) { stage in
       let (server, client) = try await pair(stage)
       server.on(1, .replyTwice([7]))
       server.on(2, [.wrongSerial([8]), .reply([9])])
@@ -49,9 +51,9 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `damage ends the connection and says so`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `damage ends the connection and says so`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
       let (server, client) = try await pair(stage)
       server.on(1, [.corruptChecksum([1]), .reply([2])])
       server.on(2, [.cutFrame([1, 2, 3, 4], afterBytes: 18), .reply([3])])
@@ -73,9 +75,11 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `refusals say that nothing ran, whatever their code`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `refusals say that nothing ran, whatever their code`(_ environment: TestEnvironment)
+    async throws
+  {
+    try await Stage.run(environment) { stage in
       let (server, client) = try await pair(stage)
       for code: ResponseCode in [.draining, .overloaded, .tooLarge, .unknownType, 4_711] {
         server.on(1, .refuse(code, "no"))
@@ -94,9 +98,11 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `a connect whose handshake comes to nothing fails`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `a connect whose handshake comes to nothing fails`(_ environment: TestEnvironment)
+    async throws
+  {
+    try await Stage.run(environment) { stage in
       let (server, client) = try await pair(stage)
       for handshake: ServerHandshake in [.close, .reset, .frames([.pong([1]), .response(to: 7)])] {
         server.handshake = handshake
@@ -111,9 +117,9 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `a server that resets loses what it had`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `a server that resets loses what it had`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
       let (server, client) = try await pair(stage)
       for action: ServerAction in [.reset, .close, .end] {
         server.on(1, [action, .reply([1])])
@@ -125,9 +131,10 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `requests beyond the limit are refused with 429`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `requests beyond the limit are refused with 429`(_ environment: TestEnvironment) async throws
+  {
+    try await Stage.run(environment) { stage in
       let server = try await stage.serve(configure: { $0.maxInFlight = 2 })
       let peer = try await SimulatedClient.connect(
         to: server.addresses[0], on: stage.clientLoop)
@@ -143,19 +150,19 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `a peer without a hello is served`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
-      let sessions = Tally<PeerSession>()
+  @Test(arguments: TestEnvironment.allCases)
+  func `a peer without a hello is served`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
+      let peers = Tally<Peer>()
       let server = try await stage.serve { server in
         server.routeBasics()
-        server.onSessionOpen { sessions.add($0) }
+        server.onConnect { peers.add($0) }
       }
       let peer = try await SimulatedClient.connect(
         to: server.addresses[0], on: stage.clientLoop)
       #expect(try await peer.request(.echo, [1, 2]).body == [1, 2])
-      await sessions.reached(1)
-      let asking = stage.spawn { try await sessions.elements[0].request(20, [3]) }
+      await peers.reached(1)
+      let asking = stage.spawn { try await peers.elements[0].request(20, [3]) }
       let question = try await peer.waitForFrame(.request)
       #expect(question.body == [3] && !question.hasMetadata)
       peer.send(.response(to: question.serial, [4]))
@@ -164,9 +171,9 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `a violation ends its session and no other`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `a violation ends its connection and no other`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
       let cancelled = Latch()
       let server = try await stage.serve { server in
         server.route(.echo) { $0.body }

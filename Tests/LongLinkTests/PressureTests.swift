@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LongLink
-import LongLinkConnection
+import LongLinkDriver
 import LongLinkServer
 import LongLinkTesting
 import Testing
@@ -107,7 +107,7 @@ import Testing
         server.onPush(7) { push, _ in received.add(push.body[0]) }
       }
       client.onPush(7) { received.add($0.body[0]) }
-      let session = await server.sessions()[0]
+      let peer = await server.peers()[0]
       let link = simulation.network.links[0]
       link.silence(fromClient ? .toServer : .toClient)
       let pushed = Tally<UInt8>()
@@ -116,7 +116,7 @@ import Testing
           if fromClient {
             try await client.push(7, body(10_000, number))
           } else {
-            try await session.push(7, body(10_000, number))
+            try await peer.push(7, body(10_000, number))
           }
           pushed.add(number)
         }
@@ -272,7 +272,7 @@ import Testing
         server.route(.echo) { request in
           for _ in 0..<12 {
             pushNow { () throws(LongLinkError) in
-              try request.session.pushNow(7, body())
+              try request.peer.pushNow(7, body())
             }
           }
           return request.body
@@ -322,16 +322,16 @@ import Testing
     }
   }
 
-  @Test(arguments: [SlowSessionPolicy.skip, .drop])
-  func `a broadcast does not wait for a slow session`(policy: SlowSessionPolicy) async throws {
+  @Test(arguments: [SlowPeerPolicy.skip, .drop])
+  func `a broadcast does not wait for a slow connection`(policy: SlowPeerPolicy) async throws {
     try await Stage.simulate { stage, simulation in
       let (slow, server) = try await pressed(stage)
       let quick = try stage.client(of: server)
       try await quick.connect()
-      let session = await server.sessions()[0]
+      let peer = await server.peers()[0]
       simulation.network.links[0].silence(.toClient)
       while await server.counters().bytesUnwritten < Self.marks.high {
-        try await session.push(7, body())
+        try await peer.push(7, body())
         try await simulation.sleep(for: .milliseconds(1))
       }
       let report = try await server.broadcast(8, body(), toSlow: policy)

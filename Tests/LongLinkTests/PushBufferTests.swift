@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LongLink
-import LongLinkConnection
+import LongLinkDriver
 import LongLinkServer
 import LongLinkTesting
 import Testing
@@ -145,8 +145,8 @@ import Testing
       let client = try stage.client(of: server)
       let sequence = client.pushes(of: 7, buffer: .close(2))
       try await client.connect()
-      let session = await server.sessions()[0]
-      for number: UInt8 in 1...3 { try await session.push(7, [number]) }
+      let peer = await server.peers()[0]
+      for number: UInt8 in 1...3 { try await peer.push(7, [number]) }
       try await stage.until { await client.counters().connections.pushesReceived == 3 }
       let counters = await client.counters()
       #expect(counters.pushesDropped == 1 && counters.pushSequencesClosed == 1)

@@ -9,34 +9,36 @@ import Testing
 
 /// One-way messages, and requests of the server.
 @Suite struct PushTests {
-  /// A server that hands out its sessions.
+  /// A server that hands out its connections.
   private func serve(
     _ stage: Stage,
-    _ sessions: Tally<PeerSession>,
+    _ peers: Tally<Peer>,
     configure: (inout ServerConfiguration) -> Void = { _ in }
   ) async throws -> LongLinkServer {
     try await stage.serve(
       setUp: { server in
         server.routeBasics()
-        server.onSessionOpen { sessions.add($0) }
+        server.onConnect { peers.add($0) }
       },
       configure: configure
     )
   }
 
-  @Test(arguments: World.allCases)
-  func `pushes come by type, all together, and to a handler`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
-      let sessions = Tally<PeerSession>()
-      let client = try stage.client(of: try await serve(stage, sessions))
+  @Test(arguments: TestEnvironment.allCases)
+  func `pushes come by type, all together, and to a handler`(_ environment: TestEnvironment)
+    async throws
+  {
+    try await Stage.run(environment) { stage in
+      let peers = Tally<Peer>()
+      let client = try stage.client(of: try await serve(stage, peers))
       var sevens = client.pushes(of: 7).makeAsyncIterator()
       var all = client.pushes().makeAsyncIterator()
       let handled = Tally<(UInt8, Bool)>()
       client.onPush(8) { handled.add(($0.body[0], client.loop.isCurrent)) }
       try await client.connect()
-      await sessions.reached(1)
+      await peers.reached(1)
       for (type, number): (MessageType, UInt8) in [(7, 1), (8, 2), (7, 3), (9, 4)] {
-        try await sessions.elements[0].push(type, [number])
+        try await peers.elements[0].push(type, [number])
       }
       #expect(await sevens.next() == Push(type: 7, body: [1]))
       #expect(await sevens.next() == Push(type: 7, body: [3]))
@@ -50,28 +52,30 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `a push that nobody wants is counted`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
-      let sessions = Tally<PeerSession>()
-      let client = try stage.client(of: try await serve(stage, sessions))
+  @Test(arguments: TestEnvironment.allCases)
+  func `a push that nobody wants is counted`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
+      let peers = Tally<Peer>()
+      let client = try stage.client(of: try await serve(stage, peers))
       try await client.connect()
-      await sessions.reached(1)
-      try await sessions.elements[0].push(7, [1])
+      await peers.reached(1)
+      try await peers.elements[0].push(7, [1])
       try await stage.until { await client.counters().pushesUnhandled == 1 }
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `a consumer that falls behind loses what was agreed`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
-      let sessions = Tally<PeerSession>()
-      let client = try stage.client(of: try await serve(stage, sessions))
+  @Test(arguments: TestEnvironment.allCases)
+  func `a consumer that falls behind loses what was agreed`(_ environment: TestEnvironment)
+    async throws
+  {
+    try await Stage.run(environment) { stage in
+      let peers = Tally<Peer>()
+      let client = try stage.client(of: try await serve(stage, peers))
       let oldest = client.pushes(of: 7, buffer: .dropOldest(3))
       let newest = client.pushes(of: 7, buffer: .dropNewest(3))
       try await client.connect()
-      await sessions.reached(1)
-      for number: UInt8 in 1...10 { try await sessions.elements[0].push(7, [number]) }
+      await peers.reached(1)
+      for number: UInt8 in 1...10 { try await peers.elements[0].push(7, [number]) }
       try await stage.until { await client.counters().connections.pushesReceived == 10 }
       #expect(await client.counters().pushesDropped == 14)
       await client.close()
@@ -84,35 +88,35 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `a sequence goes on over a reconnect`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
-      let sessions = Tally<PeerSession>()
-      let client = try stage.client(of: try await serve(stage, sessions)) {
+  @Test(arguments: TestEnvironment.allCases)
+  func `a sequence goes on over a reconnect`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
+      let peers = Tally<Peer>()
+      let client = try stage.client(of: try await serve(stage, peers)) {
         $0.reconnect.afterClose = .milliseconds(5)
         $0.reconnect.afterRefused = .milliseconds(5)
       }
       var pushes = client.pushes().makeAsyncIterator()
       try await client.connect()
       for number: UInt8 in 1...3 {
-        await sessions.reached(Int(number))
-        let session = sessions.elements[Int(number) - 1]
-        try await session.push(7, [number])
+        await peers.reached(Int(number))
+        let peer = peers.elements[Int(number) - 1]
+        try await peer.push(7, [number])
         #expect(await pushes.next()?.body == [number])
-        session.close()
+        peer.close()
       }
-      await sessions.reached(4)
+      await peers.reached(4)
       try await stage.until { if case .connected = client.state { true } else { false } }
       #expect(await client.counters().connects == 4)
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `a client's push reaches the server's handler`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `a client's push reaches the server's handler`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
       let received = Tally<(Push, UInt64)>()
       let server = try await stage.serve { server in
-        server.onPush(7) { push, session in received.add((push, session.id)) }
+        server.onPush(7) { push, peer in received.add((push, peer.id)) }
       }
       let client = try stage.client(of: server)
       let early = try await failure { try await client.push(7, [0]) }
@@ -131,39 +135,39 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `a push that is too large is not sent`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
-      let sessions = Tally<PeerSession>()
-      let server = try await serve(stage, sessions) { $0.maxBody = 100 }
+  @Test(arguments: TestEnvironment.allCases)
+  func `a push that is too large is not sent`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
+      let peers = Tally<Peer>()
+      let server = try await serve(stage, peers) { $0.maxBody = 100 }
       let client = try stage.client(of: server) { $0.maxBody = 200 }
       try await client.connect()
-      await sessions.reached(1)
+      await peers.reached(1)
       let up = try await failure { try await client.push(7, [UInt8](repeating: 0, count: 101)) }
       #expect(up.code == .tooLarge)
       let down = try await failure {
-        try await sessions.elements[0].push(7, [UInt8](repeating: 0, count: 201))
+        try await peers.elements[0].push(7, [UInt8](repeating: 0, count: 201))
       }
       #expect(down.code == .tooLarge)
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `the server asks and the client answers`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
-      let sessions = Tally<PeerSession>()
-      let server = try await serve(stage, sessions)
+  @Test(arguments: TestEnvironment.allCases)
+  func `the server asks and the client answers`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
+      let peers = Tally<Peer>()
+      let server = try await serve(stage, peers)
       let client = try stage.client(of: server)
       client.onRequest(20) { request in request.body + [0] }
       client.onRequest(21) { _ in throw Rejection(4_000, body: [4]) }
       try await client.connect()
-      await sessions.reached(1)
-      let session = sessions.elements[0]
-      #expect(try await session.request(20, [1, 2]) == [1, 2, 0])
-      let rejected = try await failure { try await session.request(21, [1]) }
+      await peers.reached(1)
+      let peer = peers.elements[0]
+      #expect(try await peer.request(20, [1, 2]) == [1, 2, 0])
+      let rejected = try await failure { try await peer.request(21, [1]) }
       #expect(rejected.response == 4_000 && rejected.body == [4])
       #expect(rejected.delivery == .answered)
-      let refused = try await failure { try await session.request(22, [1]) }
+      let refused = try await failure { try await peer.request(22, [1]) }
       #expect(refused.response == .unknownType && refused.delivery == .refused)
       let counters = await server.counters().requests
       #expect(counters.submitted == 3 && counters.succeeded == 1 && counters.rejected == 2)
@@ -171,31 +175,32 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `both sides ask at once`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
-      let sessions = Tally<PeerSession>()
-      let client = try stage.client(of: try await serve(stage, sessions))
+  @Test(arguments: TestEnvironment.allCases)
+  func `both sides ask at once`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
+      let peers = Tally<Peer>()
+      let client = try stage.client(of: try await serve(stage, peers))
       client.onRequest(20) { request in request.body }
       try await client.connect()
-      await sessions.reached(1)
-      let session = sessions.elements[0]
+      await peers.reached(1)
+      let peer = peers.elements[0]
       try await withThrowingTaskGroup(of: Bool.self) { group in
         for number: UInt8 in 0..<50 {
           group.addTask { try await client.request(.echo, [number]) == [number] }
-          group.addTask { try await session.request(20, [number]) == [number] }
+          group.addTask { try await peer.request(20, [number]) == [number] }
         }
         for try await isRight in group { #expect(isRight) }
       }
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `the server's request ends with its session`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
-      let sessions = Tally<PeerSession>()
+  @Test(arguments: TestEnvironment.allCases)
+  func `the server's request ends with its connection`(_ environment: TestEnvironment) async throws
+  {
+    try await Stage.run(environment) { stage in
+      let peers = Tally<Peer>()
       let cancelled = Latch()
-      let server = try await serve(stage, sessions)
+      let server = try await serve(stage, peers)
       let client = try stage.client(of: server)
       let began = Latch()
       client.onRequest(20) { request in
@@ -209,36 +214,38 @@ import Testing
         return request.body
       }
       try await client.connect()
-      await sessions.reached(1)
-      let session = sessions.elements[0]
-      let asking = stage.spawn { try await failure { try await session.request(20, [1]) } }
+      await peers.reached(1)
+      let peer = peers.elements[0]
+      let asking = stage.spawn { try await failure { try await peer.request(20, [1]) } }
       await began.wait()
       await client.close()
       let error = try await asking.value
       #expect(error.code == .connectionLost)
       #expect(error.delivery == .sent)
       await cancelled.wait()
-      let late = try await failure { try await session.request(20, [1]) }
+      let late = try await failure { try await peer.request(20, [1]) }
       #expect(late.code == .closed)
       #expect(late.delivery == .notSent)
-      let push = try await failure { try await session.push(20, [1]) }
+      let push = try await failure { try await peer.push(20, [1]) }
       #expect(push.code == .closed)
       #expect(await server.counters().requests.lost == 1)
     }
   }
 
-  @Test(arguments: World.allCases, [100, 300_000])
-  func `a broadcast reaches every session`(_ world: World, _ size: Int) async throws {
-    try await Stage.run(world) { stage in
-      let sessions = Tally<PeerSession>()
-      let server = try await serve(stage, sessions)
+  @Test(arguments: TestEnvironment.allCases, [100, 300_000])
+  func `a broadcast reaches every connection`(_ environment: TestEnvironment, _ size: Int)
+    async throws
+  {
+    try await Stage.run(environment) { stage in
+      let peers = Tally<Peer>()
+      let server = try await serve(stage, peers)
       let clients = try (0..<5).map { _ in try stage.client(of: server) }
       var streams: [BufferedSequence<Push, Never>.Iterator] = []
       for client in clients {
         streams.append(client.pushes().makeAsyncIterator())
         try await client.connect()
       }
-      await sessions.reached(5)
+      await peers.reached(5)
       let body = CountingBody(count: size)
       let report = try await server.broadcast(7, body)
       #expect(report.queued == 5 && report.skipped == 0 && report.dropped == 0)
@@ -252,10 +259,10 @@ import Testing
     }
   }
 
-  @Test func `a broadcast passes sessions by that accept less`() async throws {
+  @Test func `a broadcast passes connections by that accept less`() async throws {
     try await Stage.simulate { stage, simulation in
-      let sessions = Tally<PeerSession>()
-      let server = try await serve(stage, sessions)
+      let peers = Tally<Peer>()
+      let server = try await serve(stage, peers)
       let small = try stage.client(of: server) { $0.maxBody = 10 }
       let large = try stage.client(of: server)
       try await small.connect()

@@ -9,9 +9,9 @@ import Testing
 
 /// The ways to ask.
 @Suite struct RequestTests {
-  @Test(arguments: World.allCases)
-  func `a request is answered`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `a request is answered`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
       let server = try await stage.serve()
       let client = try stage.client(of: server)
       try await client.connect()
@@ -23,9 +23,9 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `the first request opens the connection`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `the first request opens the connection`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
       let client = try stage.client(of: try await stage.serve())
       #expect(client.state == .idle)
       #expect(try await client.request(.echo, [1]) == [1])
@@ -36,9 +36,9 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `answers find their requests in any order`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `answers find their requests in any order`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
       let held = Tally<Latch>()
       let server = try await stage.serve { server in
         server.route(.echo) { request in
@@ -61,9 +61,9 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `messages are typed on both sides`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `messages are typed on both sides`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
       let server = try await stage.serve { server in
         server.route(RPCMethod<FailRequest, Tick>(10)) { message, _ in
           Tick(number: UInt64(message.code))
@@ -82,9 +82,11 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `a body that is not the message is answered with 400`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `a body that is not the message is answered with 400`(_ environment: TestEnvironment)
+    async throws
+  {
+    try await Stage.run(environment) { stage in
       let server = try await stage.serve { server in
         server.route(RPCMethod<FailRequest, Tick>(10)) { message, _ in Tick() }
         server.route(RPCMethod<FailRequest, Tick>(11)) { message, _ in
@@ -101,9 +103,11 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `a reply that is not the message fails to decode`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `a reply that is not the message fails to decode`(_ environment: TestEnvironment)
+    async throws
+  {
+    try await Stage.run(environment) { stage in
       let client = try stage.client(of: try await stage.serve())
       let error = try await failure {
         try await client.request(RPCMethod<[UInt8], Tick>(.echo), [0xFF, 0xFF])
@@ -113,9 +117,11 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `what the caller says of a request reaches the handler`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `what the caller says of a request reaches the handler`(_ environment: TestEnvironment)
+    async throws
+  {
+    try await Stage.run(environment) { stage in
       let seen = Tally<InboundRequest>()
       let server = try await stage.serve { server in
         server.route(.echo) { request in
@@ -142,15 +148,17 @@ import Testing
       #expect(first.metadata == ["a": "b", "c": ""])
       #expect(second.priority == 0 && second.idempotencyKey == [] && second.metadata == [:])
       #expect(first.serial >= 50 && first.serial != second.serial)
-      #expect(first.session.id == second.session.id)
+      #expect(first.peer.id == second.peer.id)
       let left = try #require(first.deadline).nanoseconds - stage.serverLoop.clock.now.nanoseconds
       #expect(left > 0 && left <= 60_000_000_000)
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `a completion handler is called where the caller said`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `a completion handler is called where the caller said`(_ environment: TestEnvironment)
+    async throws
+  {
+    try await Stage.run(environment) { stage in
       let client = try stage.client(of: try await stage.serve())
       let loop = stage.clientLoop
       let other = stage.serverLoop
@@ -179,9 +187,11 @@ import Testing
     }
   }
 
-  @Test(arguments: [World.loopback, .unix])
-  func `a completion handler is called on a dispatch queue`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: [TestEnvironment.loopback, .unix])
+  func `a completion handler is called on a dispatch queue`(_ environment: TestEnvironment)
+    async throws
+  {
+    try await Stage.run(environment) { stage in
       let client = try stage.client(of: try await stage.serve())
       let queue = QueueProbe()
       let results = Tally<Bool>()
@@ -191,9 +201,9 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `a handle tells of its request`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `a handle tells of its request`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
       let (began, goOn) = (Latch(), Latch())
       let server = try await stage.serve { server in
         server.route(.echo) { request in
@@ -237,9 +247,9 @@ import Testing
     }
   }
 
-  @Test(arguments: [World.loopback, .unix])
-  func `a plain thread waits for its answer`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: [TestEnvironment.loopback, .unix])
+  func `a plain thread waits for its answer`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
       let client = try stage.client(of: try await stage.serve())
       let results = Tally<Result<[UInt8], LongLinkError>>()
       for type: MessageType in [.echo, 9] {

@@ -39,8 +39,8 @@ import Testing
       }
     }
     // Ten runs together saw every reason to send again.
-    #expect(total.resentNotSent > 0 && total.resentRefused > 0, "\(total)")
-    #expect(total.resentIdempotent > 0, "\(total)")
+    #expect(total.retriedNotSent > 0 && total.retriedRefused > 0, "\(total)")
+    #expect(total.retriedIdempotent > 0, "\(total)")
     #expect(total.succeeded > 0 && total.lost > 0 && total.rejected > 0, "\(total)")
   }
 

@@ -54,7 +54,7 @@ import Testing
       let remaining = sendings.compactMap(\.metadata?.remaining)
       #expect(remaining[0] > .seconds(59) && remaining[1] <= remaining[0] - .seconds(2))
       let counters = await client.counters()
-      #expect(counters.requests.resentRefused == 1 && counters.requests.resent == 1)
+      #expect(counters.requests.retriedRefused == 1 && counters.requests.resent == 1)
       #expect(counters.requestsWaiting == 0 && counters.bytesWaiting == 0)
       await server.stop()
     }
@@ -74,7 +74,7 @@ import Testing
         let whole = Duration.milliseconds(100 << index)
         #expect(pause >= whole / 2 && pause <= whole + .milliseconds(5), "\(index): \(pause)")
       }
-      #expect(await client.counters().requests.resentRefused == 5)
+      #expect(await client.counters().requests.retriedRefused == 5)
       #expect(await client.counters().requests.rejected == 1)
       await server.stop()
     }
@@ -196,7 +196,7 @@ import Testing
       #expect(server.requests(of: 1).map(\.connection) == [1, 2])
       #expect(try await client.request(2, [1]) == [8])
       #expect(server.requests(of: 2).map(\.connection) == [2, 2])
-      #expect(await client.counters().requests.resentRefused == 2)
+      #expect(await client.counters().requests.retriedRefused == 2)
       await server.stop()
     }
   }
@@ -219,7 +219,7 @@ import Testing
         #expect(other.delivery == .sent)
       }
       let counters = await client.counters().requests
-      #expect(counters.resentIdempotent == 2 && counters.resent == 2)
+      #expect(counters.retriedIdempotent == 2 && counters.resent == 2)
       #expect(counters.lost == 4 && counters.beyondBudget == 0)
       #expect(server.requests(of: 1).filter { $0.metadata?.idempotencyKey == [5] }.count == 4)
       await server.stop()
@@ -270,7 +270,7 @@ import Testing
         #expect(try await failure { try await task.value }.delivery == .sent)
       }
       let counters = await client.counters().requests
-      #expect(counters.resentIdempotent == 2 && counters.beyondBudget == 3)
+      #expect(counters.retriedIdempotent == 2 && counters.beyondBudget == 3)
       // Successes pay for others.
       for _ in 0..<4 { _ = try await client.request(1, [9]) }
       server.on(1, [.reset, .reply([7])])
@@ -291,7 +291,7 @@ import Testing
       }
       #expect(error.code == .connectionLost && error.delivery == .sent)
       #expect(server.requests(of: 1).count == 4)
-      #expect(await client.counters().requests.resentIdempotent == 3)
+      #expect(await client.counters().requests.retriedIdempotent == 3)
       await server.stop()
     }
   }
@@ -313,12 +313,12 @@ import Testing
 
   @Test func `a server's own requests are sent again to an overloaded client`() async throws {
     try await Stage.simulate { stage, simulation in
-      let sessions = Tally<PeerSession>()
-      let server = try await stage.serve { $0.onSessionOpen { sessions.add($0) } }
+      let peers = Tally<Peer>()
+      let server = try await stage.serve { $0.onConnect { peers.add($0) } }
       let peer = try await SimulatedClient.connect(to: server.addresses[0], on: stage.clientLoop)
       try await peer.sayHello()
-      await sessions.reached(1)
-      let asking = stage.spawn { try await sessions.elements[0].request(20, [3]) }
+      await peers.reached(1)
+      let asking = stage.spawn { try await peers.elements[0].request(20, [3]) }
       let first = try await peer.waitForFrame(.request)
       peer.send(.response(to: first.serial, code: .overloaded, isRefused: true))
       let second = try await peer.waitForFrame(.request, count: 2)

@@ -5,7 +5,7 @@ import LongLinkCore
 @_spi(Loop) import LongLinkTransport
 import Testing
 
-@testable import LongLinkConnection
+@testable import LongLinkDriver
 
 /// Who waits for a request's outcome is resumed in the way that suits where it is.
 struct ResumptionTests {
@@ -62,5 +62,5 @@ struct ResumptionTests {
 }
 
 private func ask(_ port: RequestPort) async throws -> [UInt8] {
-  try await exchange(port, 1, .bytes([]), RequestOptions())
+  try await awaitResponse(port, 1, .bytes([]), RequestOptions())
 }

@@ -3,7 +3,7 @@
 import LongLinkTesting
 import Testing
 
-@testable import LongLinkConnection
+@testable import LongLinkDriver
 @_spi(Containers) @testable import LongLinkCore
 @testable import LongLinkTransport
 
@@ -82,7 +82,7 @@ import Testing
     station.useFragments()
     station.push(65_536)
     let body = [UInt8](repeating: 7, count: 160_000)
-    var placement: RequestPlacement?
+    var placement: StreamPosition?
     station.turn {
       placement = try? station.link.request(
         0x8000_0032, type: 1, metadata: nil, priority: 0, count: body.count,
@@ -120,7 +120,7 @@ import Testing
     #expect(station.received == 1)
   }
 
-  @Test func `while memory is short, sessions that hold little are read a little`() {
+  @Test func `while memory is short, connections that hold little are read a little`() {
     let driver = StillDriver()
     let loop = EventLoop(driver: driver, name: "short")
     let (small, large) = (Station(driver, loop), Station(driver, loop))

@@ -42,7 +42,7 @@ import Testing
       counters = await client.counters()
       #expect(counters.connects == 2 && counters.migrations == 1)
       #expect(counters.requests.succeeded == counters.requests.submitted)
-      try await stage.until { await other.counters().sessions == 0 }
+      try await stage.until { await other.counters().openConnections == 0 }
     }
   }
 
@@ -69,10 +69,10 @@ import Testing
       simulation.network.setConnects(.normal, to: best.addresses[0])
       try await stage.until { client.state == .connected(best.addresses[0]) }
       #expect(try await client.request(.echo, [1]) == [1, 1])
-      #expect(await other.counters().sessions == 1)
+      #expect(await other.counters().openConnections == 1)
       goOn.open()
       #expect(try await slow.value == [0, 2])
-      try await stage.until { await other.counters().sessions == 0 }
+      try await stage.until { await other.counters().openConnections == 0 }
       #expect(await client.counters().linksExpired == 0)
     }
   }

@@ -20,7 +20,7 @@ import Testing
       _ = try await failure { try await hanging.value }
       let draining = try #require(lines.all("Draining").first)
       #expect(draining.level == .info)
-      #expect(draining.metadata["sessions"] == "1" && draining.metadata["requests"] == "1")
+      #expect(draining.metadata["connections"] == "1" && draining.metadata["requests"] == "1")
       #expect(draining.metadata["boundMs"] == "3000")
       #expect(lines.all("Stopped").map { $0.metadata["requestsAbandoned"] } == ["1"])
       // A second call has nothing to tell.
@@ -48,7 +48,7 @@ import Testing
       for line in told {
         let detail = try #require(line.metadata["detail"])
         #expect(detail.hasPrefix(#"bye\ncritical"#) && detail.utf8.count == 200)
-        #expect(line.metadata["code"] == "1001" && line.metadata["session"] == "1")
+        #expect(line.metadata["code"] == "1001" && line.metadata["connection"] == "1")
       }
     }
   }
@@ -59,7 +59,7 @@ import Testing
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve(configure: {
         $0.logger = lines.logger
-        $0.maxSessions = 1
+        $0.maxConnections = 1
       })
       let client = try await SimulatedClient.connect(
         to: server.addresses[0], on: stage.clientLoop)
@@ -73,7 +73,7 @@ import Testing
       _ = try await client.waitForResponse(to: 149)
       let turnedAway = lines.all("Turned a connection away")
       #expect((5...20).contains(turnedAway.count))
-      #expect(turnedAway[0].metadata["reason"] == "maxSessions")
+      #expect(turnedAway[0].metadata["reason"] == "maxConnections")
       #expect(lines.all("An answer is larger than the peer accepts").count == 5)
     }
   }

@@ -7,11 +7,11 @@ import Testing
 
 /// Drains while requests of the server are under way.
 @Suite struct ServerRequestDrainTests {
-  @Test(arguments: World.allCases)
+  @Test(arguments: TestEnvironment.allCases)
   func `a client that is told to go answers what the server has asked`(
-    _ world: World
+    _ environment: TestEnvironment
   ) async throws {
-    try await Stage.run(world) { stage in
+    try await Stage.run(environment) { stage in
       let (began, goOn) = (Tally<Void>(), Latch())
       let server = try await stage.serve()
       let client = try stage.client(of: server)
@@ -21,12 +21,12 @@ import Testing
         return request.body
       }
       try await client.connect()
-      let session = try #require(await server.sessions().first)
+      let peer = try #require(await server.peers().first)
       let patient = RequestOptions(timeout: .seconds(3_600))
-      let asked = stage.spawn { try await session.request(.echo, [1], options: patient) }
+      let asked = stage.spawn { try await peer.request(.echo, [1], options: patient) }
       await began.reached(1)
       let states = client.states()
-      let draining = stage.spawn { await server.drain(session, within: .seconds(1_000)) }
+      let draining = stage.spawn { await server.drain(peer, within: .seconds(1_000)) }
       for await state in states { if case .waiting = state { break } }
       goOn.open()
       #expect(try await asked.value == [1])
@@ -62,7 +62,7 @@ import Testing
     }
   }
 
-  @Test func `a session that drains ends when its last request has passed its deadline`()
+  @Test func `a connection that drains ends when its last request has passed its deadline`()
     async throws
   {
     try await Stage.simulate { stage, simulation in
@@ -75,16 +75,16 @@ import Testing
         return request.body
       }
       try await client.connect()
-      let session = try #require(await server.sessions().first)
+      let peer = try #require(await server.peers().first)
       let asked = stage.spawn {
         try await failure {
-          try await session.request(
+          try await peer.request(
             .hang, [1], options: RequestOptions(timeout: .seconds(3)))
         }
       }
       await began.reached(1)
       let start = simulation.now
-      await server.drain(session, within: .seconds(100))
+      await server.drain(peer, within: .seconds(100))
       #expect(start.duration(to: simulation.now) < .seconds(4))
       #expect(try await asked.value.code == .deadlineExceeded)
     }
@@ -97,7 +97,7 @@ import Testing
         server.route(.echo) { request in
           began.add(())
           await goOn.wait()
-          let error = try await failure { try await request.session.request(.echo, [1]) }
+          let error = try await failure { try await request.peer.request(.echo, [1]) }
           return [error.delivery == .notSent ? 1 : 0]
         }
       }
@@ -117,7 +117,9 @@ import Testing
     }
   }
 
-  @Test func `the session in a handler closes its own connection, not the next one`() async throws {
+  @Test func `the connection in a handler closes its own connection, not the next one`()
+    async throws
+  {
     try await Stage.simulate { stage, simulation in
       let (began, goOn) = (Tally<Void>(), Latch())
       let server = try await stage.serve()
@@ -125,12 +127,12 @@ import Testing
       client.onRequest(.echo) { request in
         began.add(())
         await goOn.wait()
-        request.session.close()
+        request.peer.close()
         return request.body
       }
       try await client.connect()
-      let session = try #require(await server.sessions().first)
-      let asked = stage.spawn { try? await session.request(.echo, [1]) }
+      let peer = try #require(await server.peers().first)
+      let asked = stage.spawn { try? await peer.request(.echo, [1]) }
       await began.reached(1)
       client.pathChanged()
       try await stage.until { await client.counters().connects == 2 }
@@ -138,21 +140,21 @@ import Testing
       _ = try await asked.value
       try await simulation.sleep(for: .seconds(10))
       #expect(await client.counters().connects == 2)
-      #expect(await server.sessions().map(\.id) == [session.id + 1])
+      #expect(await server.peers().map(\.id) == [peer.id + 1])
     }
   }
 
-  @Test func `a server drains no session of another one`() async throws {
+  @Test func `a server drains no connection of another one`() async throws {
     try await Stage.simulate { stage, _ in
       let (one, other) = (try await stage.serve(), try await stage.serve())
       let clients = (try stage.client(of: one), try stage.client(of: other))
       try await clients.0.connect()
       try await clients.1.connect()
-      let session = try #require(await other.sessions().first)
-      #expect(await one.sessions().first?.id == session.id)
-      await one.drain(session, within: .zero)
-      #expect(await one.counters().sessions == 1)
-      #expect(await other.counters().sessions == 1)
+      let peer = try #require(await other.peers().first)
+      #expect(await one.peers().first?.id == peer.id)
+      await one.drain(peer, within: .zero)
+      #expect(await one.counters().openConnections == 1)
+      #expect(await other.counters().openConnections == 1)
     }
   }
 

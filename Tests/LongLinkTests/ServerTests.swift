@@ -7,17 +7,17 @@ import LongLinkTransport
 import Synchronization
 import Testing
 
-/// What a server does with sessions and handlers.
+/// What a server does with connections and handlers.
 @Suite struct ServerTests {
-  @Test(arguments: World.allCases)
-  func `a handler runs where it was told to`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
-      let (session, other) = (stage.serverLoop, stage.clientLoop)
+  @Test(arguments: TestEnvironment.allCases)
+  func `a handler runs where it was told to`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
+      let (peer, other) = (stage.serverLoop, stage.clientLoop)
       let server = try await stage.serve { server in
-        server.route(1) { _ in [session.isCurrent ? 1 : 0] }
+        server.route(1) { _ in [peer.isCurrent ? 1 : 0] }
         server.route(2) { request in
           await Task.yield()
-          return [session.isCurrent ? 1 : 0]
+          return [peer.isCurrent ? 1 : 0]
         }
         server.route(3, on: .executor(other)) { request in
           await Task.yield()
@@ -25,23 +25,23 @@ import Testing
         }
         server.route(4, on: .globalPool) { request in
           await Task.yield()
-          return [session.isCurrent || other.isCurrent ? 0 : 1]
+          return [peer.isCurrent || other.isCurrent ? 0 : 1]
         }
       }
       let client = try stage.client(of: server)
       // The pool's threads know nothing of virtual time.
-      for type: MessageType in world == .simulated ? [1, 2, 3] : [1, 2, 3, 4] {
+      for type: MessageType in environment == .simulated ? [1, 2, 3] : [1, 2, 3, 4] {
         #expect(try await client.request(type, [UInt8]()) == [1], "\(type)")
       }
     }
   }
 
-  @Test(arguments: World.allCases, [true, false])
+  @Test(arguments: TestEnvironment.allCases, [true, false])
   func `handlers are cancelled when their client goes`(
-    _ world: World,
+    _ environment: TestEnvironment,
     _ aborts: Bool
   ) async throws {
-    try await Stage.run(world) { stage in
+    try await Stage.run(environment) { stage in
       let (began, cancelled) = (Tally<Void>(), Tally<Void>())
       let server = try await stage.serve { server in
         server.route(.hang) { request in
@@ -71,9 +71,9 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `sessions are spread over the loops`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `connections are spread over the loops`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
       let loops: [EventLoop] =
         if let simulation = stage.simulation {
           (0..<3).map { simulation.eventLoop(named: "lane \($0)") }
@@ -83,11 +83,11 @@ import Testing
       let server = try await stage.serve(on: loops, setUp: { $0.routeBasics() })
       let clients = try (0..<9).map { _ in try stage.client(of: server) }
       for client in clients { #expect(try await client.request(.echo, [1]) == [1]) }
-      let sessions = await server.sessions()
-      #expect(Set(sessions.map(\.id)).count == 9)
-      for loop in loops { #expect(sessions.count { $0.loop === loop } == 3) }
+      let peers = await server.peers()
+      #expect(Set(peers.map(\.id)).count == 9)
+      for loop in loops { #expect(peers.count { $0.loop === loop } == 3) }
       #expect(await server.counters().connections.requestsReceived == 9)
-      #expect(await server.counters().sessionsAccepted == 9)
+      #expect(await server.counters().connectionsAccepted == 9)
       for client in clients { await client.close() }
       await server.shutDown()
       #expect(await server.counters().connections.requestsReceived == 9)
@@ -95,9 +95,9 @@ import Testing
     }
   }
 
-  @Test(arguments: [World.loopback, .unix])
-  func `a server makes loops of its own`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: [TestEnvironment.loopback, .unix])
+  func `a server makes loops of its own`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
       let server = try await stage.serve(
         on: [],
         setUp: { server in
@@ -120,10 +120,10 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `a connection too many is turned away`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
-      let server = try await stage.serve(configure: { $0.maxSessions = 2 })
+  @Test(arguments: TestEnvironment.allCases)
+  func `a connection too many is turned away`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
+      let server = try await stage.serve(configure: { $0.maxConnections = 2 })
       let clients = try (0..<3).map { _ in
         try stage.client(of: server) {
           $0.reconnect.afterRefused = .milliseconds(1)
@@ -134,11 +134,11 @@ import Testing
       try await clients[1].connect()
       let error = try await failure { try await clients[2].connect() }
       #expect(error.code == .connectFailed)
-      #expect(await server.counters().sessionsTurnedAway >= 1)
+      #expect(await server.counters().connectionsTurnedAway >= 1)
       #expect(try await clients[0].request(.echo, [1]) == [1])
       await clients[1].close()
       #expect(try await clients[2].request(.echo, [1]) == [1])
-      #expect(await server.counters().sessions == 2)
+      #expect(await server.counters().openConnections == 2)
     }
   }
 
@@ -154,9 +154,9 @@ import Testing
       simulation.network.links[0].silence(.toServer)
       simulation.network.connects = .ignored
       try await simulation.sleep(for: .seconds(2))
-      #expect(await server.counters().sessions == 1)
+      #expect(await server.counters().openConnections == 1)
       try await simulation.sleep(for: .milliseconds(2_200))
-      #expect(await server.counters().sessions == 0)
+      #expect(await server.counters().openConnections == 0)
       #expect(await server.counters().connections.violations == [.firstFrameTimeout: 1])
       _ = try await connecting.value
     }
@@ -193,7 +193,7 @@ import Testing
     }
   }
 
-  @Test func `a client that leaves too much unread is dropped, and its session tells why`()
+  @Test func `a client that leaves too much unread is dropped, and its connection tells why`()
     async throws
   {
     try await Stage.simulate { stage, simulation in
@@ -212,12 +212,12 @@ import Testing
       )
       let client = try stage.client(of: server)
       try await client.connect()
-      let session = await server.sessions()[0]
+      let peer = await server.peers()[0]
       let handles = (0..<20).map { _ in client.submit(.echo, [1]) }
       try await stage.until { await server.counters().requestsRunning == 20 }
       simulation.network.links[0].silence(.toClient)
       try await simulation.sleep(for: .seconds(2))
-      let error = try await failure { try await session.push(7, [1]) }
+      let error = try await failure { try await peer.push(7, [1]) }
       #expect(error.code == .closed && error.closeReason == .unreadOutput)
       #expect(await server.counters().connections.endings[.unreadOutput] == 1)
       for handle in handles { handle.cancel() }
@@ -252,9 +252,9 @@ import Testing
     loop.shutDown()
   }
 
-  @Test(arguments: World.withPorts)
-  func `an address in use is told`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.withPorts)
+  func `an address in use is told`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
       let server = try await stage.serve()
       let error = try await failure {
         try await stage.serve(at: server.endpoints[0])
@@ -265,9 +265,9 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `a server is started once`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `a server is started once`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
       let server = try await stage.serve()
       let error = try await failure { try await server.start() }
       #expect(error.code == .closed)

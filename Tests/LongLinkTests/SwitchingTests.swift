@@ -104,7 +104,7 @@ import Testing
       let client = try stage.client(of: server)
       _ = try await client.request(.echo, [0])
       await client.suspend()
-      try await stage.until { await server.counters().sessions == 0 }
+      try await stage.until { await server.counters().openConnections == 0 }
       #expect(simulation.pendingTimers == [])
       await client.suspend()
       await client.close()
@@ -156,9 +156,11 @@ import Testing
 
   // MARK: Other servers
 
-  @Test(arguments: World.allCases)
-  func `after a switch nothing new goes to the old server`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `after a switch nothing new goes to the old server`(_ environment: TestEnvironment)
+    async throws
+  {
+    try await Stage.run(environment) { stage in
       let goOn = Latch()
       let (old, new) = (try await serve(stage, 1, goOn), try await serve(stage, 2))
       let client = try stage.client(of: old)
@@ -171,7 +173,7 @@ import Testing
       }
       goOn.open()
       #expect(try await slow.value == [0, 1])
-      try await stage.until { await old.counters().sessions == 0 }
+      try await stage.until { await old.counters().openConnections == 0 }
       #expect(await client.counters().requests.succeeded == 6)
     }
   }
@@ -244,8 +246,8 @@ import Testing
           await client.suspend()
           client.resume()
         case 4:
-          for session in await servers[index % 2].sessions() {
-            stage.spawn { await servers[0].drain(session, within: .seconds(1)) }
+          for peer in await servers[index % 2].peers() {
+            stage.spawn { await servers[0].drain(peer, within: .seconds(1)) }
           }
         default:
           try await simulation.sleep(for: .milliseconds(Int.random(in: 0..<40, using: &dice)))

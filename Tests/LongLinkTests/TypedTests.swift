@@ -64,32 +64,32 @@ private let echo = RPCMethod<Note, Note>(.echo)
     }
   }
 
-  @Test func `a session asks its client in all the ways in which a client asks`() async throws {
+  @Test func `a connection asks its client in all the ways in which a client asks`() async throws {
     try await Stage.simulate { stage, _ in
       let server = try await stage.serve()
       let client = try stage.client(of: server)
       client.onRequest(.echo) { request in request.body }
       try await client.connect()
-      let session = try #require(await server.sessions().first)
-      #expect(try await session.request(echo, Note(1)) == Note(1))
-      #expect(try await session.submit(.echo, [2] as [UInt8]).value == [2])
-      let task = session.submit(echo, Note(3))
+      let peer = try #require(await server.peers().first)
+      #expect(try await peer.request(echo, Note(1)) == Note(1))
+      #expect(try await peer.submit(.echo, [2] as [UInt8]).value == [2])
+      let task = peer.submit(echo, Note(3))
       #expect(try await task.value == Note(3))
       #expect(await task.task.state == .completed && task.task.serial != nil)
       let outcome: Result<Note, LongLinkError> = await withCheckedContinuation { waiter in
-        session.request(echo, Note(4), on: .connectionLoop) { waiter.resume(returning: $0) }
+        peer.request(echo, Note(4), on: .connectionLoop) { waiter.resume(returning: $0) }
       }
       #expect(try outcome.get() == Note(4))
       client.onRequest(.hang) { request in
         try await request.clock.sleep(for: .seconds(1_000_000))
         return request.body
       }
-      let hanging = session.submit(RPCMethod<Note, Note>(.hang), Note(5))
+      let hanging = peer.submit(RPCMethod<Note, Note>(.hang), Note(5))
       hanging.cancel()
       #expect(try await failure { try await hanging.value }.code == .cancelled)
       await client.close()
-      try await stage.until { await server.counters().sessions == 0 }
-      let late = try await failure { try await session.submit(echo, Note(6)).value }
+      try await stage.until { await server.counters().openConnections == 0 }
+      let late = try await failure { try await peer.submit(echo, Note(6)).value }
       #expect(late.code == .closed && late.messageType == .echo)
     }
   }
@@ -129,9 +129,9 @@ private let echo = RPCMethod<Note, Note>(.echo)
       }
       try await client.connect()
       var notes = client.pushes(of: Note.self).makeAsyncIterator()
-      let session = try #require(await server.sessions().first)
-      try await session.push(Note(1))
-      try await session.push(Note.pushType, [255] as [UInt8])
+      let peer = try #require(await server.peers().first)
+      try await peer.push(Note(1))
+      try await peer.push(Note.pushType, [255] as [UInt8])
       try await server.broadcast(Note(2))
       #expect(try await notes.next() == Note(1))
       #expect(try await failure { try await notes.next() }.code == .decodingFailed)
@@ -146,8 +146,8 @@ private let echo = RPCMethod<Note, Note>(.echo)
       let client = try stage.client(of: server)
       try await client.connect()
       let sequence = client.pushes(of: Note.self, buffer: .close(1))
-      let session = try #require(await server.sessions().first)
-      for number in 1...3 { try await session.push(Note(UInt8(number))) }
+      let peer = try #require(await server.peers().first)
+      for number in 1...3 { try await peer.push(Note(UInt8(number))) }
       _ = try await client.request(.echo, [] as [UInt8])
       var notes = sequence.makeAsyncIterator()
       #expect(try await notes.next() == Note(1))

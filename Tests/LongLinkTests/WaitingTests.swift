@@ -121,7 +121,7 @@ import Testing
         #expect(try await task.value == [UInt8(index), 0])
       }
       #expect(arrived.elements == (0..<5).map { [UInt8($0), 0] })
-      #expect(await client.counters().requests.resentNotSent == 5)
+      #expect(await client.counters().requests.retriedNotSent == 5)
     }
   }
 

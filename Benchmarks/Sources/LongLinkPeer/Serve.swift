@@ -18,7 +18,7 @@ struct Serve: AsyncParsableCommand {
     loopConfiguration.busyPoll = .microseconds(busyPoll)
     let loop = try EventLoop(name: "bench", configuration: loopConfiguration)
     var configuration = ServerConfiguration(listen: [.host("127.0.0.1", port: 0)])
-    configuration.maxSessions = 20_000
+    configuration.maxConnections = 20_000
     configuration.maxInFlight = maxInFlight
     configuration.logger.logLevel = .critical
     let server = try LongLinkServer(configuration, on: [loop])

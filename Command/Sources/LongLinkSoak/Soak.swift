@@ -2,7 +2,7 @@
 
 import Foundation
 import LongLinkCommandSupport
-import LongLinkConnection
+import LongLinkDriver
 @_spi(Loop) import LongLinkTransport
 import Synchronization
 

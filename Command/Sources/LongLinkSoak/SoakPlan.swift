@@ -22,7 +22,7 @@ struct SoakPlan: Equatable, Sendable {
   }
 
   /// What can have one fault at a time.
-  private enum Place: Hashable {
+  private enum Site: Hashable {
     case server(Int)
     case clients(Int)
     case relay(Int)
@@ -54,7 +54,7 @@ struct SoakPlan: Equatable, Sendable {
   init(seed: UInt64, lasting total: Duration, servers: Int, clientProcesses: Int) {
     var generator = SeededGenerator(seed: seed)
     var faults: [Fault] = []
-    var busyUntil = [Place: Duration]()
+    var busyUntil = [Site: Duration]()
     var now = Duration.zero
     // Each kind comes once before one comes again, so that short plans have all of them.
     var kinds: [Kind] = []
@@ -67,7 +67,7 @@ struct SoakPlan: Equatable, Sendable {
       guard now + length < total else { break }
       let choice = (kind.endsServer ? 1 : 0)..<(kind == .pause ? clientProcesses : servers)
       let target = Int.random(in: choice, using: &generator)
-      let place = Place(kind, target)
+      let place = Site(kind, target)
       // Two faults of one place would undo each other; those of different places overlap.
       guard busyUntil[place, default: .zero] <= now else { continue }
       kinds.removeFirst()

@@ -57,7 +57,8 @@ struct DissectorTests {
     }
   }
 
-  @Test func `every golden frame of the native protocol is judged as by a session`() async throws {
+  @Test func `every golden frame of the native protocol is judged as by a connection`() async throws
+  {
     let tshark = try await DissectorTests.tshark(nil)
     defer { tshark.remove() }
     let files = ["control", "fragments", "frames", "handshake", "headers", "metadata", "serials"]

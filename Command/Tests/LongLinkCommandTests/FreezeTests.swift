@@ -79,7 +79,7 @@ import Testing
       endings.keys.allSatisfy { [.heartbeatLost, .stalledPeer].contains($0) }, "\(endings)")
     writing.cancel()
     await writing.value
-    // It is as good as before: its sessions of then have ended, or end without harm.
+    // It is as good as before: its connections of then have ended, or end without harm.
     server.tool.send(SIGCONT)
     #expect(try await client.request(1, Array("again".utf8)) == Array("again".utf8))
     await client.close(within: .zero)

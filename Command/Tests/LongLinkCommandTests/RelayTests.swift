@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import LongLinkConnection
+import LongLinkDriver
 @_spi(Loop) import LongLinkTransport
 import Testing
 

@@ -40,7 +40,7 @@ import Testing
     let second = try await server.startSleep(milliseconds: 60_000)
     let during = try await server.stats()
     #expect(during.requestsRunning == 3)
-    #expect(during.sessions == 3)
+    #expect(during.connections == 3)
     #expect(during.requestsCancelled == 0)
     first.send(SIGKILL)
     second.send(SIGKILL)

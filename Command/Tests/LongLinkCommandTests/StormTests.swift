@@ -4,7 +4,7 @@ import Foundation
 import FoundationXML
 import LongLink
 import LongLinkCommandSupport
-import LongLinkConnection
+import LongLinkDriver
 import LongLinkCore
 import LongLinkServer
 import LongLinkTesting

@@ -2,7 +2,7 @@
 
 /// What version 1 allows in the header of a frame of one kind, apart from what was agreed.
 ///
-/// The session, the dissector and the decoder all judge by these.
+/// The connection, the dissector and the decoder all judge by these.
 package struct FrameRule: Equatable, Sendable {
   /// Whose serials a frame bears.
   package enum Serials: Equatable, Sendable {

@@ -71,7 +71,7 @@ public struct Features: OptionSet, Hashable, Sendable {
   package static let supported: Features = [.metadata, .fragments]
 }
 
-/// Which side of the connection a session is.
+/// Which side of the connection a connection is.
 package enum Role: Equatable, Sendable {
   case client
   case server

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a session keeps for a dialect and the native protocol needs not: there the frames tell it.
+/// What a connection keeps for a dialect and the native protocol needs not: there the frames tell
+/// it.
 final class DialectState {
   /// A request of this side whose answer may still come.
   struct Asked: Equatable, Sendable {

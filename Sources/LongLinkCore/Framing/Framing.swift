@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a session's frames are laid out, and what follows from that: the one place where the native
-/// protocol and a dialect are told apart.
+/// How a connection's frames are laid out, and what follows from that: the one place where the
+/// native protocol and a dialect are told apart.
 ///
 /// In a dialect there is no handshake and nobody goes away with a word; a response may have to name
 /// the type of its request; and a ping may go unanswered.

@@ -4,8 +4,8 @@
 ///
 /// Both members may be called from any thread and must agree with each other while the value does
 /// not change. Neither keeps anything: the bytes go straight into the outgoing frame. So neither
-/// may use a client, a server or a session: on their loop it is called in the middle of that frame,
-/// and another frame for the same connection traps there.
+/// may use a client, a server or a connection: on their loop it is called in the middle of that
+/// frame, and another frame for the same connection traps there.
 public protocol BodyEncodable {
   /// The number of bytes that `encode(into:)` appends.
   ///

@@ -2,8 +2,8 @@
 
 /// One method of a service: its message type, its messages, and how its requests are made.
 ///
-/// protoc-gen-longlink writes one for each rpc. Clients and sessions send its requests, servers
-/// route them, and an `APIClient` of LongLinkAPI makes calls of it.
+/// protoc-gen-longlink writes one for each rpc. Clients and connections send its requests, servers
+/// route them, and a `CallClient` of LongLinkCalls makes calls of it.
 public struct RPCMethod<Request: Sendable, Reply: Sendable>: Sendable {
   /// What the bodies of its requests carry.
   public let type: MessageType

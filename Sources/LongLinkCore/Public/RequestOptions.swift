@@ -77,7 +77,7 @@ public enum RequestOrder: Hashable, Sendable {
 ///
 /// A field that says nothing (nil, or empty) leaves the word to the next wider options. These are,
 /// the narrowest first: those of the call; those of the method (``RPCMethod/options``); those that
-/// a generated client, or a service of `LongLinkAPI`, has for all of its methods; `timeout` and
+/// a generated client, or a service of `LongLinkCalls`, has for all of its methods; `timeout` and
 /// `offline` of the client's or server's configuration; and at last what each field names here.
 public struct RequestOptions: Hashable, Sendable {
   /// How long the request may take from its creation, waiting and reconnecting included.

@@ -47,8 +47,8 @@ extension RequestTable {
   }
 
   private mutating func insertReady(_ id: RequestID, _ terms: WaitTerms) -> UInt32 {
-    let turn = Turn(id, terms)
-    return terms.isLarge ? readyLarge.insert(turn) : ready.insert(turn)
+    let position = QueuePosition(id, terms)
+    return terms.isLarge ? readyLarge.insert(position) : ready.insert(position)
   }
 
   mutating func stopWaiting(_ serial: UInt32, _ entry: Entry) {
@@ -66,9 +66,9 @@ extension RequestTable {
   }
 
   /// Whether a request that waits may go to a link now, which takes large bodies or not.
-  package func hasTurn(on link: UInt32, takesLarge: Bool = true) -> Bool {
+  package func hasNext(on link: UInt32, takesLarge: Bool = true) -> Bool {
     !ready.isEmpty || takesLarge && !readyLarge.isEmpty
-      || laneTurn(on: link, takesLarge: takesLarge) != nil
+      || lanePosition(on: link, takesLarge: takesLarge) != nil
   }
 
   /// Whether a new request may go to a link before any other.
@@ -77,26 +77,29 @@ extension RequestTable {
     _ id: RequestID, isOrdered: Bool, on link: UInt32, takesLarge: Bool = true
   ) -> Bool {
     if waits.isEmpty, !isOrdered { return true }
-    return !hasTurn(on: link, takesLarge: takesLarge)
+    return !hasNext(on: link, takesLarge: takesLarge)
       && (!isOrdered || lane.waiting.isEmpty && lane.admits(link))
   }
 
   /// The first of the ordered ones, when it may go to a link now.
-  private func laneTurn(on link: UInt32, takesLarge: Bool) -> Turn? {
+  private func lanePosition(on link: UInt32, takesLarge: Bool) -> QueuePosition? {
     guard let id = lane.waiting.first, lane.admits(link), let wait = waits[id.serial],
       wait.timer == .none, takesLarge || !wait.terms.isLarge
     else { return nil }
-    return Turn(id, wait.terms)
+    return QueuePosition(id, wait.terms)
   }
 
   /// The most urgent of the requests that wait and may go to a link; it waits no more.
   package mutating func nextWaiting(on link: UInt32, takesLarge: Bool = true) -> RequestID? {
-    let turns = [
-      ready.first, takesLarge ? readyLarge.first : nil, laneTurn(on: link, takesLarge: takesLarge),
+    let positions = [
+      ready.first, takesLarge ? readyLarge.first : nil,
+      lanePosition(on: link, takesLarge: takesLarge),
     ]
-    guard let turn = turns.compactMap({ $0 }).min(), let entry = entry(turn.id) else { return nil }
-    stopWaiting(turn.id.serial, entry)
-    return turn.id
+    guard let position = positions.compactMap({ $0 }).min(), let entry = entry(position.id) else {
+      return nil
+    }
+    stopWaiting(position.id.serial, entry)
+    return position.id
   }
 
   /// The requests that wait and match, in the order of their creation.

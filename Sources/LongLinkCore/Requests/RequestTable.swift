@@ -42,7 +42,7 @@ package struct RequestTable: ~Copyable {
     /// How often it has left and come back.
     package fileprivate(set) var returns: UInt8 = 0
     /// Where it stands in the link's stream.
-    package fileprivate(set) var placement = RequestPlacement.keptBack
+    package fileprivate(set) var placement = StreamPosition.keptBack
     var timer = TimingWheel.Handle.none
 
     /// What may have come of the present sending, when the link has written so much.
@@ -82,9 +82,9 @@ package struct RequestTable: ~Copyable {
   // Waiting
   var waits = SerialTable<Wait>()
   /// Those that may leave at once, the most urgent first; ordered ones are in the lane.
-  var ready = IndexedHeap<Turn>()
+  var ready = IndexedHeap<QueuePosition>()
   /// The same with bodies that go in fragments, which a link may not take while it takes others.
-  var readyLarge = IndexedHeap<Turn>()
+  var readyLarge = IndexedHeap<QueuePosition>()
   var lane = OrderedLane()
   /// The bytes of all that wait.
   package internal(set) var waitingBytes = 0
@@ -119,7 +119,7 @@ package struct RequestTable: ~Copyable {
   /// Registers a request that a link carries already.
   package mutating func register(
     _ id: RequestID, deadline: LinkInstant?, isOrdered: Bool = false, notifiesCancel: Bool,
-    on link: UInt32, _ placement: RequestPlacement, isTimeTold: Bool = false,
+    on link: UInt32, _ placement: StreamPosition, isTimeTold: Bool = false,
     at now: LinkInstant
   ) {
     var entry = Entry(
@@ -218,7 +218,7 @@ extension RequestTable {
 
   /// Tells that a link carries a request now.
   package mutating func placed(
-    _ id: RequestID, on link: UInt32, _ placement: RequestPlacement, isTimeTold: Bool = false
+    _ id: RequestID, on link: UInt32, _ placement: StreamPosition, isTimeTold: Bool = false
   ) {
     guard let slot = entries.slot(of: id.serial), entries[slot: slot].number == id.number,
       entries[slot: slot].link == 0
@@ -238,7 +238,7 @@ extension RequestTable {
   ) {
     _ = entries.update(serial) { entry in
       guard entry.link == link else { return }
-      entry.placement = RequestPlacement(begin: begin, ordinal: ordinal)
+      entry.placement = StreamPosition(begin: begin, ordinal: ordinal)
     }
   }
 

@@ -3,12 +3,12 @@
 /// Two groups of machines that are cut off from each other.
 public struct NetworkPartition: Sendable {
   let number: Int
-  let world: SharedWorld
+  let networkState: SharedNetwork
 
   /// Joins them again: what was written meanwhile arrives, as if it were sent again.
   ///
   /// Machines that another partition keeps apart stay apart.
   public func heal() {
-    world { $0.endPartition(number) }
+    networkState { $0.endPartition(number) }
   }
 }

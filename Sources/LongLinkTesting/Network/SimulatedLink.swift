@@ -18,13 +18,13 @@ public struct SimulatedLink: Sendable {
 
   /// Counts the links of a simulation from 1.
   public let number: Int
-  let world: SharedWorld
+  let networkState: SharedNetwork
 
   /// The address that was connected to; nil once the link is closed.
-  public var destination: SocketAddress? { world { $0.links[number]?.destination } }
+  public var destination: SocketAddress? { networkState { $0.links[number]?.destination } }
 
   /// Whether one of its sides has it open.
-  public var isOpen: Bool { world { $0.links[number] != nil } }
+  public var isOpen: Bool { networkState { $0.links[number] != nil } }
 
   /// The machine that has connected; nil once the link is closed.
   public var client: SimulatedMachine? { machine(of: .initiator) }
@@ -34,24 +34,24 @@ public struct SimulatedLink: Sendable {
 
   /// How many bytes were written in a direction since the link was made; 0 once it is closed.
   public func bytesWritten(_ direction: Direction = .both) -> Int {
-    world { world in
-      names(direction).reduce(0) { $0 + (world.end($1)?.output.written ?? 0) }
+    networkState { networkState in
+      names(direction).reduce(0) { $0 + (networkState.end($1)?.output.written ?? 0) }
     }
   }
 
   /// Says how bytes travel that are written from now on.
   public func setConditions(_ conditions: LinkConditions, _ direction: Direction = .both) {
-    world { world in
+    networkState { networkState in
       for name in names(direction) {
-        world.end(name)?.output.conditions = conditions
-        world.mark(.end(name))
+        networkState.end(name)?.output.conditions = conditions
+        networkState.mark(.end(name))
       }
     }
   }
 
   /// Loses the link: both sides hear of a reset (`ECONNRESET`) after what has reached them already.
   public func lose() {
-    world { $0.lose(number) }
+    networkState { $0.lose(number) }
   }
 
   /// Makes a reset arrive that nobody has sent, as from a middlebox that has lost its state.
@@ -120,36 +120,37 @@ public struct SimulatedLink: Sendable {
   /// `offset` counts the direction's bytes from 0. One that was written before stays as it was.
   public func flipBit(_ bit: Int, ofByte offset: Int, _ direction: Direction) {
     precondition((0...7).contains(bit), "a byte has the bits 0 to 7")
-    world { world in
+    networkState { networkState in
       for name in names(direction) {
-        world.end(name)?.output.flips.append(.init(offset: offset, bit: bit))
+        networkState.end(name)?.output.flips.append(.init(offset: offset, bit: bit))
       }
     }
   }
 
   private func machine(of side: Side) -> SimulatedMachine? {
-    world { world in
-      world.end(EndName(link: number, side: side)).map { end in
+    networkState { networkState in
+      networkState.end(EndName(link: number, side: side)).map { end in
         SimulatedMachine(
-          index: end.machine, world: self.world, name: world.machines[end.machine].name)
+          index: end.machine, networkState: self.networkState,
+          name: networkState.machines[end.machine].name)
       }
     }
   }
 
-  private func change(_ direction: Direction, _ body: (inout World, EndName) -> Void) {
-    world { world in
-      for name in names(direction) { body(&world, name) }
+  private func change(_ direction: Direction, _ body: (inout NetworkState, EndName) -> Void) {
+    networkState { networkState in
+      for name in names(direction) { body(&networkState, name) }
     }
   }
 
   private func changeLater(
     _ delay: Duration?,
     _ direction: Direction,
-    _ body: @escaping @Sendable (inout World, EndName) -> Void
+    _ body: @escaping @Sendable (inout NetworkState, EndName) -> Void
   ) {
     let names = names(direction)
-    world.after(delay) { world in
-      for name in names { body(&world, name) }
+    networkState.after(delay) { networkState in
+      for name in names { body(&networkState, name) }
     }
   }
 
@@ -163,7 +164,7 @@ public struct SimulatedLink: Sendable {
   }
 }
 
-extension World {
+extension NetworkState {
   func openStreams(loopNames: [String]) -> [String] {
     links.keys.sorted().flatMap { number -> [String] in
       guard let link = links[number] else { return [] }

@@ -9,7 +9,7 @@ final class SimulatedListener: StreamListener {
   let localAddress: SocketAddress
   private let number: Int
   private let driver: SimulatedDriver
-  private let world: SharedWorld
+  private let networkState: SharedNetwork
   private let loop: EventLoop
   private var interest: Readiness = []
   private var isAttached = false
@@ -20,12 +20,12 @@ final class SimulatedListener: StreamListener {
     number = listener.number
     self.driver = driver
     self.loop = loop
-    world = driver.world
+    networkState = driver.networkState
   }
 
   deinit {
     guard isOpen else { return }
-    world { [number] in $0.closeListener(number) }
+    networkState { [number] in $0.closeListener(number) }
     guard isAttached else { return }
     if loop.isCurrent {
       driver.unregister(.listener(number))
@@ -40,7 +40,7 @@ final class SimulatedListener: StreamListener {
     requireOpen()
     driver.register(.listener(number), handler, token: token)
     isAttached = true
-    world { [number, interest] in $0.setInterest(interest, of: .listener(number)) }
+    networkState { [number, interest] in $0.setInterest(interest, of: .listener(number)) }
   }
 
   func setInterest(_ interest: Readiness) {
@@ -48,20 +48,20 @@ final class SimulatedListener: StreamListener {
     guard interest != self.interest else { return }
     self.interest = interest
     guard isAttached else { return }
-    world { [number] in $0.setInterest(interest, of: .listener(number)) }
+    networkState { [number] in $0.setInterest(interest, of: .listener(number)) }
   }
 
   func accept() throws(SocketError) -> (any AcceptedStream)? {
     requireOpen()
-    guard let link = world({ [number] in $0.accept(number) }) else { return nil }
-    return SimulatedAcceptedStream(EndName(link: link, side: .acceptor), world: world)
+    guard let link = networkState({ [number] in $0.accept(number) }) else { return nil }
+    return SimulatedAcceptedStream(EndName(link: link, side: .acceptor), networkState: networkState)
   }
 
   func close() {
     guard isOpen else { return }
     isOpen = false
     if isAttached { driver.unregister(.listener(number)) }
-    world { [number] in $0.closeListener(number) }
+    networkState { [number] in $0.closeListener(number) }
   }
 
   private func requireOpen() {
@@ -73,28 +73,28 @@ final class SimulatedListener: StreamListener {
 final class SimulatedAcceptedStream: AcceptedStream {
   let peerAddress: SocketAddress?
   private let name: EndName
-  private let world: SharedWorld
+  private let networkState: SharedNetwork
   private let isAdopted = Atomic(false)
 
-  init(_ name: EndName, world: SharedWorld) {
+  init(_ name: EndName, networkState: SharedNetwork) {
     self.name = name
-    self.world = world
-    peerAddress = world { $0.end(name)?.peer }
+    self.networkState = networkState
+    peerAddress = networkState { $0.end(name)?.peer }
   }
 
   deinit {
     guard !isAdopted.load(ordering: .acquiring) else { return }
-    world { [name] in $0.close(name) }
+    networkState { [name] in $0.close(name) }
   }
 
   func adopt(on loop: EventLoop) throws(SocketError) -> any ByteStream {
     loop.preconditionCurrent()
-    guard let driver = loop.driver as? SimulatedDriver, driver.world === world else {
+    guard let driver = loop.driver as? SimulatedDriver, driver.networkState === networkState else {
       preconditionFailure("a loop of the same simulation is needed for its streams")
     }
     let wasAdopted = isAdopted.exchange(true, ordering: .acquiringAndReleasing)
     precondition(!wasAdopted, "an accepted stream was adopted twice")
-    world { [name] in $0.adopt(name, on: driver.index) }
+    networkState { [name] in $0.adopt(name, on: driver.index) }
     return SimulatedStream(name, driver: driver, loop: loop)
   }
 }

@@ -9,7 +9,7 @@ internal import LongLinkTransport
 /// any thread; changes hold from the present moment of virtual time on.
 public struct SimulatedMachine: Sendable {
   let index: Int
-  let world: SharedWorld
+  let networkState: SharedNetwork
   /// The name that the machine, or its only loop, was given.
   public let name: String
 
@@ -19,30 +19,30 @@ public struct SimulatedMachine: Sendable {
   /// `duration` is how long it lasts; nil, the default, is until `resume` or ``Simulation/heal()``.
   /// Bodies run on the machine "main": give a duration to pause that.
   public func pause(for duration: Duration? = nil) {
-    world { $0.pause(index) }
-    world.after(duration) { $0.resume(index) }
+    networkState { $0.pause(index) }
+    networkState.after(duration) { $0.resume(index) }
   }
 
   /// Ends a pause. What has arrived meanwhile is there, and timers are late.
   public func resume() {
-    world { $0.resume(index) }
+    networkState { $0.resume(index) }
   }
 
   /// Whether it is paused.
-  public var isPaused: Bool { world { $0.machines[index].isPaused } }
+  public var isPaused: Bool { networkState { $0.machines[index].isPaused } }
 
   /// Moves the clocks of its loops forward at once, as when a machine was suspended; timers in
   /// between are due then. A negative duration is a programming error.
   public func moveClock(by duration: Duration) {
     precondition(duration >= .zero, "a monotonic clock does not go back")
-    world { $0.moveClock(of: index, by: duration.clampedNanoseconds) }
+    networkState { $0.moveClock(of: index, by: duration.clampedNanoseconds) }
   }
 }
 
 extension SimulatedMachine: Hashable {
   /// Machines are equal when they are the same one.
   public static func == (lhs: SimulatedMachine, rhs: SimulatedMachine) -> Bool {
-    lhs.index == rhs.index && lhs.world === rhs.world
+    lhs.index == rhs.index && lhs.networkState === rhs.networkState
   }
 
   /// Feeds the machine's place among those of its simulation into a hasher.

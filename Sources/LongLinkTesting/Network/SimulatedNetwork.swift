@@ -6,17 +6,17 @@ public import LongLinkTransport
 /// The network between the loops of a simulation. From any thread; changes hold from the present
 /// moment of virtual time on.
 public struct SimulatedNetwork: Sendable {
-  let world: SharedWorld
+  let networkState: SharedNetwork
 
   /// How bytes travel on links that are made from now on, in both directions.
   public var conditions: LinkConditions {
-    get { world { $0.conditions } }
-    nonmutating set { world { $0.conditions = newValue } }
+    get { networkState { $0.conditions } }
+    nonmutating set { networkState { $0.conditions = newValue } }
   }
 
   /// Says how bytes travel on new links to an address, in both directions; nil for as on others.
   public func setConditions(_ conditions: LinkConditions?, to address: SocketAddress) {
-    world { $0.conditionsByAddress[address] = conditions }
+    networkState { $0.conditionsByAddress[address] = conditions }
   }
 
   /// Says how bytes travel from one machine to another on new links, whichever side connects; nil
@@ -27,18 +27,18 @@ public struct SimulatedNetwork: Sendable {
     to other: SimulatedMachine
   ) {
     let path = MachinePath(from: machine.index, to: other.index)
-    world { $0.conditionsByPath[path] = conditions }
+    networkState { $0.conditionsByPath[path] = conditions }
   }
 
   /// How attempts to connect are answered from now on.
   public var connects: ConnectBehavior {
-    get { world { $0.connectBehavior } }
-    nonmutating set { world { $0.connectBehavior = newValue } }
+    get { networkState { $0.connectBehavior } }
+    nonmutating set { networkState { $0.connectBehavior = newValue } }
   }
 
   /// Says how attempts to connect to an address are answered; nil for as to others.
   public func setConnects(_ behavior: ConnectBehavior?, to address: SocketAddress) {
-    world { $0.connectBehaviorByAddress[address] = behavior }
+    networkState { $0.connectBehaviorByAddress[address] = behavior }
   }
 
   // MARK: Partitions
@@ -72,9 +72,9 @@ public struct SimulatedNetwork: Sendable {
     _ duration: Duration?
   ) -> NetworkPartition {
     let left = Set(left.map(\.index))
-    let number = world { $0.part(left, from: right) }
-    world.after(duration) { $0.endPartition(number) }
-    return NetworkPartition(number: number, world: world)
+    let number = networkState { $0.part(left, from: right) }
+    networkState.after(duration) { $0.endPartition(number) }
+    return NetworkPartition(number: number, networkState: networkState)
   }
 
   // MARK: Names
@@ -87,11 +87,11 @@ public struct SimulatedNetwork: Sendable {
     addresses: [SocketAddress],
     delay: Duration = .milliseconds(1)
   ) {
-    let record = World.HostRecord(
+    let record = NetworkState.HostRecord(
       result: .success(addresses),
       delay: max(delay.clampedNanoseconds, 0)
     )
-    world { $0.hosts[name] = record }
+    networkState { $0.hosts[name] = record }
   }
 
   /// Makes look-ups of a name fail, after a time.
@@ -100,8 +100,9 @@ public struct SimulatedNetwork: Sendable {
     with error: ResolveError,
     delay: Duration = .milliseconds(1)
   ) {
-    let record = World.HostRecord(result: .failure(error), delay: max(delay.clampedNanoseconds, 0))
-    world { $0.hosts[name] = record }
+    let record = NetworkState.HostRecord(
+      result: .failure(error), delay: max(delay.clampedNanoseconds, 0))
+    networkState { $0.hosts[name] = record }
   }
 
   // MARK: Links
@@ -109,7 +110,9 @@ public struct SimulatedNetwork: Sendable {
   /// The links that one of their sides has open, connecting ones included, in the order in which
   /// they were made.
   public var links: [SimulatedLink] {
-    world { world in world.links.keys.sorted() }.map { SimulatedLink(number: $0, world: world) }
+    networkState { networkState in networkState.links.keys.sorted() }.map {
+      SimulatedLink(number: $0, networkState: networkState)
+    }
   }
 
   /// The links to an address, in the order in which they were made.

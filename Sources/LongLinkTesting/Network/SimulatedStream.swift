@@ -15,7 +15,7 @@ internal import Musl
 final class SimulatedStream: ByteStream {
   private let name: EndName
   private let driver: SimulatedDriver
-  private let world: SharedWorld
+  private let networkState: SharedNetwork
   private let loop: EventLoop
   private var interest: Readiness = []
   private var isAttached = false
@@ -27,13 +27,13 @@ final class SimulatedStream: ByteStream {
     self.name = name
     self.driver = driver
     self.loop = loop
-    world = driver.world
-    (localAddress, peerAddress) = world { ($0.end(name)?.local, $0.end(name)?.peer) }
+    networkState = driver.networkState
+    (localAddress, peerAddress) = networkState { ($0.end(name)?.local, $0.end(name)?.peer) }
   }
 
   deinit {
     guard isOpen else { return }
-    world { [name] in $0.close(name) }
+    networkState { [name] in $0.close(name) }
     guard isAttached else { return }
     if loop.isCurrent {
       driver.unregister(.end(name))
@@ -48,7 +48,7 @@ final class SimulatedStream: ByteStream {
     requireOpen()
     driver.register(.end(name), handler, token: token)
     isAttached = true
-    world { [name, interest] in $0.setInterest(interest, of: .end(name)) }
+    networkState { [name, interest] in $0.setInterest(interest, of: .end(name)) }
   }
 
   func setInterest(_ interest: Readiness) {
@@ -56,14 +56,16 @@ final class SimulatedStream: ByteStream {
     guard interest != self.interest else { return }
     self.interest = interest
     guard isAttached else { return }
-    world { [name] in $0.setInterest(interest, of: .end(name)) }
+    networkState { [name] in $0.setInterest(interest, of: .end(name)) }
   }
 
   func finishConnecting() throws(SocketError) -> Bool {
     requireOpen()
     do throws(Errno) {
       guard !driver.isCutOff else { throw Errno(ENETDOWN) }
-      return try world { [name] (world) throws(Errno) in try world.finishConnecting(name) }
+      return try networkState { [name] (networkState) throws(Errno) in
+        try networkState.finishConnecting(name)
+      }
     } catch {
       throw SocketError(operation: "connect", errno: error.code, address: peerAddress)
     }
@@ -74,8 +76,8 @@ final class SimulatedStream: ByteStream {
     precondition(!buffer.isFull, "a read needs room for a byte at least")
     do throws(Errno) {
       guard !driver.isCutOff else { throw Errno(ENETDOWN) }
-      let count = try world { [name] (world) throws(Errno) in
-        try world.read(name, into: &buffer)
+      let count = try networkState { [name] (networkState) throws(Errno) in
+        try networkState.read(name, into: &buffer)
       }
       guard let count else { return .wouldBlock }
       return count == 0 ? .end : .bytes(count)
@@ -88,7 +90,9 @@ final class SimulatedStream: ByteStream {
     requireOpen()
     do throws(Errno) {
       guard !driver.isCutOff else { throw Errno(ENETDOWN) }
-      return try world { [name] (world) throws(Errno) in try world.write(name, bytes) }
+      return try networkState { [name] (networkState) throws(Errno) in
+        try networkState.write(name, bytes)
+      }
     } catch {
       throw SocketError(operation: "write", errno: error.code, address: peerAddress)
     }
@@ -96,21 +100,21 @@ final class SimulatedStream: ByteStream {
 
   var unacknowledgedBytes: Int {
     requireOpen()
-    return world { [name] world in
-      world.end(name).map { $0.output.written - $0.output.arrived } ?? 0
+    return networkState { [name] networkState in
+      networkState.end(name).map { $0.output.written - $0.output.arrived } ?? 0
     }
   }
 
   var hasUnreadBytes: Bool {
     requireOpen()
-    return world { [name] world in
-      world.end(name).map { !$0.inbox.isEmpty } ?? false
+    return networkState { [name] networkState in
+      networkState.end(name).map { !$0.inbox.isEmpty } ?? false
     }
   }
 
   func shutDownWriting() {
     requireOpen()
-    world { [name] in $0.shutDownWriting(name) }
+    networkState { [name] in $0.shutDownWriting(name) }
   }
 
   func close() {
@@ -121,11 +125,11 @@ final class SimulatedStream: ByteStream {
     release { $0.reset($1) }
   }
 
-  private func release(_ body: (inout World, EndName) -> Void) {
+  private func release(_ body: (inout NetworkState, EndName) -> Void) {
     guard isOpen else { return }
     isOpen = false
     if isAttached { driver.unregister(.end(name)) }
-    world { [name] in body(&$0, name) }
+    networkState { [name] in body(&$0, name) }
   }
 
   private func requireOpen() {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import LongLinkConnection
+internal import LongLinkDriver
 internal import LongLinkCore
 internal import LongLinkTransport
 
 /// Watches the ends of links in a simulated world: which were heard of when, and whether their
 /// owners gave dead peers up in time.
 ///
-/// It knows nothing of sessions. All that it goes by is which bytes were written, which arrived and
-/// who closed, and what the two sides were configured with.
+/// It knows nothing of connections. All that it goes by is which bytes were written, which arrived
+/// and who closed, and what the two sides were configured with.
 struct LinkWatch {
   /// What is known of a watched process.
   struct Owner {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import LongLink
-internal import LongLinkConnection
+internal import LongLinkDriver
 internal import LongLinkCore
 internal import LongLinkServer
 internal import LongLinkTransport
@@ -27,7 +27,7 @@ extension Oracle {
     for watched in box.state.withLock({ $0.servers }) where !watched.isLost {
       let counters = await watched.server.counters()
       let configuration = watched.server.configuration
-      let most = configuration.maxInFlight * max(counters.sessions, 1)
+      let most = configuration.maxInFlight * max(counters.openConnections, 1)
       if counters.requestsRunning > most {
         found(
           .queuesBounded,
@@ -121,8 +121,8 @@ extension Oracle {
     }
     for watched in servers where !watched.isLost {
       let counters = await watched.server.counters()
-      if counters.sessions > 0 {
-        found(.nothingLeft, "\(watched.name) has \(counters.sessions) sessions open")
+      if counters.openConnections > 0 {
+        found(.nothingLeft, "\(watched.name) has \(counters.openConnections) peers open")
       }
       if counters.requestsRunning > 0 {
         found(.nothingLeft, "\(watched.name) runs \(counters.requestsRunning) requests")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import LongLink
-internal import LongLinkConnection
+internal import LongLinkDriver
 internal import LongLinkCore
 public import LongLinkServer
 public import LongLinkTransport
@@ -78,7 +78,7 @@ public final class Oracle: Sendable {
 
   init(_ simulation: Simulation, recorder: TimelineRecorder?) {
     self.simulation = simulation
-    requests = RequestLedger { [world = simulation.world] in world.now }
+    requests = RequestLedger { [networkState = simulation.networkState] in networkState.now }
     box = Box(State(recorder: recorder))
     simulation.observe { [weak box] entry, bytes in
       box?.state.withLock { state in
@@ -102,8 +102,8 @@ public final class Oracle: Sendable {
       state.recorder?.named(machine.index, name, isClient: true)
       return state.clients.count - 1
     }
-    client.observeLinks { [weak box, world = simulation.world] local, event in
-      let now = world.now
+    client.observeLinks { [weak box, networkState = simulation.networkState] local, event in
+      let now = networkState.now
       box?.state.withLock { $0.heard(event, from: index, local: local, at: now) }
     }
   }

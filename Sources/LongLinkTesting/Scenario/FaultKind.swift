@@ -44,10 +44,10 @@ public enum FaultKind: String, CaseIterable, Hashable, Sendable, CustomStringCon
   case machineCrash
   /// A server shuts down in good order and is started again.
   case restart
-  /// A server closes every session as soon as it has greeted, for a while.
+  /// A server closes every connection as soon as it has greeted, for a while.
   case flapping
-  /// A server closes its sessions once.
-  case closedSession
+  /// A server closes its connections once.
+  case closedConnection
   /// A client is told that its network has changed.
   case changedPath
   /// A client is suspended for a while, as an app in the background.

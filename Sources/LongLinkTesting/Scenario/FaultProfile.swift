@@ -44,7 +44,9 @@ public struct FaultProfile: Hashable, Sendable {
   /// Servers and processes that stop, freeze, crash and come back: 10 to 20 faults.
   public static let restarts = FaultProfile(
     name: "restarts",
-    rates: [.restart: 3, .crash: 3, .machineCrash: 2, .pause: 2, .flapping: 2, .closedSession: 2],
+    rates: [
+      .restart: 3, .crash: 3, .machineCrash: 2, .pause: 2, .flapping: 2, .closedConnection: 2,
+    ],
     count: 10...20)
 
   /// Peers that take long to read, to answer and to wake up: 10 to 20 faults.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import LongLinkConnection
+internal import LongLinkDriver
 
 extension ScenarioPlan {
   /// The fewest requests of a scenario: 200 of clients, and what servers ask where they can.
@@ -49,7 +49,7 @@ extension ScenarioPlan {
     }
   }
 
-  /// Servers ask in the middle of a run, at most a hundred times, where they have a session.
+  /// Servers ask in the middle of a run, at most a hundred times, where they have a connection.
   private func drawRequest(
     _ key: UInt64, at time: Duration, _ dice: inout SeededGenerator
   ) -> Request {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import LongLink
-internal import LongLinkConnection
+internal import LongLinkDriver
 internal import LongLinkCore
 internal import LongLinkServer
 internal import LongLinkTransport
@@ -35,7 +35,7 @@ extension ScenarioStage {
       return hinderConnects(fault)
     case .clockJump, .pause: return disturbMachine(fault)
     case .changedPath, .suspension: return moveClient(fault)
-    case .crash, .machineCrash, .restart, .flapping, .closedSession: return disturbServer(fault)
+    case .crash, .machineCrash, .restart, .flapping, .closedConnection: return disturbServer(fault)
     }
   }
 
@@ -159,16 +159,16 @@ extension ScenarioStage {
       }
     case .flapping:
       state.withLock { _ = $0.isFlapping.insert(index) }
-      closeSessions(of: server)
+      closeConnections(of: server)
       later(fault.lasting) { [self] in state.withLock { _ = $0.isFlapping.remove(index) } }
     default:
-      closeSessions(of: server)
+      closeConnections(of: server)
     }
     return true
   }
 
-  private func closeSessions(of server: LongLinkServer) {
-    simulation.spawn { for session in await server.sessions() { session.close() } }
+  private func closeConnections(of server: LongLinkServer) {
+    simulation.spawn { for peer in await server.peers() { peer.close() } }
   }
 
   private func startAgain(_ process: SimulatedProcess, after time: Duration) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import LongLink
-internal import LongLinkConnection
+internal import LongLinkDriver
 internal import LongLinkCore
 internal import LongLinkServer
 internal import LongLinkTransport
@@ -91,12 +91,12 @@ extension ScenarioStage {
 
   /// Has a server ask one of its clients, where it has any.
   private func askClient(_ request: ScenarioPlan.Request) async {
-    guard let (session, run) = await session(request.key) else { return }
+    guard let (peer, run) = await peer(request.key) else { return }
     let asked = Asked(request)
     oracle.requests.asked(request.key)
     let task = run.spawn { [self] in
       let result = await Self.result { () async throws(LongLinkError) in
-        try await session.request(asked.type, asked.bytes, options: asked.options)
+        try await peer.request(asked.type, asked.bytes, options: asked.options)
       }
       if run.isAlive {
         oracle.requests.ended(request.key, result, isOwnAnswer: isAnswer(result, to: asked.body))
@@ -107,28 +107,28 @@ extension ScenarioStage {
     cancel(after: request.cancelAfter) { task.cancel() }
   }
 
-  /// A session of some server that runs, and the run that it belongs to.
-  private func session(_ choice: UInt64) async -> (PeerSession, SimulatedProcess.Run)? {
+  /// A connection of some server that runs, and the run that it belongs to.
+  private func peer(_ choice: UInt64) async -> (Peer, SimulatedProcess.Run)? {
     let index = Int(choice % UInt64(plan.servers.count))
     let process = processes.withLock { $0[index] }
     guard let server = server(index), let run = process.current, !run.machine.isPaused else {
       return nil
     }
-    let sessions = await server.sessions()
-    guard run.isAlive, !sessions.isEmpty else { return nil }
-    return (sessions[Int(choice / 7 % UInt64(sessions.count))], run)
+    let peers = await server.peers()
+    guard run.isAlive, !peers.isEmpty else { return nil }
+    return (peers[Int(choice / 7 % UInt64(peers.count))], run)
   }
 
   private func send(_ push: ScenarioPlan.PushPlan, _ number: UInt64) {
     simulation.spawn { [self] in
       if push.isFromServer {
-        guard let (session, _) = await session(number) else { return }
+        guard let (peer, _) = await peer(number) else { return }
         let server = UInt32(number % UInt64(plan.servers.count))
-        let body = ScenarioBody(key: number, answerSize: UInt32(session.id), delay: server)
+        let body = ScenarioBody(key: number, answerSize: UInt32(peer.id), delay: server)
         let bytes = body.bytes(count: push.size)
         pushes.sent(number, size: bytes.count)
         // A push that fails has not been sent, and nobody waits for it.
-        _ = try? await session.push(Kind.push, bytes)
+        _ = try? await peer.push(Kind.push, bytes)
       } else {
         let bytes = ScenarioBody(key: number).bytes(count: push.size)
         pushes.sent(number, size: bytes.count)

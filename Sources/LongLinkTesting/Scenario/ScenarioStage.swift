@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import LongLink
-internal import LongLinkConnection
+internal import LongLinkDriver
 internal import LongLinkCore
 internal import LongLinkServer
 internal import LongLinkTransport

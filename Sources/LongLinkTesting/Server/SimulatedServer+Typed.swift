@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import LongLinkConnection
+internal import LongLinkDriver
 public import LongLinkCore
 
 extension SimulatedServer {

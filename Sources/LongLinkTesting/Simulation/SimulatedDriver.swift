@@ -14,13 +14,13 @@ internal import Musl
 
 /// The simulated world as one loop sees it.
 final class SimulatedDriver: LoopDriver {
-  let world: SharedWorld
+  let networkState: SharedNetwork
   /// The loop's place in the order in which the simulation made its loops.
   let index: Int
   /// The loop that this is the driver of; it owns the driver.
   unowned var loop: EventLoop!
   private var generator: SeededGenerator
-  private var registrations: [World.SocketName: Registration] = [:]
+  private var registrations: [NetworkState.SocketName: Registration] = [:]
   private var isClosed = false
   private let clock: MachineClock
   private let signal: ReadySignal
@@ -32,30 +32,30 @@ final class SimulatedDriver: LoopDriver {
     var token: UInt64
   }
 
-  init(world: SharedWorld, machine: Int, index: Int, generator: SeededGenerator) {
-    self.world = world
-    (clock, signal) = world { world in
-      let record = World.LoopRecord(machine: machine)
-      world.loops.append(record)
-      world.record(.loopMade, value: index, machine: machine)
-      return (world.machines[machine].clock, record.signal)
+  init(networkState: SharedNetwork, machine: Int, index: Int, generator: SeededGenerator) {
+    self.networkState = networkState
+    (clock, signal) = networkState { networkState in
+      let record = NetworkState.LoopRecord(machine: machine)
+      networkState.loops.append(record)
+      networkState.record(.loopMade, value: index, machine: machine)
+      return (networkState.machines[machine].clock, record.signal)
     }
     self.index = index
     self.generator = generator
   }
 
-  var now: LinkInstant { world.now + lead }
+  var now: LinkInstant { networkState.now + lead }
 
   /// How far the loop's clock is ahead of the world's.
   var lead: Int64 { clock.offset.load(ordering: .acquiring) }
 
   /// Whether there is readiness to deliver.
   var hasReady: Bool {
-    signal.mayBeReady.load(ordering: .relaxed) && world { $0.hasReady(index) }
+    signal.mayBeReady.load(ordering: .relaxed) && networkState { $0.hasReady(index) }
   }
 
   /// Whether the loop gets no turn for now.
-  var isFrozen: Bool { world { $0.isFrozen(index) } }
+  var isFrozen: Bool { networkState { $0.isFrozen(index) } }
 
   /// When the loop's earliest timer is due, by the time of the world; nil where there is none.
   var deadline: LinkInstant? { loop.nextDeadline.map { $0 + -lead } }
@@ -69,13 +69,13 @@ final class SimulatedDriver: LoopDriver {
 
   /// Delivers what is ready. It never waits: the simulation moves time between turns.
   func wait(until deadline: LinkInstant?) {
-    for name in world({ $0.takeReady(index) }) {
+    for name in networkState({ $0.takeReady(index) }) {
       // A handler that ran before may have closed this one, or lost interest in it.
-      let readiness = world { $0.deliverable(name) }
+      let readiness = networkState { $0.deliverable(name) }
       guard !readiness.isEmpty, let registration = registrations[name] else { continue }
       registration.handler.streamReady(readiness, token: registration.token)
       // Readiness is told again for as long as it lasts.
-      world { $0.mark(name) }
+      networkState { $0.mark(name) }
     }
   }
 
@@ -97,8 +97,8 @@ final class SimulatedDriver: LoopDriver {
     do throws(Errno) {
       guard !isClosed else { throw Errno(ESHUTDOWN) }
       guard !isCutOff else { throw Errno(ENETDOWN) }
-      let link = try world { (world) throws(Errno) in
-        try world.connect(from: index, to: address, userTimeout: options.userTimeout)
+      let link = try networkState { (networkState) throws(Errno) in
+        try networkState.connect(from: index, to: address, userTimeout: options.userTimeout)
       }
       return SimulatedStream(EndName(link: link, side: .initiator), driver: self, loop: loop)
     } catch {
@@ -113,8 +113,8 @@ final class SimulatedDriver: LoopDriver {
     do throws(Errno) {
       guard !isClosed else { throw Errno(ESHUTDOWN) }
       guard !isCutOff else { throw Errno(ENETDOWN) }
-      let listener = try world { (world) throws(Errno) in
-        try world.listen(on: index, at: address, backlog: Int(options.backlog))
+      let listener = try networkState { (networkState) throws(Errno) in
+        try networkState.listen(on: index, at: address, backlog: Int(options.backlog))
       }
       return SimulatedListener(listener, driver: self, loop: loop)
     } catch {
@@ -133,7 +133,7 @@ final class SimulatedDriver: LoopDriver {
     if let address = SocketAddress(literal: host, port: port) {
       return deliver(.success([address]))
     }
-    world { $0.lookUp(host, port: port, deliver) }
+    networkState { $0.lookUp(host, port: port, deliver) }
   }
 
   func close() {
@@ -141,11 +141,11 @@ final class SimulatedDriver: LoopDriver {
     registrations = [:]
   }
 
-  func register(_ name: World.SocketName, _ handler: any StreamHandler, token: UInt64) {
+  func register(_ name: NetworkState.SocketName, _ handler: any StreamHandler, token: UInt64) {
     registrations[name] = Registration(handler: handler, token: token)
   }
 
-  func unregister(_ name: World.SocketName) {
+  func unregister(_ name: NetworkState.SocketName) {
     registrations[name] = nil
   }
 }

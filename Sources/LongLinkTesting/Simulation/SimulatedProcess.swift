@@ -83,7 +83,7 @@ public final class SimulatedProcess: Sendable {
       state.current = run
       return run
     }
-    simulation.world { [machine] in $0.started(machine.index) }
+    simulation.networkState { [machine] in $0.started(machine.index) }
     let task = run.spawn { [body] in try await body(run) }
     do {
       try await withTaskCancellationHandler {
@@ -102,7 +102,7 @@ public final class SimulatedProcess: Sendable {
   public func crash(_ crash: Crash = .process) {
     guard let run = state.withLock({ $0.current.take() }) else { return }
     run.die()
-    simulation.world { [machine] in $0.crash(machine.index, isWhole: crash == .machine) }
+    simulation.networkState { [machine] in $0.crash(machine.index, isWhole: crash == .machine) }
     run.haunt()
   }
 }

@@ -13,7 +13,7 @@ extension Simulation {
         named: name,
         index: loops.count,
         machine: machine.index,
-        world: world,
+        networkState: networkState,
         origin: origin
       )
       loops.append(loop)
@@ -23,29 +23,31 @@ extension Simulation {
 
   /// Makes a machine, with no loop on it yet. Several may have one name.
   public func machine(named name: String) -> SimulatedMachine {
-    let index = world { world in
-      world.machines.append(World.MachineRecord(name: name))
-      return world.machines.count - 1
+    let index = networkState { networkState in
+      networkState.machines.append(NetworkState.MachineRecord(name: name))
+      return networkState.machines.count - 1
     }
-    return SimulatedMachine(index: index, world: world, name: name)
+    return SimulatedMachine(index: index, networkState: networkState, name: name)
   }
 
   /// The machine that one of the simulation's loops is on.
   public func machine(of loop: EventLoop) -> SimulatedMachine {
-    guard let driver = loop.driver as? SimulatedDriver, driver.world === world else {
+    guard let driver = loop.driver as? SimulatedDriver, driver.networkState === networkState else {
       preconditionFailure("a loop of this simulation has a machine in it")
     }
-    let (index, name) = world { world in
-      let machine = world.loops[driver.index].machine
-      return (machine, world.machines[machine].name)
+    let (index, name) = networkState { networkState in
+      let machine = networkState.loops[driver.index].machine
+      return (machine, networkState.machines[machine].name)
     }
-    return SimulatedMachine(index: index, world: world, name: name)
+    return SimulatedMachine(index: index, networkState: networkState, name: name)
   }
 
   /// All machines, in the order in which they were made; the first is the main loop's.
   public var machines: [SimulatedMachine] {
-    let names = world { $0.machines.map(\.name) }
-    return names.indices.map { SimulatedMachine(index: $0, world: world, name: names[$0]) }
+    let names = networkState { $0.machines.map(\.name) }
+    return names.indices.map {
+      SimulatedMachine(index: $0, networkState: networkState, name: names[$0])
+    }
   }
 
   /// Makes a process, which does not run yet. Its body builds it at each start.
@@ -82,7 +84,7 @@ extension Simulation {
   /// bits of bytes to come and what was said of connects. Conditions, names, clocks and crashed
   /// processes stay as they are.
   public func heal() {
-    world { $0.heal() }
+    networkState { $0.heal() }
   }
 }
 

@@ -81,9 +81,9 @@ extension Simulation {
       ordering: .acquiringAndReleasing
     ).exchanged
     precondition(isFirst, "a simulation is run by one caller at a time")
-    world.watch.begin()
+    networkState.watch.begin()
     defer {
-      world.watch.end()
+      networkState.watch.end()
       runState.store(false, ordering: .releasing)
     }
     let limit = now.advanced(by: configuration.timeLimit)
@@ -131,7 +131,7 @@ extension Simulation {
         continue
       }
       guard next <= limit else { throw failure(.timeLimit) }
-      world.advance(to: next)
+      networkState.advance(to: next)
     }
   }
 
@@ -160,7 +160,7 @@ extension Simulation {
 
   /// When something happens next; nil when nothing will.
   private var nextTime: LinkInstant? {
-    var next = world { $0.schedule.nextTime }
+    var next = networkState { $0.schedule.nextTime }
     for loop in loops {
       let driver = loop.simulatedDriver
       guard let deadline = driver.deadline, deadline < next ?? .distantFuture, !driver.isFrozen

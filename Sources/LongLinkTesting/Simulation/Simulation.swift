@@ -69,7 +69,7 @@ public final class Simulation: Sendable {
   /// The network between the loops, to be shaped and broken.
   public let network: SimulatedNetwork
 
-  let world: SharedWorld
+  let networkState: SharedNetwork
   let runState = Atomic(false)
   let loopsMade: Mutex<[EventLoop]>
   private let generator: Mutex<SeededGenerator>
@@ -81,31 +81,32 @@ public final class Simulation: Sendable {
     self.configuration = configuration
     origin = SeededGenerator(seed: seed)
     generator = Mutex(origin.forked(for: 1))
-    world = SharedWorld(
+    networkState = SharedNetwork(
       generator: origin.forked(for: 2),
       traceCapacity: configuration.traceCapacity,
       capturesTasks: configuration.capturesUnstructuredTasks
     )
-    network = SimulatedNetwork(world: world)
-    world { $0.machines = [World.MachineRecord(name: "main")] }
-    mainLoop = Self.makeLoop(named: "main", index: 0, machine: 0, world: world, origin: origin)
+    network = SimulatedNetwork(networkState: networkState)
+    networkState { $0.machines = [NetworkState.MachineRecord(name: "main")] }
+    mainLoop = Self.makeLoop(
+      named: "main", index: 0, machine: 0, networkState: networkState, origin: origin)
     loopsMade = Mutex([mainLoop])
     if configuration.capturesUnstructuredTasks { TaskCapture.install() }
   }
 
   deinit {
-    world { $0.schedule.removeAll() }
+    networkState { $0.schedule.removeAll() }
   }
 
   static func makeLoop(
     named name: String,
     index: Int,
     machine: Int,
-    world: SharedWorld,
+    networkState: SharedNetwork,
     origin: SeededGenerator
   ) -> EventLoop {
     let driver = SimulatedDriver(
-      world: world,
+      networkState: networkState,
       machine: machine,
       index: index,
       generator: origin.forked(for: 0x100 + UInt64(index))
@@ -116,7 +117,9 @@ public final class Simulation: Sendable {
       driver: driver,
       name: name,
       configuration: configuration,
-      onHandOver: { [world] job in world.watch.handedOver(job, to: name, at: world.now) }
+      onHandOver: { [networkState] job in
+        networkState.watch.handedOver(job, to: name, at: networkState.now)
+      }
     )
     driver.loop = loop
     return loop
@@ -130,7 +133,7 @@ public final class Simulation: Sendable {
 
 extension Simulation {
   /// The virtual time; it begins at 0. From any thread.
-  public var now: LinkInstant { world.now }
+  public var now: LinkInstant { networkState.now }
 
   /// The clock of the main loop, for code that takes a clock.
   public var clock: EventLoopClock { mainLoop.clock }
@@ -168,13 +171,13 @@ extension Simulation {
   /// The streams that somebody has not closed, a line each; empty when nothing was leaked.
   public var openStreams: [String] {
     let names = loops.map(\.name)
-    return world { $0.openStreams(loopNames: names) }
+    return networkState { $0.openStreams(loopNames: names) }
   }
 
   /// The addresses that somebody listens on.
   public var openListeners: [SocketAddress] {
-    world { world in
-      world.listeners.values.sorted { $0.number < $1.number }.map(\.address)
+    networkState { networkState in
+      networkState.listeners.values.sorted { $0.number < $1.number }.map(\.address)
     }
   }
 
@@ -202,24 +205,26 @@ extension Simulation {
 
   /// The last events, the oldest first, a line each: what the network did, and moves of the time.
   public var trace: [String] {
-    world { world in world.trace.lines(machines: world.machines.map(\.name)) }
+    networkState { networkState in
+      networkState.trace.lines(machines: networkState.machines.map(\.name))
+    }
   }
 
   /// A hash over all events since the beginning: two runs that agree in it did the same.
-  public var traceHash: UInt64 { world { $0.trace.hash } }
+  public var traceHash: UInt64 { networkState { $0.trace.hash } }
 
   /// What came into the simulation from outside while it ran: the first hundred, in their order.
   ///
   /// A run with escapes may not replay. Empty where nothing has escaped.
-  public var escapes: [SimulationEscape] { world.watch.escapes }
+  public var escapes: [SimulationEscape] { networkState.watch.escapes }
 
   /// How many events there were since the beginning.
-  public var traceCount: UInt64 { world { $0.trace.count } }
+  public var traceCount: UInt64 { networkState { $0.trace.count } }
 
   /// Tells somebody of each event as it happens, with the bytes that were written or arrived.
   ///
   /// It is called with the world locked, so that it must not ask the simulation for anything.
   func observe(_ observer: @escaping @Sendable (Trace.Entry, [UInt8]) -> Void) {
-    world { $0.observer = observer }
+    networkState { $0.observer = observer }
   }
 }

@@ -8,7 +8,7 @@ enum TaskCapture {
   /// Asks the runtime for them; in a process once.
   private static let installed: Void = unsafe cll_capture_global_jobs { job in
     guard let loop = EventLoop.current, let driver = loop.driver as? SimulatedDriver,
-      driver.world.capturesTasks
+      driver.networkState.capturesTasks
     else { return false }
     // The runtime hands over a pointer to a job, which is all that this structure holds.
     let job = unsafe unsafeBitCast(job, to: UnownedJob.self)

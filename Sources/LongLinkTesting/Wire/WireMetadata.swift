@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import LongLinkConnection
+internal import LongLinkDriver
 internal import LongLinkCore
 
 /// What stands before the payload of a request, response or push.

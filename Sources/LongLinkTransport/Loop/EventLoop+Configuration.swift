@@ -4,7 +4,7 @@ extension EventLoop {
   /// How a loop waits, and what it does about work that holds it up.
   public struct Configuration: Sendable {
     /// The ways to wait for sockets.
-    public enum Poller: Hashable, Sendable {
+    public enum PollerKind: Hashable, Sendable {
       /// The best one that the system has.
       case systemDefault
       /// epoll(7), which Linux alone has.
@@ -14,7 +14,7 @@ extension EventLoop {
     }
 
     /// How the loop waits for sockets. The default is the best that the system has.
-    public var poller: Poller
+    public var poller: PollerKind
 
     /// How long the loop asks the kernel again and again for events before it sleeps: not at all by
     /// default, and 0 to 1 s.
@@ -37,7 +37,7 @@ extension EventLoop {
 
     /// Makes a configuration; each part has a default.
     public init(
-      poller: Poller = .systemDefault,
+      poller: PollerKind = .systemDefault,
       busyPoll: Duration = .zero,
       stallThreshold: Duration = .milliseconds(200),
       onStall: (@Sendable (Stall) -> Void)? = nil

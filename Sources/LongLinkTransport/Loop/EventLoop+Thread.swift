@@ -136,7 +136,7 @@ extension EventLoop {
   }
 }
 
-extension EventLoop.Configuration.Poller {
+extension EventLoop.Configuration.PollerKind {
   func make() throws(Errno) -> any Poller {
     switch self {
     case .poll:

@@ -79,8 +79,8 @@ struct  Longlink__Demo__FailRequest
 struct  Longlink__Demo__StatsReply
 {
   ProtobufCMessage base;
-  protobuf_c_boolean has_sessions;
-  uint64_t sessions;
+  protobuf_c_boolean has_connections;
+  uint64_t connections;
   protobuf_c_boolean has_requests_received;
   uint64_t requests_received;
   protobuf_c_boolean has_requests_running;

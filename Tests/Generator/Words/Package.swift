@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import PackageDescription
 
-// What is generated where everything is called by a word that Swift or C has a meaning for. The .proto
-// files come from protos.py, and their code from the command: Scripts/words.sh.
+// What is generated where everything is called by a word that Swift or C has a meaning for. The
+// .proto files come from protos.py, and their code from the command: Scripts/words.sh.
 var swiftSettings: [SwiftSetting] = [
   .strictMemorySafety(),
   .enableUpcomingFeature("ExistentialAny"),

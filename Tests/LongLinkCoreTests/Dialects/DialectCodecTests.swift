@@ -21,7 +21,7 @@ import Testing
       server.response(.ok, 51, to: 0x105) == [
         0, 0, 1, 5, 0, 0, 0, 51, 0, 0, 0, 200, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 5,
       ])
-    #expect(server.codec.peerSession == 0..<36 && client.codec.peerSession == nil)
+    #expect(server.codec.peer == 0..<36 && client.codec.peer == nil)
     // A cancel names the type; a heartbeat has nothing but its serial.
     #expect(client.cancel(51, of: 0x105)[4..<12] == [0, 0, 0, 2, 0, 0, 1, 5])
     #expect(client.pong(7)[4..<16] == [0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0])

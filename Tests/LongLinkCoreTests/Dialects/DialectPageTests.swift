@@ -29,7 +29,7 @@ import Testing
       name: "parcels",
       layout: layout,
       serials: FrameDialect.Serials(client: 1...0x7FFF_FFFF),
-      heartbeat: FrameDialect.Heartbeat(client: FrameDialect.Ping(type: 0, serials: 0...0)),
+      heartbeat: FrameDialect.HeartbeatFrames(client: FrameDialect.Ping(type: 0, serials: 0...0)),
       pushes: FrameDialect.Pushes(fromServer: [0xF000...0xF0FF]),
       codes: FrameDialect.Codes(
         success: [0], failure: 1,

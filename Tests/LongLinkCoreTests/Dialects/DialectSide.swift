@@ -137,7 +137,7 @@ extension FrameDialect {
       layout: layout,
       serials: Serials(client: 1...0x7FFF_FFFF, server: 0x8000_0000...0xFFFF_FFFF),
       responseType: .offset(0x4000),
-      heartbeat: Heartbeat(client: Ping(type: 0xFF01, serials: 1...0xFFFF, answer: 0xFF02)),
+      heartbeat: HeartbeatFrames(client: Ping(type: 0xFF01, serials: 1...0xFFFF, answer: 0xFF02)),
       pushes: Pushes(fromServer: [0xF000...0xF0FF], fromClient: [0xF100...0xF1FF]),
       cancel: Cancel(type: 0xFF03, target: .serial),
       codes: Codes(
@@ -160,7 +160,7 @@ extension FrameDialect {
       delimiter: FrameLayout.Delimiter(bytes, inside: inside))
     return try FrameDialect(
       layout: layout, serials: Serials(client: 1...1000),
-      heartbeat: Heartbeat(server: Ping(type: 1, serials: 1...9)),
+      heartbeat: HeartbeatFrames(server: Ping(type: 1, serials: 1...9)),
       pushes: Pushes(fromServer: [2...3]),
       cancel: Cancel(type: 4, target: inside == .refused ? .serial : .body),
       codes: Codes(success: [200], failure: 500), maximumBody: maximumBody)

@@ -15,7 +15,7 @@ import Testing
     var client: ClosedRange<UInt32> = 1...1000
     var server: ClosedRange<UInt32>?
     var responseType = FrameDialect.ResponseType.echo
-    var heartbeat = FrameDialect.Heartbeat()
+    var heartbeat = FrameDialect.HeartbeatFrames()
     var pushes = FrameDialect.Pushes()
     var cancel: FrameDialect.Cancel?
     var codes: FrameDialect.Codes? = FrameDialect.Codes(success: [0], failure: 1)
@@ -92,8 +92,9 @@ import Testing
     func heartbeat(
       _ client: Ping? = nil, _ server: Ping? = nil, _ interval: Duration = .seconds(1),
       _ timeout: Duration = .seconds(1)
-    ) -> FrameDialect.Heartbeat {
-      FrameDialect.Heartbeat(client: client, server: server, interval: interval, timeout: timeout)
+    ) -> FrameDialect.HeartbeatFrames {
+      FrameDialect.HeartbeatFrames(
+        client: client, server: server, interval: interval, timeout: timeout)
     }
     expect("heartbeat.interval: it may be 200 ms") {
       $0.heartbeat = heartbeat(nil, nil, .milliseconds(199))
@@ -156,13 +157,13 @@ import Testing
       $0.pushes = FrameDialect.Pushes(fromClient: [5...7])
     }
     expect("pushes.fromServer: a frame from the server could be a push, or a ping") {
-      $0.heartbeat = FrameDialect.Heartbeat(server: Ping(type: 7, serials: 1...2))
+      $0.heartbeat = FrameDialect.HeartbeatFrames(server: Ping(type: 7, serials: 1...2))
       $0.pushes = FrameDialect.Pushes(fromServer: [5...7])
     }
     expect("responseType: a frame from the server could be a response, or a ping") {
       $0.response[0] = .filler(2)
       $0.responseType = .absent
-      $0.heartbeat = FrameDialect.Heartbeat(server: Ping(type: 7, serials: 1000...2000))
+      $0.heartbeat = FrameDialect.HeartbeatFrames(server: Ping(type: 7, serials: 1000...2000))
     }
     expect("cancel.type: 65536 does not fit") {
       $0.cancel = FrameDialect.Cancel(type: 65_536, target: .serial)

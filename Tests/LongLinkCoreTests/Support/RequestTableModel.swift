@@ -108,7 +108,7 @@ struct RequestTableModel: ~Copyable {
 
   private mutating func carry(_ id: RequestID, on link: UInt32) {
     let isWhole = dice.below(3) != 0
-    table.placed(id, on: link, isWhole ? RequestPlacement(begin: 1, ordinal: 1) : .keptBack)
+    table.placed(id, on: link, isWhole ? StreamPosition(begin: 1, ordinal: 1) : .keptBack)
     known[id.number]!.link = link
     known[id.number]!.isWhole = isWhole
   }
@@ -221,7 +221,7 @@ struct RequestTableModel: ~Copyable {
   private mutating func takeWaiting() {
     let link = UInt32(1 + dice.below(2))
     let expected = expectedTurn(on: link)
-    if table.hasTurn(on: link) != (expected != nil) { problems.append("has a turn") }
+    if table.hasNext(on: link) != (expected != nil) { problems.append("has a turn") }
     let id = table.nextWaiting(on: link)
     if id != expected { problems.append("\(String(describing: id)) out of turn") }
     guard let id else { return }

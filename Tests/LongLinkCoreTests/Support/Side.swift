@@ -2,7 +2,7 @@
 
 import LongLinkCore
 
-/// What has come out of a session, bodies included.
+/// What has come out of a connection, bodies included.
 enum Event: Equatable {
   case established
   case request(UInt32, type: UInt32, metadata: [UInt8]? = nil, body: [UInt8])
@@ -23,19 +23,19 @@ enum Event: Equatable {
   case dropped(Drop)
 }
 
-/// What a session reads, counts and forgets.
+/// What a connection reads, counts and forgets.
 enum Drop: String {
   case ignoredKind
   case unsolicitedPong
   case unknownSerial
 }
 
-/// One end of a connection: a session, and what its driver would do for it, without any stream.
+/// One end of a connection: a connection, and what its driver would do for it, without any stream.
 final class Side {
-  var session: Session
+  var connection: Connection
   var now: LinkInstant
   private(set) var events: [Event] = []
-  private var counted = SessionCounters()
+  private var counted = FrameCounters()
   /// What was written and has not been taken yet.
   var wire: [UInt8] = []
   /// The end of the stream follows what was written.
@@ -50,7 +50,7 @@ final class Side {
   var echoes = false
   /// The requests of this side that somebody waits for.
   var awaited: Set<UInt32> = []
-  var placements: [UInt32: RequestPlacement] = [:]
+  var placements: [UInt32: StreamPosition] = [:]
   /// Handlers go on when their requests are cancelled, until `returnHandlers` is called.
   var isDeaf = false
   /// The peer's requests that are not answered, and what each counts for.
@@ -58,17 +58,17 @@ final class Side {
   /// What the handlers count for that go on.
   private var outlived: [Int] = []
 
-  init(_ settings: SessionSettings, at now: LinkInstant = .start) {
-    session = Session(settings: settings, at: now)
+  init(_ settings: ConnectionSettings, at now: LinkInstant = .start) {
+    connection = Connection(settings: settings, at: now)
     self.now = now
-    if settings.dialect == nil { session.connected(at: now) }
+    if settings.dialect == nil { connection.connected(at: now) }
     drain()
   }
 
   /// Whether nothing is on its way in or out.
   var isIdle: Bool {
     flush()
-    return session.isIdle
+    return connection.isIdle
   }
 
   /// Takes what has happened since the last call.
@@ -97,7 +97,7 @@ final class Side {
   }
 
   func receive(_ bytes: [UInt8]) {
-    unsafe session.received(bytes.span.bytes, at: now)
+    unsafe connection.received(bytes.span.bytes, at: now)
     drain()
   }
 
@@ -106,59 +106,59 @@ final class Side {
   }
 
   func receiveEnd() {
-    session.ended(at: now)
+    connection.ended(at: now)
     flush()
     drain()
   }
 
   /// Bytes that were written and have not reached the peer's system.
   var unacknowledged: Int {
-    arrived.map { max(0, Int(session.counters.bytesSent) - $0) } ?? 0
+    arrived.map { max(0, Int(connection.counters.bytesSent) - $0) } ?? 0
   }
 
   func elapse(to instant: LinkInstant) {
     now = instant
-    session.elapsed(to: instant, unacknowledged: unacknowledged)
+    connection.elapsed(to: instant, unacknowledged: unacknowledged)
     drain()
   }
 
   /// Goes from deadline to deadline up to `instant`, writing after each.
   func pass(to instant: LinkInstant) {
-    while session.deadline <= instant {
-      elapse(to: max(now, session.deadline))
+    while connection.deadline <= instant {
+      elapse(to: max(now, connection.deadline))
       flush()
     }
     elapse(to: instant)
     flush()
   }
 
-  /// Writes what the session wants to be written.
+  /// Writes what the connection wants to be written.
   func flush() {
     repeat {
-      let chunk = session.outbox.nextBytes
+      let chunk = connection.outbox.nextBytes
       let count = isStalled ? 0 : min(chunk.count, max(0, room - wire.count))
-      let wasHolding = session.holdsReading
+      let wasHolding = connection.holdsReading
       wire += chunk.prefix(count)
-      session.wrote(count, at: now)
-      if wasHolding, !session.holdsReading { session.resumedReading(at: now) }
+      connection.wrote(count, at: now)
+      if wasHolding, !connection.holdsReading { connection.resumedReading(at: now) }
       drain()
-    } while session.wantsToWrite && !isStalled && wire.count < room && !session.isClosed
+    } while connection.wantsToWrite && !isStalled && wire.count < room && !connection.isClosed
   }
 
   func drain() {
-    while let effect = session.nextStep() {
+    while let effect = connection.nextStep() {
       noteDrops()
       perform(effect)
     }
     noteDrops()
-    guard session.waitsForHandlers else { return }
-    session.handlersHaveHadTurn()
+    guard connection.waitsForHandlers else { return }
+    connection.handlersHaveHadTurn()
     drain()
-    session.handlersTurnEnds()
+    connection.handlersTurnEnds()
   }
 
   private func noteDrops() {
-    let counters = session.counters
+    let counters = connection.counters
     note(.unsolicitedPong, counters.droppedPongs - counted.droppedPongs)
     note(.unknownSerial, counters.droppedUnknownSerials - counted.droppedUnknownSerials)
     note(.ignoredKind, counters.droppedIgnorable - counted.droppedIgnorable)
@@ -190,12 +190,12 @@ final class Side {
       if !isDeaf { returnHandlers() }
       events.append(.cancel(serial))
     case .collect(let serial):
-      if !awaited.contains(serial) { session.abandonResponse(serial) }
+      if !awaited.contains(serial) { connection.abandonResponse(serial) }
     case .ponged(let id, let roundTrip): events.append(.ponged(id, roundTrip: roundTrip))
     case .resumeSending: events.append(.resumeSending)
     case .heartbeatAnswered(let silence): events.append(.heartbeatAnswered(silence))
     case .began(let serial, let begin, let ordinal):
-      placements[serial] = RequestPlacement(begin: begin, ordinal: ordinal)
+      placements[serial] = StreamPosition(begin: begin, ordinal: ordinal)
       events.append(.began(serial, ordinal: ordinal))
     case .finished(let serial): events.append(.finished(serial))
     case .damaged(let violation): events.append(.damaged(violation))
@@ -212,7 +212,7 @@ final class Side {
 extension Side {
   /// The handlers return that have gone on.
   func returnHandlers() {
-    for bytes in outlived { session.handlerReturned(bytes: bytes) }
+    for bytes in outlived { connection.handlerReturned(bytes: bytes) }
     outlived = []
   }
 
@@ -235,7 +235,7 @@ extension Side {
 
   private func deliverRequest(_ arrival: Arrival) {
     guard let metadata = metadata(arrival, .request) else {
-      session.handlerReturned(bytes: arrival.byteCount)
+      connection.handlerReturned(bytes: arrival.byteCount)
       return
     }
     running[arrival.serial] = arrival.byteCount
@@ -245,31 +245,31 @@ extension Side {
   }
 
   private func body(_ arrival: Arrival) -> [UInt8] {
-    session.takeBytes(of: arrival.payload)
+    connection.takeBytes(of: arrival.payload)
   }
 
   /// The metadata block, nil inside where there is none; nil where it is a violation.
   private func metadata(_ arrival: Arrival, _ kind: FrameKind) -> [UInt8]?? {
     guard let slice = arrival.metadata else { return .some(nil) }
     do {
-      _ = try session.withBody(slice) { (bytes) throws(BodyError) in
+      _ = try connection.withBody(slice) { (bytes) throws(BodyError) in
         try Metadata(decoding: bytes)
       }
     } catch {
-      session.failed(toDecode: kind, serial: arrival.serial)
+      connection.failed(toDecode: kind, serial: arrival.serial)
       return nil
     }
-    return session.withBody(slice) { [UInt8](decoding: $0) }
+    return connection.withBody(slice) { [UInt8](decoding: $0) }
   }
 
   @discardableResult
   func request(
     _ serial: UInt32, type: UInt32 = 1, metadata: [UInt8]? = nil, priority: UInt32 = 0,
     _ body: [UInt8] = []
-  ) -> RequestPlacement {
+  ) -> StreamPosition {
     awaited.insert(serial)
     // Bytes are encoded without fail.
-    let placement = try! session.request(
+    let placement = try! connection.request(
       serial, type: MessageType(tag: type), metadata: metadata.map(MetadataBlock.init),
       priority: priority,
       count: body.count, at: now
@@ -284,7 +284,7 @@ extension Side {
     _ serial: UInt32, code: ResponseCode = .ok, refused: Bool = false, metadata: [UInt8]? = nil,
     _ body: [UInt8] = []
   ) -> Bool {
-    let isOwed = session.respond(
+    let isOwed = connection.respond(
       serial, code: code, isRefused: refused, metadata: metadata.map(MetadataBlock.init), body)
     if isOwed { running[serial] = nil }
     drain()
@@ -292,7 +292,7 @@ extension Side {
   }
 
   func push(_ type: UInt32, metadata: [UInt8]? = nil, _ body: [UInt8] = []) {
-    session.push(
+    connection.push(
       MessageType(tag: type), metadata: metadata.map(MetadataBlock.init), count: body.count, at: now
     ) { span in
       body.encode(into: &span)
@@ -303,13 +303,13 @@ extension Side {
   /// Cancels as the table of requests would, and says whether no byte had left.
   func cancel(_ serial: UInt32, notifying: Bool = true) -> Bool {
     awaited.remove(serial)
-    let isUnsent = session.cancel(serial, placements[serial]!, notifying: notifying)
+    let isUnsent = connection.cancel(serial, placements[serial]!, notifying: notifying)
     drain()
     return isUnsent
   }
 }
 
-extension Session {
+extension Connection {
   /// The next message or effect, in their order.
   mutating func nextStep() -> Effect? {
     if let message = nextMessage() { return .message(message) }
@@ -327,8 +327,8 @@ extension LinkInstant {
   }
 }
 
-extension SessionSettings {
-  init(_ role: Role, _ change: (inout SessionSettings) -> Void = { _ in }) {
+extension ConnectionSettings {
+  init(_ role: Role, _ change: (inout ConnectionSettings) -> Void = { _ in }) {
     self.init(role: role)
     change(&self)
   }

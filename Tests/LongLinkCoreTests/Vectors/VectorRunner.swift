@@ -2,7 +2,7 @@
 
 import LongLinkCore
 
-/// Gives a vector's bytes to a session and writes down what comes of them.
+/// Gives a vector's bytes to a connection and writes down what comes of them.
 final class VectorRunner {
   enum Mode: CaseIterable, Sendable {
     case whole
@@ -18,7 +18,7 @@ final class VectorRunner {
   private var replies: [Expectation] = []
   private var trailingLeft = 0
   private(set) var problems: [String] = []
-  /// All that the session was given.
+  /// All that the connection was given.
   private var given: [UInt8] = []
   private var goawaysSeen = 0
 
@@ -29,7 +29,7 @@ final class VectorRunner {
   }
 
   private static func makeSide(_ vector: Vector) -> Side {
-    let settings = SessionSettings(vector.sender.peer) {
+    let settings = ConnectionSettings(vector.sender.peer) {
       if let limit = vector.limits["max_body"] { $0.maxBody = limit }
       if let limit = vector.limits["max_in_flight"] { $0.maxInFlight = limit }
       if let limit = vector.limits["max_request_bytes"] { $0.maxRequestBytes = limit }
@@ -42,7 +42,7 @@ final class VectorRunner {
     }
     for serial in vector.waiting { side.request(serial) }
     if vector.isDraining {
-      side.session.goAway(
+      side.connection.goAway(
         code: .draining, reason: "", spread: 0, retryAfter: 0, alternatives: [])
       side.drain()
     }
@@ -148,7 +148,7 @@ final class VectorRunner {
     }
   }
 
-  /// What the peer's greeting says, which the session has taken; a client may do without one.
+  /// What the peer's greeting says, which the connection has taken; a client may do without one.
   private func observeGreeting() {
     let frames = RawFrame.parse(given).frames
     if vector.sender == .client {
@@ -161,7 +161,7 @@ final class VectorRunner {
     }
   }
 
-  /// What the next goaway says that the session has taken.
+  /// What the next goaway says that the connection has taken.
   private func observeGoAway() {
     let frames = RawFrame.parse(given).frames.filter { $0.kind == FrameKind.goaway.rawValue }
     guard goawaysSeen < frames.count, let goaway: GoAway = message(frames[goawaysSeen], .goaway)
@@ -201,7 +201,7 @@ extension VectorRunner {
   private func check(_ expected: Expectation) {
     switch expected.name {
     case "nothing":
-      if !seen.isEmpty || !replies.isEmpty || !side.session.isOpen {
+      if !seen.isEmpty || !replies.isEmpty || !side.connection.isOpen {
         problems.append("something has come of it: \(seen) \(replies)")
       }
       return
@@ -228,7 +228,7 @@ extension VectorRunner {
       let absent = ["features=0"]
       return expected.fields.allSatisfy { found.fields.contains($0) || absent.contains($0) }
     case ("drop", _):
-      // The session counts what it drops; for the serials of cancels there is no place.
+      // The connection counts what it drops; for the serials of cancels there is no place.
       return found.fields.allSatisfy(expected.fields.contains)
     default:
       return found.fields == expected.fields
@@ -239,11 +239,11 @@ extension VectorRunner {
     observe()
     if trailingLeft > 0, !vector.expectsViolation {
       let drop = Expectation(name: "drop", fields: ["ignoredKind"])
-      if !side.session.isClosed, seen.last != drop { problems.append("trailing frame not read") }
+      if !side.connection.isClosed, seen.last != drop { problems.append("trailing frame not read") }
       if seen.last == drop { seen.removeLast() }
     }
     if vector.expectsViolation {
-      if side.session.isOpen { problems.append("the session is still open") }
+      if side.connection.isOpen { problems.append("the connection is still open") }
       // Nothing behind a violation may have been handed on.
       if !seen.isEmpty { problems.append("behind the violation: \(seen.map(\.summary))") }
     } else if !seen.isEmpty || !replies.isEmpty {

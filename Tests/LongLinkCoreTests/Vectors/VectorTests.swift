@@ -24,7 +24,7 @@ import Testing
   }
 
   @Test(arguments: try Vector.all(), VectorRunner.Mode.allCases)
-  func `a session makes of the bytes what the vector says`(
+  func `a connection makes of the bytes what the vector says`(
     vector: Vector, mode: VectorRunner.Mode
   ) {
     let runner = VectorRunner(vector, mode)

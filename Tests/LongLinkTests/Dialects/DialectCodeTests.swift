@@ -37,9 +37,11 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `a server's own failures have the dialect's codes`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `a server's own failures have the dialect's codes`(_ environment: TestEnvironment)
+    async throws
+  {
+    try await Stage.run(environment) { stage in
       let (_, client) = try await stage.pair(.guarded) { server in
         server.route(0x500) { request -> [UInt8] in
           switch request.body[0] {
@@ -73,7 +75,7 @@ import Testing
       // The client's shape has no code.
       let (server, client) = try await stage.pair(.small) { server in
         server.route(0x500) { request in
-          try await request.session.request(
+          try await request.peer.request(
             0x600, [1], options: RequestOptions(timeout: .seconds(1)))
         }
       }
@@ -84,9 +86,11 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `an answer for nobody falls under the dialect's rule`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `an answer for nobody falls under the dialect's rule`(_ environment: TestEnvironment)
+    async throws
+  {
+    try await Stage.run(environment) { stage in
       // A heartbeat, which is answered.
       let (guarded, one) = try await stage.scripted(.guarded)
       guarded.on(0x500, [.wrongSerial([8]), .reply([9])])
@@ -118,9 +122,10 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `an answer to what was given up is merely late`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `an answer to what was given up is merely late`(_ environment: TestEnvironment) async throws
+  {
+    try await Stage.run(environment) { stage in
       let (server, client) = try await stage.scripted(.small)
       server.on(0x500, .hold(untilThereAre: 100, .reply([1])))
       server.on(0x501) { .reply($0.body) }
@@ -139,11 +144,11 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases, [Spoken.small, .lines])
+  @Test(arguments: TestEnvironment.allCases, [Spoken.small, .lines])
   func `a cancel stops the handler of one request`(
-    _ world: World, _ spoken: Spoken
+    _ environment: TestEnvironment, _ spoken: Spoken
   ) async throws {
-    try await Stage.run(world) { stage in
+    try await Stage.run(environment) { stage in
       let began = Tally<UInt8>()
       let (server, client) = try await stage.pair(spoken) { server in
         server.route(spoken.hang) { request in
@@ -168,11 +173,11 @@ import Testing
     }
   }
 
-  @Test(arguments: World.allCases)
+  @Test(arguments: TestEnvironment.allCases)
   func `a cancel by type waits until nobody wants another one of it`(
-    _ world: World
+    _ environment: TestEnvironment
   ) async throws {
-    try await Stage.run(world) { stage in
+    try await Stage.run(environment) { stage in
       let began = Tally<UInt8>()
       let (server, client) = try await stage.pair(.guarded) { server in
         for type in [0x500, 0x501] as [MessageType] {

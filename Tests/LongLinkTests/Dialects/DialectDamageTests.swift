@@ -9,11 +9,13 @@ import LongLinkDialects
 
 /// What damage comes to in a dialect, and what a configuration may not say.
 @Suite struct DialectDamageTests {
-  @Test(arguments: World.allCases, [FrameLayout.Delimiter.Inside.escaped(0x5C), .lengthChecked])
+  @Test(
+    arguments: TestEnvironment.allCases,
+    [FrameLayout.Delimiter.Inside.escaped(0x5C), .lengthChecked])
   func `a damaged packet between delimiters is dropped, and the link stays`(
-    _ world: World, _ inside: FrameLayout.Delimiter.Inside
+    _ environment: TestEnvironment, _ inside: FrameLayout.Delimiter.Inside
   ) async throws {
-    try await Stage.run(world) { stage in
+    try await Stage.run(environment) { stage in
       let description = try FrameDialect.lines(inside: inside)
       let (server, client) = try await stage.scripted(description)
       server.on(0x500, .corruptChecksum([1, 2, 3]))
@@ -39,9 +41,9 @@ import LongLinkDialects
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `a server drops what is damaged, too`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `a server drops what is damaged, too`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
       let description = try FrameDialect.lines()
       let server = try await stage.serve {
         $0.route(0x500) { request in request.body }
@@ -59,7 +61,7 @@ import LongLinkDialects
       client.send(bytes: damaged + frame)
       try await stage.until { await server.counters().connections.handled == 1 }
       #expect(await server.counters().connections.damagedPackets == 1)
-      #expect(await server.counters().sessions == 1)
+      #expect(await server.counters().openConnections == 1)
       client.close()
     }
   }
@@ -83,11 +85,11 @@ import LongLinkDialects
     }
   }
 
-  @Test(arguments: World.allCases, [Spoken.guarded, .small])
+  @Test(arguments: TestEnvironment.allCases, [Spoken.guarded, .small])
   func `without delimiters damage ends the connection`(
-    _ world: World, _ spoken: Spoken
+    _ environment: TestEnvironment, _ spoken: Spoken
   ) async throws {
-    try await Stage.run(world) { stage in
+    try await Stage.run(environment) { stage in
       let (server, client) = try await stage.scripted(spoken)
       server.on(spoken.echo, [.corruptChecksum([1]), .reply([2])])
       let error = try await failure { try await client.request(spoken.echo, [1]) }

@@ -8,11 +8,11 @@ import LongLinkDialects
 
 /// Requests, answers and pushes in protocols that are described.
 @Suite struct DialectExchangeTests {
-  @Test(arguments: World.allCases, Spoken.allCases)
+  @Test(arguments: TestEnvironment.allCases, Spoken.allCases)
   func `requests side by side are answered in any order`(
-    _ world: World, _ spoken: Spoken
+    _ environment: TestEnvironment, _ spoken: Spoken
   ) async throws {
-    try await Stage.run(world) { stage in
+    try await Stage.run(environment) { stage in
       let count = 40
       let arrived = Tally<[UInt8]>()
       let latches = (0..<count).map { _ in Latch() }
@@ -37,9 +37,11 @@ import LongLinkDialects
     }
   }
 
-  @Test(arguments: World.allCases, Spoken.allCases)
-  func `a scripted server speaks it too`(_ world: World, _ spoken: Spoken) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases, Spoken.allCases)
+  func `a scripted server speaks it too`(_ environment: TestEnvironment, _ spoken: Spoken)
+    async throws
+  {
+    try await Stage.run(environment) { stage in
       let (server, client) = try await stage.scripted(spoken)
       server.on(spoken.echo) { request in
         .hold(untilThereAre: 20, order: .shuffled, .reply(request.body))
@@ -52,18 +54,20 @@ import LongLinkDialects
       server.push(spoken.serverPush, [5, 6])
       #expect(await pushes.next()?.body == [5, 6])
       // In the real worlds a machine that is busy enough lets a silence last too long.
-      if world == .simulated { #expect(server.connectionsAccepted == 1) }
+      if environment == .simulated { #expect(server.connectionsAccepted == 1) }
       #expect(server.record.violations == [])
       await server.stop()
     }
   }
 
-  @Test(arguments: World.allCases, Spoken.allCases)
-  func `a server pushes to one and to all`(_ world: World, _ spoken: Spoken) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases, Spoken.allCases)
+  func `a server pushes to one and to all`(_ environment: TestEnvironment, _ spoken: Spoken)
+    async throws
+  {
+    try await Stage.run(environment) { stage in
       let (server, client) = try await stage.pair(spoken) { server in
         server.route(spoken.echo) { request in
-          try await request.session.push(spoken.serverPush, request.body)
+          try await request.peer.push(spoken.serverPush, request.body)
           return request.body
         }
       }
@@ -74,8 +78,8 @@ import LongLinkDialects
       #expect(report.queued == 1)
       #expect(await pushes.next()?.body == [7])
       // A type that would be taken for something else is not sent.
-      let session = await server.sessions()[0]
-      let one = try await failure { try await session.push(spoken.echo, [1]) }
+      let peer = await server.peers()[0]
+      let one = try await failure { try await peer.push(spoken.echo, [1]) }
       #expect(one.code == .unsupported && one.delivery == .notSent)
       let all = try await failure { try await server.broadcast(spoken.echo, [1]) }
       #expect(all.code == .unsupported)
@@ -85,16 +89,16 @@ import LongLinkDialects
     }
   }
 
-  @Test(arguments: World.allCases)
+  @Test(arguments: TestEnvironment.allCases)
   func `a client pushes, and a server asks, where the dialect has that`(
-    _ world: World
+    _ environment: TestEnvironment
   ) async throws {
-    try await Stage.run(world) { stage in
+    try await Stage.run(environment) { stage in
       let received = Tally<[UInt8]>()
       let (server, client) = try await stage.pair(.small) { server in
         server.onPush(0xF100) { push, _ in received.add(push.body) }
         server.route(0x500) { request in
-          try await request.session.request(0x600, request.body)
+          try await request.peer.request(0x600, request.body)
         }
       }
       client.onRequest(0x600) { request in request.body + [9] }
@@ -112,9 +116,9 @@ import LongLinkDialects
     try await Stage.simulate { stage, _ in
       let (server, client) = try await stage.pair(spoken) { _ in }
       try await client.connect()
-      try await stage.until { await server.sessions().count == 1 }
-      let session = await server.sessions()[0]
-      let error = try await failure { try await session.request(spoken.echo, [1]) }
+      try await stage.until { await server.peers().count == 1 }
+      let peer = await server.peers()[0]
+      let error = try await failure { try await peer.request(spoken.echo, [1]) }
       #expect(error.code == .unsupported && error.delivery == .notSent)
       #expect(error.detail.contains("a server may not ask"))
       let push = try await failure { try await client.push(spoken.serverPush, [1]) }
@@ -147,9 +151,9 @@ import LongLinkDialects
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `a body over the limit stays here`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `a body over the limit stays here`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
       let (_, client) = try await stage.pair(.guarded) { server in
         server.route(0x500) { request in [UInt8](repeating: 1, count: request.body.count + 1) }
       }
@@ -164,9 +168,11 @@ import LongLinkDialects
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `a frame over this side's own limit ends the connection`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `a frame over this side's own limit ends the connection`(_ environment: TestEnvironment)
+    async throws
+  {
+    try await Stage.run(environment) { stage in
       let (server, client) = try await stage.scripted(.guarded) { $0.maxBody = 100 }
       server.on(0x500) { request in .reply([UInt8](repeating: 1, count: Int(request.body[0]))) }
       #expect(try await client.request(0x500, [100]).count == 100)
@@ -181,11 +187,11 @@ import LongLinkDialects
     }
   }
 
-  @Test(arguments: World.allCases)
+  @Test(arguments: TestEnvironment.allCases)
   func `a body that holds the delimiter is not sent where that is refused`(
-    _ world: World
+    _ environment: TestEnvironment
   ) async throws {
-    try await Stage.run(world) { stage in
+    try await Stage.run(environment) { stage in
       let description = try FrameDialect.lines(inside: .refused)
       let server = try await stage.serve { server in
         server.route(0x500) { request in request.body }
@@ -200,8 +206,8 @@ import LongLinkDialects
       #expect(try await client.request(0x500, Array("a\rb".utf8)) == Array("a\rb".utf8))
       let answer = try await failure { try await client.request(0x501, [1]) }
       #expect(answer.code == .rejected)
-      let session = await server.sessions()[0]
-      let push = try await failure { try await session.push(2, body) }
+      let peer = await server.peers()[0]
+      let push = try await failure { try await peer.push(2, body) }
       #expect(push.code == .encodingFailed)
       #expect(await client.counters().connects == 1)
     }
@@ -255,9 +261,11 @@ import LongLinkDialects
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `a late answer is nobody else's where serials are few`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `a late answer is nobody else's where serials are few`(_ environment: TestEnvironment)
+    async throws
+  {
+    try await Stage.run(environment) { stage in
       let (server, client) = try await stage.scripted(FrameDialect.small(serials: 20...26))
       server.on(0x500, .hold(untilThereAre: 100, .reply([99])))
       server.on(0x501) { .reply($0.body) }
@@ -279,9 +287,10 @@ import LongLinkDialects
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `serials begin where the dialect says, and wrap`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `serials begin where the dialect says, and wrap`(_ environment: TestEnvironment) async throws
+  {
+    try await Stage.run(environment) { stage in
       let (server, client) = try await stage.scripted(FrameDialect.small(serials: 20...26))
       server.on(0x500) { .reply($0.body) }
       for number in 0..<20 as Range<UInt8> {

@@ -31,11 +31,11 @@ import LongLinkDialects
     }
   }
 
-  @Test(arguments: World.allCases, Spoken.allCases)
+  @Test(arguments: TestEnvironment.allCases, Spoken.allCases)
   func `a ping of the caller's is timed, where there is one`(
-    _ world: World, _ spoken: Spoken
+    _ environment: TestEnvironment, _ spoken: Spoken
   ) async throws {
-    try await Stage.run(world) { stage in
+    try await Stage.run(environment) { stage in
       let (_, client) = try await stage.pair(spoken) { _ in }
       try await client.connect()
       if spoken.clientPings {
@@ -89,7 +89,7 @@ import LongLinkDialects
       let (server, client) = try await stage.pair(spoken) { _ in }
       try await client.connect()
       try await simulation.sleep(for: .milliseconds(4_500))
-      #expect(await server.counters().sessions == 1)
+      #expect(await server.counters().openConnections == 1)
       let link = try #require(simulation.network.links.first)
       link.silence()
       let silenced = simulation.now
@@ -104,10 +104,10 @@ import LongLinkDialects
       // Only the client pings; the server has nothing else to go by.
       let (server, client) = try await stage.pair(.small) { _ in }
       try await client.connect()
-      try await stage.until { await server.sessions().count == 1 }
-      let session = await server.sessions()[0]
+      try await stage.until { await server.peers().count == 1 }
+      let peer = await server.peers()[0]
       for _ in 0..<100 {
-        try await session.push(0xF000, [1])
+        try await peer.push(0xF000, [1])
         try await simulation.sleep(for: .milliseconds(200))
       }
       #expect(await server.counters().connections.heartbeatsLost == 0)
@@ -117,7 +117,7 @@ import LongLinkDialects
 
   @Test func `without heartbeats a silence says nothing`() async throws {
     try await Stage.simulate { stage, simulation in
-      let plain = try FrameDialect.small().with(heartbeat: FrameDialect.Heartbeat())
+      let plain = try FrameDialect.small().with(heartbeat: FrameDialect.HeartbeatFrames())
       let server = try await stage.serve {
         $0.route(0x500) { request in request.body }
       } configure: {
@@ -135,7 +135,7 @@ import LongLinkDialects
   @Test func `a ping that nobody answers is no reason to give a peer up`() async throws {
     try await Stage.simulate { stage, simulation in
       let oneWay = try FrameDialect.small().with(
-        heartbeat: FrameDialect.Heartbeat(
+        heartbeat: FrameDialect.HeartbeatFrames(
           client: FrameDialect.Ping(type: 0xFF01, serials: 0...0, answer: nil),
           interval: .seconds(2), timeout: .seconds(1)))
       let server = try await stage.serve { _ in
@@ -166,11 +166,11 @@ import LongLinkDialects
     }
   }
 
-  @Test(arguments: World.allCases, Spoken.allCases)
+  @Test(arguments: TestEnvironment.allCases, Spoken.allCases)
   func `a server that drains finishes what it has`(
-    _ world: World, _ spoken: Spoken
+    _ environment: TestEnvironment, _ spoken: Spoken
   ) async throws {
-    try await Stage.run(world) { stage in
+    try await Stage.run(environment) { stage in
       let began = Latch()
       let released = Latch()
       let (server, client) = try await stage.pair(spoken) { server in
@@ -191,18 +191,18 @@ import LongLinkDialects
       released.open()
       #expect(try await running.value == [1])
       _ = try await draining.value
-      #expect(await server.counters().sessions == 0)
+      #expect(await server.counters().openConnections == 0)
       try await stage.until {
         await client.counters().connections.endings[.closedByPeer] == 1
       }
     }
   }
 
-  @Test(arguments: World.allCases, Spoken.allCases)
+  @Test(arguments: TestEnvironment.allCases, Spoken.allCases)
   func `a client that closes waits for its answers`(
-    _ world: World, _ spoken: Spoken
+    _ environment: TestEnvironment, _ spoken: Spoken
   ) async throws {
-    try await Stage.run(world) { stage in
+    try await Stage.run(environment) { stage in
       let began = Latch()
       let released = Latch()
       let (server, client) = try await stage.pair(spoken) { server in
@@ -218,14 +218,14 @@ import LongLinkDialects
       released.open()
       #expect(try await running.value == [1])
       _ = try await closing.value
-      try await stage.until { await server.counters().sessions == 0 }
+      try await stage.until { await server.counters().openConnections == 0 }
       #expect(await server.counters().connections.endings == [.closedByPeer: 1])
     }
   }
 
-  @Test(arguments: World.allCases)
-  func `what is lost says what may have happened`(_ world: World) async throws {
-    try await Stage.run(world) { stage in
+  @Test(arguments: TestEnvironment.allCases)
+  func `what is lost says what may have happened`(_ environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
       let (server, client) = try await stage.scripted(.guarded)
       server.on(0x500, .never)
       server.on(0x501) { .reply($0.body) }

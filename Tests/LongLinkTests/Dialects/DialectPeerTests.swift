@@ -55,14 +55,14 @@ struct DialectPeerTests {
       let description = try FrameDialect.small()
       let server = try await stage.serve { server in
         server.route(0x500) { request in request.body }
-        server.onPush(0xF100) { push, session in try? session.pushNow(0xF000, push.body) }
+        server.onPush(0xF100) { push, peer in try? peer.pushNow(0xF000, push.body) }
       } configure: {
         $0.dialect = .custom(description)
       }
       let peer = try ForeignPeer("call", "\(try #require(server.addresses.first?.port))")
       #expect(await peer.line() == "all is well")
       #expect(await peer.status() == 0)
-      try await stage.until { await server.counters().sessions == 0 }
+      try await stage.until { await server.counters().openConnections == 0 }
       let counters = await server.counters().connections
       #expect(counters.violations == [.checksumMismatch: 1])
       #expect(counters.requestsReceived == 51)

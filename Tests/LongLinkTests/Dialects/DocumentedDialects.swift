@@ -20,7 +20,7 @@ private enum DocumentedDialects {
     let parcels = try FrameDialect(
       name: "parcels", layout: layout,
       serials: FrameDialect.Serials(client: 1...0x7FFF_FFFF),
-      heartbeat: FrameDialect.Heartbeat(
+      heartbeat: FrameDialect.HeartbeatFrames(
         client: FrameDialect.Ping(type: 0xFF01, serials: 1...0xFFFF, answer: 0xFF02)),
       pushes: FrameDialect.Pushes(fromServer: [0xF000...0xF0FF]),
       cancel: FrameDialect.Cancel(type: 0xFF03, target: .serial),

@@ -29,7 +29,7 @@ enum Spoken: String, CaseIterable, Sendable, CustomTestStringConvertible {
       }
     let old = dialect.heartbeat
     return try dialect.with(
-      heartbeat: FrameDialect.Heartbeat(
+      heartbeat: FrameDialect.HeartbeatFrames(
         client: old.client, server: old.server, interval: interval, timeout: timeout))
   }
 
@@ -72,7 +72,7 @@ extension FrameDialect {
       name: "small", layout: layout,
       serials: Serials(client: serials, server: 0x8000_0000...0xFFFF_FFFF),
       responseType: .offset(0x4000),
-      heartbeat: Heartbeat(client: Ping(type: 0xFF01, serials: 1...0xFFFF, answer: 0xFF02)),
+      heartbeat: HeartbeatFrames(client: Ping(type: 0xFF01, serials: 1...0xFFFF, answer: 0xFF02)),
       pushes: Pushes(fromServer: [0xF000...0xF0FF], fromClient: [0xF100...0xF1FF]),
       cancel: Cancel(type: 0xFF03, target: .serial),
       codes: Codes(
@@ -98,7 +98,7 @@ extension FrameDialect {
       delimiter: FrameLayout.Delimiter(delimiter, inside: inside))
     return try FrameDialect(
       name: "lines", layout: layout, serials: Serials(client: serials),
-      heartbeat: Heartbeat(server: Ping(type: 1, serials: 1...9)),
+      heartbeat: HeartbeatFrames(server: Ping(type: 1, serials: 1...9)),
       pushes: Pushes(fromServer: [2...3]),
       cancel: Cancel(type: 4, target: inside == .refused ? .serial : .body),
       codes: Codes(
@@ -108,7 +108,7 @@ extension FrameDialect {
 
   /// The same with some other rules.
   func with(
-    heartbeat: Heartbeat? = nil, cancel: Cancel?? = nil, unknownSerial: UnknownSerial? = nil
+    heartbeat: HeartbeatFrames? = nil, cancel: Cancel?? = nil, unknownSerial: UnknownSerial? = nil
   ) throws -> FrameDialect {
     try FrameDialect(
       name: name, layout: layout, serials: serials, responseType: responseType,
@@ -141,7 +141,7 @@ extension Stage {
     configure: (inout ClientConfiguration) -> Void = { _ in }
   ) async throws -> (server: SimulatedServer, client: LongLinkClient) {
     let address: SocketAddress =
-      switch world {
+      switch environment {
       case .simulated, .loopback: .ipv4(127, 0, 0, 1, port: 0)
       case .unix: .unix(path: "/tmp/longlink-\(UInt64.random(in: 0 ... .max))")
       }

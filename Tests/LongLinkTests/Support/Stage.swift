@@ -8,9 +8,9 @@ import Logging
 import Synchronization
 import Testing
 
-/// Loops of one world, and what tests need to put a client and a server on them.
+/// Loops of one environment, and what tests need to put a client and a server on them.
 final class Stage: Sendable {
-  let world: World
+  let environment: TestEnvironment
   /// The simulated world; nil over the kernel.
   let simulation: Simulation?
   let clientLoop: EventLoop
@@ -19,12 +19,12 @@ final class Stage: Sendable {
   private let servers = Mutex<[LongLinkServer]>([])
 
   private init(
-    _ world: World,
+    _ environment: TestEnvironment,
     _ simulation: Simulation?,
     _ client: EventLoop,
     _ server: EventLoop
   ) {
-    self.world = world
+    self.environment = environment
     self.simulation = simulation
     clientLoop = client
     serverLoop = server
@@ -32,15 +32,15 @@ final class Stage: Sendable {
 
   /// Runs a body in a world; afterwards everything is closed, and nothing may be left.
   static func run(
-    _ world: World,
+    _ environment: TestEnvironment,
     seed: UInt64 = 1,
     _ body: @escaping @Sendable (Stage) async throws -> Void
   ) async throws {
-    guard world != .simulated else {
+    guard environment != .simulated else {
       return try await run(in: Simulation(seed: seed), body)
     }
     let loops = try (EventLoop(name: "client"), EventLoop(name: "server"))
-    let stage = Stage(world, nil, loops.0, loops.1)
+    let stage = Stage(environment, nil, loops.0, loops.1)
     let result = await Task { try await stage.run(body) }.result
     loops.0.shutDown()
     loops.1.shutDown()
@@ -103,7 +103,7 @@ final class Stage: Sendable {
     configure: (inout ServerConfiguration) -> Void = { _ in }
   ) async throws -> LongLinkServer {
     let listen: Endpoint =
-      switch (endpoint, world) {
+      switch (endpoint, environment) {
       case (let endpoint?, _): endpoint
       case (nil, .simulated): .host("10.0.0.1", port: 0)
       case (nil, .loopback): .host("127.0.0.1", port: 0)
@@ -144,7 +144,7 @@ final class Stage: Sendable {
     return client
   }
 
-  /// Starts a task that stays in this world.
+  /// Starts a task that stays in this environment.
   @discardableResult
   func spawn<Value: Sendable>(
     _ body: @escaping @Sendable () async throws -> Value

@@ -3,7 +3,7 @@
 import Logging
 import LongLinkTesting
 
-@testable import LongLinkConnection
+@testable import LongLinkDriver
 @_spi(Containers) @testable import LongLinkCore
 @testable import LongLinkTransport
 
@@ -40,7 +40,7 @@ final class Station: LinkOwner {
       unsafe sharer.link?.recover()
     }
     link = Link(
-      id: 1, stream: stream, isConnected: true, settings: SessionSettings(role: .server),
+      id: 1, stream: stream, isConnected: true, settings: ConnectionSettings(role: .server),
       on: loop, log: PeerLog(Logger(label: "memory") { _ in SwiftLogNoOpLogHandler() }),
       share: share)
     unsafe sharer.link = link

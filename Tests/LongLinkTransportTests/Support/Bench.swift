@@ -6,7 +6,7 @@ import Testing
 
 @testable import LongLinkTransport
 
-typealias PollerKind = EventLoop.Configuration.Poller
+typealias PollerKind = EventLoop.Configuration.PollerKind
 
 extension PollerKind {
   /// Every poller that this system has.

@@ -25,13 +25,13 @@ enum DemoRoutes {
       guard let type = MessageType(rawValue: message.messageType) else {
         throw Rejection(.malformed, "message_type is over 16777215")
       }
-      let session = request.session
+      let peer = request.peer
       guard tickers.begin() else {
         throw Rejection(.overloaded, "as many tickers run as may", retryAfter: .seconds(1))
       }
       // The task cannot begin before this turn of the loop is over, and so follows the answer.
-      Task(executorPreference: session.loop) {
-        await push(message, as: type, to: session)
+      Task(executorPreference: peer.loop) {
+        await push(message, as: type, to: peer)
         tickers.end()
       }
       return EmptyBody()
@@ -67,25 +67,25 @@ enum DemoRoutes {
     }
   }
 
-  /// Pushes ticks until they are all sent or the session has ended.
+  /// Pushes ticks until they are all sent or the connection has ended.
   private static func push(
-    _ request: TicksRequest, as type: MessageType, to session: PeerSession
+    _ request: TicksRequest, as type: MessageType, to peer: Peer
   ) async {
-    // A session that has ended is noticed after each sleep.
+    // A connection that has ended is noticed after each sleep.
     let interval = Duration.milliseconds(Int64(min(request.intervalMilliseconds, 60_000)))
     var number: UInt64 = 0
     while number < request.count {
       number += 1
       do {
-        try await session.push(type, Tick(number: number))
+        try await peer.push(type, Tick(number: number))
         if interval > .zero, number < request.count {
-          try await session.clock.sleep(for: interval)
+          try await peer.clock.sleep(for: interval)
         } else if number.isMultiple(of: 64) {
           // Others of the loop get their turn, and what was pushed leaves.
           await Task.yield()
         }
       } catch {
-        return  // The session, or the server, has ended.
+        return  // The connection, or the server, has ended.
       }
     }
   }
@@ -93,7 +93,7 @@ enum DemoRoutes {
   private static func stats(_ counters: ServerCounters) -> StatsReply {
     let connections = counters.connections
     return StatsReply(
-      sessions: UInt64(counters.sessions),
+      connections: UInt64(counters.openConnections),
       requestsReceived: connections.requestsReceived,
       requestsRunning: UInt64(counters.requestsRunning),
       requestsCancelled: connections.handlersCancelled + connections.handlersAbandoned,

@@ -22,7 +22,7 @@ struct ServeCommand: AsyncParsableCommand {
 
   @Option(
     parsing: .unconditional,
-    help: "How many event loops the sessions are spread over (default: 1).",
+    help: "How many event loops the peers are spread over (default: 1).",
     transform: Values.count)
   var loops = 1
 

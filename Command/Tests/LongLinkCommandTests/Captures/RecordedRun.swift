@@ -28,7 +28,7 @@ enum RecordedRun {
       throw Rejection(.overloaded, "")
     }
     server.route(MessageType(tag: echo.rawValue + 2)) { request in
-      try await request.session.push(push, [1, 2, 3])
+      try await request.peer.push(push, [1, 2, 3])
       try await request.clock.sleep(for: .seconds(100))
       return [UInt8]()
     }

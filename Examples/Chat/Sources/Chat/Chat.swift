@@ -2,7 +2,7 @@
 
 import ArgumentParser
 import ChatMessages
-import LongLinkAPI
+import LongLinkCalls
 
 /// A room in the terminal.
 @main
@@ -26,7 +26,7 @@ struct Chat: AsyncParsableCommand {
     var configuration = ClientConfiguration(servers: [.host(host, port: port)])
     configuration.logger.logLevel = .critical
     let client = try LongLinkClient(configuration)
-    let room = ChatRoom(room, as: name, over: try APIClient(client, .chat))
+    let room = ChatRoom(room, as: name, over: try CallClient(client, .chat))
     let screen = Screen(room)
 
     await withDiscardingTaskGroup { group in
@@ -75,7 +75,7 @@ actor Screen {
 
   /// Prints one page more of what was said before, the oldest first.
   func showMore() async {
-    do throws(APIError) {
+    do throws(CallError) {
       guard let page = try await history?.loadMore() else { return }
       for message in page.elements.reversed() { print("  \(message.author): \(message.text)") }
     } catch {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ChatMessages
-import LongLinkAPI
+import LongLinkCalls
 
-extension APIConfiguration {
+extension CallConfiguration {
   /// What the chat's calls have in common. Each of them may be made twice, as the .proto file says.
-  static var chat: APIConfiguration {
+  static var chat: CallConfiguration {
     let policy = CallPolicy(RequestOptions(timeout: .seconds(10)))
-    return APIConfiguration(
-      policy: policy, services: ["chat.Chat": APIService(errors: [ChatError.self])])
+    return CallConfiguration(
+      policy: policy, services: ["chat.Chat": CallService(errors: [ChatError.self])])
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ChatMessages
-import LongLinkAPI
+import LongLinkCalls
 
 /// A room as one client sees it: every message once and in order, whatever becomes of the
 /// connection.
@@ -29,7 +29,7 @@ final class ChatRoom: Sendable {
   /// What happens in the room, for one consumer.
   let events: AsyncStream<Event>
 
-  private let api: APIClient
+  private let api: CallClient
   private let random: @Sendable () -> UInt64
   private let tell: AsyncStream<Event>.Continuation
   // What is lost here leaves a gap in the numbers, and is asked for.
@@ -38,7 +38,7 @@ final class ChatRoom: Sendable {
   private let outbox = AsyncStream.makeStream(of: SendRequest.self)
 
   init(
-    _ room: String, as name: String, over api: APIClient,
+    _ room: String, as name: String, over api: CallClient,
     random: @escaping @Sendable () -> UInt64 = { .random(in: 0 ... .max) }
   ) {
     self.room = room
@@ -115,7 +115,7 @@ final class ChatRoom: Sendable {
   private func deliver() async {
     for await request in outbox.stream {
       while !Task.isCancelled {
-        do throws(APIError) {
+        do throws(CallError) {
           _ = try await api.call(ChatMethods.send, request)
           break
         } catch {
@@ -135,7 +135,7 @@ final class ChatRoom: Sendable {
   private func follow() async {
     var seen: UInt64?
     for await signal in signals.stream {
-      do throws(APIError) {
+      do throws(CallError) {
         switch signal {
         case .connected:
           // The pushes first, then what was said before them: nothing falls between.
@@ -163,7 +163,7 @@ final class ChatRoom: Sendable {
   }
 
   /// Asks for what was missed. What has been shown stays so where it fails midway.
-  private func catchUp(_ seen: inout UInt64?, to last: UInt64) async throws(APIError) {
+  private func catchUp(_ seen: inout UInt64?, to last: UInt64) async throws(CallError) {
     while let number = seen, number < last {
       let request = HistoryRequest(room: room, after: number, limit: 100)
       let messages = try await api.call(ChatMethods.history, request).messages

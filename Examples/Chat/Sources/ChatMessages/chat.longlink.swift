@@ -6,11 +6,11 @@ public import LongLinkProtobufC
 
 /// The methods of the service `chat.Chat`.
 public nonisolated enum ChatMethods {
-  /// Enters a room: from now on the session gets its pushes.
+  /// Enters a room: from now on the connection gets its pushes.
   public static var join: LongLinkProtobufC::RPCMethod<ChatMessages::JoinRequest, ChatMessages::JoinReply> {
     LongLinkProtobufC::RPCMethod(1, "Join", of: "chat.Chat", idempotency: .idempotent)
   }
-  /// Leaves a room; the end of the session does so too.
+  /// Leaves a room; the end of the connection does so too.
   public static var leave: LongLinkProtobufC::RPCMethod<ChatMessages::LeaveRequest, ChatMessages::LeaveReply> {
     LongLinkProtobufC::RPCMethod(2, "Leave", of: "chat.Chat", idempotency: .idempotent)
   }

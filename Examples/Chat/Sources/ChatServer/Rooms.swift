@@ -10,7 +10,7 @@ actor Rooms: ChatService {
   private struct Room {
     var messages: [Message] = []
     var numbers: [[UInt8]: UInt64] = [:]
-    var members: [(session: PeerSession, name: String)] = []
+    var members: [(peer: Peer, name: String)] = []
   }
 
   private var rooms: [String: Room] = [:]
@@ -33,12 +33,12 @@ actor Rooms: ChatService {
   /// Has a server answer for the rooms, before it is started.
   nonisolated func register(with server: LongLinkServer) {
     server.register(chat: self)
-    server.onPush(Typing.self) { [self] typing, session in
+    server.onPush(Typing.self) { [self] typing, peer in
       guard let typing = try? typing.get() else { return }
-      loop.execute { self.assumeIsolated { $0.tell(typing.room, typing, except: session.id) } }
+      loop.execute { self.assumeIsolated { $0.tell(typing.room, typing, except: peer.id) } }
     }
-    server.onSessionEnd { [self] session in
-      loop.execute { self.assumeIsolated { $0.ended(session) } }
+    server.onDisconnect { [self] peer in
+      loop.execute { self.assumeIsolated { $0.ended(peer) } }
     }
   }
 
@@ -47,18 +47,18 @@ actor Rooms: ChatService {
   func join(_ request: JoinRequest, context: InboundRequest) -> JoinReply {
     var room = rooms[request.room] ?? Room()
     let isNew = !room.members.contains { $0.name == request.name }
-    room.members.removeAll { $0.session.id == context.session.id }
-    room.members.append((context.session, request.name))
+    room.members.removeAll { $0.peer.id == context.peer.id }
+    room.members.append((context.peer, request.name))
     rooms[request.room] = room
     if isNew {
-      tell(request.room, presence(request.room, request.name, true), except: context.session.id)
+      tell(request.room, presence(request.room, request.name, true), except: context.peer.id)
     }
     let names = Set(room.members.map(\.name)).sorted()
     return JoinReply(last: UInt64(room.messages.count), names: names)
   }
 
   func leave(_ request: LeaveRequest, context: InboundRequest) -> LeaveReply {
-    remove(context.session, from: request.room)
+    remove(context.peer, from: request.room)
     return LeaveReply()
   }
 
@@ -94,21 +94,21 @@ actor Rooms: ChatService {
   // MARK: The members
 
   private func tell(_ room: String, _ push: some PushMessage, except: UInt64? = nil) {
-    for member in rooms[room]?.members ?? [] where member.session.id != except {
-      let session = member.session
-      session.loop.execute {
+    for member in rooms[room]?.members ?? [] where member.peer.id != except {
+      let peer = member.peer
+      peer.loop.execute {
         // Who is too slow has to come again, and asks then for what it has missed.
-        do { try session.pushNow(type(of: push).pushType, push) } catch { session.close() }
+        do { try peer.pushNow(type(of: push).pushType, push) } catch { peer.close() }
       }
     }
   }
 
-  private func ended(_ session: PeerSession) {
-    for room in rooms.keys.sorted() { remove(session, from: room) }
+  private func ended(_ peer: Peer) {
+    for room in rooms.keys.sorted() { remove(peer, from: room) }
   }
 
-  private func remove(_ session: PeerSession, from name: String) {
-    guard let place = rooms[name]?.members.firstIndex(where: { $0.session.id == session.id }),
+  private func remove(_ peer: Peer, from name: String) {
+    guard let place = rooms[name]?.members.firstIndex(where: { $0.peer.id == peer.id }),
       let member = rooms[name]?.members.remove(at: place)
     else { return }
     // One person may be there twice.

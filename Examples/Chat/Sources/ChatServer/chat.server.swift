@@ -6,12 +6,12 @@ public import LongLinkServer
 
 /// Answers the requests of the service `chat.Chat`.
 public nonisolated protocol ChatService: Swift.Sendable {
-  /// Enters a room: from now on the session gets its pushes.
+  /// Enters a room: from now on the connection gets its pushes.
   func join(
     _ request: ChatMessages::JoinRequest, context: LongLinkServer::InboundRequest
   ) async throws -> ChatMessages::JoinReply
 
-  /// Leaves a room; the end of the session does so too.
+  /// Leaves a room; the end of the connection does so too.
   func leave(
     _ request: ChatMessages::LeaveRequest, context: LongLinkServer::InboundRequest
   ) async throws -> ChatMessages::LeaveReply

@@ -2,7 +2,7 @@
 
 import ChatMessages
 import Foundation
-import LongLinkAPI
+import LongLinkCalls
 import LongLinkServer
 import LongLinkTesting
 import Testing

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ChatMessages
-import LongLinkAPI
+import LongLinkCalls
 import LongLinkTesting
 import Testing
 

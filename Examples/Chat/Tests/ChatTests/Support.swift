@@ -2,7 +2,7 @@
 
 import ChatMessages
 import Foundation
-import LongLinkAPI
+import LongLinkCalls
 import LongLinkTesting
 import Synchronization
 import Testing
@@ -26,7 +26,7 @@ final class Guest: Sendable {
     configuration.reconnect.afterRefused = .milliseconds(200)
     configuration.reconnect.cap = .seconds(2)
     client = try LongLinkClient(configuration, on: loop)
-    room = ChatRoom("lobby", as: name, over: try APIClient(client, .chat), random: random)
+    room = ChatRoom("lobby", as: name, over: try CallClient(client, .chat), random: random)
   }
 
   /// Stays until the client is closed.

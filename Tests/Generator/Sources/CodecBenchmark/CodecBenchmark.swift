@@ -6,7 +6,8 @@ import Foundation
 import LongLinkProtobufC
 import SwiftProtobuf
 
-/// Compares how fast the two runtimes encode and decode the message of five fields: `make bench-codec`.
+/// Compares how fast the two runtimes encode and decode the message of five fields: `make
+/// bench-codec`.
 ///
 /// Both write the same bytes into an array and read them again, in turns that are much shorter than
 /// what else a machine does. A ratio is that of two neighbouring turns; of all rounds the median

@@ -11,7 +11,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
   /// How requests are made, where neither a call nor its method says.
   public var options: LongLink::RequestOptions
 
-  /// Makes a client over one that may be shared with others, or over a session with a peer.
+  /// Makes a client over one that may be shared with others, or over a connection with a peer.
   public init(
     _ sender: any LongLink::RequestSender,
     options: LongLink::RequestOptions = LongLink::RequestOptions()

@@ -21,7 +21,7 @@ final class Depot: ParcelsService {
       parcels[number] = parcel
       return number
     }
-    try await context.session.push(Moved(number: number, place: parcel.destination))
+    try await context.peer.push(Moved(number: number, place: parcel.destination))
     return SendReply(number: number)
   }
 

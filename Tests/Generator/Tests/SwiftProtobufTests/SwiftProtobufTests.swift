@@ -12,7 +12,7 @@ struct Depot: ParcelsService {
   func send(_ request: Parcel_SendRequest, context: InboundRequest) async throws
     -> Parcel_SendReply
   {
-    try await context.session.push(Parcel_Moved.with { $0.number = request.parcel.number })
+    try await context.peer.push(Parcel_Moved.with { $0.number = request.parcel.number })
     return .with { $0.number = request.parcel.number + 1 }
   }
 

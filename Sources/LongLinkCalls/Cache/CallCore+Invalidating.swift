@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLink
+import LongLinkDriver
+import LongLinkCore
+import LongLinkTransport
+
+extension CallCore: ClientWatcher {
+  /// Heeds the pushes that a policy names for the answers of a type.
+  ///
+  /// Answers that were asked for before may have missed such a push: none is given or shared.
+  func register(_ policy: CachePolicy, of type: MessageType) {
+    for push in policy.invalidatedBy where invalidations[push]?.contains(type) != true {
+      invalidations[push, default: []].append(type)
+      dependents.insert(type)
+      forgetAnswers(of: type)
+    }
+  }
+
+  func generation(of type: MessageType) -> Generation {
+    Generation(
+      ofType: generations[type] ?? 0,
+      ofLink: dependents.contains(type) ? linkGeneration : 0,
+      ofAll: wholeGeneration)
+  }
+
+  /// Whether the answer of an exchange is as good as one to a question asked now.
+  func isCurrent(_ exchange: SharedRequest) -> Bool {
+    !exchange.isInvalidated && exchange.generation == generation(of: exchange.plan.type)
+  }
+
+  /// Forgets the answers of one type, and does not keep those on their way.
+  func invalidate(_ type: MessageType) {
+    counters.invalidations += 1
+    forgetAnswers(of: type)
+  }
+
+  private func forgetAnswers(of type: MessageType) {
+    generations[type, default: 0] += 1
+    cache.removeAll(of: type)
+  }
+
+  /// Forgets the answer to one call, and nothing on its way is kept or shared.
+  func invalidate(_ key: CallKey) {
+    counters.invalidations += 1
+    cache.remove(key)
+    // Calls that do not share an exchange, or not on the same terms, may have one each.
+    for exchange in exchanges.values where exchange.plan.key == key {
+      exchange.isInvalidated = true
+    }
+  }
+
+  func invalidateAll() {
+    wholeGeneration += 1
+    counters.invalidations += 1
+    cache.removeAll()
+  }
+
+  func received(_ push: Push) -> Bool {
+    let types = invalidations[push.type] ?? []
+    for type in types { invalidate(type) }
+    let event = CallEvent(source: .push, type: push.type, result: .success(push.body))
+    let isTaken = events.publish(event, for: push.type)
+    return isTaken || !types.isEmpty
+  }
+
+  func serversSwitched() {
+    invalidateAll()
+  }
+
+  func connectionChanged(to state: ConnectionState) {
+    if wasConnected, !state.isMigrating {
+      // A push may have been lost, or may have gone to a connection that is no more.
+      linkGeneration += 1
+      cache.removeDependent()
+    }
+    wasConnected = state.isConnected
+    for poller in pollers { poller.connectionChanged(to: state) }
+    if state == .closed {
+      pollers = []
+      cache.removeAll()
+      events.close()
+    }
+  }
+}
+
+extension ConnectionState {
+  fileprivate var isMigrating: Bool {
+    if case .migrating = self { true } else { false }
+  }
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLinkDriver
+import LongLinkCore
+@_spi(Loop) import LongLinkTransport
+
+/// A paged list on its loop.
+final class PagedRun<Element: Sendable, Position: Hashable & Sendable> {
+  typealias PageOf = Page<Element, Position>
+  typealias Outcome = Result<PageOf?, CallError>
+
+  /// A page on its way, and who waits for it.
+  private struct Load {
+    let number: UInt64
+    let position: Position
+    let isRefresh: Bool
+    var id: UInt64?
+    var waiters: [(id: UInt64, completion: (Outcome) -> Void)]
+  }
+
+  private let core: LoopBound<CallCore>
+  private let configuration: CallConfiguration
+  private let first: Position
+  private let size: Int
+  private let call: @Sendable (PageRequest<Position>) -> Call<PageOf>
+  private(set) var pages: [PageOf] = []
+  private var next: Position?
+  /// What was asked for since the list began anew.
+  private var asked: Set<Position> = []
+  /// How often the list has begun anew.
+  private(set) var generation = 0
+  private var load: Load?
+  private var nextNumber: UInt64 = 0
+
+  init(
+    first: Position, size: Int, _ core: LoopBound<CallCore>, _ configuration: CallConfiguration,
+    call: @escaping @Sendable (PageRequest<Position>) -> Call<PageOf>
+  ) {
+    self.first = first
+    self.size = size
+    self.core = core
+    self.configuration = configuration
+    self.call = call
+    next = first
+  }
+
+  var hasMore: Bool { next != nil }
+
+  /// The page at a place of one generation of the list, loaded where it is the next one.
+  func page(
+    at index: Int, of wanted: Int?, _ waiter: UInt64, _ completion: @escaping (Outcome) -> Void
+  ) {
+    if let wanted, wanted != generation {
+      completion(.failure(failure("the list was refreshed; begin again")))
+    } else if index < pages.count {
+      completion(.success(pages[index]))
+    } else {
+      loadMore(waiter, completion)
+    }
+  }
+
+  /// Loads the next page, or waits for the one that is on its way; nil at the end of the list.
+  func loadMore(_ waiter: UInt64, _ completion: @escaping (Outcome) -> Void) {
+    if load != nil {
+      load?.waiters.append((waiter, completion))
+    } else if let next {
+      begin(next, isRefresh: false, waiter, completion)
+    } else {
+      completion(.success(nil))
+    }
+  }
+
+  /// Begins the list anew once its first page has come; until then, and if it fails, it stays.
+  func refresh(_ waiter: UInt64, _ completion: @escaping (Outcome) -> Void) {
+    if load?.isRefresh == true {
+      load?.waiters.append((waiter, completion))
+      return
+    }
+    let given = load
+    load = nil
+    begin(first, isRefresh: true, waiter, completion)
+    // What was on its way belongs to the list as it was.
+    guard let given else { return }
+    if let id = given.id { core.value.leave(id) }
+    for other in given.waiters {
+      other.completion(.failure(failure("the list is being refreshed")))
+    }
+  }
+
+  private func begin(
+    _ position: Position, isRefresh: Bool, _ waiter: UInt64,
+    _ completion: @escaping (Outcome) -> Void
+  ) {
+    nextNumber += 1
+    let number = nextNumber
+    load = Load(
+      number: number, position: position, isRefresh: isRefresh, id: nil,
+      waiters: [(waiter, completion)])
+    var call = call(PageRequest(position: position, size: size))
+    // After a refresh, what the cache holds of later pages belongs to another list.
+    if isRefresh || generation > 0 { call.policy.reloads = true }
+    do throws(CallError) {
+      let prepared = try PreparedCall(call, configuration)
+      let id = core.value.begin(prepared) { [self] result in ended(number, result) }
+      if load?.number == number { load?.id = id }
+    } catch {
+      ended(number, .failure(error))
+    }
+  }
+
+  private func ended(_ number: UInt64, _ result: Result<PageOf, CallError>) {
+    // One that nobody waits for any more changes nothing.
+    guard let load, load.number == number else { return }
+    self.load = nil
+    let outcome: Outcome
+    switch result {
+    case .success(let page): outcome = take(page, at: load.position, isRefresh: load.isRefresh)
+    case .failure(let error): outcome = .failure(error)
+    }
+    for waiter in load.waiters { waiter.completion(outcome) }
+  }
+
+  private func take(_ page: PageOf, at position: Position, isRefresh: Bool) -> Outcome {
+    if let next = page.next, next == position || !isRefresh && asked.contains(next) {
+      return .failure(
+        failure("a page names a next one that was asked for already", code: .decodingFailed))
+    }
+    if isRefresh {
+      generation += 1
+      pages = []
+      asked = []
+    }
+    pages.append(page)
+    asked.insert(position)
+    next = page.next
+    return .success(page)
+  }
+
+  private func failure(
+    _ detail: String, code: LongLinkError.Code = .cancelled
+  ) -> CallError {
+    let delivery: Delivery = code == .cancelled ? .notSent : .answered
+    return CallError(
+      LongLinkError(code, delivery: delivery, doing: "load a page", detail: detail),
+      texts: configuration.texts)
+  }
+
+  /// Waits no more; the page that nobody waits for is cancelled.
+  func leave(_ waiter: UInt64) {
+    guard let index = load?.waiters.firstIndex(where: { $0.id == waiter }),
+      let gone = load?.waiters.remove(at: index), let load
+    else { return }
+    if load.waiters.isEmpty {
+      self.load = nil
+      if let id = load.id { core.value.leave(id) }
+    }
+    gone.completion(.failure(failure("the caller waits no more")))
+  }
+}

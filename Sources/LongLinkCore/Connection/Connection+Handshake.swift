@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension Connection {
+  /// Tells that the stream is connected, once: a client says hello, and a dialect, which has no
+  /// greeting, is open.
+  package mutating func connected(at now: LinkInstant) {
+    self.now = max(self.now, now)
+    guard phase == .fresh else { return }
+    guard let dialect = framing.dialect else {
+      if settings.role == .client { send(.hello, ownHello) }
+      return
+    }
+    liveness.begin(at: self.now)
+    dialect.lastPing = self.now
+    open()
+  }
+
+  /// What a client says of itself.
+  var ownHello: Hello {
+    Hello(
+      version: Wire.version,
+      features: settings.features.rawValue,
+      maxBody: UInt32(clamping: settings.maxBody),
+      maxInFlight: UInt32(clamping: settings.maxInFlight),
+      heartbeatInterval: UInt32(clamping: settings.heartbeatInterval / 1_000_000),
+      heartbeatTimeout: UInt32(clamping: settings.heartbeatTimeout / 1_000_000),
+      name: settings.name)
+  }
+
+  /// A server's first frame that is not a hello shows a peer that does without one.
+  mutating func acceptFirst(_ head: FrameHead) throws(Violation) {
+    guard settings.role == .server, head.kind != .hello else { return }
+    open()
+  }
+
+  /// Answers a hello with the welcome.
+  mutating func acceptHello(_ head: FrameHead, _ body: BodySlice) throws(Violation) {
+    guard settings.role == .server, !heardHello else { throw Violation(.unexpectedHello, head) }
+    guard phase == .fresh else { throw Violation(.helloNotFirst, head) }
+    let hello: Hello = try decode(body, of: head)
+    heardHello = true
+    agreement.features = settings.features.intersection(Features(rawValue: hello.features))
+    agreement.maxBody = Int(hello.maxBody.or(Wire.defaultBody))
+    agreement.maxInFlight = Int(hello.maxInFlight.or(Wire.defaultInFlight))
+    let interval = min(
+      hello.heartbeatInterval.or(Wire.defaultInterval),
+      UInt32(clamping: settings.heartbeatInterval / 1_000_000))
+    let timeout = min(
+      hello.heartbeatTimeout.or(Wire.defaultTimeout),
+      UInt32(clamping: settings.heartbeatTimeout / 1_000_000))
+    setName(hello.name)
+    agreeHeartbeat(interval: interval, timeout: timeout)
+    send(
+      .welcome,
+      Welcome(
+        version: min(hello.version.or(Wire.version), Wire.version),
+        features: agreement.features.rawValue,
+        maxBody: UInt32(clamping: settings.maxBody),
+        maxInFlight: UInt32(clamping: settings.maxInFlight),
+        heartbeatInterval: UInt32(clamping: agreement.heartbeatInterval / 1_000_000),
+        heartbeatTimeout: UInt32(clamping: agreement.heartbeatTimeout / 1_000_000),
+        name: settings.name))
+    open()
+  }
+
+  /// Opens the connection, unless the welcome breaks a rule.
+  mutating func acceptWelcome(_ head: FrameHead, _ body: BodySlice) throws(Violation) {
+    guard settings.role == .client, phase == .fresh else {
+      throw Violation(.unexpectedWelcome, head)
+    }
+    let welcome: Welcome = try decode(body, of: head)
+    let kind = FrameKind.welcome.rawValue
+    let features = Features(rawValue: welcome.features)
+    guard features.isSubset(of: settings.features) else {
+      throw Violation(.featureNotOffered, kind: kind, value: welcome.features)
+    }
+    guard welcome.version <= Wire.version else {
+      throw Violation(.versionNotOffered, kind: kind, value: UInt64(welcome.version))
+    }
+    agreement.features = features
+    agreement.maxBody = Int(welcome.maxBody.or(Wire.defaultBody))
+    agreement.maxInFlight = Int(welcome.maxInFlight.or(Wire.defaultInFlight))
+    setName(welcome.name)
+    // The server's may be longer where it did not go by the hello; this side's own bound holds.
+    agreeHeartbeat(
+      interval: min(
+        welcome.heartbeatInterval.or(Wire.defaultInterval),
+        UInt32(clamping: settings.heartbeatInterval / 1_000_000)),
+      timeout: min(
+        welcome.heartbeatTimeout.or(Wire.defaultTimeout),
+        UInt32(clamping: settings.heartbeatTimeout / 1_000_000)))
+    open()
+  }
+
+  /// Reads the body of a control message.
+  func decode<Message: ControlBody>(
+    _ body: BodySlice, of head: FrameHead
+  ) throws(Violation) -> Message {
+    do throws(BodyError) {
+      return try withBody(body, Message.init(decoding:))
+    } catch {
+      throw Violation(.malformedControl, kind: head.kind.rawValue, serial: head.serial)
+    }
+  }
+
+  /// Tells that a metadata block could not be decoded.
+  package mutating func failed(toDecode kind: FrameKind, serial: UInt32) {
+    violate(Violation(.malformedControl, kind: kind.rawValue, serial: serial))
+  }
+
+  private mutating func setName(_ name: String) {
+    agreement.name = Connection.cut(name)
+  }
+
+  /// A text of the peer that is kept, cut to as many bytes as a name may have.
+  static func cut(_ text: String) -> String {
+    text.utf8.count <= Wire.nameLimit
+      ? text : String(decoding: text.utf8.prefix(Wire.nameLimit), as: UTF8.self)
+  }
+
+  private mutating func agreeHeartbeat(interval: UInt32, timeout: UInt32) {
+    agreement.heartbeatInterval = Int64(max(interval, Wire.shortestInterval)) * 1_000_000
+    agreement.heartbeatTimeout = Int64(max(timeout, Wire.shortestTimeout)) * 1_000_000
+    liveness.agree(
+      interval: agreement.heartbeatInterval, timeout: agreement.heartbeatTimeout)
+  }
+
+  mutating func open() {
+    become(.open)
+    outbox.usesFragments = agreement.features.contains(.fragments)
+    timers.clear(.handshake)
+    timers[.heartbeat] = heartbeatDue
+    tell(.established)
+  }
+}
+
+extension UInt32 {
+  /// The number, or what its absence on the wire stands for.
+  fileprivate func or(_ fallback: UInt32) -> UInt32 { self == 0 ? fallback : self }
+}

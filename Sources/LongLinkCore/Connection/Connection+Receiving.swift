@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension Connection {
+  /// Tells that bytes have been appended to `input`.
+  package mutating func received(_ count: Int, at now: LinkInstant) {
+    self.now = max(self.now, now)
+    guard count > 0 else { return }
+    counters.bytesReceived += UInt64(count)
+    if let silence = liveness.read(at: self.now) { endSuspicion(after: silence) }
+  }
+
+  /// How many bytes to read at once, about `limit`: to the end of the frame that has begun, and as
+  /// many frames more as fit, where the last large one tells how long they are. So none of them is
+  /// left in part, which would be copied.
+  package func readSize(upTo limit: Int) -> Int {
+    guard largeFrame > 0 else { return limit }
+    let begun = frameLength > 0 ? frameLength : largeFrame
+    let rest = input.isEmpty ? 0 : max(0, begun - input.count)
+    guard rest < limit else { return limit }
+    let size = rest + (limit - rest) / largeFrame * largeFrame
+    return size > 0 ? size : limit
+  }
+
+  /// Makes room for a read of so many bytes, and for the rest of a frame of which half has come.
+  ///
+  /// So a large frame takes no more memory than its length, and never more than twice what came.
+  /// `spare` is an empty queue whose memory can be taken in exchange.
+  package mutating func makeRoom(for readSize: Int, with spare: inout ByteQueue) {
+    let isHalfThere = frameLength > 0 && input.count >= frameLength / 2
+    let room = max(isHalfThere ? frameLength - input.count : 0, readSize)
+    if !input.makeRoom(for: room, with: &spare), isHalfThere { input.reserveExactly(room) }
+  }
+
+  /// Appends a copy of `bytes` and tells of it.
+  package mutating func received(_ bytes: RawSpan, at now: LinkInstant) {
+    input.append(bytes)
+    received(bytes.byteCount, at: now)
+  }
+
+  /// Tells that reading goes on after this side had kept itself from it.
+  package mutating func resumedReading(at now: LinkInstant) {
+    self.now = max(self.now, now)
+    liveness.heard(at: self.now)
+    readingResumed = self.now
+    guard isOpen else {
+      frameBegan = nil
+      return
+    }
+    timers[.heartbeat] = heartbeatDue
+    guard frameBegan != nil else { return }
+    frameBegan = self.now
+    timers[.frame] = self.now + settings.frameTimeout
+  }
+
+  /// Tells that the peer has ended its side of the stream.
+  package mutating func ended(at now: LinkInstant) {
+    self.now = max(self.now, now)
+    switch phase {
+    case .closing(let reason):
+      close(reason)
+    case .closed:
+      break
+    case .fresh, .open:
+      if input.isEmpty || framing.isLost {
+        let code = peerGoAway.map { ResponseCode(rawValue: $0.code) }
+        close(code.map { .goneAway($0) } ?? .closedByPeer)
+      } else {
+        close(.violation(Violation(.truncatedFrame)))
+      }
+    }
+  }
+
+  /// The next message of the peer; nil when there is none, and when an effect comes first.
+  ///
+  /// Whoever is handed a request ends it by `respond`; a response goes to whoever asked.
+  package mutating func nextMessage() -> Arrival? {
+    // What the last message stood in is its receiver's by now.
+    if !assembled.isEmpty, effects.isEmpty { assembled = [] }
+    while effects.isEmpty, isReceiving, !holdsReading, !waitsForHandlers {
+      switch nextFrame() {
+      case .none:
+        discardIfClosing()
+        return nil
+      case .taken:
+        continue
+      case .message(let arrival):
+        if effects.isEmpty { return arrival }
+        // What the frame set off before comes first.
+        effects.append(.message(arrival))
+      }
+    }
+    if !isReceiving { discardIfClosing() }
+    return nil
+  }
+
+  /// What a closing connection still reads is nobody's: it is read so that the peer gets its end.
+  private mutating func discardIfClosing() {
+    if case .closing = phase { input.removeAll() }
+  }
+
+  /// The next thing to do besides; nil when there is nothing until something happens.
+  package mutating func nextEffect() -> Effect? { effects.popFirst() }
+
+  /// Whether there is such a thing.
+  package var hasEffects: Bool { !effects.isEmpty }
+
+  mutating func tell(_ news: LinkNews) {
+    effects.append(.tell(news))
+  }
+
+  /// What came of looking for a frame.
+  enum FrameStep {
+    /// There is no whole one.
+    case none
+    /// It was no message, or none that is handed on; it may have set off effects.
+    case taken
+    case message(Arrival)
+
+    init(_ message: Arrival?) {
+      self = message.map(FrameStep.message) ?? .taken
+    }
+  }
+
+  @inline(__always)
+  private mutating func nextFrame() -> FrameStep {
+    if let dialect = framing.dialect { return nextFrame(in: dialect) }
+    let headerLength = NativeLayout.headerLength
+    guard input.count >= headerLength else {
+      noteIncompleteFrame()
+      return .none
+    }
+    let position = input.position
+    do throws(Violation) {
+      let head = try unsafe input.withStorage { (storage) throws(Violation) in
+        // There are `headerLength` bytes at `position`, as was just checked.
+        try unsafe NativeLayout.head(at: storage.baseAddress! + position)
+      }
+      try judge(head)
+      guard input.count >= headerLength + head.length else {
+        noteIncompleteFrame()
+        frameLength = headerLength + head.length
+        return .none
+      }
+      let isIntact = unsafe input.withStorage { storage in
+        // The whole frame is there, as was just checked.
+        unsafe NativeLayout.isIntact(at: storage.baseAddress! + position, length: head.length)
+      }
+      guard isIntact else { throw Violation(.checksumMismatch, head) }
+      if peerRequests.outlived > 0, leavesToHandlers(head) { return .none }
+      input.skip(headerLength + head.length)
+      frameBegan = nil
+      frameLength = 0
+      if head.length >= Connection.largeBody { largeFrame = headerLength + head.length }
+      counters.framesReceived += 1
+      return FrameStep(try accept(head, at: position + headerLength))
+    } catch {
+      violate(error)
+      return .none
+    }
+  }
+
+  /// A frame has begun and its end is awaited, or nothing waits.
+  mutating func noteIncompleteFrame() {
+    guard !input.isEmpty else {
+      frameBegan = nil
+      timers.clear(.frame)
+      return
+    }
+    if frameBegan == nil {
+      frameBegan = now
+      timers[.frame] = now + settings.frameTimeout
+    }
+  }
+
+  /// Judges a header by what is known before the body has come.
+  @inline(__always)
+  private func judge(_ head: FrameHead) throws(Violation) {
+    let rule = FrameRule(head.kind)
+    guard rule.admits(head.serial, from: settings.role.peer) else {
+      let isReserved = head.kind == .push && head.serial == Wire.acknowledgedPushSerial
+      throw Violation(isReserved ? .kindNotAgreed : .serialOutOfRange, head)
+    }
+    switch rule.content {
+    case .message: try judgeMessage(head)
+    case .control(let limit): try judgeControl(head, limit)
+    case .ignored: try judgeLength(head)
+    case .unknown: throw Violation(.kindNotAgreed, head)
+    }
+  }
+
+  @inline(__always)
+  private func judgeLength(_ head: FrameHead) throws(Violation) {
+    guard head.length <= settings.maxBody else {
+      throw Violation(.lengthOverLimit, head, value: UInt64(head.length))
+    }
+  }
+
+  @inline(__always)
+  private func judgeMessage(_ head: FrameHead) throws(Violation) {
+    if head.kind == .response, head.tag == FrameRule.forbiddenResponseTag {
+      throw Violation(.tagNotAllowed, head, value: UInt64(head.tag))
+    }
+    try judgeLength(head)
+    if head.flags.isEmpty { return }
+    if head.flags.contains(.metadata) {
+      guard agreement.features.contains(.metadata) else { throw Violation(.flagNotAllowed, head) }
+      guard head.length >= 2 else { throw Violation(.metadataTooLong, head) }
+    }
+    if head.flags.contains(.more) {
+      guard agreement.features.contains(.fragments) else { throw Violation(.flagNotAllowed, head) }
+      guard (1...Wire.fragmentLimit).contains(head.length) else {
+        throw Violation(.sizeNotAllowed, head, value: UInt64(head.length))
+      }
+    }
+  }
+
+  private func judgeControl(_ head: FrameHead, _ limit: Int) throws(Violation) {
+    guard head.flags.isEmpty else { throw Violation(.flagNotAllowed, head) }
+    guard head.tag == 0 else { throw Violation(.tagNotAllowed, head, value: UInt64(head.tag)) }
+    guard head.length <= limit else {
+      let rule = limit == Wire.controlLimit ? Violation.Rule.lengthOverLimit : .sizeNotAllowed
+      throw Violation(rule, head, value: UInt64(head.length))
+    }
+  }
+
+  /// Acts on a frame that is whole and undamaged; the message, where it brings one.
+  @inline(__always)
+  private mutating func accept(
+    _ head: FrameHead, at position: Int
+  ) throws(Violation) -> Arrival? {
+    // A connection that receives is fresh until it is open.
+    if !isOpen { try acceptFirst(head) }
+    let body = BodySlice(start: position, count: head.length)
+    switch head.kind {
+    case .request, .response, .push:
+      if head.flags.contains(.more) || !assemblies.isEmpty {
+        return try acceptFragment(head, body)
+      }
+      return try acceptMessage(head, body)
+    case .cancel, .ping, .pong, .hello, .welcome, .goaway, .ignorable, .item, .end, .credit,
+      .pushAck:
+      try acceptControl(head, body)
+      return nil
+    }
+  }
+
+  private mutating func acceptControl(_ head: FrameHead, _ body: BodySlice) throws(Violation) {
+    switch head.kind {
+    case .cancel:
+      acceptCancel(head.serial)
+    case .ping:
+      try acceptPing(body)
+    case .pong:
+      acceptPong(body)
+    case .hello:
+      try acceptHello(head, body)
+    case .welcome:
+      try acceptWelcome(head, body)
+    case .goaway:
+      received(goaway: try decode(body, of: head))
+    case .ignorable:
+      counters.droppedIgnorable += 1
+    case .request, .response, .push, .item, .end, .credit, .pushAck:
+      throw Violation(.kindNotAgreed, head)
+    }
+  }
+
+  /// Takes a whole message.
+  @inline(__always)
+  mutating func acceptMessage(
+    _ head: FrameHead, _ body: BodySlice
+  ) throws(Violation) -> Arrival? {
+    let arrival = try arrival(head, body)
+    return head.kind == .request ? try acceptRequest(arrival) : deliver(arrival)
+  }
+
+  /// Tells metadata and payload of a whole message apart.
+  @inline(__always)
+  mutating func arrival(_ head: FrameHead, _ body: BodySlice) throws(Violation) -> Arrival {
+    guard head.flags.contains(.metadata) else {
+      return Arrival(head.kind, serial: head.serial, tag: head.tag, payload: body)
+    }
+    let size = withBody(body) { bytes in
+      unsafe bytes.withUnsafeBytes { unsafe Int($0[0]) << 8 | Int($0[1]) }
+    }
+    guard size + 2 <= body.count else {
+      throw Violation(.metadataTooLong, head, value: UInt64(size))
+    }
+    var payload = body
+    payload.start += size + 2
+    payload.count -= size + 2
+    return Arrival(
+      head.kind, serial: head.serial, tag: head.tag, metadataCount: size, payload: payload)
+  }
+
+  @inline(__always)
+  mutating func deliver(_ arrival: Arrival) -> Arrival {
+    if arrival.kind == .push {
+      counters.pushesReceived += 1
+      return arrival
+    }
+    counters.responsesReceived += 1
+    if outbox.holdsBack,
+      outbox.withdraw(.request, serial: arrival.serial, encodedAt: nil) == .partial
+    {
+      // The answer came before the request was sent to its end; the peer may forget the rest.
+      encodeCancel(arrival.serial)
+    }
+    followMarks()
+    return arrival
+  }
+}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Where a request stands in the stream of the connection that it was handed to.
+package struct StreamPosition: Equatable, Sendable {
+  /// The offset in the stream of its first byte; nil while it is kept back.
+  package var begin: UInt64?
+  /// Its place among the requests that this side began on the connection, from 1; 0 while kept
+  /// back.
+  package var ordinal: UInt64
+
+  /// That of a request which has not begun to leave.
+  package static let keptBack = StreamPosition(begin: nil, ordinal: 0)
+
+  package init(begin: UInt64?, ordinal: UInt64) {
+    self.begin = begin
+    self.ordinal = ordinal
+  }
+}
+
+extension Connection {
+  /// Whether a message of this many bytes, metadata included, is within what the peer accepts.
+  @inline(__always)
+  package func accepts(bodyOf count: Int) -> Bool { count <= agreement.maxBody }
+
+  /// Sends a request. The connection must be open and the body within the peer's limit.
+  package mutating func request(
+    _ serial: UInt32,
+    type: MessageType,
+    metadata: MetadataBlock?,
+    priority: UInt32 = 0,
+    count: Int,
+    at now: LinkInstant,
+    _ body: (inout OutputRawSpan) throws(BodyError) -> Void
+  ) throws(BodyError) -> StreamPosition {
+    precondition(isOpen && owns(serial))
+    self.now = max(self.now, now)
+    probeBeforeData()
+    let head = messageHead(.request, tag: type.rawValue, serial, metadata, count)
+    let place = try outbox.append(head, metadata: metadata, priority: priority, body)
+    framing.asked(serial, type)
+    switch place {
+    case .encoded(let begin):
+      counters.requestsSent += 1
+      requestsBegun += 1
+      followMarks()
+      return StreamPosition(begin: begin, ordinal: requestsBegun)
+    case .queued:
+      refill()
+      followMarks()
+      return .keptBack
+    }
+  }
+
+  /// Sends a one-way message.
+  package mutating func push<Failure>(
+    _ type: MessageType,
+    metadata: MetadataBlock? = nil,
+    priority: UInt32 = 0,
+    count: Int,
+    at now: LinkInstant,
+    _ body: (inout OutputRawSpan) throws(Failure) -> Void
+  ) throws(Failure) {
+    precondition(isOpen)
+    self.now = max(self.now, now)
+    probeBeforeData()
+    guard takesUnread() else { return }
+    let head = messageHead(.push, tag: type.rawValue, Wire.plainPushSerial, metadata, count)
+    let place = try outbox.append(head, metadata: metadata, priority: priority, body)
+    if case .queued = place { refill() }
+    counters.pushesSent += 1
+    followMarks()
+  }
+
+  /// Sends a one-way message whose whole frame was encoded before, for many connections at once.
+  package mutating func push(_ type: MessageType, _ body: [UInt8], encoded frame: [UInt8]) {
+    if outbox.takesWhole(body.count) {
+      guard takesUnread() else { return }
+      outbox.append(encoded: frame)
+      counters.pushesSent += 1
+      followMarks()
+    } else {
+      push(type, count: body.count, at: now) { span in body.encode(into: &span) }
+    }
+  }
+
+  /// Takes a request back, or tells the peer when that is asked for or needed.
+  ///
+  /// True when no byte of it had left.
+  package mutating func cancel(
+    _ serial: UInt32, _ placement: StreamPosition, notifying: Bool
+  ) -> Bool {
+    guard isOpen else { return false }
+    abandonResponse(serial)
+    switch outbox.withdraw(.request, serial: serial, encodedAt: placement.begin) {
+    case .unsent:
+      framing.withdrew(serial)
+      if placement.begin != nil { withdrawn.insert(placement.ordinal) }
+      // What it took up is free, and perhaps nothing is left that waits for the peer.
+      if outbox.holdsBack { refill() }
+      if outbox.encodedBytes == 0 { timers.clear(.writing) }
+      followMarks()
+      return true
+    case .partial:
+      // Without it the peer would wait for the rest for ever.
+      encodeCancel(serial)
+      followMarks()
+    case .tooLate:
+      if let dialect = framing.dialect {
+        cancel(serial, in: dialect, notifying: notifying)
+      } else if notifying {
+        encodeCancel(serial)
+      }
+    }
+    return false
+  }
+
+  mutating func encodeCancel(_ serial: UInt32, of type: MessageType = 0) {
+    outbox.encode(FrameHead(.cancel, serial: serial, about: type.rawValue, length: 0))
+    counters.cancelsSent += 1
+  }
+
+  /// Sends a message about the connection itself.
+  mutating func send(_ kind: FrameKind, _ message: some ControlBody) {
+    let body: [UInt8]
+    do throws(BodyError) {
+      body = try message.encodedBytes()
+    } catch {
+      // Names and reasons are checked where they are configured: no NUL gets here.
+      preconditionFailure("a control message has no encoding: \(error)")
+    }
+    let serial = kind == .goaway ? Wire.goawaySerial : Wire.handshakeSerial
+    outbox.encode(FrameHead(kind, serial: serial, length: body.count)) { span in
+      unsafe body.withUnsafeBytes { unsafe span.appendBytes($0) }
+    }
+  }
+
+  @inline(__always)
+  private func owns(_ serial: UInt32) -> Bool { framing.owns(serial, as: settings.role) }
+
+  func messageHead(
+    _ kind: FrameKind, tag: UInt32, _ serial: UInt32, _ metadata: MetadataBlock?, _ count: Int
+  ) -> FrameHead {
+    guard let metadata else { return FrameHead(kind, tag: tag, serial: serial, length: count) }
+    precondition(metadata.count <= Wire.metadataLimit, "the metadata has no room for its count")
+    return FrameHead(
+      kind, flags: .metadata, tag: tag, serial: serial, length: 2 + metadata.count + count)
+  }
+
+  /// Whether one more message may join those that wait; a peer that has left too many is left.
+  @inline(__always)
+  mutating func takesUnread() -> Bool {
+    guard outbox.totalBytes > settings.maxUnread else { return true }
+    close(.unreadOutput)
+    return false
+  }
+
+  /// Counts a broadcast that the connection was passed over by.
+  package mutating func skipBroadcast() {
+    counters.broadcastsSkipped += 1
+  }
+
+  /// Whether a request or push of so many bytes need not wait, where the connection is open.
+  @inline(__always)
+  package func hasRoom(for count: Int) -> Bool {
+    !isAboveMark && (!isAboveLargeMark || count <= Wire.fragmentLimit)
+  }
+
+  /// Follows the bytes that wait over the marks: above the high one senders wait, until they have
+  /// fallen to the low one.
+  @inline(__always)
+  mutating func followMarks() {
+    let waiting = outbox.totalBytes
+    if isAboveMark || isAboveLargeMark || waiting >= settings.waterMarks.high
+      || waiting >= settings.waterMarks.large
+    {
+      crossMarks()
+    }
+  }
+
+  private mutating func crossMarks() {
+    let marks = settings.waterMarks
+    let wasAbove = (isAboveMark, isAboveLargeMark)
+    let large = outbox.largeBytes
+    let small = outbox.totalBytes - large
+    isAboveMark = small > (isAboveMark ? marks.low : marks.high - 1)
+    isAboveLargeMark = large > (isAboveLargeMark ? marks.large / 2 : marks.large - 1)
+    if isAboveMark, !wasAbove.0 { counters.highWaterEvents += 1 }
+    if isAboveLargeMark, !wasAbove.1 { counters.highWaterEvents += 1 }
+    let hasFallen = wasAbove.0 && !isAboveMark || wasAbove.1 && !isAboveLargeMark
+    if hasFallen, isOpen { tell(.resumeSending) }
+  }
+
+  /// The place, among the requests of this side that were begun here, of the last one of
+  /// `accepted`: those that were taken back before a byte of them left have a place and were never
+  /// counted.
+  package func ordinal(ofAccepted accepted: UInt64) -> UInt64 {
+    accepted < requestsBegun ? withdrawn.ordinal(of: accepted) : requestsBegun
+  }
+
+  /// Encodes what was kept back, as room allows, and tells of what that begins and ends.
+  mutating func refill() {
+    var events: [Outbox.Event] = []
+    outbox.refill { events.append($0) }
+    for event in events {
+      switch event {
+      case .began(.request, let serial, let begin):
+        counters.requestsSent += 1
+        requestsBegun += 1
+        tell(.began(serial: serial, at: begin, ordinal: requestsBegun))
+      case .finished(.request, let serial):
+        tell(.finished(serial: serial))
+      case .finished(.response, let serial):
+        peerRequests.endAnswer(serial)
+      case .began, .finished:
+        break
+      }
+    }
+  }
+}
+
+extension Connection {
+  /// Whether the driver should try to write.
+  package var wantsToWrite: Bool {
+    if outbox.encodedBytes > 0 { return true }
+    if case .closing = phase { return !hasShutDown }
+    return false
+  }
+
+  /// Tells how many bytes of the outbox's chunks were written; the rest waits for the peer.
+  package mutating func wrote(_ count: Int, at now: LinkInstant) {
+    self.now = max(self.now, now)
+    if count > 0 {
+      outbox.wrote(count)
+      counters.bytesSent += UInt64(count)
+      liveness.wrote(at: self.now)
+    }
+    guard !isClosed else { return }
+    if count > 0, outbox.holdsBack { refill() }
+    followMarks()
+    if outbox.encodedBytes == 0 {
+      timers.clear(.writing)
+    } else if count > 0 || timers[.writing] == .distantFuture {
+      liveness.watchWriting(at: self.now)
+      timers[.writing] = self.now + settings.writingTimeout / 4
+    }
+    if case .closing = phase, outbox.isEmpty, !hasShutDown {
+      hasShutDown = true
+      effects.append(.shutDownWriting)
+    }
+  }
+
+  /// For too long without the peer's system having taken a byte is the end.
+  mutating func writingElapsed(unacknowledged: Int) {
+    let limit = liveness.writingLimit(
+      acknowledged: acknowledgedBytes(unacknowledged), timeout: settings.writingTimeout, at: now)
+    if now >= limit {
+      close(.stalledPeer)
+    } else {
+      timers[.writing] = min(limit, now + settings.writingTimeout / 4)
+    }
+  }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The times at which something happens in a connection by itself.
+package enum ConnectionTimer: Int, CaseIterable, Sendable {
+  /// Server: the first frame must have come. Client: the welcome must have come.
+  case handshake
+  /// The frame that has begun must be complete.
+  case frame
+  /// A message must have made progress.
+  case message
+  /// The peer is asked for a sign of life, or given up.
+  case heartbeat
+  /// What waits to be written must have made progress.
+  case writing
+  /// A closing connection stops waiting for the peer's end.
+  case linger
+}
+
+/// One instant for each timer; the earliest is when the connection wants to be called.
+package struct ConnectionTimers: Equatable, Sendable {
+  // Fields of their own: an array would be an allocation for each connection.
+  private var handshake = LinkInstant.distantFuture
+  private var frame = LinkInstant.distantFuture
+  private var message = LinkInstant.distantFuture
+  private var heartbeat = LinkInstant.distantFuture
+  private var writing = LinkInstant.distantFuture
+  private var linger = LinkInstant.distantFuture
+  /// The earliest of them.
+  package private(set) var deadline = LinkInstant.distantFuture
+
+  package init() {}
+
+  /// When the timer is due; `.distantFuture` when it is not set.
+  package subscript(timer: ConnectionTimer) -> LinkInstant {
+    get {
+      switch timer {
+      case .handshake: handshake
+      case .frame: frame
+      case .message: message
+      case .heartbeat: heartbeat
+      case .writing: writing
+      case .linger: linger
+      }
+    }
+    set {
+      let old = self[timer]
+      guard old != newValue else { return }
+      switch timer {
+      case .handshake: handshake = newValue
+      case .frame: frame = newValue
+      case .message: message = newValue
+      case .heartbeat: heartbeat = newValue
+      case .writing: writing = newValue
+      case .linger: linger = newValue
+      }
+      if newValue < deadline {
+        deadline = newValue
+      } else if old == deadline {
+        deadline = min(
+          min(handshake, frame), min(min(message, heartbeat), min(writing, linger)))
+      }
+    }
+  }
+
+  /// Stops the timer.
+  package mutating func clear(_ timer: ConnectionTimer) {
+    self[timer] = .distantFuture
+  }
+
+  /// Takes a timer that is due at `now`, with the time that it was set for; in the order of their
+  /// declaration.
+  package mutating func nextDue(
+    at now: LinkInstant
+  ) -> (timer: ConnectionTimer, due: LinkInstant)? {
+    guard deadline <= now else { return nil }
+    for timer in ConnectionTimer.allCases where self[timer] <= now {
+      let due = self[timer]
+      clear(timer)
+      return (timer, due)
+    }
+    return nil
+  }
+}

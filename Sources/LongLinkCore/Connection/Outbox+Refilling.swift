@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension Outbox {
+  /// Encodes what was kept back, as far as there is room for it.
+  package mutating func refill(_ report: (Event) -> Void) {
+    while let next = kept.next(), bytes.count < room(for: next) {
+      encodePiece(of: next, report)
+    }
+  }
+
+  /// Below how many encoded bytes a piece is encoded.
+  ///
+  /// For a fragment that is less than one of them takes. So no two of one message wait encoded,
+  /// but for one that was overdue, and then many of others stand between them.
+  private func room(for next: Backlog.Next) -> Int {
+    let half = encodeLimit / 2
+    return next.isLarge && !next.isOverdue ? min(half, Wire.fragmentLimit) : half
+  }
+
+  /// Encodes a fragment, or all that is left of a message.
+  private mutating func encodePiece(of next: Backlog.Next, _ report: (Event) -> Void) {
+    let message = kept[next.slot]
+    let left = message.body.count - message.sent
+    var head = message.head
+    head.length = next.isLarge ? min(left, Wire.fragmentLimit) : left
+    if head.length < left { head.flags.insert(.more) }
+    if message.sent > 0 { head.flags.remove(.metadata) }
+    let begin = end
+    encode(head, of: message)
+    if message.sent == 0 { report(.began(head.kind, serial: head.serial, at: begin)) }
+    if head.length < left {
+      kept.encoded(head.length, of: next.slot)
+    } else {
+      kept.finished(next.slot)
+      report(.finished(head.kind, serial: head.serial))
+    }
+  }
+
+  private mutating func encode(_ head: FrameHead, of message: Backlog.Message) {
+    if dialect != nil {
+      // It goes in one piece.
+      encode(head) { span in message.body.encode(into: &span) }
+      return
+    }
+    let range = message.sent..<message.sent + head.length
+    // The metadata block already stands at the front of the kept body.
+    let length = NativeLayout.headerLength + head.length
+    unsafe bytes.append(count: length) { frame in
+      let start = frame.baseAddress!
+      unsafe message.body.withUnsafeBytes { buffer in
+        let piece = unsafe UnsafeRawBufferPointer(rebasing: buffer[range])
+        guard let source = piece.baseAddress else { return }
+        // The frame has room for the header and the whole piece.
+        unsafe (start + NativeLayout.headerLength).copyInPieces(
+          from: source, byteCount: piece.count)
+      }
+      unsafe NativeLayout.seal(head, at: start)
+    }
+    end += UInt64(length)
+  }
+}

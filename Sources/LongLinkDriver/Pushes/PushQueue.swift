@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LongLinkCore
+@_spi(Loop) package import LongLinkTransport
+
+/// A push that waits for room; the gate will tell what became of it.
+typealias WaitingPush = (id: UInt64, gate: Gate<Result<Void, LongLinkError>>)
+
+/// The pushes of one side that wait for room on its connection, the most urgent first.
+///
+/// It lives on its loop. Each push leaves it once: sent, cancelled, past its deadline, or with the
+/// connection.
+package final class PushQueue: TimerHandler {
+  private struct Waiting {
+    let type: MessageType
+    let body: any BodyEncodable & Sendable
+    let bytes: Int
+    let gate: Gate<Result<Void, LongLinkError>>
+    let timer: LoopTimer
+    let position: UInt32
+  }
+
+  private struct Position: Comparable {
+    let priority: UInt32
+    let id: UInt64
+
+    static func < (lhs: Position, rhs: Position) -> Bool {
+      lhs.priority == rhs.priority ? lhs.id < rhs.id : lhs.priority > rhs.priority
+    }
+  }
+
+  private let loop: EventLoop
+  /// The most that may wait.
+  private let maxWaiting: Int
+  /// The most bytes of the bodies of those that wait.
+  private let maxWaitingBytes: Int
+  /// How long one waits that says nothing, in nanoseconds.
+  private let defaultTimeout: Int64
+  /// Looked up by number and never iterated.
+  private var waiting: [UInt64: Waiting] = [:]
+  private var order = IndexedHeap<Position>()
+  private var nextID: UInt64 = 0
+  private var waitingBytes = 0
+  private var isPumping = false
+  package private(set) var counters = PushQueueCounters()
+
+  package init(maxWaiting: Int, maxWaitingBytes: Int, timeout: Int64, on loop: EventLoop) {
+    self.loop = loop
+    self.maxWaiting = maxWaiting
+    self.maxWaitingBytes = maxWaitingBytes
+    defaultTimeout = timeout
+  }
+
+  package var count: Int { order.count }
+
+  /// Sends a push, or lets it wait for room; nil where it was sent.
+  func push(
+    _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: PushOptions,
+    over link: Link
+  ) throws(LongLinkError) -> WaitingPush? {
+    if order.isEmpty, link.hasRoom(for: body) {
+      try link.push(type, body, priority: options.priority)
+      return nil
+    }
+    let bytes = try link.judgePush(type, body)
+    guard order.count < maxWaiting, bytes <= maxWaitingBytes - waitingBytes else {
+      counters.turnedAway += 1
+      let bounds = "\(maxWaiting) pushes of \(maxWaitingBytes) bytes may wait"
+      throw overloaded(type, link, "\(bounds); \(order.count) of \(waitingBytes) bytes do")
+    }
+    return wait(type, body, bytes, options)
+  }
+
+  private func wait(
+    _ type: MessageType, _ body: any BodyEncodable & Sendable, _ bytes: Int, _ options: PushOptions
+  ) -> WaitingPush {
+    nextID += 1
+    let id = nextID
+    let gate = Gate<Result<Void, LongLinkError>>()
+    let time = options.timeout?.clampedNanoseconds ?? defaultTimeout
+    waiting[id] = Waiting(
+      type: type, body: body, bytes: bytes, gate: gate,
+      timer: loop.schedule(at: loop.now + time, self, token: id),
+      position: order.insert(Position(priority: options.priority, id: id)))
+    waitingBytes += bytes
+    counters.waited += 1
+    return (id, gate)
+  }
+
+  /// Sends a push if there is room for it now.
+  package func pushNow(
+    _ type: MessageType, _ body: any BodyEncodable & Sendable, priority: UInt32, over link: Link
+  ) throws(LongLinkError) {
+    try link.judgePush(type, body)
+    guard order.isEmpty, link.hasRoom(for: body) else {
+      counters.turnedAway += 1
+      let marks = link.waterMarks
+      throw overloaded(
+        type, link,
+        "\(link.bytesUnwritten) bytes wait for the peer; "
+          + "the marks are \(marks.high) and, for what goes in fragments, \(marks.large)")
+    }
+    try link.push(type, body, priority: priority)
+  }
+
+  private func overloaded(_ type: MessageType, _ link: Link, _ detail: String) -> LongLinkError {
+    LongLinkError(.overloaded, doing: .push(type), detail: detail, peer: link.peer)
+  }
+
+  /// Sends what waits, as far as there is room.
+  package func pump(over link: Link) {
+    // What is sent may make room at once; the outer call goes on with the rest.
+    guard !isPumping else { return }
+    isPumping = true
+    defer { isPumping = false }
+    while let position = order.first, let next = waiting[position.id], link.hasRoom(for: next.body),
+      let push = take(position.id)
+    {
+      push.gate.open(
+        Result { () throws(LongLinkError) in
+          try link.push(push.type, push.body, priority: position.priority)
+        })
+    }
+  }
+
+  private func take(_ id: UInt64) -> Waiting? {
+    guard let push = waiting.removeValue(forKey: id) else { return nil }
+    order.remove(push.position)
+    waitingBytes -= push.bytes
+    loop.cancel(push.timer)
+    return push
+  }
+
+  /// Ends everything that waits, the most urgent first.
+  package func failAll(_ make: (LongLinkError.Operation) -> LongLinkError) {
+    while let position = order.first, let push = take(position.id) {
+      fail(push, make(.push(push.type)))
+    }
+  }
+
+  private func fail(_ push: Waiting, _ error: LongLinkError) {
+    counters.givenUp += 1
+    push.gate.open(.failure(error))
+  }
+
+  /// Ends a push because its caller does not want to wait any longer.
+  package func cancel(_ id: UInt64) {
+    guard let push = take(id) else { return }
+    fail(push, LongLinkError(.cancelled, doing: .push(push.type)))
+  }
+
+  package func timerFired(token: UInt64) {
+    guard let push = take(token) else { return }
+    fail(
+      push,
+      LongLinkError(
+        .deadlineExceeded, doing: .push(push.type), detail: "it waited for room"))
+  }
+}
+
+/// What became of pushes that could not be sent at once, each number since the beginning.
+package struct PushQueueCounters: Equatable, Sendable {
+  package var waited: UInt64 = 0
+  package var givenUp: UInt64 = 0
+  package var turnedAway: UInt64 = 0
+
+  package init() {}
+}
+
+/// What takes pushes, on its loop.
+package protocol PushSink: AnyObject {
+  /// Where pushes wait; nil while none ever did.
+  var pushesIfAny: PushQueue? { get }
+  /// Where a push waits, and the link that it goes over; throws where it cannot go.
+  func wayOfPush(_ type: MessageType) throws(LongLinkError) -> (PushQueue, Link)
+}
+
+extension PushSink {
+  /// Sends a push, or throws `overloaded` where there is no room now.
+  package func pushNow(
+    _ type: MessageType, _ body: any BodyEncodable & Sendable, priority: UInt32
+  ) throws(LongLinkError) {
+    let (queue, link) = try wayOfPush(type)
+    try queue.pushNow(type, body, priority: priority, over: link)
+  }
+}
+
+/// One push from a task: sent at once, or when there is room; cancelled with the task.
+package func deliver<Sink: PushSink & SendableMetatype>(
+  _ sink: LoopBound<Sink>, on loop: EventLoop, _ type: MessageType,
+  _ body: any BodyEncodable & Sendable, _ options: PushOptions
+) async throws(LongLinkError) {
+  let waiting = await loop.run {
+    Result { () throws(LongLinkError) in
+      let (queue, link) = try sink.value.wayOfPush(type)
+      return try queue.push(type, body, options, over: link)
+    }
+  }
+  guard let (id, gate) = try waiting.get() else { return }
+  let result = await withTaskCancellationHandler {
+    await gate.value
+  } onCancel: {
+    loop.execute { sink.value.pushesIfAny?.cancel(id) }
+  }
+  try result.get()
+}

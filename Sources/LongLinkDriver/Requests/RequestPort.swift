@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLongLinkRuntimeHooks
+public import LongLinkCore
+@_spi(Loop) package import LongLinkTransport
+internal import Synchronization
+
+/// What takes requests, on its loop.
+package protocol RequestSink: AnyObject {
+  /// Sends a request, lets it wait or fails it, and says who it is; `completion` is called exactly
+  /// once, at the earliest before this returns.
+  func submit(
+    _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
+    _ completion: consuming Completion
+  ) -> RequestID
+  /// Ends a request with `cancelled`, unless it has ended.
+  func cancel(_ id: RequestID)
+  /// Where a request stands; nil where it has ended.
+  func state(of id: RequestID) -> RequestState?
+}
+
+/// Where requests of tasks go to: a sink on its loop.
+@safe @usableFromInline package final class RequestPort: Sendable {
+  package let loop: EventLoop
+  let sink: LoopBound<any RequestSink>
+  // Watches for the next requests, in a chain that owns them: for the loop. No references are
+  // counted, since each request would pay for that several times.
+  private nonisolated(unsafe) var spare: Unmanaged<RequestWatch>?
+  private nonisolated(unsafe) var spareCount = 0
+
+  /// The most that are kept.
+  private static let mostSpare = 1024
+
+  package init(_ sink: any RequestSink, on loop: EventLoop) {
+    self.loop = loop
+    self.sink = LoopBound(sink, on: loop)
+  }
+
+  deinit {
+    while let watch = unsafe spare {
+      unsafe spare = watch.takeUnretainedValue().next
+      unsafe watch.release()
+    }
+  }
+
+  /// Submits a request; on the loop.
+  @inline(__always)
+  func submit(
+    _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
+    _ completion: consuming Completion, _ watch: borrowing RequestWatch
+  ) {
+    let id = sink.value.submit(type, body, options, completion)
+    // Its task may have been cancelled meanwhile.
+    if !watch.begin(id) { sink.value.cancel(id) }
+  }
+
+  /// A watch for a request, of which the caller owns a reference; on the loop.
+  @inline(__always)
+  func takeWatch() -> Unmanaged<RequestWatch> {
+    guard let watch = unsafe spare else {
+      return unsafe Unmanaged.passRetained(RequestWatch(self))
+    }
+    unsafe spare = watch._withUnsafeGuaranteedRef { unsafe $0.next }
+    unsafe spareCount &-= 1
+    return unsafe watch
+  }
+
+  /// Keeps a watch that no task has any more, with the caller's reference; on the loop.
+  @inline(__always)
+  func keep(_ watch: Unmanaged<RequestWatch>) {
+    guard unsafe spareCount < RequestPort.mostSpare else { return unsafe watch.release() }
+    unsafe watch._withUnsafeGuaranteedRef {
+      $0.forget()
+      unsafe $0.next = spare
+    }
+    unsafe spare = watch
+    unsafe spareCount &+= 1
+  }
+}
+
+/// Ends a request when the task that waits for it is cancelled.
+@safe final class RequestWatch: Sendable {
+  // Whoever waits holds the port for as long.
+  private unowned(unsafe) let port: RequestPort
+  private let serial = Atomic<UInt32>(0)
+  /// The request's number, or one of the two below.
+  private let number = Atomic<UInt64>(RequestWatch.unnamed)
+
+  /// The next one that is kept; for the loop, while no task has this one.
+  fileprivate nonisolated(unsafe) var next: Unmanaged<RequestWatch>?
+
+  private static let unnamed = UInt64.max
+  private static let cancelled = UInt64.max - 1
+
+  init(_ port: RequestPort) {
+    unsafe self.port = port
+  }
+
+  /// Whether its task was cancelled before the request was named.
+  var isCancelled: Bool { number.load(ordering: .relaxed) == RequestWatch.cancelled }
+
+  /// Makes it ready for another request, once it watches no task.
+  func forget() {
+    number.store(RequestWatch.unnamed, ordering: .relaxed)
+  }
+
+  /// Names the request; false when its task was cancelled before.
+  func begin(_ id: RequestID) -> Bool {
+    serial.store(id.serial, ordering: .relaxed)
+    return number.compareExchange(
+      expected: RequestWatch.unnamed, desired: id.number, ordering: .acquiringAndReleasing
+    ).exchanged
+  }
+
+  /// Hears that the task is cancelled; on any thread.
+  func cancel() {
+    let (isEarly, number) = number.compareExchange(
+      expected: RequestWatch.unnamed, desired: RequestWatch.cancelled,
+      ordering: .acquiringAndReleasing)
+    guard !isEarly else { return }
+    let id = RequestID(serial: serial.load(ordering: .relaxed), number: number)
+    let port = unsafe port
+    // The loop gets to it after the launch.
+    port.loop.execute { port.sink.value.cancel(id) }
+  }
+}
+
+#if !LONGLINK_PORTABLE
+/// What `cll_task_watch` calls.
+@_cdecl("cll_task_cancelled")
+func taskCancelled(_ context: UnsafeMutableRawPointer) {
+  // Whoever waits holds it until `cll_task_unwatch` has returned.
+  unsafe Unmanaged<RequestWatch>.fromOpaque(context).takeUnretainedValue().cancel()
+}
+#endif
+
+/// One request from a task: registered on the loop, cancelled with the task, resumed once.
+///
+/// On the loop itself the request is registered and sent by this very call, and nothing is
+/// allocated for it here. Anywhere else it is handed to the loop, which resumes the task where it
+/// was.
+// Neither generic nor to become part of a generic function: what watches a task takes memory of the
+// task, which has to be given back in reverse order.
+@inline(never)
+@usableFromInline package func awaitResponse(
+  _ port: RequestPort, _ type: MessageType, _ body: RequestBody,
+  _ options: RequestOptions
+) async throws(LongLinkError) -> [UInt8] {
+  let isHere = port.loop.isCurrent
+  // Asked for by itself: as an operand of `&&` it would be nil.
+  let actor = #isolation
+  let place: CallerContext = isHere ? .loop : actor == nil && runsOnPool() ? .pool : .elsewhere
+  // The reference is this function's until the end, where the watch is kept or let go of.
+  let watch =
+    unsafe isHere ? port.takeWatch() : Unmanaged.passRetained(RequestWatch(port))
+  #if LONGLINK_PORTABLE
+  let watched = unsafe watch.takeUnretainedValue()
+  let outcome = await withTaskCancellationHandler {
+    unsafe await answer(port, type, body, options, place, watch)
+  } onCancel: {
+    watched.cancel()
+  }
+  #else
+  let record = unsafe cll_task_watch(watch.toOpaque())
+  let outcome = unsafe await answer(port, type, body, options, place, watch)
+  unsafe cll_task_unwatch(record)
+  #endif
+  if port.loop.isCurrent { unsafe port.keep(watch) } else { unsafe watch.release() }
+  switch consume outcome {
+  case .success(let body): return body
+  case .failure(let error): throw error
+  }
+}
+
+/// Where the task runs that makes a request.
+private enum CallerContext {
+  case loop
+  case pool
+  case elsewhere
+}
+
+/// Submits a request whose task is watched, and waits for its end.
+@inline(__always)
+private func answer(
+  _ port: RequestPort, _ type: MessageType, _ body: RequestBody, _ options: RequestOptions,
+  _ place: CallerContext, _ watch: Unmanaged<RequestWatch>
+) async -> Outcome {
+  if unsafe watch._withUnsafeGuaranteedRef({ $0.isCancelled }) {
+    return .failure(LongLinkError(.cancelled, doing: .request(type)))
+  }
+  return await suspend { waiter in
+    #if LONGLINK_PORTABLE
+    // The documented functions may have left the loop.
+    let isHere = port.loop.isCurrent
+    #else
+    let isHere = place == .loop
+    #endif
+    if isHere {
+      unsafe watch._withUnsafeGuaranteedRef { watch in
+        port.submit(type, body, options, .waiter(waiter), watch)
+      }
+    } else {
+      let completion: Completion =
+        place == .pool ? .pooledWaiter(waiter) : .distantWaiter(waiter)
+      // The task may be over before the loop has seen to its watch.
+      port.loop.execute { [watch = unsafe watch.takeUnretainedValue(), options = copy options] in
+        port.submit(type, body, options, completion, watch)
+      }
+    }
+  }
+}
+
+/// Whether the current task, which is isolated to no actor, runs on the global pool, and not ahead
+/// of the others there.
+private func runsOnPool() -> Bool {
+  unsafe withUnsafeCurrentTask { task in
+    guard let task = unsafe task else { return false }
+    return unsafe task.unownedTaskExecutor == nil && task.priority <= .medium
+  }
+}
+
+/// An actor on a loop, to hop there.
+private actor LoopActor {
+  private let loop: EventLoop
+
+  init(_ loop: EventLoop) {
+    self.loop = loop
+  }
+
+  nonisolated var unownedExecutor: UnownedSerialExecutor {
+    unsafe loop.asUnownedSerialExecutor()
+  }
+
+  func perform<Value: Sendable>(_ work: @Sendable () -> Value) -> Value {
+    work()
+  }
+}
+
+extension EventLoop {
+  /// Runs a function on the loop and returns its value; at once where the caller is there already.
+  package func run<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value {
+    if isCurrent { return work() }
+    return await LoopActor(self).perform(work)
+  }
+}

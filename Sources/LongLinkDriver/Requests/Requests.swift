@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+
+@_spi(Containers) package import LongLinkCore
+package import LongLinkTransport
+
+/// The requests of one side, with what the core does not keep: bodies and whoever waits.
+///
+/// It lives on its loop. The owner says which link may carry requests; everything that ends a
+/// request goes through `finish`, once.
+///
+/// No access to a stored property is open while another one begins: each call that may lead back
+/// here is made after what it needs has been read. So the run-time checks of exclusive access are
+/// left out where every request would pay for them.
+package final class Requests: TimerHandler {
+  let loop: EventLoop
+  @safe @exclusivity(unchecked) var table: RequestTable
+  @safe @exclusivity(unchecked) var pending = SerialTable<PendingRequest>()
+  @safe @exclusivity(unchecked) private var coder = MetadataCoder()
+  private var timer: LoopTimer?
+  private var armedFor = LinkInstant.distantFuture
+  /// The links that carry requests, the newest last.
+  @safe @exclusivity(unchecked) var links: [Link] = []
+  /// The link that new requests go to.
+  @safe @exclusivity(unchecked) package internal(set) var current: Link?
+  @safe @exclusivity(unchecked) package var counters = RequestCounters()
+  /// Requests that ended here and that the peer still runs, for all that is known.
+  @safe @exclusivity(unchecked) var owed = OwedAnswers()
+  @safe @exclusivity(unchecked) var resumptions = Resumptions()
+  private var isPumping = false
+  let limits: RequestLimits
+  /// What is left to send requests again that may have run.
+  @safe @exclusivity(unchecked) var retryTokens: RetryTokens
+  /// Called when the last request has ended.
+  @safe @exclusivity(unchecked) package var onIdle: (() -> Void)?
+  /// Called when the last request of a link that takes no new ones has ended.
+  @safe @exclusivity(unchecked) package var onRetired: ((Link) -> Void)?
+  /// Called when the deadline of a request passes that a link carries, with the link's number.
+  package var onExpired: ((UInt32) -> Void)?
+
+  package init(
+    role: Role, limits: RequestLimits, serials: ClosedRange<UInt32>? = nil, on loop: EventLoop
+  ) {
+    self.loop = loop
+    self.limits = limits
+    retryTokens = RetryTokens(limits.retry.budget)
+    table = RequestTable(serials: serials ?? role.serials)
+  }
+
+  /// Requests that have not ended.
+  package var count: Int { table.count }
+  package var waitingCount: Int { table.waitingCount }
+  /// Whether there is a link that new requests go to.
+  package var hasLink: Bool { current != nil }
+  /// Whether that is this one.
+  package func isCurrent(_ link: Link) -> Bool { current === link }
+  package var waitingBytes: Int { table.waitingBytes }
+  package var carriedCount: Int { table.carriedCount }
+  /// Requests that one link carries.
+  package func carriedCount(by link: Link) -> Int { table.carriedCount(by: link.id) }
+}
+
+// MARK: - Beginning
+
+extension Requests {
+  /// Sends a request, or lets it wait, as there is a link or not.
+  package func submit(
+    _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
+    _ completion: consuming Completion, defaults: RequestDefaults
+  ) -> RequestID {
+    let now = loop.now
+    let deadline = now + (options.timeout.map(\.clampedNanoseconds) ?? defaults.timeout)
+    counters.submitted += 1
+    guard let id = table.nextID() else { return turnAway(type, completion) }
+    let request = PendingRequest(
+      type, body, options, until: deadline, offline: options.offline ?? defaults.offline,
+      on: loop, completion)
+    guard let link = current, isNext(id, request, on: link), hasRoom(link) else {
+      register(id, options, until: deadline, at: now)
+      pending.insert(request, for: id.serial)
+      wait(id, request)
+      return id
+    }
+    // Into the tables last: there it need not be looked for, nor copied to be sent.
+    switch send(id, request, on: link, at: now) {
+    case .placed(let placement, let isTimeTold):
+      table.register(
+        id, deadline: deadline, isOrdered: options.order == .ordered,
+        notifiesCancel: options.notifiesCancel, on: link.id, placement,
+        isTimeTold: isTimeTold, at: now)
+      if deadline < armedFor { arm() }
+      pending.insert(consume request, for: id.serial)
+    case .failed(let code, let detail):
+      register(id, options, until: deadline, at: now)
+      pending.insert(request, for: id.serial)
+      fail(id, code, request, detail)
+    }
+    return id
+  }
+
+  /// Counts a request that cannot even wait, and fails it.
+  package func failAtOnce(
+    _ type: MessageType, _ body: RequestBody, _ options: RequestOptions, _ completion: Completion,
+    defaults: RequestDefaults, _ make: (LongLinkError.Operation) -> LongLinkError
+  ) -> RequestID {
+    let now = loop.now
+    let deadline = now + (options.timeout.map(\.clampedNanoseconds) ?? defaults.timeout)
+    counters.submitted += 1
+    guard let id = table.nextID() else { return turnAway(type, completion) }
+    register(id, options, until: deadline, at: now)
+    let request = PendingRequest(
+      type, body, options, until: deadline, offline: .failUnlessConnecting, on: loop, completion)
+    pending.insert(request, for: id.serial)
+    guard takeOut(id) != nil else { return id }
+    finish(request, .failure(make(operation(id, request))))
+    disarmIfUnused()
+    return id
+  }
+
+  /// Gives a request its place in the table; nothing is sent yet.
+  private func register(
+    _ id: RequestID, _ options: borrowing RequestOptions, until deadline: LinkInstant,
+    at now: LinkInstant
+  ) {
+    table.register(
+      id, deadline: deadline, isOrdered: options.order == .ordered,
+      notifiesCancel: options.notifiesCancel, at: now)
+    if deadline < armedFor { arm() }
+  }
+
+  /// Ends a request that could not be registered, since too few serials were free.
+  private func turnAway(_ type: MessageType, _ completion: Completion) -> RequestID {
+    counters.turnedAway += 1
+    let error = LongLinkError(
+      .overloaded, doing: .request(type),
+      detail: "half of all serials are in use: \(table.count) requests", peer: current?.peer)
+    counters.count(error)
+    completion(.failure(error))
+    return .none
+  }
+
+  /// Whether the peer takes one more; it is told of requests that nobody waits for when they are
+  /// what fills it.
+  @inline(__always)
+  private func hasRoom(_ link: Link) -> Bool {
+    guard link.hasRoom else { return false }
+    let limit = link.maxInFlight
+    let carried = table.carriedCount(by: link.id)
+    return carried + owed.count < limit || makesRoom(link, carried: carried, of: limit)
+  }
+
+  private func makesRoom(_ link: Link, carried: Int, of limit: Int) -> Bool {
+    guard carried < limit, let serial = owed.takeOldest() else { return false }
+    _ = link.cancel(serial, .keptBack, notifying: true)
+    return true
+  }
+
+  /// Whether a new request may go before any that waits, and the link takes one of its size.
+  @inline(__always)
+  private func isNext(
+    _ id: RequestID, _ request: borrowing PendingRequest, on link: Link
+  ) -> Bool {
+    let takesLarge = link.takesLarge
+    return table.isNext(
+      id, isOrdered: request.isOrdered, on: link.id, takesLarge: takesLarge)
+      && (takesLarge || !request.isLarge)
+  }
+
+  private func wait(_ id: RequestID, _ request: PendingRequest) {
+    do throws(BodyError) {
+      let terms = try request.terms
+      let problem = limits.problem(
+        with: terms.bytes, besides: table.waitingCount, of: table.waitingBytes)
+      if let problem {
+        counters.turnedAway += 1
+        fail(id, .overloaded, request, problem)
+      } else {
+        table.wait(id, terms)
+      }
+    } catch {
+      fail(id, .encodingFailed, request, "\(error)")
+    }
+  }
+
+  /// What came of handing a request to a link.
+  private enum Step {
+    case placed(StreamPosition, isTimeTold: Bool)
+    case failed(LongLinkError.Code, String)
+  }
+
+  /// Hands a request to a link.
+  private func send(
+    _ id: RequestID, _ request: borrowing PendingRequest, on link: Link, at now: LinkInstant
+  ) -> Step {
+    if request.deadline <= now { return .failed(.deadlineExceeded, "") }
+    if !link.isNative, let objection = objection(to: request, id, on: link) {
+      return .failed(.unsupported, objection)
+    }
+    do throws(BodyError) {
+      try request.body.judge(for: link)
+      var metadata = try metadata(for: request, on: link, at: now)
+      let size = try request.body.encodedByteCount
+      var length = metadata.map { 2 + $0.count + size } ?? size
+      if request.extras == nil, !link.accepts(bodyOf: length) {
+        // The peer can do without the time that remains; the body it needs.
+        metadata = nil
+        length = size
+      }
+      guard link.accepts(bodyOf: length) else {
+        let limit = link.maxBody
+        return .failed(.tooLarge, "\(length) bytes, of which the peer accepts \(limit)")
+      }
+      let placement = try link.request(
+        id.serial, type: request.type, metadata: metadata,
+        priority: request.priority, count: size, at: now
+      ) { (span) throws(BodyError) in
+        try request.body.encode(into: &span)
+      }
+      // A dialect may have so few serials that this one was that of a request given up.
+      if owed.count > 0 { owed.remove(id.serial) }
+      return .placed(placement, isTimeTold: metadata != nil)
+    } catch {
+      return .failed(.encodingFailed, "\(error)")
+    }
+  }
+
+  /// Why the dialect has no word for a request; nil where it has.
+  private func objection(
+    to request: borrowing PendingRequest, _ id: RequestID, on link: Link
+  ) -> String? {
+    guard let dialect = link.dialect else { return nil }
+    if let metadata = request.extras?.metadata, metadata.isMoreThanPriority {
+      return "\(dialect.name) has no place for an idempotency key, nor for metadata"
+    }
+    return link.objection(toRequest: request.type, serial: id.serial)
+  }
+
+  private func fail(
+    _ id: RequestID, _ code: LongLinkError.Code, _ request: PendingRequest, _ detail: String
+  ) {
+    guard let (entry, _) = takeOut(id) else { return }
+    finish(request, .failure(error(code, id, request, entry.past, detail)))
+  }
+
+  @inline(__always)
+  private func metadata(
+    for request: borrowing PendingRequest, on link: Link, at now: LinkInstant
+  ) throws(BodyError) -> MetadataBlock? {
+    guard link.features.contains(.metadata) else { return nil }
+    // Rounded up, so that the peer does not give up before this side does.
+    let remaining = UInt32(clamping: (request.deadline - now + 999_999) / 1_000_000)
+    if var metadata = request.extras?.metadata {
+      metadata.remaining = remaining
+      let block = try metadata.encodedBlock()
+      guard block.count <= Wire.metadataLimit else {
+        throw BodyError(.tooLarge, detail: "the metadata has \(block.count) bytes")
+      }
+      return block
+    }
+    return try coder.encode(remaining: remaining)
+  }
+
+  /// Sends what waits, as far as the peer takes it.
+  package func pump() {
+    // What fails at once comes back here; the outer call goes on with the rest.
+    guard !isPumping else { return }
+    isPumping = true
+    defer { isPumping = false }
+    while let link = current, table.hasNext(on: link.id, takesLarge: link.takesLarge),
+      hasRoom(link), let id = table.nextWaiting(on: link.id, takesLarge: link.takesLarge)
+    {
+      guard let request = pending[id.serial] else { continue }
+      switch send(id, request, on: link, at: loop.now) {
+      case .placed(let placement, let isTimeTold):
+        table.placed(id, on: link.id, placement, isTimeTold: isTimeTold)
+      case .failed(let code, let detail):
+        fail(id, code, request, detail)
+      }
+    }
+  }
+}
+
+// MARK: - Deadlines
+
+extension Requests {
+  /// Lets go of the timer, when no request will come any more, and of whoever waited.
+  package func stop() {
+    if let timer { loop.cancel(timer) }
+    timer = nil
+    resumptions.resumeAtOnce()
+  }
+
+  func arm() {
+    guard let deadline = table.deadline, deadline < armedFor else { return }
+    if let timer { loop.cancel(timer) }
+    armedFor = deadline
+    timer = loop.schedule(at: deadline, self, token: 0)
+  }
+
+  /// The timer would keep this alive, and its loop awake, long after the last request.
+  func disarmIfUnused() {
+    guard table.count == 0, let timer else { return }
+    loop.cancel(timer)
+    self.timer = nil
+    armedFor = .distantFuture
+    releaseStorage()
+  }
+
+  /// Gives memory back that nothing needs while there are no requests.
+  private func releaseStorage() {
+    table.releaseStorage()
+    pending.releaseStorage(over: 16)
+    resumptions.releaseStorage()
+  }
+
+  package func timerFired(token: UInt64) {
+    timer = nil
+    armedFor = .distantFuture
+    table.elapsed(to: loop.driver.now)
+    while let (id, entry) = table.nextExpired() {
+      guard let request = pending.remove(id.serial) else { continue }
+      if entry.link != 0 { onExpired?(entry.link) }
+      let link = carrier(of: entry)
+      if entry.placement.begin != nil { link?.deadlineMissed() }
+      // One that was told the time that remains stops by itself. Its answer is a sign of life.
+      let delivery = withdraw(
+        id, entry, notifying: entry.notifiesCancel && !entry.isTimeTold)
+      finish(request, .failure(error(.deadlineExceeded, id, request, delivery, "", on: link)))
+    }
+    // The time of others has come to be sent again.
+    if table.waitingCount > 0 { pump() }
+    arm()
+    if table.count == 0 { releaseStorage() }
+  }
+}

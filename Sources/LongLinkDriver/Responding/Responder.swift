@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Logging
+@_spi(Containers) package import LongLinkCore
+@_spi(Loop) internal import LongLinkTransport
+
+/// Runs the handlers of one connection's inbound requests, and sends what they answer.
+///
+/// It lives on its loop. A request leaves `running` exactly once: answered, cancelled by the peer,
+/// past its deadline, or with the connection. In the last three cases its handler goes on until it
+/// returns by itself, and the connection counts the request for as long.
+package final class Responder: TimerHandler {
+  private struct Running {
+    /// Tells the request from a later one with the same serial.
+    let number: UInt64
+    var task: Task<Void, any Error>?
+    var timer: LoopTimer?
+  }
+
+  /// What a peer is asked to wait when the server holds as much as it may.
+  private static let pauseForMemory = Duration.seconds(1)
+
+  private let link: Link
+  /// The link's; had here so that it need not be retained while the link is looked at.
+  private let loop: EventLoop
+  private let routes: Routes
+  private let peer: Peer
+  private var running: SerialTable<Running>
+  private var started: UInt64 = 0
+  @safe @exclusivity(unchecked) package var counters = ResponderCounters()
+  /// Called when the last handler has ended.
+  package var onIdle: (() -> Void)?
+  /// Called in place of counting when a handler returns, or is skipped, for nobody: set where the
+  /// counters have been taken.
+  package var onLateReturn: ((_ wasSkipped: Bool) -> Void)?
+
+  package init(link: Link, routes: Routes, peer: Peer) {
+    self.link = link
+    loop = link.loop
+    self.routes = routes
+    self.peer = peer
+    running = SerialTable(mix: Link.serialMix)
+  }
+
+  /// Requests whose handlers have not ended.
+  package var runningCount: Int { running.count }
+
+  /// Takes a request that has arrived.
+  package func handle(_ arrival: Arrival) {
+    let type = arrival.type
+    guard let route = routes[type] else {
+      counters.unknownTypes += 1
+      refuse(arrival, .unknownType, "no handler for message type \(arrival.tag)")
+      return
+    }
+    let remaining = link.remaining
+    if remaining == 0 {
+      counters.late += 1
+      refuse(arrival, .deadlinePassed, "the deadline had passed on arrival")
+      return
+    }
+    guard link.hasMemory else {
+      counters.outOfMemory += 1
+      refuse(
+        arrival, .overloaded, "the server holds as much as it may",
+        retryAfter: Responder.pauseForMemory)
+      return
+    }
+    let request = InboundRequest(
+      type: type,
+      body: link.takeBody(of: arrival),
+      byteCount: arrival.byteCount,
+      serial: arrival.serial, peer: peer,
+      deadline: remaining.map { loop.now + Int64($0) * 1_000_000 },
+      metadata: link.notableMetadata)
+    counters.handled += 1
+    if request.priority > 0 { link.setPriority(request.priority, of: request.serial) }
+    switch route {
+    case .inline(let handler): run(handler, request)
+    case .task(let placement, let handler): start(handler, placement, request)
+    }
+  }
+
+  private func run(
+    _ handler: @Sendable (InboundRequest) throws -> AnyBody, _ request: InboundRequest
+  ) {
+    loop.handlerBegins(request.type)
+    do {
+      let body = try handler(request)
+      loop.handlerPauses()
+      answer(request, body)
+    } catch {
+      loop.handlerPauses()
+      reject(request, error)
+    }
+  }
+
+  private func start(
+    _ handler: @escaping @Sendable (InboundRequest) async throws -> AnyBody,
+    _ placement: HandlerPlacement, _ request: InboundRequest
+  ) {
+    started += 1
+    let number = started
+    var entry = Running(number: number)
+    if let deadline = request.deadline {
+      entry.timer = loop.schedule(at: deadline, self, token: UInt64(request.serial))
+    }
+    let work = HandlerRun(
+      handler: handler, request: request, number: number, responder: LoopBound(self, on: loop),
+      loop: loop)
+    // An executor may run the task at once, so that its end must find the entry.
+    running.insert(entry, for: request.serial)
+    let executor: any TaskExecutor =
+      switch placement {
+      case .connectionLoop: loop
+      case .globalPool: globalConcurrentExecutor
+      case .executor(let executor): executor
+      }
+    // It throws nothing. One that cannot throw is wrapped by the runtime in one that can, which
+    // would be an allocation more for each request.
+    let task = Task(executorPreference: executor) { () async throws -> Void in await work() }
+    _ = running.update(request.serial) { entry in
+      if entry.number == number { entry.task = task }
+    }
+  }
+
+  fileprivate func finished(
+    _ request: InboundRequest, _ number: UInt64, _ result: Result<AnyBody, any Error>
+  ) {
+    guard running[request.serial]?.number == number else {
+      // The peer cancelled it, its deadline passed, or the connection has ended meanwhile.
+      var wasSkipped = false
+      if case .failure(is HandlerSkipped) = result { wasSkipped = true }
+      if let onLateReturn {
+        onLateReturn(wasSkipped)
+      } else if wasSkipped {
+        counters.skipped += 1
+      } else {
+        counters.droppedAnswers += 1
+      }
+      link.handlerReturned(bytes: request.byteCount)
+      return
+    }
+    end(request.serial)
+    switch result {
+    case .success(let body): answer(request, body)
+    case .failure(let error): reject(request, error)
+    }
+    if running.isEmpty { onIdle?() }
+  }
+
+  private func end(_ serial: UInt32) {
+    guard let entry = running.remove(serial) else { return }
+    if let timer = entry.timer { loop.cancel(timer) }
+  }
+}
+
+// MARK: - Answers
+
+extension Responder {
+  private func answer<Body: BodyEncodable>(_ request: InboundRequest, _ body: Body) {
+    if Body.isMeasuredByEncoding, let bytes = try? body.encodedBytes() {
+      write(bytes, request)
+    } else {
+      write(body, request)
+    }
+  }
+
+  private func write<Body: BodyEncodable>(_ body: Body, _ request: InboundRequest) {
+    do throws(BodyError) {
+      let size = try body.encodedByteCount
+      guard link.accepts(bodyOf: size) else {
+        let limit = link.maxBody
+        link.log(
+          .error, "An answer is larger than the peer accepts",
+          ["type": "\(request.type)", "serial": "\(request.serial)", "bytes": "\(size)"])
+        send(request, .failed, text("the answer is larger than \(limit) bytes"))
+        return
+      }
+      try link.judge(body)
+      let isOwed = try link.respond(request.serial, count: size, body)
+      if !isOwed { link.handlerReturned(bytes: request.byteCount) }
+    } catch {
+      link.log(
+        .error, "An answer has no encoding",
+        ["type": "\(request.type)", "serial": "\(request.serial)", "error": "\(error)"])
+      send(request, .failed, text("the answer has no encoding"))
+    }
+  }
+
+  private func reject(_ request: InboundRequest, _ error: any Error) {
+    switch error {
+    case let rejection as Rejection where rejection.code != .ok:
+      counters.rejected += 1
+      send(
+        request, rejection.code, rejection.body,
+        dialectCode: rejection.dialectCode, retryAfter: rejection.retryAfter)
+    case let error as UndecodableRequest:
+      // The handler was not called: the mark says so.
+      counters.undecodable += 1
+      send(request, .malformed, text("\(error.reason)"), isRefused: true)
+    case let error as BodyError:
+      counters.rejected += 1
+      send(request, .malformed, text("\(error)"))
+    case is CancellationError:
+      send(request, .cancelled, text("cancelled"))
+    case is HandlerSkipped:
+      counters.skipped += 1
+      send(request, .cancelled, text("cancelled"))
+    default:
+      counters.failed += 1
+      // The error's own text may hold what the peer should not see; it is for the log alone. And it
+      // may hold what the peer said.
+      link.log(
+        .error, "A handler failed",
+        [
+          "type": "\(request.type)", "serial": "\(request.serial)",
+          "error": "\(PeerText("\(error)"))",
+        ])
+      send(request, .failed, text("the handler failed"))
+    }
+  }
+
+  private func send(
+    _ request: InboundRequest, _ code: ResponseCode, _ body: [UInt8], isRefused: Bool = false,
+    dialectCode: UInt32? = nil, retryAfter: Duration? = nil
+  ) {
+    let isOwed = send(
+      request.serial, code, body, isRefused: isRefused, dialectCode: dialectCode,
+      retryAfter: retryAfter)
+    if !isOwed { link.handlerReturned(bytes: request.byteCount) }
+  }
+
+  /// Answers; false when no answer was owed.
+  private func send(
+    _ serial: UInt32, _ code: ResponseCode, _ body: [UInt8], isRefused: Bool = false,
+    dialectCode: UInt32? = nil, retryAfter: Duration? = nil
+  ) -> Bool {
+    var metadata: MetadataBlock?
+    if let retryAfter, link.features.contains(.metadata) {
+      metadata = try? Metadata(retryAfter: retryAfter.wireMilliseconds).encodedBlock()
+    }
+    var room = link.maxBody
+    if let block = metadata {
+      room -= 2 + block.count
+      if room < 0 { (metadata, room) = (nil, link.maxBody) }
+    }
+    var body = body.count > room ? Array(body.prefix(room)) : body
+    // Judged as it goes: where it is cut off, it may end with what makes a delimiter.
+    if (try? link.judge(body)) == nil { body = [] }
+    return link.respond(
+      serial, code: code, isRefused: isRefused, ownCode: dialectCode, metadata: metadata, body)
+  }
+
+  /// The framework's own words to the peer: a dialect has no place for them.
+  private func text(_ text: String) -> [UInt8] {
+    link.isNative ? Array(text.utf8) : []
+  }
+
+  private func refuse(
+    _ arrival: Arrival, _ code: ResponseCode, _ detail: String, retryAfter: Duration? = nil
+  ) {
+    let isOwed = send(
+      arrival.serial, code, text(detail), isRefused: true, retryAfter: retryAfter)
+    if !isOwed { link.handlerReturned(bytes: arrival.byteCount) }
+  }
+}
+
+// MARK: - Endings that are not answers
+
+extension Responder {
+  /// The peer wants no answer any more: the handler's task is cancelled.
+  package func cancel(_ serial: UInt32) {
+    guard let task = running[serial]?.task else { return }
+    counters.cancelled += 1
+    end(serial)
+    task.cancel()
+    if running.isEmpty { onIdle?() }
+  }
+
+  /// The connection has ended: every handler's task is cancelled.
+  package func abandon() {
+    let serials = running.keys.sorted()
+    for serial in serials {
+      let task = running[serial]?.task
+      end(serial)
+      task?.cancel()
+    }
+    counters.abandoned += UInt64(serials.count)
+  }
+
+  package func timerFired(token: UInt64) {
+    let serial = UInt32(token)
+    guard let task = running[serial]?.task else { return }
+    counters.late += 1
+    end(serial)
+    task.cancel()
+    link.outlives(serial)
+    _ = send(serial, .deadlinePassed, text("the deadline passed before the answer"))
+    if running.isEmpty { onIdle?() }
+  }
+}
+
+/// One run of an asynchronous handler.
+private struct HandlerRun: Sendable {
+  let handler: @Sendable (InboundRequest) async throws -> AnyBody
+  let request: InboundRequest
+  let number: UInt64
+  let responder: LoopBound<Responder>
+  let loop: EventLoop
+
+  func callAsFunction() async {
+    if loop.isCurrent { loop.handlerBegins(request.type) }
+    // A handler is not called any more for a request that was given up before its turn came.
+    let result: Result<AnyBody, any Error>
+    do {
+      if Task.isCancelled { throw HandlerSkipped() }
+      result = .success(try await handler(request))
+    } catch {
+      result = .failure(error)
+    }
+    if loop.isCurrent {
+      finish(result)
+    } else {
+      loop.execute { finish(result) }
+    }
+  }
+
+  private func finish(_ result: Result<AnyBody, any Error>) {
+    responder.value.finished(request, number, result)
+  }
+}
+
+/// Thrown in place of a handler that is not called any more.
+private struct HandlerSkipped: Error {}
+
+/// What one connection's handlers did, each number since its beginning.
+package struct ResponderCounters: Equatable, Sendable {
+  package var handled: UInt64 = 0
+  package var rejected: UInt64 = 0
+  package var failed: UInt64 = 0
+  package var unknownTypes: UInt64 = 0
+  package var late: UInt64 = 0
+  package var cancelled: UInt64 = 0
+  package var abandoned: UInt64 = 0
+  package var droppedAnswers: UInt64 = 0
+  package var skipped: UInt64 = 0
+  package var undecodable: UInt64 = 0
+  package var outOfMemory: UInt64 = 0
+}
+
+/// Thrown in place of a typed handler whose message the body is not.
+package struct UndecodableRequest: Error {
+  package let reason: BodyError
+
+  package init(_ reason: BodyError) {
+    self.reason = reason
+  }
+}
+
+extension InboundRequest {
+  /// The body as a message; a request that holds none is refused with 400.
+  package func decoded<Message: BodyDecodable>(
+    as type: Message.Type
+  ) throws(UndecodableRequest) -> Message {
+    do throws(BodyError) {
+      return try Message(copying: body)
+    } catch {
+      throw UndecodableRequest(error)
+    }
+  }
+}

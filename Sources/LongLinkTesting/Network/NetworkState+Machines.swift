@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkCore
+internal import LongLinkTransport
+internal import Synchronization
+
+/// How far a machine's clock is ahead of the world's. From any thread.
+final class MachineClock: Sendable {
+  let offset = Atomic<Int64>(0)
+}
+
+/// One way from a machine to another.
+struct MachinePath: Hashable {
+  let from: Int
+  let to: Int
+}
+
+// The machines of a world: their freezing, their death, and what stands between them.
+extension NetworkState {
+  /// What the world knows of a machine.
+  struct MachineRecord {
+    let name: String
+    let clock = MachineClock()
+    var isPaused = false
+    /// True from a crash of the whole machine until its process is there again.
+    var isOff = false
+  }
+
+  /// Two groups of machines that cannot reach each other.
+  struct Partition {
+    let number: Int
+    let left: Set<Int>
+    /// Nil for all machines that are not in `left`, whenever they were made.
+    let right: Set<Int>?
+
+    func separates(_ one: Int, _ other: Int) -> Bool {
+      isAcross(one, other) || isAcross(other, one)
+    }
+
+    private func isAcross(_ one: Int, _ other: Int) -> Bool {
+      left.contains(one) && (right?.contains(other) ?? !left.contains(other))
+    }
+  }
+
+  // MARK: Partitions
+
+  /// Whether nothing gets from one machine to the other.
+  func areCut(_ one: Int, _ other: Int) -> Bool {
+    if machines[one].isOff || machines[other].isOff { return true }
+    guard one != other, !partitions.isEmpty else { return false }
+    return partitions.contains { $0.separates(one, other) }
+  }
+
+  /// Whether what an end sends does not arrive.
+  func isSilent(_ end: LinkEnd) -> Bool {
+    if end.output.isSilent { return true }
+    guard let other = self.end(end.name.other) else { return false }
+    return areCut(end.machine, other.machine)
+  }
+
+  mutating func part(_ left: Set<Int>, from right: Set<Int>?) -> Int {
+    partitionsMade += 1
+    partitions.append(Partition(number: partitionsMade, left: left, right: right))
+    record(.partitioned, value: partitionsMade)
+    return partitionsMade
+  }
+
+  mutating func endPartition(_ number: Int) {
+    guard let index = partitions.firstIndex(where: { $0.number == number }) else { return }
+    partitions.remove(at: index)
+    record(.partitionEnded, value: number)
+    resendHeld()
+  }
+
+  /// Sends again what was lost, wherever nothing stands in its way any more.
+  mutating func resendHeld() {
+    for number in links.keys.sorted() {
+      resendHeld(EndName(link: number, side: .initiator))
+      resendHeld(EndName(link: number, side: .acceptor))
+    }
+  }
+
+  mutating func resendHeld(_ name: EndName) {
+    guard let end = end(name), !end.output.held.isEmpty, !isSilent(end) else { return }
+    end.givesUpAt = nil
+    let held = end.output.held
+    end.output.held = []
+    for packet in held { send(packet, from: end) }
+  }
+
+  // MARK: Pauses
+
+  mutating func pause(_ machine: Int) {
+    guard !machines[machine].isPaused else { return }
+    machines[machine].isPaused = true
+    record(.paused, machine: machine)
+  }
+
+  mutating func resume(_ machine: Int) {
+    guard machines[machine].isPaused else { return }
+    machines[machine].isPaused = false
+    record(.resumed, machine: machine)
+  }
+
+  /// Whether a loop gets no turn: that of a crashed process comes to its end whatever happens.
+  func isFrozen(_ loop: Int) -> Bool {
+    machines[loops[loop].machine].isPaused && !loops[loop].isGhost
+  }
+
+  mutating func moveClock(of machine: Int, by time: Int64) {
+    machines[machine].clock.offset.add(time, ordering: .acquiringAndReleasing)
+    record(.clockMoved, value: Int(time), machine: machine)
+  }
+
+  // MARK: Crashes
+
+  /// Ends what a machine's process has in the world, and cuts its loops off from it.
+  ///
+  /// The kernel closes the sockets of a process that dies. A machine that dies leaves no word.
+  mutating func crash(_ machine: Int, isWhole: Bool) {
+    record(isWhole ? .machineCrashed : .processCrashed, machine: machine)
+    machines[machine].isPaused = false
+    for index in loops.indices where loops[index].machine == machine {
+      loops[index].isGhost = true
+      loops[index].ready = []
+      loops[index].readyMembers = []
+    }
+    for number in listeners.keys.sorted() where listeners[number]?.machine == machine {
+      if isWhole { listeners[number]?.queue = [] }
+      closeListener(number)
+    }
+    machines[machine].isOff = isWhole
+    for number in links.keys.sorted() {
+      for side in [Side.initiator, .acceptor] {
+        let name = EndName(link: number, side: side)
+        guard let end = end(name), end.machine == machine, end.isOpen else { continue }
+        if isWhole { vanish(end) } else { close(name) }
+        end.loop = nil
+      }
+    }
+  }
+
+  /// A machine is there again, and knows nothing of the connections that it had.
+  mutating func started(_ machine: Int) {
+    record(.processStarted, machine: machine)
+    machines[machine].isOff = false
+    resume(machine)
+    resendHeld()
+  }
+
+  private mutating func vanish(_ end: LinkEnd) {
+    end.output.held = []
+    retire(end)
+  }
+}

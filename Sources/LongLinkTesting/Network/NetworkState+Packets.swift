@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+@_spi(Containers) internal import LongLinkCore
+
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+// What the network does with what ends send.
+extension NetworkState {
+  /// Sends a packet to the other end, behind all that was sent before it.
+  mutating func send(_ packet: Packet, from end: LinkEnd) {
+    let output = end.output
+    guard !isSilent(end) else {
+      output.held.append(packet)
+      return awaitAcknowledgement(end)
+    }
+    guard case .bytes(let bytes) = packet, let bandwidth = output.conditions.bandwidth else {
+      return deliver(packet, from: end, leavingAt: max(now, output.freeAt))
+    }
+    // A fiftieth of a second is small enough for a receiver to see that bytes go on coming.
+    let most = min(max(bandwidth / 50, 1_460), 1 << 20)
+    var start = 0
+    while start < bytes.count {
+      let piece = bytes[start..<min(start + most, bytes.count)]
+      let time = Int64(Double(piece.count) / Double(bandwidth) * 1e9)
+      output.freeAt = max(now, output.freeAt) + time
+      deliver(.bytes([UInt8](piece)), from: end, leavingAt: output.freeAt)
+      start = piece.endIndex
+    }
+  }
+
+  private mutating func deliver(_ packet: Packet, from end: LinkEnd, leavingAt time: LinkInstant) {
+    let output = end.output
+    output.lastArrival = max(time + drawLatency(output.conditions), output.lastArrival)
+    schedule.add(
+      .packet(packet, to: end.name.other, epoch: output.epoch),
+      at: output.lastArrival
+    )
+  }
+
+  /// A packet is at its destination.
+  mutating func arrived(_ packet: Packet, at name: EndName, epoch: UInt32) {
+    guard let end = end(name), let sender = self.end(name.other)?.output, sender.epoch == epoch
+    else { return }
+    // A machine that is off does nothing; the sender goes on to try.
+    guard !machines[end.machine].isOff else { return sender.held.append(packet) }
+    guard end.isOpen, !end.isBroken else { return turnAway(packet, at: end) }
+    switch packet {
+    case .bytes(let bytes):
+      record(.bytesArrived, name, value: bytes.count, bytes: bytes)
+      // The elements are bytes: there is no padding between them.
+      unsafe end.inbox.append(bytes.span.bytes)
+      self.end(name.other)?.output.arrived += bytes.count
+      mark(.end(name))
+    case .end:
+      record(.endArrived, name)
+      end.hasEnded = true
+      mark(.end(name))
+    case .reset:
+      record(.resetArrived, name)
+      // tcp(7): a reset after the peer's end is a broken pipe.
+      fail(end, end.hasEnded ? EPIPE : ECONNRESET)
+    }
+  }
+
+  /// Bytes for an end that is closed or broken: their sender hears that nobody takes them.
+  private mutating func turnAway(_ packet: Packet, at end: LinkEnd) {
+    guard case .bytes = packet else { return }
+    record(.resetSent, end.name)
+    send(.reset, from: end)
+  }
+
+  /// Ends the use of an end with an error, which its owner hears once.
+  mutating func fail(_ end: LinkEnd, _ errno: CInt) {
+    if end.phase == .connecting { end.phase = .failed(errno) }
+    end.error = errno
+    end.isBroken = true
+    end.output.drop()
+    mark(.end(end.name))
+  }
+
+  // MARK: Acknowledgements
+
+  /// Watches for how long what an end sent has been lost, where its owner asked for that.
+  private mutating func awaitAcknowledgement(_ end: LinkEnd) {
+    guard end.isOpen, end.givesUpAt == nil, let timeout = end.userTimeout else { return }
+    end.givesUpAt = now + timeout
+    schedule.add(.timeout(end.name), at: now + timeout)
+  }
+
+  mutating func acknowledgementTimedOut(_ name: EndName) {
+    // What was acknowledged meanwhile began anew.
+    guard let end = end(name), end.givesUpAt == now else { return }
+    end.givesUpAt = nil
+    guard end.isOpen, !end.output.held.isEmpty else { return }
+    record(.timedOut, name)
+    fail(end, ETIMEDOUT)
+  }
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+@_spi(Containers) internal import LongLinkCore
+
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+// What the owner of an end does with it, and what it gets to hear: as Linux has it.
+extension NetworkState {
+  func end(_ name: EndName) -> LinkEnd? {
+    links[name.link]?.end(name.side)
+  }
+
+  /// Gives an accepted end to a loop, unless it was closed on its way there.
+  func adopt(_ name: EndName, on loop: Int) {
+    guard let end = end(name), end.isOpen else { return }
+    end.loop = loop
+  }
+
+  /// Whether a connect has come to its end, or why it failed.
+  func finishConnecting(_ name: EndName) throws(Errno) -> Bool {
+    guard let end = end(name) else { throw Errno(EBADF) }
+    switch end.phase {
+    case .connecting: return false
+    case .failed(let errno): throw Errno(errno)
+    case .connected, .closed: return true
+    }
+  }
+
+  /// Appends what has arrived; nil for nothing yet, 0 for the end.
+  mutating func read(_ name: EndName, into buffer: inout OutputRawSpan) throws(Errno) -> Int? {
+    guard let end = end(name), let sender = self.end(name.other)?.output else {
+      throw Errno(readError(name))
+    }
+    guard !end.readsNothing || end.isBroken else { return nil }
+    guard !end.inbox.isEmpty else {
+      if case .failed(let errno) = end.phase { throw Errno(errno) }
+      if let errno = end.error.take() { throw Errno(errno) }
+      return end.hasEnded || end.isBroken ? 0 : nil
+    }
+    let count = min(draw(sender.conditions.readSize), end.inbox.count, buffer.freeCapacity)
+    end.inbox.take(count, into: &buffer)
+    let hadRoom = sender.room > 0
+    sender.unread -= count
+    if !hadRoom { mark(.end(name.other)) }
+    return count
+  }
+
+  /// Why an end without a peer cannot be read.
+  private func readError(_ name: EndName) -> CInt {
+    guard let end = end(name) else { return EBADF }
+    if case .failed(let errno) = end.phase { return errno }
+    return ENOTCONN
+  }
+
+  /// Sends a prefix of the bytes; 0 when there is no room.
+  mutating func write(_ name: EndName, _ bytes: RawSpan) throws(Errno) -> Int {
+    guard let end = end(name) else { throw Errno(EBADF) }
+    if case .failed(let errno) = end.phase { throw Errno(errno) }
+    if end.phase == .connecting { return 0 }
+    if let errno = end.error.take() { throw Errno(errno) }
+    if end.isBroken || end.isShut { throw Errno(EPIPE) }
+    let room = end.output.room
+    guard room > 0, bytes.byteCount > 0 else { return 0 }
+    let count = min(draw(end.output.conditions.writeSize), bytes.byteCount, room)
+    var sent = [UInt8](decoding: bytes.extracting(0..<count))
+    // The elements are bytes: there is no padding between them.
+    let digest = unsafe Adler32.checksum(of: sent.span.bytes)
+    record(.written, name, value: count, digest: digest, bytes: sent)
+    for flip in end.output.take(&sent) {
+      record(.corrupted, name, value: flip.offset, digest: UInt32(flip.bit))
+    }
+    send(.bytes(sent), from: end)
+    return count
+  }
+
+  mutating func shutDownWriting(_ name: EndName) {
+    guard let end = end(name), end.phase == .connected, !end.isShut, !end.isBroken else { return }
+    end.isShut = true
+    record(.endSent, name)
+    send(.end, from: end)
+    mark(.end(name))
+  }
+
+  /// Closes an end. What it has not read would be lost, so that the peer hears of a reset then.
+  mutating func close(_ name: EndName) {
+    guard let end = end(name), end.isOpen else { return }
+    if end.phase == .connecting || !end.inbox.isEmpty { return reset(name) }
+    record(.closed, name)
+    if end.phase == .connected, !end.isShut, !end.isBroken { send(.end, from: end) }
+    retire(end)
+  }
+
+  /// Closes an end at once; what is under way to the peer is dropped.
+  mutating func reset(_ name: EndName) {
+    guard let end = end(name), end.isOpen else { return }
+    // unix(7) knows no resets but for what was left unread.
+    if case .unix = end.peer?.storage, end.phase == .connected, end.inbox.isEmpty {
+      return close(name)
+    }
+    record(.resetSent, name)
+    if !end.isBroken, self.end(name.other) != nil {
+      end.output.drop()
+      send(.reset, from: end)
+    }
+    retire(end)
+  }
+
+  /// Forgets what belongs to an end's owner, and the link with its last end.
+  mutating func retire(_ end: LinkEnd) {
+    end.phase = .closed
+    end.interest = []
+    end.inbox = ByteQueue()
+    if links[end.name.link]?.isOpen == false { links[end.name.link] = nil }
+  }
+}
+
+extension ByteQueue {
+  /// Moves bytes from the front into a span that has room for them.
+  mutating func take(_ count: Int, into buffer: inout OutputRawSpan) {
+    let start = position
+    unsafe withStorage { storage in
+      unsafe buffer.appendBytes(UnsafeRawBufferPointer(rebasing: storage[start..<start + count]))
+    }
+    removeFirst(count)
+  }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLink
+internal import LongLinkDriver
+internal import LongLinkCore
+internal import LongLinkServer
+internal import LongLinkTransport
+internal import Logging
+internal import Synchronization
+
+// Who lives in the world of a scenario.
+extension ScenarioStage {
+  func makeProcesses() {
+    for (index, server) in plan.servers.enumerated() {
+      tellName(of: server)
+      let process = simulation.process(named: server.name) { [self] run in
+        try await start(server, index, run)
+      }
+      processes.withLock { $0.append(process) }
+      state.withLock { $0.servers.append(nil) }
+    }
+  }
+
+  /// Gives a server's name its addresses.
+  func tellName(of server: ScenarioPlan.Server, delay: Duration = .milliseconds(1)) {
+    let addresses = [server.deadAddress, server.address].compactMap { $0 }
+    simulation.network.host(server.name, addresses: addresses, delay: delay)
+    if let dead = server.deadAddress { simulation.network.setConnects(.ignored, to: dead) }
+  }
+
+  private func start(
+    _ plan: ScenarioPlan.Server, _ index: Int, _ run: SimulatedProcess.Run
+  ) async throws {
+    var configuration = ServerConfiguration(
+      listen: [.host(plan.address.host ?? "", port: plan.address.port ?? 0)])
+    configuration.logger = Self.silent
+    configuration.heartbeat = plan.heartbeat
+    configuration.maxInFlight = plan.maxInFlight
+    configuration.drainSpread = plan.drainSpread
+    configuration.name = plan.name
+    let server = try LongLinkServer(configuration, on: [run.loop])
+    oracle.watch(server, on: [run.loop], named: plan.name)
+    let sink = HandlerSink(stage: self, isAlive: { run.isAlive })
+    sink.handleAll { type, placement in
+      switch placement {
+      case .inline(let handler): server.route(type, handler)
+      case .task(let handler): server.route(type, handler)
+      }
+    }
+    server.onPush(Kind.push) { push, peer in
+      if run.isAlive { self.took(push, from: "peer \(peer.id) of \(plan.name)") }
+    }
+    server.onConnect { peer in
+      if self.state.withLock({ $0.isFlapping.contains(index) }) { peer.close() }
+    }
+    run.atEnd { [self] in
+      state.withLock { state in
+        if state.servers[index] === server { state.servers[index] = nil }
+      }
+      await server.shutDown(within: .zero)
+    }
+    try await server.start()
+    state.withLock { $0.servers[index] = server }
+  }
+
+  func makeClients() throws {
+    for (index, client) in plan.clients.enumerated() {
+      let name = "client-\(index)"
+      let loop = simulation.eventLoop(named: name)
+      var configuration = ClientConfiguration(
+        servers: client.servers.map { .host(plan.servers[$0].name, port: 7_000) })
+      configuration.logger = Self.silent
+      configuration.heartbeat = client.heartbeat
+      configuration.connectTimeout = client.connectTimeout
+      configuration.reconnect = client.reconnect
+      configuration.maxWaiting = client.maxWaiting
+      configuration.offline = client.offline
+      configuration.name = name
+      let made = try LongLinkClient(configuration, on: loop)
+      oracle.watch(made, named: name)
+      HandlerSink(stage: self, isAlive: { true }).handleAll { type, placement in
+        switch placement {
+        case .inline(let handler): made.onRequest(type, handler)
+        case .task(let handler): made.onRequest(type, handler)
+        }
+      }
+      made.onPush(Kind.push) { push in self.took(push, from: nil) }
+      state.withLock { $0.clients.append(made) }
+    }
+  }
+
+  /// Takes a push, on a link where one is named.
+  private func took(_ push: Push, from link: String?) {
+    guard let body = ScenarioBody(push.body) else {
+      pushes.arrivedDamaged("a push of \(push.body.count) bytes is damaged")
+      return
+    }
+    pushes.arrived(
+      body.key, size: push.body.count,
+      on: link ?? "peer \(body.answerSize) of server \(body.delay)")
+  }
+
+  private static let silent: Logger = {
+    var logger = Logger(label: "longlink.scenario") { _ in SwiftLogNoOpLogHandler() }
+    logger.logLevel = .critical
+    return logger
+  }()
+}

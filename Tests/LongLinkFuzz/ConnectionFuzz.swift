@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLinkDriver
+@_spi(Containers) import LongLinkCore
+import LongLinkDialects
+import LongLinkProtobufC
+
+/// A connection whose peer, driver and application do what the input says.
+enum ConnectionFuzz {
+  static func run(_ role: Role, inDialect: Bool = false, _ bytes: [UInt8]) throws {
+    var input = FuzzInput(bytes)
+    var settings = ConnectionSettings(role: role)
+    let flags = input.byte()
+    // Small limits are reached by small inputs.
+    if flags & 1 != 0 { settings.maxBody = 300 }
+    if flags & 2 != 0 { settings.maxInFlight = 3 }
+    if flags & 4 != 0 { settings.maxRequestBytes = 500 }
+    if flags & 8 != 0 { settings.encodeLimit = 200 }
+    if flags & 16 != 0 { settings.maxUnread = 4000 }
+    if flags & 32 != 0 { settings.features = [] }
+    if inDialect {
+      guard let dialect = input.dialect(isDelimited: flags & 64 != 0) else { return }
+      let prefix = dialect.layout.shape(from: role).header.first { $0.meaning == .session }
+      settings.dialect = try DialectCodec(
+        dialect, role: role, session: [UInt8](repeating: 7, count: prefix?.width ?? 0))
+      settings.maxBody = dialect.maximumBody
+      settings.heartbeatInterval = 30_000_000_000
+    }
+    let side = FuzzSide(settings)
+    try side.drain()
+    while !input.isEmpty, !side.connection.isClosed { try side.act(&input) }
+    try side.finish()
+  }
+}
+
+/// One end of a connection, and what its driver does for it.
+final class FuzzSide {
+  var connection: Connection
+  private let role: Role
+  private let settings: ConnectionSettings
+  private let codec: DialectCodec?
+  private var now = LinkInstant(nanoseconds: 1_000_000_000_000)
+  /// The peer's requests that run, with what each counts for.
+  private var running: [(serial: UInt32, bytes: Int)] = []
+  /// What the handlers count for whose requests are over.
+  private var outlived: [Int] = []
+  private var asked: [(serial: UInt32, placement: StreamPosition)] = []
+  private var nextSerial: UInt32
+  private var given: UInt64 = 0
+  private var written: UInt64 = 0
+  private var abandons = 0
+  private var closes = 0
+
+  init(_ settings: ConnectionSettings) {
+    connection = Connection(settings: settings, at: now)
+    self.settings = settings
+    role = settings.role
+    codec = settings.dialect as? DialectCodec
+    let first = role == .client ? Wire.firstSerial : Wire.firstSerial | Wire.serverBit
+    nextSerial = codec.map { $0.facts.serials?.lowerBound ?? 0 } ?? first
+    connection.connected(at: now)
+  }
+
+  // MARK: - What the input can do
+
+  func act(_ input: inout FuzzInput) throws(FuzzFailure) {
+    switch input.byte() % 16 {
+    case 0: try receive(input.take(Int(input.byte())))
+    case 1, 2, 3, 4: try receive(codec.map { frame(of: $0, &input) } ?? frame(&input))
+    case 5: try receive(codec == nil ? greeting(&input) : input.take(Int(input.byte() % 8)))
+    case 6: try pass(Int64(input.word()) * 1_000_000)
+    case 7: try request(&input)
+    case 8: try respond(&input)
+    case 9: push(input.pick(9, 0x60, 0x71), input.below(2000))
+    case 10: cancel(input.below(max(1, asked.count)), notifying: input.byte() & 1 == 0)
+    case 11: write(Int(input.word()))
+    case 12: _ = connection.isOpen ? connection.ping(at: now) : 0
+    case 13:
+      connection.goAway(
+        code: .draining, reason: "fuzz", spread: 5, retryAfter: 6, alternatives: ["a:1"])
+    case 14:
+      switch input.byte() % 8 {
+      case 0: connection.ended(at: now)
+      case 1: connection.shutDown(at: now)
+      case 2: connection.failed(errno: 104)
+      case 3: connection.releaseStorage()
+      case 4: connection.setPace(200_000_000 + Int64(input.word()) * 1_000_000)
+      case 5: returnHandlers()
+      case 6: connection.evict(at: now)
+      default: break
+      }
+    default: write(.max)
+    }
+    try drain()
+  }
+
+  /// A frame with a checksum that holds, whatever else it says.
+  private func frame(_ input: inout FuzzInput) -> [UInt8] {
+    let kind = input.byte()
+    let own = role == .client ? Wire.serverBit : 0
+    let serial: UInt32 =
+      switch input.byte() % 8 {
+      case 0: UInt32(input.byte())
+      case 1: input.long()
+      case 2: asked.last?.serial ?? 0
+      case 3: asked.first?.serial ?? 1
+      case 4: 1
+      case 5: 0
+      default: Wire.firstSerial + UInt32(input.byte() % 8) | own
+      }
+    let tag: UInt32 = input.pick(1, 200, 404, 0, 0x80_01F7, UInt32(input.word()))
+    let long = input.byte() & 7 == 0
+    let body = input.take(Int(long ? input.word() : UInt16(input.byte() % 32)))
+    return sealed(kind, tag, serial, body)
+  }
+
+  /// A frame that the peer could write.
+  private func frame(of codec: DialectCodec, _ input: inout FuzzInput) -> [UInt8] {
+    let writer = codec.mirrored
+    var head = FrameHead(input.pick(.request, .response, .push, .ping, .pong, .cancel), length: 0)
+    head.tag = input.pick(1, 0x60, 0x70, 200, 0, 0x50, UInt32(input.word()))
+    head.about = input.pick(7, 0x47, 0, UInt32(input.byte()))
+    let ours = asked.isEmpty ? 0 : asked[input.below(asked.count)].serial
+    let theirs = (writer.facts.serials?.lowerBound ?? 20) &+ UInt32(input.byte() % 8)
+    head.serial = input.pick(theirs, ours, UInt32(input.byte()), input.long())
+    if head.kind == .ping || head.kind == .pong { head.serial = UInt32(input.byte() % 12) }
+    let count = min(Int(input.byte()), codec.dialect.maximumBody)
+    let body =
+      head.kind == .request || head.kind == .response || head.kind == .push
+      ? input.take(count) : []
+    head.length = body.count
+    return writer.written(head, body) ?? []
+  }
+
+  private func greeting(_ input: inout FuzzInput) -> [UInt8] {
+    let kind: FrameKind = input.pick(role == .server ? .hello : .welcome, .goaway)
+    let serial = kind == .goaway ? Wire.goawaySerial : Wire.handshakeSerial
+    let features = [0x10, input.byte() & 3]
+    return sealed(kind.rawValue, 0, serial, features + input.take(Int(input.byte() % 16)))
+  }
+
+  private func sealed(_ kind: UInt8, _ tag: UInt32, _ serial: UInt32, _ body: [UInt8]) -> [UInt8] {
+    let word = UInt32(kind) << 24 | tag & Wire.tagMask
+    var bytes: [UInt8] = []
+    for value in [word, serial, UInt32(body.count)] {
+      for shift in [24, 16, 8, 0] {
+        bytes.append(UInt8(truncatingIfNeeded: value >> UInt32(shift)))
+      }
+    }
+    let header = unsafe Adler32.checksum(of: bytes.span.bytes)
+    let sum = unsafe Adler32.checksum(of: body.span.bytes, continuing: header)
+    for shift in [24, 16, 8, 0] { bytes.append(UInt8(truncatingIfNeeded: sum >> UInt32(shift))) }
+    return bytes + body
+  }
+
+  private func receive(_ bytes: [UInt8]) throws(FuzzFailure) {
+    guard !connection.isClosed, !connection.holdsReading else { return }
+    given += UInt64(bytes.count)
+    unsafe connection.received(bytes.span.bytes, at: now)
+  }
+
+  private func pass(_ nanoseconds: Int64) throws(FuzzFailure) {
+    let target = now + nanoseconds
+    var turns = 0
+    while connection.deadline <= target, !connection.isClosed {
+      now = max(now, connection.deadline)
+      connection.elapsed(to: now)
+      try drain()
+      turns += 1
+      try expect(turns < 10_000, "a timer goes off again and again")
+    }
+    now = target
+    connection.elapsed(to: now)
+  }
+
+  private func request(_ input: inout FuzzInput) throws(FuzzFailure) {
+    let count = input.below(3000)
+    let metadata: [UInt8]? =
+      input.byte() & 1 == 0 && connection.agreement.features.contains(.metadata) ? [8, 1] : nil
+    let type: MessageType = input.pick(7, 7, 8, 0x60)
+    guard connection.isOpen, connection.accepts(bodyOf: count + (metadata == nil ? 0 : 4)),
+      connection.objection(toRequest: type, serial: nextSerial) == nil,
+      codec.map({ $0.facts.serials?.contains(nextSerial) == true }) ?? true
+    else { return }
+    let body = [UInt8](repeating: input.pick(3, 0), count: count)
+    guard (try? connection.judge(body)) != nil else { return }
+    do throws(BodyError) {
+      let placement = try connection.request(
+        nextSerial, type: type, metadata: metadata.map(MetadataBlock.init),
+        priority: UInt32(input.byte() % 3),
+        count: count, at: now
+      ) { span in body.encode(into: &span) }
+      asked.append((nextSerial, placement))
+      nextSerial += 1
+    } catch {
+      throw FuzzFailure("bytes could not be encoded")
+    }
+  }
+
+  private func respond(_ input: inout FuzzInput) throws(FuzzFailure) {
+    guard !running.isEmpty else { return }
+    let (serial, bytes) = running.remove(at: input.below(running.count))
+    let body = [UInt8](repeating: 4, count: input.below(3000) % (connection.agreement.maxBody + 1))
+    let own: UInt32? = codec == nil ? nil : input.pick(nil, 9, 7, 12)
+    let isEarly = input.byte() & 3 == 0
+    if isEarly { connection.outlives(serial) }
+    let isOwed = connection.respond(serial, code: input.pick(.ok, .failed), ownCode: own, body)
+    if isEarly {
+      outlived.append(bytes)
+    } else if !isOwed {
+      connection.handlerReturned(bytes: bytes)
+    }
+  }
+
+  private func returnHandlers() {
+    for bytes in outlived { connection.handlerReturned(bytes: bytes) }
+    outlived = []
+  }
+
+  private func push(_ type: MessageType, _ count: Int) {
+    guard connection.isOpen, connection.accepts(bodyOf: count),
+      connection.objection(toPush: type) == nil
+    else { return }
+    let body = [UInt8](repeating: 5, count: count)
+    connection.push(type, count: count, at: now) { span in body.encode(into: &span) }
+  }
+
+  private func cancel(_ index: Int, notifying: Bool) {
+    guard asked.indices.contains(index) else { return }
+    let (serial, placement) = asked.remove(at: index)
+    _ = connection.cancel(serial, placement, notifying: notifying)
+  }
+
+  private func write(_ most: Int) {
+    let count = min(connection.outbox.chunk.count, most)
+    let wasHolding = connection.holdsReading
+    connection.wrote(count, at: now)
+    written += UInt64(count)
+    if wasHolding, !connection.holdsReading { connection.resumedReading(at: now) }
+  }
+
+  // MARK: - What has to hold
+
+  /// Carries out what the connection asks for, and judges what it is then like.
+  func drain() throws(FuzzFailure) {
+    var turns = 0
+    while let effect = connection.nextMessage().map(Effect.message) ?? connection.nextEffect() {
+      try expect(closes == 0, "\(effect) came behind the end")
+      try perform(effect)
+      turns += 1
+      try expect(turns < 100_000, "effects without end")
+    }
+    if connection.waitsForHandlers {
+      connection.handlersHaveHadTurn()
+      try drain()
+      connection.handlersTurnEnds()
+    }
+    try judge()
+  }
+
+  private func judge() throws(FuzzFailure) {
+    let counters = connection.counters
+    try expect(counters.bytesReceived == given, "bytes were read and not counted")
+    try expect(counters.bytesSent == written, "bytes were written and not counted")
+    let least = codec == nil ? UInt64(NativeLayout.headerLength) : 1
+    try expect(counters.framesReceived * least <= given, "more frames than bytes for them")
+    let told =
+      counters.requestsReceived + counters.responsesReceived + counters.pushesReceived
+      + counters.pingsReceived + counters.cancelsReceived + counters.droppedPongs
+      + counters.droppedIgnorable
+    try expect(counters.damagedPackets <= given, "more damage than bytes")
+    try expect(told <= counters.framesReceived, "something was counted twice")
+    try expect(connection.requestsRunning <= settings.maxInFlight, "too many requests run")
+    try expect(running.count + outlived.count <= settings.maxInFlight, "too many handlers")
+    try expect(connection.requestsOutlived == outlived.count, "handlers are not counted")
+    let held = outlived.reduce(0) { $0 + $1 + Connection.requestOverhead }
+    try expect(connection.held.outlived == held, "the bytes of handlers are not counted")
+    let open = connection.held.open
+    try expect(open >= 0 && open >= connection.held.room, "memory is counted that is not there")
+    let most = settings.maxRequestBytes + settings.maxBody
+    try expect(role == .client || connection.requestBytes <= most, "the requests hold too much")
+    try expect(connection.requestsAccepted <= counters.requestsReceived, "accepted, not received")
+    try expect(
+      connection.input.capacity <= 2 * Int(given) + 4096, "memory was promised for what never came")
+    try expect(connection.pingsUnanswered <= 100, "pings are remembered without end")
+    if connection.isClosed {
+      try expect(closes == 1, "closed without a word")
+      try expect(connection.requestsRunning == 0, "requests run beyond the end")
+    }
+  }
+
+  private func perform(_ effect: Effect) throws(FuzzFailure) {
+    switch effect {
+    case .message(let arrival): try take(arrival)
+    case .tell(let news): try hear(news)
+    case .shutDownWriting: break
+    case .close:
+      closes += 1
+      try expect(abandons == 1, "closed, and nothing was abandoned")
+    }
+  }
+
+  private func hear(_ news: LinkNews) throws(FuzzFailure) {
+    switch news {
+    case .cancel(let serial):
+      if let index = running.firstIndex(where: { $0.serial == serial }) {
+        outlived.append(running.remove(at: index).bytes)
+      }
+    case .collect(let serial):
+      if !asked.contains(where: { $0.serial == serial }) { connection.abandonResponse(serial) }
+    case .began(let serial, let begin, let ordinal):
+      if let index = asked.firstIndex(where: { $0.serial == serial }) {
+        asked[index].placement = StreamPosition(begin: begin, ordinal: ordinal)
+      }
+    case .abandon:
+      abandons += 1
+      outlived += running.map(\.bytes)
+      running = []
+      try expect(abandons == 1, "everything was abandoned twice")
+    case .established, .ponged, .heartbeatAnswered, .finished, .resumeSending, .peerLeaving,
+      .damaged:
+      break
+    }
+  }
+
+  private func take(_ arrival: Arrival) throws(FuzzFailure) {
+    switch arrival.kind {
+    case .request:
+      try expect(arrival.payload.count <= settings.maxBody, "a body over the limit")
+      if read(arrival, .request) {
+        running.append((arrival.serial, arrival.byteCount))
+      } else {
+        connection.handlerReturned(bytes: arrival.byteCount)
+      }
+    case .response:
+      asked.removeAll { $0.serial == arrival.serial }
+      _ = read(arrival, .response)
+    default:
+      _ = read(arrival, .push)
+    }
+  }
+
+  /// Reads every byte of a message, as whoever it is for would.
+  private func read(_ arrival: Arrival, _ kind: FrameKind) -> Bool {
+    do throws(BodyError) {
+      if let slice = arrival.metadata {
+        _ = try connection.withBody(slice) { (bytes) throws(BodyError) in
+          try Metadata(decoding: bytes)
+        }
+      }
+      _ = connection.takeBytes(of: arrival.payload)
+      return true
+    } catch {
+      connection.failed(toDecode: kind, serial: arrival.serial)
+      return false
+    }
+  }
+
+  /// The peer goes: whatever was under way, the connection comes to its end.
+  func finish() throws(FuzzFailure) {
+    connection.ended(at: now)
+    try drain()
+    var turns = 0
+    while !connection.isClosed {
+      write(.max)
+      try drain()
+      try pass(1_000_000_000)
+      turns += 1
+      try expect(turns < 1000, "a connection whose peer has gone does not end")
+    }
+    try drain()
+    returnHandlers()
+    try judge()
+    try expect(closes == 1 && abandons == 1, "the end was told \(closes) times")
+  }
+}
