@@ -16,13 +16,21 @@ extension LongLinkClient: RequestSender {
     try await awaitResponse(port, type, RequestBody(body), options)
   }
 
-  /// Sends a request and returns its handle at once.
-  ///
-  /// `completion` is called once, on the client's loop, which it must not block.
-  public func submit(
-    _ type: MessageType, _ body: some BodyEncodable & Sendable, options: RequestOptions,
-    completion: @escaping @Sendable (Result<[UInt8], LongLinkError>) -> Void
+  /// Sends a request and returns at once a task that can be awaited.
+  @inlinable public func submit(
+    _ type: MessageType, _ body: some BodyEncodable & Sendable, options: RequestOptions
   ) -> RequestTask {
-    RequestTask(port, type, RequestBody(body), options, completion)
+    RequestTask(port, type, RequestBody(body), options)
+  }
+
+  /// Sends a request and calls `completion`, once, on the executor that the caller names, and never
+  /// before this returns.
+  @inlinable @discardableResult
+  public func request(
+    _ type: MessageType, _ body: some BodyEncodable & Sendable, options: RequestOptions,
+    on executor: CallbackExecutor,
+    completion: @escaping @Sendable (Result<[UInt8], LongLinkError>) -> Void
+  ) -> RequestHandle {
+    RequestHandle(port, type, RequestBody(body), options, executor, completion)
   }
 }

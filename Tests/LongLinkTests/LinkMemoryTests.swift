@@ -4,7 +4,7 @@ import LongLinkTesting
 import Testing
 
 @testable import LongLinkDriver
-@_spi(Containers) @testable import LongLinkCore
+@testable import LongLinkCore
 @testable import LongLinkTransport
 
 /// What a link keeps, and what it tells the server's memory of that.

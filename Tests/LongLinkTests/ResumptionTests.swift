@@ -22,6 +22,7 @@ struct ResumptionTests {
       case .distantWaiter: kinds.append("distant")
       case .pooledWaiter: kinds.append("pooled")
       case .function: kinds.append("function")
+      case .handler: kinds.append("handler")
       }
       completion(.success([UInt8(kinds.count)]))
       return RequestID(serial: 1, number: UInt64(kinds.count))

@@ -4,7 +4,7 @@ import LongLinkTesting
 import Testing
 
 @testable import LongLinkDriver
-@_spi(Containers) @testable import LongLinkCore
+@testable import LongLinkCore
 @testable import LongLinkTransport
 
 /// What links do while the memory of their server is scarce, short or exhausted.

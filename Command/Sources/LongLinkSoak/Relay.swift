@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-@_spi(Containers) import LongLinkCore
+import LongLinkCore
 import LongLinkTransport
 
 /// Carries TCP connections to a server, and can stop carrying or break them. Lives on its loop.

@@ -51,7 +51,7 @@ final class CallCore {
     /// Whether its call was invalidated after it had begun.
     var isInvalidated = false
     var cache: CachePolicy?
-    var task: RequestTask?
+    var task: RequestHandle?
     /// What may have happened in earlier exchanges of the same callers.
     var past = Delivery.notSent
     /// The last caller, which has gone, and how it is to be told.

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Where a request stands in the stream of the connection that it was handed to.
-package struct StreamPosition: Equatable, Sendable {
+@usableFromInline package struct StreamPosition: Equatable, Sendable {
   /// The offset in the stream of its first byte; nil while it is kept back.
-  package var begin: UInt64?
+  @usableFromInline package var begin: UInt64?
   /// Its place among the requests that this side began on the connection, from 1; 0 while kept
   /// back.
-  package var ordinal: UInt64
+  @usableFromInline package var ordinal: UInt64
 
   /// That of a request which has not begun to leave.
-  package static let keptBack = StreamPosition(begin: nil, ordinal: 0)
+  @inlinable package static var keptBack: StreamPosition { StreamPosition(begin: nil, ordinal: 0) }
 
-  package init(begin: UInt64?, ordinal: UInt64) {
+  @inlinable package init(begin: UInt64?, ordinal: UInt64) {
     self.begin = begin
     self.ordinal = ordinal
   }

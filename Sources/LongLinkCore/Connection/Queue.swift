@@ -1,29 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// First in, first out, in an array that gives taken room back now and then.
-@_spi(Containers)
-@frozen
-public struct Queue<Element> {
+@usableFromInline package struct Queue<Element> {
   @usableFromInline var storage: [Element?] = []
   @usableFromInline var head = 0
 
   /// Makes an empty queue, which allocates nothing.
-  @inlinable public init() {}
+  @inlinable package init() {}
 
   /// Elements that have not been taken.
-  @inlinable public var count: Int { storage.count - head }
+  @inlinable package var count: Int { storage.count - head }
   /// Whether all elements have been taken.
-  @inlinable public var isEmpty: Bool { head == storage.count }
+  @inlinable package var isEmpty: Bool { head == storage.count }
   /// The element that leaves next.
-  @inlinable public var first: Element? { isEmpty ? nil : storage[head] }
+  @inlinable package var first: Element? { isEmpty ? nil : storage[head] }
 
   /// Adds an element at the back.
-  @inlinable public mutating func append(_ element: Element) {
+  @inlinable package mutating func append(_ element: Element) {
     storage.append(element)
   }
 
   /// Takes the element at the front; nil where there is none.
-  @inlinable public mutating func popFirst() -> Element? {
+  @inlinable package mutating func popFirst() -> Element? {
     guard head < storage.count else { return nil }
     let element = storage[head].take()
     head += 1
@@ -38,13 +36,13 @@ public struct Queue<Element> {
   }
 
   /// Changes the element that leaves next.
-  @inlinable public mutating func updateFirst(_ change: (inout Element) -> Void) {
+  @inlinable package mutating func updateFirst(_ change: (inout Element) -> Void) {
     precondition(!isEmpty)
     change(&storage[head]!)
   }
 
   /// Takes out the first element that matches.
-  @inlinable public mutating func remove(where matches: (Element) -> Bool) -> Element? {
+  @inlinable package mutating func remove(where matches: (Element) -> Bool) -> Element? {
     guard let index = storage[head...].firstIndex(where: { $0.map(matches) ?? false }) else {
       return nil
     }
@@ -57,24 +55,24 @@ public struct Queue<Element> {
   }
 
   /// Takes everything and gives the storage back.
-  @inlinable public mutating func removeAll() {
+  @inlinable package mutating func removeAll() {
     storage = []
     head = 0
   }
 
   /// Takes out every element that matches.
-  @inlinable public mutating func removeAll(where matches: (Element) -> Bool) {
+  @inlinable package mutating func removeAll(where matches: (Element) -> Bool) {
     storage.removeAll { $0.map(matches) ?? true }
     head = 0
   }
 
   /// The elements in their order.
-  @inlinable public var elements: [Element] { storage[head...].compactMap { $0 } }
+  @inlinable package var elements: [Element] { storage[head...].compactMap { $0 } }
 }
 
 extension Queue: Equatable where Element: Equatable {
   /// Whether the same elements are left in both, in the same order.
-  @inlinable public static func == (lhs: Queue, rhs: Queue) -> Bool {
+  @inlinable package static func == (lhs: Queue, rhs: Queue) -> Bool {
     lhs.elements == rhs.elements
   }
 }

@@ -11,12 +11,10 @@
 /// bits of a product (multiply-shift hashing: Dietzfelbinger and others, 1997), so that a peer
 /// cannot pick serials that collide.
 ///
-/// Public for other modules of the package alone, since only what is public and inlinable is
+/// Public for other modules of the package alone, since only what is package and inlinable is
 /// specialised across modules.
-@_spi(Containers)
-@frozen
 @safe
-public struct SerialTable<Value>: ~Copyable {
+@usableFromInline package struct SerialTable<Value>: ~Copyable {
   // The memory is the table's own: `slots` serials and as many values, of which those are there
   // whose serial is not 0. Every index is below `slots`, a power of two, by the mask.
   @usableFromInline var serials: UnsafeMutablePointer<UInt32>?
@@ -28,12 +26,12 @@ public struct SerialTable<Value>: ~Copyable {
   @usableFromInline var shift: UInt32 = 0
 
   /// How many values there are.
-  @inlinable public var count: Int { size }
+  @inlinable package var count: Int { size }
 
   /// Makes an empty table, which allocates nothing.
   ///
   /// A `mix` other than 0 spreads serials by a product with it.
-  @inlinable public init(mix: UInt32 = 0) {
+  @inlinable package init(mix: UInt32 = 0) {
     unsafe serials = nil
     unsafe values = nil
     multiplier = mix == 0 ? 1 : mix | 1
@@ -48,13 +46,13 @@ public struct SerialTable<Value>: ~Copyable {
   @inlinable deinit { free() }
 
   /// Whether there is no value.
-  @inlinable public var isEmpty: Bool { size == 0 }
+  @inlinable package var isEmpty: Bool { size == 0 }
   /// Slots, free ones included.
-  @inlinable public var capacity: Int { slots }
+  @inlinable package var capacity: Int { slots }
 
   /// Where the value for `serial` is, until the next insertion or removal.
   @inlinable @inline(__always)
-  public func slot(of serial: UInt32) -> Int? {
+  package func slot(of serial: UInt32) -> Int? {
     guard size > 0, serial != 0, let serials = unsafe serials else { return nil }
     let mask = slots &- 1
     var index = home(of: serial)
@@ -67,7 +65,7 @@ public struct SerialTable<Value>: ~Copyable {
   }
 
   /// The value in a slot that `slot(of:)` has told.
-  @inlinable public subscript(slot slot: Int) -> Value {
+  @inlinable package subscript(slot slot: Int) -> Value {
     @inline(__always) unsafeAddress {
       precondition(slot < slots)
       return unsafe UnsafePointer(values! + slot)
@@ -80,13 +78,13 @@ public struct SerialTable<Value>: ~Copyable {
 
   /// Whether there is a value for `serial`.
   @inlinable
-  public func contains(_ serial: UInt32) -> Bool {
+  package func contains(_ serial: UInt32) -> Bool {
     slot(of: serial) != nil
   }
 
   /// The value for `serial`; setting it where there is one replaces it.
   @inlinable
-  public subscript(serial: UInt32) -> Value? {
+  package subscript(serial: UInt32) -> Value? {
     get {
       guard let slot = slot(of: serial) else { return nil }
       return self[slot: slot]
@@ -106,7 +104,7 @@ public struct SerialTable<Value>: ~Copyable {
 
   /// Adds a value for a serial that has none.
   @inlinable
-  public mutating func insert(_ value: consuming Value, for serial: UInt32) {
+  package mutating func insert(_ value: consuming Value, for serial: UInt32) {
     precondition(serial != 0, "serial 0 is reserved")
     assert(slot(of: serial) == nil, "the serial has a value")
     if (size &+ 1) &* 2 > slots { grow() }
@@ -115,10 +113,10 @@ public struct SerialTable<Value>: ~Copyable {
     // There is memory now.
     guard unsafe serials![index] != 0 else {
       unsafe serials![index] = serial
-      unsafe (values! + index).initialize(to: value)
+      unsafe (values! + index).initialize(to: consume value)
       return
     }
-    insertPushing(value, for: serial, from: index)
+    insertPushing(consume value, for: serial, from: index)
   }
 
   /// Adds a value whose home slot is taken: who is nearer to its home makes room.
@@ -147,7 +145,7 @@ public struct SerialTable<Value>: ~Copyable {
 
   /// Changes the value for `serial` in place; nil when there is none.
   @inlinable
-  public mutating func update<Result>(
+  package mutating func update<Result>(
     _ serial: UInt32, _ change: (inout Value) -> Result
   ) -> Result? {
     guard let slot = slot(of: serial) else { return nil }
@@ -157,7 +155,7 @@ public struct SerialTable<Value>: ~Copyable {
   /// Takes the value for `serial` out.
   @inlinable
   @discardableResult
-  public mutating func remove(_ serial: UInt32) -> Value? {
+  package mutating func remove(_ serial: UInt32) -> Value? {
     guard let slot = slot(of: serial) else { return nil }
     return remove(slot: slot)
   }
@@ -165,7 +163,7 @@ public struct SerialTable<Value>: ~Copyable {
   /// Takes the value out of a slot that `slot(of:)` has told.
   @inlinable
   @discardableResult
-  public mutating func remove(slot: Int) -> Value {
+  package mutating func remove(slot: Int) -> Value {
     precondition(slot < slots)
     guard let serials = unsafe serials, let values = unsafe values, unsafe serials[slot] != 0
     else { preconditionFailure("there is nothing in the slot") }
@@ -186,7 +184,7 @@ public struct SerialTable<Value>: ~Copyable {
   }
 
   /// The serials that have values, in no order that may reach an effect unsorted.
-  @inlinable public var keys: [UInt32] {
+  @inlinable package var keys: [UInt32] {
     var keys: [UInt32] = []
     keys.reserveCapacity(size)
     for index in 0..<slots {
@@ -197,14 +195,14 @@ public struct SerialTable<Value>: ~Copyable {
   }
 
   /// A table with the same values.
-  @inlinable public func copy() -> SerialTable {
+  @inlinable package func copy() -> SerialTable {
     var other = SerialTable(mix: multiplier == 1 ? 0 : multiplier)
     for serial in keys { other[serial] = self[serial] }
     return other
   }
 
   /// Removes all values and gives the memory back.
-  @inlinable public mutating func removeAll() {
+  @inlinable package mutating func removeAll() {
     free()
     unsafe serials = nil
     unsafe values = nil
@@ -213,7 +211,7 @@ public struct SerialTable<Value>: ~Copyable {
 
   /// Gives memory back when nothing is left in a table that had grown.
   @inlinable
-  public mutating func releaseStorage(over slots: Int) {
+  package mutating func releaseStorage(over slots: Int) {
     if isEmpty, capacity > slots { removeAll() }
   }
 
@@ -249,5 +247,4 @@ public struct SerialTable<Value>: ~Copyable {
 }
 
 // It owns its memory alone, and can be changed only by whoever holds it.
-@_spi(Containers)
 extension SerialTable: @unchecked Sendable where Value: Sendable {}

@@ -3,71 +3,68 @@
 /// Bytes that are appended at the back and taken from the front, in one contiguous piece.
 ///
 /// Positions are indices into the storage; they stay valid until the next append.
-@_spi(Containers)
-@frozen
 @safe
-public struct ByteQueue: ~Copyable {
+@usableFromInline package struct ByteQueue: ~Copyable {
   // `capacity` bytes that this alone owns, of which those before `end` have been written; nil where
   // there are none. So whatever stands between `head` and `end` can be read.
   @usableFromInline var storage: UnsafeMutableRawPointer?
   /// Bytes that the storage has room for, taken ones included.
-  public private(set) var capacity = 0
+  @usableFromInline package var capacity = 0
   @usableFromInline var head = 0
   @usableFromInline var end = 0
 
   /// Makes an empty queue, which allocates nothing.
-  @inlinable public init() {}
+  @inlinable package init() {}
 
   @inlinable deinit {
     unsafe storage?.deallocate()
   }
 
   /// Bytes that have not been taken.
-  @inlinable public var count: Int { end - head }
+  @inlinable package var count: Int { end - head }
   /// Whether all bytes have been taken.
-  @inlinable public var isEmpty: Bool { head == end }
+  @inlinable package var isEmpty: Bool { head == end }
   /// Where the first byte is.
-  @inlinable public var position: Int { head }
+  @inlinable package var position: Int { head }
 }
 
 // MARK: - Taking
 
-@_spi(Containers)
 extension ByteQueue {
   /// Takes bytes from the front.
   @inlinable @inline(__always)
-  public mutating func removeFirst(_ count: Int) {
+  package mutating func removeFirst(_ count: Int) {
     skip(count)
     if head == end { removeAll() }
   }
 
   /// Takes bytes from the front and leaves the storage as it is, so that positions stay valid.
   @inlinable @inline(__always)
-  public mutating func skip(_ count: Int) {
+  package mutating func skip(_ count: Int) {
     precondition(count <= self.count)
     head += count
   }
 
   /// Takes everything.
-  @inlinable public mutating func removeAll() {
+  @inlinable package mutating func removeAll() {
     head = 0
     end = 0
   }
 
   /// Gives the storage back when nothing is in it and it is larger than `bytes`.
-  @inlinable public mutating func releaseStorage(over bytes: Int) {
+  @inlinable package mutating func releaseStorage(over bytes: Int) {
     if isEmpty, capacity > bytes { self = ByteQueue() }
   }
 
   /// Gives storage back that is large beside what is left in it.
-  @inlinable public mutating func releaseRoom() {
+  @inlinable package mutating func releaseRoom() {
     var nothing = ByteQueue()
     releaseRoom(to: &nothing, upTo: 0)
   }
 
   /// Gives storage up that is large beside what is left in it: to `spare`, an empty queue, where it
   /// is larger than that one's and of no more than `limit` bytes.
-  public mutating func releaseRoom(to spare: inout ByteQueue, upTo limit: Int) {
+  @usableFromInline package mutating func releaseRoom(to spare: inout ByteQueue, upTo limit: Int) {
     guard isEmpty ? capacity > 0 : capacity > 65_536 && count < capacity / 8 else { return }
     let isKept = capacity > spare.capacity && capacity <= limit
     if isKept, !isEmpty, spare.capacity >= count, spare.capacity <= 65_536 {
@@ -83,14 +80,14 @@ extension ByteQueue {
   }
 
   /// Takes everything as an array, and gives the storage back.
-  @inlinable public mutating func takeAll() -> [UInt8] {
+  @inlinable package mutating func takeAll() -> [UInt8] {
     let bytes = withBytes(head..<end) { [UInt8](decoding: $0) }
     self = ByteQueue()
     return bytes
   }
 
   /// Moves what is left into storage of its own and keeps the emptied storage.
-  @inlinable public mutating func detachRest() -> ByteQueue {
+  @inlinable package mutating func detachRest() -> ByteQueue {
     var rest = ByteQueue()
     withBytes(head..<end) { rest.append($0) }
     removeAll()
@@ -100,7 +97,6 @@ extension ByteQueue {
 
 // MARK: - Appending
 
-@_spi(Containers)
 extension ByteQueue {
   /// Sees to it that `count` bytes have room behind the last one, and returns where they begin.
   @inlinable @inline(__always)
@@ -126,7 +122,7 @@ extension ByteQueue {
 
   /// Sees to it that `count` bytes have room behind the last one, where that takes no new memory;
   /// the storage of `spare`, an empty queue, is taken in exchange. False where more is needed.
-  public mutating func makeRoom(for count: Int, with spare: inout ByteQueue) -> Bool {
+  package mutating func makeRoom(for count: Int, with spare: inout ByteQueue) -> Bool {
     guard count > capacity - end else { return true }
     if self.count + count <= capacity {
       moveToFront()
@@ -140,7 +136,7 @@ extension ByteQueue {
   }
 
   /// Sees to it that `count` bytes have room behind the last one, in storage of just that size.
-  public mutating func reserveExactly(_ count: Int) {
+  package mutating func reserveExactly(_ count: Int) {
     if count > capacity - end { move(to: self.count + count) }
   }
 
@@ -166,7 +162,7 @@ extension ByteQueue {
 
   /// Appends what `body` writes into at most `capacity` bytes of room; nothing where it throws.
   @inlinable @inline(__always)
-  public mutating func append<Result, Failure>(
+  package mutating func append<Result, Failure>(
     capacity: Int,
     _ body: (inout OutputRawSpan) throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -180,7 +176,7 @@ extension ByteQueue {
 
   /// Appends `count` bytes, all of which `body` writes; nothing where it throws.
   @inlinable @inline(__always)
-  public mutating func append<Failure>(
+  package mutating func append<Failure>(
     count: Int, _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
     // As above.
@@ -189,7 +185,7 @@ extension ByteQueue {
   }
 
   /// Appends a copy of `bytes`.
-  @inlinable public mutating func append(_ bytes: RawSpan) {
+  @inlinable package mutating func append(_ bytes: RawSpan) {
     unsafe append(count: bytes.byteCount) { room in
       unsafe bytes.withUnsafeBytes { unsafe room.copyMemory(from: $0) }
     }
@@ -198,11 +194,10 @@ extension ByteQueue {
 
 // MARK: - Reading
 
-@_spi(Containers)
 extension ByteQueue {
   /// Lends the memory of all that is in the storage, taken bytes included; index it by position.
   @inlinable @inline(__always)
-  public func withStorage<Result, Failure>(
+  package func withStorage<Result, Failure>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try unsafe body(UnsafeRawBufferPointer(start: storage, count: end))
@@ -210,7 +205,7 @@ extension ByteQueue {
 
   /// Lends bytes at positions that are still good.
   @inlinable @inline(__always)
-  public func withBytes<Result, Failure>(
+  package func withBytes<Result, Failure>(
     _ positions: Range<Int>, _ body: (RawSpan) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     precondition(positions.lowerBound >= 0 && positions.upperBound <= end, "the bytes are gone")
@@ -221,7 +216,7 @@ extension ByteQueue {
   }
 
   /// Lends the memory of a message's first bytes for a correction in place.
-  @inlinable public mutating func withMutableStorage(
+  @inlinable package mutating func withMutableStorage(
     _ body: (UnsafeMutableRawBufferPointer) -> Void
   ) {
     unsafe body(UnsafeMutableRawBufferPointer(start: storage, count: end))
@@ -231,7 +226,7 @@ extension ByteQueue {
 extension OutputRawSpan {
   /// Appends a copy of `bytes`; there must be room.
   @inlinable @inline(__always)
-  public mutating func appendBytes(_ bytes: UnsafeRawBufferPointer) {
+  package mutating func appendBytes(_ bytes: UnsafeRawBufferPointer) {
     precondition(bytes.count <= freeCapacity, "the body is larger than it said it would be")
     unsafe withUnsafeMutableBytes { buffer, count in
       guard let source = bytes.baseAddress, let target = buffer.baseAddress else { return }

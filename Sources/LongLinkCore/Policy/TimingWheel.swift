@@ -5,14 +5,19 @@
 /// Ticks are milliseconds of the clock that the instants come from. An entry stands on the level of
 /// the highest six bits in which its tick differs from the present one, so each level's occupied
 /// slots lie ahead of the present, and all entries of one level are due before those of the next.
-package struct TimingWheel: ~Copyable {
+@usableFromInline package struct TimingWheel: ~Copyable {
   /// Names one entry. It goes stale when the entry is popped or removed; a stale one is harmless.
-  package struct Handle: Hashable, Sendable {
-    fileprivate var index: UInt32
-    fileprivate var generation: UInt32
+  @usableFromInline package struct Handle: Hashable, Sendable {
+    @usableFromInline var index: UInt32
+    @usableFromInline var generation: UInt32
+
+    @inlinable init(index: UInt32, generation: UInt32) {
+      self.index = index
+      self.generation = generation
+    }
 
     /// The handle of no entry.
-    package static let none = Handle(index: .max, generation: 0)
+    @inlinable package static var none: Handle { Handle(index: .max, generation: 0) }
   }
 
   private var elapsed: UInt64

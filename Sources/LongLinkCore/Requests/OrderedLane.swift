@@ -7,7 +7,7 @@
 /// could arrive behind it. One that comes back is sent again only while neither a later one nor it
 /// itself may have arrived: what is still on its way on the old connection, which nobody can call
 /// back, would arrive behind those that follow the second sending.
-struct OrderedLane: Equatable {
+@usableFromInline struct OrderedLane: Equatable {
   /// Those that wait, the earliest first.
   var waiting = IndexedHeap<RequestID>()
   /// The numbers of those that a link carries, ascending. All are on one link.
@@ -23,7 +23,7 @@ struct OrderedLane: Equatable {
     carried.isEmpty || (self.link == link && unfinished == nil)
   }
 
-  mutating func placed(_ number: UInt64, on link: UInt32, isWhole: Bool) {
+  @usableFromInline mutating func placed(_ number: UInt64, on link: UInt32, isWhole: Bool) {
     self.link = link
     carried.insert(number, at: position(of: number))
     if !isWhole { unfinished = number }
@@ -35,7 +35,7 @@ struct OrderedLane: Equatable {
   }
 
   /// Tells that no link carries a request any more.
-  mutating func left(_ number: UInt64) {
+  @usableFromInline mutating func left(_ number: UInt64) {
     let position = position(of: number)
     guard position < carried.count, carried[position] == number else { return }
     carried.remove(at: position)
@@ -43,7 +43,7 @@ struct OrderedLane: Equatable {
   }
 
   /// Tells that a request may have arrived.
-  mutating func arrived(_ number: UInt64) {
+  @usableFromInline mutating func arrived(_ number: UInt64) {
     reached = max(reached, number + 1)
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Logging
-@_spi(Containers) package import LongLinkCore
+package import LongLinkCore
 package import LongLinkTransport
 
 /// Hears, on the loop, what happens on its links. It may give a link any command meanwhile.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-@_spi(Containers) internal import LongLinkCore
+internal import LongLinkCore
 internal import Synchronization
 
 /// What is handed to any number of subscribers, each with a buffer of its own.

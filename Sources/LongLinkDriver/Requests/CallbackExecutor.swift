@@ -4,7 +4,8 @@ public import Dispatch
 
 /// Where a completion handler is called.
 public struct CallbackExecutor: Sendable {
-  private let run: @Sendable (@escaping @Sendable () -> Void) -> Void
+  /// Nil for the loop that the outcome comes up on.
+  private let run: (@Sendable (@escaping @Sendable () -> Void) -> Void)?
 
   /// Makes an executor of a function that runs what it is given, once, somewhere.
   public init(_ run: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void) {
@@ -24,9 +25,17 @@ public struct CallbackExecutor: Sendable {
   /// Calls on the loop of the connection, which the handler must not block.
   ///
   /// It is never called within the call that makes the request, which may so be made again from it.
-  public static let connectionLoop = CallbackExecutor { work in work() }
+  public static let connectionLoop = CallbackExecutor()
 
-  func callAsFunction(_ work: @escaping @Sendable () -> Void) {
-    run(work)
+  private init() {
+    run = nil
+  }
+
+  /// A function to be called on the loop, which calls `completion` where the executor says.
+  func calling<Value: Sendable>(
+    _ completion: @escaping @Sendable (Value) -> Void
+  ) -> @Sendable (Value) -> Void {
+    guard let run else { return completion }
+    return { value in run { completion(value) } }
   }
 }

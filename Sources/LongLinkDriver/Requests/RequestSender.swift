@@ -20,37 +20,37 @@ public protocol RequestSender: Sendable {
     _ type: MessageType, _ body: some BodyEncodable & Sendable, options: RequestOptions
   ) async throws(LongLinkError) -> [UInt8]
 
-  /// Sends a request and returns its handle at once.
-  ///
-  /// `completion` is called once, on the loop, which it must not block, and never before this
-  /// returns.
+  /// Sends a request and returns at once a task that can be awaited.
   func submit(
-    _ type: MessageType, _ body: some BodyEncodable & Sendable, options: RequestOptions,
-    completion: @escaping @Sendable (Result<[UInt8], LongLinkError>) -> Void
+    _ type: MessageType, _ body: some BodyEncodable & Sendable, options: RequestOptions
   ) -> RequestTask
+
+  /// Sends a request and calls `completion`, once, on the executor that the caller names, and never
+  /// before this returns.
+  @discardableResult
+  func request(
+    _ type: MessageType, _ body: some BodyEncodable & Sendable, options: RequestOptions,
+    on executor: CallbackExecutor,
+    completion: @escaping @Sendable (Result<[UInt8], LongLinkError>) -> Void
+  ) -> RequestHandle
 }
 
 // MARK: - Bytes
 
 extension RequestSender {
-  /// Sends a request and returns its handle at once.
-  public func submit(
-    _ type: MessageType, _ body: some BodyEncodable & Sendable,
-    options: RequestOptions = RequestOptions()
-  ) -> RequestTask {
-    submit(type, body, options: options) { _ in }
+  /// Sends a request and returns at once a task that can be awaited, with the default options.
+  public func submit(_ type: MessageType, _ body: some BodyEncodable & Sendable) -> RequestTask {
+    submit(type, body, options: RequestOptions())
   }
 
-  /// Sends a request and calls `completion`, once, on the executor that the caller names.
-  @discardableResult
+  /// Sends a request with the default options and calls `completion`, once, on the executor that
+  /// the caller names.
+  @inlinable @discardableResult
   public func request(
-    _ type: MessageType, _ body: some BodyEncodable & Sendable,
-    options: RequestOptions = RequestOptions(), on executor: CallbackExecutor,
+    _ type: MessageType, _ body: some BodyEncodable & Sendable, on executor: CallbackExecutor,
     completion: @escaping @Sendable (Result<[UInt8], LongLinkError>) -> Void
-  ) -> RequestTask {
-    submit(type, body, options: options) { outcome in
-      executor { completion(outcome) }
-    }
+  ) -> RequestHandle {
+    request(type, body, options: RequestOptions(), on: executor, completion: completion)
   }
 
   /// Sends a request and blocks the calling thread until it has ended.
@@ -63,7 +63,7 @@ extension RequestSender {
   ) throws(LongLinkError) -> [UInt8] {
     BlockingSlot.preconditionMayBlock(on: loop)
     let slot = BlockingSlot()
-    _ = submit(type, body, options: options) { slot.fill($0) }
+    request(type, body, options: options, on: .connectionLoop) { slot.fill($0) }
     return try slot.wait().get()
   }
 }
@@ -102,7 +102,7 @@ extension RequestSender {
     _ method: RPCMethod<Request, Reply>, _ request: Request,
     options: RequestOptions = RequestOptions(), on executor: CallbackExecutor,
     completion: @escaping @Sendable (Result<Reply, LongLinkError>) -> Void
-  ) -> RequestTask {
+  ) -> RequestHandle {
     self.request(method.type, request, options: options.over(method.options), on: executor) {
       outcome in
       completion(

@@ -10,8 +10,6 @@ internal import Synchronization
 public final class RequestTask: Sendable {
   private struct Progress {
     var id: RequestID?
-    /// Whether the call that submits the request has gone past that.
-    var isSubmitted = false
     var isCancelled = false
     var outcome: Outcome?
     var waiters: [Waiter<Outcome>] = []
@@ -22,56 +20,39 @@ public final class RequestTask: Sendable {
   private let port: RequestPort
   private let progress = Mutex(Progress())
 
-  /// Sends a request, at once where the caller is on the loop. `completion` is called there, and
-  /// never before this returns.
-  package init(
-    _ port: RequestPort, _ type: MessageType, _ body: RequestBody, _ options: RequestOptions,
-    _ completion: @escaping @Sendable (Outcome) -> Void
+  /// Sends a request, at once where the caller is on the loop.
+  @usableFromInline package init(
+    _ port: RequestPort, _ type: MessageType, _ body: RequestBody, _ options: RequestOptions
   ) {
     self.port = port
     self.type = type
     if port.loop.isCurrent {
-      submit(body, options, completion)
+      submit(body, options)
     } else {
-      port.loop.execute { self.submit(body, options, completion) }
+      port.loop.execute { self.submit(body, options) }
     }
   }
 
   /// Submits the request; on the loop.
-  private func submit(
-    _ body: RequestBody, _ options: RequestOptions,
-    _ completion: @escaping @Sendable (Outcome) -> Void
-  ) {
-    var id = RequestID.none
+  private func submit(_ body: RequestBody, _ options: RequestOptions) {
     if progress.withLock({ $0.isCancelled }) {
-      finish(.failure(LongLinkError(.cancelled, doing: .request(type))), completion)
-    } else {
-      id = port.sink.value.submit(
-        type, body, options, .function { self.finish($0, completion) })
+      return finish(.failure(LongLinkError(.cancelled, doing: .request(type))))
     }
+    let id = port.sink.value.submit(type, body, options, .function { self.finish($0) })
     let isCancelled = progress.withLock { progress in
-      progress.isSubmitted = true
       if id != .none { progress.id = id }
       return progress.isCancelled
     }
     if isCancelled { port.sink.value.cancel(id) }
   }
 
-  private func finish(_ outcome: Outcome, _ completion: @escaping @Sendable (Outcome) -> Void) {
-    let waiters = progress.withLock { progress -> [Waiter<Outcome>]? in
-      guard progress.isSubmitted else { return nil }
+  private func finish(_ outcome: Outcome) {
+    let waiters = progress.withLock { progress in
       progress.outcome = outcome
       defer { progress.waiters = [] }
       return progress.waiters
     }
-    guard let waiters else {
-      // It failed at once. A caller that tries again from its completion would come back here, one
-      // call deeper each time.
-      port.loop.execute { self.finish(outcome, completion) }
-      return
-    }
     for waiter in waiters { waiter(outcome) }
-    completion(outcome)
   }
 
   /// The serial on the wire, by which the logs of both sides name the request; nil until it has

@@ -60,7 +60,7 @@ public final class Peer: RequestSender {
   /// The loop that the connection lives on.
   public let loop: EventLoop
   private let reference: LoopBound<Reference>
-  private let port: RequestPort
+  @usableFromInline let port: RequestPort
 
   package init(id: UInt64, address: SocketAddress?, on loop: EventLoop) {
     self.id = id
@@ -111,14 +111,22 @@ public final class Peer: RequestSender {
     try await awaitResponse(port, type, RequestBody(body), options)
   }
 
-  /// Asks the peer and returns the request's handle at once.
-  ///
-  /// `completion` is called once, on the loop, which it must not block.
-  public func submit(
-    _ type: MessageType, _ body: some BodyEncodable & Sendable, options: RequestOptions,
-    completion: @escaping @Sendable (Result<[UInt8], LongLinkError>) -> Void
+  /// Sends a request and returns at once a task that can be awaited.
+  @inlinable public func submit(
+    _ type: MessageType, _ body: some BodyEncodable & Sendable, options: RequestOptions
   ) -> RequestTask {
-    RequestTask(port, type, RequestBody(body), options, completion)
+    RequestTask(port, type, RequestBody(body), options)
+  }
+
+  /// Sends a request and calls `completion`, once, on the executor that the caller names, and never
+  /// before this returns.
+  @inlinable @discardableResult
+  public func request(
+    _ type: MessageType, _ body: some BodyEncodable & Sendable, options: RequestOptions,
+    on executor: CallbackExecutor,
+    completion: @escaping @Sendable (Result<[UInt8], LongLinkError>) -> Void
+  ) -> RequestHandle {
+    RequestHandle(port, type, RequestBody(body), options, executor, completion)
   }
 
   /// Ends this connection, and no later one, once what was written has left.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Logging
-@_spi(Containers) package import LongLinkCore
+package import LongLinkCore
 @_spi(Loop) internal import LongLinkTransport
 
 /// Runs the handlers of one connection's inbound requests, and sends what they answer.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-@_spi(Containers) package import LongLinkCore
+package import LongLinkCore
 internal import Synchronization
 
 /// A message body of any type, ready to be encoded.

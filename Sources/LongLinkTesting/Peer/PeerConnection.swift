@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-@_spi(Containers) internal import LongLinkCore
+internal import LongLinkCore
 internal import LongLinkTransport
 
 /// Hears, on the loop, what happens on a scripted peer's connection.

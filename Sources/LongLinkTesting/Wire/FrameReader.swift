@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-@_spi(Containers) internal import LongLinkCore
+internal import LongLinkCore
 
 /// Cuts a stream of bytes into frames, whatever they hold. It judges nothing that it can read.
 struct FrameReader {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-@_spi(Containers) internal import LongLinkCore
+internal import LongLinkCore
 
 /// How the frames of a scripted peer are written, on one connection: natively, or in a dialect.
 struct PeerWire {

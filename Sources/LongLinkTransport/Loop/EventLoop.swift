@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLongLinkPOSIX
-@_spi(Containers) package import LongLinkCore
+package import LongLinkCore
 internal import Synchronization
 
 /// One thread that waits for sockets and timers, and runs the work of whoever lives on it.
