@@ -32,10 +32,10 @@ public struct CallbackExecutor: Sendable {
   }
 
   /// A function to be called on the loop, which calls `completion` where the executor says.
-  func calling<Value: Sendable>(
-    _ completion: @escaping @Sendable (Value) -> Void
-  ) -> @Sendable (Value) -> Void {
+  func calling(
+    _ completion: @escaping @Sendable (Outcome) -> Void
+  ) -> @Sendable (Outcome) -> Void {
     guard let run else { return completion }
-    return { value in run { completion(value) } }
+    return { outcome in run { completion(outcome) } }
   }
 }
