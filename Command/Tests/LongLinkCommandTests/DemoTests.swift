@@ -11,10 +11,10 @@ import Testing
     #expect(!demo.output.contains(0x1B))
     for statement in [
       "Echo returned Tick(number: 42) unchanged", "delivery answered", "delivery refused",
-      "they were answered in the opposite order", "all came, in their order", "cancelled 0 -> 1",
+      "they were answered in the opposite order", "all arrived, in order", "cancelled 0 -> 1",
       "deadlineExceeded, delivery sent", "connectionLost, delivery sent",
       "delivery notSent: it did not run", "the request that waited was answered",
-      "the reason is the lost heartbeat", "the client came back by itself",
+      "the reason is the lost heartbeat", "the client reconnected automatically",
       "ended exactly once", "ended with exit code 0",
     ] {
       #expect(demo.text.contains(statement), "'\(statement)' is not in:\n\(demo.text)")

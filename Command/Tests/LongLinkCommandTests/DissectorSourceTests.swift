@@ -34,8 +34,8 @@ import Testing
     defer { try? FileManager.default.removeItem(at: file) }
     for (text, reason) in [
       (#"{"name": "x", "laoyut": {}}"#, "laoyut"),
-      ("{", "layout.json:1:2: this is no JSON: it ends too early"),
-      ("{\"name\": \"é\",\n  \"é\": ?}", "layout.json:2:8: this is no JSON"),
+      ("{", "layout.json:1:2: this is not JSON: it ends prematurely"),
+      ("{\"name\": \"é\",\n  \"é\": ?}", "layout.json:2:8: this is not JSON"),
       ("[1]", ": it has another type than it should have"),
       (
         #"{"name":"x","layout":{"both":{"header":[{"field":"serial","width":3}]}},"#
