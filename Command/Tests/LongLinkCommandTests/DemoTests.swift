@@ -5,7 +5,7 @@ import Testing
 
 /// The demo checks itself; here it is checked that it does, and that it tells all of it.
 @Suite(.timeLimit(.minutes(2))) struct DemoTests {
-  @Test func `the demo holds what it says, in plain text where nobody looks`() async throws {
+  @Test func `every statement of the demo holds, in plain text without a terminal`() async throws {
     let demo = try await Tool.run("demo")
     #expect(demo.code == 0, "\(demo.errors)\n\(demo.text)")
     #expect(!demo.output.contains(0x1B))

@@ -16,11 +16,11 @@ import Testing
     #expect(LuaValue.numbered([(7, .string("x"))]).source() == #"{ [7] = "x" }"#)
   }
 
-  @Test func `the port is what was asked for`() {
+  @Test func `the port is the one that was given`() {
     #expect(Dissector.native(port: 7001).source.contains("port = 7001"))
   }
 
-  @Test func `fields have names of their own`() {
+  @Test func `fields have unique names`() {
     var fields = DissectorFields()
     #expect(fields.add("serial", width: 4) == "serial")
     #expect(fields.add("serial", width: 8) == "serial")
@@ -28,7 +28,7 @@ import Testing
     #expect(fields.add("time", width: 1) == "time_field")
   }
 
-  @Test func `a layout that cannot work is refused with the path of what is wrong`() async throws {
+  @Test func `an invalid layout is refused with the path of the error`() async throws {
     let file = FileManager.default.temporaryDirectory
       .appending(path: "longlink-\(UUID().uuidString)-layout.json")
     defer { try? FileManager.default.removeItem(at: file) }
