@@ -17,7 +17,7 @@ import Testing
     return id
   }
 
-  @Test func `small ones pass large ones that a link does not take`() {
+  @Test func `small requests pass large ones that a link does not take`() {
     var table = RequestTable<Void>(role: .client)
     let large = wait(&table, 65_537, priority: 3)
     let small = wait(&table, 65_536)
@@ -32,7 +32,7 @@ import Testing
     #expect(table.waitingCount == 0 && table.waitingBytes == 0)
   }
 
-  @Test func `where a link takes all, size is no reason to wait`() {
+  @Test func `if a link takes all requests, size is no reason to wait`() {
     var table = RequestTable<Void>(role: .client)
     let ids = [70_000, 1, 80_000, 2].map { wait(&table, $0) }
     var order: [RequestID] = []
@@ -48,7 +48,7 @@ import Testing
     #expect(table.isNext(id, isOrdered: false, on: 1, takesLarge: false) == true)
   }
 
-  @Test func `ordered ones wait behind a large one of theirs`() {
+  @Test func `ordered requests wait behind a large ordered one`() {
     var table = RequestTable<Void>(role: .client)
     let first = wait(&table, 70_000, isOrdered: true)
     let second = wait(&table, 1, isOrdered: true)
@@ -58,7 +58,7 @@ import Testing
     #expect(table.nextWaiting(on: 1, takesLarge: false) == second)
   }
 
-  @Test func `a large one that ends leaves nothing behind`() {
+  @Test func `a large request that ends leaves nothing behind`() {
     var table = RequestTable<Void>(role: .client)
     let ids = (0..<100).map { wait(&table, $0 % 2 == 0 ? 70_000 : 1) }
     for id in ids { #expect(table.end(id) != nil) }

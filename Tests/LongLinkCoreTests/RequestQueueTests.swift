@@ -40,7 +40,7 @@ import Testing
     #expect(!table.hasNext(on: 1) && table.waitingCount == 0)
   }
 
-  @Test func `bytes are counted while a request waits, however it stops to`() {
+  @Test func `bytes are counted while a request waits, however its wait ends`() {
     var table = RequestTable<Void>(role: .client)
     let ids = (0..<4).map { _ in create(&table, deadline: .ms(10)) }
     for id in ids[0..<3] { table.wait(id, terms(bytes: 100)) }
@@ -57,7 +57,7 @@ import Testing
     #expect(table.waitingBytes == 0 && table.waitingCount == 0 && table.count == 0)
   }
 
-  @Test func `one that waits for its time lets others pass, and no other time ends the wait`() {
+  @Test func `a delayed request lets others pass, and only its own time ends its delay`() {
     var table = RequestTable<Void>(role: .client)
     let (later, other) = (create(&table), create(&table, deadline: .ms(500)))
     table.wait(later, terms(9), until: .ms(100), at: .start)
@@ -74,7 +74,7 @@ import Testing
     #expect(table.nextWaiting(on: 1) == later)
   }
 
-  @Test func `one that ends while it waits for its time leaves nothing behind`() {
+  @Test func `a delayed request that ends leaves nothing behind`() {
     var table = RequestTable<Void>(role: .client)
     let id = create(&table, deadline: .ms(300))
     table.wait(id, terms(), until: .ms(100), at: .start)
@@ -174,7 +174,7 @@ import Testing
     #expect(table.nextWaiting(on: 1) == ids[1])
   }
 
-  @Test func `one that ends before it was sent whole holds up nobody`() {
+  @Test func `a request that ends before it was sent whole holds up no other`() {
     var table = RequestTable<Void>(role: .client)
     let ids = ordered(&table, 2)
     table.placed(ids[0], on: 1, .keptBack)
@@ -237,7 +237,7 @@ import Testing
     #expect(!keepsOrder(3))
   }
 
-  @Test func `those that are not ordered keep no order`() {
+  @Test func `unordered requests keep no order`() {
     var table = RequestTable<Void>(role: .client)
     let first = table.create(deadline: nil, notifiesCancel: false, at: .start)
     let second = ordered(&table, 1)[0]

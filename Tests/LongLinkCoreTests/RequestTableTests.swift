@@ -13,7 +13,7 @@ import Testing
     WaitTerms(priority: priority, deadline: .distantFuture, bytes: 0)
   }
 
-  @Test func `no request has the name that names none`() {
+  @Test func `no request has the identity that means none`() {
     var table = RequestTable<Void>(serials: 1...8)
     let first = create(&table)
     #expect(first.number != RequestID.none.number)
@@ -70,7 +70,7 @@ import Testing
     #expect(create(&wrapped).serial == 53)
   }
 
-  @Test func `a serial that was given up rests where there are few`() {
+  @Test func `an abandoned serial is not reused soon if serials are few`() {
     var table = RequestTable<Void>(serials: 1...8)
     let given = create(&table)
     #expect(given.serial == 1 && table.end(given) != nil)
@@ -93,7 +93,7 @@ import Testing
     #expect(create(&table).serial == 3)
   }
 
-  @Test func `each ends once, whatever ends it`() {
+  @Test func `each request ends once, whatever ends it`() {
     var table = RequestTable<Void>(role: .client)
     let id = create(&table, deadline: .ms(10))
     table.placed(id, on: 7, StreamPosition(begin: 100, ordinal: 1))
@@ -141,7 +141,7 @@ import Testing
     #expect(table.entry(id)!.delivery(written: 101) == .sent)
   }
 
-  @Test func `what comes back goes in front of what was submitted later`() {
+  @Test func `requests that come back go in front of those submitted later`() {
     var table = RequestTable<Void>(role: .client)
     let ids = (0..<6).map { _ in create(&table) }
     for id in ids[0..<4] { table.placed(id, on: 1, StreamPosition(begin: 0, ordinal: 1)) }
@@ -162,7 +162,7 @@ import Testing
     #expect(table.waitingCount == 0)
   }
 
-  @Test func `what links carry is counted for each`() {
+  @Test func `requests in flight are counted for each link`() {
     var table = RequestTable<Void>(role: .client)
     let ids = (0..<5).map { _ in create(&table) }
     for (index, id) in ids.enumerated() {

@@ -292,7 +292,7 @@ import Testing
     }
   }
 
-  @Test func `a server that stops reading is left, and error and counters name the reason`()
+  @Test func `a server that stops reading is disconnected, and error and counters name the reason`()
     async throws
   {
     try await Stage.simulate { stage, simulation in

@@ -10,7 +10,7 @@ import Testing
 @Suite struct ServerLogTests {
   private let lines = LogLines()
 
-  @Test func `a server tells when it drains, and when it has stopped`() async throws {
+  @Test func `a server logs when it drains, and when it has stopped`() async throws {
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve(configure: { $0.logger = lines.logger })
       let client = try stage.client(of: server)
@@ -29,7 +29,7 @@ import Testing
     }
   }
 
-  @Test func `a client's words cannot forge a line, and its goaways not flood the log`()
+  @Test func `a client's text cannot forge a line, and its goaways cannot flood the log`()
     async throws
   {
     try await Stage.simulate { stage, simulation in

@@ -37,7 +37,7 @@ import Testing
     (RequestOptions(priority: .max), 1),
   ]
 
-  @Test func `the most urgent leave first when the connection is there`() async throws {
+  @Test func `the most urgent requests are sent first when the connection is there`() async throws {
     try await Stage.simulate { stage, simulation in
       let (server, arrived) = try await serve(stage)
       simulation.network.connects = .refused
@@ -52,7 +52,7 @@ import Testing
     }
   }
 
-  @Test func `the most urgent leave first when there is room`() async throws {
+  @Test func `the most urgent requests are sent first when there is room`() async throws {
     try await Stage.simulate { stage, simulation in
       let (server, arrived) = try await serve(stage, maxInFlight: 1)
       let client = try stage.client(of: server) { $0.timeout = .seconds(100) }
@@ -69,7 +69,9 @@ import Testing
     }
   }
 
-  @Test func `more than may wait is turned away, and the error says of which`() async throws {
+  @Test func `requests over the waiting limits are refused, and the error names the limit`()
+    async throws
+  {
     try await Stage.simulate { stage, simulation in
       let (server, _) = try await serve(stage)
       simulation.network.connects = .refused
@@ -103,7 +105,7 @@ import Testing
     }
   }
 
-  @Test func `those that come back from a lost connection are not turned away`() async throws {
+  @Test func `requests that come back from a lost connection are not refused`() async throws {
     try await Stage.simulate { stage, simulation in
       let (server, arrived) = try await serve(stage)
       let client = try stage.client(of: server) {
@@ -125,7 +127,7 @@ import Testing
     }
   }
 
-  @Test func `what has no encoding does not wait`() async throws {
+  @Test func `a request that cannot be encoded does not wait`() async throws {
     struct Wrong: BodyEncodable, Sendable {
       var encodedByteCount: Int { get throws(BodyError) { throw BodyError(.notRepresentable) } }
       func encode(into output: inout OutputRawSpan) throws(BodyError) {}
@@ -139,7 +141,7 @@ import Testing
     }
   }
 
-  @Test func `very many wait, give up and leave`() async throws {
+  @Test func `very many requests wait, time out and are sent`() async throws {
     try await Stage.simulate { stage, simulation in
       let (server, arrived) = try await serve(stage)
       simulation.network.connects = .refused

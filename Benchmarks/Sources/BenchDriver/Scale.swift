@@ -37,7 +37,7 @@ package struct Scale {
           format: "CPU with a heartbeat every 30 s: client %.2f %%, server %.2f %% of one",
           client.cpuShare * 100, serverCPUShare * 100),
         String(
-          format: "a push to all: heard by all after %.1f ms; %.3f allocations a peer",
+          format: "a push to all: heard by all after %.1f ms; %.3f allocations a connection",
           client.pushSeconds * 1_000, Double(pushAllocations) / count),
       ]
     }

@@ -45,7 +45,7 @@ import Testing
     #expect(found.hasPrefix(start), "line \(line): \(found)")
   }
 
-  @Test func `a dialect whose layout has no code needs to say nothing of codes`() throws {
+  @Test func `a dialect whose layout has no code needs no codes`() throws {
     let shape = FrameLayout.Shape(
       header: [.type(2), .serial(4).ordered(.little), .length(2)])
     let dialect = try FrameDialect(
@@ -69,7 +69,7 @@ import Testing
     expect("nothing") { _ in }
   }
 
-  @Test func `serials that cannot work are refused`() {
+  @Test func `unusable serials are refused`() {
     expect("serials.client: 0 is no serial") { $0.client = 0...9 }
     expect("serials.client: one serial is not enough") { $0.client = 9...9 }
     expect("serials.client: 65536 does not fit") {
@@ -88,7 +88,7 @@ import Testing
     }
   }
 
-  @Test func `heartbeats that cannot work are refused`() {
+  @Test func `unusable heartbeats are refused`() {
     func heartbeat(
       _ client: Ping? = nil, _ server: Ping? = nil, _ interval: Duration = .seconds(1),
       _ timeout: Duration = .seconds(1)
@@ -129,7 +129,7 @@ import Testing
     }
   }
 
-  @Test func `types that could be taken for others are refused`() {
+  @Test func `ambiguous types are refused`() {
     expect("responseType: the response shape has a type") { $0.responseType = .absent }
     expect("responseType: the response shape has no type") { $0.response[0] = .filler(2) }
     expect("responseType: 65536 does not") { $0.responseType = .fixed(65_536) }
@@ -182,7 +182,7 @@ import Testing
     }
   }
 
-  @Test func `codes that cannot work are refused`() {
+  @Test func `unusable codes are refused`() {
     typealias Codes = FrameDialect.Codes
     expect("codes: the layout has a code, and nothing says") { $0.codes = nil }
     expect("codes: the layout has no code") { $0.response.remove(at: 2) }
@@ -226,7 +226,7 @@ import Testing
     }
   }
 
-  @Test func `codes go to and fro between their numbers`() throws {
+  @Test func `codes are translated in both directions`() throws {
     let codes = try #require(try FrameDialect.guarded().codes)
     #expect(codes.native(of: 200) == .ok)
     #expect(codes.native(of: 401) == .unknownType)

@@ -45,7 +45,7 @@ import Testing
     }
   }
 
-  @Test func `two of what there is one of are refused`() {
+  @Test func `a field that may occur only once is refused if it occurs twice`() {
     expect("header[3]: (serial) a second serial; the first is header[1]", Self.usual + [.serial(2)])
     expect("header[3]: (length) a second length", Self.usual + [.length(2)])
     expect("header[3]: (again) a second type", Self.usual + [Field.type(2).named("again")])
@@ -79,13 +79,13 @@ import Testing
     expect("header: it is longer than 1024 bytes", Self.usual, wide)
   }
 
-  @Test func `a name that cannot be one is refused`() {
+  @Test func `an invalid name is refused`() {
     for name in ["", "a b", "é", "body", String(repeating: "x", count: 33), "a.b"] {
       expect("header[3]: (\(name)) a name has 1 to 32", Self.usual + [Field.code(1).named(name)])
     }
   }
 
-  @Test func `what the receiver needs before the body may not stand behind it`() {
+  @Test func `a field that the receiver needs before the body must not follow the body`() {
     expect("trailer[0]: (code) it has to stand before", Self.usual, [.code(1)])
     expect("trailer[0]: (session) it has to", Self.usual, [.session(1)])
     expect("trailer[0]: (serial) it has to", [.type(4), .length(4)], [.serial(4)])
@@ -94,7 +94,7 @@ import Testing
       "header[0]: (repeatedType) no type of the same", [.repeatedType(4)] + Self.usual)
   }
 
-  @Test func `a checksum over itself, or over nothing that there is, is refused`() {
+  @Test func `a checksum over itself, or over a missing part, is refused`() {
     func sum(_ from: String, _ to: String) -> Field {
       .checksum(4, .crc32, over: .range(from: from, to: to))
     }
@@ -113,7 +113,7 @@ import Testing
     #expect(fault(Self.usual + [.checksum(8, .crc32, over: .headerAndBody)]) == nil)
   }
 
-  @Test func `a delimiter that cannot work is refused`() {
+  @Test func `an unusable delimiter is refused`() {
     func delimiter(_ bytes: [UInt8], _ inside: FrameLayout.Delimiter.Inside) -> String? {
       fault([.type(4), .serial(4)], [], FrameLayout.Delimiter(bytes, inside: inside))
     }
