@@ -131,8 +131,8 @@ import Testing
     #expect(try Probe(body: bytes("f00105") + field(31, [0x41])) == Probe(choice: .text("A")))
   }
 
-  @Test func `a singular message that stands twice is refused`() {
-    let twice = BodyError(.notRepresentable, at: 5, detail: "field 17 stands twice")
+  @Test func `a singular message that occurs twice is refused`() {
+    let twice = BodyError(.notRepresentable, at: 5, detail: "field 17 occurs twice")
     #expect(failure(Probe.self, bytes("8a01021805 8a01022002")) == twice)
     let chosen = field(32, bytes("1801"))
     #expect(failure(Probe.self, chosen + bytes("f00105") + chosen)?.code == .notRepresentable)

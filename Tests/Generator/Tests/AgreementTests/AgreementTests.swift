@@ -147,7 +147,7 @@ extension BodyDecodable {
     case (.failure(let error), .written):
       let isListed =
         [.interiorNUL, .wrongType].contains(error.code)
-        || error.detail?.hasSuffix("stands twice") == true
+        || error.detail?.hasSuffix("occurs twice") == true
         || ["wire type 3", "wire type 4"].contains(error.detail)
       #expect(isListed, "\(place): \(error)")
     }
@@ -168,7 +168,7 @@ extension BodyDecodable {
     #expect(throws: BodyError.self) { try Scalars(copying: body) }
   }
 
-  @Test func `a message field that stands twice is refused, where others merge`() {
+  @Test func `a message field that occurs twice is refused, where others merge`() {
     let body: [UInt8] = [0x12, 2, 0x08, 1, 0x12, 2, 0x12, 0]
     #expect(Codec.all["Tree"]?.swift(body) == .written([0x12, 4, 0x08, 1, 0x12, 0]))
     #expect(throws: BodyError.self) { try Tree(copying: body) }
