@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// First in, first out, in an array that gives taken room back now and then.
+/// A first-in, first-out queue in an array, which is compacted occasionally.
 @_spi(Containers)
 @frozen
 public struct Queue<Element> {
   @usableFromInline var storage: [Element?] = []
   @usableFromInline var head = 0
 
-  /// Makes an empty queue, which allocates nothing.
+  /// Makes an empty queue without allocating.
   @inlinable public init() {}
 
-  /// Elements that have not been taken.
+  /// The number of elements.
   @inlinable public var count: Int { storage.count - head }
-  /// Whether all elements have been taken.
+  /// Whether there are no elements.
   @inlinable public var isEmpty: Bool { head == storage.count }
-  /// The element that leaves next.
+  /// The element at the front.
   @inlinable public var first: Element? { isEmpty ? nil : storage[head] }
 
   /// Adds an element at the back.
@@ -22,7 +22,7 @@ public struct Queue<Element> {
     storage.append(element)
   }
 
-  /// Takes the element at the front; nil where there is none.
+  /// Removes and returns the element at the front; nil if there is none.
   @inlinable public mutating func popFirst() -> Element? {
     guard head < storage.count else { return nil }
     let element = storage[head].take()
@@ -37,13 +37,13 @@ public struct Queue<Element> {
     return element
   }
 
-  /// Changes the element that leaves next.
+  /// Changes the element at the front.
   @inlinable public mutating func updateFirst(_ change: (inout Element) -> Void) {
     precondition(!isEmpty)
     change(&storage[head]!)
   }
 
-  /// Takes out the first element that matches.
+  /// Removes and returns the first element that matches.
   @inlinable public mutating func remove(where matches: (Element) -> Bool) -> Element? {
     guard let index = storage[head...].firstIndex(where: { $0.map(matches) ?? false }) else {
       return nil
@@ -56,24 +56,24 @@ public struct Queue<Element> {
     return element
   }
 
-  /// Takes everything and gives the storage back.
+  /// Removes all elements and frees the storage.
   @inlinable public mutating func removeAll() {
     storage = []
     head = 0
   }
 
-  /// Takes out every element that matches.
+  /// Removes every element that matches.
   @inlinable public mutating func removeAll(where matches: (Element) -> Bool) {
     storage.removeAll { $0.map(matches) ?? true }
     head = 0
   }
 
-  /// The elements in their order.
+  /// The elements, front first.
   @inlinable public var elements: [Element] { storage[head...].compactMap { $0 } }
 }
 
 extension Queue: Equatable where Element: Equatable {
-  /// Whether the same elements are left in both, in the same order.
+  /// Whether both contain the same elements in the same order.
   @inlinable public static func == (lhs: Queue, rhs: Queue) -> Bool {
     lhs.elements == rhs.elements
   }
