@@ -120,8 +120,7 @@ extension LinkMachine {
       wait(hint, window: hint, .goaway, at: now)
       return true
     }
-    // Many clients may have been told to stay away at the same time: they do not all run to the
-    // other servers at once.
+    // A hint may have gone to many clients at once, which must not all rush to the other servers.
     guard hint == nil, hasSpares(at: now) else { return false }
     beginRound(at: now, bits: bits)
     return true

@@ -7,7 +7,7 @@ public struct RetryPolicy: Hashable, Sendable {
   /// A request of which no byte was sent is always retried, within its deadline.
   public var maxRetries: Int
   /// The delay before retrying a request that an overloaded server refused without stating a delay.
-  /// Default 100 ms; it doubles with each retry, and a random half of it is waived.
+  /// Default 100 ms. It doubles with each retry; the actual delay is half to all of it.
   public var baseDelay: Duration
   /// The largest such delay. Default 5 s.
   public var maxDelay: Duration
