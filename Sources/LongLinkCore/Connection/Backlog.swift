@@ -26,16 +26,16 @@ struct Backlog: ~Copyable {
 
     /// The number of bytes still waiting, including the header.
     func waiting(headerLength: Int) -> Int { headerLength + body.count - sent }
-    }
+  }
 
-    /// The message whose next piece should be encoded.
-    struct Next: Equatable, Sendable {
+  /// The message whose next piece should be encoded.
+  struct Next: Equatable, Sendable {
     let slot: Int
     /// Whether it is sent in fragments.
     let isLarge: Bool
     /// Whether it is due because `patience` bytes of others have passed it.
     let isOverdue: Bool
-    }
+  }
 
   private struct Position: Comparable, Sendable {
     var priority: UInt32

@@ -56,9 +56,9 @@ extension Connection {
 
   /// The approximate memory of an incomplete message besides its bytes.
   private static let assemblyOverhead = 128
-  }
+}
 
-  // MARK: - Accepting and refusing
+// MARK: - Accepting and refusing
 
 extension Connection {
   @inline(__always)

@@ -87,9 +87,9 @@ package struct Outbox: ~Copyable {
   package var isCongested: Bool { bytes.count >= encodeLimit || kept.holdsSmall }
   /// Whether any message is queued.
   package var holdsBack: Bool { !kept.isEmpty }
-  }
+}
 
-  extension Outbox {
+extension Outbox {
   /// Encodes a frame at once, ahead of all queued messages.
   @discardableResult
   @inline(__always)

@@ -19,9 +19,9 @@ package struct LivenessBudget: Equatable, Sendable {
       switch self {
       case .noWakeUps:
         "detecting a dead peer needs at least 1 wake-up an hour"
-        case .boundTooShort(let least):
+      case .boundTooShort(let least):
         "a dead peer cannot be detected in less than \(least) ms"
-        case .wakeUpsTooFew(let bound, let wakeUps, let shortestBound, let leastWakeUps):
+      case .wakeUpsTooFew(let bound, let wakeUps, let shortestBound, let leastWakeUps):
         """
         \(wakeUps) wake-ups an hour detect a dead peer within \(shortestBound) ms at best; \
         \(bound) ms needs at least \(leastWakeUps)
