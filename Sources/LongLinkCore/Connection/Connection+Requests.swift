@@ -38,8 +38,9 @@ extension Connection {
       outlived: peerRequests.outlivedBytes + peerRequests.outlived * Connection.requestOverhead)
   }
 
-  /// The memory of the tables, if they are large: a slot for each request, including the one in the
-  /// table of handlers, and a slot for each fragmented message.
+  /// The memory of the tables, if they are large.
+  ///
+  /// A slot for a request includes its slot in the table of handlers.
   private var tableBytes: Int {
     let (requests, messages) = (peerRequests.capacity, assemblies.capacity)
     guard requests + messages > 64 else { return 0 }

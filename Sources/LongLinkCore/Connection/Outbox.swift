@@ -64,8 +64,9 @@ package struct Outbox: ~Copyable {
       headerLength: self.dialect?.overhead ?? NativeLayout.headerLength, serialMix: serialMix)
   }
 
-  /// The most bytes of encoded fragments ahead of a new frame, with the default `encodeLimit`: two
-  /// fragments of one message, and one more of an overdue message.
+  /// The most bytes of encoded fragments ahead of a new frame, with the default `encodeLimit`.
+  ///
+  /// These are two fragments of one message, and one more of an overdue message.
   package static let fragmentsAhead = 3 * (NativeLayout.headerLength + Wire.fragmentLimit)
 
   /// The offset in the stream of the first byte that has not been written.
@@ -129,7 +130,7 @@ extension Outbox {
     frames &+= 1
   }
 
-  /// Traps if a body makes its own connection send something while the body is being encoded: the
+  /// Traps if a body makes its own connection send something while the body is being encoded. The
   /// new frame would be written into the middle of the other, into memory that may have moved.
   @inline(__always)
   private func preconditionAtRest() {

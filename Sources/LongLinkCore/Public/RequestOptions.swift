@@ -32,11 +32,11 @@ public enum OfflinePolicy: Hashable, Sendable {
 public enum RetryMode: Hashable, Sendable {
   /// It is sent at most once. It is not retried even if it was lost before any byte was sent.
   case never
-  /// It is retried while it has certainly not run: no byte of it was sent, the server sent a goaway
-  /// without having counted it, or refused it because it drains or is overloaded. After an overload
-  /// it waits for the delay that the server requests, or else for a growing delay; if the delay
-  /// would not end before its deadline, it fails at once. Other refusals, such as an unknown type,
-  /// are final.
+  /// It is retried while it has certainly not run. Either no byte of it was sent, or the server
+  /// sent a goaway without having counted it, or refused it because it drains or is overloaded.
+  /// After an overload it waits for the delay that the server requests, or else for a growing
+  /// delay; if the delay would not end before its deadline, it fails at once. Other refusals, such
+  /// as an unknown type, are final.
   case ifSafe
   /// It is also retried if its connection was lost and it may have run, within the client's retry
   /// budget. For requests that can safely run twice, or that the server de-duplicates by

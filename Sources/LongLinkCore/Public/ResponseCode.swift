@@ -25,7 +25,7 @@ public struct ResponseCode: RawRepresentable, Hashable, Sendable, ExpressibleByI
   public static let malformed: ResponseCode = 400
   /// 401: the peer has not proved who it is.
   public static let unauthenticated: ResponseCode = 401
-  /// 403: the peer may not do this.
+  /// 403: the peer is not allowed to do this.
   public static let forbidden: ResponseCode = 403
   /// 404: there is no handler for this message type.
   public static let unknownType: ResponseCode = 404

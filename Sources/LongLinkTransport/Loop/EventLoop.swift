@@ -190,8 +190,9 @@ extension EventLoop {
   /// The longest back-off from spinning, in turns.
   private static let longestPause = 255
 
-  /// Runs one turn: waits for events until `limit`, or not at all if there is work, and delivers
-  /// them; fires due timers; runs jobs and closures; ends the turn.
+  /// Runs one turn: delivers events, fires due timers, runs jobs and closures, and ends the turn.
+  ///
+  /// It waits for events until `limit`, or not at all if there is work.
   package func turn(waitingUntil limit: LinkInstant?) {
     let former = unsafe cll_current_loop()
     unsafe cll_set_current_loop(Unmanaged.passUnretained(self).toOpaque())

@@ -2,8 +2,9 @@
 
 /// The options that are set on every socket of a client or server.
 package struct SocketOptions: Equatable, Sendable {
-  /// How long written bytes can stay unacknowledged before the kernel drops the connection
-  /// (`TCP_USER_TIMEOUT`, RFC 5482), in nanoseconds; nil for the system's default.
+  /// How long written bytes can stay unacknowledged before the kernel drops the connection.
+  ///
+  /// In nanoseconds (`TCP_USER_TIMEOUT`, RFC 5482); nil for the system's default.
   package var userTimeout: Int64?
   /// The requested size of the kernel's send and receive buffers, in bytes; nil for its own sizing.
   package var sendBuffer: Int?
