@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The deadlines of requests that were registered of late.
+/// The deadlines of recently registered requests, unsorted.
 ///
-/// Most requests have ended long before it is worth sorting their deadlines in, and one that ends
-/// is not even looked for here: whoever takes them out asks which requests there still are.
+/// Most requests end long before sorting their deadlines is worthwhile. A request that ends is not
+/// removed here; the caller that takes the deadlines out skips requests that have ended.
 @usableFromInline struct YoungDeadlines: ~Copyable {
   @usableFromInline struct Item {
     @usableFromInline let id: RequestID
@@ -16,15 +16,15 @@
   }
 
   @usableFromInline var items: [Item] = []
-  /// None is before it; the distant future where there are none.
+  /// A lower bound of all deadlines; the distant future if there are none.
   @usableFromInline var earliest = LinkInstant.distantFuture
 
-  /// The fewest and the most that are kept, and how many of them for each request that there is.
+  /// The buffer is full at `perRequest` deadlines per open request, within these two bounds.
   @inlinable static var fewest: Int { 256 }
   @inlinable static var most: Int { 8192 }
   @inlinable static var perRequest: Int { 8 }
 
-  /// Whether they should be taken out, beside so many requests that have not ended.
+  /// Whether the deadlines should be taken out, given the number of open requests.
   @inlinable @inline(__always)
   func isFull(beside requests: Int) -> Bool {
     items.count >= YoungDeadlines.fewest
@@ -39,18 +39,18 @@
 
   @inlinable var count: Int { items.count }
 
-  /// One of them, in the order in which they came.
+  /// The deadline at an index, in order of arrival.
   @inlinable subscript(index: Int) -> (id: RequestID, deadline: LinkInstant) {
     (items[index].id, items[index].deadline)
   }
 
-  /// Empties it, and gives the storage back where that has grown.
+  /// Empties it, and frees the storage if it has grown.
   @usableFromInline mutating func removeAll() {
     items.removeAll(keepingCapacity: items.capacity <= YoungDeadlines.fewest * 2)
     earliest = .distantFuture
   }
 
-  /// Gives the storage back of one that is empty.
+  /// Frees the storage if it is empty.
   mutating func releaseStorage() {
     if items.isEmpty { items = [] }
   }

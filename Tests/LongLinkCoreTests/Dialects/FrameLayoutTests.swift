@@ -32,10 +32,10 @@ import Testing
 
   @Test func `a layout without a part that it needs is refused`() {
     #expect(fault(Self.usual) == nil)
-    expect("header: no length and no delimiter", [.type(4), .serial(4)])
-    expect("header: no serial", [.type(4), .length(4)])
-    expect("header: no type", [.serial(4), .length(4)])
-    expect("header: no serial", [])
+    expect("header: without a delimiter, it needs a length", [.type(4), .serial(4)])
+    expect("header: it has no serial", [.type(4), .length(4)])
+    expect("header: it has no type", [.serial(4), .length(4)])
+    expect("header: it has no serial", [])
     let lines = FrameLayout.Delimiter([10], inside: .refused)
     #expect(fault([.type(4), .serial(4)], [], lines) == nil)
     #expect(throws: Never.self) {
@@ -103,7 +103,7 @@ import Testing
     expect("trailer[0]: (checksum) a checksum cannot", Self.usual, [sum("body", "checksum")])
     expect("header[3]: (checksum) no part is named \"kind\"", Self.usual + [sum("kind", "body")])
     expect(
-      "header[3]: (checksum) \"body\" stands behind \"type\"", Self.usual + [sum("body", "type")])
+      "header[3]: (checksum) \"body\" comes after \"type\"", Self.usual + [sum("body", "type")])
     expect(
       "header[5]: (checksum) several parts are named \"filler\"",
       Self.usual + [.filler(1), .filler(1), sum("filler", "body")])
@@ -122,13 +122,13 @@ import Testing
     #expect(
       delimiter([13, 10], .escaped(10))
         == "delimiter.escape: the escape byte 10 is part of the delimiter")
-    #expect(delimiter([10], .lengthChecked)?.hasPrefix("request.header: no length tells") == true)
+    #expect(delimiter([10], .lengthChecked)?.hasPrefix("request.header: it needs a length") == true)
     #expect(delimiter([10], .escaped(92)) == nil)
     let lines = FrameLayout.Delimiter([10], inside: .refused)
     expect("trailer: delimited frames end", Self.usual, [.filler(1)], lines)
     let escaped = FrameLayout.Delimiter([10], inside: .escaped(92))
     expect(
-      "header: where bodies are escaped", [.type(4), .serial(4), .length(4, of: .rest)], [],
+      "header: if bodies are escaped", [.type(4), .serial(4), .length(4, of: .rest)], [],
       escaped)
   }
 

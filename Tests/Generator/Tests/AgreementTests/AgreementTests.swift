@@ -147,7 +147,7 @@ extension BodyDecodable {
     case (.failure(let error), .written):
       let isListed =
         [.interiorNUL, .wrongType].contains(error.code)
-        || error.detail?.hasSuffix("stands twice") == true
+        || error.detail?.hasSuffix("occurs twice") == true
         || ["wire type 3", "wire type 4"].contains(error.detail)
       #expect(isListed, "\(place): \(error)")
     }
