@@ -74,7 +74,7 @@ import Testing
       let turnedAway = lines.all("Turned a connection away")
       #expect((5...20).contains(turnedAway.count))
       #expect(turnedAway[0].metadata["reason"] == "maxConnections")
-      #expect(lines.all("An answer is larger than the peer accepts").count == 5)
+      #expect(lines.all("A response is larger than the peer accepts").count == 5)
     }
   }
 }
