@@ -295,8 +295,8 @@ extension LongLinkServer {
     retryAfter: Duration? = nil, alternatives: [Endpoint]? = nil
   ) async {
     let notice = DrainNotice(
-      reason: "the server drains this connection", configuration, spread: spread, retryAfter: retryAfter,
-      alternatives: alternatives)
+      reason: "the server drains this connection", configuration, spread: spread,
+      retryAfter: retryAfter, alternatives: alternatives)
     guard let (loop, lane) = lanesNow.first(where: { $0.0 === peer.loop }) else { return }
     await suspend { (waiter: Waiter<Void>) in
       loop.execute {
