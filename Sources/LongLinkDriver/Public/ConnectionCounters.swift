@@ -40,7 +40,7 @@ public struct ConnectionCounters: Hashable, Sendable {
   public package(set) var pingsSent: UInt64 = 0
   /// Pings received.
   public package(set) var pingsReceived: UInt64 = 0
-  /// Silences that made this side send a ping.
+  /// Times that this side suspected a dead peer and sent it a ping.
   public package(set) var suspicions: UInt64 = 0
   /// Suspicions that unanswered requests raised before the heartbeat's interval was over.
   public package(set) var earlySuspicions: UInt64 = 0

@@ -11,9 +11,9 @@ package protocol PeerOwner: RequestSink, PushSink {
 
 /// The other side of a connection, to which handlers can send requests and pushes.
 ///
-/// It may be used from any thread, and outlives its connection. On a server, its requests and
-/// pushes then fail with `closed`. On a client, they go over the current connection, which may be
-/// a later one than that of the handler's request.
+/// It may be used from any thread. Once its connection has ended, its requests and pushes fail with
+/// `closed`. On a client, they go over the current connection, which may be a newer one while the
+/// peer's own connection finishes its requests.
 public final class Peer: RequestSender {
   /// Forwards to the owner until `detach`, when the connection ends.
   private final class Reference: RequestSink, PushSink {

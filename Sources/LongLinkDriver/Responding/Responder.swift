@@ -21,7 +21,7 @@ package final class Responder: TimerHandler {
   private static let pauseForMemory = Duration.seconds(1)
 
   private let link: Link
-  /// The link's loop; a copy, which saves retaining it at each access through the link.
+  /// The link's loop, copied so that reading it does not retain the link.
   private let loop: EventLoop
   private let routes: Routes
   private let peer: Peer
