@@ -246,7 +246,7 @@ import Testing
       }
       #expect(error.code == .overloaded && error.delivery == .notSent)
       #expect(
-        error.detail == "10000 pushes of 2500 bytes may wait; 2 of 2000 bytes do", "\(error)")
+        error.detail == "at most 10000 pushes (2500 bytes) may wait; 2 (2000 bytes) do", "\(error)")
       // What has left makes room for others.
       link.restore(.toServer)
       await waiting.reached(2)

@@ -71,10 +71,10 @@ import Testing
       }
       for serial: UInt32 in 50..<150 { client.send(.request(.echo, serial: serial, [1, 2, 3])) }
       _ = try await client.waitForResponse(to: 149)
-      let turnedAway = lines.all("Turned a connection away")
+      let turnedAway = lines.all("Rejected a connection")
       #expect((5...20).contains(turnedAway.count))
       #expect(turnedAway[0].metadata["reason"] == "maxConnections")
-      #expect(lines.all("An answer is larger than the peer accepts").count == 5)
+      #expect(lines.all("A response is larger than the peer accepts").count == 5)
     }
   }
 }

@@ -86,11 +86,11 @@ import Testing
       #expect(bytes.code == .overloaded && bytes.delivery == .notSent)
       #expect(
         bytes.detail
-          == "maxWaitingBytes is 1000 and this one has 101 bytes; 2 requests of 900 bytes wait")
+          == "maxWaitingBytes is 1000 and this request has 101 bytes; 2 requests (900 bytes) wait")
       let last = client.submit(.echo, [UInt8](repeating: 1, count: 100))
       let count = try await failure { try await client.request(.echo, EmptyBody()) }
       #expect(count.code == .overloaded)
-      #expect(count.detail == "maxWaiting is 3; 3 requests of 1000 bytes wait")
+      #expect(count.detail == "maxWaiting is 3; 3 requests (1000 bytes) wait")
       #expect(await client.counters().requests.turnedAway == 2)
       #expect(await client.counters().requests.failedLocally == 2)
       #expect(await client.counters().bytesWaiting == 1_000)

@@ -3,30 +3,30 @@
 public import LongLinkCore
 public import LongLinkTransport
 
-/// What sends requests to the other side: a client, and on both sides the connection with the peer.
+/// A type that sends requests: a client, or the ``Peer`` of a connection.
 ///
-/// Requests have bytes or a message as their body, and the answer's bytes come back; or they are
-/// those of an ``RPCMethod``, and its reply does. Both are made in four ways: awaited, with a
-/// handle, with a completion handler, and blocking a plain thread.
+/// A request has a message type and a body, and its result is the response's bytes; or it belongs
+/// to an ``RPCMethod``, and its result is a decoded reply. Each can be awaited, made with a handle
+/// or with a completion handler, or made on a plain thread, which it blocks.
 public protocol RequestSender: Sendable {
-  /// The loop that requests are sent on.
+  /// The loop that sends the requests.
   var loop: EventLoop { get }
 
-  /// Sends a request and waits for the body of its answer.
+  /// Sends a request and waits for the body of its response.
   ///
-  /// Cancelling the task cancels the request. The options' timeout covers everything from this call
-  /// on. Throws `LongLinkError`, whose `delivery` says what may have happened to the request.
+  /// Cancelling the task cancels the request. The options' timeout starts with this call. Throws
+  /// `LongLinkError`, whose `delivery` states what may have happened to the request.
   func request(
     _ type: MessageType, _ body: some BodyEncodable & Sendable, options: RequestOptions
   ) async throws(LongLinkError) -> [UInt8]
 
-  /// Sends a request and returns at once a task that can be awaited.
+  /// Sends a request and returns a task that you can await.
   func submit(
     _ type: MessageType, _ body: some BodyEncodable & Sendable, options: RequestOptions
   ) -> RequestTask
 
-  /// Sends a request and calls `completion`, once, on the executor that the caller names, and never
-  /// before this returns.
+  /// Sends a request and calls `completion` once, on the given executor, and never before this
+  /// returns.
   @discardableResult
   func request(
     _ type: MessageType, _ body: some BodyEncodable & Sendable, options: RequestOptions,
@@ -43,8 +43,7 @@ extension RequestSender {
     submit(type, body, options: RequestOptions())
   }
 
-  /// Sends a request with the default options and calls `completion`, once, on the executor that
-  /// the caller names.
+  /// Sends a request and calls `completion` once, on the given executor.
   @inlinable @discardableResult
   public func request(
     _ type: MessageType, _ body: some BodyEncodable & Sendable, on executor: CallbackExecutor,
@@ -55,8 +54,8 @@ extension RequestSender {
 
   /// Sends a request and blocks the calling thread until it has ended.
   ///
-  /// For plain threads alone: from a Swift task, or on the loop, it would hold up the very thread
-  /// that it waits for, and traps.
+  /// Call it only on plain threads. It traps in a Swift task and on the loop, because it would
+  /// block the thread that it waits for.
   public func requestBlocking(
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     options: RequestOptions = RequestOptions()
@@ -73,8 +72,9 @@ extension RequestSender {
 extension RequestSender {
   /// Sends a request of a method and waits for its reply.
   ///
-  /// What `options` do not say, the method's say. Throws `decodingFailed`, delivery `answered`,
-  /// when the answer is not such a message, and otherwise as the form that takes a message type.
+  /// The method's options apply where `options` has none. Throws `decodingFailed`, delivery
+  /// `answered`, if the response does not decode as the reply, and otherwise as the form that takes
+  /// a message type.
   @inlinable public func request<Request: BodyEncodable, Reply: BodyDecodable>(
     _ method: RPCMethod<Request, Reply>, _ request: Request,
     options: RequestOptions = RequestOptions()
@@ -95,8 +95,7 @@ extension RequestSender {
     }
   }
 
-  /// Sends a request of a method and calls `completion`, once, with its reply, on the executor that
-  /// the caller names.
+  /// Sends a request of a method and calls `completion` once with its reply, on the given executor.
   @discardableResult
   public func request<Request: BodyEncodable, Reply: BodyDecodable>(
     _ method: RPCMethod<Request, Reply>, _ request: Request,
@@ -112,8 +111,9 @@ extension RequestSender {
     }
   }
 
-  /// Sends a request of a method and blocks the calling thread, which must not be a task's, until
-  /// it has ended.
+  /// Sends a request of a method and blocks the calling thread until it has ended.
+  ///
+  /// Call it only on plain threads; it traps in a Swift task and on the loop.
   public func requestBlocking<Request: BodyEncodable, Reply: BodyDecodable>(
     _ method: RPCMethod<Request, Reply>, _ request: Request,
     options: RequestOptions = RequestOptions()
@@ -124,7 +124,7 @@ extension RequestSender {
 }
 
 extension RPCMethod where Reply: BodyDecodable {
-  /// Decodes the body of an answer; throws `decodingFailed`, delivery `answered`.
+  /// Decodes the body of a response; throws `decodingFailed`, delivery `answered`.
   @usableFromInline func reply(of bytes: [UInt8]) throws(LongLinkError) -> Reply {
     do throws(BodyError) {
       return try Reply(copying: bytes)

@@ -120,7 +120,7 @@ import LongLinkDialects
       let peer = await server.peers()[0]
       let error = try await failure { try await peer.request(spoken.echo, [1]) }
       #expect(error.code == .unsupported && error.delivery == .notSent)
-      #expect(error.detail.contains("a server may not ask"))
+      #expect(error.detail.contains("does not let a server send requests"))
       let push = try await failure { try await client.push(spoken.serverPush, [1]) }
       #expect(push.code == .unsupported)
     }
