@@ -38,7 +38,7 @@ public protocol RequestSender: Sendable {
 // MARK: - Bytes
 
 extension RequestSender {
-  /// Sends a request and returns at once a task that can be awaited, with the default options.
+  /// Sends a request with the default options and returns a task that you can await.
   public func submit(_ type: MessageType, _ body: some BodyEncodable & Sendable) -> RequestTask {
     submit(type, body, options: RequestOptions())
   }
