@@ -112,7 +112,7 @@ struct LayoutWriter {
     let isBool = field.mapTypes?.key.type == .bool
     let order = isBool ? "!$0.key && $1.key" : "$0.key < $1.key"
     source.block("if !\(value).isEmpty {") {
-      $0.add("// Sorted by key, so that equal maps are encoded alike.")
+      $0.add("// Sorted by key, because a dictionary has no stable order.")
       $0.add("let entries = \(value).sorted { \(order) }")
       $0.add("  .map { \(entry(field))(key: $0.key, value: $0.value) }")
       $0.add("unsafe message.n_\(schema.cNames.member(field)) = entries.count")

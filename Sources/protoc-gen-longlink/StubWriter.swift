@@ -29,7 +29,7 @@ extension FileWriter {
       """
       /// The client or connection that sends the requests.
       \(access)let sender: any LongLink::RequestSender
-      /// The options of requests, for those that neither the request nor its method sets.
+      /// The default options of requests; those of a request or its method take precedence.
       \(access)var options: LongLink::RequestOptions
 
       /// Makes a client that sends over a shared client, or over one connection.
@@ -72,7 +72,7 @@ extension FileWriter {
           \(called))
       }
 
-      /// Like the asynchronous form, but calls `completion`, once, on `executor`.
+      /// Like the asynchronous form, but calls `completion` exactly once, on `executor`.
       @discardableResult
       \(access)func \(method.declared)(
         _ request: \(request), options: LongLink::RequestOptions = LongLink::RequestOptions(),
@@ -84,7 +84,7 @@ extension FileWriter {
           on: executor, completion: completion)
       }
 
-      /// Like the asynchronous form, but blocks the calling thread, which must not run tasks.
+      /// Like the asynchronous form, but blocks the calling thread; do not call it in a task.
       \(access)func \(method.name)Blocking(
         _ request: \(request), options: LongLink::RequestOptions = LongLink::RequestOptions()
       ) throws(LongLink::LongLinkError) -> \(reply) {
