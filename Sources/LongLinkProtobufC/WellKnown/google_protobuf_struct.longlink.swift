@@ -93,7 +93,7 @@ nonisolated extension LongLinkProtobufC::ProtobufStruct: LongLinkProtobufC::Prot
     initialize: CLongLinkWellKnown::google__protobuf__struct__init,
     fill: { message, value, arena in
       if !value.fields.isEmpty {
-        // Sorted by key, so that equal maps are encoded alike.
+        // Sorted by key, because a dictionary has no stable order.
         let entries = value.fields.sorted { $0.key < $1.key }
           .map { LongLinkProtobufC::ProtobufStruct.FieldsEntry(key: $0.key, value: $0.value) }
         unsafe message.n_fields = entries.count

@@ -970,42 +970,42 @@ nonisolated extension Corpus::Maps: LongLinkProtobufC::ProtobufCBody {
     initialize: CCorpus::corpus__maps__init,
     fill: { message, value, arena in
       if !value.texts.isEmpty {
-        // Sorted by key, so that equal maps are encoded alike.
+        // Sorted by key, because a dictionary has no stable order.
         let entries = value.texts.sorted { $0.key < $1.key }
           .map { Corpus::Maps.TextsEntry(key: $0.key, value: $0.value) }
         unsafe message.n_texts = entries.count
         unsafe message.texts = try arena.messages(entries)
       }
       if !value.levels.isEmpty {
-        // Sorted by key, so that equal maps are encoded alike.
+        // Sorted by key, because a dictionary has no stable order.
         let entries = value.levels.sorted { $0.key < $1.key }
           .map { Corpus::Maps.LevelsEntry(key: $0.key, value: $0.value) }
         unsafe message.n_levels = entries.count
         unsafe message.levels = try arena.messages(entries)
       }
       if !value.ratios.isEmpty {
-        // Sorted by key, so that equal maps are encoded alike.
+        // Sorted by key, because a dictionary has no stable order.
         let entries = value.ratios.sorted { !$0.key && $1.key }
           .map { Corpus::Maps.RatiosEntry(key: $0.key, value: $0.value) }
         unsafe message.n_ratios = entries.count
         unsafe message.ratios = try arena.messages(entries)
       }
       if !value.messages.isEmpty {
-        // Sorted by key, so that equal maps are encoded alike.
+        // Sorted by key, because a dictionary has no stable order.
         let entries = value.messages.sorted { $0.key < $1.key }
           .map { Corpus::Maps.MessagesEntry(key: $0.key, value: $0.value) }
         unsafe message.n_messages = entries.count
         unsafe message.messages = try arena.messages(entries)
       }
       if !value.blobs.isEmpty {
-        // Sorted by key, so that equal maps are encoded alike.
+        // Sorted by key, because a dictionary has no stable order.
         let entries = value.blobs.sorted { $0.key < $1.key }
           .map { Corpus::Maps.BlobsEntry(key: $0.key, value: $0.value) }
         unsafe message.n_blobs = entries.count
         unsafe message.blobs = try arena.messages(entries)
       }
       if !value.flags.isEmpty {
-        // Sorted by key, so that equal maps are encoded alike.
+        // Sorted by key, because a dictionary has no stable order.
         let entries = value.flags.sorted { $0.key < $1.key }
           .map { Corpus::Maps.FlagsEntry(key: $0.key, value: $0.value) }
         unsafe message.n_flags = entries.count

@@ -8,7 +8,7 @@ public import LongLinkProtobufC
 public nonisolated struct ParcelsClient: Swift.Sendable {
   /// The client or connection that sends the requests.
   public let sender: any LongLink::RequestSender
-  /// The options of requests, for those that neither the request nor its method sets.
+  /// The default options of requests; those of a request or its method take precedence.
   public var options: LongLink::RequestOptions
 
   /// Makes a client that sends over a shared client, or over one connection.
@@ -36,7 +36,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
       Parcels::ParcelsMethods.send.over(self.options), request, options: options)
   }
 
-  /// Like the asynchronous form, but calls `completion`, once, on `executor`.
+  /// Like the asynchronous form, but calls `completion` exactly once, on `executor`.
   @discardableResult
   public func send(
     _ request: Parcels::SendRequest, options: LongLink::RequestOptions = LongLink::RequestOptions(),
@@ -48,7 +48,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
       on: executor, completion: completion)
   }
 
-  /// Like the asynchronous form, but blocks the calling thread, which must not run tasks.
+  /// Like the asynchronous form, but blocks the calling thread; do not call it in a task.
   public func sendBlocking(
     _ request: Parcels::SendRequest, options: LongLink::RequestOptions = LongLink::RequestOptions()
   ) throws(LongLink::LongLinkError) -> Parcels::SendReply {
@@ -72,7 +72,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
       Parcels::ParcelsMethods.find.over(self.options), request, options: options)
   }
 
-  /// Like the asynchronous form, but calls `completion`, once, on `executor`.
+  /// Like the asynchronous form, but calls `completion` exactly once, on `executor`.
   @discardableResult
   public func find(
     _ request: Parcels::FindRequest, options: LongLink::RequestOptions = LongLink::RequestOptions(),
@@ -84,7 +84,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
       on: executor, completion: completion)
   }
 
-  /// Like the asynchronous form, but blocks the calling thread, which must not run tasks.
+  /// Like the asynchronous form, but blocks the calling thread; do not call it in a task.
   public func findBlocking(
     _ request: Parcels::FindRequest, options: LongLink::RequestOptions = LongLink::RequestOptions()
   ) throws(LongLink::LongLinkError) -> Parcels::Parcel {
@@ -108,7 +108,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
       Parcels::ParcelsMethods.clear.over(self.options), request, options: options)
   }
 
-  /// Like the asynchronous form, but calls `completion`, once, on `executor`.
+  /// Like the asynchronous form, but calls `completion` exactly once, on `executor`.
   @discardableResult
   public func clear(
     _ request: LongLinkProtobufC::ProtobufEmpty, options: LongLink::RequestOptions = LongLink::RequestOptions(),
@@ -120,7 +120,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
       on: executor, completion: completion)
   }
 
-  /// Like the asynchronous form, but blocks the calling thread, which must not run tasks.
+  /// Like the asynchronous form, but blocks the calling thread; do not call it in a task.
   public func clearBlocking(
     _ request: LongLinkProtobufC::ProtobufEmpty, options: LongLink::RequestOptions = LongLink::RequestOptions()
   ) throws(LongLink::LongLinkError) -> LongLinkProtobufC::ProtobufEmpty {

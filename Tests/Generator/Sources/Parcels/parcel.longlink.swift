@@ -301,14 +301,14 @@ nonisolated extension Parcels::Parcel: LongLinkProtobufC::ProtobufCBody {
       unsafe message.n_parts = value.parts.count
       unsafe message.parts = try arena.messages(value.parts)
       if !value.labels.isEmpty {
-        // Sorted by key, so that equal maps are encoded alike.
+        // Sorted by key, because a dictionary has no stable order.
         let entries = value.labels.sorted { $0.key < $1.key }
           .map { Parcels::Parcel.LabelsEntry(key: $0.key, value: $0.value) }
         unsafe message.n_labels = entries.count
         unsafe message.labels = try arena.messages(entries)
       }
       if !value.shelves.isEmpty {
-        // Sorted by key, so that equal maps are encoded alike.
+        // Sorted by key, because a dictionary has no stable order.
         let entries = value.shelves.sorted { $0.key < $1.key }
           .map { Parcels::Parcel.ShelvesEntry(key: $0.key, value: $0.value) }
         unsafe message.n_shelves = entries.count

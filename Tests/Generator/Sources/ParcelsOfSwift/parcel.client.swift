@@ -9,7 +9,7 @@ public import SwiftProtobuf
 public nonisolated struct ParcelsClient: Swift.Sendable {
   /// The client or connection that sends the requests.
   public let sender: any LongLink::RequestSender
-  /// The options of requests, for those that neither the request nor its method sets.
+  /// The default options of requests; those of a request or its method take precedence.
   public var options: LongLink::RequestOptions
 
   /// Makes a client that sends over a shared client, or over one connection.
@@ -37,7 +37,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
       ParcelsOfSwift::ParcelsMethods.send.over(self.options), request, options: options)
   }
 
-  /// Like the asynchronous form, but calls `completion`, once, on `executor`.
+  /// Like the asynchronous form, but calls `completion` exactly once, on `executor`.
   @discardableResult
   public func send(
     _ request: ParcelsOfSwift::Parcel_SendRequest, options: LongLink::RequestOptions = LongLink::RequestOptions(),
@@ -49,7 +49,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
       on: executor, completion: completion)
   }
 
-  /// Like the asynchronous form, but blocks the calling thread, which must not run tasks.
+  /// Like the asynchronous form, but blocks the calling thread; do not call it in a task.
   public func sendBlocking(
     _ request: ParcelsOfSwift::Parcel_SendRequest, options: LongLink::RequestOptions = LongLink::RequestOptions()
   ) throws(LongLink::LongLinkError) -> ParcelsOfSwift::Parcel_SendReply {
@@ -73,7 +73,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
       ParcelsOfSwift::ParcelsMethods.find.over(self.options), request, options: options)
   }
 
-  /// Like the asynchronous form, but calls `completion`, once, on `executor`.
+  /// Like the asynchronous form, but calls `completion` exactly once, on `executor`.
   @discardableResult
   public func find(
     _ request: ParcelsOfSwift::Parcel_FindRequest, options: LongLink::RequestOptions = LongLink::RequestOptions(),
@@ -85,7 +85,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
       on: executor, completion: completion)
   }
 
-  /// Like the asynchronous form, but blocks the calling thread, which must not run tasks.
+  /// Like the asynchronous form, but blocks the calling thread; do not call it in a task.
   public func findBlocking(
     _ request: ParcelsOfSwift::Parcel_FindRequest, options: LongLink::RequestOptions = LongLink::RequestOptions()
   ) throws(LongLink::LongLinkError) -> ParcelsOfSwift::Parcel_Parcel {
@@ -109,7 +109,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
       ParcelsOfSwift::ParcelsMethods.clear.over(self.options), request, options: options)
   }
 
-  /// Like the asynchronous form, but calls `completion`, once, on `executor`.
+  /// Like the asynchronous form, but calls `completion` exactly once, on `executor`.
   @discardableResult
   public func clear(
     _ request: SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty, options: LongLink::RequestOptions = LongLink::RequestOptions(),
@@ -121,7 +121,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
       on: executor, completion: completion)
   }
 
-  /// Like the asynchronous form, but blocks the calling thread, which must not run tasks.
+  /// Like the asynchronous form, but blocks the calling thread; do not call it in a task.
   public func clearBlocking(
     _ request: SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty, options: LongLink::RequestOptions = LongLink::RequestOptions()
   ) throws(LongLink::LongLinkError) -> SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty {
