@@ -99,7 +99,7 @@ extension Oracle {
 
   private func judgeLeftovers() {
     for stream in simulation.openStreams { found(.nothingLeft, "a stream is open: \(stream)") }
-    for listener in simulation.openListeners { found(.nothingLeft, "a listener on \(listener) is open") }
+    for listener in simulation.openListeners { found(.nothingLeft, "\(listener) is listened on") }
     for timer in simulation.pendingTimers { found(.nothingLeft, "a timer is set: \(timer)") }
   }
 
