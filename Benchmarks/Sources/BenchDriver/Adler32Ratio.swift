@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CFloorAdler32
+import CMeasuredAdler32
 import Dispatch
 import Foundation
 

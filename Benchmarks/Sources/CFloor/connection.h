@@ -4,42 +4,38 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
-enum { header_length = 16 };
+/// What one read takes at most. Client and server stay within the nearer caches with it.
+enum { most_read = 1 << 18 };
 
-/// Bytes that were read and not yet taken, or that wait to be written.
-typedef struct {
-  uint8_t *bytes;
-  size_t begin, end, capacity;
-} queue;
+/// The types of the frames.
+static const uint32_t request_type = 1, answer_type = 0x01u << 24 | 200;
 
-typedef struct {
-  int socket;
-  int index;
-  bool waits_to_write;
-  queue in, out;
-} connection;
+/// Bytes that were read, or that wait to be written. A connection has one only while it holds any:
+/// connections use the same one in turn, which stays in the cache.
+typedef struct buffer {
+  struct buffer *next;
+  /// Bytes before `begin` are written, those before `ready` may be, those before `end` were read.
+  size_t begin, ready, end;
+  uint8_t bytes[];
+} buffer;
 
-/// A frame in the native layout.
-typedef struct {
-  uint32_t type, serial, length;
-  const uint8_t *body;
-} frame;
-
-/// Makes an accepted or connected socket ready for use and has the poller watch it.
-void connection_open(connection *connection, int socket, int index, int poller);
-/// Reads once; false when there was nothing. Ends the process where the stream has ended, unless
-/// `may_end`.
-bool connection_read(connection *connection, bool may_end);
-/// Writes what waits, as far as the kernel takes it.
-void connection_write(connection *connection, int poller);
-/// Takes the next whole frame, whose checksum must hold; false when there is none.
-bool connection_next(connection *connection, frame *frame);
-/// Appends a frame.
-void connection_append(connection *connection, uint32_t type, uint32_t serial,
-                       const uint8_t *body, uint32_t length);
-/// Closes a connection and gives its memory back.
-void connection_close(connection *connection);
-
+/// Sets the options of a connected socket.
+void prepare(int socket);
+/// Has the poller tell of each change of a socket.
+void watch(int socket, uint32_t index, int poller);
+/// Reads once, behind what is there: how many bytes, 0 at the stream's end, -1 when none are there.
+/// The flags are those of recv(2).
+ssize_t buffer_read(buffer *buffer, int socket, int flags);
+/// Writes what is ready; false when the kernel takes no more now. The flags are those of send(2).
+bool buffer_write(buffer *buffer, int socket, int flags);
+/// Moves what was read and is not ready to the front, over the rest.
+void buffer_keep_rest(buffer *buffer);
+/// How many frames are best written at once: all, or few where the peer runs on another CPU and
+/// works on them meanwhile. Asks the kernel now and then.
+size_t most_at_once(int socket);
+/// `calloc`, which has to succeed.
+void *allocate(size_t count, size_t size);
 /// Ends the process and names the call that failed.
 void fail(const char *call);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CFloorAdler32
+import CFloor
 import NIOCore
 
 /// A frame in the native layout.
@@ -48,7 +48,7 @@ extension Frame {
   /// Over the first 12 bytes of the header and the body.
   static func checksum(_ frame: UnsafeRawBufferPointer, _ length: Int) -> UInt32 {
     let bytes = frame.baseAddress!.assumingMemoryBound(to: UInt8.self)
-    return cll_adler32(cll_adler32(1, bytes, 12), bytes + headerLength, length)
+    return floor_checksum(bytes, length)
   }
 }
 

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CFloorAdler32
 import Foundation
 
 /// A server of one connection that answers each request with its body, or with a lie.
 ///
-/// It greets whoever says hello, and serves on a thread of its own until the connection ends.
+/// It greets whoever says hello, and serves on a thread of its own until the connection ends. It ends
+/// the connection at a wrong checksum.
 struct EchoServer {
-  enum Lie: String, CaseIterable {
+  enum Lie: String {
     case wrongLastByte = "the last byte is wrong"
     case shortBody = "a byte is missing"
+    /// Not for those that connect anew and ask again, as LongLink's client does.
+    case wrongChecksum = "a checksum does not hold"
     /// Takes requests by twos.
     case swapped = "two answers are swapped"
   }
@@ -46,6 +48,16 @@ struct EchoServer {
     var body: [UInt8]
   }
 
+  /// As RFC 1950 has it, byte by byte.
+  static func checksum(_ bytes: [UInt8]) -> UInt32 {
+    var (a, b) = (UInt32(1), UInt32(0))
+    for byte in bytes {
+      a = (a + UInt32(byte)) % 65_521
+      b = (b + a) % 65_521
+    }
+    return b << 16 | a
+  }
+
   private static func serve(_ connection: Int32, _ lie: Lie?) {
     let (request, hello) = (UInt8(0x00), UInt8(0x0A))
     let (answered, welcome) = (UInt32(0x0100_0000 | 200), UInt32(0x0B00_0000))
@@ -58,6 +70,7 @@ struct EchoServer {
       case nil: break
       case .wrongLastByte: body[body.count - 1] ^= 1
       case .shortBody: body.removeLast()
+      case .wrongChecksum: break
       case .swapped:
         guard let former = first else {
           first = frame
@@ -67,7 +80,9 @@ struct EchoServer {
         write(connection, type: answered, serial: former.serial, body: frame.body)
         body = former.body
       }
-      write(connection, type: answered, serial: frame.serial, body: body)
+      write(
+        connection, type: answered, serial: frame.serial, body: body,
+        isRight: lie != .wrongChecksum)
     }
   }
 
@@ -76,7 +91,9 @@ struct EchoServer {
     func word(at index: Int) -> UInt32 {
       header[index..<index + 4].reduce(0) { $0 << 8 | UInt32($1) }
     }
-    guard let body = read(connection, Int(word(at: 8))) else { return nil }
+    guard let body = read(connection, Int(word(at: 8))),
+      checksum(header[..<12] + body) == word(at: 12)
+    else { return nil }
     return Frame(kind: header[0] & 0x3F, serial: word(at: 4), body: body)
   }
 
@@ -86,13 +103,15 @@ struct EchoServer {
       ? bytes : nil
   }
 
-  private static func write(_ connection: Int32, type: UInt32, serial: UInt32, body: [UInt8]) {
+  private static func write(
+    _ connection: Int32, type: UInt32, serial: UInt32, body: [UInt8], isRight: Bool = true
+  ) {
     func bytes(_ word: UInt32) -> [UInt8] {
       [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: word >> $0) }
     }
     let header = bytes(type) + bytes(serial) + bytes(UInt32(body.count))
-    let covered = header + body
-    let frame = header + bytes(cll_adler32(1, covered, covered.count)) + body
+    let sum = checksum(header + body)
+    let frame = header + bytes(isRight ? sum : sum ^ 1) + body
     _ = send(connection, frame, frame.count, Int32(MSG_NOSIGNAL))
   }
 }

@@ -35,9 +35,15 @@ let folder: URL = {
     #expect(try #require(outcome).allRequests > 0)
   }
 
-  @Test(arguments: programs, EchoServer.Lie.allCases)
+  @Test(arguments: programs, [EchoServer.Lie.wrongLastByte, .shortBody, .swapped])
   func `a wrong answer leaves no figures`(_ program: String, _ lie: EchoServer.Lie) throws {
     let (code, outcome) = try load(program, EchoServer(lie))
+    #expect(code == 1)
+    #expect(outcome == nil)
+  }
+
+  @Test func `a wrong checksum leaves the floor no figures`() throws {
+    let (code, outcome) = try load("FloorPeer", EchoServer(.wrongChecksum))
     #expect(code == 1)
     #expect(outcome == nil)
   }

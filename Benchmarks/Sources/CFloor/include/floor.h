@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /// What the load generator is to do.
@@ -48,3 +49,6 @@ uint64_t floor_requests(void);
 /// number of the caller in its first 8 bytes, then a pattern. One in `stride` is looked at to the
 /// last byte.
 floor_outcome floor_generate(floor_load load, floor_listener listener);
+
+/// The checksum of a frame, by the same code as the floor's.
+uint32_t floor_checksum(const uint8_t *frame, size_t length);
