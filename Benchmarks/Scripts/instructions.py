@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""instructions.py ADDRESSES MAPS ENTRY: tells instructions and calls per request, by function.
+"""instructions.py ADDRESSES MAPS ENTRY: prints instructions and calls per request, by function.
 
-ADDRESSES is what instructions.c writes, MAPS the process's /proc/PID/maps, ENTRY a text in the name
-of a function that is called once for each request. What is counted are whole turns of the loop:
-from one end of a turn to another.
+ADDRESSES is the output of instructions.c, MAPS the process's /proc/PID/maps, ENTRY a part of the name
+of a function that is called once for each request. Only whole turns of the loop are counted, from one
+end of a turn to another.
 """
 import bisect
 import collections
@@ -52,7 +52,7 @@ def main(trace_path, maps_path, entry):
 
     @functools.cache
     def function(address):
-        """The function that an instruction belongs to, and whether it is its first."""
+        """The function of an instruction, and whether the instruction is its first."""
         index = bisect.bisect_right(starts, address) - 1
         if index < 0 or address >= maps[index][1] or maps[index][3].startswith("["):
             return "?", False

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Counts the instructions that LongLink runs for a request, by function: figures that repeat on any
-# machine, however busy, where times do not.
+# Counts the instructions that LongLink runs for a request, by function. Unlike times, these counts
+# repeat even on a busy machine.
 #
 #   Benchmarks/Scripts/instructions.sh client|server [COUNT]    after make bench-build
 #
 # It single-steps the event loop's thread of one of two processes, with 32 requests in flight, for
-# COUNT instructions (400000: about a quarter of a minute), all on CPU 0. Needs x86-64, a C compiler, Python, binutils and
-# leave to trace (ptrace).
+# COUNT instructions (400000 by default, about 15 seconds), all on CPU 0. It needs x86-64, a C
+# compiler, Python, binutils and the permission to trace (ptrace).
 set -euo pipefail
 cd "$(dirname "$0")"
 side=$1
@@ -29,7 +29,7 @@ client) process=$client entry="Requests.answered" ;;
 server) process=$server entry="Responder.handle" ;;
 *) exit 2 ;;
 esac
-# The loop's thread is the one that has worked most by the time all has warmed up.
+# The loop's thread is the one with the most CPU time after the warm-up.
 busiest() {
   local task
   for task in "/proc/$process/task/"*; do

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Compares what Swift's runtime takes to suspend and resume a task with what the floor takes for a
-# whole request at b with 64 bytes, both sides and the kernel: what no asynchronous call does without.
+# Compares the time in which Swift's runtime suspends and resumes a task with the floor's time for a
+# whole request at b with 64 bytes, on both sides and in the kernel. No asynchronous call is faster
+# than the suspension alone.
 #
 #   Benchmarks/Scripts/suspension.sh [ROUNDS]    after make bench-build
 #

@@ -15,7 +15,7 @@ struct Folders {
     }
   }
 
-  /// Where a file or a folder is that was named relative to the package.
+  /// The absolute path of a file or folder given relative to the package.
   func path(_ name: String) -> String {
     URL(filePath: name, relativeTo: URL(filePath: root, directoryHint: .isDirectory))
       .standardizedFileURL.path
@@ -33,8 +33,8 @@ struct Folders {
     return "\(relative):\(target?.module ?? Folders.module(relative))"
   }
 
-  /// The module of a target without sources, which SwiftPM does not list yet: it is called like the
-  /// first folder below `Sources` or `Tests`, elsewhere like the last folder.
+  /// The module of a target without sources, which SwiftPM does not list yet: named like the first
+  /// folder below `Sources` or `Tests`, elsewhere like the last folder.
   private static func module(_ path: String) -> String {
     let parts = path.split(separator: "/")
     let isUsual = parts.count > 1 && ["Sources", "Tests"].contains(parts[0])

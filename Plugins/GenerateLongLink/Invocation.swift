@@ -3,11 +3,11 @@
 import Foundation
 import PackagePlugin
 
-/// What the command line says.
+/// The parsed command line.
 struct Invocation {
   /// The options of protoc-gen-longlink.
   private(set) var options: [String] = []
-  /// Where the messages go.
+  /// The folder of the messages.
   private(set) var messages = ""
   private(set) var runtime = "ProtobufC"
   private(set) var visibility = "public"
@@ -32,7 +32,7 @@ struct Invocation {
     }
     var single: [String: String] = [:]
     for (name, all) in values {
-      guard all.count == 1 else { throw UsageError("--\(name) stands there more than once") }
+      guard all.count == 1 else { throw UsageError("--\(name) is given more than once") }
       single[name] = all[0]
     }
     runtime = single["runtime"] ?? runtime
@@ -49,7 +49,7 @@ struct Invocation {
     options += imports.map { "Import=\($0.file):\($0.module)" }
   }
 
-  /// Puts in what was left out.
+  /// Adds the defaults of omitted options.
   private func choose(_ values: inout [String: String]) throws {
     guard let messages = values["messages"] else {
       guard values["c"] != nil else { throw UsageError("--messages FOLDER is required") }
@@ -67,7 +67,7 @@ struct Invocation {
 
   private static let folderOptions = ["messages", "c", "client", "server", "simulated"]
 
-  /// The values of each option that stands there; those of the empty name are the files.
+  /// The values of each given option; those of the empty name are the files.
   private static func values(_ arguments: [String]) throws -> [String: [String]] {
     var extractor = ArgumentExtractor(arguments)
     var values: [String: [String]] = [:]
@@ -75,7 +75,7 @@ struct Invocation {
       values[part] = [""]
     }
     let names = folderOptions + ["runtime", "visibility", "prefix", "import", "proto-path"]
-    // One option may begin with the name of another.
+    // Longest first, because the name of one option may begin with that of another.
     for name in names.sorted(by: { $0.count > $1.count }) {
       let found = extractor.extractOption(named: name)
       for value in found where value.isEmpty || value.hasPrefix("--") {
@@ -88,30 +88,30 @@ struct Invocation {
       guard argument.hasPrefix("-") else { throw UsageError("\(argument) is not a .proto file") }
       let isKnown = names.contains(String(argument.dropFirst(2)))
       throw UsageError(
-        isKnown ? "\(argument) needs a value" : "unknown option \(argument); --help names them all")
+        isKnown ? "\(argument) needs a value" : "unknown option \(argument); --help lists them")
     }
     return values
   }
 
   static let usage = """
-    Generates Swift and C from .proto files, with the services, pushes and messages in them.
+    Generates Swift and C for the messages, services and pushes of .proto files.
 
       swift package --allow-writing-to-package-directory generate-longlink \\
         --messages Sources/Chat Protos/chat.proto
 
-    --messages FOLDER     where the messages and the message types go; required
-    --c FOLDER            where their C goes; default: beside the messages, with a C before its name
-    --client FOLDER       where the clients go; default: with the messages
-    --server FOLDER       where the servers' protocols go; default: with the messages
-    --simulated FOLDER    where the simulated servers go; default: nowhere
+    --messages FOLDER     output folder of the messages and the message types; required
+    --c FOLDER            of their C; default: beside --messages, with a C before its name
+    --client FOLDER       of the clients; default: that of the messages
+    --server FOLDER       of the servers' protocols; default: that of the messages
+    --simulated FOLDER    of the simulated servers; default: none are generated
     --no-client           generates no clients
     --no-server           generates no servers' protocols
     --runtime NAME        ProtobufC, the default, or SwiftProtobuf, with protoc-gen-swift's messages
     --visibility LEVEL    public, the default, package or internal
-    --prefix TEXT         what the names of messages begin with; default: option swift_prefix
+    --prefix TEXT         prefix of the names of messages; default: option swift_prefix
     --import FILE:MODULE  the module of an imported file that is not generated here
-    --proto-path FOLDER   where imports are looked for; default: the folders of the files
+    --proto-path FOLDER   where to look for imports; default: the folders of the files
 
-    Each FOLDER is that of a target, or one inside it, relative to the package.
+    Each FOLDER is the folder of a target, or one inside it, relative to the package.
     """
 }

@@ -3,7 +3,7 @@
 import Foundation
 import PackagePlugin
 
-/// `swift package generate-longlink`: runs protoc with the plug-ins that write what was asked for.
+/// `swift package generate-longlink`: runs protoc with the plug-ins for the requested output.
 @main
 struct GenerateLongLink: CommandPlugin {
   func performCommand(context: PluginContext, arguments: [String]) async throws {
@@ -18,7 +18,7 @@ struct GenerateLongLink: CommandPlugin {
     try run(command + invocation.files)
   }
 
-  /// Where imports are looked for; `longlink/options.proto` comes with LongLink.
+  /// The folders searched for imports. `longlink/options.proto` comes with LongLink.
   private func protoPaths(_ invocation: Invocation, _ package: Package) -> [String] {
     let own = ([package] + package.dependencies.map(\.package)).map {
       $0.directoryURL.appending(path: "Protocols")
@@ -29,11 +29,11 @@ struct GenerateLongLink: CommandPlugin {
       }.map(\.path)
   }
 
-  // MARK: What protoc is told
+  // MARK: Arguments of protoc
 
   private func longLink(_ invocation: Invocation, _ context: PluginContext) throws -> [String] {
     let plugin = try context.tool(named: "protoc-gen-longlink").url
-    // A comma would begin another option.
+    // A comma in a path would begin another option.
     let paths = invocation.protoPaths.filter { !$0.contains(",") }.map { "ProtoPath=\($0)" }
     return [
       "--plugin=protoc-gen-longlink=\(plugin.path)",
@@ -41,7 +41,7 @@ struct GenerateLongLink: CommandPlugin {
     ] + (["FrontEnd=command"] + invocation.options + paths).map { "--longlink_opt=\($0)" }
   }
 
-  /// The messages of SwiftProtobuf are written by its own plug-in.
+  /// The arguments for SwiftProtobuf's plug-in, which writes its messages.
   private func swiftProtobuf(_ invocation: Invocation, _ context: PluginContext) throws -> [String]
   {
     let plugin = try context.tool(named: "protoc-gen-swift").url
@@ -62,7 +62,7 @@ struct GenerateLongLink: CommandPlugin {
       + options.map { "--swift_opt=\($0)" }
   }
 
-  // MARK: What protoc says
+  // MARK: Output of protoc
 
   private func run(_ command: [String]) throws {
     let process = Process()
@@ -73,11 +73,11 @@ struct GenerateLongLink: CommandPlugin {
     try process.run()
     let said = try pipe.fileHandleForReading.readToEnd() ?? Data()
     process.waitUntilExit()
-    // 127 is what env says where there is no such program.
+    // env exits with 127 if there is no such program.
     guard process.terminationStatus != 127 else {
       throw UsageError("protoc is missing (Debian: protobuf-compiler, Homebrew: protobuf)")
     }
-    // What a plug-in says begins with the option that it was called by.
+    // protoc puts the plug-in's option before its output.
     let lines = String(decoding: said, as: UTF8.self)
       .replacing(#/(?m)^--(longlink|swift)_out: /#, with: "").split(separator: "\n")
     let (located, others) = (lines.filter(isLocated), lines.filter { !isLocated($0) })
@@ -89,7 +89,7 @@ struct GenerateLongLink: CommandPlugin {
     throw UsageError(others.isEmpty ? "nothing was generated" : others.joined(separator: "\n"))
   }
 
-  /// Whether a line begins with a place in a file.
+  /// Whether a line begins with a location in a file.
   private func isLocated(_ line: Substring) -> Bool { line.contains(#/^[^:]+:\d+:\d+: /#) }
 }
 

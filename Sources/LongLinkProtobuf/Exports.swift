@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if SwiftProtobuf
-// Whoever encodes a message meets message types and errors of the core.
+// Encoding a message involves message types and errors of the core.
 @_exported public import LongLinkCore
 #endif

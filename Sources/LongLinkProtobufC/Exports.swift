@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Whoever encodes a message meets message types and errors of the core.
+// Encoding a message involves message types and errors of the core.
 @_exported public import LongLinkCore

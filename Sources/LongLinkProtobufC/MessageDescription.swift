@@ -2,15 +2,15 @@
 
 internal import CProtobufC
 
-/// What the generated code says of a message.
+/// The generated descriptor of a message.
 @safe
 @usableFromInline
 struct MessageDescription: Sendable {
-  /// Generated descriptors are constants: the pointer holds for the life of the process, and on
-  /// every thread.
+  /// Generated descriptors are constants: the pointer is valid on every thread until the process
+  /// ends.
   nonisolated(unsafe) private let descriptor: UnsafePointer<ProtobufCMessageDescriptor>
 
-  /// The description that a message in its initial state carries in its base.
+  /// Takes the descriptor from the base of an initialized message.
   @usableFromInline
   init<CMessage>(
     of type: CMessage.Type,
@@ -19,7 +19,7 @@ struct MessageDescription: Sendable {
     let found = unsafe withUnsafeTemporaryAllocation(of: type, capacity: 1) { memory in
       guard let message = memory.baseAddress else { preconditionFailure("no memory") }
       unsafe initialize(message)
-      // Every generated structure begins with its base, which the initialiser has set.
+      // Every generated structure begins with its base, which the initializer has set.
       return unsafe UnsafeRawPointer(message)
         .assumingMemoryBound(to: ProtobufCMessage.self).pointee.descriptor
     }
@@ -37,23 +37,23 @@ struct MessageDescription: Sendable {
 
   var fieldCount: Int { unsafe Int(descriptor.pointee.n_fields) }
 
-  /// The field at a place from 0 to `fieldCount - 1`.
+  /// The field at an index from 0 to `fieldCount - 1`.
   subscript(index: Int) -> FieldDescription {
     unsafe FieldDescription(descriptor.pointee.fields + index)
   }
 }
 
-/// What the generated code says of one field.
+/// The generated descriptor of one field.
 @safe
 struct FieldDescription {
-  /// A constant, as the description of its message.
+  /// A constant, like the descriptor of its message.
   private let descriptor: UnsafePointer<ProtobufCFieldDescriptor>
 
   fileprivate init(_ descriptor: UnsafePointer<ProtobufCFieldDescriptor>) {
     unsafe self.descriptor = descriptor
   }
 
-  /// What one value is, as far as its length depends on it.
+  /// The kind of a value, as far as its encoded length depends on it.
   enum Content {
     case number
     case string
@@ -66,7 +66,7 @@ struct FieldDescription {
     case PROTOBUF_C_TYPE_STRING: return .string
     case PROTOBUF_C_TYPE_BYTES: return .bytes
     case PROTOBUF_C_TYPE_MESSAGE:
-      // A field of this type has the description of its message there.
+      // For a field of this type, `descriptor` is that of its message.
       let inner = unsafe descriptor.pointee.descriptor
         .assumingMemoryBound(to: ProtobufCMessageDescriptor.self)
       return unsafe .message(MessageDescription(inner))
@@ -74,33 +74,33 @@ struct FieldDescription {
     }
   }
 
-  /// Where the value is in the structure, or the address of the array of a repeated field.
+  /// The offset in the structure of the value, or of the pointer to a repeated field's array.
   var offset: Int { unsafe Int(descriptor.pointee.offset) }
 
-  /// Where the structure has the count of a repeated field, the number of a oneof's field that is
-  /// set, or whether another is set; 0, where the base of the message is, if it has none of them.
+  /// The offset of a repeated field's count, of the number of a oneof's set field, or of the flag
+  /// whether another field is set. 0, the offset of the message's base, if there is none of these.
   private var quantifierOffset: Int { unsafe Int(descriptor.pointee.quantifier_offset) }
 
   var isRepeated: Bool { unsafe descriptor.pointee.label == PROTOBUF_C_LABEL_REPEATED }
 
-  /// Whether a structure has nothing but a number of this field.
+  /// Whether the field is a single number.
   var isSingleNumber: Bool {
     if case .number = content { return !isRepeated }
     return false
   }
 
-  /// The size of an element of a repeated field that has no numbers.
+  /// The size of an element of a repeated field, if its elements are not numbers.
   var elementSize: Int {
     if case .bytes = content { return unsafe MemoryLayout<ProtobufCBinaryData>.stride }
     return unsafe MemoryLayout<UnsafeRawPointer>.stride
   }
 
-  /// How many values a repeated field has in a message.
+  /// The number of values of a repeated field.
   func count(in message: UnsafeRawPointer) -> Int {
     unsafe (message + quantifierOffset).load(as: Int.self)
   }
 
-  /// False where a message says that a field, which is not repeated, is not set.
+  /// Whether a field that is not repeated is set; true if the message does not record that.
   func isSet(in message: UnsafeRawPointer) -> Bool {
     guard quantifierOffset != 0 else { return true }
     let quantifier = unsafe (message + quantifierOffset).load(as: UInt32.self)

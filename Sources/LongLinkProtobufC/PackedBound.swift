@@ -10,19 +10,19 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// Tells how many bytes a message has at most when it is packed.
+/// An upper bound on the packed size of a message.
 ///
-/// libprotobuf-c measures every value to say how long a message is. Here numbers have their longest
-/// form, so that those fields alone are looked at which have no such form.
+/// libprotobuf-c measures every value to compute a message's size. The bound assumes the longest
+/// form of numbers, so that it only has to look at fields of other types.
 @usableFromInline
 struct PackedBound: Sendable {
-  /// A tag has at most 5 bytes; a number, or the length before what is packed, 10.
+  /// A tag has at most 5 bytes; a number, or the length of a packed value, at most 10.
   private static let longest = 15
 
   private let description: MessageDescription
-  /// The bound of all fields that have one number.
+  /// The bound of all single numbers together.
   private let numbers: Int
-  /// The places of the others, a bit each; nil where there are too many fields.
+  /// The indices of the other fields, one bit each; nil if there are more than 64 fields.
   private let others: UInt64?
 
   @usableFromInline
@@ -34,8 +34,7 @@ struct PackedBound: Sendable {
     numbers = (count - places.count) * PackedBound.longest
   }
 
-  /// The most bytes that libprotobuf-c may pack a filled message into, nil where that is more than
-  /// `limit`.
+  /// An upper bound on the packed size of a filled message; nil if it exceeds `limit`.
   @usableFromInline
   func bytes(of message: UnsafeRawPointer, limit: Int) -> Int? {
     guard var places = others, unsafe PackedBound.hasNoUnknownFields(message) else { return nil }
@@ -50,7 +49,7 @@ struct PackedBound: Sendable {
     return bound <= limit ? bound : nil
   }
 
-  /// The same for a message inside another.
+  /// The bound of a message inside another.
   private static func bytes(
     of description: MessageDescription,
     _ message: UnsafeRawPointer,
@@ -97,7 +96,7 @@ struct PackedBound: Sendable {
       bound += count * longest
       return bound <= limit ? bound : nil
     }
-    // As many elements are there as the field beside them counts.
+    // The array has `count` elements.
     var element = unsafe (message + field.offset).load(as: UnsafeRawPointer.self)
     for _ in 0..<count {
       let value = unsafe bytes(ofValue: element, of: field, limit: limit - bound)

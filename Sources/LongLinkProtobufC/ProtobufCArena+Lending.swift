@@ -10,7 +10,7 @@ func withArena<Result>(
 ) throws(BodyError) -> Result {
   try unsafe withUnsafeTemporaryAllocation(byteCount: 1024, alignment: 16) {
     (first) throws(BodyError) -> Result in
-    // The arena ends before the memory that it begins with.
+    // The arena ends before its first memory does.
     var arena = unsafe ProtobufCArena(first: first, measuresOnly: measuresOnly)
     return try body(&arena)
   }

@@ -3,27 +3,27 @@
 public import CProtobufC
 public import LongLinkCore
 
-/// Memory for the fields of one C message, all of it freed at once.
+/// Memory for the fields of one C message, all freed at once.
 ///
-/// An arena lives for the length of one call that writes a body, and that call alone uses it. What
-/// it hands out is valid as long as the arena is.
+/// An arena is used by one call that writes a body, and lives until that call returns. Its pointers
+/// are valid as long as it lives.
 @safe
 public struct ProtobufCArena: ~Copyable {
-  /// The free part of the present chunk.
+  /// The free part of the current chunk.
   @usableFromInline
   var free: UnsafeMutableRawPointer
   @usableFromInline
   var freeCount: Int
-  /// The chunk that was allocated last; each begins with the address of the one before it.
+  /// The chunk allocated last. Each chunk begins with the address of the previous one.
   private var lastChunk: UnsafeMutableRawPointer?
   private var nextChunkSize = 4096
-  /// Whether messages are filled to be measured alone, so that bytes need not be copied.
+  /// Whether messages are only measured, so that the contents of bytes fields need no copy.
   private let measuresOnly: Bool
 
-  /// Starts with memory, aligned to 16, that belongs to someone else and outlives the arena.
+  /// Starts with the caller's memory, which is aligned to 16 and outlives the arena.
   @usableFromInline
   init(first: UnsafeMutableRawBufferPointer, measuresOnly: Bool = false) {
-    // Nothing is ever taken of no memory.
+    // The made-up address is never used: without memory, `freeCount` is 0.
     unsafe free = first.baseAddress ?? UnsafeMutableRawPointer(bitPattern: 16)!
     freeCount = first.count
     unsafe lastChunk = nil
@@ -39,13 +39,13 @@ public struct ProtobufCArena: ~Copyable {
     }
   }
 
-  /// Memory aligned for any field.
+  /// Returns memory aligned for any field.
   @inlinable
   @inline(__always)
   mutating func allocate(_ byteCount: Int) -> UnsafeMutableRawPointer {
     let rounded = max(8, (byteCount + 7) & ~7)
     if freeCount < rounded { addChunk(holding: rounded) }
-    // There are at least `rounded` bytes now, and `free` moves on past them: nobody else gets them.
+    // At least `rounded` bytes are free now. Moving `free` past them reserves them.
     let result = unsafe free
     unsafe free = free + rounded
     freeCount &-= rounded
@@ -58,24 +58,24 @@ public struct ProtobufCArena: ~Copyable {
     let size = max(nextChunkSize, byteCount) + link
     nextChunkSize = min(nextChunkSize * 2, 1 << 20)
     let chunk = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 16)
-    // The link is inside the chunk, whose size counts it in.
+    // The link is inside the chunk, whose size includes it.
     unsafe chunk.storeBytes(of: lastChunk, as: UnsafeMutableRawPointer?.self)
     unsafe lastChunk = chunk
     unsafe free = chunk + link
     freeCount = size - link
   }
 
-  /// What is left of the present chunk, and may be handed out later.
+  /// The rest of the current chunk, which may still be allocated later.
   @inlinable
   var scratch: UnsafeMutableBufferPointer<UInt8> {
-    // Whatever was there before, bytes may be written there.
+    // The memory is free, so bytes may be written to it.
     unsafe UnsafeMutableBufferPointer(
       start: free.assumingMemoryBound(to: UInt8.self), count: freeCount)
   }
 
   @inlinable
   mutating func array<T>(of type: T.Type, count: Int) -> UnsafeMutableBufferPointer<T> {
-    // The memory is handed out for this array alone; C types need no alignment above 8.
+    // Nothing else uses this memory; C types need no alignment above 8.
     let memory = unsafe allocate(count * MemoryLayout<T>.stride)
     return unsafe UnsafeMutableBufferPointer(
       start: memory.bindMemory(to: type, capacity: count), count: count)
@@ -83,12 +83,12 @@ public struct ProtobufCArena: ~Copyable {
 }
 
 extension ProtobufCArena {
-  /// A string field, ended by NUL.
+  /// A string field, terminated by NUL.
   ///
-  /// Throws `.interiorNUL` where the string contains U+0000, since C would see it end there.
+  /// Throws `.interiorNUL` if the string contains U+0000, because C would end it there.
   public mutating func string(_ value: String) throws(BodyError) -> UnsafeMutablePointer<CChar>? {
     let count = value.utf8.count
-    // There is room for the text and the NUL behind it.
+    // There is room for the text and the NUL after it.
     let memory = unsafe allocate(count + 1)
     unsafe memory.storeBytes(of: 0, toByteOffset: count, as: UInt8.self)
     let copy = unsafe UnsafeMutableRawBufferPointer(start: memory, count: count)
@@ -108,15 +108,15 @@ extension ProtobufCArena {
   /// A bytes field.
   public mutating func bytes(_ value: [UInt8]) -> ProtobufCBinaryData {
     if value.isEmpty { return unsafe ProtobufCBinaryData(len: 0, data: nil) }
-    // A message is measured by the count alone: nobody reads the bytes then.
+    // Measuring a message reads only the count, not the bytes.
     let memory = unsafe array(of: UInt8.self, count: measuresOnly ? 1 : value.count)
     if !measuresOnly { unsafe _ = memory.initialize(fromContentsOf: value) }
     return unsafe ProtobufCBinaryData(len: value.count, data: memory.baseAddress)
   }
 
-  /// A message field; nil, which is no field, for nil.
+  /// A message field; nil, an absent field, for nil.
   ///
-  /// Traps where `CMessage`, which the field has, is not the structure of `Message`.
+  /// Traps if `CMessage`, the type of the field, is not the structure of `Message`.
   @inlinable
   public mutating func message<Message: ProtobufCBody, CMessage>(
     _ value: Message?,
@@ -128,9 +128,9 @@ extension ProtobufCArena {
     return try unsafe layout.makeMessage(value, in: &self).assumingMemoryBound(to: type)
   }
 
-  /// A repeated field of strings; the count goes into the field beside it.
+  /// A repeated field of strings; set its count separately.
   ///
-  /// Throws as `string(_:)` does.
+  /// Throws like `string(_:)`.
   public mutating func strings(
     _ values: [String]
   ) throws(BodyError) -> UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? {
@@ -142,7 +142,7 @@ extension ProtobufCArena {
     return fields.baseAddress
   }
 
-  /// A repeated field of bytes; the count goes into the field beside it.
+  /// A repeated field of bytes; set its count separately.
   public mutating func bytes(
     _ values: [[UInt8]]
   ) -> UnsafeMutablePointer<ProtobufCBinaryData>? {
@@ -165,9 +165,9 @@ extension ProtobufCArena {
     return fields.baseAddress
   }
 
-  /// A repeated field of messages; the count goes into the field beside it.
+  /// A repeated field of messages; set its count separately.
   ///
-  /// Traps where `CMessage`, which the field has, is not the structure of `Message`.
+  /// Traps if `CMessage`, the type of the field, is not the structure of `Message`.
   @inlinable
   public mutating func messages<Message: ProtobufCBody, CMessage>(
     _ values: [Message],

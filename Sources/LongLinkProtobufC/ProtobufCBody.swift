@@ -2,10 +2,10 @@
 
 public import LongLinkCore
 
-/// A Swift value that stands for a message for which `protoc-c` has generated C.
+/// A Swift value for a message whose C structure `protoc-c` generated.
 ///
-/// A conformance says how its fields are copied into those of the C structure, which libprotobuf-c
-/// packs, and how they are read from a body. `…__init` is generated with the structure:
+/// A conformance defines how its fields are copied to the C structure, which libprotobuf-c packs,
+/// and how they are read from a body. `protoc-c` generates `…__init` with the structure:
 ///
 /// ```swift
 /// struct FailRequest: ProtobufCBody {
@@ -33,26 +33,26 @@ public import LongLinkCore
 /// }
 /// ```
 public protocol ProtobufCBody: BodyEncodable, BodyDecodable {
-  /// How the value is made into its C message, and read from a body.
+  /// The functions that copy the value to its C message and read it from a body.
   static var layout: ProtobufCLayout<Self> { get }
 
-  /// The most memory in bytes that a body of `byteCount` bytes may take while it is decoded.
+  /// The most memory in bytes that decoding a body of `byteCount` bytes may take.
   ///
-  /// Decoding throws `.tooLarge` past it. The default is 64 times the body and 64 KiB more, but
-  /// beyond 64 MiB no more than four times the body: a body may repeat an empty message, of two
-  /// bytes, that takes hundreds. A message counts as its C structure, a number of a repeated field
-  /// as 8 bytes, strings and bytes as what they hold and 16 more.
+  /// Decoding throws `.tooLarge` past it. The default is 64 times the body plus 64 KiB, and beyond
+  /// 64 MiB at most four times the body. A limit is needed because a body may repeat an empty
+  /// message that has two bytes in the body and hundreds in memory. A message counts as its C
+  /// structure, a number of a repeated field as 8 bytes, strings and bytes as their length plus 16.
   static func decodingMemoryLimit(forBodyOf byteCount: Int) -> Int
 }
 
 extension ProtobufCBody {
-  /// The default limit: see the requirement.
+  /// The default limit; see the requirement.
   @inlinable
   public static func decodingMemoryLimit(forBodyOf byteCount: Int) -> Int {
     ProtobufReader.memoryLimit(forBodyOf: byteCount)
   }
 
-  /// True: libprotobuf-c counts by what it packs, and the C message has to be filled for either.
+  /// True: the C message has to be filled before libprotobuf-c can compute its size.
   @inlinable public static var isMeasuredByEncoding: Bool { true }
 
   /// The size that libprotobuf-c computes for the message.
@@ -65,11 +65,11 @@ extension ProtobufCBody {
     }
   }
 
-  /// Lets libprotobuf-c pack the message straight into `output`.
+  /// Packs the message directly into `output` with libprotobuf-c.
   @inlinable
   public func encode(into output: inout OutputRawSpan) throws(BodyError) {
     unsafe try output.withUnsafeMutableBytes { (buffer, initializedCount) throws(BodyError) in
-      // What has been initialised stays as it is; libprotobuf-c writes behind it.
+      // libprotobuf-c writes after the initialized part, which stays unchanged.
       let free = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[initializedCount...])
       initializedCount += try withArena { (arena) throws(BodyError) in
         try unsafe Self.layout.pack(self, into: free, using: &arena)
@@ -77,7 +77,7 @@ extension ProtobufCBody {
     }
   }
 
-  /// Lets libprotobuf-c pack the message into an array.
+  /// Packs the message into an array with libprotobuf-c.
   @inlinable
   public func encodedBytes() throws(BodyError) -> [UInt8] {
     try withArena { (arena) throws(BodyError) in
@@ -87,22 +87,22 @@ extension ProtobufCBody {
 
   /// Reads the body within the memory limit.
   ///
-  /// Throws where the body breaks the rules of Protocol Buffers or of its message, is nested deeper
+  /// Throws if the body breaks the rules of Protocol Buffers or of its message, is nested deeper
   /// than 100 messages, has a string that is not UTF-8 or contains U+0000, has a singular message
-  /// field twice, or needs more memory than `decodingMemoryLimit(forBodyOf:)` says.
+  /// field twice, or needs more memory than `decodingMemoryLimit(forBodyOf:)` allows.
   @inlinable
   public init(decoding body: RawSpan) throws(BodyError) {
     let limit = Self.decodingMemoryLimit(forBodyOf: body.byteCount)
-    // The body is there as long as this call, and the reader is not there any longer.
+    // The body outlives this call, and the reader does not.
     let bytes = unsafe body.withUnsafeBytes { unsafe $0.assumingMemoryBound(to: UInt8.self) }
     var reader = unsafe ProtobufReader(bytes, allowance: limit)
     self = try Self.layout.read(from: &reader)
   }
 
-  /// Lends the filled C message, with all that it points to, for the length of the call.
+  /// Calls `body` with the filled C message, which is valid during the call.
   ///
-  /// Traps where `CMessage` is not the structure of this message. Throws what filling throws,
-  /// `.interiorNUL` above all, and what `body` throws.
+  /// Traps if `CMessage` is not the structure of this message. Throws the errors of filling, mainly
+  /// `.interiorNUL`, and of `body`.
   @inlinable
   public func withCMessage<CMessage, Result>(
     as type: CMessage.Type,
@@ -111,7 +111,7 @@ extension ProtobufCBody {
     try withArena { (arena) throws(BodyError) in
       let layout = Self.layout
       layout.requireMatch(type)
-      // The arena, and so the message, is there until `withArena` returns.
+      // The arena, and with it the message, lives until `withArena` returns.
       let message = try unsafe layout.makeMessage(self, in: &arena)
       return try unsafe body(message.assumingMemoryBound(to: type))
     }

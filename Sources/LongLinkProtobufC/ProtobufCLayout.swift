@@ -3,10 +3,10 @@
 public import CProtobufC
 public import LongLinkCore
 
-/// How a Swift value and the C message that stands for it are made of each other.
+/// The functions that copy a Swift value to its C message and read one from a body.
 ///
-/// Made once for each type, as `ProtobufCBody.layout`, and used on any thread; what it consists of
-/// is never freed.
+/// Each type makes its layout once, as `ProtobufCBody.layout`. Any thread may use it. Its memory is
+/// never freed.
 @safe
 public struct ProtobufCLayout<Value>: Sendable {
   @safe
@@ -19,7 +19,7 @@ public struct ProtobufCLayout<Value>: Sendable {
     let type: ObjectIdentifier
     @usableFromInline
     let byteCount: Int
-    /// Initialises memory as a message and fills it.
+    /// Initializes memory as a message and fills it.
     @usableFromInline
     let fill:
       @Sendable (UnsafeMutableRawPointer, Value, inout ProtobufCArena) throws(BodyError) -> Void
@@ -45,24 +45,24 @@ public struct ProtobufCLayout<Value>: Sendable {
     }
   }
 
-  /// Constant, and there for ever, so that a layout is handed about without counting who has it.
+  /// Constant and never freed, so that copies of a layout need no reference counting.
   @usableFromInline
   nonisolated(unsafe) let parts: UnsafePointer<Parts>
 
   /// Joins a value to the structure `CMessage`.
   ///
   /// `initialize` is the generated `…__init` of the structure; any other function traps here or
-  /// leads to undefined behaviour later. `fill` copies a value into a message in its initial state,
-  /// taking memory from the arena, and fills alike each time. `read` makes a value of the fields of
-  /// a message in a body. A `BodyError` that they throw reaches the caller; any other error does so
-  /// as `.notRepresentable`.
+  /// causes undefined behavior later. `fill` copies a value into an initialized message, takes
+  /// memory from the arena, and has to give the same result each time. `read` makes a value from
+  /// the fields of a message in a body. A `BodyError` thrown by them reaches the caller unchanged;
+  /// any other error becomes `.notRepresentable`.
   @inlinable
   public init<CMessage>(
     initialize: @escaping @Sendable (UnsafeMutablePointer<CMessage>?) -> Void,
     fill: @escaping @Sendable (inout CMessage, Value, inout ProtobufCArena) throws -> Void,
     read: @escaping @Sendable (inout ProtobufReader) throws -> Value
   ) {
-    // Each pointer below comes from this layout, so that a `CMessage` stands there.
+    // Each pointer below comes from this layout, so it has room for a `CMessage`.
     let parts = unsafe Parts(
       PackedBound(MessageDescription(of: CMessage.self, initialize: initialize)),
       ObjectIdentifier(CMessage.self),
@@ -91,7 +91,7 @@ public struct ProtobufCLayout<Value>: Sendable {
 }
 
 extension BodyError {
-  /// What a conversion threw. The detail names no more than a type, since an error may quote bytes.
+  /// Wraps an error of a conversion. The detail has only its type: an error may quote the body.
   @usableFromInline
   init(ofConversion error: any Error) {
     self = error as? BodyError ?? BodyError(.notRepresentable, detail: "\(type(of: error))")
@@ -99,7 +99,7 @@ extension BodyError {
 }
 
 extension ProtobufCLayout {
-  /// The filled message, which lives as long as the arena.
+  /// Returns the filled message, which lives as long as the arena.
   @inlinable
   func makeMessage(
     _ value: Value,
@@ -119,7 +119,7 @@ extension ProtobufCLayout {
     )
   }
 
-  /// Appends to memory that has room for the message, and says how long it is.
+  /// Packs the message into `free`, which has room for it, and returns its length.
   @inlinable
   func pack(
     _ value: Value,
@@ -132,8 +132,8 @@ extension ProtobufCLayout {
       unsafe free.copyMemory(from: UnsafeRawBufferPointer(packed))
       return packed.count
     }
-    // Every generated structure begins with its base. libprotobuf-c writes as many bytes as it has
-    // counted, and they have room.
+    // Every generated structure begins with its base. libprotobuf-c writes exactly the bytes it has
+    // measured, and they have room.
     let base = unsafe message.assumingMemoryBound(to: ProtobufCMessage.self)
     let count = unsafe protobuf_c_message_get_packed_size(base)
     precondition(count <= free.count, "no room for the body")
@@ -141,16 +141,16 @@ extension ProtobufCLayout {
     return unsafe protobuf_c_message_pack(base, start.assumingMemoryBound(to: UInt8.self))
   }
 
-  /// The message as bytes of its own.
+  /// Packs the message into a new array.
   @inlinable
   func packed(_ value: Value, in arena: inout ProtobufCArena) throws(BodyError) -> [UInt8] {
     let message = try unsafe makeMessage(value, in: &arena)
     if let packed = unsafe packShort(message, into: arena.scratch) {
-      // An array that is copied has no room to spare.
+      // Copying allocates exactly the bytes needed.
       return unsafe [UInt8](packed)
     }
-    // Every generated structure begins with its base. libprotobuf-c writes as many bytes as it has
-    // counted.
+    // Every generated structure begins with its base. libprotobuf-c writes exactly the bytes it has
+    // measured.
     let base = unsafe message.assumingMemoryBound(to: ProtobufCMessage.self)
     let count = unsafe protobuf_c_message_get_packed_size(base)
     // All empty arrays share their memory, and `unsafeUninitializedCapacity: 0` writes to it.
@@ -161,7 +161,7 @@ extension ProtobufCLayout {
     }
   }
 
-  /// Packs a message that certainly fits, which need not be measured then; nil for any other.
+  /// Packs a message that certainly fits, without measuring it; nil if it might not fit.
   @inlinable
   func packShort(
     _ message: UnsafeMutableRawPointer,
@@ -175,7 +175,7 @@ extension ProtobufCLayout {
     return unsafe UnsafeBufferPointer(start: start, count: count)
   }
 
-  /// Reads the message that a reader is in.
+  /// Reads the message at the reader's position.
   @inlinable
   func read(from reader: inout ProtobufReader) throws(BodyError) -> Value {
     try reader.charge(unsafe parts.pointee.byteCount)

@@ -3,10 +3,10 @@
 public import LongLinkCore
 
 extension ProtobufReader {
-  /// One message of a repeated field.
+  /// Reads one message of a repeated field.
   ///
-  /// Throws what reading it throws, `.tooDeep` where more than 100 stand inside each other, and
-  /// `.tooLarge` past the memory that decoding may take.
+  /// Throws the errors of reading it, `.tooDeep` if messages are nested more than 100 deep, and
+  /// `.tooLarge` past the limit on memory.
   @inlinable
   public mutating func message<Message: ProtobufCBody>(
     _ type: Message.Type = Message.self
@@ -15,9 +15,9 @@ extension ProtobufReader {
     return try message(once: &isRead)
   }
 
-  /// A message field that is not repeated; `isRead`, false before, tells whether it was read.
+  /// Reads a message field that is not repeated, and sets `isRead`, which is false at first.
   ///
-  /// Throws as for a repeated field, and `.notRepresentable` where it was read before.
+  /// Throws like `message(_:)`, and `.notRepresentable` if `isRead` was already true.
   @inlinable
   public mutating func message<Message: ProtobufCBody>(
     once isRead: inout Bool

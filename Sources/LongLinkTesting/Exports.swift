@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests speak of message types, codes, addresses, endpoints and event loops without importing more
-// modules.
+// Tests use message types, codes, addresses, endpoints and event loops without further imports.
 @_exported public import LongLinkDriver
 @_exported public import LongLinkCore
 @_exported public import LongLinkTransport

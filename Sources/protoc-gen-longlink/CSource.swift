@@ -5,23 +5,23 @@ import Foundation
 import SwiftProtobuf
 import SwiftProtobufPluginLibrary
 
-/// The C of .proto files, made by protoc-c, which is asked as the protoc plug-in that it is.
+/// The C of .proto files, made by protoc-c, which runs as a protoc plug-in.
 struct CSource {
   private var request = Google_Protobuf_Compiler_CodeGeneratorRequest()
 
-  /// The C that protoc-c makes of the files by itself.
+  /// The C that protoc-c makes of the unchanged files.
   static func plain(_ files: [FileDescriptor]) -> CSource {
     var options = ExtractProtoOptions()
-    // Comments are carried into C.
+    // protoc-c copies comments into the C.
     options.includeSourceCodeInfo = true
     return CSource(files) { $0.extractProto(options: options) }
   }
 
   /// The C that the generated Swift uses.
   ///
-  /// It has the bytes of the files' messages on the wire, in terms that say more and that protoc-c
-  /// 1.4 understands: each field that is not repeated is optional in the sense of proto2, so that
-  /// it is told whether it is there; an enumeration is an int32; the entry of a map is a message.
+  /// Its messages have the same bytes on the wire as the files' messages, but are declared in terms
+  /// that protoc-c 1.4 understands: each field that is not repeated is optional in the sense of
+  /// proto2, so that its presence is known; an enumeration is an int32; a map entry is a message.
   static func forValues(_ files: [FileDescriptor], _ names: CNames) -> CSource {
     CSource(files) { simplified($0, names) }
   }
@@ -74,7 +74,7 @@ struct CSource {
   }
 }
 
-// MARK: - Simpler terms
+// MARK: - Simplified declarations
 
 extension CSource {
   private static func simplified(
@@ -84,7 +84,7 @@ extension CSource {
     proto.name = file.name
     proto.package = CNames.package(of: file)
     proto.dependency = file.dependencies.map(\.name).filter { !hasNothingForC($0) }
-    // What only options need is not C.
+    // Files that only declare options get no C.
     if !hasNothingForC(file.name) {
       proto.messageType = file.messages.map { simplified($0, names) }
     }

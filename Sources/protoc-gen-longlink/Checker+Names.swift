@@ -4,10 +4,10 @@
 import SwiftProtobuf
 import SwiftProtobufPluginLibrary
 
-/// Finds names that clash in Swift or in C and that `SwiftNames` and `CNames` do not tell apart.
+/// Finds clashes of names in Swift or in C that `SwiftNames` and `CNames` do not resolve.
 extension Checker {
   func checkNames(_ findings: inout Findings) {
-    var types = Claims("rename one of them, or say option swift_prefix = \"…\";")
+    var types = Claims("rename one of them, or add option swift_prefix = \"…\";")
     var structures = Claims("rename one of them, or put it into another package")
     let isC = schema.options.runtime == .protobufC
     for file in schema.files {
@@ -59,7 +59,7 @@ extension Checker {
     }
   }
 
-  /// A method is called in several ways, each with a name of its own.
+  /// Checks the names derived from each method, one for each way to call it.
   private func checkMethods(_ service: Service, _ findings: inout Findings) {
     var names = Claims("rename one of them")
     for method in service.methods {

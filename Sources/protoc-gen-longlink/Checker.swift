@@ -4,7 +4,7 @@
 import SwiftProtobuf
 import SwiftProtobufPluginLibrary
 
-/// Finds what stands in the way of generating, all of it at once, with file and line.
+/// Collects all errors that prevent generation, each with file and line.
 struct Checker {
   let schema: Schema
 
@@ -25,7 +25,7 @@ struct Checker {
     guard findings.isEmpty else { throw GeneratorError(findings.text) }
   }
 
-  // MARK: What cannot be generated
+  // MARK: Syntax and files
 
   private func checkSyntax(_ file: FileDescriptor, _ findings: inout Findings) {
     var header = ExtractProtoOptions()
@@ -48,7 +48,7 @@ struct Checker {
       else { return }
       let option = schema.options.frontEnd.option("Import")
       findings.add(
-        user, "\(used.name) is not generated: name it too, or say \(option)\(used.name):MODULE")
+        user, "\(used.name) is not generated: name it too, or add \(option)\(used.name):MODULE")
     }
     for message in file.allMessages {
       for field in message.fields {
@@ -62,7 +62,7 @@ struct Checker {
     }
   }
 
-  /// What is written for two files is in one folder.
+  /// Checks that no two .proto files are written to the same Swift file.
   private func checkFileNames(_ findings: inout Findings) {
     var names: [String: FileDescriptor] = [:]
     for file in schema.files {

@@ -4,7 +4,7 @@
 import SwiftProtobuf
 import SwiftProtobufPluginLibrary
 
-/// What the type of a field is in Swift, and how one value of it gets into C and out of a body.
+/// The Swift type of a field, and the code that writes one value to C and reads one from a body.
 struct FieldTypes {
   let schema: Schema
 
@@ -29,7 +29,7 @@ struct FieldTypes {
     }
   }
 
-  /// What one value is before it is set, where it is not nil then.
+  /// The initial value of a field that cannot be nil.
   func initial(_ field: FieldDescriptor) -> String {
     switch field.type {
     case .bool: "false"
@@ -51,7 +51,7 @@ struct FieldTypes {
     return (value(field), initial(field))
   }
 
-  /// An expression for C of one for Swift.
+  /// The C value of a Swift expression.
   func toC(_ field: FieldDescriptor, _ expression: String) -> String {
     switch field.type {
     case .bool: "\(expression) ? 1 : 0"
@@ -63,7 +63,7 @@ struct FieldTypes {
     }
   }
 
-  /// An expression that reads one value; for a message that is not repeated, see `LayoutWriter`.
+  /// An expression that reads one value. For messages that are not repeated, see `LayoutWriter`.
   func reading(_ field: FieldDescriptor, from reader: String) -> String {
     func call(_ name: String) -> String { "try \(reader).\(name)()" }
     switch field.type {
@@ -89,7 +89,7 @@ struct FieldTypes {
 }
 
 extension FieldDescriptor {
-  /// The fields of the entry of a map.
+  /// The key and value fields of a map's entry; nil if the field is not a map.
   var mapTypes: (key: FieldDescriptor, value: FieldDescriptor)? {
     isMap ? messageType.mapKeyAndValue : nil
   }

@@ -5,7 +5,7 @@ import Foundation
 import SwiftProtobuf
 import SwiftProtobufPluginLibrary
 
-/// What is wrong, line by line.
+/// The errors found, one per line.
 struct Findings {
   private var lines: [String] = []
   private let protoPaths: [String]
@@ -15,7 +15,7 @@ struct Findings {
   }
 
   var isEmpty: Bool { lines.isEmpty }
-  /// protoc puts its own words before the first line.
+  /// Begins with a line feed, because protoc puts a prefix before the text.
   var text: String { "\n" + lines.joined(separator: "\n") }
 
   mutating func add(_ user: some Located, _ text: String) { add(user.location, text) }
@@ -25,7 +25,7 @@ struct Findings {
     if !lines.contains(line) { lines.append(line) }
   }
 
-  /// A place as an editor finds it: with the folder that the file was found in, where it is known.
+  /// A location in the form that editors follow, with the folder of the file if it is known.
   func text(_ location: SourceLocation) -> String {
     let path =
       protoPaths.lazy.map { $0 == "." ? location.file : "\($0)/\(location.file)" }
@@ -44,7 +44,7 @@ struct SourceLocation {
   var column: Int?
 }
 
-/// What has a place in a .proto file.
+/// A descriptor with a location in a .proto file.
 protocol Located: ProvidesSourceCodeLocation, ProvidesLocationPath {}
 
 extension Located {

@@ -4,7 +4,7 @@
 import SwiftProtobuf
 import SwiftProtobufPluginLibrary
 
-/// The protoc plug-in: Swift for the messages, services and pushes of .proto files, and their C.
+/// The protoc plug-in, which generates Swift and C for messages, services and pushes.
 @main
 struct Generator: CodeGenerator {
   var supportedFeatures: [Google_Protobuf_Compiler_CodeGeneratorResponse.Feature] {
@@ -23,7 +23,7 @@ struct Generator: CodeGenerator {
   ) throws {
     let options = try GeneratorOptions(parameter.parsedPairs)
     if options.messages == nil {
-      guard let c = options.c else { throw GeneratorError("say Messages=FOLDER, or C=FOLDER") }
+      guard let c = options.c else { throw GeneratorError("add Messages=FOLDER or C=FOLDER") }
       try CSource.plain(files).write(to: c, generatorOutputs)
       return
     }
@@ -40,7 +40,7 @@ struct Generator: CodeGenerator {
   }
 }
 
-/// Why nothing is generated; protoc prints it.
+/// The reason for generating nothing, printed by protoc.
 struct GeneratorError: Error, CustomStringConvertible {
   let description: String
 
@@ -61,7 +61,7 @@ enum CustomOption {
 }
 
 extension MethodDescriptor {
-  /// The message type of its requests; nil where none is said.
+  /// The message type of its requests; nil without the option.
   var messageType: UInt32? {
     guard options.hasExtensionValue(ext: CustomOption.messageType) else { return nil }
     return options.getExtensionValue(ext: CustomOption.messageType)
@@ -69,7 +69,7 @@ extension MethodDescriptor {
 }
 
 extension Descriptor {
-  /// The message type of it as a push; nil where none is said.
+  /// The message type of its pushes; nil without the option.
   var pushType: UInt32? {
     guard options.hasExtensionValue(ext: CustomOption.pushType) else { return nil }
     return options.getExtensionValue(ext: CustomOption.pushType)
@@ -78,7 +78,7 @@ extension Descriptor {
 #else
 import Foundation
 
-/// Stands in for the plug-in where the trait that it needs is not enabled.
+/// Replaces the plug-in while the trait that it needs is not enabled.
 @main
 struct Generator {
   static func main() {

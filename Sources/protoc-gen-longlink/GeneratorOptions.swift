@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if SwiftProtobuf
-/// What the caller of the plug-in asked for.
+/// The options passed to the plug-in.
 struct GeneratorOptions {
-  /// What encodes and decodes the messages.
+  /// The library that encodes and decodes the messages.
   enum Runtime: String {
     case protobufC = "ProtobufC"
     case swiftProtobuf = "SwiftProtobuf"
@@ -15,12 +15,12 @@ struct GeneratorOptions {
     case `internal`
   }
 
-  /// What the plug-in was started by, whose words it uses.
+  /// The tool that started the plug-in. Error texts spell options the way it does.
   enum FrontEnd: String {
     case protoc
     case command
 
-    /// An option as it is written there, up to its value: `Import=` or `--import `.
+    /// An option in the tool's spelling, up to its value: `Import=` or `--import `.
     func option(_ name: String) -> String {
       self == .protoc ? "\(name)=" : "--\(name.lowercased()) "
     }
@@ -29,17 +29,17 @@ struct GeneratorOptions {
   var frontEnd = FrontEnd.protoc
   var runtime = Runtime.protobufC
   var visibility = Visibility.public
-  /// The folders that the parts go to.
+  /// The output folders of the parts.
   var messages: Folder?
   var c: Folder?
   var client: Folder?
   var server: Folder?
   var simulated: Folder?
-  /// What the names of messages and enumerations begin with, in place of `swift_prefix`.
+  /// The prefix of the names of messages and enumerations, in place of `swift_prefix`.
   var prefix: String?
   /// The modules of files that are imported and not generated, by path.
   var imports: [String: String] = [:]
-  /// Where the .proto files are, for messages that name them.
+  /// The folders of the .proto files, for error texts.
   var protoPaths: [String] = []
 
   init(_ pairs: [(key: String, value: String)]) throws {
@@ -96,20 +96,20 @@ struct GeneratorOptions {
     }
     if runtime == .swiftProtobuf, let prefix {
       throw GeneratorError(
-        "\(frontEnd.option("Prefix"))\(prefix): SwiftProtobuf heeds option swift_prefix alone")
+        "\(frontEnd.option("Prefix"))\(prefix): SwiftProtobuf only supports option swift_prefix")
     }
     if c != nil, [messages, client, server, simulated].contains(where: { $0?.path == c?.path }) {
-      throw GeneratorError("\(option("C")) needs a folder of its own: a target is Swift or C")
+      throw GeneratorError("\(option("C")) needs a separate folder: a target is Swift or C")
     }
   }
 
-  /// What declarations begin with: the access level and a space.
+  /// The access level before a declaration, with a space.
   var access: String { visibility == .internal ? "" : "\(visibility.rawValue) " }
 }
 
-/// A folder of one target's sources: `FOLDER:MODULE`, or a folder that is called like its module.
+/// A folder of one target's sources: `FOLDER:MODULE`, or a folder with the name of its module.
 struct Folder: Equatable {
-  /// Where it is, below what protoc was told.
+  /// Its path, relative to protoc's output folder.
   let path: String
   let module: String
 
@@ -118,7 +118,7 @@ struct Folder: Equatable {
     let path = halves.first ?? ""
     let parts = path.split(separator: "/").filter { $0 != "." }
     guard let last = parts.last, !path.hasPrefix("/"), !parts.contains("..") else {
-      throw GeneratorError("\(option): a folder below the output folder is needed")
+      throw GeneratorError("\(option): the folder has to be below the output folder")
     }
     self.path = parts.joined(separator: "/")
     module =

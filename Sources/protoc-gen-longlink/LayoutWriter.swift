@@ -4,10 +4,10 @@
 import SwiftProtobuf
 import SwiftProtobufPluginLibrary
 
-/// Writes how a message is made into its C structure, and read from a body.
+/// Writes the code that fills the C structure of a message, and that reads a message from a body.
 ///
-/// In C every field that is not repeated says whether it is there (see `CSource`), so that what is
-/// written is what other implementations write: all but initial values, or all that was set.
+/// In C every field that is not repeated has a presence flag (see `CSource`). So the fields written
+/// are those that other implementations write: set ones, or, without presence, all but defaults.
 struct LayoutWriter {
   private let message: Descriptor
   private let schema: Schema
@@ -25,8 +25,8 @@ struct LayoutWriter {
     let access = message.options.mapEntry ? "fileprivate " : schema.options.access
     source.add("")
     source.block("nonisolated extension \(type): \(schema.runtime("ProtobufCBody")) {") {
-      $0.add("/// How it is written and read.")
-      // With its type, so that the compiler need not look at a field of the same name to know it.
+      $0.add("/// The functions that encode and decode the message.")
+      // The type is explicit because inferring it could involve a field of the same name.
       let layout = "\(schema.runtime("ProtobufCLayout"))<\(type)>"
       $0.block(
         "\(access)static let layout: \(layout) = unsafe \(layout)(", closing: ")"
@@ -58,7 +58,7 @@ struct LayoutWriter {
     } else if field.isRepeated {
       writeFilling(repeated: field, value, to: &source)
     } else if message.options.mapEntry {
-      // Entries of a map are written with both of their fields, whatever these hold.
+      // Map entries are written with both of their fields, even if these are defaults.
       writeSetting(field, value, to: &source)
     } else if field.type == .message {
       source.add("unsafe \(member(field)) = \(types.toC(field, value))")
@@ -69,13 +69,13 @@ struct LayoutWriter {
     }
   }
 
-  /// Whether a field without presence is written.
+  /// The condition under which a field without presence is written.
   private func isSet(_ field: FieldDescriptor, _ value: String) -> String {
     switch field.type {
     case .bool: value
     case .string, .bytes: "!\(value).isEmpty"
     case .enum: "\(value).rawValue != 0"
-    // -0.0 equals 0, and is written.
+    // -0.0 equals 0, but is written.
     case .float, .double: "\(value).bitPattern != 0"
     default: "\(value) != 0"
     }
@@ -112,7 +112,7 @@ struct LayoutWriter {
     let isBool = field.mapTypes?.key.type == .bool
     let order = isBool ? "!$0.key && $1.key" : "$0.key < $1.key"
     source.block("if !\(value).isEmpty {") {
-      $0.add("// In the order of the keys, so that the same entries are the same bytes.")
+      $0.add("// Sorted by key, because a dictionary has no stable order.")
       $0.add("let entries = \(value).sorted { \(order) }")
       $0.add("  .map { \(entry(field))(key: $0.key, value: $0.value) }")
       $0.add("unsafe message.n_\(schema.cNames.member(field)) = entries.count")
@@ -181,7 +181,7 @@ struct LayoutWriter {
     field.type == .message && !field.isRepeated
   }
 
-  /// What tells whether a message field was read.
+  /// The variable that holds whether a message field was read.
   private func flag(_ field: FieldDescriptor) -> String { "isRead\(field.number)" }
 
   // MARK: Names

@@ -40,7 +40,7 @@ struct MessageWriter {
     case oneof(OneofDescriptor)
   }
 
-  /// The properties, a oneof where its first field stands.
+  /// The properties, with each oneof at the position of its first field.
   private var members: [Member] {
     message.fields.compactMap { field in
       guard let oneof = field.realContainingOneof else { return .field(field) }
@@ -68,12 +68,12 @@ struct MessageWriter {
     let (type, initial) = type(member)
     switch member {
     case .oneof(let oneof):
-      source.document(oneof.protoSourceComments(), else: "One of several, `\(oneof.name)`.")
+      source.document(oneof.protoSourceComments(), else: "The oneof `\(oneof.name)`.")
     case .field(let field):
       source.document(field.protoSourceComments(), else: "Field \(field.number), `\(field.name)`.")
       if schema.isRecursive(field) {
-        // A value cannot contain itself, but an array of one can.
-        // Behind an underscore no field's name begins with a lower-case letter.
+        // A value cannot contain itself, but an array of one element can.
+        // No field's name is an underscore followed by a lower-case letter.
         let storage = "_" + schema.names.name(field)
         source.block("\(access)var \(name): \(type) {") {
           $0.add("get { \(storage).first }")
@@ -88,7 +88,7 @@ struct MessageWriter {
 
   private func writeInit(to source: inout SourceText) {
     if !members.isEmpty { source.add("") }
-    source.add("/// Makes a message; what is left out is as if it had not been sent.")
+    source.add("/// Makes a message. Omitted fields have the values that absent fields decode to.")
     guard !members.isEmpty else {
       source.add("\(access)init() {}")
       return
@@ -108,7 +108,7 @@ struct MessageWriter {
 
   private func write(_ oneof: OneofDescriptor, to source: inout SourceText) {
     source.add("")
-    source.add("/// What `\(oneof.name)` can be.")
+    source.add("/// The alternatives of `\(oneof.name)`.")
     let isIndirect = oneof.fields.contains { schema.isRecursive($0) }
     let kind = isIndirect ? "indirect enum" : "enum"
     let name = SwiftNames.quoted(schema.names.type(oneof))
@@ -121,7 +121,7 @@ struct MessageWriter {
     }
   }
 
-  /// The entry of a map, which only the layout sees.
+  /// Writes the entry of a map, which only the layout uses.
   private func writeEntry(to source: inout SourceText) {
     guard let (key, value) = message.mapKeyAndValue else { return }
     source.add("")
@@ -132,7 +132,7 @@ struct MessageWriter {
   }
 }
 
-/// Writes an enumeration, which keeps values that it does not know.
+/// Writes an enumeration, which keeps unknown values.
 struct EnumWriter {
   private let enumeration: EnumDescriptor
   private let schema: Schema
@@ -157,10 +157,10 @@ struct EnumWriter {
         $0.document(value.protoSourceComments(), else: "\(value.number), `\(value.name)`.")
         $0.add("case \(SwiftNames.quoted(name))")
       }
-      $0.add("/// A number that the .proto file had no name for.")
+      $0.add("/// A number without a name in the .proto file.")
       $0.add("case unrecognized(\(number))")
       writeAliases(names, to: &$0)
-      $0.add("\n/// Makes the value of a number; every number has one.")
+      $0.add("\n/// Makes the value of a number; `unrecognized` if the number has no name.")
       $0.block("\(access)init(rawValue: \(number)) {") {
         $0.add("switch rawValue {")
         for (value, name) in zip(values, names) {
@@ -179,7 +179,7 @@ struct EnumWriter {
     }
   }
 
-  /// The value that a number is first named by.
+  /// The first value with a number.
   private func first(of number: Int32) -> EnumValueDescriptor? {
     enumeration.values.first { $0.number == number }
   }

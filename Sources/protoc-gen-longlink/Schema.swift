@@ -4,10 +4,10 @@
 import SwiftProtobuf
 import SwiftProtobufPluginLibrary
 
-/// The files to generate for, with the Swift names of their parts.
+/// The files to generate, with the names of their declarations.
 ///
-/// Each name from outside of the file begins with its module: a message may be called like anything
-/// in Swift's library, in LongLink or in the file of another run.
+/// Each name from outside the file is qualified with its module, because a message may have the
+/// name of a type in Swift's library, in LongLink or in a file of another run.
 struct Schema {
   let files: [FileDescriptor]
   let options: GeneratorOptions
@@ -33,7 +33,7 @@ struct Schema {
 
   // MARK: Types
 
-  /// The name of a type that comes with what encodes and decodes the messages.
+  /// The qualified name of a type of the runtime.
   func runtime(_ name: String) -> String {
     "\(options.runtime == .protobufC ? "LongLinkProtobufC" : "LongLinkProtobuf")::\(name)"
   }
@@ -54,7 +54,7 @@ struct Schema {
     type(oneof.containingType) + "." + SwiftNames.quoted(names.type(oneof))
   }
 
-  /// The names of a message and of those that it is nested in, from the outermost on.
+  /// The name of a message, after those of the messages that contain it, outermost first.
   func path(_ message: Descriptor) -> [String] {
     (message.containingType.map { path($0) } ?? []) + [names.name(message)]
   }
@@ -68,7 +68,7 @@ struct Schema {
     return "\(module)::\(path.map(SwiftNames.quoted).joined(separator: "."))"
   }
 
-  /// The module that a file's messages are in; nil for what comes with a runtime.
+  /// The module of a file's messages; nil for messages that come with a runtime.
   func module(of file: FileDescriptor) -> String? {
     if files.contains(where: { $0 === file }) { return options.messages?.module }
     if let module = options.imports[file.name] { return module }
@@ -77,14 +77,14 @@ struct Schema {
 
   // MARK: Services
 
-  /// A method, in the enumeration of those of its service.
+  /// A method as a member of its service's enumeration.
   func method(_ method: Service.Method, of service: Service) -> String {
     "\(options.messages?.module ?? "")::\(service.enumeration).\(method.name)"
   }
 
   // MARK: Recursion
 
-  /// Whether values of a message would contain themselves through a field that is not repeated.
+  /// Whether a message would contain itself through this field, without repeated fields between.
   func isRecursive(_ field: FieldDescriptor) -> Bool {
     guard field.type == .message, !field.isRepeated else { return false }
     var seen: [Descriptor] = []

@@ -4,10 +4,10 @@
 import SwiftProtobuf
 import SwiftProtobufPluginLibrary
 
-/// A service, with the names that its parts get.
+/// A service, with the names of its generated parts.
 struct Service {
   let descriptor: ServiceDescriptor
-  /// Without the word that all services end with: `Echo` for `Echo` and for `EchoService`.
+  /// The name without the suffix `Service`: `Echo` for `Echo` and for `EchoService`.
   let base: String
   let methods: [Method]
 
@@ -16,7 +16,7 @@ struct Service {
     /// In lower camel case: `sayHello`.
     let name: String
 
-    /// Whether its requests may run twice, as a case of `Idempotency`.
+    /// The case of `Idempotency` for the method's option.
     var idempotency: String {
       switch descriptor.options.idempotencyLevel {
       case .idempotencyUnknown: ".unknown"
@@ -25,9 +25,9 @@ struct Service {
       }
     }
 
-    /// As it is declared.
+    /// The name as it is declared, with back-ticks if it needs them.
     var declared: String { SwiftNames.quoted(name) }
-    /// In upper camel case, for names that have a word before it.
+    /// The name in upper camel case, to follow a word in a longer name.
     var upperName: String {
       let ending = name.dropFirst(NamingUtils.toLowerCamelCase(descriptor.name).count)
       return NamingUtils.toUpperCamelCase(descriptor.name) + ending
@@ -46,7 +46,7 @@ struct Service {
   var client: String { base + "Client" }
   var handler: String { base + "Service" }
   var simulated: String { "Simulated" + base + "Server" }
-  /// What a server is told a handler by; a label, which an underscore is not.
+  /// The label of `register` for the handler. An underscore would mean no label.
   var label: String {
     let label = NamingUtils.toLowerCamelCase(base)
     return label == "_" ? "__" : SwiftNames.quoted(label)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if SwiftProtobuf
-/// Lines of source, indented by two spaces a level.
+/// Lines of source, indented by two spaces per level.
 struct SourceText {
   private(set) var text = ""
   private var level = 0
 
-  /// Adds lines as they are, each indented.
+  /// Adds lines at the current level.
   mutating func add(_ lines: String) {
     for line in lines.split(separator: "\n", omittingEmptySubsequences: false) {
       if !line.isEmpty { text += String(repeating: "  ", count: level) + line }
@@ -14,7 +14,7 @@ struct SourceText {
     }
   }
 
-  /// Adds a line, what `body` adds one level deeper, and another line.
+  /// Adds `head`, the lines of `body` one level deeper, and `tail`.
   mutating func block(
     _ head: String, closing tail: String = "}", _ body: (inout SourceText) -> Void
   ) {
@@ -25,7 +25,7 @@ struct SourceText {
     add(tail)
   }
 
-  /// Adds documentation: the lines of `comment`, else `fallback`.
+  /// Adds documentation: `comment`, or `fallback` if it is empty.
   mutating func document(_ comment: String, else fallback: String) {
     let lines = comment.split(separator: "\n").map { $0.drop { $0 == " " } }
     add(lines.isEmpty ? "/// " + fallback : lines.joined(separator: "\n"))

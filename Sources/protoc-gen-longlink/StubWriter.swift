@@ -15,7 +15,7 @@ extension FileWriter {
       source.add("")
       source.document(
         service.descriptor.protoSourceComments(),
-        else: "Asks the service `\(service.descriptor.fullName)`.")
+        else: "A client of the service `\(service.descriptor.fullName)`.")
       source.block("\(access)nonisolated struct \(service.client): Swift.Sendable {") {
         writeClientStart(to: &$0)
         for method in service.methods { writeCalls(method, service, to: &$0) }
@@ -27,12 +27,12 @@ extension FileWriter {
   private func writeClientStart(to source: inout SourceText) {
     source.add(
       """
-      /// What sends the requests.
+      /// The client or connection that sends the requests.
       \(access)let sender: any LongLink::RequestSender
-      /// How requests are made, where neither a call nor its method says.
+      /// The default options of requests; those of a request or its method take precedence.
       \(access)var options: LongLink::RequestOptions
 
-      /// Makes a client over one that may be shared with others, or over a connection with a peer.
+      /// Makes a client that sends over a shared client, or over one connection.
       \(access)init(
         _ sender: any LongLink::RequestSender,
         options: LongLink::RequestOptions = LongLink::RequestOptions()
@@ -52,7 +52,7 @@ extension FileWriter {
     let called = "\(value).over(self.options), request, options: options"
     let result = "Swift.Result<\(reply), LongLink::LongLinkError>"
     let comments = method.descriptor.protoSourceComments()
-    let fallback = "Sends a request `\(method.descriptor.name)` and waits for the answer."
+    let fallback = "Sends a request `\(method.descriptor.name)` and returns its response."
     source.add("")
     source.document(comments, else: fallback)
     source.add(
@@ -64,7 +64,7 @@ extension FileWriter {
           \(called))
       }
 
-      /// As the asynchronous form; it returns a handle at once.
+      /// Like the asynchronous form, but returns a handle immediately.
       \(access)func submit\(method.upperName)(
         _ request: \(request), options: LongLink::RequestOptions = LongLink::RequestOptions()
       ) -> LongLink::TypedRequestTask<\(reply)> {
@@ -72,7 +72,7 @@ extension FileWriter {
           \(called))
       }
 
-      /// As the asynchronous form; it calls `completion`, once, on the executor that is named.
+      /// Like the asynchronous form, but calls `completion` exactly once, on `executor`.
       @discardableResult
       \(access)func \(method.declared)(
         _ request: \(request), options: LongLink::RequestOptions = LongLink::RequestOptions(),
@@ -84,7 +84,7 @@ extension FileWriter {
           on: executor, completion: completion)
       }
 
-      /// As the asynchronous form; it blocks the calling thread, which must not be a task's.
+      /// Like the asynchronous form, but blocks the calling thread; do not call it in a task.
       \(access)func \(method.name)Blocking(
         _ request: \(request), options: LongLink::RequestOptions = LongLink::RequestOptions()
       ) throws(LongLink::LongLinkError) -> \(reply) {
@@ -113,7 +113,7 @@ extension FileWriter {
     source.add("")
     source.document(
       service.descriptor.protoSourceComments(),
-      else: "Answers the requests of the service `\(service.descriptor.fullName)`.")
+      else: "Handles the requests of the service `\(service.descriptor.fullName)`.")
     source.block("\(access)nonisolated protocol \(service.handler): Swift.Sendable {") {
       for (index, method) in service.methods.enumerated() {
         let request = schema.type(method.descriptor.inputType)
@@ -121,7 +121,7 @@ extension FileWriter {
         if index > 0 { $0.add("") }
         $0.document(
           method.descriptor.protoSourceComments(),
-          else: "Answers a request `\(method.descriptor.name)`; throws `Rejection` to refuse it.")
+          else: "Handles a request `\(method.descriptor.name)`; throws a `Rejection` to reject it.")
         $0.add(
           """
           func \(method.declared)(
@@ -136,10 +136,10 @@ extension FileWriter {
     source.add("")
     source.block("extension LongLinkServer::LongLinkServer {") {
       $0.add(
-        "/// Has a service answer the requests of `\(service.descriptor.fullName)`. Before `start`."
+        "/// Routes the requests of `\(service.descriptor.fullName)` to a service, before `start`."
       )
       $0.add("\(access)nonisolated func register(")
-      // A label that is the parameter's name is not written twice.
+      // A label that equals the parameter's name is written once.
       let parameter = service.label == "service" ? "service" : "\(service.label) service"
       $0.add("  \(parameter): some \(service.handler),")
       $0.add("  on placement: LongLinkServer::HandlerPlacement = .connectionLoop")
@@ -166,7 +166,7 @@ extension FileWriter {
       privately: conformances)
     for service in services {
       source.add("")
-      source.add("/// A `\(service.descriptor.fullName)` that does what a test tells it to.")
+      source.add("/// A `\(service.descriptor.fullName)` scripted by a test.")
       source.block("\(access)nonisolated struct \(service.simulated): Swift.Sendable {") {
         writeSimulatedStart(service, to: &$0)
         for method in service.methods { writeScript(method, service, to: &$0) }
@@ -178,10 +178,10 @@ extension FileWriter {
   private func writeSimulatedStart(_ service: Service, to source: inout SourceText) {
     source.add(
       """
-      /// What listens, and is scripted further: its record, its faults, its pushes.
+      /// The underlying server, with its record, its faults and its pushes.
       \(access)let server: LongLinkTesting::SimulatedServer
 
-      /// Scripts a server that was started.
+      /// Makes a script for a started server.
       \(access)init(_ server: LongLinkTesting::SimulatedServer) {
         self.server = server
       }
@@ -194,7 +194,7 @@ extension FileWriter {
         Self(try await LongLinkTesting::SimulatedServer.start(on: loop, at: address))
       }
 
-      /// Where clients reach it.
+      /// The endpoint that clients connect to.
       \(access)var endpoint: LongLinkTesting::Endpoint { server.endpoint }
 
       /// Stops listening and closes all connections.
@@ -214,31 +214,31 @@ extension FileWriter {
     source.add(
       """
 
-      /// Answers each `\(name)` with what the closure makes of it; a `Rejection` rejects it.
+      /// Responds to each `\(name)` with the closure's result. The closure may throw `Rejection`.
       \(access)func on\(method.upperName)(
         _ make: @escaping @Sendable (\(request)) throws -> \(reply)
       ) {
         server.on(\(type), make)
       }
 
-      /// Says what to do about each `\(name)`, right or wrong, after a time where one is given.
+      /// Performs an action for each `\(name)`, after `delay` if there is one.
       \(access)func on\(method.upperName)(
         _ action: LongLinkTesting::ServerAction, after delay: Swift.Duration? = nil
       ) {
         server.on(\(type), action, after: delay)
       }
 
-      /// Says what to do about the first, second and so on `\(name)`; the last one repeats.
+      /// Performs the first action for the first `\(name)`, and so on. The last action repeats.
       \(access)func on\(method.upperName)(_ actions: [LongLinkTesting::ServerAction]) {
         server.on(\(type), actions)
       }
 
-      /// The requests `\(name)` that came up to now; throws where one is not such a message.
+      /// The received requests `\(name)`; throws if one cannot be decoded.
       \(access)func \(method.name)Requests() throws(LongLinkTesting::BodyError) -> [\(request)] {
         try server.requests(of: \(type), as: \(request).self)
       }
 
-      /// Waits until requests `\(name)` have come, and returns the last one that was waited for.
+      /// Waits until `count` requests `\(name)` have arrived, and returns the last of these.
       \(access)nonisolated(nonsending) func waitFor\(method.upperName)(
         count: Swift.Int = 1
       ) async throws -> \(request) {

@@ -4,15 +4,15 @@
 import SwiftProtobuf
 import SwiftProtobufPluginLibrary
 
-/// The Swift names of the things in .proto files.
+/// The Swift names of the declarations in .proto files.
 ///
-/// There is one scheme. Properties, cases and methods get Swift's form: `user_id` becomes `userID`.
-/// Types keep their names, behind the prefix of their file. A keyword stands in back-ticks. A name
-/// that Swift or the generated code needs gets an underscore at its end: `self_`, `Type_`. Names
-/// that are still the same get a number: that of the field or of the enumeration's value, or the
-/// message type of the method (`fooBar_1` and `fooBar_2`).
+/// Properties, cases and methods get Swift's form: `user_id` becomes `userID`. Types keep their
+/// names, after the prefix of their file. A keyword is put in back-ticks. A name that Swift or the
+/// generated code needs gets a final underscore: `self_`, `Type_`. Names that are still equal get a
+/// number: that of the field or of the enumeration's value, or the message type of the method
+/// (`fooBar_1` and `fooBar_2`).
 struct SwiftNames {
-  /// By full name, which no two things in the same .proto files share; without back-ticks.
+  /// The names without back-ticks, by full name, which is unique among the files.
   private var names: [String: String] = [:]
   /// The types of oneofs, whose properties are in `names`.
   private var oneofTypes: [String: String] = [:]
@@ -32,7 +32,7 @@ struct SwiftNames {
     }
   }
 
-  // MARK: What was found
+  // MARK: Names
 
   func name(_ message: Descriptor) -> String { self[message.fullName] }
   func name(_ enumeration: EnumDescriptor) -> String { self[enumeration.fullName] }
@@ -73,7 +73,7 @@ struct SwiftNames {
       let cases = oneof.fields.map { Member($0.fullName, $0.name, $0.number) }
       add(cases, besides: SwiftNames.takenCases)
     }
-    // What is nested in a message stands beside its properties.
+    // Nested types and properties share a scope.
     var properties: [Member] = []
     for field in message.fields {
       guard let oneof = field.realContainingOneof else {
@@ -89,7 +89,7 @@ struct SwiftNames {
   private mutating func addValues(of enumeration: EnumDescriptor, _ namer: SwiftProtobufNamer) {
     var aliased: [Int32: Set<String>] = [:]
     let values = enumeration.values.filter {
-      // Another name of the same number may be the same in Swift.
+      // An alias of a number may get the same name in Swift.
       aliased[$0.number, default: []].insert(namer.relativeName(enumValue: $0)).inserted
     }
     func name(_ value: EnumValueDescriptor) -> String {
@@ -113,7 +113,7 @@ struct SwiftNames {
   private struct Member {
     let fullName: String
     let name: String
-    /// As it ends a name.
+    /// The number in the form that ends a name.
     let number: String
 
     init(_ fullName: String, _ name: String, _ number: Int32) {
@@ -123,7 +123,7 @@ struct SwiftNames {
     }
   }
 
-  /// Names what stands side by side.
+  /// Names the members of one scope.
   private mutating func add(
     _ members: [Member], besides taken: Set<String>, others: Set<String> = [],
     areFormed: Bool = false
@@ -139,35 +139,35 @@ struct SwiftNames {
     }
   }
 
-  // MARK: The words of Swift
+  // MARK: Reserved words
 
-  /// A name with underscores at its end, as many as it takes to be none of those.
+  /// The name, with as many final underscores as it takes to differ from `taken`.
   private static func available(_ name: String, besides taken: Set<String>) -> String {
     var name = name
-    // Swift has a meaning for an underscore that stands alone, and none for more of them.
+    // A single underscore has a meaning in Swift; several have none.
     if name.allSatisfy({ $0 == "_" }) { name += "_" }
     while taken.contains(name) { name += "_" }
     return name
   }
 
-  /// A name as it is declared: a keyword stands in back-ticks.
+  /// A name as it is declared: a keyword is in back-ticks.
   static func quoted(_ name: String) -> String { keywords.contains(name) ? "`\(name)`" : name }
 
-  /// Names that Swift takes for something else behind a dot, even in back-ticks.
+  /// Names that have another meaning after a dot, even in back-ticks.
   private static let special: Set<String> = ["init", "self"]
 
   /// Types that cannot be declared in a module without changing what the generated code means.
   ///
   /// The generated code writes `Swift.String`, not `Swift::String`: compilers up to 6.3 ignore the
-  /// latter where a protocol or an enumeration inherits. So no type may be called `Swift`. A
-  /// module's own `StringLiteralType` and its like would change the types of literals.
+  /// latter in the inheritance clause of a protocol or an enumeration. So no type can be called
+  /// `Swift`. A module's own `StringLiteralType` and the like would change the types of literals.
   static let takenTypes = special.union([
     "Any", "BooleanLiteralType", "ExtendedGraphemeClusterType", "FloatLiteralType",
     "IntegerLiteralType", "Protocol", "Self", "StringLiteralType", "Swift", "Type",
     "UnicodeScalarType",
   ])
 
-  /// What the generated code, or a protocol that it conforms to, has in each message.
+  /// Members that the generated code, or a protocol that it conforms to, adds to each message.
   private static let takenInMessages: Set<String> = [
     "encodedByteCount", "encodedBytes", "hashValue", "isMeasuredByEncoding", "layout", "pushType",
   ]
@@ -176,13 +176,13 @@ struct SwiftNames {
     "encodedByteCount", "encodedBytes", "hashValue",
   ])
 
-  /// Behind an optional, `none` and `some` would be taken for its own.
+  /// In an optional, `.none` and `.some` would mean the cases of `Optional`.
   private static let takenCases = special.union(["hashValue", "none", "some"])
 
-  /// What a generated client has besides the methods.
+  /// Members of a generated client besides its methods.
   private static let takenMethods = special.union(["client", "options"])
 
-  /// The words that cannot be declared as they are.
+  /// Words that need back-ticks in a declaration.
   private static let keywords = Set(
     """
     as associatedtype await break case catch class continue default defer deinit do else enum \

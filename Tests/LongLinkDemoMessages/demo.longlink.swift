@@ -9,7 +9,7 @@ package nonisolated struct SleepRequest: Swift.Hashable, Swift.Sendable {
   /// Field 1, `milliseconds`.
   package var milliseconds: Swift.UInt32 = 0
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   package init(
     milliseconds: Swift.UInt32 = 0
   ) {
@@ -26,7 +26,7 @@ package nonisolated struct TicksRequest: Swift.Hashable, Swift.Sendable {
   /// The message type that the pushes carry; 400 for one that needs more than 24 bits.
   package var messageType: Swift.UInt32 = 0
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   package init(
     count: Swift.UInt32 = 0,
     intervalMilliseconds: Swift.UInt32 = 0,
@@ -43,7 +43,7 @@ package nonisolated struct Tick: Swift.Hashable, Swift.Sendable {
   /// Counts from 1.
   package var number: Swift.UInt64 = 0
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   package init(
     number: Swift.UInt64 = 0
   ) {
@@ -58,7 +58,7 @@ package nonisolated struct FailRequest: Swift.Hashable, Swift.Sendable {
   /// Field 2, `detail`.
   package var detail: Swift.String = ""
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   package init(
     code: Swift.UInt32 = 0,
     detail: Swift.String = ""
@@ -84,7 +84,7 @@ package nonisolated struct StatsReply: Swift.Hashable, Swift.Sendable {
   /// Connections that were closed because the peer broke a rule.
   package var protocolViolations: Swift.UInt64 = 0
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   package init(
     connections: Swift.UInt64 = 0,
     requestsReceived: Swift.UInt64 = 0,
@@ -103,7 +103,7 @@ package nonisolated struct StatsReply: Swift.Hashable, Swift.Sendable {
 }
 
 nonisolated extension LongLinkDemoMessages::SleepRequest: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   package static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::SleepRequest> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::SleepRequest>(
     initialize: CLongLinkDemo::longlink__demo__sleep_request__init,
     fill: { message, value, arena in
@@ -127,7 +127,7 @@ nonisolated extension LongLinkDemoMessages::SleepRequest: LongLinkProtobufC::Pro
 }
 
 nonisolated extension LongLinkDemoMessages::TicksRequest: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   package static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::TicksRequest> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::TicksRequest>(
     initialize: CLongLinkDemo::longlink__demo__ticks_request__init,
     fill: { message, value, arena in
@@ -163,7 +163,7 @@ nonisolated extension LongLinkDemoMessages::TicksRequest: LongLinkProtobufC::Pro
 }
 
 nonisolated extension LongLinkDemoMessages::Tick: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   package static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::Tick> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::Tick>(
     initialize: CLongLinkDemo::longlink__demo__tick__init,
     fill: { message, value, arena in
@@ -187,7 +187,7 @@ nonisolated extension LongLinkDemoMessages::Tick: LongLinkProtobufC::ProtobufCBo
 }
 
 nonisolated extension LongLinkDemoMessages::FailRequest: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   package static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::FailRequest> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::FailRequest>(
     initialize: CLongLinkDemo::longlink__demo__fail_request__init,
     fill: { message, value, arena in
@@ -216,7 +216,7 @@ nonisolated extension LongLinkDemoMessages::FailRequest: LongLinkProtobufC::Prot
 }
 
 nonisolated extension LongLinkDemoMessages::StatsReply: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   package static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::StatsReply> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::StatsReply>(
     initialize: CLongLinkDemo::longlink__demo__stats_reply__init,
     fill: { message, value, arena in

@@ -4,9 +4,9 @@ import CMeasuredAdler32
 import Dispatch
 import Foundation
 
-/// How much faster LongLink's checksum is than zlib's, whose results it has to equal.
+/// The speed of LongLink's checksum relative to zlib's. Both have to give the same results.
 package struct Adler32Ratio: Codable {
-  /// Bytes of what is summed up.
+  /// The number of bytes summed up.
   package let size: Int
   package let ratio: Summary.Spread
   /// LongLink's, in bytes per second.
@@ -15,7 +15,7 @@ package struct Adler32Ratio: Codable {
   private typealias ZlibFunction =
     @convention(c) (CUnsignedLong, UnsafePointer<UInt8>?, CUnsignedInt) -> CUnsignedLong
 
-  /// Measures both in turns; nil where there is no zlib.
+  /// Measures both in turns; nil without zlib.
   package static func measure(size: Int, rounds: Int) throws -> Adler32Ratio? {
     #if canImport(Darwin)
     let library = dlopen("libz.dylib", RTLD_NOW)
@@ -41,8 +41,8 @@ package struct Adler32Ratio: Codable {
       speed: Summary.Spread(own))
   }
 
-  /// Sums the same bytes up again and again, each time going on from the sum before, in slices so
-  /// short that the fastest of them was not interrupted.
+  /// Sums up the same bytes repeatedly, each time continuing the previous sum, in slices so short
+  /// that the fastest of them was not interrupted.
   private static func speed(
     of bytes: [UInt8], _ function: (UInt32) -> UInt32
   ) -> (speed: Double, sum: UInt32) {

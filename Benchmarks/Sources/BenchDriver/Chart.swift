@@ -4,7 +4,7 @@ import Foundation
 
 /// The ratios to the floor with bodies of 64 bytes, as an SVG picture: dots on logarithmic axes.
 ///
-/// Subjects that spin are left out: beside a floor that sleeps they have nothing to say.
+/// Subjects that spin are omitted, because they cannot be compared with a floor that sleeps.
 package struct Chart {
   private let summaries: [Summary]
   private let title: String
@@ -23,7 +23,7 @@ package struct Chart {
     points beyond the axis.
     """
 
-  /// The picture's text: a column of panels for each placement.
+  /// The picture as text: a column of panels for each placement.
   package var svg: String {
     var (y, parts) = (46.0, [String]())
     for shape in Work.Shape.allCases {
@@ -85,7 +85,7 @@ package struct Chart {
       "<path d=\"M\(number(from)) \(number(y))H\(number(to))\" stroke=\"\(colour)\" "
         + "stroke-width=\"2\" stroke-opacity=\"0.45\"/>",
     ]
-    // What the axis cuts off goes on.
+    // An arrow at each end that the axis cuts off.
     for (value, end, sign) in [(spread.least, from, -1.0), (spread.most, to, 1.0)]
     where !axis.range.contains(value) {
       parts.append(
@@ -102,7 +102,7 @@ package struct Chart {
     return parts + [text(end, y + 4, figure, anchor: "end", colour: colour, weight: "bold")]
   }
 
-  /// What a panel shows, and where.
+  /// The quantity and the scale of a panel.
   private struct Axis {
     let title: String
     let range: ClosedRange<Double>

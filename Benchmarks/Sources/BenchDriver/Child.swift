@@ -8,7 +8,7 @@ package struct BenchError: Error, CustomStringConvertible {
   init(_ description: String) { self.description = description }
 }
 
-/// A process with a pipe to its input and one from its output.
+/// A child process with pipes to its input and from its output.
 package final class Child {
   private let process = Process()
   private let input = Pipe()
@@ -37,13 +37,13 @@ package final class Child {
     }
   }
 
-  /// The next line of its output, which has to be there and to be such a value.
+  /// Decodes the next line of its output; throws if there is none or it is no such value.
   package func read<Value: Decodable>(_ type: Value.Type, of name: String) throws -> Value {
     guard let line = readLine() else { throw BenchError("\(name) ended early") }
     return try JSONDecoder().decode(type, from: Data(line.utf8))
   }
 
-  /// All that is left of its output.
+  /// The rest of its output.
   package func readToEnd() -> String {
     String(decoding: rest + output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
   }

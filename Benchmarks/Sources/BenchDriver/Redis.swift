@@ -13,7 +13,7 @@ extension Runner {
     }
   }
 
-  /// redis-benchmark sends `-P` commands, waits for all of their answers, and begins anew.
+  /// redis-benchmark sends `-P` commands, waits for all responses, and repeats.
   func runRedis(_ work: Work, _ placement: Placement, _ round: Int) throws -> Run {
     let port = 20_000 + Int(ProcessInfo.processInfo.processIdentifier) % 20_000
     let server = try Child(
@@ -23,7 +23,7 @@ extension Runner {
       ], placement)
     defer { server.end() }
     while let line = server.readLine(), !line.contains("Ready to accept connections") {}
-    // So many that the run takes about as long as the others' do.
+    // A count for which the run takes about as long as those of the other subjects.
     let guess: Double = work.shape == .single ? 20_000 : 800_000
     let count = Int(guess * seconds * (placement == .one ? 1.5 : 1))
     let client = try Child(
@@ -36,12 +36,12 @@ extension Runner {
     let text = client.readToEnd()
     // "test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95…","p99…","max…"
     guard let line = text.split(separator: "\n").last else {
-      throw BenchError("redis-benchmark says nothing")
+      throw BenchError("redis-benchmark printed nothing")
     }
     let cells = line.split(separator: ",").map { $0.trimmingCharacters(in: ["\""]) }
     guard cells.count >= 8, let rate = Double(cells[cells.count - 7]),
       let p50 = Double(cells[cells.count - 4]), let p99 = Double(cells[cells.count - 2])
-    else { throw BenchError("redis-benchmark says: \(line)") }
+    else { throw BenchError("redis-benchmark printed: \(line)") }
     let outcome = Outcome(
       requests: UInt64(count), seconds: Double(count) / rate, allRequests: UInt64(count),
       p50: UInt64(p50 * 1e6), p99: UInt64(p99 * 1e6), p999: 0, cpu: 0, allocations: 0,

@@ -3,14 +3,14 @@
 package import BenchSupport
 package import Foundation
 
-/// What one run of one subject came to.
+/// The result of one run of one subject.
 package struct Run: Codable {
   package let subject: String
   package let work: Work
   package let placement: Placement
   package let round: Int
   package let client: Outcome
-  /// What the server did and used in the counted time; nil where it tells nothing of itself.
+  /// The counts and usage of the server in the counted time; nil if it does not report them.
   package let server: ServerOutcome?
 
   package init(
@@ -27,7 +27,7 @@ package struct Run: Codable {
 
   package var rate: Double { Double(client.requests) / client.seconds }
 
-  /// Both processes', per request, in microseconds.
+  /// The CPU time of both processes per request, in microseconds.
   package var cpu: Double? {
     server.map {
       (client.cpu / Double(client.requests) + $0.cpu / Double($0.requests)) * 1e6
@@ -35,9 +35,9 @@ package struct Run: Codable {
   }
 }
 
-/// Starts a subject's server and client and takes what they tell.
+/// Starts a subject's server and client, and collects their results.
 package struct Runner {
-  /// Where the programs of the peers are.
+  /// The folder of the peers' programs.
   package let folder: URL
   package let seconds: Double
   package let warmUp: Double
@@ -66,7 +66,7 @@ package struct Runner {
     }
   }
 
-  /// Runs a server and a client that keep the contract of `BenchSupport`; checks what they tell.
+  /// Runs a server and a client that keep the contract of `BenchSupport`, and checks their results.
   func run(
     _ name: String, server serverCommand: [String], client clientCommand: [String],
     connections: Int, inFlight: Int, body: Int, _ placement: Placement
@@ -95,26 +95,26 @@ package struct Runner {
     return (outcome, end.since(begin))
   }
 
-  /// The port that a server's first line tells.
+  /// The port in a server's first line.
   static func port(_ line: String) -> UInt16? {
     line.hasPrefix("listening ") ? UInt16(line.dropFirst(10)) : nil
   }
 
-  /// What was answered has to be what was asked, request by request.
+  /// Checks that the number of responses equals the number of requests.
   package static func check(_ client: Outcome, _ server: ServerOutcome, _ name: String) throws {
     guard client.requests > 0, client.requests <= client.allRequests else {
-      throw BenchError("\(name): nothing was answered in the counted time")
+      throw BenchError("\(name): no response came in the counted time")
     }
     guard client.allRequests == server.requests else {
       throw BenchError(
-        "\(name): the client has \(client.allRequests) answers, "
-          + "but the server was given \(server.requests) requests")
+        "\(name): the client got \(client.allRequests) responses, "
+          + "but the server got \(server.requests) requests")
     }
   }
 }
 
 extension ServerOutcome {
-  /// What came after an earlier moment.
+  /// The difference to an earlier result.
   fileprivate func since(_ begin: ServerOutcome) -> ServerOutcome {
     var later = self
     later.requests -= begin.requests

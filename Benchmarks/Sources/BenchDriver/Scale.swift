@@ -3,7 +3,7 @@
 package import BenchSupport
 import Foundation
 
-/// How LongLink's costs grow with what it holds.
+/// Measures how LongLink's costs grow with the number of connections, timers and requests.
 package struct Scale {
   private let runner: Runner
   private let program: String
@@ -17,27 +17,27 @@ package struct Scale {
 
   package struct Idle: Codable {
     package let client: IdleOutcome
-    /// What the connections made the server's resident memory grow by, in bytes.
+    /// The growth of the server's resident memory, in bytes.
     package let serverMemory: UInt64
-    /// The CPU time that the server used while they were idle, by the time.
+    /// The server's CPU time while they were idle, as a fraction of that time.
     package let serverCPUShare: Double
-    /// What the server allocated for a push to all.
+    /// The number of allocations in the server for a push to all.
     package let pushAllocations: UInt64
 
     package var lines: [String] {
       let count = Double(client.connections)
       return [
         String(
-          format: "%d idle connections, opened in %.2f s: %.0f a second", client.connections,
+          format: "%d idle connections, opened in %.2f s: %.0f per second", client.connections,
           client.connectSeconds, count / client.connectSeconds),
         String(
-          format: "memory of each: client %.2f KiB, server %.2f KiB",
+          format: "memory per connection: client %.2f KiB, server %.2f KiB",
           Double(client.memory) / count / 1_024, Double(serverMemory) / count / 1_024),
         String(
-          format: "CPU with a heartbeat every 30 s: client %.2f %%, server %.2f %% of one",
+          format: "with a heartbeat every 30 s: client %.2f %%, server %.2f %% of one CPU",
           client.cpuShare * 100, serverCPUShare * 100),
         String(
-          format: "a push to all: heard by all after %.1f ms; %.3f allocations a connection",
+          format: "a push to all: received by all after %.1f ms; %.3f allocations per connection",
           client.pushSeconds * 1_000, Double(pushAllocations) / count),
       ]
     }
@@ -74,11 +74,11 @@ package struct Scale {
   // MARK: - Curves
 
   package struct Point: Codable {
-    /// Timers, or requests in flight.
+    /// The number of timers, or of requests in flight.
     package let count: Int
-    /// What both processes used per request, in microseconds.
+    /// The CPU time of both processes per request, in microseconds.
     package let cpu: Summary.Spread
-    /// By that of the first point, round by round.
+    /// The ratio to the first point, round by round.
     package let ratio: Summary.Spread
 
     package func line(of what: String) -> String {
@@ -89,12 +89,12 @@ package struct Scale {
   }
 
   package enum Axis {
-    /// Timers that live beside 128 requests in flight.
+    /// Live timers beside 128 requests in flight.
     case timers
     case inFlight
   }
 
-  /// Measures what a request of 64 bytes costs at each count, in interleaved rounds.
+  /// Measures the cost of a request of 64 bytes at each count, in interleaved rounds.
   package func curve(_ axis: Axis, _ counts: [Int], rounds: Int) throws -> [Point] {
     var costs: [[Double]] = []
     for _ in 0..<rounds {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Something that echoes: a server and a client, each a process of its own.
+/// A subject of the benchmark: an echo server and a client, each in its own process.
 package struct Subject: Sendable {
   package let name: String
   package let kind: Kind
-  /// Where it is measured.
+  /// Whether it is measured at a work and placement.
   package let isMeasured: @Sendable (Work, Placement) -> Bool
 
   package enum Kind: Sendable {
-    /// A peer that keeps the contract of `BenchSupport`; its program is a path, or a name in the
-    /// driver's own folder.
+    /// A peer that keeps the contract of `BenchSupport`. Its program is a path, or a name in the
+    /// driver's folder.
     case peer(program: String, server: [String], client: [String])
     case redis
   }
@@ -26,7 +26,7 @@ package struct Subject: Sendable {
   package static let floor = Subject("floor", peer("FloorPeer"))
 
   /// - Parameters:
-  ///   - grpc: The path of the program that speaks gRPC; nil leaves it out.
+  ///   - grpc: The path of the gRPC peer; nil to skip it.
   package static func all(isQuick: Bool, grpc: String?, hasRedis: Bool) -> [Subject] {
     var subjects = [
       floor,
@@ -64,14 +64,14 @@ package struct Subject: Sendable {
     Subject(
       "floor spinning", peer("FloorPeer", server: ["--spin"], client: ["--spin"]),
       where: isSpinningOfUse),
-    // For longer than any answer takes.
+    // Longer than any response takes.
     Subject(
       "longlink spinning",
       peer("LongLinkPeer", server: ["--busy-poll=1000"], client: ["--busy-poll=1000"]),
       where: isSpinningOfUse),
   ]
 
-  /// Two processes that spin on one CPU would only keep each other from it.
+  /// Two processes that spin on the same CPU would only block each other.
   @Sendable private static func isSpinningOfUse(_ work: Work, _ placement: Placement) -> Bool {
     work.body == 64 && work.shape == .single && placement == .free
   }

@@ -36,7 +36,7 @@ package struct Summary: Codable {
   package let timeRatio: Spread
   /// The floor's requests per second are 1.
   package let rateRatio: Spread
-  /// What both processes used per request, in microseconds; nil where it is not known, as below.
+  /// The CPU time of both processes per request, in microseconds. Unknown values are nil.
   package let cpu: Spread?
   package let clientAllocations: Double?
   package let serverAllocations: Double?
@@ -61,7 +61,7 @@ package struct Summary: Codable {
     }
     timeRatio = Spread(pairs.map { Double($0.client.p50) / Double($1.client.p50) })
     rateRatio = Spread(pairs.map { $0.rate / $1.rate })
-    // Who tells nothing of its server tells nothing of its client but times.
+    // Subjects without a server's report have only the client's times.
     let told = runs.filter { $0.server != nil }
     func median(_ value: (Run) -> Double) -> Double? {
       told.isEmpty ? nil : Spread(told.map(value)).median

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is to be done.
+/// A load: its shape and the size of bodies.
 package struct Work: Hashable, Codable, Sendable {
   package enum Shape: String, Codable, CaseIterable, Sendable {
     /// One connection, one in flight.
@@ -12,7 +12,7 @@ package struct Work: Hashable, Codable, Sendable {
   }
 
   package let shape: Shape
-  /// Bytes.
+  /// The size of bodies in bytes.
   package let body: Int
 
   package init(shape: Shape, body: Int) {
@@ -30,7 +30,7 @@ package struct Work: Hashable, Codable, Sendable {
     }
   }
 
-  /// As options name it, such as `b64`.
+  /// The name in options, such as `b64`.
   package var key: String { "\(shape.rawValue)\(body)" }
 
   package var name: String {
@@ -47,9 +47,9 @@ package struct Work: Hashable, Codable, Sendable {
     ]
 }
 
-/// Which CPUs client and server run on.
+/// The CPUs that client and server run on.
 package enum Placement: String, CaseIterable, Codable {
-  /// Wherever the system puts them.
+  /// The system's choice.
   case free
   /// Both on CPU 0.
   case one

@@ -3,9 +3,9 @@
 import Foundation
 import Synchronization
 
-/// One of the callers that each keep a request in flight. It is used by its caller alone.
+/// One of the callers, each of which keeps a request in flight. Only its caller uses it.
 ///
-/// Each has a body of its own, so that an answer that went to the wrong caller is found.
+/// Each has its own body, so that a response that went to the wrong caller is detected.
 package final class Lane: Sendable {
   /// The caller's number among all of them.
   package let number: UInt64
@@ -15,7 +15,7 @@ package final class Lane: Sendable {
   private let timedStride: UInt64
   private let answers = Atomic<UInt64>(0)
   private let hasEnded = Atomic(false)
-  // Two callers' counts are never in one line of the cache.
+  // Keeps two callers' counts out of the same cache line.
   private let padding: (Int, Int, Int, Int, Int, Int, Int, Int) = (0, 0, 0, 0, 0, 0, 0, 0)
 
   init(number: UInt64, load: Load, meter: Meter) {
@@ -31,13 +31,13 @@ package final class Lane: Sendable {
 
   /// A request that has begun.
   package struct Request: Sendable {
-    /// 0 where it is not timed.
+    /// The time of its beginning; 0 if it is not timed.
     fileprivate let time: UInt64
-    /// Whether its answer is looked at to the last byte.
+    /// Whether its response is compared to the last byte.
     package let isCompared: Bool
   }
 
-  /// The next request begins.
+  /// Begins the next request.
   @inline(__always)
   package func begin() -> Request {
     let count = answers.load(ordering: .relaxed)
@@ -46,8 +46,8 @@ package final class Lane: Sendable {
       isCompared: count % Load.comparedStride == 0)
   }
 
-  /// Its answer has come; false when no request is to follow. Ends the process where the answer is
-  /// not the body that was sent.
+  /// Records a response; returns false if no request should follow. Ends the process if it is not
+  /// the body that was sent.
   @inline(__always)
   package func answered(_ request: Request, with bytes: UnsafeRawBufferPointer) -> Bool {
     answered(request, isRight: matches(bytes, upTo: request.isCompared ? body.count : 8))
@@ -61,10 +61,10 @@ package final class Lane: Sendable {
     }
   }
 
-  /// Its answer has come, and was compared by the caller.
+  /// Records a response that the caller has compared.
   @inline(__always)
   package func answered(_ request: Request, isRight: Bool) -> Bool {
-    guard isRight else { Meter.fail("an answer is not what was sent") }
+    guard isRight else { Meter.fail("a response is not the body that was sent") }
     if request.time != 0 { meter.took(Usage.nanoseconds() - request.time) }
     answers.store(answers.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
     guard meter.isStopped.load(ordering: .relaxed) else { return true }

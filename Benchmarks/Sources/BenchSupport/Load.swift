@@ -2,9 +2,9 @@
 
 package import ArgumentParser
 
-/// What a peer's client is to do.
+/// The options of a peer's client.
 package struct Load: ParsableArguments, Sendable {
-  @Option(help: "Where the peer's server listens on the loopback address.")
+  @Option(help: "The server's port on the loopback address.")
   package var port: UInt16
   @Option(help: "Connections.")
   package var connections = 1
@@ -12,17 +12,17 @@ package struct Load: ParsableArguments, Sendable {
   package var inFlight = 1
   @Option(help: "Bytes of each body.")
   package var body = 64
-  @Option(help: "Seconds before anything is counted.")
+  @Option(help: "Seconds of warm-up, which are not counted.")
   package var warmUp = 0.3
-  @Option(help: "Seconds that are counted.")
+  @Option(help: "Seconds to count.")
   package var seconds = 1.5
 
   package init() {}
 
-  /// One request in so many is timed: with many small ones in flight the clock would cost more than
-  /// it tells.
+  /// The interval between timed requests: with many small ones in flight, reading the clock each
+  /// time would distort the figures.
   package var timedStride: UInt64 { inFlight == 1 || body >= 16_384 ? 1 : 8 }
 
-  /// One answer in so many is compared to the last byte.
+  /// The interval between responses that are compared to the last byte.
   package static let comparedStride: UInt64 = 8
 }

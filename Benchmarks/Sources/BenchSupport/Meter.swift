@@ -4,16 +4,16 @@ import Foundation
 import Histogram
 import Synchronization
 
-/// Counts the requests of a client, whatever threads they end on.
+/// Counts the requests of a client, on any threads.
 package final class Meter: Sendable {
   /// The callers, in the order of their connections.
   package var lanes: [Lane] { storage.withLock { $0 } }
-  /// Whether no more are to be begun.
+  /// Whether no more requests should begin.
   let isStopped = Atomic(false)
   private let storage = Mutex<[Lane]>([])
   private let samples = Mutex(Histogram<UInt64>(highestTrackableValue: 100_000_000_000))
 
-  /// Makes as many callers as the load has requests in flight.
+  /// Makes one caller for each request in flight.
   package init(_ load: Load) {
     let lanes = (0..<load.connections * load.inFlight).map {
       Lane(number: UInt64($0), load: load, meter: self)
@@ -21,20 +21,20 @@ package final class Meter: Sendable {
     storage.withLock { $0 = lanes }
   }
 
-  /// Notes how long `count` requests took each, in nanoseconds.
+  /// Records the latency of each of `count` requests, in nanoseconds.
   package func took(_ nanoseconds: UInt64, count: UInt64 = 1) {
     samples.withLock { _ = $0.record(nanoseconds, count: count) }
   }
 
-  /// The counted time begins: forgets what took how long so far, and tells so.
+  /// Begins the counted time: forgets earlier latencies, and prints that counting begins.
   package func beginCounting() {
     samples.withLock { $0.reset() }
     print("counting")
     fflush(nil)
   }
 
-  /// Waits for the warm-up and the counted time on this thread, while the requests run on others,
-  /// and then for the last answers. Both last until something was timed at least.
+  /// Waits on this thread for the warm-up, the counted time and the last responses, while the
+  /// requests run on other threads. Both times last at least until a request was timed.
   package func measure(_ load: Load) -> Outcome {
     let lanes = lanes
     usleep(UInt32(load.warmUp * 1e6))
@@ -54,14 +54,14 @@ package final class Meter: Sendable {
   private func wait(until condition: () -> Bool) {
     let patience = Usage.nanoseconds() + 60_000_000_000
     while !condition() {
-      if Usage.nanoseconds() > patience { Meter.fail("requests are left without an answer") }
+      if Usage.nanoseconds() > patience { Meter.fail("some requests got no response") }
       usleep(1_000)
     }
   }
 
   private var answers: UInt64 { lanes.reduce(0) { $0 + $1.count } }
 
-  /// What was counted between two moments.
+  /// Returns the counts between two times.
   package func outcome(
     requests: UInt64, all: UInt64, from begin: Usage, to end: Usage
   ) -> Outcome {
@@ -75,7 +75,7 @@ package final class Meter: Sendable {
       systemCalls: end.systemCalls - begin.systemCalls, peakMemory: Usage.peakMemory)
   }
 
-  /// Ends the process: a run that is not right has no figures.
+  /// Ends the process: an incorrect run has no figures.
   package static func fail(_ why: String) -> Never {
     FileHandle.standardError.write(Data("\(why)\n".utf8))
     exit(1)

@@ -2,13 +2,13 @@
 
 import Foundation
 
-/// What one run of a peer's client came to; a line of JSON on its standard output.
+/// The result of one run of a peer's client, printed as a line of JSON.
 package struct Outcome: Codable, Sendable {
-  /// Requests that were answered in the counted time.
+  /// The number of responses in the counted time.
   package var requests: UInt64
   /// The counted time.
   package var seconds: Double
-  /// Requests that were ever answered.
+  /// The number of all responses.
   package var allRequests: UInt64
   /// In nanoseconds.
   package var p50: UInt64
@@ -20,7 +20,7 @@ package struct Outcome: Codable, Sendable {
   package var allocations: UInt64
   /// In the counted time.
   package var systemCalls: UInt64
-  /// The most memory that was resident, in bytes.
+  /// The peak resident memory, in bytes.
   package var peakMemory: UInt64
 
   package init(
@@ -39,24 +39,24 @@ package struct Outcome: Codable, Sendable {
     self.peakMemory = peakMemory
   }
 
-  /// Writes it as a line.
+  /// Prints it as a line.
   package func print() throws {
     Swift.print(String(decoding: try JSONEncoder().encode(self), as: UTF8.self))
     fflush(nil)
   }
 }
 
-/// What a peer's server has done and used so far; a line of JSON on its standard output.
+/// The counts and usage of a peer's server so far, printed as a line of JSON.
 package struct ServerOutcome: Codable, Sendable {
-  /// Requests that it was given.
+  /// The number of requests received.
   package var requests: UInt64
   /// In seconds of one CPU.
   package var cpu: Double
   package var allocations: UInt64
   package var systemCalls: UInt64
-  /// The most memory that was resident, in bytes.
+  /// The peak resident memory, in bytes.
   package var peakMemory: UInt64
-  /// The memory that is resident, in bytes.
+  /// The resident memory, in bytes.
   package var memory: UInt64
 
   package init(

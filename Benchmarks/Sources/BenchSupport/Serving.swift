@@ -3,15 +3,15 @@
 import Foundation
 import Synchronization
 
-/// What a peer's server tells whoever started it.
+/// The output of a peer's server to its parent process.
 package enum Serving {
-  /// Tells where the server listens.
+  /// Prints the server's port.
   package static func listening(on port: UInt16) {
     print("listening \(port)")
     fflush(nil)
   }
 
-  /// Tells, for each line of the standard input and at its end, what was done and used so far; then
+  /// Prints the counts and usage so far for each line of the standard input and at its end; then
   /// ends the process. Blocks the thread.
   package static func waitForTheEnd(requests: () -> UInt64) -> Never {
     while readLine() != nil { tell(requests()) }
@@ -29,7 +29,7 @@ package enum Serving {
   }
 }
 
-/// The requests that a server was given.
+/// The number of requests that a server received.
 package final class RequestCount: Sendable {
   private let storage = Atomic<UInt64>(0)
 
@@ -37,13 +37,13 @@ package final class RequestCount: Sendable {
 
   package var value: UInt64 { storage.load(ordering: .relaxed) }
 
-  /// One more, where one thread alone counts: that costs next to nothing.
+  /// Adds one, if only one thread counts, which costs next to nothing.
   @inline(__always)
   package func oneMoreOnOneThread() {
     storage.store(storage.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
   }
 
-  /// One more, on whatever thread.
+  /// Adds one, on any thread.
   @inline(__always)
   package func oneMore() {
     storage.wrappingAdd(1, ordering: .relaxed)

@@ -3,7 +3,7 @@
 import CCount
 import Foundation
 
-/// What a process has used since it began.
+/// The resource usage of the process since its start.
 package struct Usage: Sendable {
   /// By the monotonic clock, in nanoseconds.
   package let time: UInt64
@@ -24,10 +24,10 @@ package struct Usage: Sendable {
     readClock(CLOCK_MONOTONIC)
   }
 
-  /// The most memory that was resident so far, in bytes.
+  /// The peak resident memory so far, in bytes.
   package static var peakMemory: UInt64 {
     #if os(Linux)
-    // What getrusage(2) tells includes the memory of whoever started this process.
+    // getrusage(2) includes the memory of the parent process.
     status("VmHWM:")
     #else
     var usage = rusage()
@@ -36,7 +36,7 @@ package struct Usage: Sendable {
     #endif
   }
 
-  /// The memory that is resident now, in bytes; 0 where it is not told.
+  /// The resident memory, in bytes; 0 if the system does not report it.
   package static var residentMemory: UInt64 { status("VmRSS:") }
 
   /// A number of bytes from proc_pid_status(5).

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An executable's own definitions come before the C library's for all of the process.
+// An executable's definitions replace the C library's for the whole process.
 
 #include <stddef.h>
 

@@ -9,7 +9,7 @@ enum { most_threads = 4096 };
 
 static slot slots[most_threads];
 static _Atomic unsigned taken;
-// No call of malloc may be needed to find it.
+// Finding it must not call malloc.
 static _Thread_local slot *mine __attribute__((tls_model("initial-exec")));
 
 slot *own_slot(void) {

@@ -4,13 +4,13 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/// What one thread has counted. It alone writes it: an instruction that no other core has to hear of.
+/// The counts of one thread. Only that thread writes them, so that no locked instruction is needed.
 typedef struct {
   _Alignas(64) _Atomic uint64_t allocations;
   _Atomic uint64_t system_calls;
 } slot;
 
-/// The calling thread's.
+/// The calling thread's counts.
 slot *own_slot(void);
 
 static inline void one_more(_Atomic uint64_t *count) {

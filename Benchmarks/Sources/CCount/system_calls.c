@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An executable's own definitions come before the C library's for all that is linked into it. What
-// the C library calls by itself, such as the futex of a lock, is not seen.
+// An executable's definitions replace the C library's for all code linked into it. The C library's
+// internal calls, such as the futex of a lock, are not counted.
 
 #if defined(__linux__)
 
@@ -18,7 +18,7 @@
 
 #define COUNTED(...) (one_more(&own_slot()->system_calls), syscall(__VA_ARGS__))
 
-// What the kernel takes for a set of signals, of which there are 64.
+// The kernel's type for a set of its 64 signals.
 static const size_t signals_size = 8;
 
 ssize_t read(int fd, void *bytes, size_t count) { return COUNTED(SYS_read, fd, bytes, count); }

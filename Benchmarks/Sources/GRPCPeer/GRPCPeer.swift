@@ -87,7 +87,7 @@ private struct Echo: RegistrableRPCService {
   }
 }
 
-/// Messages that are bytes already.
+/// Passes messages through, because they are bytes.
 private struct PlainBytes: MessageSerializer, MessageDeserializer {
   func serialize<Bytes: GRPCContiguousBytes>(_ message: [UInt8]) throws -> Bytes { Bytes(message) }
 
@@ -100,7 +100,7 @@ private struct PlainBytes: MessageSerializer, MessageDeserializer {
 
 import BenchSupport
 
-/// Built without the trait `GRPC`, there is nothing to run.
+/// Replaces the peer in builds without the trait `GRPC`.
 @main
 struct GRPCPeer {
   static func main() {

@@ -6,7 +6,7 @@ import Foundation
 import LongLink
 import Logging
 
-/// Keeps requests in flight, in one of the ways in which callers call.
+/// Keeps requests in flight, in one of several styles of calling.
 struct Generate: AsyncParsableCommand {
   static let configuration = CommandConfiguration(commandName: "load")
 
@@ -22,18 +22,18 @@ struct Generate: AsyncParsableCommand {
   }
 
   @OptionGroup var load: Load
-  @Option(help: "How the requests are made.")
+  @Option(help: "The style in which requests are made.")
   var style = Style.loop
   @Flag(help: "Send and receive a message of five fields instead of bytes.")
   var typed = false
   @Option(help: "Timers that live beside the requests.")
   var timers = 0
-  @Option(help: "Spin for so many microseconds before the loop sleeps.")
+  @Option(help: "Microseconds for which the loop spins before it sleeps.")
   var busyPoll = 0
 
   func validate() throws {
     guard !typed || style == .loop || style == .pool else {
-      throw ValidationError("Typed requests are made by tasks alone.")
+      throw ValidationError("Only the styles with tasks support typed requests.")
     }
   }
 
@@ -64,14 +64,14 @@ struct Generate: AsyncParsableCommand {
     Foundation.exit(0)
   }
 
-  /// Has tasks sleep for longer than the run, and returns when they do.
+  /// Starts tasks that sleep for longer than the run, and returns when they sleep.
   private func setTimers(on loop: EventLoop) async {
     for number in 0..<timers {
       Task(executorPreference: loop) {
         try? await loop.sleep(for: .seconds(3_600) + .milliseconds(number % 600_000))
       }
     }
-    // What was handed to the loop before this has run when this does.
+    // When this runs, all jobs sent to the loop before it have run.
     await Task(executorPreference: loop) {}.value
   }
 
@@ -114,7 +114,7 @@ private func exchangeBytes(_ client: LongLinkClient, _ lane: Lane) async throws 
   }
 }
 
-/// A quote in, the same quote out.
+/// Sends a quote, and expects the same quote back.
 let quotes = RPCMethod<Quote, Quote>(2)
 
 private func exchangeQuotes(_ client: LongLinkClient, _ lane: Lane) async throws {
@@ -139,7 +139,7 @@ private func block(_ client: LongLinkClient, _ lane: Lane) {
   }
 }
 
-/// Begins a request, and the next one when it has ended.
+/// Sends a request, and the next one after its end.
 private func call(_ client: LongLinkClient, _ lane: Lane) {
   let request = lane.begin()
   client.request(1, lane.body, on: .connectionLoop) { result in

@@ -6,16 +6,16 @@ import Foundation
 import LongLink
 import Logging
 
-/// Opens many connections, leaves them idle, and in the end has the server push to all of them.
+/// Opens many connections, leaves them idle, and finally lets the server push to all of them.
 struct Idle: AsyncParsableCommand {
-  @Option(help: "Where the server listens on the loopback address.")
+  @Option(help: "The server's port on the loopback address.")
   var port: UInt16
   @Option(help: "Connections.")
   var connections = 10_000
-  @Option(help: "Seconds for which they are left idle.")
+  @Option(help: "Seconds for which they stay idle.")
   var seconds = 35.0
 
-  /// How many connect at once.
+  /// The number of concurrent connects.
   private static let atOnce = 64
 
   func run() async throws {
@@ -56,7 +56,7 @@ struct Idle: AsyncParsableCommand {
     Foundation.exit(0)
   }
 
-  /// The request upon which a server pushes to all, and what it pushes.
+  /// The type of the request that makes the server push to all, and of the pushes.
   static let tellAll: MessageType = 3
   static let news: MessageType = 4
 

@@ -2,7 +2,7 @@
 
 import ArgumentParser
 
-/// LongLink itself, through its public interface alone.
+/// LongLink, used only through its public interface.
 @main
 struct LongLinkPeer: AsyncParsableCommand {
   static let configuration = CommandConfiguration(subcommands: [

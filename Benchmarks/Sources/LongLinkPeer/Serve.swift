@@ -8,9 +8,9 @@ import Logging
 struct Serve: AsyncParsableCommand {
   @Flag(help: "Handle requests in tasks instead of synchronously.")
   var asynchronous = false
-  @Option(help: "Requests of one connection that may run at once.")
+  @Option(help: "The most concurrent requests of one connection.")
   var maxInFlight = 1_024
-  @Option(help: "Spin for so many microseconds before the loop sleeps.")
+  @Option(help: "Microseconds for which the loop spins before it sleeps.")
   var busyPoll = 0
 
   func run() async throws {

@@ -15,7 +15,7 @@ struct Frame {
 struct ChecksumMismatch: Error {}
 
 extension ByteBuffer {
-  /// Takes the next whole frame, whose checksum must hold.
+  /// Takes the next complete frame, whose checksum has to be correct.
   mutating func readFrame() throws -> Frame? {
     guard let length = getInteger(at: readerIndex + 8, as: UInt32.self),
       readableBytes >= Frame.headerLength + Int(length)
@@ -45,14 +45,14 @@ extension ByteBuffer {
 }
 
 extension Frame {
-  /// Over the first 12 bytes of the header and the body.
+  /// The checksum of the first 12 bytes of the header and the body.
   static func checksum(_ frame: UnsafeRawBufferPointer, _ length: Int) -> UInt32 {
     let bytes = frame.baseAddress!.assumingMemoryBound(to: UInt8.self)
     return floor_checksum(bytes, length)
   }
 }
 
-/// Takes frames apart, and puts those of one turn together into one buffer.
+/// Splits received bytes into frames, and joins the frames of one turn into one buffer.
 final class FrameCodec: ChannelDuplexHandler {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = Frame

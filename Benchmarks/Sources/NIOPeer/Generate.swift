@@ -9,7 +9,7 @@ import NIOPosix
 struct Generate: AsyncParsableCommand {
   static let configuration = CommandConfiguration(commandName: "load")
   @OptionGroup var load: Load
-  @Option(help: "How the client is written.")
+  @Option(help: "The style of the client.")
   var style = NIOPeer.Style.handlers
 
   func run() async throws {
@@ -82,7 +82,7 @@ private func converse(_ exchange: Exchange, _ lane: Lane) async throws {
   }
 }
 
-/// Requests by serial, as a service author writes it.
+/// Requests by serial, written like a typical service.
 private actor Exchange {
   private let outbound: NIOAsyncChannelOutboundWriter<Frame>
   private var waiting: [UInt32: CheckedContinuation<ByteBuffer, any Error>] = [:]
@@ -140,7 +140,7 @@ private final class Dispatcher: ChannelInboundHandler {
   }
 }
 
-/// Begins a request when the one before has ended; on the event loop.
+/// Sends a request when the previous one has ended; on the event loop.
 private final class Caller {
   private let dispatcher: Dispatcher
   private let lane: Lane

@@ -6,7 +6,7 @@ import NIOCore
 import NIOPosix
 
 struct Serve: AsyncParsableCommand {
-  @Option(help: "How the server is written.")
+  @Option(help: "The style of the server.")
   var style = NIOPeer.Style.handlers
 
   func run() async throws {

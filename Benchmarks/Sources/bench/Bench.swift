@@ -9,7 +9,7 @@ struct Bench: ParsableCommand {
     abstract: "Measures LongLink, over loopback.", subcommands: [Compare.self, ScaleCommand.self],
     defaultSubcommand: Compare.self)
 
-  /// The folder of this program, whatever links were made to it; the peers stand there too.
+  /// The folder of this program, with links resolved. It also contains the peers.
   static var folder: URL {
     let program = Bundle.main.executableURL ?? URL(fileURLWithPath: CommandLine.arguments[0])
     return program.resolvingSymlinksInPath().deletingLastPathComponent()
@@ -19,7 +19,7 @@ struct Bench: ParsableCommand {
     FileHandle.standardError.write(Data("\(text)\n".utf8))
   }
 
-  /// The CPU and how many of it there are.
+  /// The model and the number of CPUs.
   static var machine: String {
     let info = (try? String(contentsOfFile: "/proc/cpuinfo", encoding: .utf8)) ?? ""
     let model = info.split(separator: "\n").first { $0.hasPrefix("model name") }

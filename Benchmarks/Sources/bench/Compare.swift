@@ -4,7 +4,7 @@ import ArgumentParser
 import BenchDriver
 import Foundation
 
-/// Runs every subject on the same work, one after the other in each round, and compares them.
+/// Runs all subjects on the same work, one after the other in each round, and compares them.
 struct Compare: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Compares LongLink with a floor in C and with other libraries.")
@@ -32,14 +32,14 @@ struct Compare: ParsableCommand {
 
   func validate() throws {
     guard (rounds ?? 1) >= 1, (seconds ?? 1) > 0 else {
-      throw ValidationError("At least one round, and some time for it.")
+      throw ValidationError("Rounds and seconds have to be greater than 0.")
     }
   }
 
   func run() throws {
     let hasRedis = Runner.hasRedis
-    if !hasRedis { Bench.note("redis is left out: redis-server is not installed") }
-    if grpc == nil { Bench.note("grpc-swift is left out: it was not built") }
+    if !hasRedis { Bench.note("redis is skipped: redis-server is not installed") }
+    if grpc == nil { Bench.note("grpc-swift is skipped: it was not built") }
     let subjects = Subject.all(isQuick: quick, grpc: grpc, hasRedis: hasRedis).filter { subject in
       only.isEmpty || subject.name == Subject.floor.name
         || only.contains { subject.name.contains($0) }
@@ -91,7 +91,7 @@ struct Compare: ParsableCommand {
     let checksums = try [1_024, 65_536].compactMap {
       try Adler32Ratio.measure(size: $0, rounds: rounds ?? 5)
     }
-    if checksums.isEmpty { Bench.note("zlib's adler32 is left out: there is no zlib") }
+    if checksums.isEmpty { Bench.note("zlib's adler32 is skipped: zlib is not installed") }
     return checksums
   }
 
@@ -112,14 +112,14 @@ struct Compare: ParsableCommand {
 
   private var hasTaskset: Bool {
     let found = FileManager.default.isExecutableFile(atPath: "/usr/bin/taskset")
-    if !found { Bench.note("nothing is pinned to one CPU: taskset is missing") }
+    if !found { Bench.note("placement one is skipped: taskset is not installed") }
     return found
   }
 }
 
 extension Placement: ExpressibleByArgument {}
 
-/// All that came out.
+/// The results of all runs.
 private struct Report: Codable {
   let machine: String
   let summaries: [Summary]

@@ -8,7 +8,7 @@ import Foundation
 struct ScaleCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "scale",
-    abstract: "Measures idle connections, and what a request costs beside many others.")
+    abstract: "Measures idle connections, and the cost of a request beside many others.")
 
   @Option(help: "Idle connections.")
   var connections = 10_000

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension ProtobufDuration {
-  /// The same time; what is finer than a nanosecond is cut off.
+  /// Converts a duration, truncated to nanoseconds.
   public init(_ duration: Duration) {
     let (seconds, attoseconds) = duration.components
     self.init(seconds: seconds, nanos: Int32(attoseconds / 1_000_000_000))
   }
 
-  /// The same time.
+  /// The duration as Swift's type.
   public var duration: Duration {
     .seconds(seconds) + .nanoseconds(Int64(nanos))
   }

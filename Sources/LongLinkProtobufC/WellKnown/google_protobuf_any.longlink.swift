@@ -10,7 +10,7 @@ public nonisolated struct ProtobufAny: Swift.Hashable, Swift.Sendable {
   /// Field 2, `value`.
   public var value: [Swift.UInt8] = []
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     typeURL: Swift.String = "",
     value: [Swift.UInt8] = []
@@ -21,7 +21,7 @@ public nonisolated struct ProtobufAny: Swift.Hashable, Swift.Sendable {
 }
 
 nonisolated extension LongLinkProtobufC::ProtobufAny: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufAny> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufAny>(
     initialize: CLongLinkWellKnown::google__protobuf__any__init,
     fill: { message, value, arena in

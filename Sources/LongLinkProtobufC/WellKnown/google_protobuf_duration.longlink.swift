@@ -10,7 +10,7 @@ public nonisolated struct ProtobufDuration: Swift.Hashable, Swift.Sendable {
   /// Field 2, `nanos`.
   public var nanos: Swift.Int32 = 0
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     seconds: Swift.Int64 = 0,
     nanos: Swift.Int32 = 0
@@ -21,7 +21,7 @@ public nonisolated struct ProtobufDuration: Swift.Hashable, Swift.Sendable {
 }
 
 nonisolated extension LongLinkProtobufC::ProtobufDuration: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufDuration> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufDuration>(
     initialize: CLongLinkWellKnown::google__protobuf__duration__init,
     fill: { message, value, arena in

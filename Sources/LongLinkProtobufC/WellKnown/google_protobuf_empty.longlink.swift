@@ -5,12 +5,12 @@ internal import CLongLinkWellKnown
 
 /// The message `google.protobuf.Empty`.
 public nonisolated struct ProtobufEmpty: Swift.Hashable, Swift.Sendable {
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init() {}
 }
 
 nonisolated extension LongLinkProtobufC::ProtobufEmpty: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufEmpty> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufEmpty>(
     initialize: CLongLinkWellKnown::google__protobuf__empty__init,
     fill: { _, _, _ in },

@@ -8,7 +8,7 @@ public nonisolated struct ProtobufFieldMask: Swift.Hashable, Swift.Sendable {
   /// Field 1, `paths`.
   public var paths: [Swift.String] = []
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     paths: [Swift.String] = []
   ) {
@@ -17,7 +17,7 @@ public nonisolated struct ProtobufFieldMask: Swift.Hashable, Swift.Sendable {
 }
 
 nonisolated extension LongLinkProtobufC::ProtobufFieldMask: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufFieldMask> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufFieldMask>(
     initialize: CLongLinkWellKnown::google__protobuf__field_mask__init,
     fill: { message, value, arena in

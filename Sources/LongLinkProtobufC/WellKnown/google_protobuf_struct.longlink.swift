@@ -7,10 +7,10 @@ internal import CLongLinkWellKnown
 public nonisolated enum ProtobufNullValue: Swift.RawRepresentable, Swift.Hashable, Swift.Sendable {
   /// 0, `NULL_VALUE`.
   case nullValue
-  /// A number that the .proto file had no name for.
+  /// A number without a name in the .proto file.
   case unrecognized(Swift.Int32)
 
-  /// Makes the value of a number; every number has one.
+  /// Makes the value of a number; `unrecognized` if the number has no name.
   public init(rawValue: Swift.Int32) {
     switch rawValue {
     case 0: self = .nullValue
@@ -32,7 +32,7 @@ public nonisolated struct ProtobufStruct: Swift.Hashable, Swift.Sendable {
   /// Field 1, `fields`.
   public var fields: [Swift.String: LongLinkProtobufC::ProtobufValue] = [:]
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     fields: [Swift.String: LongLinkProtobufC::ProtobufValue] = [:]
   ) {
@@ -47,17 +47,17 @@ public nonisolated struct ProtobufStruct: Swift.Hashable, Swift.Sendable {
 
 /// The message `google.protobuf.Value`.
 public nonisolated struct ProtobufValue: Swift.Hashable, Swift.Sendable {
-  /// One of several, `kind`.
+  /// The oneof `kind`.
   public var kind: LongLinkProtobufC::ProtobufValue.Kind? = nil
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     kind: LongLinkProtobufC::ProtobufValue.Kind? = nil
   ) {
     self.kind = kind
   }
 
-  /// What `kind` can be.
+  /// The alternatives of `kind`.
   public nonisolated enum Kind: Swift.Hashable, Swift.Sendable {
     /// Field 1, `null_value`.
     case nullValue(LongLinkProtobufC::ProtobufNullValue)
@@ -79,7 +79,7 @@ public nonisolated struct ProtobufListValue: Swift.Hashable, Swift.Sendable {
   /// Field 1, `values`.
   public var values: [LongLinkProtobufC::ProtobufValue] = []
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     values: [LongLinkProtobufC::ProtobufValue] = []
   ) {
@@ -88,12 +88,12 @@ public nonisolated struct ProtobufListValue: Swift.Hashable, Swift.Sendable {
 }
 
 nonisolated extension LongLinkProtobufC::ProtobufStruct: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufStruct> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufStruct>(
     initialize: CLongLinkWellKnown::google__protobuf__struct__init,
     fill: { message, value, arena in
       if !value.fields.isEmpty {
-        // In the order of the keys, so that the same entries are the same bytes.
+        // Sorted by key, because a dictionary has no stable order.
         let entries = value.fields.sorted { $0.key < $1.key }
           .map { LongLinkProtobufC::ProtobufStruct.FieldsEntry(key: $0.key, value: $0.value) }
         unsafe message.n_fields = entries.count
@@ -116,7 +116,7 @@ nonisolated extension LongLinkProtobufC::ProtobufStruct: LongLinkProtobufC::Prot
 }
 
 nonisolated extension LongLinkProtobufC::ProtobufStruct.FieldsEntry: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   fileprivate static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufStruct.FieldsEntry> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufStruct.FieldsEntry>(
     initialize: CLongLinkWellKnown::google__protobuf__struct__fields_entry__init,
     fill: { message, value, arena in
@@ -141,7 +141,7 @@ nonisolated extension LongLinkProtobufC::ProtobufStruct.FieldsEntry: LongLinkPro
 }
 
 nonisolated extension LongLinkProtobufC::ProtobufValue: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufValue> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufValue>(
     initialize: CLongLinkWellKnown::google__protobuf__value__init,
     fill: { message, value, arena in
@@ -195,7 +195,7 @@ nonisolated extension LongLinkProtobufC::ProtobufValue: LongLinkProtobufC::Proto
 }
 
 nonisolated extension LongLinkProtobufC::ProtobufListValue: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufListValue> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufListValue>(
     initialize: CLongLinkWellKnown::google__protobuf__list_value__init,
     fill: { message, value, arena in

@@ -8,7 +8,7 @@ public nonisolated struct ProtobufDoubleValue: Swift.Hashable, Swift.Sendable {
   /// Field 1, `value`.
   public var value: Swift.Double = 0
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     value: Swift.Double = 0
   ) {
@@ -21,7 +21,7 @@ public nonisolated struct ProtobufFloatValue: Swift.Hashable, Swift.Sendable {
   /// Field 1, `value`.
   public var value: Swift.Float = 0
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     value: Swift.Float = 0
   ) {
@@ -34,7 +34,7 @@ public nonisolated struct ProtobufInt64Value: Swift.Hashable, Swift.Sendable {
   /// Field 1, `value`.
   public var value: Swift.Int64 = 0
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     value: Swift.Int64 = 0
   ) {
@@ -47,7 +47,7 @@ public nonisolated struct ProtobufUInt64Value: Swift.Hashable, Swift.Sendable {
   /// Field 1, `value`.
   public var value: Swift.UInt64 = 0
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     value: Swift.UInt64 = 0
   ) {
@@ -60,7 +60,7 @@ public nonisolated struct ProtobufInt32Value: Swift.Hashable, Swift.Sendable {
   /// Field 1, `value`.
   public var value: Swift.Int32 = 0
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     value: Swift.Int32 = 0
   ) {
@@ -73,7 +73,7 @@ public nonisolated struct ProtobufUInt32Value: Swift.Hashable, Swift.Sendable {
   /// Field 1, `value`.
   public var value: Swift.UInt32 = 0
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     value: Swift.UInt32 = 0
   ) {
@@ -86,7 +86,7 @@ public nonisolated struct ProtobufBoolValue: Swift.Hashable, Swift.Sendable {
   /// Field 1, `value`.
   public var value: Swift.Bool = false
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     value: Swift.Bool = false
   ) {
@@ -99,7 +99,7 @@ public nonisolated struct ProtobufStringValue: Swift.Hashable, Swift.Sendable {
   /// Field 1, `value`.
   public var value: Swift.String = ""
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     value: Swift.String = ""
   ) {
@@ -112,7 +112,7 @@ public nonisolated struct ProtobufBytesValue: Swift.Hashable, Swift.Sendable {
   /// Field 1, `value`.
   public var value: [Swift.UInt8] = []
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     value: [Swift.UInt8] = []
   ) {
@@ -121,7 +121,7 @@ public nonisolated struct ProtobufBytesValue: Swift.Hashable, Swift.Sendable {
 }
 
 nonisolated extension LongLinkProtobufC::ProtobufDoubleValue: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufDoubleValue> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufDoubleValue>(
     initialize: CLongLinkWellKnown::google__protobuf__double_value__init,
     fill: { message, value, arena in
@@ -145,7 +145,7 @@ nonisolated extension LongLinkProtobufC::ProtobufDoubleValue: LongLinkProtobufC:
 }
 
 nonisolated extension LongLinkProtobufC::ProtobufFloatValue: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufFloatValue> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufFloatValue>(
     initialize: CLongLinkWellKnown::google__protobuf__float_value__init,
     fill: { message, value, arena in
@@ -169,7 +169,7 @@ nonisolated extension LongLinkProtobufC::ProtobufFloatValue: LongLinkProtobufC::
 }
 
 nonisolated extension LongLinkProtobufC::ProtobufInt64Value: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufInt64Value> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufInt64Value>(
     initialize: CLongLinkWellKnown::google__protobuf__int64_value__init,
     fill: { message, value, arena in
@@ -193,7 +193,7 @@ nonisolated extension LongLinkProtobufC::ProtobufInt64Value: LongLinkProtobufC::
 }
 
 nonisolated extension LongLinkProtobufC::ProtobufUInt64Value: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufUInt64Value> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufUInt64Value>(
     initialize: CLongLinkWellKnown::google__protobuf__uint64_value__init,
     fill: { message, value, arena in
@@ -217,7 +217,7 @@ nonisolated extension LongLinkProtobufC::ProtobufUInt64Value: LongLinkProtobufC:
 }
 
 nonisolated extension LongLinkProtobufC::ProtobufInt32Value: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufInt32Value> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufInt32Value>(
     initialize: CLongLinkWellKnown::google__protobuf__int32_value__init,
     fill: { message, value, arena in
@@ -241,7 +241,7 @@ nonisolated extension LongLinkProtobufC::ProtobufInt32Value: LongLinkProtobufC::
 }
 
 nonisolated extension LongLinkProtobufC::ProtobufUInt32Value: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufUInt32Value> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufUInt32Value>(
     initialize: CLongLinkWellKnown::google__protobuf__uint32_value__init,
     fill: { message, value, arena in
@@ -265,7 +265,7 @@ nonisolated extension LongLinkProtobufC::ProtobufUInt32Value: LongLinkProtobufC:
 }
 
 nonisolated extension LongLinkProtobufC::ProtobufBoolValue: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufBoolValue> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufBoolValue>(
     initialize: CLongLinkWellKnown::google__protobuf__bool_value__init,
     fill: { message, value, arena in
@@ -289,7 +289,7 @@ nonisolated extension LongLinkProtobufC::ProtobufBoolValue: LongLinkProtobufC::P
 }
 
 nonisolated extension LongLinkProtobufC::ProtobufStringValue: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufStringValue> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufStringValue>(
     initialize: CLongLinkWellKnown::google__protobuf__string_value__init,
     fill: { message, value, arena in
@@ -312,7 +312,7 @@ nonisolated extension LongLinkProtobufC::ProtobufStringValue: LongLinkProtobufC:
 }
 
 nonisolated extension LongLinkProtobufC::ProtobufBytesValue: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufBytesValue> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkProtobufC::ProtobufBytesValue>(
     initialize: CLongLinkWellKnown::google__protobuf__bytes_value__init,
     fill: { message, value, arena in

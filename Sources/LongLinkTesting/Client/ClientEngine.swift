@@ -18,7 +18,7 @@ final class ClientEngine {
     self.options = options
   }
 
-  /// Begins to connect; `completion` is called once.
+  /// Starts connecting, and calls `completion` once.
   func connect(to address: SocketAddress, _ completion: @escaping @Sendable (SocketError?) -> Void)
   {
     do throws(SocketError) {
@@ -38,7 +38,7 @@ final class ClientEngine {
     connection?.setReading(isReading)
   }
 
-  /// Sends a request with the next serial, which is returned.
+  /// Sends a request with the next serial, and returns the serial.
   func ask(_ type: MessageType, _ body: [UInt8], _ metadata: WireMetadata?) -> UInt32? {
     guard let connection, connection.isOpen else { return nil }
     connection.lastSerial = max(connection.lastSerial, Wire.firstSerial - 1) + 1
@@ -101,7 +101,7 @@ extension ClientEngine: PeerConnectionOwner {
   }
 }
 
-/// What a client does by itself; from any thread.
+/// What a client does automatically. Any thread may set it.
 final class ClientOptions: Sendable {
   private let pings = Atomic(true)
 

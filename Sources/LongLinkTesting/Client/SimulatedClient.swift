@@ -3,10 +3,10 @@
 public import LongLinkCore
 @_spi(Loop) public import LongLinkTransport
 
-/// One connection to a server, on which a test sends whatever it likes and sees what comes back.
+/// One connection to a server, on which a test sends any frames or bytes and sees what comes back.
 ///
-/// It speaks frames and nothing else: it says no hello by itself and checks nothing. By itself it
-/// only answers a ping with a pong. It runs on any event loop, real or simulated.
+/// It sends no hello automatically, and does not check received frames. Its only automatic reaction
+/// is a pong for each ping. It runs on any event loop, real or simulated.
 ///
 /// ```swift
 /// let client = try await SimulatedClient.connect(to: address, on: loop)
@@ -16,10 +16,10 @@ public import LongLinkCore
 /// let ending = try await client.waitForEnd()
 /// ```
 ///
-/// Everything may be called from any thread. Away from the client's loop, orders such as `send` are
-/// carried out as soon as the loop gets to them, in the order in which they were given.
+/// Any thread may call its methods. Away from the client's loop, methods such as `send` return
+/// before the loop carries them out, in the order of the calls.
 public final class SimulatedClient: Sendable {
-  /// The loop that the client lives on.
+  /// The client's event loop.
   public let loop: EventLoop
 
   private let engine: LoopBound<ClientEngine>
@@ -28,7 +28,7 @@ public final class SimulatedClient: Sendable {
 
   /// Connects, by default on the shared loop.
   ///
-  /// Throws `SocketError` when that fails. There is no time limit but the system's.
+  /// Throws `SocketError` if connecting fails. Only the system limits the time that it takes.
   public static func connect(
     to address: SocketAddress,
     on loop: EventLoop = .shared
@@ -73,7 +73,7 @@ public final class SimulatedClient: Sendable {
 // MARK: - Orders
 
 extension SimulatedClient {
-  /// Whether a ping is answered with a pong: true at first.
+  /// Whether the client answers each ping with a pong; initially true.
   public var answersPings: Bool {
     get { options.answersPings }
     set { options.answersPings = newValue }
@@ -84,50 +84,50 @@ extension SimulatedClient {
     send(bytes: frame.bytes)
   }
 
-  /// Sends frames, in one write where there is room.
+  /// Sends frames, in one write if there is room.
   public func send(_ frames: [WireFrame]) {
     send(bytes: frames.flatMap(\.bytes))
   }
 
-  /// Sends bytes as they are.
+  /// Sends bytes unchanged.
   public func send(bytes: [UInt8]) {
     order { $0.send(.bytes(bytes)) }
   }
 
-  /// Sends bytes one at a time; what is sent later waits until the last of them has left.
+  /// Sends bytes one at a time. Later output waits until the last of them has been written.
   public func dribble(_ bytes: [UInt8], every interval: Duration) {
     order { $0.send(.dribble(bytes, every: interval.clampedNanoseconds)) }
   }
 
-  /// Ends this side, after what was sent before. Reading goes on.
+  /// Ends this side after the output sent before. Reading continues.
   public func halfClose() {
     order { $0.send(.end) }
   }
 
-  /// Closes the connection, after what was sent before.
+  /// Closes the connection after the output sent before.
   public func close() {
     order { $0.send(.close) }
   }
 
-  /// Resets the connection at once. On a Unix-domain socket it closes it.
+  /// Resets the connection immediately. A Unix-domain socket is closed instead.
   public func reset() {
     order { $0.reset() }
   }
 
-  /// Reads nothing more.
+  /// Stops reading.
   public func stopReading() {
     order { $0.setReading(false) }
   }
 
-  /// Reads again.
+  /// Resumes reading.
   public func resumeReading() {
     order { $0.setReading(true) }
   }
 
-  /// Says hello and waits for the welcome.
+  /// Sends a hello and waits for the welcome.
   ///
-  /// Throws ``ConnectionEndedError`` when the connection ends before, and `CancellationError` when
-  /// the task is cancelled.
+  /// Throws ``ConnectionEndedError`` if the connection ends first, and `CancellationError` if the
+  /// task is cancelled.
   @discardableResult
   public func sayHello(_ hello: WireFrame = .hello()) async throws -> GreetingFields {
     send(hello)
@@ -136,16 +136,16 @@ extension SimulatedClient {
     }
   }
 
-  /// Sends a request with a serial of its own, from 50 on, and waits for the response.
+  /// Sends a request with a new serial, from 50 on, and waits for the response.
   ///
-  /// Throws ``ConnectionEndedError`` when the connection ends before, and `CancellationError` when
-  /// the task is cancelled.
+  /// Throws ``ConnectionEndedError`` if the connection ends first, and `CancellationError` if the
+  /// task is cancelled.
   public func request(
     _ type: MessageType,
     _ body: [UInt8] = [],
     metadata: WireMetadata? = nil
   ) async throws -> ReceivedMessage {
-    // What came before cannot be the answer, and is not looked through.
+    // Earlier responses cannot match, and are skipped.
     let start = record.responses.count
     let serial = await loop.perform { [engine] in engine.value.ask(type, body, metadata) }
     guard let serial else { throw ConnectionEndedError(ending: record.ending(of: 1)) }
@@ -155,56 +155,56 @@ extension SimulatedClient {
   }
 }
 
-// MARK: - What came back
+// MARK: - Received frames
 
 extension SimulatedClient {
-  /// All that was received up to now.
+  /// Everything received so far.
   public var record: PeerRecord { journal.record }
 
-  /// All frames that were received up to now, in the order in which they came.
+  /// All frames received so far, in the order of arrival.
   public var received: [ReceivedFrame] { record.frames }
 
-  /// All responses that were received up to now.
+  /// All responses received so far.
   public var responses: [ReceivedMessage] { record.responses }
 
-  /// All pushes that were received up to now.
+  /// All pushes received so far.
   public var pushes: [ReceivedMessage] { record.pushes }
 
   /// Waits for the first response to a serial.
   ///
-  /// Throws ``ConnectionEndedError`` when the connection ends before, and `CancellationError` when
-  /// the task is cancelled.
+  /// Throws ``ConnectionEndedError`` if the connection ends first, and `CancellationError` if the
+  /// task is cancelled.
   public func waitForResponse(to serial: UInt32) async throws -> ReceivedMessage {
     try await journal.message(on: 1) { record in
       record.responses.first { $0.serial == serial }
     }
   }
 
-  /// Waits until so many frames of a kind have come, damaged ones included; returns the last one
-  /// that was waited for.
+  /// Waits until `count` frames of a kind have arrived, damaged ones included, and returns the last
+  /// of these.
   ///
-  /// Throws ``ConnectionEndedError`` when the connection ends before, and `CancellationError` when
-  /// the task is cancelled.
+  /// Throws ``ConnectionEndedError`` if the connection ends first, and `CancellationError` if the
+  /// task is cancelled.
   @discardableResult
   public func waitForFrame(_ kind: WireFrame.Kind, count: Int = 1) async throws -> WireFrame {
-    precondition(count > 0, "at least one frame is waited for")
+    precondition(count > 0, "count has to be at least 1")
     return try await journal.message(on: 1) { record in
       let frames = record.frames(of: kind)
       return frames.count >= count ? frames[count - 1] : nil
     }
   }
 
-  /// Waits until a condition on what was received holds; it is asked after each frame.
+  /// Waits until a condition on the received frames holds. It is checked after each frame.
   ///
-  /// Throws ``ConnectionEndedError`` when the connection ends before, and `CancellationError` when
-  /// the task is cancelled.
+  /// Throws ``ConnectionEndedError`` if the connection ends first, and `CancellationError` if the
+  /// task is cancelled.
   public func wait(until condition: @escaping @Sendable (PeerRecord) -> Bool) async throws {
     try await journal.message(on: 1) { condition($0) ? () : nil }
   }
 
-  /// Waits until the connection has ended, and says how.
+  /// Waits until the connection has ended, and returns how it ended.
   ///
-  /// Throws `CancellationError` when the task is cancelled before.
+  /// Throws `CancellationError` if the task is cancelled first.
   @discardableResult
   public func waitForEnd() async throws -> ConnectionEnding {
     try await journal.message(on: 1) { $0.ending(of: 1) }

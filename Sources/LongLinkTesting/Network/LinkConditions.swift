@@ -2,31 +2,31 @@
 
 /// How bytes travel in one direction of a simulated link.
 ///
-/// Where a range has more than one value, each use draws one from the simulation's seed.
+/// From a range, each use draws a value that depends on the simulation's seed.
 public struct LinkConditions: Hashable, Sendable {
-  /// How the latencies of packets spread over their range.
+  /// The distribution of latencies over their range.
   public enum Spread: Hashable, Sendable {
-    /// Each latency of the range is as likely as any other.
+    /// All latencies of the range are equally likely.
     case even
-    /// Most lie around the middle of the range, as on a path with little load.
+    /// Most latencies are near the middle of the range, as on a path with little load.
     case bell
-    /// Three of four lie in the lowest hundredth of the range, one of a hundred in its last sixth.
+    /// About 75 % are in the lowest hundredth of the range, and 1 % in its highest sixth.
     case longTail
   }
 
-  /// How long a packet travels: 0.5 ms by default. The order of packets is kept. Negative is 0.
+  /// The latency of a packet; 0.5 ms by default. Packets stay in order. Negative values mean 0.
   public var latency: ClosedRange<Duration>
-  /// How latencies spread over their range: evenly by default.
+  /// The distribution of latencies over their range; even by default.
   public var spread: Spread
-  /// How many bytes a second the direction carries, from 1 on; nil, the default, for no limit.
+  /// The bytes per second that the direction carries, at least 1; nil, the default, for no limit.
   ///
-  /// What is written waits for what was written before it, and arrives piece by piece.
+  /// Written bytes queue behind earlier ones, and arrive in pieces.
   public var bandwidth: Int?
-  /// The most bytes that one read gives, from 1 on; unlimited by default. 1 is byte by byte.
+  /// The most bytes that one read returns, at least 1; unlimited by default.
   public var readSize: ClosedRange<Int>
-  /// The most bytes that one write takes, from 1 on; unlimited by default.
+  /// The most bytes that one write takes, at least 1; unlimited by default.
   public var writeSize: ClosedRange<Int>
-  /// How many bytes may be under way and unread before the writer has to wait: 256 KiB by default.
+  /// The number of bytes in flight or unread at which the writer has to wait; 256 KiB by default.
   public var window: Int
 
   /// Makes conditions; each part has a default.
@@ -52,10 +52,10 @@ public struct LinkConditions: Hashable, Sendable {
     self.window = window
   }
 
-  /// Half a millisecond of latency, no limit to a read or write, a window of 256 KiB.
+  /// Half a millisecond of latency, no limit on a read or write, a window of 256 KiB.
   public static let normal = LinkConditions()
 
-  /// Each read gives one byte.
+  /// Each read returns one byte.
   public static let byteByByte = LinkConditions(readSize: 1...1)
 
   /// Reads and writes of random sizes and a latency between 0.1 and 20 ms.
@@ -65,7 +65,7 @@ public struct LinkConditions: Hashable, Sendable {
     writeSize: 1...2_000
   )
 
-  /// A weak radio link: 30 ms to 2 s of latency, most of it short, and 40 kB a second.
+  /// A weak radio link: latencies from 30 ms to 2 s, most of them short, and 40 kB per second.
   public static let weakRadio = LinkConditions(
     latency: .milliseconds(30) ... .seconds(2),
     spread: .longTail,
@@ -76,13 +76,13 @@ public struct LinkConditions: Hashable, Sendable {
 
 /// How a simulated network answers an attempt to connect.
 public enum ConnectBehavior: Hashable, Sendable {
-  /// Whoever listens there accepts it; without a listener it is refused.
+  /// A listener accepts it; without a listener it is refused.
   case normal
-  /// It is refused (`ECONNREFUSED`), listener or not.
+  /// It is refused (`ECONNREFUSED`), even if there is a listener.
   case refused
-  /// It is not answered. The system asks again after 1, 3, 7, 15, 31 and 63 seconds, which may
-  /// succeed once this is over, and gives up after 127 (`ETIMEDOUT`).
+  /// It gets no answer. The system retries after 1, 3, 7, 15, 31 and 63 seconds, which may succeed
+  /// if the behavior has changed by then, and gives up after 127 (`ETIMEDOUT`).
   case ignored
-  /// There is no way to the host (`EHOSTUNREACH`).
+  /// There is no route to the host (`EHOSTUNREACH`).
   case unreachable
 }

@@ -3,7 +3,7 @@
 internal import LongLinkCore
 internal import LongLinkTransport
 
-/// One end of a link: who asked for the connection, or who listened.
+/// One end of a link: the connecting or the listening side.
 enum Side: UInt8, CustomStringConvertible {
   case initiator
   case acceptor
@@ -12,7 +12,7 @@ enum Side: UInt8, CustomStringConvertible {
   var description: String { self == .initiator ? "client" : "server" }
 }
 
-/// Names one end of one link.
+/// Identifies one end of one link.
 struct EndName: Hashable {
   let link: Int
   let side: Side
@@ -20,14 +20,14 @@ struct EndName: Hashable {
   var other: EndName { EndName(link: link, side: side.other) }
 }
 
-/// One connection of the simulated network. What the world holds is reached under its lock alone.
+/// One connection of the simulated network. It is only used under the lock of `SharedNetwork`.
 final class NetworkLink {
   let number: Int
   let destination: SocketAddress
   let initiator: LinkEnd
   /// Nil until the connect has reached a listener.
   var acceptor: LinkEnd?
-  /// How often the initiator has asked for the connection.
+  /// The number of attempts to connect.
   var attempts = 0
 
   init(number: Int, destination: SocketAddress, initiator: LinkEnd) {
@@ -40,23 +40,23 @@ final class NetworkLink {
     side == .initiator ? initiator : acceptor
   }
 
-  /// Whether somebody has it open.
+  /// Whether at least one end is open.
   var isOpen: Bool { initiator.isOpen || acceptor?.isOpen == true }
 }
 
-/// One end of a link, as its owner sees it, and the direction that it writes into.
+/// One end of a link, as its owner sees it, with the direction that it writes to.
 final class LinkEnd {
   enum Phase: Equatable {
     case connecting
     case connected
-    /// The connect came to nothing, for this reason.
+    /// Connecting failed with this error.
     case failed(CInt)
     /// Its owner has closed it.
     case closed
   }
 
   let name: EndName
-  /// The machine that it is on.
+  /// The machine of this end.
   let machine: Int
   /// The loop that owns it; nil until it is adopted.
   var loop: Int?
@@ -69,14 +69,14 @@ final class LinkEnd {
   var hasEnded = false
   /// This side has ended.
   var isShut = false
-  /// What the next read or write throws; told once.
+  /// The error that the next read or write throws, once.
   var error: CInt?
-  /// Nothing comes or goes any more.
+  /// The connection has failed: nothing is sent or received any more.
   var isBroken = false
-  /// True while its owner does not get to read.
+  /// True while its owner cannot read.
   var readsNothing = false
   var userTimeout: Int64?
-  /// When it gives up what is not acknowledged by then; nil while nothing is.
+  /// When the end fails unless its lost packets are acknowledged; nil if none are lost.
   var givesUpAt: LinkInstant?
   let output: Direction
 
@@ -100,7 +100,7 @@ final class LinkEnd {
 
   var isOpen: Bool { phase != .closed }
 
-  /// What its owner can do without waiting.
+  /// The operations that would not block.
   var readiness: Readiness {
     switch phase {
     case .connecting, .closed: return []
@@ -118,26 +118,26 @@ final class LinkEnd {
 /// One direction of a link, as the network sees it.
 final class Direction {
   var conditions: LinkConditions
-  /// Bytes that were written and that the receiver has not read.
+  /// The count of bytes written but not yet read by the receiver.
   var unread = 0
-  /// Bytes that were written since the beginning.
+  /// The count of all bytes written.
   var written = 0
-  /// Bytes of them that have reached the receiver's machine, read or not.
+  /// The count of bytes that have reached the receiver's machine, read or not.
   var arrived = 0
   /// When the last packet arrives: later ones do not overtake it.
   var lastArrival = LinkInstant(nanoseconds: 0)
-  /// When the last packet has left, where the bandwidth is limited.
+  /// When the last packet has been sent, if the bandwidth is limited.
   var freeAt = LinkInstant(nanoseconds: 0)
-  /// True while nothing arrives; what is sent waits in `held`.
+  /// True while nothing arrives; packets wait in `held`.
   var isSilent = false
   var held: [Packet] = []
-  /// True while there is no room for anything.
+  /// True while writes take nothing.
   var isClogged = false
   /// Packets of an earlier epoch are dropped when they arrive.
   var epoch: UInt32 = 0
   var flips: [Flip] = []
 
-  /// A bit that will be wrong, by the byte's place in all that is written.
+  /// A bit to flip. `offset` counts all bytes of the direction.
   struct Flip {
     let offset: Int
     let bit: Int
@@ -149,7 +149,7 @@ final class Direction {
 
   var room: Int { isClogged ? 0 : max(conditions.window - unread, 0) }
 
-  /// Takes written bytes over, with the flips that lie in them; returns the flips that were made.
+  /// Counts written bytes and flips bits in them; returns these flips.
   func take(_ bytes: inout [UInt8]) -> [Flip] {
     let range = written..<written + bytes.count
     written = range.upperBound
@@ -161,7 +161,7 @@ final class Direction {
     return made
   }
 
-  /// Drops what is under way.
+  /// Drops all packets in flight.
   func drop() {
     epoch += 1
     held = []
@@ -169,7 +169,7 @@ final class Direction {
   }
 }
 
-/// What travels from one end of a link to the other.
+/// A packet from one end of a link to the other.
 enum Packet {
   case bytes([UInt8])
   case end
@@ -184,6 +184,6 @@ struct NetworkListener {
   let address: SocketAddress
   let backlog: Int
   var interest: Readiness = []
-  /// The links that wait to be accepted.
+  /// The links waiting to be accepted.
   var queue: [Int] = []
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Two groups of machines that are cut off from each other.
+/// A partition between two groups of machines.
 public struct NetworkPartition: Sendable {
   let number: Int
   let networkState: SharedNetwork
 
-  /// Joins them again: what was written meanwhile arrives, as if it were sent again.
+  /// Ends the partition. Bytes written during it arrive now, as if they were sent again.
   ///
-  /// Machines that another partition keeps apart stay apart.
+  /// Machines that are also separated by another partition stay separated.
   public func heal() {
     networkState { $0.endPartition(number) }
   }

@@ -12,11 +12,11 @@ internal import Musl
 #endif
 
 extension NetworkState {
-  /// How often Linux asks for a connection, doubling its patience from one second on, before it
-  /// gives up after 127 (tcp(7), `tcp_syn_retries`).
+  /// The number of attempts that Linux makes to connect. It waits one second after the first, then
+  /// twice as long each time, and gives up after 127 seconds (tcp(7), `tcp_syn_retries`).
   private static let mostAttempts = 7
 
-  /// Makes a link whose connect is under way; throws the errno of what fails at once.
+  /// Makes a connecting link; throws an errno if connecting fails immediately.
   mutating func connect(
     from loop: Int,
     to address: SocketAddress,
@@ -43,7 +43,7 @@ extension NetworkState {
     return number
   }
 
-  /// Asks for a connection, for the first time or once more.
+  /// Makes the first or another attempt to connect.
   mutating func sendConnect(_ number: Int) {
     guard let link = links[number], link.initiator.phase == .connecting else { return }
     let end = link.initiator
@@ -65,7 +65,7 @@ extension NetworkState {
     }
   }
 
-  /// Waits for an answer that does not come, and asks again or gives up.
+  /// Schedules the next attempt after one without an answer, or the failure after the last.
   private mutating func connectAgain(_ link: NetworkLink) {
     let patience: Int64 = 1_000_000_000 << Int64(link.attempts - 1)
     schedule.add(
@@ -75,7 +75,7 @@ extension NetworkState {
     )
   }
 
-  /// How bytes travel from one machine to another on links to an address.
+  /// The conditions from one machine to another on links to an address.
   private func conditions(
     from machine: Int,
     to other: Int?,
@@ -85,7 +85,7 @@ extension NetworkState {
       ?? conditionsByAddress[destination] ?? conditions
   }
 
-  /// An attempt to connect is at its destination.
+  /// An attempt to connect has reached its destination.
   mutating func connectArrived(_ number: Int) {
     guard let link = links[number], link.initiator.phase == .connecting else { return }
     record(.connectArrived, link.initiator.name, address: link.destination)
@@ -117,7 +117,7 @@ extension NetworkState {
     schedule.add(.answer(link: number, errno: 0), at: back)
   }
 
-  /// The answer to an attempt to connect is back.
+  /// The answer to an attempt to connect has reached the initiator.
   mutating func connectAnswered(_ number: Int, _ errno: CInt) {
     guard let end = links[number]?.initiator, end.phase == .connecting else { return }
     end.phase = errno == 0 ? .connected : .failed(errno)
@@ -152,7 +152,7 @@ extension NetworkState {
     return listener
   }
 
-  /// Takes the first link that waits; the listener must be there.
+  /// Takes the first waiting link; nil if there is none.
   mutating func accept(_ number: Int) -> Int? {
     guard listeners[number]?.queue.isEmpty == false else { return nil }
     return listeners[number]?.queue.removeFirst()
@@ -166,13 +166,13 @@ extension NetworkState {
 
   // MARK: Addresses
 
-  /// The listener that an address leads to: one for it alone, or one for all addresses of its port.
+  /// The listener for an address: one at that address, or one for all addresses of its port.
   private func listener(at address: SocketAddress) -> NetworkListener? {
     let found = listeners.values.filter { $0.address == address || $0.address.covers(address) }
     return found.first { $0.address == address } ?? found.min { $0.number < $1.number }
   }
 
-  /// The machine that is reached at an address; nil where nobody has ever listened there.
+  /// The machine that is reached at an address; nil if none has ever listened there.
   private func machine(at address: SocketAddress) -> Int? {
     listener(at: address)?.machine ?? machinesByAddress[address]
       ?? machinesByAddress[address.forAllHosts]
@@ -200,8 +200,8 @@ extension NetworkState {
     return port
   }
 
-  /// Where a connection comes from: the loopback address towards itself, else the machine's own
-  /// one (RFC 2544 and RFC 3849 keep these addresses free).
+  /// The source address of a connection: the loopback address for one to loopback, else the
+  /// machine's address, from a range reserved by RFC 2544 or RFC 3849.
   private mutating func localAddress(
     of machine: Int,
     towards address: SocketAddress
@@ -228,7 +228,7 @@ extension NetworkState {
   }
 }
 
-/// The system's number for what went wrong.
+/// The system's number for an error.
 struct Errno: Error {
   let code: CInt
 

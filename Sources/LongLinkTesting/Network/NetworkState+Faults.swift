@@ -10,9 +10,9 @@ internal import Glibc
 internal import Musl
 #endif
 
-// What can be done to one link.
+// The faults of links.
 extension NetworkState {
-  /// Both ends hear at once that the connection is lost.
+  /// Fails both ends immediately.
   mutating func lose(_ number: Int) {
     guard let link = links[number] else { return }
     record(.linkLost, link.initiator.name)
@@ -21,21 +21,21 @@ extension NetworkState {
     }
   }
 
-  /// One end gets a reset that the other one has not sent, and hears nothing of.
+  /// Sends a reset in the name of one end, which is not notified.
   mutating func injectReset(from name: EndName) {
     guard let end = end(name), end.phase == .connected, self.end(name.other) != nil else { return }
     record(.resetInjected, name)
     send(.reset, from: end)
   }
 
-  /// From now on nothing that this end sends arrives.
+  /// Holds back all packets that this end sends from now on.
   mutating func silence(_ name: EndName) {
     guard let end = end(name), !end.output.isSilent else { return }
     record(.silenced, name)
     end.output.isSilent = true
   }
 
-  /// Lets arrive what was lost, as the sender tries again, and all that follows.
+  /// Ends a silence. The held packets arrive now, as if the sender had retransmitted them.
   mutating func restore(_ name: EndName) {
     guard let end = end(name), end.output.isSilent else { return }
     record(.restored, name)
@@ -43,7 +43,7 @@ extension NetworkState {
     resendHeld(name)
   }
 
-  /// Nothing that this end writes is taken.
+  /// Makes writes of this end take nothing.
   mutating func clog(_ name: EndName) {
     guard let end = end(name), !end.output.isClogged else { return }
     record(.clogged, name)
@@ -57,7 +57,7 @@ extension NetworkState {
     mark(.end(name))
   }
 
-  /// The owner of this end does not get to read what arrives.
+  /// Keeps the owner of this end from reading.
   mutating func stopReading(_ name: EndName) {
     guard let end = end(name), end.isOpen, !end.readsNothing else { return }
     record(.readingStopped, name)
@@ -71,7 +71,7 @@ extension NetworkState {
     mark(.end(name))
   }
 
-  /// Ends whatever lasts, or is still to come: on links, between machines and on them.
+  /// Ends all lasting or pending faults of links, between machines and of machines.
   mutating func heal() {
     connectBehavior = .normal
     connectBehaviorByAddress = [:]

@@ -4,25 +4,25 @@ internal import LongLinkCore
 internal import LongLinkTransport
 internal import Synchronization
 
-/// How far a machine's clock is ahead of the world's. From any thread.
+/// The offset of a machine's clock from the world's. Any thread may use it.
 final class MachineClock: Sendable {
   let offset = Atomic<Int64>(0)
 }
 
-/// One way from a machine to another.
+/// The path from one machine to another, in one direction.
 struct MachinePath: Hashable {
   let from: Int
   let to: Int
 }
 
-// The machines of a world: their freezing, their death, and what stands between them.
+// The machines of a world: pauses, crashes and partitions.
 extension NetworkState {
-  /// What the world knows of a machine.
+  /// The state of a machine.
   struct MachineRecord {
     let name: String
     let clock = MachineClock()
     var isPaused = false
-    /// True from a crash of the whole machine until its process is there again.
+    /// True from a crash of the whole machine until its process is started again.
     var isOff = false
   }
 
@@ -30,7 +30,7 @@ extension NetworkState {
   struct Partition {
     let number: Int
     let left: Set<Int>
-    /// Nil for all machines that are not in `left`, whenever they were made.
+    /// Nil for all machines outside `left`, including those made later.
     let right: Set<Int>?
 
     func separates(_ one: Int, _ other: Int) -> Bool {
@@ -44,14 +44,14 @@ extension NetworkState {
 
   // MARK: Partitions
 
-  /// Whether nothing gets from one machine to the other.
+  /// Whether no packet gets from one machine to the other.
   func areCut(_ one: Int, _ other: Int) -> Bool {
     if machines[one].isOff || machines[other].isOff { return true }
     guard one != other, !partitions.isEmpty else { return false }
     return partitions.contains { $0.separates(one, other) }
   }
 
-  /// Whether what an end sends does not arrive.
+  /// Whether packets from an end do not arrive.
   func isSilent(_ end: LinkEnd) -> Bool {
     if end.output.isSilent { return true }
     guard let other = self.end(end.name.other) else { return false }
@@ -72,7 +72,7 @@ extension NetworkState {
     resendHeld()
   }
 
-  /// Sends again what was lost, wherever nothing stands in its way any more.
+  /// Sends the held packets again on all ends that are no longer silent.
   mutating func resendHeld() {
     for number in links.keys.sorted() {
       resendHeld(EndName(link: number, side: .initiator))
@@ -102,7 +102,7 @@ extension NetworkState {
     record(.resumed, machine: machine)
   }
 
-  /// Whether a loop gets no turn: that of a crashed process comes to its end whatever happens.
+  /// Whether a loop gets no turns. A crashed process's loop gets them, so that it can end.
   func isFrozen(_ loop: Int) -> Bool {
     machines[loops[loop].machine].isPaused && !loops[loop].isGhost
   }
@@ -114,9 +114,9 @@ extension NetworkState {
 
   // MARK: Crashes
 
-  /// Ends what a machine's process has in the world, and cuts its loops off from it.
+  /// Ends the sockets of a machine's process, and cuts its loops off from the world.
   ///
-  /// The kernel closes the sockets of a process that dies. A machine that dies leaves no word.
+  /// The kernel closes the sockets of a crashed process. A crashed machine sends nothing.
   mutating func crash(_ machine: Int, isWhole: Bool) {
     record(isWhole ? .machineCrashed : .processCrashed, machine: machine)
     machines[machine].isPaused = false
@@ -140,7 +140,7 @@ extension NetworkState {
     }
   }
 
-  /// A machine is there again, and knows nothing of the connections that it had.
+  /// A machine has started again, without its earlier connections.
   mutating func started(_ machine: Int) {
     record(.processStarted, machine: machine)
     machines[machine].isOff = false

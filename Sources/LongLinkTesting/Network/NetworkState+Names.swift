@@ -12,13 +12,13 @@ internal import Musl
 #endif
 
 extension NetworkState {
-  /// What a look-up of a name gives, and how long it takes.
+  /// The result of looking a name up, and the time that it takes.
   struct HostRecord {
     var result: Result<[SocketAddress], ResolveError>
     var delay: Int64
   }
 
-  /// Looks a name up; `deliver` is called outside of the lock when the answer is there.
+  /// Looks a name up, and later calls `deliver` with the result, outside of the lock.
   mutating func lookUp(
     _ host: String,
     port: UInt16,
@@ -30,7 +30,7 @@ extension NetworkState {
     self.record(.lookedUp, value: (try? result.get().count) ?? 0)
   }
 
-  /// What a name gives that nobody told of: its own loopback addresses, or no such name.
+  /// The record of a name that the test has not set: `localhost`, or an unknown name.
   private static func unknown(_ host: String) -> HostRecord {
     guard host == "localhost" else {
       let error = ResolveError(

@@ -10,9 +10,9 @@ internal import Glibc
 internal import Musl
 #endif
 
-// What the network does with what ends send.
+// How packets travel.
 extension NetworkState {
-  /// Sends a packet to the other end, behind all that was sent before it.
+  /// Sends a packet to the other end, after all earlier packets.
   mutating func send(_ packet: Packet, from end: LinkEnd) {
     let output = end.output
     guard !isSilent(end) else {
@@ -22,7 +22,7 @@ extension NetworkState {
     guard case .bytes(let bytes) = packet, let bandwidth = output.conditions.bandwidth else {
       return deliver(packet, from: end, leavingAt: max(now, output.freeAt))
     }
-    // A fiftieth of a second is small enough for a receiver to see that bytes go on coming.
+    // Pieces of 1/50 s are small enough for the receiver to see a steady stream of bytes.
     let most = min(max(bandwidth / 50, 1_460), 1 << 20)
     var start = 0
     while start < bytes.count {
@@ -43,11 +43,11 @@ extension NetworkState {
     )
   }
 
-  /// A packet is at its destination.
+  /// A packet has reached its destination.
   mutating func arrived(_ packet: Packet, at name: EndName, epoch: UInt32) {
     guard let end = end(name), let sender = self.end(name.other)?.output, sender.epoch == epoch
     else { return }
-    // A machine that is off does nothing; the sender goes on to try.
+    // A machine that is off does nothing; the sender keeps trying.
     guard !machines[end.machine].isOff else { return sender.held.append(packet) }
     guard end.isOpen, !end.isBroken else { return turnAway(packet, at: end) }
     switch packet {
@@ -68,14 +68,14 @@ extension NetworkState {
     }
   }
 
-  /// Bytes for an end that is closed or broken: their sender hears that nobody takes them.
+  /// Answers bytes for a closed or broken end with a reset.
   private mutating func turnAway(_ packet: Packet, at end: LinkEnd) {
     guard case .bytes = packet else { return }
     record(.resetSent, end.name)
     send(.reset, from: end)
   }
 
-  /// Ends the use of an end with an error, which its owner hears once.
+  /// Fails an end with an error, which its owner gets once.
   mutating func fail(_ end: LinkEnd, _ errno: CInt) {
     if end.phase == .connecting { end.phase = .failed(errno) }
     end.error = errno
@@ -86,7 +86,7 @@ extension NetworkState {
 
   // MARK: Acknowledgements
 
-  /// Watches for how long what an end sent has been lost, where its owner asked for that.
+  /// Starts the timeout for lost packets of an end, if its owner has set one.
   private mutating func awaitAcknowledgement(_ end: LinkEnd) {
     guard end.isOpen, end.givesUpAt == nil, let timeout = end.userTimeout else { return }
     end.givesUpAt = now + timeout
@@ -94,7 +94,7 @@ extension NetworkState {
   }
 
   mutating func acknowledgementTimedOut(_ name: EndName) {
-    // What was acknowledged meanwhile began anew.
+    // An acknowledgement in between has cleared or restarted the timeout.
     guard let end = end(name), end.givesUpAt == now else { return }
     end.givesUpAt = nil
     guard end.isOpen, !end.output.held.isEmpty else { return }

@@ -10,7 +10,7 @@ internal import Glibc
 internal import Musl
 #endif
 
-// What the owner of an end does with it, and what it gets to hear: as Linux has it.
+// The operations of an end's owner and their results, as on Linux.
 extension NetworkState {
   func end(_ name: EndName) -> LinkEnd? {
     links[name.link]?.end(name.side)
@@ -22,7 +22,7 @@ extension NetworkState {
     end.loop = loop
   }
 
-  /// Whether a connect has come to its end, or why it failed.
+  /// Whether connecting has finished; throws if it failed.
   func finishConnecting(_ name: EndName) throws(Errno) -> Bool {
     guard let end = end(name) else { throw Errno(EBADF) }
     switch end.phase {
@@ -32,7 +32,7 @@ extension NetworkState {
     }
   }
 
-  /// Appends what has arrived; nil for nothing yet, 0 for the end.
+  /// Appends arrived bytes; nil if there are none yet, 0 at the end.
   mutating func read(_ name: EndName, into buffer: inout OutputRawSpan) throws(Errno) -> Int? {
     guard let end = end(name), let sender = self.end(name.other)?.output else {
       throw Errno(readError(name))
@@ -51,14 +51,14 @@ extension NetworkState {
     return count
   }
 
-  /// Why an end without a peer cannot be read.
+  /// The error of reading an end without a peer.
   private func readError(_ name: EndName) -> CInt {
     guard let end = end(name) else { return EBADF }
     if case .failed(let errno) = end.phase { return errno }
     return ENOTCONN
   }
 
-  /// Sends a prefix of the bytes; 0 when there is no room.
+  /// Sends a prefix of the bytes, and returns its length; 0 if there is no room.
   mutating func write(_ name: EndName, _ bytes: RawSpan) throws(Errno) -> Int {
     guard let end = end(name) else { throw Errno(EBADF) }
     if case .failed(let errno) = end.phase { throw Errno(errno) }
@@ -87,7 +87,7 @@ extension NetworkState {
     mark(.end(name))
   }
 
-  /// Closes an end. What it has not read would be lost, so that the peer hears of a reset then.
+  /// Closes an end. If unread bytes are lost by that, the peer gets a reset.
   mutating func close(_ name: EndName) {
     guard let end = end(name), end.isOpen else { return }
     if end.phase == .connecting || !end.inbox.isEmpty { return reset(name) }
@@ -96,10 +96,10 @@ extension NetworkState {
     retire(end)
   }
 
-  /// Closes an end at once; what is under way to the peer is dropped.
+  /// Closes an end immediately, and drops its packets in flight.
   mutating func reset(_ name: EndName) {
     guard let end = end(name), end.isOpen else { return }
-    // unix(7) knows no resets but for what was left unread.
+    // On unix(7) sockets, only unread bytes cause a reset.
     if case .unix = end.peer?.storage, end.phase == .connected, end.inbox.isEmpty {
       return close(name)
     }
@@ -111,7 +111,7 @@ extension NetworkState {
     retire(end)
   }
 
-  /// Forgets what belongs to an end's owner, and the link with its last end.
+  /// Clears the state of an end's owner, and removes the link if both ends are closed.
   mutating func retire(_ end: LinkEnd) {
     end.phase = .closed
     end.interest = []

@@ -4,40 +4,40 @@ internal import LongLinkCore
 internal import LongLinkTransport
 internal import Synchronization
 
-/// All that the simulated loops share: time, links, listeners, names, and what is to happen.
+/// The state that simulated loops share: time, links, listeners, names and scheduled events.
 ///
-/// It is a value behind one lock. Nothing in it calls out, and nothing that is kept in a hashed
-/// collection is walked through in the collection's order.
+/// It is a value behind one lock. It never calls outside code under the lock, and never depends on
+/// the iteration order of a hashed collection.
 struct NetworkState {
-  /// What is to happen at some time.
+  /// A scheduled event.
   enum Event {
     /// An attempt to connect reaches its destination.
     case connect(link: Int)
-    /// An attempt to connect that nobody has answered is made once more.
+    /// Another attempt to connect is made after one without an answer.
     case connectAgain(link: Int)
-    /// The answer to it reaches the initiator; 0 for success.
+    /// The answer to an attempt reaches the initiator; 0 for success.
     case answer(link: Int, errno: CInt)
     case packet(Packet, to: EndName, epoch: UInt32)
-    /// What an end sent may by now be unacknowledged for longer than it wants to wait.
+    /// The timeout for an end's lost packets may have passed.
     case timeout(EndName)
-    /// The end of a fault that lasts.
+    /// The end of a lasting fault.
     case change(@Sendable (inout NetworkState) -> Void)
-    /// Something that is called outside of the lock.
+    /// A function to call outside of the lock.
     case call(@Sendable () -> Void)
   }
 
-  /// A socket that readiness can be told of.
+  /// A socket that can become ready.
   enum SocketName: Hashable {
     case end(EndName)
     case listener(Int)
   }
 
-  /// A loop, and its sockets that may be ready.
+  /// A loop, with those of its sockets that may be ready.
   struct LoopRecord {
     let machine: Int
-    /// True once its process has crashed: nothing that it does reaches the world.
+    /// True once its process has crashed: its actions no longer affect the world.
     var isGhost = false
-    /// Whether there may be something in `ready`, for those who look without the lock.
+    /// Whether `ready` may contain sockets, readable without the lock.
     let signal = ReadySignal()
     var ready: [SocketName] = []
     var readyMembers: Set<SocketName> = []
@@ -47,7 +47,7 @@ struct NetworkState {
   var schedule = Schedule<Event>()
   var generator: SeededGenerator
   var trace: Trace
-  /// Told of each entry, with the bytes that it is about. It must not ask the world for anything.
+  /// Called with each entry and its bytes, under the lock, so that it must not use the world.
   var observer: (@Sendable (Trace.Entry, [UInt8]) -> Void)?
 
   var conditions = LinkConditions.normal
@@ -69,7 +69,7 @@ struct NetworkState {
   /// The machine that listened at an address last.
   var machinesByAddress: [SocketAddress: Int] = [:]
 
-  /// The first of the ports that the system hands out by itself (RFC 6335, section 6).
+  /// The first dynamic port (RFC 6335, section 6).
   static let firstPort: UInt16 = 49_152
 
   init(generator: SeededGenerator, traceCapacity: Int) {
@@ -109,7 +109,7 @@ struct NetworkState {
     let least = max(conditions.latency.lowerBound.clampedNanoseconds, 0)
     let most = max(conditions.latency.upperBound.clampedNanoseconds, least)
     guard least < most else { return least }
-    // No function whose last bits differ from one machine to another has a part in this.
+    // Only arithmetic with the same result on every platform, to the last bit.
     switch conditions.spread {
     case .even:
       return Int64.random(in: least...most, using: &generator)
@@ -137,7 +137,7 @@ extension NetworkState {
     loops[loop].signal.mayBeReady.store(true, ordering: .relaxed)
   }
 
-  /// What the owner of a socket is to be told: what is there and of interest.
+  /// The readiness that the owner of a socket is interested in.
   func deliverable(_ name: SocketName) -> Readiness {
     switch name {
     case .end(let name):
@@ -160,7 +160,7 @@ extension NetworkState {
     return false
   }
 
-  /// Takes the sockets of a loop that may be ready, in the order in which they became so.
+  /// Takes the sockets of a loop that may be ready, in the order in which they were marked.
   mutating func takeReady(_ loop: Int) -> [SocketName] {
     let names = loops[loop].ready
     loops[loop].ready.removeAll(keepingCapacity: true)
@@ -191,7 +191,7 @@ extension NetworkState {
 // MARK: - Time
 
 extension NetworkState {
-  /// Moves time forward, and makes happen what is due; returns what is to be called.
+  /// Advances time and performs due events; returns the functions to call outside of the lock.
   mutating func advance(to time: LinkInstant) -> [@Sendable () -> Void] {
     if time > now {
       now = time

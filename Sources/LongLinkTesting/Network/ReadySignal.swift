@@ -2,7 +2,7 @@
 
 internal import Synchronization
 
-/// Tells a simulation, without the world's lock, that a loop may have readiness to deliver.
+/// Whether a loop may have readiness to deliver, readable without the world's lock.
 final class ReadySignal: Sendable {
   let mayBeReady = Atomic(false)
 }

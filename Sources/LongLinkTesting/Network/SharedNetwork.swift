@@ -4,15 +4,15 @@ internal import LongLinkCore
 internal import LongLinkTransport
 internal import Synchronization
 
-/// The world behind its lock, with the time beside it.
+/// The world behind its lock, and the time.
 ///
-/// The simulation's own thread is the only one that changes it while a simulation runs; the lock
-/// lets any thread look, and prepare faults.
+/// While a simulation runs, only its thread advances the world. The lock lets any thread inspect
+/// the world and prepare faults.
 final class SharedNetwork: Sendable {
   private let networkState: Mutex<NetworkState>
   private let time = Atomic<Int64>(0)
   let watch = EscapeWatch()
-  /// Whether tasks without an executor run on the loop that they are made on.
+  /// Whether tasks without an executor run on the loop that creates them.
   let capturesTasks: Bool
 
   init(generator: SeededGenerator, traceCapacity: Int, capturesTasks: Bool) {
@@ -30,7 +30,7 @@ final class SharedNetwork: Sendable {
     try networkState.withLock(body)
   }
 
-  /// Moves time and delivers what is due then.
+  /// Advances time and performs due events.
   func advance(to instant: LinkInstant) {
     let calls = networkState.withLock { networkState in
       let calls = networkState.advance(to: instant)
@@ -40,7 +40,7 @@ final class SharedNetwork: Sendable {
     for call in calls { call() }
   }
 
-  /// Changes the world when some virtual time has passed; nil for never.
+  /// Changes the world after a virtual time; nil for never.
   func after(_ delay: Duration?, _ body: @escaping @Sendable (inout NetworkState) -> Void) {
     guard let delay else { return }
     networkState.withLock { networkState in

@@ -2,44 +2,44 @@
 
 public import LongLinkTransport
 
-/// One connection of the simulated network, to be watched, shaped and broken. From any thread.
+/// One connection of the simulated network, which a test can watch, shape and break.
 ///
-/// What is done to a link that is closed does nothing.
+/// Any thread may use it. On a closed link, its methods do nothing.
 public struct SimulatedLink: Sendable {
-  /// Which bytes are meant: the connecting side is the client.
+  /// A direction, or both. The connecting side is the client.
   public enum Direction: Hashable, Sendable {
-    /// What the client writes.
+    /// From the client.
     case toServer
-    /// What the server writes.
+    /// From the server.
     case toClient
-    /// What either writes.
+    /// From either side.
     case both
   }
 
-  /// Counts the links of a simulation from 1.
+  /// The number of the link in its simulation, from 1.
   public let number: Int
   let networkState: SharedNetwork
 
-  /// The address that was connected to; nil once the link is closed.
+  /// The address that the client connected to; nil once the link is closed.
   public var destination: SocketAddress? { networkState { $0.links[number]?.destination } }
 
-  /// Whether one of its sides has it open.
+  /// Whether at least one side is open.
   public var isOpen: Bool { networkState { $0.links[number] != nil } }
 
-  /// The machine that has connected; nil once the link is closed.
+  /// The client's machine; nil once the link is closed.
   public var client: SimulatedMachine? { machine(of: .initiator) }
 
-  /// The machine that has accepted; nil until a listener is reached, and once the link is closed.
+  /// The server's machine; nil until a listener is reached, and once the link is closed.
   public var server: SimulatedMachine? { machine(of: .acceptor) }
 
-  /// How many bytes were written in a direction since the link was made; 0 once it is closed.
+  /// The number of bytes written in a direction; 0 once the link is closed.
   public func bytesWritten(_ direction: Direction = .both) -> Int {
     networkState { networkState in
       names(direction).reduce(0) { $0 + (networkState.end($1)?.output.written ?? 0) }
     }
   }
 
-  /// Says how bytes travel that are written from now on.
+  /// Sets the conditions for bytes written from now on.
   public func setConditions(_ conditions: LinkConditions, _ direction: Direction = .both) {
     networkState { networkState in
       for name in names(direction) {
@@ -49,46 +49,43 @@ public struct SimulatedLink: Sendable {
     }
   }
 
-  /// Loses the link: both sides hear of a reset (`ECONNRESET`) after what has reached them already.
+  /// Breaks the link: both sides get a reset (`ECONNRESET`) after the bytes that have arrived.
   public func lose() {
     networkState { $0.lose(number) }
   }
 
-  /// Makes a reset arrive that nobody has sent, as from a middlebox that has lost its state.
+  /// Injects a reset that neither side has sent, like a middlebox that has lost its state.
   ///
-  /// `direction` is the way that it travels: `.toClient` resets the client. The other side hears
-  /// of it when it writes again.
+  /// `.toClient` resets the client. The other side gets a reset when it writes again.
   public func reset(_ direction: Direction) {
     change(direction) { $0.injectReset(from: $1) }
   }
 
-  /// Ends one direction: its reader gets the end of the stream, and its writer can write no more
-  /// (`EPIPE`). The other direction goes on.
+  /// Ends one direction: its reader gets the end of the stream, and its writer gets `EPIPE`. The
+  /// other direction stays open.
   public func halfClose(_ direction: Direction) {
     change(direction) { $0.shutDownWriting($1) }
   }
 
-  // MARK: What lasts
+  // MARK: Lasting faults
 
-  /// Makes a link half-open: what is written from now on never arrives, ends and resets included,
-  /// and nobody is told. The writer's window fills.
+  /// Makes a link half-open: bytes, ends and resets sent from now on do not arrive, and neither
+  /// side is notified. The writer's window fills.
   ///
-  /// `duration` is how long it lasts; nil, the default, is until `restore`.
+  /// The fault lasts for `duration`, or until `restore`.
   public func silence(_ direction: Direction = .both, for duration: Duration? = nil) {
     change(direction) { $0.silence($1) }
     changeLater(duration, direction) { $0.restore($1) }
   }
 
-  /// Ends a silence: what was written meanwhile arrives, as if it were sent again, and what
-  /// follows.
+  /// Ends a silence. Bytes written during it arrive now, as if they were sent again.
   public func restore(_ direction: Direction = .both) {
     change(direction) { $0.restore($1) }
   }
 
-  /// Clogs a direction: nothing that is written is taken, as when the peer's window is zero.
+  /// Clogs a direction: writes take nothing, as if the peer's window were zero.
   ///
-  /// What was taken before arrives. `duration` is how long it lasts; nil, the default, is until
-  /// `unclog`.
+  /// Bytes taken before still arrive. The fault lasts for `duration`, or until `unclog`.
   public func clog(_ direction: Direction = .both, for duration: Duration? = nil) {
     change(direction) { $0.clog($1) }
     changeLater(duration, direction) { $0.unclog($1) }
@@ -99,10 +96,10 @@ public struct SimulatedLink: Sendable {
     change(direction) { $0.unclog($1) }
   }
 
-  /// Keeps the reader of a direction from reading: what arrives waits, until the window is full.
+  /// Keeps the reader of a direction from reading: arriving bytes wait, until the window is full.
   ///
-  /// It does not hear of an end of the stream either, but of a reset. `duration` is how long it
-  /// lasts; nil, the default, is until `resumeReading`.
+  /// An end of the stream waits too, but a reset is noticed. The fault lasts for `duration`, or
+  /// until `resumeReading`.
   public func stopReading(_ direction: Direction = .both, for duration: Duration? = nil) {
     change(direction) { $0.stopReading($1.other) }
     changeLater(duration, direction) { $0.resumeReading($1.other) }
@@ -117,7 +114,7 @@ public struct SimulatedLink: Sendable {
 
   /// Flips one bit (0 to 7, 0 the lowest) of a byte that will be written in a direction.
   ///
-  /// `offset` counts the direction's bytes from 0. One that was written before stays as it was.
+  /// `offset` counts the direction's bytes from 0. Bytes already written do not change.
   public func flipBit(_ bit: Int, ofByte offset: Int, _ direction: Direction) {
     precondition((0...7).contains(bit), "a byte has the bits 0 to 7")
     networkState { networkState in

@@ -90,7 +90,7 @@ final class SimulatedAcceptedStream: AcceptedStream {
   func adopt(on loop: EventLoop) throws(SocketError) -> any ByteStream {
     loop.preconditionCurrent()
     guard let driver = loop.driver as? SimulatedDriver, driver.networkState === networkState else {
-      preconditionFailure("a loop of the same simulation is needed for its streams")
+      preconditionFailure("a stream can only be adopted by a loop of its simulation")
     }
     let wasAdopted = isAdopted.exchange(true, ordering: .acquiringAndReleasing)
     precondition(!wasAdopted, "an accepted stream was adopted twice")

@@ -3,27 +3,27 @@
 internal import LongLinkCore
 internal import LongLinkTransport
 
-/// A machine of a simulation: the loops on it share an address, a clock and a fate.
+/// A machine of a simulation. Its loops share an address and a clock, and are paused together.
 ///
-/// Each loop that ``Simulation/eventLoop(named:on:)`` makes is on one, by default on its own. From
-/// any thread; changes hold from the present moment of virtual time on.
+/// ``Simulation/eventLoop(named:on:)`` puts each loop on a machine, by default on a new one. Any
+/// thread may use a machine. Changes take effect at the current virtual time.
 public struct SimulatedMachine: Sendable {
   let index: Int
   let networkState: SharedNetwork
-  /// The name that the machine, or its only loop, was given.
+  /// The name of the machine, or of the loop for which it was made.
   public let name: String
 
-  /// Freezes the process on it: no timer fires and nothing is read or written, until `resume`.
+  /// Freezes the machine's process: no timer fires, and nothing is read or written.
   ///
-  /// Its kernel goes on: it acknowledges what arrives and accepts connections, as after `SIGSTOP`.
-  /// `duration` is how long it lasts; nil, the default, is until `resume` or ``Simulation/heal()``.
-  /// Bodies run on the machine "main": give a duration to pause that.
+  /// Its kernel keeps running: it acknowledges bytes and accepts connections, as after `SIGSTOP`.
+  /// The pause lasts for `duration`, or until `resume` or ``Simulation/heal()``. The simulation's
+  /// body runs on the machine "main", so pass a duration when you pause that.
   public func pause(for duration: Duration? = nil) {
     networkState { $0.pause(index) }
     networkState.after(duration) { $0.resume(index) }
   }
 
-  /// Ends a pause. What has arrived meanwhile is there, and timers are late.
+  /// Ends a pause. The process then reads what has arrived, and its timers fire late.
   public func resume() {
     networkState { $0.resume(index) }
   }
@@ -31,8 +31,8 @@ public struct SimulatedMachine: Sendable {
   /// Whether it is paused.
   public var isPaused: Bool { networkState { $0.machines[index].isPaused } }
 
-  /// Moves the clocks of its loops forward at once, as when a machine was suspended; timers in
-  /// between are due then. A negative duration is a programming error.
+  /// Moves the clocks of its loops forward, as after a suspended machine wakes; timers in between
+  /// become due. A negative duration is a programming error.
   public func moveClock(by duration: Duration) {
     precondition(duration >= .zero, "a monotonic clock does not go back")
     networkState { $0.moveClock(of: index, by: duration.clampedNanoseconds) }
@@ -40,12 +40,12 @@ public struct SimulatedMachine: Sendable {
 }
 
 extension SimulatedMachine: Hashable {
-  /// Machines are equal when they are the same one.
+  /// Returns whether both are the same machine.
   public static func == (lhs: SimulatedMachine, rhs: SimulatedMachine) -> Bool {
     lhs.index == rhs.index && lhs.networkState === rhs.networkState
   }
 
-  /// Feeds the machine's place among those of its simulation into a hasher.
+  /// Feeds the machine's index in its simulation into a hasher.
   public func hash(into hasher: inout Hasher) {
     hasher.combine(index)
   }

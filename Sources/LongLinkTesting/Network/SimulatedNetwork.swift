@@ -3,24 +3,24 @@
 internal import LongLinkCore
 public import LongLinkTransport
 
-/// The network between the loops of a simulation. From any thread; changes hold from the present
-/// moment of virtual time on.
+/// The network between the loops of a simulation. Any thread may use it. Changes take effect at the
+/// current virtual time.
 public struct SimulatedNetwork: Sendable {
   let networkState: SharedNetwork
 
-  /// How bytes travel on links that are made from now on, in both directions.
+  /// The conditions of links made from now on, in both directions.
   public var conditions: LinkConditions {
     get { networkState { $0.conditions } }
     nonmutating set { networkState { $0.conditions = newValue } }
   }
 
-  /// Says how bytes travel on new links to an address, in both directions; nil for as on others.
+  /// Sets the conditions of new links to an address, in both directions; nil for the default.
   public func setConditions(_ conditions: LinkConditions?, to address: SocketAddress) {
     networkState { $0.conditionsByAddress[address] = conditions }
   }
 
-  /// Says how bytes travel from one machine to another on new links, whichever side connects; nil
-  /// for as on others. It goes before what is said of an address.
+  /// Sets the conditions from one machine to another on new links, whichever side connects; nil for
+  /// the default. They take precedence over those of an address.
   public func setConditions(
     _ conditions: LinkConditions?,
     from machine: SimulatedMachine,
@@ -30,24 +30,24 @@ public struct SimulatedNetwork: Sendable {
     networkState { $0.conditionsByPath[path] = conditions }
   }
 
-  /// How attempts to connect are answered from now on.
+  /// How the network answers attempts to connect from now on.
   public var connects: ConnectBehavior {
     get { networkState { $0.connectBehavior } }
     nonmutating set { networkState { $0.connectBehavior = newValue } }
   }
 
-  /// Says how attempts to connect to an address are answered; nil for as to others.
+  /// Sets how the network answers attempts to connect to an address; nil for the default.
   public func setConnects(_ behavior: ConnectBehavior?, to address: SocketAddress) {
     networkState { $0.connectBehaviorByAddress[address] = behavior }
   }
 
   // MARK: Partitions
 
-  /// Cuts two groups of machines off from each other: what is written between them does not arrive,
-  /// attempts to connect are not answered, and nobody is told.
+  /// Cuts two groups of machines off from each other: packets between them do not arrive, attempts
+  /// to connect get no answer, and no side is notified.
   ///
-  /// What is under way arrives. `duration` is how long it lasts; nil, the default, is until the
-  /// partition that is returned is ended, or ``Simulation/heal()``.
+  /// Packets in flight still arrive. The partition lasts for `duration`, or until you heal it, or
+  /// until ``Simulation/heal()``.
   @discardableResult
   public func partition(
     _ left: [SimulatedMachine],
@@ -57,7 +57,7 @@ public struct SimulatedNetwork: Sendable {
     part(left, from: Set(right.map(\.index)), duration)
   }
 
-  /// Cuts machines off from all others, those that are made later included.
+  /// Cuts machines off from all others, including machines made later.
   @discardableResult
   public func isolate(
     _ machines: SimulatedMachine...,
@@ -79,9 +79,9 @@ public struct SimulatedNetwork: Sendable {
 
   // MARK: Names
 
-  /// Gives a name its addresses, in order, whose ports do not matter, and how long a look-up takes.
+  /// Sets the addresses of a name, in order, and the time that a look-up takes.
   ///
-  /// Other names are not found, except `localhost`.
+  /// The ports of the addresses are ignored. Unknown names are not found, except `localhost`.
   public func host(
     _ name: String,
     addresses: [SocketAddress],
@@ -94,7 +94,7 @@ public struct SimulatedNetwork: Sendable {
     networkState { $0.hosts[name] = record }
   }
 
-  /// Makes look-ups of a name fail, after a time.
+  /// Makes look-ups of a name fail after a delay.
   public func failLookUps(
     of name: String,
     with error: ResolveError,
@@ -107,20 +107,19 @@ public struct SimulatedNetwork: Sendable {
 
   // MARK: Links
 
-  /// The links that one of their sides has open, connecting ones included, in the order in which
-  /// they were made.
+  /// The links with at least one open side, including connecting ones, in order of creation.
   public var links: [SimulatedLink] {
     networkState { networkState in networkState.links.keys.sorted() }.map {
       SimulatedLink(number: $0, networkState: networkState)
     }
   }
 
-  /// The links to an address, in the order in which they were made.
+  /// The links to an address, in order of creation.
   public func links(to address: SocketAddress) -> [SimulatedLink] {
     links.filter { $0.destination == address }
   }
 
-  /// Loses all links at once: both sides of each hear of a reset.
+  /// Breaks all links at the same time: both sides of each get a reset.
   public func loseAllLinks() {
     for link in links { link.lose() }
   }

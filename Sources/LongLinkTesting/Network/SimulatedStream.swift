@@ -73,7 +73,7 @@ final class SimulatedStream: ByteStream {
 
   func read(into buffer: inout OutputRawSpan) throws(SocketError) -> ReadOutcome {
     requireOpen()
-    precondition(!buffer.isFull, "a read needs room for a byte at least")
+    precondition(!buffer.isFull, "a read needs room for at least one byte")
     do throws(Errno) {
       guard !driver.isCutOff else { throw Errno(ENETDOWN) }
       let count = try networkState { [name] (networkState) throws(Errno) in

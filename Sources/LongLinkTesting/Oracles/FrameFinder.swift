@@ -2,14 +2,14 @@
 
 internal import LongLinkCore
 
-/// Finds in a stream of bytes where frames end, without keeping their bodies.
+/// Finds the ends of frames in a stream of bytes, without keeping bodies.
 struct FrameFinder {
   private var header: [UInt8] = []
   private var rest = 0
   private var position = 0
   /// The length of the first frame; nil before it is known.
   private(set) var firstLength: Int?
-  /// Where the last ping ends, counted from the beginning; whoever reads it may clear it.
+  /// Where the last ping ends, counted from the beginning. The user may clear it.
   var lastPingEnd: Int?
 
   mutating func take(_ bytes: [UInt8]) {

@@ -4,63 +4,64 @@ internal import LongLinkDriver
 internal import LongLinkCore
 internal import LongLinkTransport
 
-/// Watches the ends of links in a simulated world: which were heard of when, and whether their
-/// owners gave dead peers up in time.
+/// Watches the ends of links in a simulated world: when each received bytes, and whether its owner
+/// closed it in time after the peer died.
 ///
-/// It knows nothing of connections. All that it goes by is which bytes were written, which arrived
-/// and who closed, and what the two sides were configured with.
+/// It does not look into connections. It only uses the bytes written and received, the closes, and
+/// the configurations of both sides.
 struct LinkWatch {
-  /// What is known of a watched process.
+  /// A watched process.
   struct Owner {
     var name: String
     var heartbeat: Heartbeat
-    /// How long a link may take until its first message has come.
+    /// The time within which the first message has to arrive on a link.
     var handshake: Duration
     var pausedSince: LinkInstant?
-    /// When its clock was last known to run as the world's does.
+    /// Since when its clock has run like the world's.
     var steadySince = LinkInstant(nanoseconds: 0)
   }
 
   private struct End {
     let machine: Int
-    /// The other side's machine, once that has accepted; it may crash and leave the link.
+    /// The other side's machine, once it has accepted. It may crash and leave this end behind.
     var peer: Int?
     let since: LinkInstant
     var lastArrival: LinkInstant
     var received = 0
     var written = 0
     var frames = FrameFinder()
-    /// Where the first ping ends that it has written since it heard of the peer.
+    /// The end of the first ping written since bytes last arrived, counted in written bytes.
     var pingEnd: Int?
-    /// Where what was written ends that can keep a ping from being written: much was under way.
+    /// The end of the last bytes written while too much was in flight for a ping to be written.
     var backlogEnd = 0
-    /// When bytes last arrived at the peer that stood before that ping.
+    /// When the peer last received bytes written before that ping.
     var lastDrain = LinkInstant(nanoseconds: 0)
     var readsNothing = false
-    /// Bytes of those received that came while it read nothing, or its process was frozen.
+    /// The count of bytes received while it did not read, or its process was frozen.
     var unread = 0
   }
 
-  /// Beyond the bound: a second in which a closing side waits for the peer, and some for timers.
+  /// Allowed beyond the bound: one second, because a closing side waits for its peer, and a little
+  /// for timers.
   static let slack: Int64 = 1_250_000_000
   private static let pingLength = 24
-  /// So many bytes under way hold up a ping that has not been written yet.
+  /// The bytes in flight from which on a ping waits to be written.
   private static let backlog = 16_384
 
   private var owners: [Int: Owner] = [:]
   private var ends: [EndName: End] = [:]
-  /// The end that each machine closed last, of those that it made: it says why only afterwards.
+  /// The end that each machine last closed as initiator: its reason is reported only afterwards.
   private var lastClosed: [Int: (name: EndName, end: End)] = [:]
-  /// The links that a machine has made, with the address that each leads to.
+  /// The links made by each machine, with their addresses.
   private var connects: [(machine: Int, address: SocketAddress?, link: Int)] = []
-  /// When processes were frozen, all of them.
+  /// The times during which processes were frozen.
   private(set) var pauses: [(from: LinkInstant, to: LinkInstant)] = []
   private(set) var broken: [(promise: OraclePromise, time: LinkInstant, detail: String)] = []
 
   mutating func watch(_ owner: Owner, on machine: Int) {
     var owner = owner
     if let former = owners[machine] {
-      // Several on one machine: the longest bound holds for all.
+      // For several processes on one machine, the longest bound applies.
       owner.heartbeat.interval = max(owner.heartbeat.interval, former.heartbeat.interval)
       owner.heartbeat.timeout = max(owner.heartbeat.timeout, former.heartbeat.timeout)
       owner.handshake = max(owner.handshake, former.handshake)
@@ -106,7 +107,7 @@ struct LinkWatch {
     }
   }
 
-  /// A machine is not frozen any more.
+  /// A machine is no longer frozen.
   private mutating func wentOn(_ entry: Trace.Entry) {
     guard let machine = entry.machine, let since = owners[machine]?.pausedSince else { return }
     pauses.append((since, entry.time))
@@ -115,7 +116,7 @@ struct LinkWatch {
     for name in ends.keys { readsOn(name) }
   }
 
-  /// Nothing that an end has received is left unread, if it can read now.
+  /// Marks all received bytes as read, if the end can read now.
   private mutating func readsOn(_ name: EndName) {
     guard let end = ends[name], !end.readsNothing, owners[end.machine]?.pausedSince == nil
     else { return }
@@ -147,13 +148,13 @@ struct LinkWatch {
     noteDrain(of: name.other, total: end.received, count: Int(entry.value), at: entry.time)
   }
 
-  /// Bytes of an end have arrived at the peer. While those leave that stood before its ping, it has
-  /// to be patient.
+  /// Bytes of an end have arrived at the peer. While bytes before its ping are still arriving, the
+  /// end has to wait.
   private mutating func noteDrain(of name: EndName, total: Int, count: Int, at time: LinkInstant) {
     guard let end = ends[name] else { return }
     let isBefore =
       if let pingEnd = end.pingEnd {
-        // The last of them may arrive together with the ping, and with what stands behind it.
+        // The last of them may arrive together with the ping and the bytes after it.
         total - count < pingEnd - Self.pingLength
       } else {
         total - count < end.backlogEnd
@@ -161,7 +162,7 @@ struct LinkWatch {
     if isBefore { ends[name]?.lastDrain = time }
   }
 
-  /// An accepted end is known from the first that is heard of it.
+  /// Starts to watch an accepted end, at its first event.
   private mutating func adopt(_ name: EndName, _ entry: Trace.Entry) {
     guard name.side == .acceptor, ends[name] == nil, let machine = entry.machine,
       let peer = ends[name.other]?.machine
@@ -171,13 +172,13 @@ struct LinkWatch {
     ends[name.other]?.peer = machine
   }
 
-  /// Judges the ends that are still open: at the end of a run.
+  /// Judges the ends that are still open at the end of a run.
   mutating func judgeAll(at now: LinkInstant) {
     let names = ends.keys.sorted { ($0.link, $0.side.rawValue) < ($1.link, $1.side.rawValue) }
     for name in names { judge(name, at: now, "is still open") }
   }
 
-  /// Judges whether an end has stayed open for longer than a dead peer may take to be found.
+  /// Judges whether an end stayed open for longer than detecting a dead peer may take.
   private mutating func judge(_ name: EndName, at now: LinkInstant, _ state: String) {
     guard let end = ends[name], let owner = owners[end.machine], owner.pausedSince == nil else {
       return
@@ -188,7 +189,7 @@ struct LinkWatch {
       let suspicion =
         max(end.lastArrival, owner.steadySince) + agreed.interval.clampedNanoseconds
       let timeout = agreed.timeout.clampedNanoseconds
-      // It looks eight times within the timeout whether bytes before the ping have left.
+      // Within the timeout it checks eight times whether bytes before the ping were acknowledged.
       let look = end.lastDrain > suspicion ? timeout / 8 : 0
       limit = max(suspicion, end.lastDrain) + timeout + look
     } else {
@@ -201,13 +202,13 @@ struct LinkWatch {
       (
         .deadPeersFound, now,
         """
-        \(owner.name), link \(name.link): nothing had arrived for \(seconds(now - last)), the peer \
-        was to be given up at \(limit.sinceStart), and it \(state)
+        \(owner.name), link \(name.link): nothing had arrived for \(seconds(now - last)), the link \
+        should have been closed by \(limit.sinceStart), and it \(state)
         """
       ))
   }
 
-  /// Whether the other side's first message is there, whole, and can be read.
+  /// Whether the other side's first message has arrived completely and can be read.
   private func isOpen(_ name: EndName, _ end: End) -> Bool {
     let read = end.received - end.unread
     guard let length = ends[name.other]?.frames.firstLength else { return read > 0 }
@@ -221,13 +222,13 @@ struct LinkWatch {
       timeout: min(owner.heartbeat.timeout, peer.heartbeat.timeout))
   }
 
-  /// The link that a machine made first to an address, of those not asked for yet.
+  /// Returns the oldest link from a machine to an address that was not returned before.
   mutating func takeLink(of machine: Int, to address: SocketAddress) -> Int? {
     let index = connects.firstIndex { $0.machine == machine && $0.address == address }
     return index.map { connects.remove(at: $0).link }
   }
 
-  /// Judges a client that took its peer for dead, on a link that it made and has just closed.
+  /// Judges a client that considered its peer dead, on a link that it has just closed.
   mutating func tookForDead(link: Int, on machine: Int, at now: LinkInstant) {
     guard let (name, end) = lastClosed[machine], name.link == link, !end.readsNothing,
       let owner = owners[machine]
@@ -239,8 +240,8 @@ struct LinkWatch {
       (
         .livePeersKept, now,
         """
-        \(owner.name), link \(link): it took its peer for dead \(seconds(silence)) after bytes had \
-        arrived, within the timeout of \(agreed.timeout)
+        \(owner.name), link \(link): it considered its peer dead \(seconds(silence)) after bytes \
+        had arrived, within the timeout of \(agreed.timeout)
         """
       ))
   }

@@ -8,20 +8,19 @@ internal import LongLinkTransport
 internal import Synchronization
 
 extension Oracle {
-  /// Looks at what waits in each client and server, and compares it with their bounds.
+  /// Compares the queues of each client and server with their bounds.
   ///
-  /// To be called now and then from a task of the simulation. It waits for processes that are
-  /// paused.
+  /// Call it now and then from a task of the simulation. It waits for paused processes.
   public func sample() async {
     for watched in box.state.withLock({ $0.clients }) {
       let counters = await watched.client.counters()
       let configuration = watched.client.configuration
-      // What was put back after a link was lost is not turned away.
+      // Requests put back after a lost link are never rejected.
       let most = configuration.maxWaiting + Int(counters.requests.resent)
       if counters.requestsWaiting > most {
         found(
           .queuesBounded,
-          "in \(watched.name) \(counters.requestsWaiting) requests wait, \(most) may")
+          "\(watched.name) has \(counters.requestsWaiting) requests waiting, of at most \(most)")
       }
     }
     for watched in box.state.withLock({ $0.servers }) where !watched.isLost {
@@ -31,16 +30,16 @@ extension Oracle {
       if counters.requestsRunning > most {
         found(
           .queuesBounded,
-          "\(watched.name) runs \(counters.requestsRunning) requests, \(most) may be")
+          "\(watched.name) runs \(counters.requestsRunning) requests, of at most \(most)")
       }
     }
   }
 
-  /// How long a client may take to be connected again once nothing is wrong any more.
+  /// Returns the longest time that a client may take to reconnect after all faults have stopped.
   ///
-  /// Until a dead link is found, an attempt under way has failed, and the two longest delays, each
-  /// with a look-up and a connect, have passed. `hint` is the longest time for which a server that
-  /// drained may have asked it to stay away.
+  /// It covers detecting a dead link, the failure of an attempt in progress, and the two longest
+  /// delays, each with a look-up and a connect. `hint` is the longest time for which a draining
+  /// server may have asked the client to stay away.
   public static func recoveryTime(
     of configuration: ClientConfiguration, hint: Duration = .zero
   ) -> Duration {
@@ -50,8 +49,8 @@ extension Oracle {
     return detection + attempts + delays + hint + .seconds(5)
   }
 
-  /// Waits until a client is connected to a server that answers its ping; a finding where that
-  /// takes longer than it may.
+  /// Waits until a client is connected and gets a pong; adds a finding if that takes longer than
+  /// `limit`.
   public func expectRecovery(of client: LongLinkClient, within limit: Duration) async {
     let start = simulation.now
     let end = start.advanced(by: limit)
@@ -68,9 +67,9 @@ extension Oracle {
     box.state.withLock { $0.clients.first { $0.client === client }?.name } ?? "a client"
   }
 
-  /// Judges the whole run, when all clients and servers are closed, and returns all findings.
+  /// Judges the whole run after all clients and servers are closed, and returns all findings.
   ///
-  /// It is to be called once: clients and servers are watched no longer.
+  /// Call it once. It stops watching clients and servers.
   public func finish() async -> [OracleFinding] {
     let now = simulation.now
     box.state.withLock { state in
@@ -82,7 +81,7 @@ extension Oracle {
     judgeDeadlines()
     judgeLeftovers()
     await judgeCounters()
-    // Their handlers may hold on to whoever holds this.
+    // Breaks reference cycles: their handlers may hold the owner of this oracle.
     box.state.withLock { ($0.clients, $0.servers) = ([], []) }
     return findings
   }
@@ -90,18 +89,18 @@ extension Oracle {
   private func judgeDeadlines() {
     let pauses = box.state.withLock { $0.links.pauses }
     for (key, asked, ended) in requests.late {
-      // A process that is frozen ends nothing.
+      // A frozen process cannot end requests.
       guard !pauses.contains(where: { $0.from <= ended && asked <= $0.to }) else { continue }
       found(
         .deadlinesKept,
-        "request \(key), made at \(asked.sinceStart), ended at \(ended.sinceStart) only")
+        "request \(key), made at \(asked.sinceStart), ended only at \(ended.sinceStart)")
     }
   }
 
   private func judgeLeftovers() {
     for stream in simulation.openStreams { found(.nothingLeft, "a stream is open: \(stream)") }
     for listener in simulation.openListeners { found(.nothingLeft, "\(listener) is listened on") }
-    for timer in simulation.pendingTimers { found(.nothingLeft, "a timer is left: \(timer)") }
+    for timer in simulation.pendingTimers { found(.nothingLeft, "a timer is set: \(timer)") }
   }
 
   private func judgeCounters() async {
@@ -133,7 +132,7 @@ extension Oracle {
       handled += counters.connections.handled - counters.connections.handlersSkipped
       succeeded += counters.requests.succeeded
     }
-    // What a crashed process counted is gone.
+    // The counters of a crashed process are lost.
     guard !servers.contains(where: \.isLost) else { return }
     if received > sent {
       found(.countersAgree, "\(received) requests arrived, of \(sent) that were sent")
@@ -144,7 +143,7 @@ extension Oracle {
     if succeeded != UInt64(requests.succeededCount) {
       found(
         .countersAgree,
-        "\(succeeded) successes were counted, and \(requests.succeededCount) were told")
+        "\(succeeded) successes were counted, and \(requests.succeededCount) were reported")
     }
   }
 

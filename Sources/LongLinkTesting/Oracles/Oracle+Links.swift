@@ -6,7 +6,7 @@ internal import LongLinkCore
 internal import LongLinkTransport
 
 extension Oracle.State {
-  /// Takes an event of a client's links. `local` is the client's own time, `now` the world's.
+  /// Takes an event of a client's links. `local` is the client's time, `now` the world's.
   mutating func heard(
     _ event: LinkEvent, from client: Int, local: LinkInstant, at now: LinkInstant
   ) {
@@ -15,7 +15,7 @@ extension Oracle.State {
     placeAttempts(of: client)
     switch event {
     case .attempt(let id, _, _, let address, _):
-      // The connect itself comes right after this event.
+      // The connect follows right after this event.
       clients[client].attempts.append((id, address))
     case .ended(let id, let reason, _):
       if reason == .heartbeatLost, let link = clients[client].links[id] {
@@ -30,7 +30,7 @@ extension Oracle.State {
     recorder?.state(event.text, at: now, lane: machine)
   }
 
-  /// Finds the links that a client's latest attempts have made, in the order of both.
+  /// Matches a client's latest attempts to the links that they have made, in order.
   private mutating func placeAttempts(of client: Int) {
     for (id, address) in clients[client].attempts {
       clients[client].links[id] = links.takeLink(
@@ -41,26 +41,26 @@ extension Oracle.State {
 }
 
 extension LinkEvent {
-  /// What happened, for a person.
+  /// A readable description of the event.
   var text: String {
     switch self {
     case .attempt(let id, let round, let server, let address, let replaces):
       "attempt \(id) of round \(round): \(server) at \(address)\(replaces ? ", replacing" : "")"
     case .failed(let id, let reason):
       "attempt \(id) failed" + (reason.map { ": \($0)" } ?? "")
-    case .roundFailed(let server, _): "no address of \(server) could be connected to"
+    case .roundFailed(let server, _): "could not connect to any address of \(server)"
     case .established(let id): "connected by attempt \(id)"
     case .worked(let id): "the link of attempt \(id) works"
     case .damaged(_, let violation): "dropped a damaged packet: \(violation)"
     case .goaway(_, let code, let retryAfter, let spread):
-      "told to go away: \(code), after \(retryAfter.inSeconds) within \(spread.inSeconds)"
+      "got goaway: \(code), reconnect after \(retryAfter.inSeconds) within \(spread.inSeconds)"
     case .ended(_, let reason, let worked):
-      "disconnected: \(reason)\(worked ? "" : ", and nothing had worked")"
+      "disconnected: \(reason)\(worked ? "" : ", before it had worked")"
     case .waiting(let failures, let window, let delay, let cause):
       "waits for \(delay.inSeconds) of at most \(window.inSeconds), "
         + "\(failures.of("failure")), \(cause)"
     case .pathChanged(let network):
-      "told that the network changed" + (network.map { ": \($0)" } ?? "")
+      "network changed" + (network.map { ": \($0)" } ?? "")
     case .suspended: "suspended"
     case .resumed: "resumed"
     }

@@ -7,10 +7,10 @@ public import LongLinkServer
 public import LongLinkTransport
 internal import Synchronization
 
-/// Watches clients and servers in a simulation, and says which promises were broken.
+/// Watches clients and servers in a simulation, and reports broken promises.
 ///
-/// Make it first, let it watch each client and server before they connect, keep account of requests
-/// in ``requests``, and ask it for its ``finish()`` when all is closed:
+/// Make the oracle first, and let it watch each client and server before they connect. Record
+/// requests in ``requests``, and call ``finish()`` after everything is closed:
 ///
 /// ```swift
 /// let oracle = Oracle(simulation)
@@ -23,10 +23,9 @@ internal import Synchronization
 /// let findings = await oracle.finish()
 /// ```
 ///
-/// What it knows it knows from the network, from what callers and handlers tell it, and from
-/// counters; it computes bounds by itself and asks no client what it thinks of them. There is one
-/// oracle for a simulation, and it watches for as long as somebody holds it. It may be used from
-/// any thread.
+/// The oracle judges by the network, by the records of callers and handlers, and by counters. It
+/// computes bounds independently of the clients. Make one oracle for a simulation, and keep a
+/// reference: it watches until it is released. Any thread may use it.
 public final class Oracle: Sendable {
   struct WatchedClient {
     let name: String
@@ -42,7 +41,7 @@ public final class Oracle: Sendable {
     let name: String
     let server: LongLinkServer
     let machines: [SimulatedMachine]
-    /// What it counts means nothing: its process has crashed.
+    /// Its process has crashed, and its counters are ignored.
     var isLost = false
   }
 
@@ -55,8 +54,8 @@ public final class Oracle: Sendable {
     var recorder: TimelineRecorder?
   }
 
-  /// What observers write to. They do not hold on to it: the clients in it, and their loops, hold
-  /// on to them.
+  /// The state that observers write to. They hold it weakly, because the clients in it, and their
+  /// loops, hold the observers.
   final class Box: Sendable {
     let state: Mutex<State>
 
@@ -65,13 +64,13 @@ public final class Oracle: Sendable {
     }
   }
 
-  /// Where the account of requests is kept.
+  /// The record of requests.
   public let requests: RequestLedger
-  /// The simulation that is watched.
+  /// The watched simulation.
   public let simulation: Simulation
   let box: Box
 
-  /// Begins to watch the network of a simulation.
+  /// Starts watching the network of a simulation.
   public convenience init(_ simulation: Simulation) {
     self.init(simulation, recorder: nil)
   }
@@ -88,7 +87,7 @@ public final class Oracle: Sendable {
     }
   }
 
-  /// Watches a client, on a loop of the simulation. To be called before it connects.
+  /// Watches a client on a loop of the simulation. Call it before the client connects.
   public func watch(_ client: LongLinkClient, named name: String) {
     let machine = simulation.machine(of: client.loop)
     let index = box.state.withLock { state in
@@ -108,7 +107,7 @@ public final class Oracle: Sendable {
     }
   }
 
-  /// Watches a server on the loops that it was given. To be called before it is started.
+  /// Watches a server on its loops. Call it before the server starts.
   public func watch(_ server: LongLinkServer, on loops: [EventLoop], named name: String) {
     let machines = loops.map { simulation.machine(of: $0) }
     box.state.withLock { state in
@@ -125,7 +124,7 @@ public final class Oracle: Sendable {
     }
   }
 
-  /// Tells that a server's process has crashed: what it counts is compared with nothing.
+  /// Records that a server's process has crashed. Its counters are no longer compared.
   public func lost(_ server: LongLinkServer) {
     box.state.withLock { state in
       for index in state.servers.indices where state.servers[index].server === server {
@@ -134,16 +133,16 @@ public final class Oracle: Sendable {
     }
   }
 
-  /// The promises that were found to be broken so far.
+  /// The broken promises found so far.
   public var findings: [OracleFinding] { box.state.withLock { $0.findings } }
 
-  /// Tells of a broken promise that somebody else has found.
+  /// Adds a broken promise that the test has found.
   public func found(_ promise: OraclePromise, _ detail: String) {
     let finding = OracleFinding(promise, at: simulation.now, detail)
     box.state.withLock { $0.findings.append(finding) }
   }
 
-  /// Puts a note into the timeline, where one is drawn.
+  /// Adds a note to the timeline, if one is drawn.
   func note(_ text: String) {
     let now = simulation.now
     box.state.withLock { $0.recorder?.note(text, at: now) }

@@ -2,47 +2,47 @@
 
 public import LongLinkCore
 
-/// A promise that an oracle watches over.
+/// A promise that an oracle checks.
 public enum OraclePromise: String, CaseIterable, Hashable, Sendable, CustomStringConvertible {
   /// Each request ends exactly once.
   case endsOnce = "ends-once"
-  /// What was reported `notSent` or `refused` never ran, what succeeded ran, and nothing ran twice
-  /// that is not idempotent.
+  /// Requests reported as `notSent` or `refused` never ran, successful requests ran, and requests
+  /// that are not idempotent ran at most once.
   case truthfulDelivery = "truthful-delivery"
-  /// An answer, and a push, is the one that was meant, whole and undamaged.
+  /// Each response or push is the right one, complete and undamaged.
   case ownAnswers = "own-answers"
-  /// No stream, listener, timer, request or handler is left when all is closed.
+  /// No stream, listener, timer, request or handler is left after everything is closed.
   case nothingLeft = "nothing-left"
-  /// A dead peer is found within interval and timeout, by each side of each link.
+  /// Each side of each link detects a dead peer within interval plus timeout.
   case deadPeersFound = "dead-peers-found"
-  /// A peer that was heard of a moment ago is not taken for dead.
+  /// A peer that sent bytes within the timeout is not considered dead.
   case livePeersKept = "live-peers-kept"
-  /// No attempt to connect comes earlier than its policy allows.
+  /// No attempt to connect is earlier than the policy allows.
   case attemptsPaced = "attempts-paced"
-  /// A request ends when its deadline has passed, at the latest.
+  /// A request ends by its deadline.
   case deadlinesKept = "deadlines-kept"
   /// Queues stay within their bounds.
   case queuesBounded = "queues-bounded"
-  /// When faults have stopped, clients are connected again within a computed time.
+  /// After faults have stopped, clients reconnect within a computed time.
   case recovers
-  /// The counters of both sides agree with each other, and with what was seen.
+  /// The counters of both sides agree with each other and with the observed events.
   case countersAgree = "counters-agree"
   /// Ordered requests, and pushes, arrive in the order in which they were sent.
   case orderKept = "order-kept"
-  /// The run comes to its end.
+  /// The run ends.
   case comesToItsEnd = "comes-to-its-end"
 
   /// The promise's name.
   public var description: String { rawValue }
 }
 
-/// A promise that was broken: which, when, and how.
+/// A broken promise: which, when and how.
 public struct OracleFinding: Hashable, Sendable, CustomStringConvertible {
   /// The promise.
   public let promise: OraclePromise
   /// When it was found to be broken, in virtual time.
   public let time: LinkInstant
-  /// What happened, for a person.
+  /// A readable description of what happened.
   public let detail: String
 
   /// Makes a finding.

@@ -5,19 +5,19 @@ internal import LongLinkDriver
 internal import LongLinkCore
 internal import LongLinkTransport
 
-/// What a client's policy allows, worked out anew from what happened to its links: when the next
-/// round may begin, from which window its pause may come, and how attempts of a round may follow
-/// each other.
+/// A second model of a client's reconnect policy, computed from the events of its links: when the
+/// next round may begin, from which window its delay may come, and how far apart the attempts of a
+/// round have to be.
 struct PacingModel {
   private let name: String
   private let policy: ReconnectPolicy
   private let servers: Int
-  /// How far apart attempts of one round start (RFC 8305, section 5).
+  /// The interval between the attempts of one round (RFC 8305, section 5).
   private static let stagger: Int64 = 250_000_000
 
-  /// What is known of the present outage.
+  /// The state of the current outage.
   private struct Outage {
-    /// The window that it began with; 0 where there was no link before.
+    /// Its first window; 0 if there was no link before.
     var first: Int64 = 0
     /// Rounds that failed, and links that ended before they had worked.
     var failures = 0
@@ -26,7 +26,8 @@ struct PacingModel {
 
   private var outage = Outage()
   private var notBefore: LinkInstant?
-  /// The server of each attempt, and between when each server's wish to be left alone ends.
+  /// The server of each attempt, and the range of instants at which a server's goaway lets the
+  /// client reconnect.
   private var targets: [UInt32: Endpoint] = [:]
   private var hints: [Endpoint: ClosedRange<LinkInstant>] = [:]
   private var round: UInt32?
@@ -34,9 +35,9 @@ struct PacingModel {
   private var hasFailure = false
   /// The link that takes new requests, since when, and whether it has worked.
   private var current: (id: UInt32, since: LinkInstant, hasWorked: Bool)?
-  /// Links in a row that drained within a minute; 8 of them are followed without a pause.
+  /// Consecutive links that drained within a minute. The first 8 are followed without a delay.
   private var shortDrains = 0
-  /// Pauses that were their window to the nanosecond.
+  /// The number of delays that equalled their window to the nanosecond.
   private var unjittered = 0
   private(set) var broken: [OracleFinding] = []
 
@@ -46,7 +47,7 @@ struct PacingModel {
     servers = configuration.servers.count
   }
 
-  /// The longest pause that the policy gives.
+  /// The longest delay that the policy allows.
   static func longestDelay(_ policy: ReconnectPolicy) -> Duration {
     max(policy.cap, policy.afterClose, policy.afterLostHeartbeat) * 6 / 5
   }
@@ -90,7 +91,7 @@ struct PacingModel {
     }
   }
 
-  /// The link that takes new requests is lost; what a link does that was left before is no matter.
+  /// Handles the loss of the current link. Links that were replaced before do not count.
   private mutating func lose(_ id: UInt32, _ reason: CloseReason, at time: LinkInstant) {
     guard let link = current, link.id == id else { return }
     current = nil
@@ -116,10 +117,10 @@ extension PacingModel {
     if self.round == round {
       let pause = time - lastAttempt
       if pause < Self.stagger, !hasFailure {
-        fail("attempt \(id) came \(pause) ns after the one before it, which had not failed", time)
+        fail("attempt \(id) came \(pause) ns after the previous one, which had not failed", time)
       }
     } else if !replaces, let notBefore, time < notBefore {
-      fail("attempt \(id) came \(notBefore - time) ns before its time", time)
+      fail("attempt \(id) came \(notBefore - time) ns too early", time)
     }
     self.round = round
     lastAttempt = time
@@ -132,7 +133,7 @@ extension PacingModel {
     notBefore = time + delay
     guard cause != .goaway else {
       if !hints.values.contains(where: { $0.contains(time + delay) }) {
-        fail("a pause of \(delay) ns is not what the server asked for", time)
+        fail("a delay of \(delay) ns is not what the server asked for", time)
       }
       return
     }
@@ -148,21 +149,21 @@ extension PacingModel {
     outage.widest = max(outage.widest, window)
     let pauses = isWider ? 0...window : window...window + window / 5
     if !pauses.contains(delay) {
-      fail("a pause of \(delay) ns is not within \(pauses) ns", time)
+      fail("a delay of \(delay) ns is not within \(pauses) ns", time)
     }
-    // That happens by chance once in many millions of pauses, and so never twice.
+    // By chance this happens once in many millions of delays, so practically never twice.
     if delay == window, window > 10_000_000 { unjittered += 1 }
-    if unjittered > 1 { fail("pauses are their windows, without jitter", time) }
+    if unjittered > 1 { fail("delays equal their windows, without jitter", time) }
   }
 
-  /// The windows that are allowed. They begin to grow when each server has had its first try, which
-  /// may be earlier for one that cools down.
+  /// The allowed windows. They begin to grow after the first attempt at each server, or earlier if
+  /// servers are cooling down.
   private var windows: ClosedRange<Int64> {
     guard outage.failures > 0 else { return bound(0)...bound(0) }
     return bound(max(1, outage.failures - (servers - 1)))...bound(outage.failures)
   }
 
-  /// The first window, or `afterRefused` doubled with each failure but the first, up to the cap.
+  /// The first window, or `afterRefused` doubled for each failure after the first, up to the cap.
   private func bound(_ failures: Int) -> Int64 {
     let cap = policy.cap.clampedNanoseconds
     guard failures > 0 else { return min(cap, outage.first) }

@@ -2,7 +2,7 @@
 
 internal import Synchronization
 
-/// Keeps account of numbered one-way messages: each arrives at most once, and in order on its link.
+/// Records numbered pushes: each has to arrive at most once, and in order on its link.
 final class PushLedger: Sendable {
   private struct State {
     var sent: [UInt64: Int] = [:]
@@ -13,16 +13,16 @@ final class PushLedger: Sendable {
 
   private let state = Mutex(State())
 
-  /// Tells that a push is sent; numbers grow in the order of sending.
+  /// Records that a push is sent. Numbers increase in the order of sending.
   func sent(_ number: UInt64, size: Int) {
     state.withLock { $0.sent[number] = size }
   }
 
-  /// Tells that a push has arrived on a link, by any name for that link.
+  /// Records that a push has arrived. `link` is any unique name of the link.
   func arrived(_ number: UInt64, size: Int, on link: String) {
     state.withLock { state in
       if state.sent[number] != size {
-        state.broken.append((.ownAnswers, "push \(number) with \(size) bytes was never sent so"))
+        state.broken.append((.ownAnswers, "push \(number) was never sent with \(size) bytes"))
       }
       if !state.arrived.insert(number).inserted {
         state.broken.append((.endsOnce, "push \(number) arrived twice"))
@@ -34,7 +34,7 @@ final class PushLedger: Sendable {
     }
   }
 
-  /// Tells that something came that is no push of the scenario.
+  /// Records the arrival of something that is no push of the scenario.
   func arrivedDamaged(_ what: String) {
     state.withLock { $0.broken.append((.ownAnswers, what)) }
   }

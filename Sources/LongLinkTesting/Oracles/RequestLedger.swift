@@ -4,15 +4,14 @@ public import LongLinkDriver
 internal import LongLinkCore
 internal import Synchronization
 
-/// Keeps account of requests, from their making to their running and ending. From any thread.
+/// Records when requests are made, run and end. Any thread may use it.
 ///
-/// An ``Oracle`` has one. Give each request a key of its own that its body carries: tell `asked`
-/// when it is made, `ran` as the first thing in the handler, and `ended` when its caller hears of
-/// the end.
+/// An ``Oracle`` has one. Give each request a unique key in its body. Call `asked` when it is made,
+/// `ran` first in the handler, and `ended` when the caller gets the result.
 public final class RequestLedger: Sendable {
   private struct Entry {
     var mayRunAgain = false
-    /// Whose ordered requests it is one of; nil for one without an order.
+    /// The client of an ordered request; nil for a request without an order.
     var lane: String?
     var asked: LinkInstant?
     var deadline: LinkInstant?
@@ -24,14 +23,14 @@ public final class RequestLedger: Sendable {
   private enum End {
     case success
     case failure(LongLinkError)
-    /// Its caller has died with its process: nobody was told anything.
+    /// The caller's process has crashed: there is no result.
     case forgotten
   }
 
   private struct State {
     var entries: [UInt64: Entry] = [:]
     var early: [(OraclePromise, String)] = []
-    /// The ordered request of each lane that was made last of those that ran.
+    /// For each lane, the latest-made ordered request that has run.
     var lastRuns: [String: (order: Int, key: UInt64)] = [:]
     var orders: [UInt64: Int] = [:]
   }
@@ -39,16 +38,16 @@ public final class RequestLedger: Sendable {
   private let state = Mutex(State())
   private let now: @Sendable () -> LinkInstant
 
-  /// Makes an empty ledger of things that happen in a simulation.
+  /// Makes an empty ledger with the simulation's clock.
   init(now: @escaping @Sendable () -> LinkInstant) {
     self.now = now
   }
 
-  /// Tells that a request is made.
+  /// Records that a request is made.
   ///
-  /// `deadline` is how long it may take, nil where nothing is said about that; `mayRunAgain` is
-  /// whether it is marked idempotent. `lane` names the client of an ordered request, and is nil for
-  /// others; tell of those in the order in which they are made.
+  /// `deadline` is its timeout; nil for none. `mayRunAgain` is whether it is marked idempotent.
+  /// `lane` is the client of an ordered request; nil for other requests. Record ordered requests in
+  /// the order in which they are made.
   public func asked(
     _ key: UInt64, deadline: Duration? = nil, mayRunAgain: Bool = false,
     inOrderOf lane: String? = nil
@@ -68,7 +67,7 @@ public final class RequestLedger: Sendable {
     }
   }
 
-  /// Tells that the handler of a request runs.
+  /// Records that the handler of a request runs.
   public func ran(_ key: UInt64) {
     state.withLock { state in
       var entry = state.entries[key] ?? Entry()
@@ -76,7 +75,7 @@ public final class RequestLedger: Sendable {
       state.entries[key] = entry
       guard let lane = entry.lane, let order = state.orders[key] else { return }
       if let last = state.lastRuns[lane], last.order > order {
-        // One that was given up may still arrive on its old connection.
+        // A request that has ended for its caller may still arrive on its old connection.
         if entry.end == nil {
           state.early.append((.orderKept, "request \(key) ran after the later \(last.key)"))
         }
@@ -86,7 +85,7 @@ public final class RequestLedger: Sendable {
     }
   }
 
-  /// Tells how a request ended; `isOwnAnswer` is whether a success carried what it has to carry.
+  /// Records how a request ended. `isOwnAnswer` is whether a success has the right body.
   public func ended(
     _ key: UInt64,
     _ result: Result<[UInt8], LongLinkError>,
@@ -99,7 +98,7 @@ public final class RequestLedger: Sendable {
         state.early.append((.endsOnce, "request \(key) ended twice, now with \(result.word)"))
       }
       if !isOwnAnswer {
-        state.early.append((.ownAnswers, "request \(key) was given another answer than its own"))
+        state.early.append((.ownAnswers, "request \(key) got the response of another request"))
       }
       switch result {
       case .success: state.entries[key, default: Entry()].end = .success
@@ -108,32 +107,32 @@ public final class RequestLedger: Sendable {
     }
   }
 
-  /// Tells that the caller of a request has died with its process: nobody hears of the end.
+  /// Records that the caller's process has crashed, so that the request has no result.
   public func forgot(_ key: UInt64) {
     state.withLock { $0.entries[key]?.end = .forgotten }
   }
 
-  /// How many requests were made.
+  /// The number of requests made.
   public var askedCount: Int {
     state.withLock { $0.entries.values.count { $0.asked != nil } }
   }
 
-  /// How many requests have ended.
+  /// The number of requests that have ended.
   public var endedCount: Int {
     state.withLock { $0.entries.values.count { $0.end != nil } }
   }
 
-  /// How many requests have succeeded.
+  /// The number of requests that have succeeded.
   public var succeededCount: Int {
     state.withLock { $0.entries.values.count { if case .success = $0.end { true } else { false } } }
   }
 
-  /// How often handlers ran.
+  /// The number of times that handlers ran.
   public var runCount: Int {
     state.withLock { $0.entries.values.reduce(0) { $0 + $1.runs } }
   }
 
-  /// The promises that are broken; to be asked when every handler has ended.
+  /// The broken promises. Read it after every handler has ended.
   public var broken: [(promise: OraclePromise, detail: String)] {
     state.withLock { state in
       var broken = state.early.map { (promise: $0.0, detail: $0.1) }
@@ -145,7 +144,7 @@ public final class RequestLedger: Sendable {
     }
   }
 
-  /// The requests that ended later than they should have, and when they were made and ended.
+  /// The requests that ended too late, with the times at which they were made and ended.
   var late: [(key: UInt64, asked: LinkInstant, ended: LinkInstant)] {
     state.withLock { state in
       state.entries.keys.sorted().compactMap { key in
@@ -157,12 +156,12 @@ public final class RequestLedger: Sendable {
     }
   }
 
-  /// How much later than its deadline a request may end: timers are not finer than this.
+  /// How long after its deadline a request may end: the precision of timers.
   private static let lateness: Int64 = 50_000_000
 
   private static func judge(_ key: UInt64, _ entry: Entry) -> [(OraclePromise, String)] {
     guard entry.asked != nil else {
-      return [(.ownAnswers, "a request \(key) ran that nobody has made")]
+      return [(.ownAnswers, "request \(key) ran and was never made")]
     }
     guard let end = entry.end else { return [(.endsOnce, "request \(key) has not ended")] }
     var broken: [(OraclePromise, String)] = []
@@ -176,7 +175,7 @@ public final class RequestLedger: Sendable {
       break
     case .failure(let error) where error.delivery.isSafeToRetry && entry.runs > 0:
       broken.append(
-        (.truthfulDelivery, "request \(key) was said to be safe to send again, and ran: \(error)"))
+        (.truthfulDelivery, "request \(key) was reported safe to retry, and ran: \(error)"))
     case .failure(let error) where error.delivery == .answered && entry.runs == 0:
       broken.append((.truthfulDelivery, "request \(key) was answered and never ran: \(error)"))
     case .failure, .forgotten:
@@ -187,7 +186,7 @@ public final class RequestLedger: Sendable {
 }
 
 extension Result where Success == [UInt8], Failure == LongLinkError {
-  /// The outcome in a word or two.
+  /// The outcome in a few words.
   var word: String {
     switch self {
     case .success(let body): "success, \(body.count) bytes"

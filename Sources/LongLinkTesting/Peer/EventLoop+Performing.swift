@@ -3,7 +3,7 @@
 internal import LongLinkTransport
 
 extension EventLoop {
-  /// Runs a closure on the loop and returns what it returns; at once where the caller is there.
+  /// Runs a closure on the loop and returns its result; immediately if the caller is on the loop.
   func perform<T: Sendable>(_ body: @escaping @Sendable () -> T) async -> T {
     if isCurrent { return body() }
     return await withCheckedContinuation { continuation in
@@ -11,7 +11,7 @@ extension EventLoop {
     }
   }
 
-  /// Runs a closure on the loop: at once where the caller is there, else as soon as it can.
+  /// Runs a closure on the loop: immediately if the caller is on the loop, else in a later turn.
   func order(_ body: @escaping @Sendable () -> Void) {
     if isCurrent { body() } else { execute(body) }
   }

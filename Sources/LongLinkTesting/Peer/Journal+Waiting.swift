@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Journal {
-  /// Waits for something to stand in the record that comes on one connection.
+  /// Waits until `find` returns a value for the record.
   ///
-  /// Throws where the connection ends before that.
+  /// Throws if the connection ends before that.
   func message<T>(
     on connection: Int,
     _ find: @escaping @Sendable (PeerRecord) -> T?

@@ -2,7 +2,7 @@
 
 internal import Synchronization
 
-/// A peer's record, and those who wait for something to stand in it. From any thread.
+/// A peer's record, and the tasks that wait for a change of it. Any thread may use it.
 final class Journal: Sendable {
   private struct State {
     var record = PeerRecord()
@@ -21,7 +21,7 @@ final class Journal: Sendable {
 
   var record: PeerRecord { state.withLock { $0.record } }
 
-  /// Changes the record and wakes those whose condition holds now.
+  /// Changes the record, and resumes the tasks whose condition now holds.
   @discardableResult
   func update<T: Sendable>(_ body: (inout PeerRecord) -> T) -> T {
     let (value, woken) = state.withLock { state in
@@ -40,7 +40,7 @@ final class Journal: Sendable {
 
   /// Waits until a condition holds.
   ///
-  /// Throws when the task is cancelled, or the peer stopped, before it does.
+  /// Throws if the task is cancelled or the peer stops before that.
   func wait(until predicate: @escaping @Sendable (PeerRecord) -> Bool) async throws {
     let number = state.withLock { state in
       state.nextWaiter += 1
@@ -64,7 +64,7 @@ final class Journal: Sendable {
     guard isMet else { throw CancellationError() }
   }
 
-  /// Ends all waits, also those that begin later and whose condition does not hold.
+  /// Ends all waits. Later ones also end immediately if their condition does not hold.
   func finish() {
     state.withLock { $0.isFinished = true }
     giveUp { _ in true }

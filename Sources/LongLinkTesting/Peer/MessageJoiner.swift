@@ -9,12 +9,12 @@ struct MessageJoiner {
 
   private var unfinished: [Key: WireFrame] = [:]
 
-  /// Whether a frame goes on with a message that has begun.
+  /// Whether a frame continues a message that has begun.
   func continues(_ frame: WireFrame) -> Bool {
     unfinished[Key(kind: frame.kind, serial: frame.serial)] != nil
   }
 
-  /// Takes a frame; returns the whole message where this was its last part.
+  /// Takes a frame; returns the whole message if this was its last part.
   mutating func join(_ frame: WireFrame) -> WireFrame? {
     let key = Key(kind: frame.kind, serial: frame.serial)
     guard var message = unfinished.removeValue(forKey: key) else {

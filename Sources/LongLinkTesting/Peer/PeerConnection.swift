@@ -3,23 +3,23 @@
 internal import LongLinkCore
 internal import LongLinkTransport
 
-/// Hears, on the loop, what happens on a scripted peer's connection.
+/// Receives the events of a scripted peer's connection, on its loop.
 protocol PeerConnectionOwner: AnyObject {
-  /// The connect has come to its end; not called for accepted connections.
+  /// Connecting has succeeded or failed. Not called for accepted connections.
   func connected(_ connection: PeerConnection, _ error: SocketError?)
   func received(_ reading: FrameReader.Reading, on connection: PeerConnection)
-  /// In a dialect: bytes came that are no frame.
+  /// In a dialect, bytes arrived that are not a valid frame.
   func received(_ violation: Violation, on connection: PeerConnection)
-  /// Called once. The connection does nothing any more, unless the peer has only ended its side.
+  /// The connection has ended. Called once. If only the peer has ended its side, writing continues.
   func ended(_ connection: PeerConnection, _ reason: ConnectionEnding.Reason)
 }
 
-/// One connection of a scripted peer: frames come out, and anything goes in. On its loop.
+/// One connection of a scripted peer, which receives frames and sends any bytes. On its loop.
 final class PeerConnection: StreamHandler, TimerHandler, TurnHandler {
-  /// What goes out, one after the other.
+  /// A step of the output, performed in order.
   enum Output {
     case bytes([UInt8])
-    /// One byte, a pause in nanoseconds, the next byte.
+    /// Bytes with a pause in nanoseconds between them.
     case dribble([UInt8], every: Int64)
     case end
     case close
@@ -29,9 +29,9 @@ final class PeerConnection: StreamHandler, TimerHandler, TurnHandler {
   private static let readSize = 65_536
 
   let number: Int
-  /// Messages of more than one frame.
+  /// The unfinished messages of several frames.
   var joiner = MessageJoiner()
-  /// Requests of which at least the first frame came: what a goaway counts.
+  /// The number of requests of which at least the first frame arrived, as sent in a goaway.
   var requestsBegun: UInt64 = 0
   var lastSerial: UInt32 = 0
   private(set) var wire: PeerWire
@@ -179,7 +179,7 @@ final class PeerConnection: StreamHandler, TimerHandler, TurnHandler {
     loop.atEndOfTurn(self, token: 0)
   }
 
-  /// Writes what can be written, joining what stands side by side.
+  /// Writes as much as possible, and joins adjacent bytes into one write.
   private func flush() {
     while isOpen, !isConnecting, !isFrozen, !isBlocked, dribbleTimer == nil, !queue.isEmpty {
       switch queue[0] {

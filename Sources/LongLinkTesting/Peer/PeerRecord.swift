@@ -4,31 +4,31 @@ public import LongLinkCore
 
 /// One frame that a scripted peer received.
 public struct ReceivedFrame: Hashable, Sendable {
-  /// Which connection it came on; they count from 1.
+  /// The number of its connection, from 1.
   public let connection: Int
-  /// The frame, whatever it holds.
+  /// The frame, even if it is invalid.
   public let frame: WireFrame
-  /// Whether its checksum was right.
+  /// Whether its checksum was correct.
   public let isIntact: Bool
   /// When it was read, by the clock of the peer's loop.
   public let time: LinkInstant
 }
 
-/// One message that a scripted peer received: an undamaged frame, or fragments that were joined.
+/// One message that a scripted peer received: an undamaged frame, or joined fragments.
 public struct ReceivedMessage: Hashable, Sendable {
-  /// Which connection it came on; they count from 1.
+  /// The number of its connection, from 1.
   public let connection: Int
-  /// What it is: a request, a response or a push.
+  /// The kind: request, response or push.
   public let kind: WireFrame.Kind
   /// The message type, or the code and refused bit of a response.
   public let tag: UInt32
-  /// Which exchange it belongs to.
+  /// The serial, which joins a request and its response. All pushes have the same one.
   public let serial: UInt32
-  /// What it carries, without metadata.
+  /// The body, without metadata.
   public let body: [UInt8]
-  /// The metadata, where it had some that can be read.
+  /// The metadata; nil without valid metadata.
   public let metadata: WireMetadata?
-  /// Counts the messages of this kind and tag on all connections, from 1.
+  /// The number of the message among those of this kind and tag on all connections, from 1.
   public let number: Int
   /// When its last byte was read, by the clock of the peer's loop.
   public let time: LinkInstant
@@ -37,9 +37,9 @@ public struct ReceivedMessage: Hashable, Sendable {
   public var type: MessageType { MessageType(tag: tag) }
   /// The code of a response.
   public var code: ResponseCode { ResponseCode(rawValue: tag & Wire.codeMask) }
-  /// Whether a response says that no handler was called.
+  /// Whether a response has the refused bit, so that no handler was called.
   public var isRefused: Bool { tag & Wire.refusedBit != 0 }
-  /// The body as text, with replacements where it is not UTF-8.
+  /// The body as text, with replacement characters for invalid UTF-8.
   public var text: String { String(decoding: body, as: UTF8.self) }
 }
 
@@ -55,37 +55,36 @@ public struct ConnectionEnding: Hashable, Sendable {
     case closedHere
   }
 
-  /// Which connection; they count from 1.
+  /// The number of the connection, from 1.
   public let connection: Int
   /// Who or what ended it.
   public let reason: Reason
-  /// Bytes of a frame that had begun to come and was never whole.
+  /// The number of bytes received of a last, incomplete frame.
   public let unfinishedBytes: Int
   /// When it was noticed, by the clock of the peer's loop.
   public let time: LinkInstant
 }
 
-/// What a scripted peer has received up to one moment.
+/// A snapshot of everything that a scripted peer has received.
 public struct PeerRecord: Sendable {
-  /// All frames, in the order in which they came.
+  /// All frames, in the order of arrival.
   public internal(set) var frames: [ReceivedFrame] = []
-  /// The requests, fragments joined, in the order in which they were whole.
+  /// The requests, with fragments joined, in the order of completion.
   public internal(set) var requests: [ReceivedMessage] = []
-  /// The responses, fragments joined, in the order in which they were whole.
+  /// The responses, with fragments joined, in the order of completion.
   public internal(set) var responses: [ReceivedMessage] = []
-  /// The pushes, fragments joined, in the order in which they were whole.
+  /// The pushes, with fragments joined, in the order of completion.
   public internal(set) var pushes: [ReceivedMessage] = []
-  /// In a dialect, what was wrong with bytes that came: packets that were dropped, or what ended a
-  /// connection.
+  /// The violations of a dialect in received bytes, which dropped a packet or ended a connection.
   public internal(set) var violations: [Violation] = []
   /// The connections that ended.
   public internal(set) var endings: [ConnectionEnding] = []
-  /// How many connections there were.
+  /// The number of connections so far.
   public internal(set) var connections = 0
 
   private var counts: [WireFrame.Kind: [UInt32: Int]] = [:]
 
-  /// How many messages of a kind and tag came.
+  /// The number of messages of a kind and tag.
   func count(_ kind: WireFrame.Kind, tag: UInt32) -> Int {
     counts[kind]?[tag] ?? 0
   }

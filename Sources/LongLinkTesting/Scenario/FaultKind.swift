@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What can go wrong in a scenario, each kind drawn from the seed and done to a random victim.
+/// A kind of fault in a scenario. The seed decides which faults are injected, and their victims.
 public enum FaultKind: String, CaseIterable, Hashable, Sendable, CustomStringConvertible {
-  /// Latencies between 30 ms and 2 s, most of them short, and 40 kB a second, for a while.
+  /// Latencies from 30 ms to 2 s, most of them short, and 40 kB per second, for a while.
   case weakRadio
   /// Reads and writes of a few bytes each, for a while.
   case smallPieces
-  /// A link is lost: both sides hear of a reset.
+  /// A link breaks: both sides get a reset.
   case lostLink
-  /// All links are lost at once.
+  /// All links break at the same time.
   case lostLinks
-  /// One side's kernel resets a link; the other hears of it.
+  /// One side gets a reset that the other side has not sent.
   case reset
-  /// One side's end of the stream arrives, though its owner has not ended it.
+  /// One direction of a link ends, though its writer has not ended it.
   case halfClose
-  /// What is sent on a link vanishes in both directions for a while, and nobody is told.
+  /// A link silently drops both directions for a while.
   case halfOpen
-  /// What is sent on a link vanishes in one direction for a while.
+  /// A link silently drops one direction for a while.
   case oneWay
   /// Two processes cannot reach each other for a while.
   case partition
-  /// One bit on its way is flipped.
+  /// One bit is flipped in transit.
   case flippedBit
   /// Attempts to connect to a server are refused for a while.
   case refusedConnects
-  /// Attempts to connect to a server are not answered for a while.
+  /// Attempts to connect to a server get no answer for a while.
   case ignoredConnects
   /// Look-ups of a server's name take seconds for a while.
   case slowNames
   /// Look-ups of a server's name fail for a while.
   case failingNames
-  /// A link takes no byte for a while.
+  /// Writes to a link take nothing for a while.
   case cloggedLink
   /// One side of a link reads nothing for a while.
   case stalledReader
@@ -38,19 +38,19 @@ public enum FaultKind: String, CaseIterable, Hashable, Sendable, CustomStringCon
   case clockJump
   /// A process is frozen for a while.
   case pause
-  /// A server's process dies, its sockets are reset, and it is started again.
+  /// A server's process crashes, its sockets are closed, and it is started again.
   case crash
-  /// A server's machine vanishes without a word, and the server is started again.
+  /// A server's machine vanishes silently, and the server is started again.
   case machineCrash
-  /// A server shuts down in good order and is started again.
+  /// A server shuts down gracefully and is started again.
   case restart
-  /// A server closes every connection as soon as it has greeted, for a while.
+  /// A server closes every connection right after the handshake, for a while.
   case flapping
   /// A server closes its connections once.
   case closedConnection
-  /// A client is told that its network has changed.
+  /// A client is notified that its network has changed.
   case changedPath
-  /// A client is suspended for a while, as an app in the background.
+  /// A client is suspended for a while, like an app in the background.
   case suspension
 
   /// The kind's name.

@@ -8,30 +8,30 @@
 /// let report = try await Scenario(seed: 7, profile: profile).run()
 /// ```
 public struct FaultProfile: Hashable, Sendable {
-  /// The name by which a run is told from others and replayed.
+  /// The name, by which a run is identified and replayed.
   public var name: String
-  /// How often each kind is drawn, beside the others. Kinds that are missing never are.
+  /// The relative frequency of each kind. Missing kinds are never drawn.
   public var rates: [FaultKind: Int]
-  /// How many faults a scenario has: 5 to 12 by default.
+  /// The number of faults in a scenario; 5 to 12 by default.
   public var count: ClosedRange<Int>
 
-  /// Makes a profile. Negative rates, and a lowest count below 0, are a programming error.
+  /// Makes a profile. Negative rates or counts are a programming error.
   public init(name: String, rates: [FaultKind: Int], count: ClosedRange<Int> = 5...12) {
-    precondition(rates.values.allSatisfy { $0 >= 0 }, "a rate is not negative")
-    precondition(count.lowerBound >= 0, "a scenario has no fewer faults than none")
+    precondition(rates.values.allSatisfy { $0 >= 0 }, "a rate must not be negative")
+    precondition(count.lowerBound >= 0, "a count of faults must not be negative")
     self.name = name
     self.rates = rates
     self.count = count
   }
 
-  /// Every kind of fault, each as often as the others: 5 to 12 of them.
+  /// 5 to 12 faults of all kinds, equally likely.
   public static let `default` = FaultProfile(
     name: "default", rates: Dictionary(uniqueKeysWithValues: FaultKind.allCases.map { ($0, 1) }))
 
-  /// No faults: what goes wrong here goes wrong by itself.
+  /// No faults.
   public static let calm = FaultProfile(name: "calm", rates: [:], count: 0...0)
 
-  /// A network that loses, delays, damages and breaks: 15 to 30 faults, processes stay well.
+  /// 15 to 30 faults of the network only: losses, delays, damage and broken links.
   public static let hostileNetwork = FaultProfile(
     name: "hostile-network",
     rates: [
@@ -41,7 +41,7 @@ public struct FaultProfile: Hashable, Sendable {
     ],
     count: 15...30)
 
-  /// Servers and processes that stop, freeze, crash and come back: 10 to 20 faults.
+  /// 10 to 20 faults of servers and processes that stop, freeze, crash and restart.
   public static let restarts = FaultProfile(
     name: "restarts",
     rates: [
@@ -49,24 +49,24 @@ public struct FaultProfile: Hashable, Sendable {
     ],
     count: 10...20)
 
-  /// Peers that take long to read, to answer and to wake up: 10 to 20 faults.
+  /// 10 to 20 faults of peers that are slow to read, respond or wake up.
   public static let slowPeers = FaultProfile(
     name: "slow-peers",
     rates: [.cloggedLink: 3, .stalledReader: 3, .weakRadio: 3, .pause: 2, .clockJump: 1],
     count: 10...20)
 
-  /// The profiles that have a name of their own.
+  /// The predefined profiles.
   public static let all = [FaultProfile.default, .calm, .hostileNetwork, .restarts, .slowPeers]
 
-  /// The profile of a name; nil where there is none.
+  /// Finds a predefined profile; nil if none has this name.
   public init?(named name: String) {
     guard let profile = Self.all.first(where: { $0.name == name }) else { return nil }
     self = profile
   }
 
-  /// Draws a kind by the rates; nil where all are 0.
+  /// Draws a kind by the rates; nil if all are 0.
   func draw(using generator: inout SeededGenerator) -> FaultKind? {
-    // In the order of the cases: a dictionary's own differs between processes.
+    // In the order of the cases: a dictionary's order differs between processes.
     let kinds = FaultKind.allCases.map { ($0, rates[$0] ?? 0) }
     let sum = kinds.reduce(0) { $0 + $1.1 }
     guard sum > 0 else { return nil }

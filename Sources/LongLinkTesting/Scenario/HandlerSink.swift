@@ -14,7 +14,7 @@ struct HandlerSink: Sendable {
   }
 
   let stage: ScenarioStage
-  /// False once the process has crashed: what runs then runs nowhere.
+  /// False once the process has crashed: handlers that still run then do not count.
   let isAlive: @Sendable () -> Bool
 
   func handleAll(_ set: (MessageType, Handler) -> Void) {
@@ -57,7 +57,7 @@ struct HandlerSink: Sendable {
     }
   }
 
-  /// Keeps account of a request as its handler begins.
+  /// Records a request when its handler begins.
   private func began(_ request: InboundRequest) throws -> ScenarioBody {
     guard let body = ScenarioBody(request.body) else {
       stage.oracle.found(.ownAnswers, "a request of \(request.body.count) bytes is damaged")

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a scenario's bodies say: whose they are, and what the handler is to do.
+/// The body of a scenario's messages: the key of a request, and instructions for the handler.
 ///
 /// ```
 /// 0   u64 the request's key
-/// 8   u32 the bytes of the answer
-/// 12  u32 how long the handler takes, in milliseconds
-/// 16  bytes that the key determines
+/// 8   u32 the length of the response's body
+/// 12  u32 the time that the handler takes, in milliseconds
+/// 16  filler bytes that depend on the key
 /// ```
 struct ScenarioBody: Hashable, Sendable {
   static let headerLength = 16
@@ -21,7 +21,7 @@ struct ScenarioBody: Hashable, Sendable {
     self.delay = delay
   }
 
-  /// Reads a body; nil where its header is not whole or the rest is not the key's.
+  /// Reads a body; nil if its header is incomplete or the filler does not match the key.
   init?(_ bytes: [UInt8]) {
     guard bytes.count >= Self.headerLength else { return nil }
     key = UInt64(bytes.word(at: 0)) << 32 | UInt64(bytes.word(at: 4))
@@ -30,7 +30,7 @@ struct ScenarioBody: Hashable, Sendable {
     guard bytes == self.bytes(count: bytes.count) else { return nil }
   }
 
-  /// The body with `count` bytes, but at least those of the header.
+  /// Returns the body with `count` bytes, but at least a header.
   func bytes(count: Int) -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(max(count, Self.headerLength))

@@ -3,13 +3,13 @@
 internal import LongLinkDriver
 
 extension ScenarioPlan {
-  /// The fewest requests of a scenario: 200 of clients, and what servers ask where they can.
+  /// The fewest requests of a scenario: 200 of clients, and those of servers.
   private static let leastRequests = 230
 
   mutating func drawFaults(_ profile: FaultProfile, _ dice: inout SeededGenerator) {
     for _ in 0..<dice.int(profile.count) {
       guard let kind = profile.draw(using: &dice) else { return }
-      // The last ones may still last when the world heals.
+      // The last faults may not have ended when the world heals.
       let at = Duration.milliseconds(dice.int(2_000...580_000))
       let length = dice.pick([500...3_000, 3_000...20_000, 20_000...90_000])
       faults.append(
@@ -49,7 +49,7 @@ extension ScenarioPlan {
     }
   }
 
-  /// Servers ask in the middle of a run, at most a hundred times, where they have a connection.
+  /// Servers send requests in the middle of a run, at most a hundred, if they have a connection.
   private func drawRequest(
     _ key: UInt64, at time: Duration, _ dice: inout SeededGenerator
   ) -> Request {
@@ -62,7 +62,7 @@ extension ScenarioPlan {
       isFromServer: isFromServer,
       style: isFromServer
         ? .awaitedElsewhere : dice.pick(isOrdered ? Style.direct : Style.allCases),
-      // Handlers that run at once run in the order of arrival.
+      // Inline handlers run in the order of arrival.
       work: isOrdered ? .inline : drawWorkOfHandler(&dice),
       size: drawSize(&dice),
       answerSize: drawSize(&dice),

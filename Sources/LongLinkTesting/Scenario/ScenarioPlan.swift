@@ -4,9 +4,9 @@ internal import LongLinkDriver
 internal import LongLinkCore
 internal import LongLinkTransport
 
-/// All that a seed decides beforehand: who there is, what is asked and what goes wrong, and when.
+/// Everything that a seed decides beforehand: processes, requests, pushes and faults.
 struct ScenarioPlan: Hashable, Sendable {
-  /// A server process. Its name has one address at which it listens, and perhaps a dead one before.
+  /// A server process. Its name has the address where it listens, perhaps after a dead address.
   struct Server: Hashable, Sendable {
     var name: String
     var address: SocketAddress
@@ -18,7 +18,7 @@ struct ScenarioPlan: Hashable, Sendable {
 
   /// A client process.
   struct Client: Hashable, Sendable {
-    /// The servers by their places, the first choice first.
+    /// The indices of the servers, in order of preference.
     var servers: [Int]
     var heartbeat: Heartbeat
     var connectTimeout: Duration
@@ -35,33 +35,33 @@ struct ScenarioPlan: Hashable, Sendable {
     case awaitedElsewhere
     /// With a completion handler on the client's loop.
     case completion
-    /// With a handle that is awaited.
+    /// With a handle, which a task awaits.
     case handle
 
-    /// Those by which requests reach the client's loop in the order of their calls.
+    /// The styles whose requests reach the client's loop in the order of the calls.
     static let direct: [Style] = [.completion, .handle]
   }
 
-  /// What a request's handler does.
+  /// The behavior of a request's handler.
   enum Work: Hashable, Sendable {
-    /// It answers at once, without a task.
+    /// It responds immediately, without a task.
     case inline
-    /// It answers after a delay.
+    /// It responds after a delay.
     case delayed(Duration)
-    /// It rejects with an application's code.
+    /// It rejects the request with an application's code.
     case rejecting
     /// It waits until it is cancelled.
     case hanging
-    /// There is none: the type is unknown.
+    /// There is no handler: the type is unknown.
     case missing
   }
 
   struct Request: Hashable, Sendable {
-    /// Unique in the scenario; it stands in the body, and in the answer's.
+    /// A unique key, contained in the request's and the response's body.
     var key: UInt64
     var at: Duration
     var client: Int
-    /// Whether a server asks the client instead.
+    /// Whether a server sends it to a client.
     var isFromServer: Bool
     var style: Style
     var work: Work
@@ -72,13 +72,13 @@ struct ScenarioPlan: Hashable, Sendable {
     var notifiesCancel: Bool
     var offline: OfflinePolicy?
     var priority: UInt32
-    /// Whether it may be sent again when it may have run.
+    /// Whether it may be retried after it may have run.
     var isIdempotent: Bool
-    /// Whether it leaves behind the ordered ones before it.
+    /// Whether it is sent only after all earlier ordered requests.
     var isOrdered: Bool
   }
 
-  /// A one-way message.
+  /// A push of a client or a server.
   struct PushPlan: Hashable, Sendable {
     var at: Duration
     var client: Int
@@ -90,9 +90,9 @@ struct ScenarioPlan: Hashable, Sendable {
     var kind: FaultKind
     var at: Duration
     var lasting: Duration
-    /// Chooses the victim among those that are there when the time has come.
+    /// A random number that selects the victim when the fault is injected.
     var victim: UInt64
-    /// Chooses the direction, the bit, or whatever else the kind leaves open.
+    /// A random number that selects the direction, the bit, or other details of the kind.
     var detail: UInt64
   }
 
@@ -119,7 +119,7 @@ struct ScenarioPlan: Hashable, Sendable {
     drawWork(&work)
   }
 
-  /// A path across the country.
+  /// A long-distance path.
   private static let remote = LinkConditions(
     latency: .milliseconds(20) ... .milliseconds(90), window: 131_072)
 
@@ -165,12 +165,12 @@ extension SeededGenerator {
     Int.random(in: range, using: &self)
   }
 
-  /// True in `part` of `whole` draws.
+  /// Returns true with a probability of `part` in `whole`.
   mutating func chance(_ part: Int, in whole: Int) -> Bool {
     Int.random(in: 0..<whole, using: &self) < part
   }
 
-  /// One of several, each as likely as the others.
+  /// Returns one of the elements, all equally likely.
   mutating func pick<Element>(_ elements: [Element]) -> Element {
     elements[Int.random(in: 0..<elements.count, using: &self)]
   }

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What came of a scenario.
+/// The result of a scenario.
 public struct ScenarioReport: Sendable {
   /// The scenario that was run.
   public let scenario: Scenario
-  /// The broken promises; none where all went well.
+  /// The broken promises; empty after a good run.
   public let findings: [OracleFinding]
-  /// A hash over all that happened: two runs that agree in it did the same.
+  /// A hash of all events. Two runs with the same hash did the same.
   public let traceHash: UInt64
-  /// How many events the hash is over.
+  /// The number of events in the hash.
   public let traceCount: UInt64
-  /// How long it took in virtual time.
+  /// The virtual time that the run took.
   public let virtualTime: Duration
-  /// How many requests were made.
+  /// The number of requests made.
   public let requests: Int
-  /// How many of them succeeded.
+  /// The number of requests that succeeded.
   public let succeeded: Int
-  /// How many faults of each kind were injected. A fault without a victim is not counted.
+  /// The number of injected faults by kind. A fault without a victim is not counted.
   public let faults: [FaultKind: Int]
-  /// What happened, to be drawn; nil unless the run was recorded.
+  /// The timeline of the run; nil unless the run was recorded.
   public let timeline: SimulationTimeline?
 
-  /// Whether every promise was kept.
+  /// Whether no promise was broken.
   public var isGood: Bool { findings.isEmpty }
 
-  /// The command that runs the scenario again and draws it.
+  /// The command that repeats the run and draws its timeline.
   public var replayCommand: String {
     "longlink simulate replay --seed \(scenario.seed) --profile \(scenario.profile.name)"
   }

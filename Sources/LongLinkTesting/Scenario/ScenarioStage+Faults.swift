@@ -7,22 +7,22 @@ internal import LongLinkServer
 internal import LongLinkTransport
 internal import Synchronization
 
-// What goes wrong in a scenario.
+// The faults of a scenario.
 extension ScenarioStage {
   /// Injects every fault of the plan at its time.
   func injectFaults() async throws {
     for fault in plan.faults {
       let rest = fault.at - elapsed
       if rest > .zero { try await simulation.sleep(for: rest) }
-      // There may be no link to break at first.
+      // At first there may be no link to break.
       while !inject(fault) { try await simulation.sleep(for: .milliseconds(500)) }
       oracle.note("fault: \(fault.kind)")
       state.withLock { $0.faults[fault.kind, default: 0] += 1 }
     }
-    // What lasts ends by itself, or when the world heals.
+    // Lasting faults end after their time, or when the world heals.
   }
 
-  /// Does one fault to a victim; false where there is none.
+  /// Injects one fault; false if there is no victim.
   private func inject(_ fault: ScenarioPlan.Fault) -> Bool {
     switch fault.kind {
     case .weakRadio, .smallPieces: return spoilLinks(fault)
@@ -179,7 +179,7 @@ extension ScenarioStage {
     }
   }
 
-  /// Ends a fault, unless the world is healed before.
+  /// Ends a fault after a time, unless the world heals first.
   private func later(_ time: Duration, _ end: @escaping @Sendable () -> Void) {
     guard elapsed + time < plan.healing else { return }
     simulation.spawn { [simulation] in

@@ -8,7 +8,7 @@ internal import LongLinkTransport
 internal import Logging
 internal import Synchronization
 
-// Who lives in the world of a scenario.
+// The processes of a scenario.
 extension ScenarioStage {
   func makeProcesses() {
     for (index, server) in plan.servers.enumerated() {
@@ -21,7 +21,7 @@ extension ScenarioStage {
     }
   }
 
-  /// Gives a server's name its addresses.
+  /// Sets the addresses of a server's name.
   func tellName(of server: ScenarioPlan.Server, delay: Duration = .milliseconds(1)) {
     let addresses = [server.deadAddress, server.address].compactMap { $0 }
     simulation.network.host(server.name, addresses: addresses, delay: delay)
@@ -89,7 +89,7 @@ extension ScenarioStage {
     }
   }
 
-  /// Takes a push, on a link where one is named.
+  /// Records a push. Without `link`, its body identifies the link.
   private func took(_ push: Push, from link: String?) {
     guard let body = ScenarioBody(push.body) else {
       pushes.arrivedDamaged("a push of \(push.body.count) bytes is damaged")

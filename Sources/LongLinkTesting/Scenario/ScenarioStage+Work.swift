@@ -7,7 +7,7 @@ internal import LongLinkServer
 internal import LongLinkTransport
 internal import Synchronization
 
-// What is asked in a scenario.
+// The requests and pushes of a scenario.
 extension ScenarioStage {
   /// Makes every request and push of the plan at its time.
   func ask() async throws {
@@ -42,7 +42,7 @@ extension ScenarioStage {
     oracle.requests.asked(
       request.key,
       deadline: request.deadline ?? client.configuration.timeout,
-      // What keeps its order is not sent again once it may have run.
+      // An ordered request is not retried once it may have run.
       mayRunAgain: request.isIdempotent && !request.isOrdered,
       inOrderOf: request.isOrdered ? "client-\(request.client)" : nil)
     let end = { @Sendable [self] (result: Result<[UInt8], LongLinkError>) in
@@ -79,7 +79,7 @@ extension ScenarioStage {
     }
   }
 
-  /// Whether a success is what the handler of this request answers.
+  /// Whether a success has the body that the request's handler returns.
   func isAnswer(_ result: Result<[UInt8], LongLinkError>, to body: ScenarioBody?) -> Bool {
     guard case .success(let bytes) = result else { return true }
     guard let body else { return bytes.isEmpty }
@@ -89,7 +89,7 @@ extension ScenarioStage {
 
   // MARK: Requests and pushes of servers
 
-  /// Has a server ask one of its clients, where it has any.
+  /// Sends a request from a server to one of its clients, if it has any.
   private func askClient(_ request: ScenarioPlan.Request) async {
     guard let (peer, run) = await peer(request.key) else { return }
     let asked = Asked(request)
@@ -107,7 +107,7 @@ extension ScenarioStage {
     cancel(after: request.cancelAfter) { task.cancel() }
   }
 
-  /// A connection of some server that runs, and the run that it belongs to.
+  /// A connection of a running server, and the run of its process.
   private func peer(_ choice: UInt64) async -> (Peer, SimulatedProcess.Run)? {
     let index = Int(choice % UInt64(plan.servers.count))
     let process = processes.withLock { $0[index] }
@@ -127,7 +127,7 @@ extension ScenarioStage {
         let body = ScenarioBody(key: number, answerSize: UInt32(peer.id), delay: server)
         let bytes = body.bytes(count: push.size)
         pushes.sent(number, size: bytes.count)
-        // A push that fails has not been sent, and nobody waits for it.
+        // A push that throws was not sent, and is not expected to arrive.
         _ = try? await peer.push(Kind.push, bytes)
       } else {
         let bytes = ScenarioBody(key: number).bytes(count: push.size)
@@ -138,10 +138,10 @@ extension ScenarioStage {
   }
 }
 
-/// A request as it is handed to the client.
+/// A request in the form that the client takes.
 private struct Asked: Sendable {
   let type: MessageType
-  /// Nil for one without a body.
+  /// Nil for a request without a body.
   let body: ScenarioBody?
   let bytes: [UInt8]
   let options: RequestOptions

@@ -8,9 +8,9 @@ internal import LongLinkTransport
 internal import Logging
 internal import Synchronization
 
-/// One run of a scenario: the world, who lives in it, and what has come of it so far.
+/// One run of a scenario: the world, its processes, and the results so far.
 final class ScenarioStage: Sendable {
-  /// What types of messages mean.
+  /// The message types.
   enum Kind {
     static let inline: MessageType = 1
     static let delayed: MessageType = 2
@@ -18,7 +18,7 @@ final class ScenarioStage: Sendable {
     static let hanging: MessageType = 4
     static let missing: MessageType = 99
     static let push: MessageType = 100
-    /// The type that tells a request's key, for a body that has no room for it.
+    /// The type that contains a request's key, if its body is empty.
     static func empty(_ key: UInt64) -> MessageType {
       MessageType(integerLiteral: 0x10_0000 + UInt32(key))
     }
@@ -26,13 +26,13 @@ final class ScenarioStage: Sendable {
 
   struct State {
     var clients: [LongLinkClient] = []
-    /// The server of each process's present run; nil while it does not run.
+    /// The server of each process's current run; nil while it does not run.
     var servers: [LongLinkServer?] = []
-    /// Handlers that have not ended.
+    /// The number of running handlers.
     var running = 0
     var isFlapping: Set<Int> = []
     var faults: [FaultKind: Int] = [:]
-    /// Requests whose callers have died with their process.
+    /// The number of requests whose callers' processes crashed.
     var orphans = 0
   }
 
@@ -58,13 +58,13 @@ final class ScenarioStage: Sendable {
 
   func server(_ index: Int) -> LongLinkServer? { state.withLock { $0.servers[index] } }
 
-  /// Lets go of everybody, since their handlers hold on to the stage.
+  /// Releases clients, servers and processes, because their handlers hold the stage.
   func clear() {
     state.withLock { ($0.clients, $0.servers) = ([], []) }
     processes.withLock { $0 = [] }
   }
 
-  /// What came of it.
+  /// The result so far.
   var report: ScenarioReport {
     ScenarioReport(
       scenario: scenario,
@@ -82,7 +82,7 @@ final class ScenarioStage: Sendable {
 // MARK: - The course of the run
 
 extension ScenarioStage {
-  /// Plays the whole plan, and has the oracle judge it.
+  /// Plays the whole plan, and lets the oracle judge it.
   func play() async throws {
     simulation.network.conditions = plan.conditions
     makeProcesses()
@@ -101,7 +101,7 @@ extension ScenarioStage {
     _ = await samples.result
     try await close()
     _ = await oracle.finish()
-    // What is said for a process's end holds on to what the process consists of.
+    // The closures for a process's end hold its objects; a crash releases them.
     for process in processes.withLock({ $0 }) { process.crash() }
   }
 
@@ -115,7 +115,7 @@ extension ScenarioStage {
     }
   }
 
-  /// Ends all faults and starts again whatever does not run.
+  /// Ends all faults, and restarts processes that do not run.
   private func heal() async {
     oracle.note("the faults stop")
     simulation.heal()
@@ -129,7 +129,7 @@ extension ScenarioStage {
     }
   }
 
-  /// Waits for every client to be connected, and asks each something that has to succeed.
+  /// Waits until every client is connected, and sends a request of each, which has to succeed.
   private func recover() async throws {
     let hint = plan.servers.map(\.drainSpread).max() ?? .zero
     for (index, client) in clients.enumerated() {
@@ -137,11 +137,11 @@ extension ScenarioStage {
       await client.wantConnection()
       await oracle.expectRecovery(of: client, within: limit)
       var key = UInt64(900_000 + index)
-      // What hangs may fill the server, and what waits behind it the client, until their deadlines.
+      // Hanging requests may fill the server, and waiting ones the client, until their deadlines.
       let end = elapsed + limit + Self.longestDeadline
       while let error = await askFinally(client, key, deadline: end - elapsed) {
         guard error.code == .overloaded, elapsed < end else {
-          oracle.found(.recovers, "client-\(index) asked after the faults had stopped: \(error)")
+          oracle.found(.recovers, "a request of client-\(index) failed after the faults: \(error)")
           break
         }
         try await simulation.sleep(for: .milliseconds(500))
@@ -153,7 +153,7 @@ extension ScenarioStage {
   /// The longest time that any request of a plan may take.
   private static let longestDeadline = Duration.seconds(60)
 
-  /// Asks a client, ahead of all that waits there; returns why it failed.
+  /// Sends a client's request ahead of all waiting ones; returns its error.
   private func askFinally(
     _ client: LongLinkClient, _ key: UInt64, deadline: Duration
   ) async -> LongLinkError? {
@@ -169,7 +169,7 @@ extension ScenarioStage {
     return nil
   }
 
-  /// Lets every request end, closes everything and lets what is left come to its end.
+  /// Waits for all requests to end, closes everything, and waits for the rest to end.
   private func close() async throws {
     let end = simulation.now.advanced(by: .seconds(90))
     while oracle.requests.endedCount < oracle.requests.askedCount, simulation.now < end {
@@ -179,7 +179,7 @@ extension ScenarioStage {
     for index in plan.servers.indices {
       await server(index)?.shutDown(within: .seconds(1))
     }
-    // What was lost on the way, and handlers that were cancelled, come to their end.
+    // Time for lost messages to be noticed, and for cancelled handlers to end.
     try await simulation.sleep(for: .seconds(5))
     let running = state.withLock { $0.running }
     if running > 0 { oracle.found(.nothingLeft, "\(running) handlers have not ended") }
@@ -199,10 +199,10 @@ extension ScenarioStage {
 }
 
 extension LongLinkClient {
-  /// Asks for a connection, whether one comes or not.
+  /// Starts connecting, without waiting for success.
   fileprivate func wantConnection() async {
     if case .connected = state { return }
-    // It throws when the first round fails, and goes on trying.
+    // It throws when the first round fails, but keeps trying.
     _ = try? await connect()
   }
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The connection that something was expected on has ended, or was never there.
+/// An expected message did not arrive, because its connection ended or never existed.
 public struct ConnectionEndedError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// How it ended; nil where there was none.
+  /// How the connection ended; nil if it never existed.
   public let ending: ConnectionEnding?
 
-  /// What happened, in words.
+  /// A readable description.
   public var description: String {
     guard let ending else { return "there is no such connection" }
-    return "the connection ended before: \(ending.reason)"
+    return "the connection ended first: \(ending.reason)"
   }
 }

@@ -2,7 +2,7 @@
 
 public import LongLinkCore
 
-/// What a ``SimulatedServer`` does about a request: the right thing, or one of many wrong ones.
+/// The reaction of a ``SimulatedServer`` to a request: a correct one, or one of many wrong ones.
 public struct ServerAction: Sendable {
   indirect enum Step: Sendable {
     case nothing
@@ -24,21 +24,21 @@ public struct ServerAction: Sendable {
     case hold(count: Int, Order, Step)
   }
 
-  /// In which order answers leave that were held back.
+  /// The order in which held actions are performed.
   public enum Order: Hashable, Sendable {
-    /// As the requests came.
+    /// In the order of the requests.
     case asReceived
     /// The last request first.
     case reversed
-    /// In an order that the loop's chance determines: in a simulation, its seed.
+    /// In a random order, which in a simulation depends on the seed.
     case shuffled
   }
 
   let step: Step
 
-  // MARK: Answers
+  // MARK: Responses
 
-  /// Answers 200 with a body.
+  /// Responds with 200 and a body.
   public static func reply(
     _ body: [UInt8] = [],
     metadata: WireMetadata? = nil
@@ -46,17 +46,17 @@ public struct ServerAction: Sendable {
     reply(code: .ok, body: body, metadata: metadata)
   }
 
-  /// Answers 200 with a text in UTF-8.
+  /// Responds with 200 and a text in UTF-8.
   public static func reply(text: String) -> ServerAction {
     reply(Array(text.utf8))
   }
 
-  /// Answers 200 with a message. One that has no encoding is a programming error.
+  /// Responds with 200 and a message. A message that cannot be encoded is a programming error.
   public static func reply(encoding message: some BodyEncodable) -> ServerAction {
     reply(message.wireBytes)
   }
 
-  /// Answers with any code and body, as a handler would that has run.
+  /// Responds with any code and body, like a handler that has run.
   public static func reply(
     code: ResponseCode,
     body: [UInt8] = [],
@@ -65,17 +65,17 @@ public struct ServerAction: Sendable {
     frame { .response(to: $0.serial, code: code, body, metadata: metadata) }
   }
 
-  /// Answers with a dialect's own code and a body; in the native protocol with 200.
+  /// Responds with a dialect's own code and a body; in the native protocol, with 200.
   public static func reply(dialectCode: UInt32, body: [UInt8] = []) -> ServerAction {
     ServerAction(step: .ownCode(dialectCode, body))
   }
 
-  /// Answers 200 in fragments of at most `size` bytes.
+  /// Responds with 200 in fragments of at most `size` bytes.
   public static func replyInFragments(_ body: [UInt8], of size: Int) -> ServerAction {
     ServerAction(step: .frames { WireFrame.response(to: $0.serial, body).fragments(of: size) })
   }
 
-  /// Refuses: the answer says that no handler was called.
+  /// Refuses the request: the response states that no handler was called.
   public static func refuse(
     _ code: ResponseCode,
     _ detail: String = "",
@@ -87,17 +87,17 @@ public struct ServerAction: Sendable {
     }
   }
 
-  /// Never answers.
+  /// Never responds.
   public static let never = ServerAction(step: .nothing)
 
-  // MARK: Wrong answers
+  // MARK: Wrong responses
 
-  /// Answers 200 twice.
+  /// Responds twice with 200.
   public static func replyTwice(_ body: [UInt8] = []) -> ServerAction {
     ServerAction(step: .frames { Array(repeating: .response(to: $0.serial, body), count: 2) })
   }
 
-  /// Answers 200 with another serial than the request's; `difference` is added to it.
+  /// Responds with 200 and a wrong serial: the request's plus `difference`.
   public static func wrongSerial(
     _ body: [UInt8] = [],
     difference: UInt32 = 1_000_000
@@ -105,17 +105,17 @@ public struct ServerAction: Sendable {
     frame { .response(to: $0.serial &+ difference, body) }
   }
 
-  /// Answers 200 with a checksum that does not fit.
+  /// Responds with 200 and a wrong checksum.
   public static func corruptChecksum(_ body: [UInt8] = []) -> ServerAction {
     ServerAction(step: .corrupt { .response(to: $0.serial, body) })
   }
 
-  /// Sends the first bytes of an answer 200, header included, and closes.
+  /// Sends the first bytes of a response 200, header included, and closes the connection.
   public static func cutFrame(_ body: [UInt8] = [], afterBytes count: Int) -> ServerAction {
     ServerAction(step: .all([.cut({ .response(to: $0.serial, body) }, count), .close]))
   }
 
-  /// Answers 200, one byte of the frame at a time. What is sent later waits until it is through.
+  /// Responds with 200, one byte of the frame at a time. Later output waits for the last byte.
   public static func dribble(_ body: [UInt8] = [], every interval: Duration) -> ServerAction {
     ServerAction(
       step: .dribble(
@@ -125,23 +125,23 @@ public struct ServerAction: Sendable {
     )
   }
 
-  // MARK: Anything else
+  // MARK: Other actions
 
-  /// Sends a frame that is made from the request.
+  /// Sends a frame made from the request.
   public static func frame(
     _ make: @escaping @Sendable (ReceivedMessage) -> WireFrame
   ) -> ServerAction {
     ServerAction(step: .frames { [make($0)] })
   }
 
-  /// Sends bytes that are made from the request.
+  /// Sends bytes made from the request.
   public static func raw(
     _ make: @escaping @Sendable (ReceivedMessage) -> [UInt8]
   ) -> ServerAction {
     ServerAction(step: .raw(make))
   }
 
-  /// Sends bytes as they are.
+  /// Sends bytes unchanged.
   public static func raw(_ bytes: [UInt8]) -> ServerAction {
     raw { _ in bytes }
   }
@@ -151,12 +151,12 @@ public struct ServerAction: Sendable {
     frame { _ in .push(type, body) }
   }
 
-  /// Sends a request on the request's connection; the answer stands in the server's record.
+  /// Sends a request on the request's connection. Find the response in the server's record.
   public static func ask(_ type: MessageType, _ body: [UInt8] = []) -> ServerAction {
     ServerAction(step: .ask(type, body))
   }
 
-  /// Says goaway on the request's connection, with the number of requests that came on it.
+  /// Sends a goaway on the request's connection, with the number of requests received on it.
   public static func goAway(
     code: ResponseCode = .draining,
     reason: String = "",
@@ -178,45 +178,45 @@ public struct ServerAction: Sendable {
     )
   }
 
-  /// Ends the server's side of the connection, after what was sent before; reading goes on.
+  /// Ends the server's side of the connection after earlier output. Reading continues.
   public static let end = ServerAction(step: .end)
 
-  /// Closes the connection, after what was sent before.
+  /// Closes the connection after earlier output.
   public static let close = ServerAction(step: .close)
 
-  /// Resets the connection, after what was sent before has been handed to the system.
+  /// Resets the connection after earlier output has been passed to the system.
   ///
-  /// On Unix-domain sockets, which have no resets, the peer hears of an end.
+  /// On Unix-domain sockets, which have no resets, the peer gets an end.
   public static let reset = ServerAction(step: .reset)
 
-  /// Reads nothing more from the connection, pings included.
+  /// Stops reading from the connection, so that pings get no pongs.
   public static let stopReading = ServerAction(step: .stopReading)
 
-  /// Freezes the whole server, as ``SimulatedServer/freeze()`` does.
+  /// Freezes the whole server, like ``SimulatedServer/freeze()``.
   public static let freeze = ServerAction(step: .freeze)
 
-  // MARK: Put together
+  // MARK: Combined actions
 
-  /// Does something after a time of the server's loop.
+  /// Performs an action after a time by the server's loop.
   public static func delay(_ time: Duration, then action: ServerAction) -> ServerAction {
     ServerAction(step: .delay(time.clampedNanoseconds, action.step))
   }
 
-  /// Does one thing after the other; a delay in it delays what it holds, and nothing else.
+  /// Performs actions in order. A delay among them delays only its own action.
   public static func sequence(_ actions: [ServerAction]) -> ServerAction {
     ServerAction(step: .all(actions.map(\.step)))
   }
 
-  /// Holds back what is to be done until it was held back `count` times for requests of one type,
-  /// and then does all of it in some order.
+  /// Holds an action until `count` requests of its type are held on the connection, and then
+  /// performs all of them in the given order.
   ///
-  /// ``SimulatedServer/releaseHeld()`` does what is held back before that.
+  /// ``SimulatedServer/releaseHeld()`` performs held actions before that.
   public static func hold(
     untilThereAre count: Int,
     order: Order = .reversed,
     _ action: ServerAction
   ) -> ServerAction {
-    precondition(count > 0, "at least one answer is held back")
+    precondition(count > 0, "count has to be at least 1")
     return ServerAction(step: .hold(count: count, order, action.step))
   }
 }

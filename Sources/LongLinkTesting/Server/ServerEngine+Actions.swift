@@ -3,7 +3,7 @@
 internal import LongLinkCore
 internal import LongLinkTransport
 
-// What a script's actions do.
+// How a script's actions are performed.
 extension ServerEngine {
   func perform(_ pending: Pending) {
     guard let connection = connections[pending.request.connection] else { return }
@@ -86,7 +86,7 @@ extension ServerEngine: TimerHandler {
   }
 }
 
-/// The chance of a loop as a generator.
+/// The random numbers of a loop as a generator.
 private struct LoopChance: RandomNumberGenerator {
   let driver: any LoopDriver
 

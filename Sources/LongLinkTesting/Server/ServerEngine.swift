@@ -4,8 +4,7 @@ internal import LongLinkDriver
 internal import LongLinkCore
 internal import LongLinkTransport
 
-/// The part of a simulated server that lives on its loop: it listens, and does what the script
-/// says.
+/// The part of a simulated server that lives on its loop: it listens, and follows the script.
 final class ServerEngine: StreamHandler {
   let loop: EventLoop
   let journal: Journal
@@ -21,7 +20,7 @@ final class ServerEngine: StreamHandler {
   var delaysMade: UInt64 = 0
   private(set) var isStopped = false
 
-  /// Something that is still to be done about a request.
+  /// An action that is still to be performed for a request.
   struct Pending {
     let step: ServerAction.Step
     let request: ReceivedMessage
@@ -55,7 +54,7 @@ final class ServerEngine: StreamHandler {
 
   var address: SocketAddress { listener.localAddress }
 
-  /// The open connections in the order in which they came.
+  /// The open connections in the order of arrival.
   var openConnections: [PeerConnection] {
     connections.keys.sorted().compactMap { connections[$0] }
   }
@@ -80,11 +79,11 @@ final class ServerEngine: StreamHandler {
         journal.update { $0.connections += 1 }
       }
     } catch {
-      // The connection came and went; the next one is told of again.
+      // The connection has already ended; the next one makes the listener ready again.
     }
   }
 
-  // MARK: Orders for all
+  // MARK: Orders
 
   func setReading(_ isReading: Bool) {
     self.isReading = isReading
@@ -117,13 +116,13 @@ final class ServerEngine: StreamHandler {
     }
   }
 
-  /// Sends a request; nil where no such connection is open.
+  /// Sends a request; nil if the connection is not open.
   func ask(_ type: MessageType, _ body: [UInt8], on number: Int?) -> (Int, UInt32)? {
     guard let number = number ?? connections.keys.max(), let connection = connections[number] else {
       return nil
     }
     guard let serials = connection.wire.serials(.server) else {
-      preconditionFailure("in this dialect a server may not ask")
+      preconditionFailure("in this dialect a server cannot send requests")
     }
     connection.lastSerial = max(connection.lastSerial, serials.lowerBound - 1) + 1
     let serial = connection.lastSerial
@@ -191,7 +190,7 @@ extension ServerEngine: PeerConnectionOwner {
       time: loop.now
     )
     journal.update { $0.endings.append(ending) }
-    // Nothing is owed to a peer that has ended its side.
+    // The server does not send to a peer that has ended its side.
     connection.close()
   }
 

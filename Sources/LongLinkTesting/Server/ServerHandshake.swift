@@ -2,7 +2,7 @@
 
 public import LongLinkCore
 
-/// How a ``SimulatedServer`` answers a hello.
+/// The response of a ``SimulatedServer`` to a hello.
 public struct ServerHandshake: Sendable {
   enum Step: Sendable {
     case welcome(Features)
@@ -14,23 +14,23 @@ public struct ServerHandshake: Sendable {
 
   let step: Step
 
-  /// With a welcome that agrees to metadata and fragments, and to the client's heartbeat.
+  /// A welcome that accepts metadata and fragments, and the client's heartbeat.
   public static let normal = welcome(features: [.metadata, .fragments])
 
-  /// With a welcome that agrees to these features, where the client has them, and to its heartbeat.
+  /// A welcome that accepts these features, if the client has them, and the client's heartbeat.
   public static func welcome(features: Features) -> ServerHandshake {
     ServerHandshake(step: .welcome(features))
   }
 
-  /// With any frames, such as a `WireFrame.welcome` of one's own.
+  /// Any frames, such as a custom `WireFrame.welcome`.
   public static func frames(_ frames: [WireFrame]) -> ServerHandshake {
     ServerHandshake(step: .frames(frames))
   }
 
-  /// Not at all; the connection stays open.
+  /// No response; the connection stays open.
   public static let silent = frames([])
 
-  /// With a goaway, and the end of the connection.
+  /// A goaway, after which the connection is closed.
   public static func refuse(
     _ code: ResponseCode,
     _ reason: String = ""
@@ -38,9 +38,9 @@ public struct ServerHandshake: Sendable {
     ServerHandshake(step: .refuse(.goAway(code: code, reason: reason)))
   }
 
-  /// By closing the connection.
+  /// The connection is closed.
   public static let close = ServerHandshake(step: .close)
 
-  /// By resetting the connection.
+  /// The connection is reset.
   public static let reset = ServerHandshake(step: .reset)
 }

@@ -3,7 +3,7 @@
 internal import LongLinkCore
 internal import Synchronization
 
-/// What a test has told a server to do. A value behind the server's lock.
+/// The script of a server. A value behind the server's lock.
 struct ServerScript: Sendable {
   enum Rule: Sendable {
     case made(@Sendable (ReceivedMessage) -> ServerAction)
@@ -18,7 +18,7 @@ struct ServerScript: Sendable {
   var handshake = ServerHandshake.normal
   var answersPings = true
 
-  /// What to do about a request.
+  /// Returns the action for a request.
   mutating func action(for request: ReceivedMessage) -> @Sendable () -> ServerAction {
     switch rules[request.type] {
     case nil:
@@ -34,7 +34,7 @@ struct ServerScript: Sendable {
   }
 }
 
-/// A server's script behind its lock, shared by the server and its part on the loop.
+/// A server's script behind its lock, shared by the server and its engine.
 final class ScriptBox: Sendable {
   private let script = Mutex(ServerScript())
 

@@ -4,10 +4,10 @@ internal import LongLinkDriver
 public import LongLinkCore
 
 extension SimulatedServer {
-  /// Answers the requests of a type, which are messages, with what the closure makes of each.
+  /// Responds to each request of a type with the closure's result. Both are messages.
   ///
-  /// The closure runs on the loop and must not block. Where it throws a `Rejection` the answer has
-  /// its code and body; after any other error it is 500, and 400 for a body that is not a message.
+  /// The closure runs on the loop and must not block. If it throws a `Rejection`, the response has
+  /// its code and body; after any other error it is 500. A body that cannot be decoded gets 400.
   public func on<
     Request: BodyDecodable & SendableMetatype, Reply: BodyEncodable & SendableMetatype
   >(_ type: MessageType, _ make: @escaping @Sendable (Request) throws -> Reply) {
@@ -24,7 +24,7 @@ extension SimulatedServer {
     }
   }
 
-  /// The requests of one type that were received up to now; throws where one is no such message.
+  /// The requests of one type received so far; throws if one cannot be decoded.
   public func requests<Request: BodyDecodable>(
     of type: MessageType, as request: Request.Type
   ) throws(BodyError) -> [Request] {
@@ -33,10 +33,10 @@ extension SimulatedServer {
     return decoded
   }
 
-  /// Waits until requests of a type have come, and returns the last one that was waited for.
+  /// Waits until `count` requests of a type have arrived, and returns the last of these.
   ///
-  /// Throws `BodyError` where it is not such a message, and `CancellationError` when the task is
-  /// cancelled, or the server stopped, before that.
+  /// Throws `BodyError` if it cannot be decoded, and `CancellationError` if the task is cancelled
+  /// or the server stops before that.
   @discardableResult
   public func waitForRequest<Request: BodyDecodable>(
     of type: MessageType, as request: Request.Type, count: Int = 1
@@ -44,7 +44,7 @@ extension SimulatedServer {
     try await waitForRequest(of: type, count: count).decoded(as: request)
   }
 
-  /// Pushes a message to one connection, or else to all that are open. One that has no encoding is
+  /// Pushes a message on one connection, or by default on all. A message that cannot be encoded is
   /// a programming error.
   public func push(_ message: some PushMessage, to connection: Int? = nil) {
     push(Swift.type(of: message).pushType, message.wireBytes, to: connection)
@@ -52,7 +52,7 @@ extension SimulatedServer {
 }
 
 extension ReceivedMessage {
-  /// The body as a message.
+  /// Decodes the body as a message.
   public func decoded<Message: BodyDecodable>(
     as message: Message.Type
   ) throws(BodyError) -> Message {

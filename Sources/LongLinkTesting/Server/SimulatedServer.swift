@@ -4,12 +4,12 @@ internal import LongLinkDriver
 public import LongLinkCore
 @_spi(Loop) public import LongLinkTransport
 
-/// A server that does what a test tells it to, right or wrong, and remembers what it received.
+/// A server that follows a test's script, correct or wrong, and records what it receives.
 ///
-/// It speaks frames and nothing else, so that it can misbehave in any way. It runs on any event
-/// loop: over loopback or Unix-domain sockets on a real one, or in a ``Simulation``, where its
-/// delays take virtual time. By itself it answers a hello with a welcome and a ping with a pong,
-/// and refuses requests of a type that nothing is scripted for with 404.
+/// It sends any frames, so that it can misbehave in any way. It runs on any event loop: over
+/// loopback or Unix-domain sockets on a real one, or in a ``Simulation``, where its delays take
+/// virtual time. By default it responds to a hello with a welcome and to a ping with a pong, and
+/// refuses requests of types without a script with 404.
 ///
 /// ```swift
 /// let server = try await SimulatedServer.start(on: loop)
@@ -21,15 +21,15 @@ public import LongLinkCore
 /// await server.stop()
 /// ```
 ///
-/// Everything may be called from any thread. Away from the server's loop, orders such as `push` are
-/// carried out as soon as the loop gets to them, in the order in which they were given.
+/// Any thread may call its methods. Away from the server's loop, methods such as `push` return
+/// before the loop carries them out, in the order of the calls.
 public final class SimulatedServer: Sendable {
-  /// The loop that the server lives on.
+  /// The server's event loop.
   public let loop: EventLoop
-  /// The address that it listens on, with the port that was chosen.
+  /// The address that the server listens on, with its actual port.
   public let address: SocketAddress
 
-  /// Where clients reach it.
+  /// The endpoint that clients connect to.
   public var endpoint: Endpoint { Endpoint(address) }
 
   let engine: LoopBound<ServerEngine>
@@ -38,10 +38,10 @@ public final class SimulatedServer: Sendable {
 
   /// Starts a server, by default on the shared loop and on a free port of 127.0.0.1.
   ///
-  /// In a dialect, frames are written and read as it says: kinds, message types and the library's
-  /// codes stand for what is on the wire. To send what a dialect has no word for is a programming
-  /// error. Throws `SocketError` when it cannot listen there, such as `EADDRINUSE`, and
-  /// `invalidConfiguration` for a dialect that does not suit a server.
+  /// With a dialect, kinds, message types and the library's codes are translated to and from the
+  /// dialect's wire format. Sending a frame that the dialect cannot express is a programming error.
+  /// Throws `SocketError` if it cannot listen, such as `EADDRINUSE`, and `invalidConfiguration` for
+  /// a dialect that a server cannot use.
   public static func start(
     on loop: EventLoop = .shared,
     at address: SocketAddress = .ipv4(127, 0, 0, 1, port: 0),
@@ -82,9 +82,9 @@ public final class SimulatedServer: Sendable {
     loop.order { [engine] in engine.value.stop() }
   }
 
-  /// Stops listening, closes all connections, and drops what was delayed or held back.
+  /// Stops listening, closes all connections, and drops delayed or held actions.
   ///
-  /// Waits that are under way throw `CancellationError`. Stopping twice does nothing.
+  /// Pending waits throw `CancellationError`. Stopping again does nothing.
   public func stop() async {
     await loop.perform { [engine] in engine.value.stop() }
   }
@@ -97,9 +97,9 @@ public final class SimulatedServer: Sendable {
 // MARK: - The script
 
 extension SimulatedServer {
-  /// Says what to do about requests of a type: what the closure makes of each.
+  /// For each request of a type, performs the action that the closure returns.
   ///
-  /// The closure runs on the loop and must not block. A later rule for the type replaces this one.
+  /// The closure runs on the loop and must not block. A later script for the type replaces it.
   public func on(
     _ type: MessageType,
     _ make: @escaping @Sendable (ReceivedMessage) -> ServerAction
@@ -107,30 +107,30 @@ extension SimulatedServer {
     script.withLock { $0.rules[type] = .made(make) }
   }
 
-  /// Says what to do about each request of a type, after a time of the loop where one is given.
+  /// Performs an action for each request of a type, after `delay` if there is one.
   public func on(_ type: MessageType, _ action: ServerAction, after delay: Duration? = nil) {
     let action = delay.map { .delay($0, then: action) } ?? action
     script.withLock { $0.rules[type] = .listed([action], taken: 0) }
   }
 
-  /// Says what to do about the first, second and so on request of a type; the last one repeats.
+  /// Performs the first action for the first request of a type, and so on. The last action repeats.
   public func on(_ type: MessageType, _ actions: [ServerAction]) {
-    precondition(!actions.isEmpty, "a list of actions has at least one")
+    precondition(!actions.isEmpty, "a list of actions must not be empty")
     script.withLock { $0.rules[type] = .listed(actions, taken: 0) }
   }
 
-  /// Says what to do about requests of types that nothing else is scripted for.
+  /// For each request of a type without a script, performs the action that the closure returns.
   public func onOther(_ make: @escaping @Sendable (ReceivedMessage) -> ServerAction) {
     script.withLock { $0.fallback = make }
   }
 
-  /// How a hello is answered from now on.
+  /// The response to hellos from now on.
   public var handshake: ServerHandshake {
     get { script.withLock { $0.handshake } }
     set { script.withLock { $0.handshake = newValue } }
   }
 
-  /// Whether a ping is answered with a pong: true at first.
+  /// Whether the server answers each ping with a pong; initially true.
   public var answersPings: Bool {
     get { script.withLock { $0.answersPings } }
     set { script.withLock { $0.answersPings = newValue } }
@@ -140,36 +140,36 @@ extension SimulatedServer {
 // MARK: - Orders
 
 extension SimulatedServer {
-  /// Pushes a message to one connection, or else to all that are open.
+  /// Pushes a message on one connection, or by default on all.
   public func push(_ type: MessageType, _ body: [UInt8] = [], to connection: Int? = nil) {
     send(.push(type, body), to: connection)
   }
 
-  /// Sends a frame on one connection, or else on all that are open.
+  /// Sends a frame on one connection, or by default on all.
   public func send(_ frame: WireFrame, to connection: Int? = nil) {
     order { $0.send(frame, to: connection) }
   }
 
-  /// Sends bytes as they are on one connection, or else on all that are open.
+  /// Sends bytes unchanged on one connection, or by default on all.
   public func send(bytes: [UInt8], to connection: Int? = nil) {
     order { $0.send(.bytes(bytes), to: connection) }
   }
 
-  /// Sends bytes one at a time on one connection, or else on all; what follows waits for the last.
+  /// Sends bytes one at a time on one connection, or by default on all. Later output waits.
   public func dribble(_ bytes: [UInt8], every interval: Duration, to connection: Int? = nil) {
     order { $0.send(.dribble(bytes, every: interval.clampedNanoseconds), to: connection) }
   }
 
-  /// Sends a request on one connection, or else on the newest, and waits for the response.
+  /// Sends a request on one connection, or by default on the newest, and waits for the response.
   ///
-  /// Throws ``ConnectionEndedError`` when the connection is not there or ends before, and
-  /// `CancellationError` when the task is cancelled or the server stopped.
+  /// Throws ``ConnectionEndedError`` if the connection is not open or ends first, and
+  /// `CancellationError` if the task is cancelled or the server stops.
   public func ask(
     _ type: MessageType,
     _ body: [UInt8] = [],
     on connection: Int? = nil
   ) async throws -> ReceivedMessage {
-    // What came before cannot be the answer, and is not looked through.
+    // Earlier responses cannot match, and are skipped.
     let start = journal.record.responses.count
     let sent = await loop.perform { [engine] in engine.value.ask(type, body, on: connection) }
     guard let (number, serial) = sent else { throw ConnectionEndedError(ending: nil) }
@@ -178,7 +178,7 @@ extension SimulatedServer {
     }
   }
 
-  /// Says goaway on all connections, each time with the number of requests that came on it.
+  /// Sends a goaway on each connection, with the number of requests received on it.
   public func goAway(
     code: ResponseCode = .draining,
     reason: String = "",
@@ -200,45 +200,45 @@ extension SimulatedServer {
     }
   }
 
-  /// Closes all connections, after what was sent before; listening goes on.
+  /// Closes all connections after earlier output, and keeps listening.
   public func closeConnections() {
     order { $0.send(.close, to: nil) }
   }
 
-  /// Resets all connections at once; listening goes on. On Unix-domain sockets it closes them.
+  /// Resets all connections immediately, and keeps listening. Unix-domain sockets are closed.
   public func resetConnections() {
     order { engine in
       for connection in engine.openConnections { connection.reset() }
     }
   }
 
-  /// Ends the server's side of all connections, after what was sent before; reading goes on.
+  /// Ends the server's side of all connections after earlier output. Reading continues.
   public func endConnections() {
     order { $0.send(.end, to: nil) }
   }
 
-  /// Reads nothing more from any connection, those to come included.
+  /// Stops reading from all connections, including later ones.
   public func stopReading() {
     order { $0.setReading(false) }
   }
 
-  /// Reads again, also where an action stopped it.
+  /// Resumes reading, even if an action stopped it.
   public func resumeReading() {
     order { $0.setReading(true) }
   }
 
-  /// Stands still like a stopped process: neither accepts, reads nor writes. Peers can connect and
-  /// send, as far as the system has room, and get no answer to anything.
+  /// Freezes the server like a stopped process: it does not accept, read or write. Peers can
+  /// connect and send while the system has room, but get no response.
   public func freeze() {
     order { $0.setFrozen(true) }
   }
 
-  /// Ends a freeze; what has come and what was to be sent meanwhile goes on.
+  /// Ends a freeze. The server then handles what has arrived, and sends its pending output.
   public func thaw() {
     order { $0.setFrozen(false) }
   }
 
-  /// Does what was held back, connection by connection, in the order in which the requests came.
+  /// Performs held actions, connection by connection, in the order of the requests.
   public func releaseHeld() {
     order { $0.releaseHeld() }
   }

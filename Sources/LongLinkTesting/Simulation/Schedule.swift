@@ -2,7 +2,7 @@
 
 internal import LongLinkCore
 
-/// What is to happen, by time and, at one time, in the order in which it was added: a binary heap.
+/// Scheduled events, ordered by time and then by insertion: a binary heap.
 struct Schedule<Event> {
   private struct Entry {
     let time: LinkInstant
@@ -17,7 +17,7 @@ struct Schedule<Event> {
   private var heap: [Entry] = []
   private var added: UInt64 = 0
 
-  /// When the first event is due; nil where there is none.
+  /// When the first event is due; nil if there is none.
   var nextTime: LinkInstant? { heap.first?.time }
 
   var count: Int { heap.count }
@@ -34,7 +34,7 @@ struct Schedule<Event> {
     }
   }
 
-  /// Takes the first event out that is due at `time` or before it.
+  /// Removes and returns the first event that is due by `time`.
   mutating func popFirst(at time: LinkInstant) -> Event? {
     guard let first = heap.first, first.time <= time else { return nil }
     let last = heap.removeLast()

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Random numbers that a seed determines: the same seed gives the same numbers on every machine.
+/// A pseudorandom generator: the same seed gives the same numbers on every machine.
 ///
-/// The algorithm is xoshiro256** 1.0 by Blackman and Vigna (<https://prng.di.unimi.it>), its state
-/// filled by SplitMix64 as its authors advise. It is fast and good, and not for secrets.
+/// The algorithm is xoshiro256** 1.0 by Blackman and Vigna (<https://prng.di.unimi.it>), seeded by
+/// SplitMix64 as its authors advise. It is fast and of good quality, but not for secrets.
 public struct SeededGenerator: RandomNumberGenerator, Hashable, Sendable {
   private var state: (UInt64, UInt64, UInt64, UInt64)
 
@@ -28,7 +28,8 @@ public struct SeededGenerator: RandomNumberGenerator, Hashable, Sendable {
     return result
   }
 
-  /// A generator of its own for one purpose, so that draws for one do not move those for another.
+  /// Returns a separate generator for one purpose, so that draws for different purposes do not
+  /// affect each other.
   func forked(for purpose: UInt64) -> SeededGenerator {
     var mixer = state.0 ^ purpose
     return SeededGenerator(seed: Self.splitMix(&mixer))
@@ -46,12 +47,12 @@ public struct SeededGenerator: RandomNumberGenerator, Hashable, Sendable {
     value << bits | value >> (64 - bits)
   }
 
-  /// Two generators are equal when they will give the same numbers.
+  /// Returns whether both generators will give the same numbers.
   public static func == (lhs: SeededGenerator, rhs: SeededGenerator) -> Bool {
     lhs.state == rhs.state
   }
 
-  /// Feeds the state, which determines all numbers to come, into a hasher.
+  /// Feeds the state into a hasher.
   public func hash(into hasher: inout Hasher) {
     hasher.combine(state.0)
     hasher.combine(state.1)

@@ -12,19 +12,19 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// The simulated world as one loop sees it.
+/// The driver of a loop in a simulated world.
 final class SimulatedDriver: LoopDriver {
   let networkState: SharedNetwork
-  /// The loop's place in the order in which the simulation made its loops.
+  /// The loop's index, in the order in which the simulation made its loops.
   let index: Int
-  /// The loop that this is the driver of; it owns the driver.
+  /// The loop of this driver, which owns it.
   unowned var loop: EventLoop!
   private var generator: SeededGenerator
   private var registrations: [NetworkState.SocketName: Registration] = [:]
   private var isClosed = false
   private let clock: MachineClock
   private let signal: ReadySignal
-  /// True once the loop's process has crashed: nothing comes from the world or gets there.
+  /// True once the loop's process has crashed: it exchanges nothing with the world any more.
   private let isCut = Atomic(false)
 
   private struct Registration {
@@ -46,7 +46,7 @@ final class SimulatedDriver: LoopDriver {
 
   var now: LinkInstant { networkState.now + lead }
 
-  /// How far the loop's clock is ahead of the world's.
+  /// The offset of the loop's clock from the world's.
   var lead: Int64 { clock.offset.load(ordering: .acquiring) }
 
   /// Whether there is readiness to deliver.
@@ -54,10 +54,10 @@ final class SimulatedDriver: LoopDriver {
     signal.mayBeReady.load(ordering: .relaxed) && networkState { $0.hasReady(index) }
   }
 
-  /// Whether the loop gets no turn for now.
+  /// Whether the loop currently gets no turns.
   var isFrozen: Bool { networkState { $0.isFrozen(index) } }
 
-  /// When the loop's earliest timer is due, by the time of the world; nil where there is none.
+  /// When the loop's earliest timer is due, in the world's time; nil without a timer.
   var deadline: LinkInstant? { loop.nextDeadline.map { $0 + -lead } }
 
   /// Whether the loop's process has crashed.
@@ -67,19 +67,19 @@ final class SimulatedDriver: LoopDriver {
     isCut.store(true, ordering: .releasing)
   }
 
-  /// Delivers what is ready. It never waits: the simulation moves time between turns.
+  /// Delivers readiness. It never waits: the simulation advances time between turns.
   func wait(until deadline: LinkInstant?) {
     for name in networkState({ $0.takeReady(index) }) {
-      // A handler that ran before may have closed this one, or lost interest in it.
+      // An earlier handler may have closed this socket or cleared its interest.
       let readiness = networkState { $0.deliverable(name) }
       guard !readiness.isEmpty, let registration = registrations[name] else { continue }
       registration.handler.streamReady(readiness, token: registration.token)
-      // Readiness is told again for as long as it lasts.
+      // Readiness is level-triggered.
       networkState { $0.mark(name) }
     }
   }
 
-  /// The simulation looks for work after each turn by itself.
+  /// Does nothing: the simulation looks for work after each turn.
   func wake() {}
 
   func letOthersRun() -> Bool { false }

@@ -4,10 +4,10 @@ internal import LongLinkCore
 public import LongLinkTransport
 internal import Synchronization
 
-/// A process of a simulation, on a machine of its own, that can crash and start again.
+/// A process of a simulation, on its own machine, that can crash and start again.
 ///
-/// Its body builds what the process consists of, on the loop that it is given, and says how that is
-/// let go. Each start runs the body anew, on a fresh loop:
+/// Its body creates the process's objects on the given loop, and registers their cleanup. Each
+/// start runs the body again, on a new loop:
 ///
 /// ```swift
 /// let server = simulation.process(named: "server") { run in
@@ -19,24 +19,24 @@ internal import Synchronization
 /// try await server.start()
 /// ```
 ///
-/// A crash cuts the run's loops off from the network in that moment. They go on as a ghost, so that
-/// every task and continuation on them comes to its end: tasks of the run are cancelled, and what
-/// was said with `atEnd` runs. What a ghost does counts for nothing; code that keeps count of what
-/// a process did asks ``Run/isAlive`` first. From any thread.
+/// A crash immediately cuts the run's loops off from the network. They continue as a ghost, so that
+/// all tasks and continuations on them end: tasks of the run are cancelled, and the closures passed
+/// to `atEnd` run. The actions of a ghost should not count: code that counts what a process did has
+/// to check ``Run/isAlive`` first. Any thread may use a process.
 public final class SimulatedProcess: Sendable {
-  /// How a process comes to its end.
+  /// A way for a process to crash.
   public enum Crash: Hashable, Sendable {
-    /// The process dies; the kernel of its machine closes its sockets, with a reset where something
-    /// was left unread, and refuses new connections.
+    /// The process dies. The kernel of its machine closes its sockets, with a reset if they have
+    /// unread bytes, and refuses new connections.
     case process
-    /// The machine dies without a word: what is sent to it does not arrive, and nobody is told.
-    /// Once it has started again, it resets what still comes for the connections of before.
+    /// The machine dies silently: packets to it do not arrive, and its peers are not notified.
+    /// After a restart, it resets the old connections when packets arrive on them.
     case machine
   }
 
-  /// The name that the process was given, which its machine has too.
+  /// The name of the process and of its machine.
   public let name: String
-  /// The machine that it runs on; it stays the same over all starts.
+  /// The machine that the process runs on, the same for all starts.
   public let machine: SimulatedMachine
 
   private let simulation: Simulation
@@ -62,16 +62,16 @@ public final class SimulatedProcess: Sendable {
     machine = simulation.machine(named: name)
   }
 
-  /// The run that is alive; nil before the first start and after a crash.
+  /// The current run; nil before the first start and after a crash.
   public var current: Run? { state.withLock { $0.current } }
 
-  /// Whether it runs.
+  /// Whether the process runs.
   public var isRunning: Bool { current != nil }
 
-  /// Starts it, and returns when its body has. Throws what the body throws, after a crash too.
+  /// Starts the process, and returns after its body. Throws the body's error, even after a crash.
   ///
-  /// One that runs already crashes first, as by ``Crash/process``. `losingState` makes the state of
-  /// a process that has some anew; false by default.
+  /// A running process crashes first, as by ``Crash/process``. With `losingState`, the process's
+  /// state, if it has one, is made again.
   @discardableResult
   public func start(losingState: Bool = false) async throws -> Run {
     crash()
@@ -98,7 +98,7 @@ public final class SimulatedProcess: Sendable {
     return run
   }
 
-  /// Ends it at once. One that does not run is left as it is.
+  /// Crashes the process immediately. Does nothing if it does not run.
   public func crash(_ crash: Crash = .process) {
     guard let run = state.withLock({ $0.current.take() }) else { return }
     run.die()
@@ -110,13 +110,13 @@ public final class SimulatedProcess: Sendable {
 // MARK: - One run
 
 extension SimulatedProcess {
-  /// One life of a process, from a start to a crash.
+  /// A run of a process, from a start to a crash.
   public final class Run: Sendable {
-    /// Counts the process's starts from 1.
+    /// The number of the start, from 1.
     public let number: Int
     /// The loop that the body runs on.
     public let loop: EventLoop
-    /// The machine that it runs on.
+    /// The machine of the process.
     public let machine: SimulatedMachine
     private let simulation: Simulation
     private let state = Mutex(State())
@@ -124,7 +124,7 @@ extension SimulatedProcess {
 
     private struct State {
       var loops: [EventLoop] = []
-      /// What cancels the tasks that have not ended, by the order in which they were started.
+      /// The cancel functions of running tasks, by their order of start.
       var tasks: [Int: @Sendable () -> Void] = [:]
       var tasksStarted = 0
       var atEnd: [@Sendable () async -> Void] = []
@@ -139,13 +139,13 @@ extension SimulatedProcess {
       state.withLock { $0.loops = [loop] }
     }
 
-    /// Whether it has not crashed yet.
+    /// Whether the run has not crashed.
     public var isAlive: Bool { alive.load(ordering: .acquiring) }
 
-    /// Whether it has crashed and all that was said with `atEnd` has run.
+    /// Whether the run has crashed and all its `atEnd` closures have run.
     public var isOver: Bool { state.withLock { $0.isOver } }
 
-    /// Makes another loop of the process. One that is made after the crash is a ghost as well.
+    /// Makes another loop of the process. A loop made after the crash is part of the ghost.
     public func eventLoop(named name: String) -> EventLoop {
       let loop = simulation.eventLoop(named: name, on: machine)
       state.withLock { $0.loops.append(loop) }
@@ -153,9 +153,9 @@ extension SimulatedProcess {
       return loop
     }
 
-    /// Says what lets a part of the process go, after its crash; what was said last runs first.
+    /// Registers the cleanup of a part of the process. It runs after a crash, last one first.
     ///
-    /// After the end, for instance by a body that a crash has overtaken, it runs at once.
+    /// If the run is already over, for example because it crashed during its body, it runs now.
     public func atEnd(_ work: @escaping @Sendable () async -> Void) {
       let isLate = state.withLock { state in
         state.atEnd.append(work)
@@ -164,7 +164,7 @@ extension SimulatedProcess {
       if isLate { haunt() }
     }
 
-    /// Starts a task of the process, on `loop` or else the loop of the run; a crash cancels it.
+    /// Starts a task of the process, by default on the run's loop. A crash cancels it.
     @discardableResult
     public func spawn<T: Sendable>(
       on loop: EventLoop? = nil,
@@ -189,7 +189,7 @@ extension SimulatedProcess {
       for loop in state.withLock({ $0.loops }) { loop.simulatedDriver.cutOff() }
     }
 
-    /// Brings what is left of the run to its end.
+    /// Cancels the run's tasks and runs its cleanup.
     func haunt() {
       let tasks = state.withLock { state in
         defer { state.tasks = [:] }

@@ -4,8 +4,8 @@ public import LongLinkTransport
 internal import Synchronization
 
 extension Simulation {
-  /// Makes another event loop, a thread of its own as far as its users can tell, on `machine` or
-  /// else on a new machine of the same name.
+  /// Makes another event loop, by default on a new machine of the same name. To its users, it
+  /// behaves like a separate thread.
   public func eventLoop(named name: String, on machine: SimulatedMachine? = nil) -> EventLoop {
     let machine = machine ?? self.machine(named: name)
     return loopsMade.withLock { loops in
@@ -21,7 +21,7 @@ extension Simulation {
     }
   }
 
-  /// Makes a machine, with no loop on it yet. Several may have one name.
+  /// Makes a machine without loops. Names need not be unique.
   public func machine(named name: String) -> SimulatedMachine {
     let index = networkState { networkState in
       networkState.machines.append(NetworkState.MachineRecord(name: name))
@@ -30,10 +30,10 @@ extension Simulation {
     return SimulatedMachine(index: index, networkState: networkState, name: name)
   }
 
-  /// The machine that one of the simulation's loops is on.
+  /// Returns the machine of one of the simulation's loops.
   public func machine(of loop: EventLoop) -> SimulatedMachine {
     guard let driver = loop.driver as? SimulatedDriver, driver.networkState === networkState else {
-      preconditionFailure("a loop of this simulation has a machine in it")
+      preconditionFailure("the loop does not belong to this simulation")
     }
     let (index, name) = networkState { networkState in
       let machine = networkState.loops[driver.index].machine
@@ -42,7 +42,7 @@ extension Simulation {
     return SimulatedMachine(index: index, networkState: networkState, name: name)
   }
 
-  /// All machines, in the order in which they were made; the first is the main loop's.
+  /// All machines, in order of creation. The first is the main loop's.
   public var machines: [SimulatedMachine] {
     let names = networkState { $0.machines.map(\.name) }
     return names.indices.map {
@@ -50,9 +50,9 @@ extension Simulation {
     }
   }
 
-  /// Makes a process, which does not run yet. Its body builds it at each start.
+  /// Makes a process, which does not run yet. Each start runs its body.
   ///
-  /// What the body captures lives on over a crash, as a disk does.
+  /// Values that the body captures survive a crash, like a disk.
   public func process(
     named name: String,
     _ body: @escaping @Sendable (SimulatedProcess.Run) async throws -> Void
@@ -60,9 +60,9 @@ extension Simulation {
     SimulatedProcess(name, in: self, loseState: {}, body)
   }
 
-  /// Makes a process with a state that lives on over a crash, until a start that loses it.
+  /// Makes a process with a state that survives a crash, until a start that loses it.
   ///
-  /// `state` makes it, for the first time at the first start.
+  /// `state` makes the state at the first start, and after it was lost.
   public func process<State: Sendable>(
     named name: String,
     state: @escaping @Sendable () -> State,
@@ -80,15 +80,14 @@ extension Simulation {
     }
   }
 
-  /// Ends every fault that lasts: silences, clogs, pauses, partitions, readers that do not read,
-  /// bits of bytes to come and what was said of connects. Conditions, names, clocks and crashed
-  /// processes stay as they are.
+  /// Ends all lasting faults: silences, clogs, pauses, partitions, stopped readers, pending bit
+  /// flips and faults of connecting. Conditions, names, clocks and crashed processes do not change.
   public func heal() {
     networkState { $0.heal() }
   }
 }
 
-/// What a process keeps over its crashes.
+/// The state of a process that survives crashes.
 private final class KeptState<State: Sendable>: Sendable {
   let value = Mutex<State?>(nil)
 }

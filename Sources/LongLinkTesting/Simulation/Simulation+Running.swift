@@ -13,11 +13,11 @@ internal import Musl
 #endif
 
 extension Simulation {
-  /// Runs a body as a task on the main loop, and everything else that happens meanwhile.
+  /// Runs a body as a task on the main loop, together with the rest of the simulation.
   ///
-  /// Returns what the body returns and throws what it throws; ``SimulationError`` where it cannot
-  /// come to its end. Then it is cancelled, and left behind if it does not heed that. The world
-  /// stands still afterwards; a later `run` goes on from there. There is one `run` at a time.
+  /// Returns the body's result or throws its error. A body that cannot finish is cancelled, and
+  /// abandoned if it ignores that; then ``SimulationError`` is thrown. The world stops afterwards,
+  /// and a later `run` continues from there. Only one `run` is allowed at a time.
   public func run<T: Sendable>(
     _ body: @escaping @Sendable () async throws -> T
   ) async throws -> T {
@@ -36,9 +36,9 @@ extension Simulation {
     }
   }
 
-  /// Runs a body to its end and blocks the thread meanwhile, for tests that are not `async`.
+  /// Like `run`, but blocks the thread, for tests that are not `async`.
   ///
-  /// As `run` does in all else. It must not be called in a simulation.
+  /// Do not call it in a simulation.
   public func runBlocking<T: Sendable>(
     _ body: @escaping @Sendable () async throws -> T
   ) throws -> T {
@@ -51,7 +51,7 @@ extension Simulation {
       let value = self.finish(task, outcome)
       result.withLock { $0 = value }
     }
-    // Runs what was queued, and returns when the thread has ended.
+    // Runs the queued work, and returns when the thread has ended.
     thread.shutDown()
     return try result.withLock { $0! }.get()
   }
@@ -70,7 +70,7 @@ extension Simulation {
     }
   }
 
-  /// Steps the world until the body has come to its end, or cannot.
+  /// Steps the world until the body has finished, or cannot.
   private func finish<T: Sendable>(
     _ task: Task<Void, Never>,
     _ outcome: Outcome<T>
@@ -80,7 +80,7 @@ extension Simulation {
       desired: true,
       ordering: .acquiringAndReleasing
     ).exchanged
-    precondition(isFirst, "a simulation is run by one caller at a time")
+    precondition(isFirst, "a simulation allows only one run at a time")
     networkState.watch.begin()
     defer {
       networkState.watch.end()
@@ -93,7 +93,7 @@ extension Simulation {
       return outcome.result.withLock { $0! }
     } catch {
       task.cancel()
-      // Those who heed the cancellation end in good order; the error says why all ended.
+      // Gives tasks time to react to the cancellation; the error states why the run ended.
       try? step(until: limit.advanced(by: .seconds(60))) { outcome.isThere }
       settle()
       return .failure(error)
@@ -101,7 +101,7 @@ extension Simulation {
   }
 }
 
-/// Where a body leaves what came of it.
+/// The result of a body, once it has finished.
 private final class Outcome<T: Sendable>: Sendable {
   let result = Mutex<Result<T, any Error>?>(nil)
 
@@ -111,7 +111,7 @@ private final class Outcome<T: Sendable>: Sendable {
 // MARK: - Steps
 
 extension Simulation {
-  /// Turns loops that have work, in their order, and moves time when none has.
+  /// Turns the loops that have work, in order, and advances time when none has.
   private func step(
     until limit: LinkInstant,
     _ isDone: () -> Bool
@@ -135,7 +135,7 @@ extension Simulation {
     }
   }
 
-  /// Lets the work of this moment come to its end, after a body has.
+  /// Finishes the work of the current instant after the body.
   private func settle() {
     var turns = 0
     while turns < configuration.turnLimit {
@@ -145,7 +145,7 @@ extension Simulation {
     }
   }
 
-  /// Gives each loop that has something to do one turn, and returns how many had.
+  /// Gives each loop with work one turn, and returns the number of these loops.
   private func turnLoops() -> Int {
     var turned = 0
     for loop in loops {
@@ -158,7 +158,7 @@ extension Simulation {
     return turned
   }
 
-  /// When something happens next; nil when nothing will.
+  /// When the next event or timer is due; nil if there is none.
   private var nextTime: LinkInstant? {
     var next = networkState { $0.schedule.nextTime }
     for loop in loops {
@@ -170,7 +170,7 @@ extension Simulation {
     return next
   }
 
-  /// Waits in real time for work from threads outside of the simulation; false when none comes.
+  /// Waits in real time for work from threads outside the simulation; false if none comes.
   private func awaitForeignWork() -> Bool {
     let clock = ContinuousClock()
     let end = clock.now + configuration.foreignGrace
@@ -200,7 +200,7 @@ extension Simulation {
 }
 
 extension EventLoop {
-  /// The driver of a simulation's loop, which has no other kind.
+  /// The driver of a loop that is known to be simulated.
   var simulatedDriver: SimulatedDriver {
     unsafe unsafeDowncast(driver, to: SimulatedDriver.self)
   }

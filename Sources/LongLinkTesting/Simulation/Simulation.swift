@@ -4,15 +4,14 @@ public import LongLinkCore
 public import LongLinkTransport
 internal import Synchronization
 
-/// A world in which time is virtual and the network is simulated: event loops, links and chance,
-/// all on one thread and determined by a seed.
+/// A world with virtual time and a simulated network: event loops, links and random numbers, all on
+/// one thread and determined by a seed.
 ///
-/// Clients and servers run in it unchanged, on event loops that it makes. Virtual time stands still
-/// while anything has work to do and jumps when nothing has, so that hours take no time. The same
-/// seed gives the same run, as long as everything takes its time, its randomness and its tasks from
-/// the simulation: a task that is made without the executor of its parent leaves it
-/// (`Task.detached`, and `Task.init` without `executorPreference`). What comes back is reported:
-/// ``escapes``.
+/// Clients and servers run in it unchanged, on its event loops. Virtual time stands still while a
+/// loop has work, and jumps to the next event when none has, so that hours pass instantly. The same
+/// seed gives the same run if all code takes time, random numbers and tasks from the simulation. A
+/// task made without its parent's executor (`Task.detached`, and `Task.init` without
+/// `executorPreference`) leaves the simulation. ``escapes`` reports work that comes back.
 ///
 /// ```swift
 /// let simulation = Simulation(seed: 7)
@@ -22,26 +21,25 @@ internal import Synchronization
 /// }
 /// ```
 ///
-/// What can go wrong is done to it by hand: links (``SimulatedNetwork/links``), the ways between
-/// machines (``network``), machines (``machine(of:)``) and processes (``process(named:_:)``).
+/// You inject faults into links (``SimulatedNetwork/links``), paths between machines (``network``),
+/// machines (``machine(of:)``) and processes (``process(named:_:)``).
 public final class Simulation: Sendable {
   /// Bounds of a simulation.
   public struct Configuration: Sendable {
-    /// The most virtual time that one `run` may take: a day by default.
+    /// The most virtual time that one `run` may take; a day by default.
     public var timeLimit: Duration
-    /// The most turns of its loops at one moment of virtual time: a million by default.
+    /// The most turns of loops at one instant of virtual time; a million by default.
     public var turnLimit: Int
-    /// How many of the last events `trace` keeps: 4,096 by default.
+    /// The number of last events that `trace` keeps; 4,096 by default.
     public var traceCapacity: Int
-    /// How long, in real time, a body that waits while nothing can happen in the simulation waits
-    /// for other threads, before it counts as stuck: 5 seconds by default.
+    /// How long an idle simulation waits, in real time, for work from other threads before its body
+    /// counts as stuck; 5 seconds by default.
     public var foreignGrace: Duration
-    /// Whether tasks that are made in the simulation without an executor run in it; false by
-    /// default.
+    /// Whether tasks made in the simulation without an executor run in it; false by default.
     ///
-    /// The Swift runtime of the whole process is told to ask for that, from the first such
-    /// simulation on. Tasks of other simulations and threads are left alone. Real sleeps
-    /// (`Task.sleep`) stay real, and end outside of the simulation.
+    /// The first such simulation installs a hook into the Swift runtime of the whole process. Tasks
+    /// of other simulations and threads are not affected. Real sleeps (`Task.sleep`) stay real, and
+    /// end outside the simulation.
     public var capturesUnstructuredTasks: Bool
 
     /// Makes a configuration; each part has a default.
@@ -62,11 +60,11 @@ public final class Simulation: Sendable {
 
   /// The seed that determines the run.
   public let seed: UInt64
-  /// The bounds that the simulation was made with.
+  /// The configuration, with the simulation's bounds.
   public let configuration: Configuration
   /// The loop on which bodies run, named "main".
   public let mainLoop: EventLoop
-  /// The network between the loops, to be shaped and broken.
+  /// The network between the loops, with its conditions and faults.
   public let network: SimulatedNetwork
 
   let networkState: SharedNetwork
@@ -75,7 +73,7 @@ public final class Simulation: Sendable {
   private let generator: Mutex<SeededGenerator>
   let origin: SeededGenerator
 
-  /// Makes a world in which nothing has happened yet.
+  /// Makes a new world at time 0.
   public init(seed: UInt64 = 0, configuration: Configuration = Configuration()) {
     self.seed = seed
     self.configuration = configuration
@@ -125,37 +123,37 @@ public final class Simulation: Sendable {
     return loop
   }
 
-  /// All loops, in the order in which they were made.
+  /// All loops, in order of creation.
   var loops: [EventLoop] { loopsMade.withLock { $0 } }
 }
 
-// MARK: - Time and chance
+// MARK: - Time and randomness
 
 extension Simulation {
-  /// The virtual time; it begins at 0. From any thread.
+  /// The virtual time, which begins at 0. Any thread may read it.
   public var now: LinkInstant { networkState.now }
 
   /// The clock of the main loop, for code that takes a clock.
   public var clock: EventLoopClock { mainLoop.clock }
 
-  /// Waits for a virtual time. Throws `CancellationError` when the task is cancelled before.
+  /// Waits for a virtual time. Throws `CancellationError` if the task is cancelled first.
   public func sleep(for duration: Duration) async throws(CancellationError) {
     try await mainLoop.sleep(for: duration)
   }
 
-  /// The next 64 random bits, determined by the seed and the number of draws before.
+  /// Returns 64 random bits, determined by the seed and the number of earlier draws.
   public func random() -> UInt64 {
     generator.withLock { $0.next() }
   }
 
-  /// A random number of a range, determined by the seed and the number of draws before.
+  /// Returns a random number in a range, determined by the seed and the number of earlier draws.
   public func random<Value: FixedWidthInteger & Sendable>(in range: ClosedRange<Value>) -> Value {
     generator.withLock { Value.random(in: range, using: &$0) }
   }
 
-  /// Starts a task in the simulation, on `loop` or else on the main loop.
+  /// Starts a task in the simulation, by default on the main loop.
   ///
-  /// It runs while a `run` does, whoever started it.
+  /// The task makes progress during any `run`.
   @discardableResult
   public func spawn<T: Sendable>(
     on loop: EventLoop? = nil,
@@ -165,65 +163,65 @@ extension Simulation {
   }
 }
 
-// MARK: - What is left, and what happened
+// MARK: - Open resources, and the trace
 
 extension Simulation {
-  /// The streams that somebody has not closed, a line each; empty when nothing was leaked.
+  /// The open streams, a line each; empty if none was leaked.
   public var openStreams: [String] {
     let names = loops.map(\.name)
     return networkState { $0.openStreams(loopNames: names) }
   }
 
-  /// The addresses that somebody listens on.
+  /// The addresses of open listeners.
   public var openListeners: [SocketAddress] {
     networkState { networkState in
       networkState.listeners.values.sorted { $0.number < $1.number }.map(\.address)
     }
   }
 
-  /// The loops that have a timer, each with the time of the earliest one.
+  /// The loops with timers, each with the time of its earliest timer.
   ///
-  /// To be asked in the simulation, or while no `run` is under way.
+  /// Read it in the simulation, or while no `run` is in progress.
   public var pendingTimers: [PendingTimer] {
     let loops = loops
     precondition(
       !runState.load(ordering: .acquiring) || loops.contains { $0.isCurrent },
-      "timers are to be asked for in the simulation, or when it does not run"
+      "read the timers in the simulation, or while it does not run"
     )
     return loops.compactMap { loop in
       loop.simulatedDriver.deadline.map { PendingTimer(loop: loop.name, deadline: $0) }
     }
   }
 
-  /// A loop that has at least one timer.
+  /// A loop with at least one timer.
   public struct PendingTimer: Hashable, Sendable {
     /// The loop's name.
     public let loop: String
-    /// When the earliest of its timers fires, or is looked at.
+    /// When its earliest timer fires or is checked again.
     public let deadline: LinkInstant
   }
 
-  /// The last events, the oldest first, a line each: what the network did, and moves of the time.
+  /// The last events, oldest first, a line each: those of the network, and advances of time.
   public var trace: [String] {
     networkState { networkState in
       networkState.trace.lines(machines: networkState.machines.map(\.name))
     }
   }
 
-  /// A hash over all events since the beginning: two runs that agree in it did the same.
+  /// A hash of all events since the beginning. Two runs with the same hash did the same.
   public var traceHash: UInt64 { networkState { $0.trace.hash } }
 
-  /// What came into the simulation from outside while it ran: the first hundred, in their order.
+  /// The first hundred pieces of work that came from outside while the simulation ran, in order.
   ///
-  /// A run with escapes may not replay. Empty where nothing has escaped.
+  /// A run with escapes may differ when you repeat it.
   public var escapes: [SimulationEscape] { networkState.watch.escapes }
 
-  /// How many events there were since the beginning.
+  /// The number of events since the beginning.
   public var traceCount: UInt64 { networkState { $0.trace.count } }
 
-  /// Tells somebody of each event as it happens, with the bytes that were written or arrived.
+  /// Sets a callback for each event, which also gets the bytes that were written or arrived.
   ///
-  /// It is called with the world locked, so that it must not ask the simulation for anything.
+  /// It is called under the world's lock, so that it must not use the simulation.
   func observe(_ observer: @escaping @Sendable (Trace.Entry, [UInt8]) -> Void) {
     networkState { $0.observer = observer }
   }

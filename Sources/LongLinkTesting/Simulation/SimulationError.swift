@@ -2,9 +2,9 @@
 
 public import LongLinkCore
 
-/// Why a simulation could not be run to the end of its body.
+/// The reason why a simulation could not finish its body.
 public struct SimulationError: Error, Hashable, Sendable {
-  /// What happened; later versions may add codes.
+  /// The kind of failure. Later versions may add codes.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     private enum Name: String {
       case stuck
@@ -14,35 +14,35 @@ public struct SimulationError: Error, Hashable, Sendable {
 
     private let name: Name
 
-    /// Nothing is left that could happen, and the body waits: for an answer that never comes, or
-    /// for something outside of the simulation, which has had `foreignGrace` (5 seconds of real
-    /// time by default) to come.
+    /// No event is left, and the body still waits: for a response that never comes, or for work
+    /// from outside the simulation, which did not come within `foreignGrace` (5 seconds of real
+    /// time by default).
     public static let stuck = Code(name: .stuck)
-    /// The body needed more virtual time than it may have.
+    /// The body needed more virtual time than `timeLimit`.
     public static let timeLimit = Code(name: .timeLimit)
-    /// Work went on and on without the virtual time moving: something wakes itself up for ever.
+    /// Loops kept working without virtual time advancing: some code wakes itself endlessly.
     public static let busy = Code(name: .busy)
 
     /// The code's name.
     public var description: String { name.rawValue }
   }
 
-  /// What happened.
+  /// The kind of failure.
   public let code: Code
-  /// The virtual time at which it happened.
+  /// The virtual time of the failure.
   public let time: LinkInstant
-  /// What was there at that time: loops with what they wait for, streams, and the last events.
+  /// The state at that time: loops with their work and timers, streams, and the last events.
   public let state: String
 }
 
 extension SimulationError: CustomStringConvertible {
-  /// What happened and what was there, over several lines.
+  /// The failure and the state, on several lines.
   public var description: String {
     let reason =
       switch code {
-      case .stuck: "the simulation is stuck: nothing is left that could happen"
+      case .stuck: "the simulation is stuck: no event is left, and the body still waits"
       case .timeLimit: "the simulation ran out of virtual time"
-      default: "the simulation is busy for ever at one moment of virtual time"
+      default: "the simulation is endlessly busy at one instant of virtual time"
       }
     return "\(reason) (at \(time.sinceStart))\n\(state)"
   }

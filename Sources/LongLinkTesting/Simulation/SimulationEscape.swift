@@ -12,28 +12,28 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// Work that another thread handed to a loop of a simulation while it ran: something has left the
-/// simulation and came back, at a time that no seed determines.
+/// Work that came from another thread to a loop of a running simulation. Some task has left the
+/// simulation and come back, at a time that does not depend on the seed.
 public struct SimulationEscape: Hashable, Sendable {
   /// The name of the loop that the work came to.
   public let loop: String
-  /// The name of the task that handed it over, or else of the job that came; nil where it was none.
+  /// The name of the task that sent it, or else of the job; nil if it was neither.
   public let task: String?
   /// The name of the thread that it came from.
   public let thread: String
-  /// The virtual time at which it came.
+  /// The virtual time of its arrival.
   public let time: LinkInstant
 }
 
 extension SimulationEscape: CustomStringConvertible {
-  /// What came from where, on one line.
+  /// The task, the loop, the thread and the time, on one line.
   public var description: String {
     let subject = task.map { "task \"\($0)\"" } ?? "something"
     return "\(subject) came to loop \"\(loop)\" from thread \"\(thread)\" at \(time.sinceStart)"
   }
 }
 
-/// Notices work that comes to a running simulation from outside.
+/// Records work that comes to a running simulation from outside.
 final class EscapeWatch: Sendable {
   private static let most = 100
   /// The thread that runs the simulation; 0 while none does.
@@ -50,7 +50,7 @@ final class EscapeWatch: Sendable {
     thread.store(0, ordering: .releasing)
   }
 
-  /// A loop's work comes from whoever is not on it: from its simulation, or from outside.
+  /// Work came to a loop from the simulation's thread, or from outside.
   func handedOver(_ job: UnownedJob?, to loop: String, at time: LinkInstant) {
     let thread = thread.load(ordering: .acquiring)
     guard thread != 0, thread != Self.currentThread else { return }

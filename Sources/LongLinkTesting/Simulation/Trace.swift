@@ -3,7 +3,7 @@
 internal import LongLinkCore
 internal import LongLinkTransport
 
-/// What happened in a simulated world: the last events for people, and a hash over all of them.
+/// The events of a simulated world: the last ones in readable form, and a hash of all.
 struct Trace {
   enum Kind: UInt8 {
     case timeMoved
@@ -42,8 +42,8 @@ struct Trace {
     case processStarted
   }
 
-  /// `link` is 0 where no link is meant; `value` and `digest` say what the kind needs. `machine` is
-  /// the one on which it happens, where there is one.
+  /// `link` is 0 for events without a link. The meaning of `value` and `digest` depends on the
+  /// kind. `machine` is where the event happens, if anywhere.
   struct Entry {
     var time: LinkInstant
     var kind: Kind
@@ -86,7 +86,7 @@ struct Trace {
     }
   }
 
-  /// The entries that are kept, the oldest first, a line each.
+  /// The kept entries, oldest first, a line each.
   func lines(machines: [String]) -> [String] {
     (entries[oldest...] + entries[..<oldest]).map { $0.line(machines: machines) }
   }
@@ -105,19 +105,19 @@ struct Trace {
 }
 
 extension Trace.Entry {
-  /// When, where and what, for a person.
+  /// The time, link and text of the event.
   func line(machines: [String]) -> String {
     let place = link == 0 ? "" : "link \(link) \(side): "
     return "\(time.sinceStart)  \(place)\(text(machine: machine.map { machines[$0] } ?? ""))"
   }
 
-  /// What, for a person.
+  /// A readable description of the event.
   func text(machine: String) -> String {
     let subject = address.map { " \($0)" } ?? ""
     return
       switch kind
     {
-    case .timeMoved: "time moves"
+    case .timeMoved: "time advances"
     case .loopMade: "loop \(value) is made on \(machine)"
     case .listening: "listens on\(subject)"
     case .listenerClosed: "stops listening on\(subject)"
@@ -133,23 +133,23 @@ extension Trace.Entry {
     case .resetArrived: "gets a reset"
     case .closed: "closes"
     case .linkLost: "the link is lost"
-    case .silenced: "what it sends is lost from now on"
-    case .restored: "what it sends arrives again"
+    case .silenced: "its packets are lost from now on"
+    case .restored: "its packets arrive again"
     case .corrupted: "bit \(digest) of byte \(value) is flipped"
-    case .timedOut: "gives up, since nothing is acknowledged"
+    case .timedOut: "times out, because nothing is acknowledged"
     case .lookedUp: "a name is looked up, \(Int(value).of("address", plural: "addresses"))"
     case .resetInjected: "a reset is sent in its name"
-    case .clogged: "what it writes is not taken from now on"
-    case .unclogged: "what it writes is taken again"
-    case .readingStopped: "does not read from now on"
+    case .clogged: "its writes take nothing from now on"
+    case .unclogged: "its writes succeed again"
+    case .readingStopped: "stops reading"
     case .readingResumed: "reads again"
     case .partitioned: "partition \(value) begins"
     case .partitionEnded: "partition \(value) ends"
     case .paused: "\(machine) is frozen"
-    case .resumed: "\(machine) goes on"
-    case .clockMoved: "the clock of \(machine) goes forward by \(value) ns"
+    case .resumed: "\(machine) resumes"
+    case .clockMoved: "the clock of \(machine) jumps forward by \(value) ns"
     case .processCrashed: "the process on \(machine) crashes"
-    case .machineCrashed: "\(machine) crashes without a word"
+    case .machineCrashed: "\(machine) crashes silently"
     case .processStarted: "the process on \(machine) starts"
     }
   }

@@ -13,7 +13,7 @@ extension Duration {
 }
 
 extension Int {
-  /// The number with a noun, which gets an s where there is more than one, or none.
+  /// The number with a noun, which is plural unless the number is 1.
   func of(_ noun: String, plural: String? = nil) -> String {
     "\(self) \(self == 1 ? noun : plural ?? noun + "s")"
   }

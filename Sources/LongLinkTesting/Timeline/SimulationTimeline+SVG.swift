@@ -8,14 +8,14 @@ extension SimulationTimeline {
     static let lane = 150
     static let top = 50
     static let row = 14
-    /// Digits and letters of 10 pixels are 6 wide, and some fonts are a little wider.
+    /// The width of a letter of 10 pixels: 6, and a little more in some fonts.
     static let letter = 6.3
   }
 
-  /// A drawing as a well-formed SVG document: time runs down, not to scale, and frames slant from
-  /// the time at which they left to that at which they were whole on the other side.
+  /// Draws the timeline as an SVG document. Time runs down, not to scale. The line of a frame goes
+  /// from the time when it was sent to the time when it had arrived completely.
   ///
-  /// `limit` bounds the events that are drawn; the last line says how many were left out.
+  /// At most `limit` events are drawn; the last line states the number of omitted events.
   public func svg(limit: Int = 1_000) -> String {
     let (shown, omitted) = prefix(limit)
     let rows = Rows(shown.items.map(\.time))
@@ -52,14 +52,14 @@ extension SimulationTimeline {
     return svg + "</svg>\n"
   }
 
-  /// Where times stand on the page: each event has a row, and what lies between two events lies
-  /// between their rows.
+  /// The vertical positions of times: each event has a row, and times between two events are
+  /// interpolated between their rows.
   private struct Rows {
     let times: [LinkInstant]
 
     init(_ times: [LinkInstant]) { self.times = times }
 
-    /// The height of a time.
+    /// The vertical position of a time.
     func height(of time: LinkInstant) -> Int {
       var (low, high) = (0, times.count)
       while low < high {
@@ -125,7 +125,7 @@ extension SimulationTimeline {
     Measure.left + lane * Measure.lane + Measure.lane / 2
   }
 
-  /// The text without what means something in XML, or may not stand in it.
+  /// The text with XML's special characters escaped, and invalid ones replaced.
   private static func escaped(_ text: String) -> String {
     var result = ""
     for scalar in text.unicodeScalars {
@@ -144,7 +144,7 @@ extension SimulationTimeline {
 }
 
 extension SimulationTimeline.Item {
-  /// What stands beside it.
+  /// The text beside the item.
   fileprivate var words: String {
     switch event {
     case .frame(_, _, let link, let label, _): "link \(link)  \(label)"

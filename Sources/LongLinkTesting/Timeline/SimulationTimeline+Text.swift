@@ -5,7 +5,8 @@ internal import LongLinkCore
 extension SimulationTimeline {
   private static let laneWidth = 13
 
-  /// A drawing in text: a line for each event, with its time in seconds, the lanes, and what it is.
+  /// Draws the timeline as text: for each event a line with its time in seconds, the lanes and a
+  /// description.
   public func text() -> String {
     var lines = [header]
     for item in items {
@@ -56,7 +57,7 @@ extension SimulationTimeline {
 
   private static func middle(_ lane: Int) -> Int { lane * laneWidth + laneWidth / 2 }
 
-  /// Seconds with six digits behind the point, eleven columns wide.
+  /// Seconds with six decimal places, eleven columns wide.
   static func seconds(_ time: LinkInstant) -> String {
     let micros = time.nanoseconds / 1_000
     let whole = String(micros / 1_000_000)

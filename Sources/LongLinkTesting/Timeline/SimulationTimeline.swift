@@ -2,23 +2,23 @@
 
 public import LongLinkCore
 
-/// What happened in a simulation, ready to be drawn: processes as lanes, frames between them, and
-/// marks for faults, sockets and changes of state.
+/// The timeline of a simulation, for drawing: processes as lanes, frames between them, and marks
+/// for faults, sockets and changes of state.
 public struct SimulationTimeline: Sendable {
-  /// What a mark tells of.
+  /// The kind of a mark.
   enum MarkKind: Sendable {
-    /// Something was done to the world.
+    /// A fault began or ended.
     case fault
     /// A socket was opened, connected, reset or closed.
     case socket
-    /// A client or a server is in another state than before.
+    /// A client or a server changed its state.
     case state
   }
 
   enum Event: Sendable {
-    /// A frame left a lane for another; it has arrived, where that is known, at a time.
+    /// A frame was sent from one lane to another. `arrival` is nil if it never arrived.
     case frame(from: Int, to: Int?, link: Int, label: String, arrival: LinkInstant?)
-    /// Something happened on a lane, or to all where there is none.
+    /// Something happened on a lane, or on all lanes if `lane` is nil.
     case mark(lane: Int?, kind: MarkKind, text: String)
   }
 
@@ -31,26 +31,26 @@ public struct SimulationTimeline: Sendable {
 
   /// The names of the lanes, from left to right.
   let lanes: [String]
-  /// In the order of their times.
+  /// The events in order of time.
   let items: [Item]
 
-  /// The part between two instants, both included.
+  /// Returns the part between two instants, both included.
   public func cut(from start: LinkInstant, to end: LinkInstant) -> SimulationTimeline {
     SimulationTimeline(lanes: lanes, items: items.filter { start <= $0.time && $0.time <= end })
   }
 
-  /// The first so many events, and how many were left out.
+  /// Returns the first `count` events, and the number of omitted events.
   public func prefix(_ count: Int) -> (timeline: SimulationTimeline, omitted: Int) {
     let kept = SimulationTimeline(lanes: lanes, items: Array(items.prefix(count)))
     return (kept, items.count - kept.items.count)
   }
 
-  /// The events without pings and pongs, which are most of a quiet time, and how many these were.
+  /// The events without pings and pongs, which dominate quiet times, and the number of these.
   public var withoutHeartbeats: (timeline: SimulationTimeline, omitted: Int) {
     let kept = SimulationTimeline(lanes: lanes, items: items.filter { !$0.isHeartbeat })
     return (kept, items.count - kept.items.count)
   }
 
-  /// How many events it has.
+  /// The number of events.
   public var count: Int { items.count }
 }

@@ -3,17 +3,17 @@
 internal import LongLinkCore
 internal import LongLinkTransport
 
-/// Makes a timeline of what it is told: it joins written bytes to frames, and finds when they were
-/// whole on the other side.
+/// Records a timeline. It joins written bytes to frames, and finds when these had arrived
+/// completely.
 struct TimelineRecorder {
   private struct Flow {
     var machine: Int?
     var reader = FrameReader()
     var written = 0
-    /// Bytes that stood in frames that are whole.
+    /// The count of bytes in complete frames.
     var framed = 0
     var arrived = 0
-    /// Frames that have not arrived, by their place among the items and where they end.
+    /// The frames in flight, with their index among the items and their end in bytes.
     var underWay: [(item: Int, end: Int)] = []
   }
 
@@ -100,7 +100,7 @@ struct TimelineRecorder {
     flows[name] = flow
   }
 
-  /// What was told so far.
+  /// The timeline so far.
   var timeline: SimulationTimeline {
     let sorted = names.keys.sorted()
     let machines = sorted.filter(clients.contains) + sorted.filter { !clients.contains($0) }
@@ -123,7 +123,7 @@ struct TimelineRecorder {
 }
 
 extension WireFrame {
-  /// Kind, type or code, serial and size, for a person.
+  /// Kind, type or code, serial and size, in readable form.
   var label: String {
     var words = ["\(kind)"]
     switch kind {

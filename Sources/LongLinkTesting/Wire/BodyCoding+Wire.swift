@@ -3,18 +3,18 @@
 internal import LongLinkCore
 
 extension BodyEncodable {
-  /// The body's bytes, for values of a test, which can be encoded or are a mistake in the test.
+  /// The body's bytes. A test's value that cannot be encoded is a programming error.
   var wireBytes: [UInt8] {
     do throws(BodyError) {
       return try encodedBytes()
     } catch {
-      preconditionFailure("this value has no encoding: \(error)")
+      preconditionFailure("this value cannot be encoded: \(error)")
     }
   }
 }
 
 extension BodyDecodable {
-  /// Reads a body; nil where it cannot be read.
+  /// Decodes a body; nil if it is invalid.
   init?(wire bytes: ArraySlice<UInt8>) {
     do throws(BodyError) {
       // The elements are bytes: there is no padding between them.

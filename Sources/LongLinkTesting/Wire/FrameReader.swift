@@ -2,20 +2,20 @@
 
 internal import LongLinkCore
 
-/// Cuts a stream of bytes into frames, whatever they hold. It judges nothing that it can read.
+/// Splits a stream of bytes into frames, without checking rules.
 struct FrameReader {
-  /// A frame, and whether its checksum was right.
+  /// A frame, and whether its checksum was correct.
   struct Reading {
     let frame: WireFrame
     let isIntact: Bool
   }
 
-  /// What stands at the front of a stream.
+  /// The next item of a stream.
   enum Step {
     case frame(Reading)
-    /// In a dialect: a damaged packet, after which it goes on.
+    /// In a dialect, a damaged packet, after which reading continues.
     case damaged(Violation)
-    /// In a dialect: nothing more can be read.
+    /// In a dialect, a violation, after which nothing more can be read.
     case violation(Violation)
   }
 
@@ -28,7 +28,7 @@ struct FrameReader {
     decoder = dialect?.makeDecoder()
   }
 
-  /// Bytes of a frame that is not yet whole.
+  /// The number of bytes of an incomplete frame.
   var unfinished: Int { pending.count - start }
 
   mutating func append(_ bytes: [UInt8]) {
@@ -39,7 +39,7 @@ struct FrameReader {
     pending += bytes
   }
 
-  /// Takes the next whole frame.
+  /// Takes the next complete frame.
   mutating func next() -> Step? {
     decoder == nil ? nextNative().map { .frame($0) } : nextInDialect()
   }
@@ -48,7 +48,7 @@ struct FrameReader {
     while !isOver {
       let rest = start...
       let step = unsafe pending.withUnsafeMutableBytes { bytes in
-        // What has been taken is left out.
+        // Skips bytes already taken.
         unsafe decoder?.next(in: UnsafeMutableRawBufferPointer(rebasing: bytes[rest]))
       }
       switch step {
@@ -74,7 +74,7 @@ struct FrameReader {
     return nil
   }
 
-  /// Takes the next whole frame of the native protocol.
+  /// Takes the next complete frame of the native protocol.
   mutating func nextNative() -> Reading? {
     guard unfinished >= WireFrame.headerLength else { return nil }
     let word = pending.word(at: start)

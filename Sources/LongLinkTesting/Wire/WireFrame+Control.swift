@@ -3,9 +3,9 @@
 internal import LongLinkDriver
 public import LongLinkCore
 
-// Frames about the link itself. Times are sent in whole milliseconds; nil and 0 stand for defaults.
+// Frames about the link itself. Times are sent in whole milliseconds; nil and 0 mean the default.
 extension WireFrame {
-  /// A client's greeting.
+  /// Makes a client's hello.
   public static func hello(
     version: UInt32 = 1,
     features: Features = [.metadata, .fragments],
@@ -29,7 +29,7 @@ extension WireFrame {
     return WireFrame(.hello, serial: Wire.handshakeSerial, body: hello.wireBytes)
   }
 
-  /// A server's answer to the greeting.
+  /// Makes a server's response to a hello.
   public static func welcome(
     version: UInt32 = 1,
     features: Features = [.metadata, .fragments],
@@ -51,7 +51,7 @@ extension WireFrame {
     return WireFrame(.welcome, serial: Wire.handshakeSerial, body: welcome.wireBytes)
   }
 
-  /// The word that its sender takes nothing new. `requestsAccepted` counts those that it took.
+  /// Makes a goaway: its sender takes no new requests. `requestsAccepted` counts those accepted.
   public static func goAway(
     code: ResponseCode = .draining,
     reason: String = "",
@@ -71,7 +71,7 @@ extension WireFrame {
     return WireFrame(.goaway, serial: Wire.goawaySerial, body: goAway.wireBytes)
   }
 
-  /// What a hello says; nil for other frames and for one that cannot be read.
+  /// The fields of a hello; nil for other frames and invalid hellos.
   public var helloFields: GreetingFields? {
     guard kind == .hello, let hello = Hello(wire: body[...]) else {
       return nil
@@ -88,7 +88,7 @@ extension WireFrame {
     )
   }
 
-  /// What a welcome says; nil for other frames and for one that cannot be read.
+  /// The fields of a welcome; nil for other frames and invalid welcomes.
   public var welcomeFields: GreetingFields? {
     guard kind == .welcome, let welcome = Welcome(wire: body[...]) else {
       return nil
@@ -105,7 +105,7 @@ extension WireFrame {
     )
   }
 
-  /// What a goaway says; nil for other frames and for one that cannot be read.
+  /// The fields of a goaway; nil for other frames and invalid goaways.
   public var goAwayFields: GoAwayFields? {
     guard kind == .goaway, let goAway = GoAway(wire: body[...]) else {
       return nil
@@ -121,38 +121,38 @@ extension WireFrame {
   }
 }
 
-/// What a hello or a welcome says; what was absent is 0 or empty.
+/// The fields of a hello or a welcome. Absent fields are 0 or empty.
 public struct GreetingFields: Hashable, Sendable {
   /// The version of the protocol.
   public let version: UInt32
-  /// The features that a client has, or that both sides have.
+  /// The client's features in a hello, or the common features in a welcome.
   public let features: Features
-  /// The largest body that the sender accepts, in bytes.
+  /// The largest body in bytes that the sender accepts.
   public let maxBody: UInt32
-  /// The most requests at once that the sender accepts.
+  /// The most concurrent requests that the sender accepts.
   public let maxInFlight: UInt32
-  /// How long nothing may be read before a ping is sent.
+  /// The silence after which a ping is sent.
   public let heartbeatInterval: Duration
-  /// How long any byte may take to come after that ping.
+  /// The time within which any byte has to arrive after the ping.
   public let heartbeatTimeout: Duration
-  /// Who a client is, in the application's own form; empty in a welcome.
+  /// The client's credential, in the application's own form; empty in a welcome.
   public let credential: [UInt8]
-  /// What the sender calls itself.
+  /// The sender's name.
   public let name: String
 }
 
-/// What a goaway says; what was absent is 0 or empty.
+/// The fields of a goaway. Absent fields are 0 or empty.
 public struct GoAwayFields: Hashable, Sendable {
-  /// Why.
+  /// The reason as a code.
   public let code: ResponseCode
-  /// Why, in words.
+  /// The reason as a text.
   public let reason: String
-  /// How many requests the sender accepted on this connection.
+  /// The number of requests that the sender accepted on this connection.
   public let requestsAccepted: UInt64
-  /// Over how long clients are to spread their new connections.
+  /// The time over which clients spread their new connections.
   public let spread: Duration
-  /// How long to wait at least before connecting again.
+  /// The least time to wait before reconnecting.
   public let retryAfter: Duration
-  /// Other servers to go to.
+  /// Other servers to connect to.
   public let alternatives: [String]
 }

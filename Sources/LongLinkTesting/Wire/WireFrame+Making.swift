@@ -2,9 +2,9 @@
 
 public import LongLinkCore
 
-// The frames that peers send each other, each with what it needs.
+// The frames for requests, responses, pushes and the heartbeat.
 extension WireFrame {
-  /// A request. A client's serials are 50 to 0x7FFF_FFFF, a server's have the highest bit set too.
+  /// Makes a request. A client's serials are 50 to 0x7FFF_FFFF; a server's also have the top bit.
   public static func request(
     _ type: MessageType,
     serial: UInt32,
@@ -20,7 +20,7 @@ extension WireFrame {
     )
   }
 
-  /// The answer to a request; `isRefused` says that no handler was called.
+  /// Makes a response; `isRefused` states that no handler was called.
   public static func response(
     to serial: UInt32,
     code: ResponseCode = .ok,
@@ -32,12 +32,12 @@ extension WireFrame {
     return WireFrame(.response, tag: tag, serial: serial, metadata: metadata, payload: payload)
   }
 
-  /// The withdrawal of a request.
+  /// Makes the cancel of a request.
   public static func cancel(_ serial: UInt32) -> WireFrame {
     WireFrame(.cancel, serial: serial)
   }
 
-  /// A message that is neither answered nor acknowledged.
+  /// Makes a push, which gets neither a response nor an acknowledgement.
   public static func push(
     _ type: MessageType,
     _ payload: [UInt8] = [],
@@ -52,17 +52,17 @@ extension WireFrame {
     )
   }
 
-  /// A ping, whose body of at most 64 bytes comes back.
+  /// Makes a ping, whose body of at most 64 bytes comes back.
   public static func ping(_ body: [UInt8] = []) -> WireFrame {
     WireFrame(.ping, body: body)
   }
 
-  /// The answer to a ping with the same body.
+  /// Makes a pong with the body of its ping.
   public static func pong(_ body: [UInt8] = []) -> WireFrame {
     WireFrame(.pong, body: body)
   }
 
-  /// Cuts the frame's body into fragments of at most `size` bytes; at least one frame comes of it.
+  /// Splits the frame's body into fragments of at most `size` bytes; at least one frame.
   public func fragments(of size: Int) -> [WireFrame] {
     precondition(size > 0, "a fragment has at least one byte")
     var frames: [WireFrame] = []
@@ -83,7 +83,7 @@ extension WireFrame {
   /// The code of a response.
   public var code: ResponseCode { ResponseCode(rawValue: tag & Wire.codeMask) }
 
-  /// Whether a response says that no handler was called.
+  /// Whether a response has the refused bit, so that no handler was called.
   public var isRefused: Bool { tag & Wire.refusedBit != 0 }
 
   /// The type of a request or push.

@@ -2,33 +2,33 @@
 
 internal import LongLinkCore
 
-/// One frame as it stands on the wire: anything that fits, whether a peer may send it or not.
+/// One frame on the wire, valid or not.
 public struct WireFrame: Hashable, Sendable {
-  /// What a frame is for: six bits.
+  /// The kind of a frame: six bits.
   public struct Kind: RawRepresentable, Hashable, Sendable {
     /// The number on the wire, 0 to 63.
     public let rawValue: UInt8
 
-    /// Makes a kind, also one that no version knows. Higher bits than six are cut off.
+    /// Makes a kind, even an unknown one. Bits above the sixth are cut off.
     public init(rawValue: UInt8) {
       self.rawValue = rawValue & 0x3F
     }
   }
 
-  /// What the frame is for.
+  /// The frame's kind.
   public var kind: Kind
   /// The message type, or the code and refused bit of a response: 24 bits, higher ones are cut off.
   public var tag: UInt32
-  /// Which exchange the frame belongs to.
+  /// The serial, which joins a request and its response.
   public var serial: UInt32
-  /// The flag that the message goes on in another frame.
+  /// The flag that the message continues in another frame.
   public var moreFollows: Bool
   /// The flag that the body begins with a metadata block.
   public var hasMetadata: Bool
-  /// All that stands behind the header: the metadata block, where there is one, and the payload.
+  /// Everything after the header: the metadata block, if any, and the payload.
   public var body: [UInt8]
 
-  /// Makes a frame of whatever is given; nothing is checked.
+  /// Makes a frame without checking anything.
   public init(
     _ kind: Kind,
     tag: UInt32 = 0,
@@ -45,7 +45,7 @@ public struct WireFrame: Hashable, Sendable {
     self.body = body
   }
 
-  /// Makes a frame whose body begins with metadata, where there is some.
+  /// Makes a frame from metadata, if any, and a payload.
   public init(
     _ kind: Kind,
     tag: UInt32,
@@ -66,7 +66,7 @@ public struct WireFrame: Hashable, Sendable {
 extension WireFrame.Kind: CustomStringConvertible {
   /// A request, of either side.
   public static let request = Self(rawValue: 0x00)
-  /// The answer to a request.
+  /// The response to a request.
   public static let response = Self(rawValue: 0x01)
   /// One element of a stream.
   public static let item = Self(rawValue: 0x02)
@@ -76,19 +76,19 @@ extension WireFrame.Kind: CustomStringConvertible {
   public static let cancel = Self(rawValue: 0x04)
   /// Room for more items.
   public static let credit = Self(rawValue: 0x05)
-  /// A message that is not answered.
+  /// A message without a response.
   public static let push = Self(rawValue: 0x06)
   /// The acknowledgement of pushes.
   public static let pushAck = Self(rawValue: 0x07)
-  /// The question whether the peer is there.
+  /// The check whether the peer is alive.
   public static let ping = Self(rawValue: 0x08)
   /// The answer to a ping.
   public static let pong = Self(rawValue: 0x09)
-  /// A client's greeting.
+  /// The client's first frame.
   public static let hello = Self(rawValue: 0x0A)
-  /// A server's answer to the greeting.
+  /// The server's response to a hello.
   public static let welcome = Self(rawValue: 0x0B)
-  /// The word that its sender takes nothing new.
+  /// The notice that its sender takes no new requests.
   public static let goaway = Self(rawValue: 0x0C)
 
   /// The kind's name, or its number.
@@ -103,10 +103,10 @@ extension WireFrame.Kind: CustomStringConvertible {
 // MARK: - On the wire
 
 extension WireFrame {
-  /// Bytes before the body.
+  /// The length of the header in bytes.
   static let headerLength = 16
 
-  /// The frame's bytes, header first, with the right checksum.
+  /// The frame's bytes, header first, with a correct checksum.
   public var bytes: [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(Self.headerLength + body.count)
@@ -126,7 +126,7 @@ extension WireFrame {
     return bytes
   }
 
-  /// The metadata at the beginning of the body; nil where there is none or it cannot be read.
+  /// The metadata at the beginning of the body; nil if it is absent or invalid.
   public var metadata: WireMetadata? {
     guard hasMetadata, let block = blockLength else { return nil }
     return WireMetadata(encoded: body[2..<block])
@@ -158,7 +158,7 @@ extension [UInt8] {
     for shift in [24, 16, 8, 0] as [UInt32] { append(UInt8(truncatingIfNeeded: word >> shift)) }
   }
 
-  /// The four bytes at a place, in network order.
+  /// The four bytes at an index, in network order.
   func word(at index: Int) -> UInt32 {
     self[index..<index + 4].reduce(0) { $0 << 8 | UInt32($1) }
   }

@@ -3,17 +3,17 @@
 internal import LongLinkDriver
 internal import LongLinkCore
 
-/// What stands before the payload of a request, response or push.
+/// The metadata before the payload of a request, response or push.
 public struct WireMetadata: Hashable, Sendable {
-  /// The time that a request has left, in whole milliseconds; nil where it has no deadline.
+  /// The time that a request has left, in whole milliseconds; nil without a deadline.
   public var remaining: Duration?
-  /// How urgent a request is; 0 is ordinary.
+  /// The priority of a request; 0 is ordinary.
   public var priority: UInt32
-  /// By what a request made again is known; empty for none.
+  /// The key that identifies a retried request; empty for none.
   public var idempotencyKey: [UInt8]
-  /// Whatever else is sent along.
+  /// Any other entries.
   public var entries: [String: String]
-  /// How long to wait before asking again, in whole milliseconds; nil for no hint.
+  /// The least time to wait before a retry, in whole milliseconds; nil for no hint.
   public var retryAfter: Duration?
 
   /// Makes metadata. Negative times are 0; parts of a millisecond are rounded up.
@@ -45,13 +45,13 @@ public struct WireMetadata: Hashable, Sendable {
     )
   }
 
-  /// The block as it stands in a body: its length in two bytes, and what it says.
+  /// The encoded block: its length in two bytes, then the metadata.
   var block: [UInt8] {
     let metadata = Metadata(
       remaining: remaining?.wireMilliseconds,
       priority: priority,
       idempotencyKey: idempotencyKey,
-      // The encoder puts them in the order of their keys.
+      // The encoder sorts them by key.
       entries: entries.map { Metadata.Entry(key: $0.key, value: $0.value) },
       retryAfter: retryAfter?.wireMilliseconds ?? 0
     )

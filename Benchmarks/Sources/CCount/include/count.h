@@ -3,9 +3,9 @@
 
 #include <stdint.h>
 
-/// Calls of malloc and its kin so far, by all threads of this process; 0 where they are not counted.
+/// Calls of malloc and the like so far, by all threads of this process; 0 if they are not counted.
 uint64_t count_allocations(void);
 
 /// Calls that move bytes, wait for them or wake a waiting thread so far, by all threads of this
-/// process; 0 where they are not counted.
+/// process; 0 if they are not counted.
 uint64_t count_system_calls(void);

@@ -37,7 +37,7 @@ public nonisolated struct Message: Swift.Hashable, Swift.Sendable {
   /// Made by the author's client; the server recognizes duplicates by it.
   public var id: [Swift.UInt8] = []
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     room: Swift.String = "",
     number: Swift.UInt64 = 0,
@@ -62,7 +62,7 @@ public nonisolated struct Presence: Swift.Hashable, Swift.Sendable {
   /// Field 3, `is_here`.
   public var isHere: Swift.Bool = false
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     room: Swift.String = "",
     name: Swift.String = "",
@@ -81,7 +81,7 @@ public nonisolated struct Typing: Swift.Hashable, Swift.Sendable {
   /// Field 2, `name`.
   public var name: Swift.String = ""
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     room: Swift.String = "",
     name: Swift.String = ""
@@ -98,7 +98,7 @@ public nonisolated struct JoinRequest: Swift.Hashable, Swift.Sendable {
   /// Field 2, `name`.
   public var name: Swift.String = ""
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     room: Swift.String = "",
     name: Swift.String = ""
@@ -115,7 +115,7 @@ public nonisolated struct JoinReply: Swift.Hashable, Swift.Sendable {
   /// The names of those in the room, with your own.
   public var names: [Swift.String] = []
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     last: Swift.UInt64 = 0,
     names: [Swift.String] = []
@@ -130,7 +130,7 @@ public nonisolated struct LeaveRequest: Swift.Hashable, Swift.Sendable {
   /// Field 1, `room`.
   public var room: Swift.String = ""
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     room: Swift.String = ""
   ) {
@@ -140,7 +140,7 @@ public nonisolated struct LeaveRequest: Swift.Hashable, Swift.Sendable {
 
 /// The message `chat.LeaveReply`.
 public nonisolated struct LeaveReply: Swift.Hashable, Swift.Sendable {
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init() {}
 }
 
@@ -155,7 +155,7 @@ public nonisolated struct SendRequest: Swift.Hashable, Swift.Sendable {
   /// Field 4, `id`.
   public var id: [Swift.UInt8] = []
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     room: Swift.String = "",
     author: Swift.String = "",
@@ -174,7 +174,7 @@ public nonisolated struct SendReply: Swift.Hashable, Swift.Sendable {
   /// Field 1, `number`.
   public var number: Swift.UInt64 = 0
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     number: Swift.UInt64 = 0
   ) {
@@ -193,7 +193,7 @@ public nonisolated struct HistoryRequest: Swift.Hashable, Swift.Sendable {
   /// Field 4, `limit`.
   public var limit: Swift.UInt32 = 0
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     room: Swift.String = "",
     before: Swift.UInt64 = 0,
@@ -212,7 +212,7 @@ public nonisolated struct HistoryReply: Swift.Hashable, Swift.Sendable {
   /// The oldest first.
   public var messages: [ChatMessages::Message] = []
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     messages: [ChatMessages::Message] = []
   ) {
@@ -221,7 +221,7 @@ public nonisolated struct HistoryReply: Swift.Hashable, Swift.Sendable {
 }
 
 nonisolated extension ChatMessages::Message: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<ChatMessages::Message> = unsafe LongLinkProtobufC::ProtobufCLayout<ChatMessages::Message>(
     initialize: CChatMessages::chat__message__init,
     fill: { message, value, arena in
@@ -266,7 +266,7 @@ nonisolated extension ChatMessages::Message: LongLinkProtobufC::ProtobufCBody {
 }
 
 nonisolated extension ChatMessages::Presence: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<ChatMessages::Presence> = unsafe LongLinkProtobufC::ProtobufCLayout<ChatMessages::Presence>(
     initialize: CChatMessages::chat__presence__init,
     fill: { message, value, arena in
@@ -300,7 +300,7 @@ nonisolated extension ChatMessages::Presence: LongLinkProtobufC::ProtobufCBody {
 }
 
 nonisolated extension ChatMessages::Typing: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<ChatMessages::Typing> = unsafe LongLinkProtobufC::ProtobufCLayout<ChatMessages::Typing>(
     initialize: CChatMessages::chat__typing__init,
     fill: { message, value, arena in
@@ -328,7 +328,7 @@ nonisolated extension ChatMessages::Typing: LongLinkProtobufC::ProtobufCBody {
 }
 
 nonisolated extension ChatMessages::JoinRequest: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<ChatMessages::JoinRequest> = unsafe LongLinkProtobufC::ProtobufCLayout<ChatMessages::JoinRequest>(
     initialize: CChatMessages::chat__join_request__init,
     fill: { message, value, arena in
@@ -356,7 +356,7 @@ nonisolated extension ChatMessages::JoinRequest: LongLinkProtobufC::ProtobufCBod
 }
 
 nonisolated extension ChatMessages::JoinReply: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<ChatMessages::JoinReply> = unsafe LongLinkProtobufC::ProtobufCLayout<ChatMessages::JoinReply>(
     initialize: CChatMessages::chat__join_reply__init,
     fill: { message, value, arena in
@@ -384,7 +384,7 @@ nonisolated extension ChatMessages::JoinReply: LongLinkProtobufC::ProtobufCBody 
 }
 
 nonisolated extension ChatMessages::LeaveRequest: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<ChatMessages::LeaveRequest> = unsafe LongLinkProtobufC::ProtobufCLayout<ChatMessages::LeaveRequest>(
     initialize: CChatMessages::chat__leave_request__init,
     fill: { message, value, arena in
@@ -407,7 +407,7 @@ nonisolated extension ChatMessages::LeaveRequest: LongLinkProtobufC::ProtobufCBo
 }
 
 nonisolated extension ChatMessages::LeaveReply: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<ChatMessages::LeaveReply> = unsafe LongLinkProtobufC::ProtobufCLayout<ChatMessages::LeaveReply>(
     initialize: CChatMessages::chat__leave_reply__init,
     fill: { _, _, _ in },
@@ -419,7 +419,7 @@ nonisolated extension ChatMessages::LeaveReply: LongLinkProtobufC::ProtobufCBody
 }
 
 nonisolated extension ChatMessages::SendRequest: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<ChatMessages::SendRequest> = unsafe LongLinkProtobufC::ProtobufCLayout<ChatMessages::SendRequest>(
     initialize: CChatMessages::chat__send_request__init,
     fill: { message, value, arena in
@@ -458,7 +458,7 @@ nonisolated extension ChatMessages::SendRequest: LongLinkProtobufC::ProtobufCBod
 }
 
 nonisolated extension ChatMessages::SendReply: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<ChatMessages::SendReply> = unsafe LongLinkProtobufC::ProtobufCLayout<ChatMessages::SendReply>(
     initialize: CChatMessages::chat__send_reply__init,
     fill: { message, value, arena in
@@ -482,7 +482,7 @@ nonisolated extension ChatMessages::SendReply: LongLinkProtobufC::ProtobufCBody 
 }
 
 nonisolated extension ChatMessages::HistoryRequest: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<ChatMessages::HistoryRequest> = unsafe LongLinkProtobufC::ProtobufCLayout<ChatMessages::HistoryRequest>(
     initialize: CChatMessages::chat__history_request__init,
     fill: { message, value, arena in
@@ -523,7 +523,7 @@ nonisolated extension ChatMessages::HistoryRequest: LongLinkProtobufC::ProtobufC
 }
 
 nonisolated extension ChatMessages::HistoryReply: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<ChatMessages::HistoryReply> = unsafe LongLinkProtobufC::ProtobufCLayout<ChatMessages::HistoryReply>(
     initialize: CChatMessages::chat__history_reply__init,
     fill: { message, value, arena in
@@ -545,16 +545,16 @@ nonisolated extension ChatMessages::HistoryReply: LongLinkProtobufC::ProtobufCBo
 }
 
 nonisolated extension ChatMessages::Message: LongLinkProtobufC::PushMessage {
-  /// The message type that it carries when it is pushed.
+  /// The message type of its pushes.
   public static var pushType: LongLinkProtobufC::MessageType { 10 }
 }
 
 nonisolated extension ChatMessages::Presence: LongLinkProtobufC::PushMessage {
-  /// The message type that it carries when it is pushed.
+  /// The message type of its pushes.
   public static var pushType: LongLinkProtobufC::MessageType { 11 }
 }
 
 nonisolated extension ChatMessages::Typing: LongLinkProtobufC::PushMessage {
-  /// The message type that it carries when it is pushed.
+  /// The message type of its pushes.
   public static var pushType: LongLinkProtobufC::MessageType { 12 }
 }

@@ -4,7 +4,7 @@
 public import ChatMessages
 public import LongLinkServer
 
-/// Answers the requests of the service `chat.Chat`.
+/// Handles the requests of the service `chat.Chat`.
 public nonisolated protocol ChatService: Swift.Sendable {
   /// Enters a room: from now on the room's pushes go to this connection.
   func join(
@@ -28,7 +28,7 @@ public nonisolated protocol ChatService: Swift.Sendable {
 }
 
 extension LongLinkServer::LongLinkServer {
-  /// Has a service answer the requests of `chat.Chat`. Before `start`.
+  /// Routes the requests of `chat.Chat` to a service, before `start`.
   public nonisolated func register(
     chat service: some ChatService,
     on placement: LongLinkServer::HandlerPlacement = .connectionLoop

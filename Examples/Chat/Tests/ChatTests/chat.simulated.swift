@@ -4,12 +4,12 @@
 public import ChatMessages
 public import LongLinkTesting
 
-/// A `chat.Chat` that does what a test tells it to.
+/// A `chat.Chat` scripted by a test.
 public nonisolated struct SimulatedChatServer: Swift.Sendable {
-  /// What listens, and is scripted further: its record, its faults, its pushes.
+  /// The underlying server, with its record, its faults and its pushes.
   public let server: LongLinkTesting::SimulatedServer
 
-  /// Scripts a server that was started.
+  /// Makes a script for a started server.
   public init(_ server: LongLinkTesting::SimulatedServer) {
     self.server = server
   }
@@ -22,7 +22,7 @@ public nonisolated struct SimulatedChatServer: Swift.Sendable {
     Self(try await LongLinkTesting::SimulatedServer.start(on: loop, at: address))
   }
 
-  /// Where clients reach it.
+  /// The endpoint that clients connect to.
   public var endpoint: LongLinkTesting::Endpoint { server.endpoint }
 
   /// Stops listening and closes all connections.
@@ -30,124 +30,124 @@ public nonisolated struct SimulatedChatServer: Swift.Sendable {
     await server.stop()
   }
 
-  /// Answers each `Join` with what the closure makes of it; a `Rejection` rejects it.
+  /// Responds to each `Join` with the closure's result. The closure may throw `Rejection`.
   public func onJoin(
     _ make: @escaping @Sendable (ChatMessages::JoinRequest) throws -> ChatMessages::JoinReply
   ) {
     server.on(ChatMessages::ChatMethods.join.type, make)
   }
 
-  /// Says what to do about each `Join`, right or wrong, after a time where one is given.
+  /// Performs an action for each `Join`, after `delay` if there is one.
   public func onJoin(
     _ action: LongLinkTesting::ServerAction, after delay: Swift.Duration? = nil
   ) {
     server.on(ChatMessages::ChatMethods.join.type, action, after: delay)
   }
 
-  /// Says what to do about the first, second and so on `Join`; the last one repeats.
+  /// Performs the first action for the first `Join`, and so on. The last action repeats.
   public func onJoin(_ actions: [LongLinkTesting::ServerAction]) {
     server.on(ChatMessages::ChatMethods.join.type, actions)
   }
 
-  /// The requests `Join` that came up to now; throws where one is not such a message.
+  /// The received requests `Join`; throws if one cannot be decoded.
   public func joinRequests() throws(LongLinkTesting::BodyError) -> [ChatMessages::JoinRequest] {
     try server.requests(of: ChatMessages::ChatMethods.join.type, as: ChatMessages::JoinRequest.self)
   }
 
-  /// Waits until requests `Join` have come, and returns the last one that was waited for.
+  /// Waits until `count` requests `Join` have arrived, and returns the last of these.
   public nonisolated(nonsending) func waitForJoin(
     count: Swift.Int = 1
   ) async throws -> ChatMessages::JoinRequest {
     try await server.waitForRequest(of: ChatMessages::ChatMethods.join.type, as: ChatMessages::JoinRequest.self, count: count)
   }
 
-  /// Answers each `Leave` with what the closure makes of it; a `Rejection` rejects it.
+  /// Responds to each `Leave` with the closure's result. The closure may throw `Rejection`.
   public func onLeave(
     _ make: @escaping @Sendable (ChatMessages::LeaveRequest) throws -> ChatMessages::LeaveReply
   ) {
     server.on(ChatMessages::ChatMethods.leave.type, make)
   }
 
-  /// Says what to do about each `Leave`, right or wrong, after a time where one is given.
+  /// Performs an action for each `Leave`, after `delay` if there is one.
   public func onLeave(
     _ action: LongLinkTesting::ServerAction, after delay: Swift.Duration? = nil
   ) {
     server.on(ChatMessages::ChatMethods.leave.type, action, after: delay)
   }
 
-  /// Says what to do about the first, second and so on `Leave`; the last one repeats.
+  /// Performs the first action for the first `Leave`, and so on. The last action repeats.
   public func onLeave(_ actions: [LongLinkTesting::ServerAction]) {
     server.on(ChatMessages::ChatMethods.leave.type, actions)
   }
 
-  /// The requests `Leave` that came up to now; throws where one is not such a message.
+  /// The received requests `Leave`; throws if one cannot be decoded.
   public func leaveRequests() throws(LongLinkTesting::BodyError) -> [ChatMessages::LeaveRequest] {
     try server.requests(of: ChatMessages::ChatMethods.leave.type, as: ChatMessages::LeaveRequest.self)
   }
 
-  /// Waits until requests `Leave` have come, and returns the last one that was waited for.
+  /// Waits until `count` requests `Leave` have arrived, and returns the last of these.
   public nonisolated(nonsending) func waitForLeave(
     count: Swift.Int = 1
   ) async throws -> ChatMessages::LeaveRequest {
     try await server.waitForRequest(of: ChatMessages::ChatMethods.leave.type, as: ChatMessages::LeaveRequest.self, count: count)
   }
 
-  /// Answers each `Send` with what the closure makes of it; a `Rejection` rejects it.
+  /// Responds to each `Send` with the closure's result. The closure may throw `Rejection`.
   public func onSend(
     _ make: @escaping @Sendable (ChatMessages::SendRequest) throws -> ChatMessages::SendReply
   ) {
     server.on(ChatMessages::ChatMethods.send.type, make)
   }
 
-  /// Says what to do about each `Send`, right or wrong, after a time where one is given.
+  /// Performs an action for each `Send`, after `delay` if there is one.
   public func onSend(
     _ action: LongLinkTesting::ServerAction, after delay: Swift.Duration? = nil
   ) {
     server.on(ChatMessages::ChatMethods.send.type, action, after: delay)
   }
 
-  /// Says what to do about the first, second and so on `Send`; the last one repeats.
+  /// Performs the first action for the first `Send`, and so on. The last action repeats.
   public func onSend(_ actions: [LongLinkTesting::ServerAction]) {
     server.on(ChatMessages::ChatMethods.send.type, actions)
   }
 
-  /// The requests `Send` that came up to now; throws where one is not such a message.
+  /// The received requests `Send`; throws if one cannot be decoded.
   public func sendRequests() throws(LongLinkTesting::BodyError) -> [ChatMessages::SendRequest] {
     try server.requests(of: ChatMessages::ChatMethods.send.type, as: ChatMessages::SendRequest.self)
   }
 
-  /// Waits until requests `Send` have come, and returns the last one that was waited for.
+  /// Waits until `count` requests `Send` have arrived, and returns the last of these.
   public nonisolated(nonsending) func waitForSend(
     count: Swift.Int = 1
   ) async throws -> ChatMessages::SendRequest {
     try await server.waitForRequest(of: ChatMessages::ChatMethods.send.type, as: ChatMessages::SendRequest.self, count: count)
   }
 
-  /// Answers each `History` with what the closure makes of it; a `Rejection` rejects it.
+  /// Responds to each `History` with the closure's result. The closure may throw `Rejection`.
   public func onHistory(
     _ make: @escaping @Sendable (ChatMessages::HistoryRequest) throws -> ChatMessages::HistoryReply
   ) {
     server.on(ChatMessages::ChatMethods.history.type, make)
   }
 
-  /// Says what to do about each `History`, right or wrong, after a time where one is given.
+  /// Performs an action for each `History`, after `delay` if there is one.
   public func onHistory(
     _ action: LongLinkTesting::ServerAction, after delay: Swift.Duration? = nil
   ) {
     server.on(ChatMessages::ChatMethods.history.type, action, after: delay)
   }
 
-  /// Says what to do about the first, second and so on `History`; the last one repeats.
+  /// Performs the first action for the first `History`, and so on. The last action repeats.
   public func onHistory(_ actions: [LongLinkTesting::ServerAction]) {
     server.on(ChatMessages::ChatMethods.history.type, actions)
   }
 
-  /// The requests `History` that came up to now; throws where one is not such a message.
+  /// The received requests `History`; throws if one cannot be decoded.
   public func historyRequests() throws(LongLinkTesting::BodyError) -> [ChatMessages::HistoryRequest] {
     try server.requests(of: ChatMessages::ChatMethods.history.type, as: ChatMessages::HistoryRequest.self)
   }
 
-  /// Waits until requests `History` have come, and returns the last one that was waited for.
+  /// Waits until `count` requests `History` have arrived, and returns the last of these.
   public nonisolated(nonsending) func waitForHistory(
     count: Swift.Int = 1
   ) async throws -> ChatMessages::HistoryRequest {

@@ -14,10 +14,10 @@ public nonisolated enum Level: Swift.RawRepresentable, Swift.Hashable, Swift.Sen
   case high
   /// -1, `LEVEL_BELOW`.
   case below
-  /// A number that the .proto file had no name for.
+  /// A number without a name in the .proto file.
   case unrecognized(Swift.Int32)
 
-  /// Makes the value of a number; every number has one.
+  /// Makes the value of a number; `unrecognized` if the number has no name.
   public init(rawValue: Swift.Int32) {
     switch rawValue {
     case 0: self = .none_
@@ -75,7 +75,7 @@ public nonisolated struct Scalars: Swift.Hashable, Swift.Sendable {
   /// Field 16, `e`.
   public var e: Corpus::Level = .none_
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     d: Swift.Double = 0,
     f: Swift.Float = 0,
@@ -150,7 +150,7 @@ public nonisolated struct Optionals: Swift.Hashable, Swift.Sendable {
   /// Field 17, `m`.
   public var m: Corpus::Scalars? = nil
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     d: Swift.Double? = nil,
     f: Swift.Float? = nil,
@@ -231,7 +231,7 @@ public nonisolated struct Lists: Swift.Hashable, Swift.Sendable {
   /// Field 19, `unpacked_levels`.
   public var unpackedLevels: [Corpus::Level] = []
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     d: [Swift.Double] = [],
     f: [Swift.Float] = [],
@@ -290,7 +290,7 @@ public nonisolated struct Maps: Swift.Hashable, Swift.Sendable {
   /// Field 6, `flags`.
   public var flags: [Swift.UInt32: Swift.Bool] = [:]
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     texts: [Swift.String: Swift.String] = [:],
     levels: [Swift.Int32: Corpus::Level] = [:],
@@ -340,12 +340,12 @@ public nonisolated struct Maps: Swift.Hashable, Swift.Sendable {
 
 /// The message `corpus.Choices`.
 public nonisolated struct Choices: Swift.Hashable, Swift.Sendable {
-  /// One of several, `choice`.
+  /// The oneof `choice`.
   public var choice: Corpus::Choices.Choice? = nil
   /// Field 9, `after`.
   public var after: Swift.UInt32 = 0
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     choice: Corpus::Choices.Choice? = nil,
     after: Swift.UInt32 = 0
@@ -354,7 +354,7 @@ public nonisolated struct Choices: Swift.Hashable, Swift.Sendable {
     self.after = after
   }
 
-  /// What `choice` can be.
+  /// The alternatives of `choice`.
   public nonisolated indirect enum Choice: Swift.Hashable, Swift.Sendable {
     /// Field 1, `number`.
     case number(Swift.Int32)
@@ -388,7 +388,7 @@ public nonisolated struct Tree: Swift.Hashable, Swift.Sendable {
   /// Field 3, `children`.
   public var children: [Corpus::Tree] = []
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     value: Swift.UInt32 = 0,
     child: Corpus::Tree? = nil,
@@ -409,7 +409,7 @@ public nonisolated struct Known: Swift.Hashable, Swift.Sendable {
   /// Field 3, `anything`.
   public var anything: LongLinkProtobufC::ProtobufAny? = nil
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     at: LongLinkProtobufC::ProtobufTimestamp? = nil,
     time: LongLinkProtobufC::ProtobufDuration? = nil,
@@ -437,7 +437,7 @@ public nonisolated struct Names: Swift.Hashable, Swift.Sendable {
   public var size: Swift.UInt32? = nil
   /// Field 7, `has_size`.
   public var hasSize: Swift.Bool = false
-  /// One of several, `in`.
+  /// The oneof `in`.
   public var `in`: Corpus::Names.In? = nil
   /// Field 10, `in_case`.
   public var inCase: Swift.UInt32 = 0
@@ -456,7 +456,7 @@ public nonisolated struct Names: Swift.Hashable, Swift.Sendable {
   /// Field 17, `result`.
   public var result: Corpus::Result? = nil
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     int: Swift.UInt32 = 0,
     `default`: Swift.UInt32 = 0,
@@ -493,7 +493,7 @@ public nonisolated struct Names: Swift.Hashable, Swift.Sendable {
     self.result = result
   }
 
-  /// What `in` can be.
+  /// The alternatives of `in`.
   public nonisolated enum In: Swift.Hashable, Swift.Sendable {
     /// Field 8, `class`.
     case `class`(Swift.String)
@@ -506,7 +506,7 @@ public nonisolated struct Names: Swift.Hashable, Swift.Sendable {
     /// Field 1, `self`.
     public var self_: Swift.String = ""
 
-    /// Makes a message; what is left out is as if it had not been sent.
+    /// Makes a message. Omitted fields have the values that absent fields decode to.
     public init(
       self_: Swift.String = ""
     ) {
@@ -519,7 +519,7 @@ public nonisolated struct Names: Swift.Hashable, Swift.Sendable {
     /// Field 1, `init`.
     public var init_: Swift.Bool = false
 
-    /// Makes a message; what is left out is as if it had not been sent.
+    /// Makes a message. Omitted fields have the values that absent fields decode to.
     public init(
       init_: Swift.Bool = false
     ) {
@@ -534,10 +534,10 @@ public nonisolated struct Result: Swift.Hashable, Swift.Sendable {
   public var kind: Corpus::Result.Result = .none_
   /// Field 2, `inner`.
   public var inner: Corpus::Result.Inner? = nil
-  /// One of several, `result`.
+  /// The oneof `result`.
   public var result: Corpus::Result.Result_? = nil
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     kind: Corpus::Result.Result = .none_,
     inner: Corpus::Result.Inner? = nil,
@@ -548,7 +548,7 @@ public nonisolated struct Result: Swift.Hashable, Swift.Sendable {
     self.result = result
   }
 
-  /// What `result` can be.
+  /// The alternatives of `result`.
   public nonisolated enum Result_: Swift.Hashable, Swift.Sendable {
     /// Field 3, `error`.
     case error(Swift.String)
@@ -562,10 +562,10 @@ public nonisolated struct Result: Swift.Hashable, Swift.Sendable {
     case none_
     /// 1, `RESULT_SOME`.
     case some_
-    /// A number that the .proto file had no name for.
+    /// A number without a name in the .proto file.
     case unrecognized(Swift.Int32)
 
-    /// Makes the value of a number; every number has one.
+    /// Makes the value of a number; `unrecognized` if the number has no name.
     public init(rawValue: Swift.Int32) {
       switch rawValue {
       case 0: self = .none_
@@ -589,7 +589,7 @@ public nonisolated struct Result: Swift.Hashable, Swift.Sendable {
     /// Field 1, `inner`.
     public var inner: Corpus::Result.Inner.Inner? = nil
 
-    /// Makes a message; what is left out is as if it had not been sent.
+    /// Makes a message. Omitted fields have the values that absent fields decode to.
     public init(
       inner: Corpus::Result.Inner.Inner? = nil
     ) {
@@ -601,7 +601,7 @@ public nonisolated struct Result: Swift.Hashable, Swift.Sendable {
       /// Field 1, `value`.
       public var value: Swift.UInt32 = 0
 
-      /// Makes a message; what is left out is as if it had not been sent.
+      /// Makes a message. Omitted fields have the values that absent fields decode to.
       public init(
         value: Swift.UInt32 = 0
       ) {
@@ -624,7 +624,7 @@ public nonisolated struct Five: Swift.Hashable, Swift.Sendable {
   /// Field 5, `weight`.
   public var weight: Swift.Double = 0
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     id: Swift.UInt64 = 0,
     name: Swift.String = "",
@@ -641,7 +641,7 @@ public nonisolated struct Five: Swift.Hashable, Swift.Sendable {
 }
 
 nonisolated extension Corpus::Scalars: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Scalars> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Scalars>(
     initialize: CCorpus::corpus__scalars__init,
     fill: { message, value, arena in
@@ -754,7 +754,7 @@ nonisolated extension Corpus::Scalars: LongLinkProtobufC::ProtobufCBody {
 }
 
 nonisolated extension Corpus::Optionals: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Optionals> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Optionals>(
     initialize: CCorpus::corpus__optionals__init,
     fill: { message, value, arena in
@@ -871,7 +871,7 @@ nonisolated extension Corpus::Optionals: LongLinkProtobufC::ProtobufCBody {
 }
 
 nonisolated extension Corpus::Lists: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Lists> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Lists>(
     initialize: CCorpus::corpus__lists__init,
     fill: { message, value, arena in
@@ -965,47 +965,47 @@ nonisolated extension Corpus::Lists: LongLinkProtobufC::ProtobufCBody {
 }
 
 nonisolated extension Corpus::Maps: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Maps> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Maps>(
     initialize: CCorpus::corpus__maps__init,
     fill: { message, value, arena in
       if !value.texts.isEmpty {
-        // In the order of the keys, so that the same entries are the same bytes.
+        // Sorted by key, because a dictionary has no stable order.
         let entries = value.texts.sorted { $0.key < $1.key }
           .map { Corpus::Maps.TextsEntry(key: $0.key, value: $0.value) }
         unsafe message.n_texts = entries.count
         unsafe message.texts = try arena.messages(entries)
       }
       if !value.levels.isEmpty {
-        // In the order of the keys, so that the same entries are the same bytes.
+        // Sorted by key, because a dictionary has no stable order.
         let entries = value.levels.sorted { $0.key < $1.key }
           .map { Corpus::Maps.LevelsEntry(key: $0.key, value: $0.value) }
         unsafe message.n_levels = entries.count
         unsafe message.levels = try arena.messages(entries)
       }
       if !value.ratios.isEmpty {
-        // In the order of the keys, so that the same entries are the same bytes.
+        // Sorted by key, because a dictionary has no stable order.
         let entries = value.ratios.sorted { !$0.key && $1.key }
           .map { Corpus::Maps.RatiosEntry(key: $0.key, value: $0.value) }
         unsafe message.n_ratios = entries.count
         unsafe message.ratios = try arena.messages(entries)
       }
       if !value.messages.isEmpty {
-        // In the order of the keys, so that the same entries are the same bytes.
+        // Sorted by key, because a dictionary has no stable order.
         let entries = value.messages.sorted { $0.key < $1.key }
           .map { Corpus::Maps.MessagesEntry(key: $0.key, value: $0.value) }
         unsafe message.n_messages = entries.count
         unsafe message.messages = try arena.messages(entries)
       }
       if !value.blobs.isEmpty {
-        // In the order of the keys, so that the same entries are the same bytes.
+        // Sorted by key, because a dictionary has no stable order.
         let entries = value.blobs.sorted { $0.key < $1.key }
           .map { Corpus::Maps.BlobsEntry(key: $0.key, value: $0.value) }
         unsafe message.n_blobs = entries.count
         unsafe message.blobs = try arena.messages(entries)
       }
       if !value.flags.isEmpty {
-        // In the order of the keys, so that the same entries are the same bytes.
+        // Sorted by key, because a dictionary has no stable order.
         let entries = value.flags.sorted { $0.key < $1.key }
           .map { Corpus::Maps.FlagsEntry(key: $0.key, value: $0.value) }
         unsafe message.n_flags = entries.count
@@ -1043,7 +1043,7 @@ nonisolated extension Corpus::Maps: LongLinkProtobufC::ProtobufCBody {
 }
 
 nonisolated extension Corpus::Maps.TextsEntry: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   fileprivate static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Maps.TextsEntry> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Maps.TextsEntry>(
     initialize: CCorpus::corpus__maps__texts_entry__init,
     fill: { message, value, arena in
@@ -1067,7 +1067,7 @@ nonisolated extension Corpus::Maps.TextsEntry: LongLinkProtobufC::ProtobufCBody 
 }
 
 nonisolated extension Corpus::Maps.LevelsEntry: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   fileprivate static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Maps.LevelsEntry> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Maps.LevelsEntry>(
     initialize: CCorpus::corpus__maps__levels_entry__init,
     fill: { message, value, arena in
@@ -1093,7 +1093,7 @@ nonisolated extension Corpus::Maps.LevelsEntry: LongLinkProtobufC::ProtobufCBody
 }
 
 nonisolated extension Corpus::Maps.RatiosEntry: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   fileprivate static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Maps.RatiosEntry> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Maps.RatiosEntry>(
     initialize: CCorpus::corpus__maps__ratios_entry__init,
     fill: { message, value, arena in
@@ -1119,7 +1119,7 @@ nonisolated extension Corpus::Maps.RatiosEntry: LongLinkProtobufC::ProtobufCBody
 }
 
 nonisolated extension Corpus::Maps.MessagesEntry: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   fileprivate static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Maps.MessagesEntry> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Maps.MessagesEntry>(
     initialize: CCorpus::corpus__maps__messages_entry__init,
     fill: { message, value, arena in
@@ -1145,7 +1145,7 @@ nonisolated extension Corpus::Maps.MessagesEntry: LongLinkProtobufC::ProtobufCBo
 }
 
 nonisolated extension Corpus::Maps.BlobsEntry: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   fileprivate static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Maps.BlobsEntry> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Maps.BlobsEntry>(
     initialize: CCorpus::corpus__maps__blobs_entry__init,
     fill: { message, value, arena in
@@ -1171,7 +1171,7 @@ nonisolated extension Corpus::Maps.BlobsEntry: LongLinkProtobufC::ProtobufCBody 
 }
 
 nonisolated extension Corpus::Maps.FlagsEntry: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   fileprivate static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Maps.FlagsEntry> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Maps.FlagsEntry>(
     initialize: CCorpus::corpus__maps__flags_entry__init,
     fill: { message, value, arena in
@@ -1197,7 +1197,7 @@ nonisolated extension Corpus::Maps.FlagsEntry: LongLinkProtobufC::ProtobufCBody 
 }
 
 nonisolated extension Corpus::Choices: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Choices> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Choices>(
     initialize: CCorpus::corpus__choices__init,
     fill: { message, value, arena in
@@ -1267,7 +1267,7 @@ nonisolated extension Corpus::Choices: LongLinkProtobufC::ProtobufCBody {
 }
 
 nonisolated extension Corpus::Tree: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Tree> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Tree>(
     initialize: CCorpus::corpus__tree__init,
     fill: { message, value, arena in
@@ -1299,7 +1299,7 @@ nonisolated extension Corpus::Tree: LongLinkProtobufC::ProtobufCBody {
 }
 
 nonisolated extension Corpus::Known: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Known> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Known>(
     initialize: CCorpus::corpus__known__init,
     fill: { message, value, arena in
@@ -1329,7 +1329,7 @@ nonisolated extension Corpus::Known: LongLinkProtobufC::ProtobufCBody {
 }
 
 nonisolated extension Corpus::Names: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Names> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Names>(
     initialize: CCorpus::corpus__names__init,
     fill: { message, value, arena in
@@ -1445,7 +1445,7 @@ nonisolated extension Corpus::Names: LongLinkProtobufC::ProtobufCBody {
 }
 
 nonisolated extension Corpus::Names.Type_: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Names.Type_> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Names.Type_>(
     initialize: CCorpus::corpus__names__type__init,
     fill: { message, value, arena in
@@ -1468,7 +1468,7 @@ nonisolated extension Corpus::Names.Type_: LongLinkProtobufC::ProtobufCBody {
 }
 
 nonisolated extension Corpus::Names.String: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Names.String> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Names.String>(
     initialize: CCorpus::corpus__names__string__init,
     fill: { message, value, arena in
@@ -1492,7 +1492,7 @@ nonisolated extension Corpus::Names.String: LongLinkProtobufC::ProtobufCBody {
 }
 
 nonisolated extension Corpus::Result: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Result> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Result>(
     initialize: CCorpus::corpus__result__init,
     fill: { message, value, arena in
@@ -1535,7 +1535,7 @@ nonisolated extension Corpus::Result: LongLinkProtobufC::ProtobufCBody {
 }
 
 nonisolated extension Corpus::Result.Inner: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Result.Inner> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Result.Inner>(
     initialize: CCorpus::corpus__result__inner__init,
     fill: { message, value, arena in
@@ -1557,7 +1557,7 @@ nonisolated extension Corpus::Result.Inner: LongLinkProtobufC::ProtobufCBody {
 }
 
 nonisolated extension Corpus::Result.Inner.Inner: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Result.Inner.Inner> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Result.Inner.Inner>(
     initialize: CCorpus::corpus__result__inner__inner__init,
     fill: { message, value, arena in
@@ -1581,7 +1581,7 @@ nonisolated extension Corpus::Result.Inner.Inner: LongLinkProtobufC::ProtobufCBo
 }
 
 nonisolated extension Corpus::Five: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<Corpus::Five> = unsafe LongLinkProtobufC::ProtobufCLayout<Corpus::Five>(
     initialize: CCorpus::corpus__five__init,
     fill: { message, value, arena in

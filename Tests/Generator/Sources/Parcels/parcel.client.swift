@@ -6,12 +6,12 @@ public import LongLinkProtobufC
 
 /// Moves parcels.
 public nonisolated struct ParcelsClient: Swift.Sendable {
-  /// What sends the requests.
+  /// The client or connection that sends the requests.
   public let sender: any LongLink::RequestSender
-  /// How requests are made, where neither a call nor its method says.
+  /// The default options of requests; those of a request or its method take precedence.
   public var options: LongLink::RequestOptions
 
-  /// Makes a client over one that may be shared with others, or over a connection with a peer.
+  /// Makes a client that sends over a shared client, or over one connection.
   public init(
     _ sender: any LongLink::RequestSender,
     options: LongLink::RequestOptions = LongLink::RequestOptions()
@@ -28,7 +28,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
       Parcels::ParcelsMethods.send.over(self.options), request, options: options)
   }
 
-  /// As the asynchronous form; it returns a handle at once.
+  /// Like the asynchronous form, but returns a handle immediately.
   public func submitSend(
     _ request: Parcels::SendRequest, options: LongLink::RequestOptions = LongLink::RequestOptions()
   ) -> LongLink::TypedRequestTask<Parcels::SendReply> {
@@ -36,7 +36,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
       Parcels::ParcelsMethods.send.over(self.options), request, options: options)
   }
 
-  /// As the asynchronous form; it calls `completion`, once, on the executor that is named.
+  /// Like the asynchronous form, but calls `completion` exactly once, on `executor`.
   @discardableResult
   public func send(
     _ request: Parcels::SendRequest, options: LongLink::RequestOptions = LongLink::RequestOptions(),
@@ -48,7 +48,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
       on: executor, completion: completion)
   }
 
-  /// As the asynchronous form; it blocks the calling thread, which must not be a task's.
+  /// Like the asynchronous form, but blocks the calling thread; do not call it in a task.
   public func sendBlocking(
     _ request: Parcels::SendRequest, options: LongLink::RequestOptions = LongLink::RequestOptions()
   ) throws(LongLink::LongLinkError) -> Parcels::SendReply {
@@ -64,7 +64,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
       Parcels::ParcelsMethods.find.over(self.options), request, options: options)
   }
 
-  /// As the asynchronous form; it returns a handle at once.
+  /// Like the asynchronous form, but returns a handle immediately.
   public func submitFind(
     _ request: Parcels::FindRequest, options: LongLink::RequestOptions = LongLink::RequestOptions()
   ) -> LongLink::TypedRequestTask<Parcels::Parcel> {
@@ -72,7 +72,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
       Parcels::ParcelsMethods.find.over(self.options), request, options: options)
   }
 
-  /// As the asynchronous form; it calls `completion`, once, on the executor that is named.
+  /// Like the asynchronous form, but calls `completion` exactly once, on `executor`.
   @discardableResult
   public func find(
     _ request: Parcels::FindRequest, options: LongLink::RequestOptions = LongLink::RequestOptions(),
@@ -84,7 +84,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
       on: executor, completion: completion)
   }
 
-  /// As the asynchronous form; it blocks the calling thread, which must not be a task's.
+  /// Like the asynchronous form, but blocks the calling thread; do not call it in a task.
   public func findBlocking(
     _ request: Parcels::FindRequest, options: LongLink::RequestOptions = LongLink::RequestOptions()
   ) throws(LongLink::LongLinkError) -> Parcels::Parcel {
@@ -100,7 +100,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
       Parcels::ParcelsMethods.clear.over(self.options), request, options: options)
   }
 
-  /// As the asynchronous form; it returns a handle at once.
+  /// Like the asynchronous form, but returns a handle immediately.
   public func submitClear(
     _ request: LongLinkProtobufC::ProtobufEmpty, options: LongLink::RequestOptions = LongLink::RequestOptions()
   ) -> LongLink::TypedRequestTask<LongLinkProtobufC::ProtobufEmpty> {
@@ -108,7 +108,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
       Parcels::ParcelsMethods.clear.over(self.options), request, options: options)
   }
 
-  /// As the asynchronous form; it calls `completion`, once, on the executor that is named.
+  /// Like the asynchronous form, but calls `completion` exactly once, on `executor`.
   @discardableResult
   public func clear(
     _ request: LongLinkProtobufC::ProtobufEmpty, options: LongLink::RequestOptions = LongLink::RequestOptions(),
@@ -120,7 +120,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
       on: executor, completion: completion)
   }
 
-  /// As the asynchronous form; it blocks the calling thread, which must not be a task's.
+  /// Like the asynchronous form, but blocks the calling thread; do not call it in a task.
   public func clearBlocking(
     _ request: LongLinkProtobufC::ProtobufEmpty, options: LongLink::RequestOptions = LongLink::RequestOptions()
   ) throws(LongLink::LongLinkError) -> LongLinkProtobufC::ProtobufEmpty {

@@ -28,10 +28,10 @@ public nonisolated enum Urgency: Swift.RawRepresentable, Swift.Hashable, Swift.S
   case fast
   /// 2, `URGENCY_SLOW`.
   case slow
-  /// A number that the .proto file had no name for.
+  /// A number without a name in the .proto file.
   case unrecognized(Swift.Int32)
 
-  /// Makes the value of a number; every number has one.
+  /// Makes the value of a number; `unrecognized` if the number has no name.
   public init(rawValue: Swift.Int32) {
     switch rawValue {
     case 0: self = .unspecified
@@ -59,7 +59,7 @@ public nonisolated struct SendRequest: Swift.Hashable, Swift.Sendable {
   /// Who may be told about it.
   public var listeners: [Swift.String] = []
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     parcel: Parcels::Parcel? = nil,
     listeners: [Swift.String] = []
@@ -74,7 +74,7 @@ public nonisolated struct SendReply: Swift.Hashable, Swift.Sendable {
   /// Field 1, `number`.
   public var number: Swift.UInt64 = 0
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     number: Swift.UInt64 = 0
   ) {
@@ -87,7 +87,7 @@ public nonisolated struct FindRequest: Swift.Hashable, Swift.Sendable {
   /// Field 1, `number`.
   public var number: Swift.UInt64 = 0
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     number: Swift.UInt64 = 0
   ) {
@@ -109,7 +109,7 @@ public nonisolated struct Parcel: Swift.Hashable, Swift.Sendable {
   public var labels: [Swift.String: Swift.String] = [:]
   /// Field 6, `shelves`.
   public var shelves: [Swift.Int32: Parcels::Parcel.Part] = [:]
-  /// One of several, `payment`.
+  /// The oneof `payment`.
   public var payment: Parcels::Parcel.Payment? = nil
   /// Field 10, `sent`.
   public var sent: LongLinkProtobufC::ProtobufTimestamp? = nil
@@ -124,7 +124,7 @@ public nonisolated struct Parcel: Swift.Hashable, Swift.Sendable {
   }
   private var _wrapping: [Parcels::Parcel] = []
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     number: Swift.UInt64 = 0,
     destination: Parcels::Place? = nil,
@@ -151,7 +151,7 @@ public nonisolated struct Parcel: Swift.Hashable, Swift.Sendable {
     self.wrapping = wrapping
   }
 
-  /// What `payment` can be.
+  /// The alternatives of `payment`.
   public nonisolated enum Payment: Swift.Hashable, Swift.Sendable {
     /// Paid by the sender, in cents.
     case cents(Swift.Int64)
@@ -170,7 +170,7 @@ public nonisolated struct Parcel: Swift.Hashable, Swift.Sendable {
     /// Field 3, `parts`.
     public var parts: [Parcels::Parcel.Part] = []
 
-    /// Makes a message; what is left out is as if it had not been sent.
+    /// Makes a message. Omitted fields have the values that absent fields decode to.
     public init(
       name: Swift.String = "",
       grams: Swift.UInt32? = nil,
@@ -200,7 +200,7 @@ public nonisolated struct Moved: Swift.Hashable, Swift.Sendable {
   /// Field 2, `place`.
   public var place: Parcels::Place? = nil
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     number: Swift.UInt64 = 0,
     place: Parcels::Place? = nil
@@ -211,7 +211,7 @@ public nonisolated struct Moved: Swift.Hashable, Swift.Sendable {
 }
 
 nonisolated extension Parcels::SendRequest: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<Parcels::SendRequest> = unsafe LongLinkProtobufC::ProtobufCLayout<Parcels::SendRequest>(
     initialize: CParcels::parcel__send_request__init,
     fill: { message, value, arena in
@@ -237,7 +237,7 @@ nonisolated extension Parcels::SendRequest: LongLinkProtobufC::ProtobufCBody {
 }
 
 nonisolated extension Parcels::SendReply: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<Parcels::SendReply> = unsafe LongLinkProtobufC::ProtobufCLayout<Parcels::SendReply>(
     initialize: CParcels::parcel__send_reply__init,
     fill: { message, value, arena in
@@ -261,7 +261,7 @@ nonisolated extension Parcels::SendReply: LongLinkProtobufC::ProtobufCBody {
 }
 
 nonisolated extension Parcels::FindRequest: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<Parcels::FindRequest> = unsafe LongLinkProtobufC::ProtobufCLayout<Parcels::FindRequest>(
     initialize: CParcels::parcel__find_request__init,
     fill: { message, value, arena in
@@ -285,7 +285,7 @@ nonisolated extension Parcels::FindRequest: LongLinkProtobufC::ProtobufCBody {
 }
 
 nonisolated extension Parcels::Parcel: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<Parcels::Parcel> = unsafe LongLinkProtobufC::ProtobufCLayout<Parcels::Parcel>(
     initialize: CParcels::parcel__parcel__init,
     fill: { message, value, arena in
@@ -301,14 +301,14 @@ nonisolated extension Parcels::Parcel: LongLinkProtobufC::ProtobufCBody {
       unsafe message.n_parts = value.parts.count
       unsafe message.parts = try arena.messages(value.parts)
       if !value.labels.isEmpty {
-        // In the order of the keys, so that the same entries are the same bytes.
+        // Sorted by key, because a dictionary has no stable order.
         let entries = value.labels.sorted { $0.key < $1.key }
           .map { Parcels::Parcel.LabelsEntry(key: $0.key, value: $0.value) }
         unsafe message.n_labels = entries.count
         unsafe message.labels = try arena.messages(entries)
       }
       if !value.shelves.isEmpty {
-        // In the order of the keys, so that the same entries are the same bytes.
+        // Sorted by key, because a dictionary has no stable order.
         let entries = value.shelves.sorted { $0.key < $1.key }
           .map { Parcels::Parcel.ShelvesEntry(key: $0.key, value: $0.value) }
         unsafe message.n_shelves = entries.count
@@ -380,7 +380,7 @@ nonisolated extension Parcels::Parcel: LongLinkProtobufC::ProtobufCBody {
 }
 
 nonisolated extension Parcels::Parcel.Part: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<Parcels::Parcel.Part> = unsafe LongLinkProtobufC::ProtobufCLayout<Parcels::Parcel.Part>(
     initialize: CParcels::parcel__parcel__part__init,
     fill: { message, value, arena in
@@ -413,7 +413,7 @@ nonisolated extension Parcels::Parcel.Part: LongLinkProtobufC::ProtobufCBody {
 }
 
 nonisolated extension Parcels::Parcel.LabelsEntry: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   fileprivate static let layout: LongLinkProtobufC::ProtobufCLayout<Parcels::Parcel.LabelsEntry> = unsafe LongLinkProtobufC::ProtobufCLayout<Parcels::Parcel.LabelsEntry>(
     initialize: CParcels::parcel__parcel__labels_entry__init,
     fill: { message, value, arena in
@@ -437,7 +437,7 @@ nonisolated extension Parcels::Parcel.LabelsEntry: LongLinkProtobufC::ProtobufCB
 }
 
 nonisolated extension Parcels::Parcel.ShelvesEntry: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   fileprivate static let layout: LongLinkProtobufC::ProtobufCLayout<Parcels::Parcel.ShelvesEntry> = unsafe LongLinkProtobufC::ProtobufCLayout<Parcels::Parcel.ShelvesEntry>(
     initialize: CParcels::parcel__parcel__shelves_entry__init,
     fill: { message, value, arena in
@@ -463,7 +463,7 @@ nonisolated extension Parcels::Parcel.ShelvesEntry: LongLinkProtobufC::ProtobufC
 }
 
 nonisolated extension Parcels::Moved: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<Parcels::Moved> = unsafe LongLinkProtobufC::ProtobufCLayout<Parcels::Moved>(
     initialize: CParcels::parcel__moved__init,
     fill: { message, value, arena in
@@ -491,6 +491,6 @@ nonisolated extension Parcels::Moved: LongLinkProtobufC::ProtobufCBody {
 }
 
 nonisolated extension Parcels::Moved: LongLinkProtobufC::PushMessage {
-  /// The message type that it carries when it is pushed.
+  /// The message type of its pushes.
   public static var pushType: LongLinkProtobufC::MessageType { 7 }
 }

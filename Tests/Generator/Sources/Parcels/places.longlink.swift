@@ -15,7 +15,7 @@ public nonisolated struct Place: Swift.Hashable, Swift.Sendable {
   /// Field 4, `longitude`.
   public var longitude: Swift.Double = 0
 
-  /// Makes a message; what is left out is as if it had not been sent.
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     street: Swift.String = "",
     town: Swift.String = "",
@@ -30,7 +30,7 @@ public nonisolated struct Place: Swift.Hashable, Swift.Sendable {
 }
 
 nonisolated extension Parcels::Place: LongLinkProtobufC::ProtobufCBody {
-  /// How it is written and read.
+  /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<Parcels::Place> = unsafe LongLinkProtobufC::ProtobufCLayout<Parcels::Place>(
     initialize: CParcels::places__place__init,
     fill: { message, value, arena in

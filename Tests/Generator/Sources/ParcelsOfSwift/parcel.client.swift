@@ -7,12 +7,12 @@ public import SwiftProtobuf
 
 /// Moves parcels.
 public nonisolated struct ParcelsClient: Swift.Sendable {
-  /// What sends the requests.
+  /// The client or connection that sends the requests.
   public let sender: any LongLink::RequestSender
-  /// How requests are made, where neither a call nor its method says.
+  /// The default options of requests; those of a request or its method take precedence.
   public var options: LongLink::RequestOptions
 
-  /// Makes a client over one that may be shared with others, or over a connection with a peer.
+  /// Makes a client that sends over a shared client, or over one connection.
   public init(
     _ sender: any LongLink::RequestSender,
     options: LongLink::RequestOptions = LongLink::RequestOptions()
@@ -29,7 +29,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
       ParcelsOfSwift::ParcelsMethods.send.over(self.options), request, options: options)
   }
 
-  /// As the asynchronous form; it returns a handle at once.
+  /// Like the asynchronous form, but returns a handle immediately.
   public func submitSend(
     _ request: ParcelsOfSwift::Parcel_SendRequest, options: LongLink::RequestOptions = LongLink::RequestOptions()
   ) -> LongLink::TypedRequestTask<ParcelsOfSwift::Parcel_SendReply> {
@@ -37,7 +37,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
       ParcelsOfSwift::ParcelsMethods.send.over(self.options), request, options: options)
   }
 
-  /// As the asynchronous form; it calls `completion`, once, on the executor that is named.
+  /// Like the asynchronous form, but calls `completion` exactly once, on `executor`.
   @discardableResult
   public func send(
     _ request: ParcelsOfSwift::Parcel_SendRequest, options: LongLink::RequestOptions = LongLink::RequestOptions(),
@@ -49,7 +49,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
       on: executor, completion: completion)
   }
 
-  /// As the asynchronous form; it blocks the calling thread, which must not be a task's.
+  /// Like the asynchronous form, but blocks the calling thread; do not call it in a task.
   public func sendBlocking(
     _ request: ParcelsOfSwift::Parcel_SendRequest, options: LongLink::RequestOptions = LongLink::RequestOptions()
   ) throws(LongLink::LongLinkError) -> ParcelsOfSwift::Parcel_SendReply {
@@ -65,7 +65,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
       ParcelsOfSwift::ParcelsMethods.find.over(self.options), request, options: options)
   }
 
-  /// As the asynchronous form; it returns a handle at once.
+  /// Like the asynchronous form, but returns a handle immediately.
   public func submitFind(
     _ request: ParcelsOfSwift::Parcel_FindRequest, options: LongLink::RequestOptions = LongLink::RequestOptions()
   ) -> LongLink::TypedRequestTask<ParcelsOfSwift::Parcel_Parcel> {
@@ -73,7 +73,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
       ParcelsOfSwift::ParcelsMethods.find.over(self.options), request, options: options)
   }
 
-  /// As the asynchronous form; it calls `completion`, once, on the executor that is named.
+  /// Like the asynchronous form, but calls `completion` exactly once, on `executor`.
   @discardableResult
   public func find(
     _ request: ParcelsOfSwift::Parcel_FindRequest, options: LongLink::RequestOptions = LongLink::RequestOptions(),
@@ -85,7 +85,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
       on: executor, completion: completion)
   }
 
-  /// As the asynchronous form; it blocks the calling thread, which must not be a task's.
+  /// Like the asynchronous form, but blocks the calling thread; do not call it in a task.
   public func findBlocking(
     _ request: ParcelsOfSwift::Parcel_FindRequest, options: LongLink::RequestOptions = LongLink::RequestOptions()
   ) throws(LongLink::LongLinkError) -> ParcelsOfSwift::Parcel_Parcel {
@@ -101,7 +101,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
       ParcelsOfSwift::ParcelsMethods.clear.over(self.options), request, options: options)
   }
 
-  /// As the asynchronous form; it returns a handle at once.
+  /// Like the asynchronous form, but returns a handle immediately.
   public func submitClear(
     _ request: SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty, options: LongLink::RequestOptions = LongLink::RequestOptions()
   ) -> LongLink::TypedRequestTask<SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty> {
@@ -109,7 +109,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
       ParcelsOfSwift::ParcelsMethods.clear.over(self.options), request, options: options)
   }
 
-  /// As the asynchronous form; it calls `completion`, once, on the executor that is named.
+  /// Like the asynchronous form, but calls `completion` exactly once, on `executor`.
   @discardableResult
   public func clear(
     _ request: SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty, options: LongLink::RequestOptions = LongLink::RequestOptions(),
@@ -121,7 +121,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
       on: executor, completion: completion)
   }
 
-  /// As the asynchronous form; it blocks the calling thread, which must not be a task's.
+  /// Like the asynchronous form, but blocks the calling thread; do not call it in a task.
   public func clearBlocking(
     _ request: SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty, options: LongLink::RequestOptions = LongLink::RequestOptions()
   ) throws(LongLink::LongLinkError) -> SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty {

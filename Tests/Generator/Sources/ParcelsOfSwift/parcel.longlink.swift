@@ -33,6 +33,6 @@ nonisolated extension ParcelsOfSwift::Parcel_Parcel.Part: LongLinkProtobuf::Prot
 nonisolated extension ParcelsOfSwift::Parcel_Moved: LongLinkProtobuf::ProtobufBody {}
 
 nonisolated extension ParcelsOfSwift::Parcel_Moved: LongLinkProtobuf::PushMessage {
-  /// The message type that it carries when it is pushed.
+  /// The message type of its pushes.
   public static var pushType: LongLinkProtobuf::MessageType { 7 }
 }

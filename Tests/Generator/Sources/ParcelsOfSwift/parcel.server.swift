@@ -24,7 +24,7 @@ public nonisolated protocol ParcelsService: Swift.Sendable {
 }
 
 extension LongLinkServer::LongLinkServer {
-  /// Has a service answer the requests of `parcel.Parcels`. Before `start`.
+  /// Routes the requests of `parcel.Parcels` to a service, before `start`.
   public nonisolated func register(
     parcels service: some ParcelsService,
     on placement: LongLinkServer::HandlerPlacement = .connectionLoop

@@ -61,7 +61,7 @@ import Testing
     #expect(status != 0)
     #expect(
       said.contains(
-        "\(folder)/Protos/bad.proto:4:3: error: other.proto is not generated: name it too, or say "
+        "\(folder)/Protos/bad.proto:4:3: error: other.proto is not generated: name it too, or add "
           + "--import other.proto:MODULE"))
   }
 
@@ -103,11 +103,11 @@ import Testing
     for (options, reason) in [
       ("Messages=M", "C=FOLDER is required"), ("Client=M,C=C", "Messages=FOLDER is required"),
       ("FrontEnd=command,Client=M", "--messages FOLDER is required"),
-      ("Messages=M,C=M", "C=FOLDER needs a folder of its own"),
-      ("Messages=../M,C=C", "Messages=../M: a folder below the output folder"),
+      ("Messages=M,C=M", "C=FOLDER needs a separate folder"),
+      ("Messages=../M,C=C", "Messages=../M: the folder has to be below the output folder"),
       ("Messages=M,C=C,Colour=red", "unknown option Colour"),
       ("Messages=M,C=C,Visibility=open", "Visibility=open: choose public, package"),
-      ("Messages=M,Runtime=SwiftProtobuf,Prefix=X", "Prefix=X: SwiftProtobuf heeds"),
+      ("Messages=M,Runtime=SwiftProtobuf,Prefix=X", "Prefix=X: SwiftProtobuf only supports"),
     ] {
       #expect(
         try Protoc.findings("message A {}\n", options: options).contains(reason), "\(options)")

@@ -21,7 +21,7 @@ import Testing
     #expect(
       said.contains(
         "bad.proto:6:1: error: the name EchoClient is taken by EchoClient (bad.proto:3:1): rename "
-          + "one of them, or say option swift_prefix = \"…\";"))
+          + "one of them, or add option swift_prefix = \"…\";"))
     #expect(said.contains("bad.proto:5:1: error: the name self_ is taken by self_ (bad.proto:4:1)"))
     #expect(said.contains("bad.proto:7:1: error: the name EchoMethods is taken by Echo"))
     #expect(said.contains("bad.proto:10:3: error: the name submitSay is taken by Two.Say"))

@@ -6,12 +6,12 @@ public import LongLinkTesting
 public import ParcelsOfSwift
 public import SwiftProtobuf
 
-/// A `parcel.Parcels` that does what a test tells it to.
+/// A `parcel.Parcels` scripted by a test.
 public nonisolated struct SimulatedParcelsServer: Swift.Sendable {
-  /// What listens, and is scripted further: its record, its faults, its pushes.
+  /// The underlying server, with its record, its faults and its pushes.
   public let server: LongLinkTesting::SimulatedServer
 
-  /// Scripts a server that was started.
+  /// Makes a script for a started server.
   public init(_ server: LongLinkTesting::SimulatedServer) {
     self.server = server
   }
@@ -24,7 +24,7 @@ public nonisolated struct SimulatedParcelsServer: Swift.Sendable {
     Self(try await LongLinkTesting::SimulatedServer.start(on: loop, at: address))
   }
 
-  /// Where clients reach it.
+  /// The endpoint that clients connect to.
   public var endpoint: LongLinkTesting::Endpoint { server.endpoint }
 
   /// Stops listening and closes all connections.
@@ -32,93 +32,93 @@ public nonisolated struct SimulatedParcelsServer: Swift.Sendable {
     await server.stop()
   }
 
-  /// Answers each `Send` with what the closure makes of it; a `Rejection` rejects it.
+  /// Responds to each `Send` with the closure's result. The closure may throw `Rejection`.
   public func onSend(
     _ make: @escaping @Sendable (ParcelsOfSwift::Parcel_SendRequest) throws -> ParcelsOfSwift::Parcel_SendReply
   ) {
     server.on(ParcelsOfSwift::ParcelsMethods.send.type, make)
   }
 
-  /// Says what to do about each `Send`, right or wrong, after a time where one is given.
+  /// Performs an action for each `Send`, after `delay` if there is one.
   public func onSend(
     _ action: LongLinkTesting::ServerAction, after delay: Swift.Duration? = nil
   ) {
     server.on(ParcelsOfSwift::ParcelsMethods.send.type, action, after: delay)
   }
 
-  /// Says what to do about the first, second and so on `Send`; the last one repeats.
+  /// Performs the first action for the first `Send`, and so on. The last action repeats.
   public func onSend(_ actions: [LongLinkTesting::ServerAction]) {
     server.on(ParcelsOfSwift::ParcelsMethods.send.type, actions)
   }
 
-  /// The requests `Send` that came up to now; throws where one is not such a message.
+  /// The received requests `Send`; throws if one cannot be decoded.
   public func sendRequests() throws(LongLinkTesting::BodyError) -> [ParcelsOfSwift::Parcel_SendRequest] {
     try server.requests(of: ParcelsOfSwift::ParcelsMethods.send.type, as: ParcelsOfSwift::Parcel_SendRequest.self)
   }
 
-  /// Waits until requests `Send` have come, and returns the last one that was waited for.
+  /// Waits until `count` requests `Send` have arrived, and returns the last of these.
   public nonisolated(nonsending) func waitForSend(
     count: Swift.Int = 1
   ) async throws -> ParcelsOfSwift::Parcel_SendRequest {
     try await server.waitForRequest(of: ParcelsOfSwift::ParcelsMethods.send.type, as: ParcelsOfSwift::Parcel_SendRequest.self, count: count)
   }
 
-  /// Answers each `Find` with what the closure makes of it; a `Rejection` rejects it.
+  /// Responds to each `Find` with the closure's result. The closure may throw `Rejection`.
   public func onFind(
     _ make: @escaping @Sendable (ParcelsOfSwift::Parcel_FindRequest) throws -> ParcelsOfSwift::Parcel_Parcel
   ) {
     server.on(ParcelsOfSwift::ParcelsMethods.find.type, make)
   }
 
-  /// Says what to do about each `Find`, right or wrong, after a time where one is given.
+  /// Performs an action for each `Find`, after `delay` if there is one.
   public func onFind(
     _ action: LongLinkTesting::ServerAction, after delay: Swift.Duration? = nil
   ) {
     server.on(ParcelsOfSwift::ParcelsMethods.find.type, action, after: delay)
   }
 
-  /// Says what to do about the first, second and so on `Find`; the last one repeats.
+  /// Performs the first action for the first `Find`, and so on. The last action repeats.
   public func onFind(_ actions: [LongLinkTesting::ServerAction]) {
     server.on(ParcelsOfSwift::ParcelsMethods.find.type, actions)
   }
 
-  /// The requests `Find` that came up to now; throws where one is not such a message.
+  /// The received requests `Find`; throws if one cannot be decoded.
   public func findRequests() throws(LongLinkTesting::BodyError) -> [ParcelsOfSwift::Parcel_FindRequest] {
     try server.requests(of: ParcelsOfSwift::ParcelsMethods.find.type, as: ParcelsOfSwift::Parcel_FindRequest.self)
   }
 
-  /// Waits until requests `Find` have come, and returns the last one that was waited for.
+  /// Waits until `count` requests `Find` have arrived, and returns the last of these.
   public nonisolated(nonsending) func waitForFind(
     count: Swift.Int = 1
   ) async throws -> ParcelsOfSwift::Parcel_FindRequest {
     try await server.waitForRequest(of: ParcelsOfSwift::ParcelsMethods.find.type, as: ParcelsOfSwift::Parcel_FindRequest.self, count: count)
   }
 
-  /// Answers each `Clear` with what the closure makes of it; a `Rejection` rejects it.
+  /// Responds to each `Clear` with the closure's result. The closure may throw `Rejection`.
   public func onClear(
     _ make: @escaping @Sendable (SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty) throws -> SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty
   ) {
     server.on(ParcelsOfSwift::ParcelsMethods.clear.type, make)
   }
 
-  /// Says what to do about each `Clear`, right or wrong, after a time where one is given.
+  /// Performs an action for each `Clear`, after `delay` if there is one.
   public func onClear(
     _ action: LongLinkTesting::ServerAction, after delay: Swift.Duration? = nil
   ) {
     server.on(ParcelsOfSwift::ParcelsMethods.clear.type, action, after: delay)
   }
 
-  /// Says what to do about the first, second and so on `Clear`; the last one repeats.
+  /// Performs the first action for the first `Clear`, and so on. The last action repeats.
   public func onClear(_ actions: [LongLinkTesting::ServerAction]) {
     server.on(ParcelsOfSwift::ParcelsMethods.clear.type, actions)
   }
 
-  /// The requests `Clear` that came up to now; throws where one is not such a message.
+  /// The received requests `Clear`; throws if one cannot be decoded.
   public func clearRequests() throws(LongLinkTesting::BodyError) -> [SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty] {
     try server.requests(of: ParcelsOfSwift::ParcelsMethods.clear.type, as: SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty.self)
   }
 
-  /// Waits until requests `Clear` have come, and returns the last one that was waited for.
+  /// Waits until `count` requests `Clear` have arrived, and returns the last of these.
   public nonisolated(nonsending) func waitForClear(
     count: Swift.Int = 1
   ) async throws -> SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty {
