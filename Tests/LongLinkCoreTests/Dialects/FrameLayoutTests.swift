@@ -135,7 +135,7 @@ import Testing
   @Test func `the direction at fault is named`() {
     #expect(
       throws: FrameLayoutError(
-        "response.header", "no length and no delimiter tells where a frame ends")
+        "response.header", "without a delimiter, it needs a length to end frames")
     ) {
       try FrameLayout(
         request: FrameLayout.Shape(header: Self.usual),
