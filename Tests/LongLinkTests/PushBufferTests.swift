@@ -32,7 +32,7 @@ import Testing
     }
     #expect(numbers == [1, 2, 3])
     #expect(error?.code == .overloaded)
-    #expect(error?.detail.contains("3 pushes of 3 bytes") == true)
+    #expect(error?.detail.contains("3 pushes (3 bytes)") == true)
     var iterator = sequence.makeAsyncIterator()
     #expect(try await iterator.next() == nil)
     #expect(hub.counts.closed == 1 && hub.counts.dropped == 1)

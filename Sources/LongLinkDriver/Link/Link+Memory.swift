@@ -9,7 +9,7 @@ extension Link {
   private static let memoryGrain = 4096
 
   /// The eviction rank: the connection's bytes in the budget, times how long it has held any,
-  /// clamped to 0.1 to 1 s. Smaller messages that never end rank above a large one that just arrived.
+  /// clamped to 0.1 to 1 s. Smaller messages that never end rank above a large one that just came.
   package var memoryWeight: Int {
     let time = min(max(loop.now - heldSince, 100_000_000), 1_000_000_000)
     return counted.open * Int(time / 1_000_000)
