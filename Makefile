@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 SWIFT ?= swift
-# What is formatted and checked; the other C is generated.
+# The Swift files to format and check.
 SWIFT_SOURCES = Package.swift Sources Tests Plugins Command Examples \
 	Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Tests
-# The command is a package of its own. In the same scratch path as the library, and with the same
-# flags, nothing of the library is built again for it. SwiftPM must not take the plan of one package,
-# which it keeps there, for that of the other.
+# The command is a separate package. It uses the scratch path and the flags of the library, so that the
+# library is not built twice. SwiftPM must not cache the build manifest there, because it would take that
+# of one package for that of the other.
 SHARED = --scratch-path .build --disable-build-manifest-caching
 COMMAND = --package-path Command $(SHARED)
 RELEASED = .build/release
@@ -16,12 +16,12 @@ RELEASED = .build/release
 
 all: build
 
-# Installs what is missing, or says how.
+# Installs missing programs and libraries, or prints the command that does.
 setup:
 	@Scripts/setup.sh
 
-# The same for the tests. What is skipped nevertheless, for want of root, of IPv6 or the like, is
-# kept for the end; in CI, where the variable CI is set, it fails.
+# The same for the tests. Tests that are skipped nevertheless, without root or IPv6 for instance, are
+# listed at the end; in CI, where the variable CI is set, they fail.
 export LONGLINK_SKIPPED = $(CURDIR)/.build/skipped
 setup-tests:
 	@Scripts/setup.sh --tests
@@ -30,7 +30,7 @@ setup-tests:
 build: setup
 	$(SWIFT) build $(COMMAND) --product longlink
 
-# Builds the command for release, and leaves it at .build/longlink.
+# Builds the command for release, and copies it to .build/longlink.
 command: setup
 	$(SWIFT) build $(COMMAND) --configuration release --product longlink
 	install $(RELEASED)/longlink .build/longlink
@@ -41,7 +41,7 @@ install: command
 	install -d "$(PREFIX)/bin"
 	install .build/longlink "$(PREFIX)/bin"
 
-# A debug build is there soonest.
+# A debug build takes the least time.
 demo: build
 	@.build/debug/longlink demo
 
@@ -50,11 +50,11 @@ test: setup-tests lint check-protocols check-vectors check-mutants unit-tests ch
 	@if [ -s "$(LONGLINK_SKIPPED)" ]; then \
 	  echo 'Skipped:'; sed 's/^/  /' "$(LONGLINK_SKIPPED)"; \
 	else \
-	  echo 'All tests have run, and none was skipped.'; \
+	  echo 'All tests have run; none was skipped.'; \
 	fi
 
-# The tests of the command's processes run by themselves: the library's keep every core busy.
-# Only here is a warning an error: a newer compiler's must not keep anybody from building.
+# The tests of the command run separately, because the library's tests keep every core busy.
+# Warnings are errors only in checks: the warnings of a newer compiler must not break users' builds.
 unit-tests: export LONGLINK_WARNINGS_AS_ERRORS = 1
 unit-tests: setup-tests
 	$(SWIFT) build $(SHARED) --build-tests
@@ -62,7 +62,7 @@ unit-tests: setup-tests
 	$(SWIFT) build $(COMMAND) --build-tests
 	$(SWIFT) test $(COMMAND) --skip-build --disable-xctest
 
-# Generates the C and the Swift of the project's own .proto files.
+# Generates C and Swift from the project's own .proto files.
 protocols: setup
 	SWIFT="$(SWIFT)" Scripts/protocols.sh
 
@@ -77,23 +77,23 @@ check-vectors: setup-tests
 	Scripts/python.sh Protocols/Vectors/generate.py --check
 	Scripts/python.sh Protocols/Vectors/Dialects/generate.py --check
 
-# Whether each mutant still applies; `make mutants` runs them.
+# Checks that each mutant still applies; `make mutants` runs them.
 check-mutants: setup-tests
 	Scripts/mutants.sh --check
 
-# Compiles and runs the programs that the README shows.
+# Compiles and runs the programs in the README.
 check-readme: export LONGLINK_WARNINGS_AS_ERRORS = 1
 check-readme: setup-tests
 	Scripts/readme.sh
 
-# The example is a package of its own, as an application is, and is built as the command is.
+# The example is a separate package, like an application, and is built like the command.
 CHAT = --package-path Examples/Chat $(SHARED)
 check-chat: export LONGLINK_WARNINGS_AS_ERRORS = 1
 check-chat: setup-tests
 	$(SWIFT) build $(CHAT) --build-tests
 	$(SWIFT) test $(CHAT) --skip-build --disable-xctest
 
-# The documentation of each library, in .build/docs; a warning or a link that leads nowhere fails.
+# The documentation of each library, in .build/docs. A warning or a broken link fails.
 docs: setup-tests
 	SWIFT="$(SWIFT)" Scripts/docs.sh
 
@@ -103,66 +103,66 @@ format:
 lint:
 	$(SWIFT) format lint --strict --parallel --recursive $(SWIFT_SOURCES)
 
-# Tests without what is done for speed below Swift's documented rules.
+# Tests without the optimizations that use more than Swift's documented features.
 portable: setup-tests
 	SWIFT="$(SWIFT)" Scripts/portable.sh
 
-# The tests of threads and of memory, in some minutes each; SUITES=all takes all, and hours.
+# The tests of threads and of memory, a few minutes each; SUITES=all runs all tests, for hours.
 sanitize: setup-tests
 	SWIFT="$(SWIFT)" Scripts/sanitize.sh thread
 	SWIFT="$(SWIFT)" Scripts/sanitize.sh address
 
-# Each fuzzer for so many seconds, two side by side; FUZZ chooses among them.
+# Runs each fuzzer for FUZZ_SECONDS, two at a time; FUZZ names the fuzzers to run.
 FUZZ_SECONDS ?= 60
 fuzz: setup
 	SWIFT="$(SWIFT)" FUZZ_SECONDS="$(FUZZ_SECONDS)" Scripts/fuzz.sh $(FUZZ)
 
-# Ten minutes of clients and servers under kills, freezes and partitions; SOAK adds options.
+# Clients and servers under kills, freezes and partitions for ten minutes; SOAK adds options.
 soak: setup
 	$(SWIFT) build $(COMMAND) --configuration release --product longlink-soak
 	$(RELEASED)/longlink-soak $(SOAK)
 
-# Ten thousand worlds drawn from seeds, in each of which every promise has to hold.
+# Ten thousand scenarios generated from seeds; every promise must hold in each.
 SIMULATE ?= --seeds 0..9999
 simulate: command
 	.build/longlink simulate run $(SIMULATE)
 
-# Hostile clients against a server process, and a hostile server against a client: what can they make
-# it hold, compute and log? No honest request beside them may take two seconds. (`make test` runs the
-# same against a debug build, without that bound.)
+# Hostile clients against a server process, and a hostile server against a client: how much memory, time
+# and log can they cost it? No request of an honest client may take two seconds meanwhile. (`make test`
+# runs the same against a debug build, without that bound.)
 attacks: setup-tests command
 	$(SWIFT) build $(COMMAND) --build-tests
 	LONGLINK_BINARY=$(CURDIR)/.build/longlink LONGLINK_ATTACK_SECONDS=2 \
 		$(SWIFT) test $(COMMAND) --skip-build --disable-xctest --filter 'AttackTests|AttackedClientTests'
 
-# Puts one deliberate bug after the other into a copy of the sources: each has to be caught.
+# Puts one deliberate bug after another into a copy of the sources: each must be caught.
 mutants: setup-tests
 	SWIFT="$(SWIFT)" Scripts/mutants.sh
 
-# LongLink beside a floor in C and other libraries; BENCH adds options, and GRPC=1 grpc-swift, which
-# takes minutes more to build. Benchmarks/README.md tells how to read what is printed.
+# Compares LongLink with a minimal program in C and with other libraries. BENCH adds options. GRPC=1 adds
+# grpc-swift, which takes some minutes more to build. Benchmarks/README.md explains the output.
 bench: bench-build
 	Benchmarks/.build/release/bench $(if $(GRPC),--grpc GRPCPeer) $(BENCH)
 
 bench-quick: bench-build
 	Benchmarks/.build/release/bench --quick $(BENCH)
 
-# Ten thousand idle connections, and what a request costs beside many others.
+# Ten thousand idle connections, and the cost of a request among many connections.
 bench-scale: bench-build
 	Benchmarks/.build/release/bench scale $(BENCH)
 
-# Encoding and decoding of the same message: values over libprotobuf-c beside SwiftProtobuf's.
+# Encoding and decoding of the same message: values over libprotobuf-c compared with SwiftProtobuf's.
 bench-codec: setup
 	$(SWIFT) run --package-path Tests/Generator --scratch-path .build-generator-tests \
 		--configuration release CodecBenchmark
 
-# With Swift's libraries linked in, as services are delivered: all subjects alike.
+# Links Swift's libraries statically, as services are deployed; the same for all subjects.
 bench-build: setup
 	$(SWIFT) build --package-path Benchmarks --configuration release --static-swift-stdlib \
 		$(if $(GRPC),--traits GRPC)
 
-# What the benchmark's figures rest on, and what a request may cost in allocations and calls of the
-# system. No time is measured.
+# Tests the benchmark itself, and the number of allocations and system calls that a request may cost.
+# Measures no times.
 bench-check: setup
 	$(SWIFT) build --package-path Benchmarks --configuration release --build-tests
 	$(SWIFT) test --package-path Benchmarks --configuration release --skip-build --disable-xctest

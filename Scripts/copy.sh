@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes TREE a copy of the package and of the command's, as they are now. Files that did not change keep
-# their times, so that little is compiled again; what a copy must change is changed back.
+# Makes TREE a copy of the package and of the command's package. Unchanged files keep their times, so that
+# little is compiled again. Files that were changed in the copy are restored.
 #
 #   Scripts/copy.sh TREE
 set -euo pipefail

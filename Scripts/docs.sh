@@ -1,14 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Builds the documentation of each library into .build/docs. A warning fails, and so does a link that leads
-# nowhere.
+# Builds the documentation of each library into .build/docs. A warning or a broken link fails.
 #
-# A client meets types of LongLinkCore, LongLinkDriver and LongLinkTransport, which are no products. They
-# are shown with the product through which they are imported, so that each has a page there.
+# Clients use types of LongLinkCore, LongLinkDriver and LongLinkTransport, which are not products. These
+# types have their pages in the documentation of the product that exports them.
 set -eu
 cd "$(dirname "$0")/.."
 swift=${SWIFT:-swift}
-# The documentation's compiler comes with Swift, and may not be in PATH.
+# docc comes with Swift, but is perhaps not in PATH.
 docc=$(command -v docc || echo "$(dirname "$(readlink -f "$(command -v "$swift")")")/docc")
 scratch=.build
 out=$scratch/docs
@@ -23,7 +22,7 @@ for map in "$bin"/CLongLink*.build/module.modulemap "$PWD"/Sources/C*/module.mod
 done
 triple=$("$swift" -print-target-info | python3 -c 'import json, sys; print(json.load(sys.stdin)["target"]["triple"])')
 
-# graph MODULE: writes what is public in it.
+# graph MODULE: writes the symbol graph of its public declarations.
 graph() {
   # shellcheck disable=SC2086
   "$swift" symbolgraph-extract -module-name "$1" -I "$bin/Modules" -target "$triple" \
@@ -31,7 +30,7 @@ graph() {
     -Xcc -I"$PWD/Sources/CLongLinkWellKnown/include"
 }
 
-# page PRODUCT MODULE...: the documentation of a product, with the types of these modules.
+# page PRODUCT MODULE...: builds the documentation of a product, with the types of these modules.
 page() {
   product=$1
   shift

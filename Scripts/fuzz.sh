@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Fuzzes each target for FUZZ_SECONDS (default 60), two at a time, with AddressSanitizer. Names of
-# targets as arguments choose among them. What is learnt stays in .build-fuzz/corpus, inputs that
-# broke something in .build-fuzz/found.
+# Fuzzes each target for FUZZ_SECONDS (default 60), two at a time, with AddressSanitizer. Arguments name
+# the targets to fuzz, if not all. The corpus is kept in .build-fuzz/corpus, and inputs that cause
+# failures in .build-fuzz/found.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,14 +14,14 @@ if [ ${#targets[@]} -eq 0 ]; then
   targets=(native dialect delimiter layout bodies client server dialectClient dialectServer)
 fi
 
-# What was built from a file that is no more would stay in the archive.
+# Otherwise objects of deleted files would stay in the archive.
 if [ -d "$build" ]; then find "$build" -name libLongLinkFuzz.a -delete; fi
 LONGLINK_FUZZING=1 "$swift" build --scratch-path "$build" --configuration release \
   --product LongLinkFuzz --sanitize address -Xswiftc -sanitize=fuzzer -Xswiftc -parse-as-library \
   -Xcc -fsanitize=fuzzer-no-link
 bin=$(LONGLINK_FUZZING=1 "$swift" build --scratch-path "$build" --configuration release \
   --show-bin-path)
-# The compiler drives the linker: it knows where the runtime libraries are.
+# The compiler runs the linker, because it knows where the runtime libraries are.
 read -r -a libraries <<<"$(pkg-config --libs libprotobuf-c)"
 "${swift}c" -sanitize=fuzzer,address -o "$build/fuzz" "$bin/libLongLinkFuzz.a" "${libraries[@]}" \
   2> >(grep -v 'Cannot export local symbol' >&2)

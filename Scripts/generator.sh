@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Tests the generator with the packages in Tests/Generator: what it generates, what it refuses, that
-# its two runtimes and Python's protobuf package agree, and that its code compiles whatever things
-# are called.
+# Tests the generator with the packages in Tests/Generator: its output, its errors, that its two runtimes
+# and Python's protobuf package agree, and that its output compiles even if names are reserved words.
 set -eu
 cd "$(dirname "$0")/.."
 

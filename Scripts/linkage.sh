@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Builds, from nothing and for release, a program that links the product LongLink alone, and fails
-# where it fetches or links what a client must not need. Prints how long the build took.
+# Makes a clean release build of a program that links only the product LongLink. Fails if it fetches or
+# links anything that a client must not need. Prints how long the build took.
 set -eu
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -32,28 +32,28 @@ await client.close()
 PROGRAM
 
 cd "$work"
-# What is downloaded is not part of the time.
+# Downloads are not part of the time.
 swift package resolve
-# LongLink itself goes by the name of its folder.
+# LongLink itself is listed by the name of its folder.
 fetched=$(swift package show-dependencies --format flatlist | grep -vix "$(basename "$root")")
 echo "$fetched" | sed 's/^/linkage: fetches /'
 if [ "$fetched" != swift-log ]; then
-  echo "linkage: a client must fetch swift-log alone" >&2
+  echo "linkage: a client must fetch only swift-log" >&2
   exit 1
 fi
 start=$(date +%s)
 swift build -c release --product client
-echo "linkage: a client was built from nothing in $(($(date +%s) - start)) seconds"
+echo "linkage: a clean build of a client took $(($(date +%s) - start)) seconds"
 program=$(swift build -c release --product client --show-bin-path)/client
 libraries=$(ldd "$program" | awk '{ print $1 }')
 echo "$libraries" | sed 's/^/linkage: links /'
-# Swift's runtime, and the C and C++ libraries that it stands on.
+# Swift's runtime, and the C and C++ libraries that it needs.
 allowed='^(linux-vdso|.*/ld-linux|libswift|libBlocksRuntime|libdispatch)|^lib(c|m|dl|rt|pthread|util|stdc\+\+|gcc_s)\.so'
 if echo "$libraries" | grep -vE "$allowed"; then
   echo "linkage: a client must not link these" >&2
   exit 1
 fi
-# What describes other protocols is a product of its own.
+# LongLinkDialects is a separate product.
 if nm "$program" | grep -q LongLinkDialects; then
   echo "linkage: a client must not link LongLinkDialects" >&2
   exit 1

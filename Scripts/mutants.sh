@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Shows that the oracles bite: each patch of Tests/Mutants puts one bug into a copy of the sources,
-# and a run of the simulation has to catch it.
+# Shows that the oracles find bugs: each patch of Tests/Mutants puts one bug into a copy of the sources,
+# and a run of the simulation must catch it.
 #
-#   Scripts/mutants.sh [NUMBER...]    all mutants, or those whose numbers are given
-#   Scripts/mutants.sh --check        only whether each patch applies, which takes a second
+#   Scripts/mutants.sh [NUMBER...]    runs all mutants, or those with these numbers
+#   Scripts/mutants.sh --check        only checks that each patch applies, which takes a second
 #
-# SEEDS (0..1999) are the seeds that each may take, SCRATCH is where the copy is built, and PROFILE
-# (default) which faults are drawn. It fails where a patch does not apply, where a mutant does not
-# compile, where one survives, and where another promise is broken than its patch says.
+# SEEDS (0..1999) are the seeds to try for each, SCRATCH is where the copy is built, and PROFILE (default)
+# is the profile of faults. It fails if a patch does not apply, a mutant does not compile or survives, or
+# the broken promise is not the one that the patch names.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seeds=${SEEDS:-0..1999}
@@ -57,7 +57,7 @@ for patch in Tests/Mutants/*.patch; do
     continue
   fi
   outcome=0
-  # A mutant may trap, or never come to an end: both are caught.
+  # A mutant may trap, or never end: both count as caught.
   timeout "${LIMIT:-900}" "$scratch/build/release/longlink" simulate run --seeds "$seeds" \
     --profile "$profile" >"$scratch/run.log" 2>"$scratch/run.err" || outcome=$?
   seed=$(sed -n 's/.*replay --seed \([0-9]*\).*/\1/p' "$scratch/run.log" | head -1)

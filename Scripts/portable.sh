@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs tests without what the library does for speed below Swift's documented rules: in a copy, tasks
-# are watched by documented functions alone (LONGLINK_PORTABLE), and every access to a property is
-# checked for exclusivity, also where the sources say @exclusivity(unchecked).
+# Runs tests of a copy without the optimizations that use more than Swift's documented features: only
+# documented functions handle cancellation (LONGLINK_PORTABLE), and every access to a property is checked
+# for exclusivity, even if the sources have @exclusivity(unchecked).
 #
-# SUITES names the targets of tests, SCRATCH is where the copy is built, FILTER chooses among the tests.
+# SUITES names the test targets, SCRATCH is where the copy is built, FILTER selects tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scratch=${SCRATCH:-$PWD/.build-portable}

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Generates the C and the Swift of the project's own .proto files with protoc-gen-longlink and puts
-# it where it is committed. The first run builds the generator.
+# Generates C and Swift from the project's own .proto files with protoc-gen-longlink, and writes them to
+# their places in the repository. The first run builds the generator.
 #
-#   Scripts/protocols.sh          writes it
-#   Scripts/protocols.sh --check  writes nothing; fails where what is committed is not current
+#   Scripts/protocols.sh          writes the files
+#   Scripts/protocols.sh --check  writes nothing; fails if a committed file is not up to date
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -39,7 +39,7 @@ generate() {
   protoc --plugin=protoc-gen-longlink="$plugin" --longlink_out="$out" --longlink_opt="$options" "$@"
 }
 
-# What is written by hand uses C as protoc-c makes it.
+# The C that tests use directly, as protoc-c generates it.
 generate C=Tests/CLongLinkControl --proto_path=Protocols control.proto
 generate C=Tests/CLongLinkProbe --proto_path=Tests/CLongLinkProbe probe.proto
 generate Messages=Tests/LongLinkDemoMessages,C=Tests/CLongLinkDemo,Visibility=package \
@@ -69,21 +69,21 @@ known=
 for name in any duration empty field_mask struct timestamp wrappers; do
   known="$known google/protobuf/$name.proto"
 done
-# The list of files is split on purpose.
+# The list of files is split into words on purpose.
 protoc --descriptor_set_out="$work/known" $known
 generate \
   Messages=Sources/LongLinkProtobufC/WellKnown:LongLinkProtobufC,C=Sources/CLongLinkWellKnown \
   --descriptor_set_in="$work/known" $known
 
-# Another version of protoc-c generates other C, which says nothing about what is committed; the rest
-# is the same with all of them.
+# Other versions of protoc-c generate different C, which cannot be compared with the committed files. The
+# other files are the same for all versions.
 number=$(protoc-c --version | awk '$1 == "protobuf-c" {
   split($2, part, "."); print part[1] * 1000000 + part[2] * 1000 + part[3] }')
 others=
 if [ "$check" = yes ] && ! grep -q "^#elif $number <" Tests/CLongLinkDemo/include/demo.pb-c.h; then
   others='*.pb-c.[ch]'
   Scripts/skip.sh 'The comparison of generated C' \
-    "what is committed comes from another version of protoc-c than this one ($number)"
+    "the committed files come from another version of protoc-c than this one ($number)"
 fi
 
 status=0
@@ -92,7 +92,7 @@ for file in $(cd "$out" && find . -type f ! -name "$others" | sort); do
     mkdir -p "$(dirname "$file")"
     cmp -s "$out/$file" "$file" || cp "$out/$file" "$file"
   elif ! cmp -s "$out/$file" "$file"; then
-    echo "$file is not what is generated now: run 'make protocols'" >&2
+    echo "$file is not up to date: run 'make protocols'" >&2
     status=1
   fi
 done

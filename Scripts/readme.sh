@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Compiles the programs of the README, runs its test, and lets its client talk to its server. They
-# are compiled as they stand, but that their port is an argument, since it may be taken here. In the
-# scratch path of the tests, and with the same flags, nothing of the library is built again.
+# Compiles the programs in the README, runs its test, and runs its client with its server. The programs are
+# compiled unchanged, except that the port is an argument, because port 9000 may be in use here. They use
+# the scratch path and the flags of the tests, so that the library is not built again.
 #
-# README (README.md) is the file.
+# README (README.md) names the file.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -62,11 +62,11 @@ server=$!
 client=
 trap 'kill "$server" ${client:+"$client"} 2>/dev/null || true; rm -f "$output" "$answers"' EXIT
 fail() {
-  printf '%s\n' "$@" 'The server said:' >&2
+  printf '%s\n' "$@" 'The output of the server:' >&2
   cat "$output" >&2
   exit 1
 }
-# The server says which port it was given.
+# The server logs the port that it was given.
 port=
 for _ in $(seq 300); do
   port=$(sed -n 's/.*address=127[.]0[.]0[.]1:\([0-9]*\).*Listening.*/\1/p' "$output")
@@ -74,14 +74,14 @@ for _ in $(seq 300); do
   kill -0 "$server" 2>/dev/null || fail "The README's server has ended."
   sleep 0.1
 done
-[ -n "$port" ] || fail "The README's server does not listen."
+[ -n "$port" ] || fail "The README's server did not begin to listen."
 "$programs/ReadmeClient" "$port" >"$answers" 2>/dev/null &
 client=$!
 for _ in $(seq 600); do
   kill -0 "$client" 2>/dev/null || break
   sleep 0.1
 done
-# One that has not ended in a minute is stopped: its status is 143 then.
+# A client that has not ended within a minute is stopped: its status is 143 then.
 kill "$client" 2>/dev/null || true
 status=0
 wait "$client" || status=$?
@@ -89,6 +89,6 @@ client=
 said=$(cat "$answers")
 expected=$'hello\nrejected refused'
 [ "$said" = "$expected" ] \
-  || fail "The README's client ended with status $status and said:" "$said" 'instead of:' "$expected"
+  || fail "The README's client ended with status $status and printed:" "$said" 'instead of:' "$expected"
 kill -0 "$server" 2>/dev/null || fail "The README's server has ended."
 echo "The README's programs compile, and its client talks to its server."

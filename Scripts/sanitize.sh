@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs tests under a sanitizer, each in a build of its own.
+# Runs tests under a sanitizer, with a separate build for each sanitizer.
 #
-#   Scripts/sanitize.sh thread    what runs on several threads: sockets, event loops, client, server
-#   Scripts/sanitize.sh address   what handles memory itself: the core, sockets, libprotobuf-c
+#   Scripts/sanitize.sh thread    tests with several threads: sockets, event loops, client, server
+#   Scripts/sanitize.sh address   tests of manual memory management: the core, sockets, libprotobuf-c
 #
-# SUITES names other targets of tests, and SUITES=all means every one, the command's too, which takes
-# more than an hour under the thread sanitizer. FILTER chooses among their tests.
+# SUITES names other test targets; SUITES=all means all of them and the command's, which takes more than an
+# hour under the thread sanitizer. FILTER selects tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -29,8 +29,8 @@ esac
 suites=${SUITES:-$suites}
 if [ "$suites" != all ]; then export LONGLINK_TESTS=$suites; fi
 
-# run PRODUCT OPTION...: builds the tests alone, with what they link, and runs them one after the
-# other: all at once they would take each other's time, of which there is little here.
+# run PRODUCT OPTION...: builds only the tests and their dependencies, and runs the tests one after another:
+# in parallel they would slow each other down too much under a sanitizer.
 run() {
   local product=$1
   shift
@@ -41,7 +41,7 @@ run() {
 options+=(--sanitize="$1")
 run LongLinkPackageTests "${options[@]}"
 if [ "$suites" = all ]; then
-  # Beside the tests stand the programs that they run.
+  # The tests run programs that are built beside them.
   options+=(--disable-build-manifest-caching)
   "$swift" build --package-path Command "${options[@]}"
   run longlink-commandPackageTests --package-path Command "${options[@]}"

@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs what LongLink needs beyond Swift. Where apt-get may not do so, this prints the command
-# that does, and fails.
+# Installs what LongLink needs in addition to Swift. If it cannot use apt-get, it prints the commands to run,
+# and fails.
 #
-#   Scripts/setup.sh          what building and generating code need
-#   Scripts/setup.sh --tests  what `make test` and the other checks need besides
+#   Scripts/setup.sh          what is needed to build, and to generate code
+#   Scripts/setup.sh --tests  also what `make test` and the other checks need
 set -eu
 cd "$(dirname "$0")/.."
 PATH=$PATH:/usr/sbin:/sbin
 
-# need PACKAGE ELSEWHERE COMMAND...: Debian's package, what installs it on other systems, and a
+# need PACKAGE ELSEWHERE COMMAND...: Debian's package, the command that installs it on other systems, and a
 # command that fails without it.
 need() {
   package=$1
@@ -21,28 +21,28 @@ need() {
 "
 }
 
-# Everything that is ever installed, with what it is for.
+# All packages, with their purposes.
 look() {
   packages='' commands=''
-  # How the next one is found.
+  # To find the next one.
   need pkg-config 'brew install pkgconf' pkg-config --version
-  # The messages that both ends link.
+  # Linked into clients and servers, for messages.
   need libprotobuf-c-dev 'brew install protobuf-c' pkg-config --exists libprotobuf-c
-  # Generating code, with the files that every .proto may import.
+  # To generate code, with the files that every .proto may import.
   need protobuf-c-compiler 'brew install protobuf-c' protoc-c --version
   need protobuf-compiler 'brew install protobuf' protoc --version
   need libprotobuf-dev 'brew install protobuf' \
     protoc --descriptor_set_out=/dev/null google/protobuf/empty.proto
   [ "$1" = --tests ] || return 0
-  # The golden frames, a peer in another language, and a third opinion on messages.
+  # For the golden frames, a peer in another language, and a third implementation of messages.
   need python3 'brew install python3' python3 --version
   need python3-protobuf 'pip install protobuf' Scripts/python.sh --version
-  # The dissector is run by Wireshark.
+  # To test the dissector.
   need tshark 'brew install wireshark' tshark --version
-  # Whether the mutants apply.
+  # To check that the mutants apply.
   need patch 'brew install gpatch' patch --version
   [ "$(uname)" = Linux ] || return 0
-  # Networks of their own, in which packets are lost.
+  # For network namespaces in which packets are lost.
   need iproute2 'iproute2' ip -V
   need iptables 'iptables' iptables --version
 }
@@ -50,7 +50,7 @@ look() {
 look "${1:-}"
 [ -n "$packages" ] || exit 0
 if ! command -v apt-get >/dev/null; then
-  echo 'Programs or libraries are missing. What installs them, or names them:' >&2
+  echo 'Programs or libraries are missing. Commands that install them, or their names:' >&2
   echo "$commands" | sort -u | sed '/^ *$/d' >&2
   exit 69
 fi
@@ -60,11 +60,11 @@ if [ "$(id -u)" -ne 0 ]; then
   exit 69
 fi
 export DEBIAN_FRONTEND=noninteractive
-apt-get update || echo 'The lists of packages could not be renewed; those that are there are used.'
-# The list of packages is split on purpose. The time is how long another apt-get is waited for.
+apt-get update || echo 'The lists of packages could not be updated; the old ones are used.'
+# The list of packages is split into words on purpose. The timeout is for another apt-get that runs now.
 apt-get -o DPkg::Lock::Timeout=600 install --yes --no-install-recommends $packages
 look "${1:-}"
 if [ -n "$packages" ]; then
-  echo "$0: installed, but they do not work:$packages" >&2
+  echo "$0: these packages are installed, but do not work:$packages" >&2
   exit 69
 fi

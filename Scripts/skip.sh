@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Says that a check is skipped, and why. In CI, where the variable CI is set, this fails: a check
-# that is skipped there shows nothing.
+# Reports that a check is skipped, and why. In CI, where the variable CI is set, this fails, because there
+# a skipped check would go unnoticed.
 #
 #   Scripts/skip.sh CHECK REASON
 set -eu
@@ -11,5 +11,5 @@ if [ -n "${CI:-}" ]; then
   exit 1
 fi
 echo "Skipped: $1: $2"
-# What `make test` sums up at its end.
+# `make test` prints this file at its end.
 if [ -n "${LONGLINK_SKIPPED:-}" ]; then echo "$1: $2" >>"$LONGLINK_SKIPPED"; fi

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Generates code, by the command that users run, from .proto files in which everything is called by a
-# word that Swift or C has a meaning for, and compiles it. A second run of the command, and one
-# after that build, must not compile the generator again.
+# Generates code, with the command that users run, from .proto files in which every name is a reserved word
+# or a known name in Swift or C, and compiles it. A second run of the command, and one after that build, must
+# not compile the generator again.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -22,13 +22,13 @@ generate() {
   module=$1
   shift
   folder=Protos/$(echo "$module" | tr '[:upper:]' '[:lower:]')
-  # The names of the files have no blanks.
+  # The file names contain no spaces.
   ${SWIFT-swift} package $package --allow-writing-to-package-directory generate-longlink \
     --messages "Sources/$module" --proto-path "$folder" "$@" \
     $(cd $words && find "$folder" -name '*.proto' | sort) >"$log" 2>&1 || { cat "$log"; exit 1; }
 }
 
-# generated_at_once: fails where the last run compiled anything.
+# generated_at_once: fails if the last run compiled anything.
 generated_at_once() {
   ! grep -q Compiling "$log" && return
   cat "$log"

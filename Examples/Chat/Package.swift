@@ -5,13 +5,13 @@ import PackageDescription
 let package = Package(
   name: "Chat",
   platforms: [.macOS(.v15)],
-  // An application of its own says .package(url: "https://github.com/longlink/longlink", …).
+  // Your own application has .package(url: "https://github.com/longlink/longlink", …) here.
   dependencies: [
     .package(name: "longlink", path: "../.."),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
   ],
   targets: [
-    // Generated from Protos/chat.proto, but for the errors.
+    // Generated from Protos/chat.proto, except for the errors.
     .target(
       name: "CChatMessages",
       dependencies: [.product(name: "LongLinkProtobufC", package: "longlink")]

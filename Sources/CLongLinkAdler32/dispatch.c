@@ -23,8 +23,8 @@ static const kernel neon = {cll_adler32_neon, cll_adler32_frame_neon, "neon"};
 static const kernel portable = {
     cll_adler32_portable, cll_adler32_frame_portable, "portable"};
 
-// Returns the implementation of that number, or the portable one past the end, and stores how many
-// there are.
+// Returns the implementation at `index`, or the portable one past the end, and stores the number of
+// implementations.
 static const kernel *kernel_at(size_t index, size_t *count) {
   const kernel *kernels[3];
   size_t found = 0;
@@ -43,7 +43,7 @@ static kernel_function choose;
 static frame_function choose_for_frame;
 static const kernel chooser = {choose, choose_for_frame, "chooser"};
 
-// Every thread that finds `chooser` here stores the same choice, so that relaxed order is enough.
+// All threads that find `chooser` here store the same choice, so relaxed order is sufficient.
 static const kernel *_Atomic chosen = &chooser;
 
 static const kernel *best_kernel(void) {

@@ -5,10 +5,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/// The largest prime below 2^16: both halves of a checksum are remainders of it.
+/// The largest prime below 2^16: both halves of a checksum are remainders modulo it.
 #define LONGLINK_ADLER32_MODULUS 65521u
 
-/// Bytes at the front of a frame that are summed up, and where its body begins.
+/// The number of bytes at the front of a frame that are summed, and the offset of its body.
 #define LONGLINK_ADLER32_FRAME_SUMMED 12
 #define LONGLINK_ADLER32_FRAME_BODY 16
 

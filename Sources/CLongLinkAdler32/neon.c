@@ -5,11 +5,11 @@
 
 #include <arm_neon.h>
 
-// As many bytes as the columns' 16 bits can sum up, 32 at a time: 173 * 255 < 2^16. The sums of 32
-// bits in the other lanes hold as many and more.
+// The most bytes that the columns' 16-bit lanes can sum, 32 at a time: 173 * 255 < 2^16. The other
+// sums have 32-bit lanes, which can hold more.
 static const size_t longest_run = 173 * 32;
 
-// The last byte of 32 weighs 1, the first one 32.
+// The first of 32 bytes has the weight 32, the last one 1.
 static const uint16_t weights[32] = {
     32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17,
     16, 15, 14, 13, 12, 11, 10, 9,  8,  7,  6,  5,  4,  3,  2,  1};
@@ -42,7 +42,7 @@ static void add(uint32_t *a, uint32_t *b, const uint8_t *bytes, size_t count) {
 }
 
 uint32_t cll_adler32_neon(uint32_t seed, const uint8_t *bytes, size_t count) {
-  // Fewer than 32 bytes are not worth the way into vectors and back.
+  // For fewer than 32 bytes, vectors are not worth their setup.
   size_t few = count % 32;
   if (few > 0) {
     seed = cll_adler32_portable(seed, bytes, few);

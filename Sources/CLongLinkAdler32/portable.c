@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels.h"
 
-// As many bytes as 32 bits can sum up before a remainder must be taken (RFC 1950, section 9).
+// The most bytes that can be summed in 32 bits before a remainder must be taken (RFC 1950, section 9).
 static const size_t longest_run = 5552;
 
 uint32_t cll_adler32_portable(uint32_t seed, const uint8_t *bytes, size_t count) {
@@ -11,7 +11,7 @@ uint32_t cll_adler32_portable(uint32_t seed, const uint8_t *bytes, size_t count)
     size_t run = count < longest_run ? count : longest_run;
     count -= run;
     for (; run >= 8; run -= 8, bytes += 8) {
-      // Eight steps of `a += byte, b += a` at once, without their chain of additions.
+      // Eight steps of `a += byte, b += a` at once, without the chain of dependent additions.
       uint32_t weighted = 8u * bytes[0] + 7u * bytes[1] + 6u * bytes[2] + 5u * bytes[3]
           + 4u * bytes[4] + 3u * bytes[5] + 2u * bytes[6] + bytes[7];
       uint32_t plain = (uint32_t)bytes[0] + bytes[1] + bytes[2] + bytes[3]

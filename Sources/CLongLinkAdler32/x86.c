@@ -6,26 +6,26 @@
 #include <immintrin.h>
 #include <string.h>
 
-// Zero bytes before the input leave the sums of a fresh start as they are. So the input is taken as
-// whole vectors whose first one is filled up with zeros at its front, and the seed is added at the
-// end: over n bytes from (a, b) the checksum is a + sum(byte), b + n * a + sum(weight * byte), where
-// the last byte weighs 1, the one before it 2, and so on.
+// Zero bytes before the input do not change sums that start at zero. So the input is read as whole
+// vectors, the first of which is padded with zeros at its front, and the seed is added at the end:
+// over n bytes from (a, b) the checksum is a + sum(byte), b + n * a + sum(weight * byte), where the
+// last byte has the weight 1, the one before it 2, and so on.
 
 #define SSSE3 __attribute__((target("ssse3")))
 #define AVX2 __attribute__((target("avx2")))
 #define INLINE static inline __attribute__((always_inline))
 
-/// Sums over vectors of 16 bytes; `carried` sums up what `plain` was before each of them.
+/// Sums over vectors of 16 bytes; `carried` sums the values of `plain` before each vector.
 typedef struct {
   __m128i plain;     // two lanes of 64 bits
   __m128i carried;   // two lanes of 64 bits
   __m128i weighted;  // four lanes of 32 bits
 } sums;
 
-// Lanes of 32 bits hold the weighted sums of this many bytes, and more.
+// The weighted sums of this many bytes fit into 32-bit lanes.
 static const size_t longest_run = 1 << 17;
 
-// Read from `16 - n`: indices that move the first n bytes of a vector to its end.
+// Loaded at offset n, the shuffle indices that move the first n bytes of a vector to its end.
 static const uint8_t to_the_end[32] = {
     0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
     0,    1,    2,    3,    4,    5,    6,    7,    8,    9,    10,   11,   12,   13,   14,   15};
@@ -42,7 +42,7 @@ INLINE uint32_t load32(const uint8_t *bytes) {
   return value;
 }
 
-/// 1 to 15 bytes at the end of a vector, without reading past them.
+/// Loads 1 to 15 bytes into the end of a vector, without reading past them.
 INLINE SSSE3 __m128i load_few(const uint8_t *bytes, size_t count) {
   if (count >= 8) {
     uint64_t low = count == 8 ? 0 : load64(bytes) << (8 * (16 - count));
@@ -68,7 +68,7 @@ INLINE SSSE3 void add(sums *to, __m128i bytes) {
       to->weighted, _mm_madd_epi16(_mm_maddubs_epi16(bytes, weights), _mm_set1_epi16(1)));
 }
 
-/// The sums over `count` bytes, of which the first `count % 16` make a vector of their own.
+/// The sums over `count` bytes. The first `count % 16` of them form a separate vector.
 INLINE SSSE3 sums sums_of(const uint8_t *bytes, size_t count) {
   sums result = {_mm_setzero_si128(), _mm_setzero_si128(), _mm_setzero_si128()};
   if (count < 16) {
@@ -88,7 +88,7 @@ INLINE SSSE3 sums sums_of(const uint8_t *bytes, size_t count) {
   return result;
 }
 
-/// The low half of each lane of 64 bits plus its high half.
+/// The low half plus the high half of each 64-bit lane.
 INLINE SSSE3 __m128i widened(__m128i lanes) {
   return _mm_add_epi64(
       _mm_srli_epi64(lanes, 32), _mm_srli_epi64(_mm_slli_epi64(lanes, 32), 32));
@@ -119,15 +119,16 @@ SSSE3 uint32_t cll_adler32_ssse3(uint32_t seed, const uint8_t *bytes, size_t cou
   return joined_to(seed, count, sums_of(bytes, count));
 }
 
-// Up to so many bytes of body a frame is summed up at once.
+// The largest body for which a frame is summed in one pass.
 static const size_t short_body = 255;
 
-// Read from `n`: indices that move all but the first n bytes of a vector to its front.
+// Loaded at offset n, the shuffle indices that move all but the first n bytes of a vector to its
+// front.
 static const uint8_t to_the_front[32] = {
     0,    1,    2,    3,    4,    5,    6,    7,    8,    9,    10,   11,   12,   13,   14,   15,
     0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80};
 
-// Read from `n`: what leaves the last n bytes of a vector and clears the others.
+// Loaded at offset n, the mask that keeps the last n bytes of a vector and clears the others.
 static const uint8_t the_end[32] = {
     0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,
     0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
@@ -139,7 +140,7 @@ INLINE SSSE3 uint32_t total_of_four(__m128i lanes) {
   return (uint32_t)_mm_cvtsi128_si32(lanes);
 }
 
-/// The checksum of so few bytes that each sum fits into 32 bits.
+/// The checksum of so few bytes that each sum fits into 32 bits, from the seed 1.
 INLINE SSSE3 uint32_t joined_few(size_t count, sums sums) {
   uint32_t a = 1 + (uint32_t)total(sums.plain);
   uint32_t b = (uint32_t)count
@@ -147,16 +148,16 @@ INLINE SSSE3 uint32_t joined_few(size_t count, sums sums) {
   return b % LONGLINK_ADLER32_MODULUS << 16 | a % LONGLINK_ADLER32_MODULUS;
 }
 
-/// A frame with at most `short_body` bytes of body. The header and the bytes of the body that do not
-/// make a vector stand at the end of two vectors together.
+/// The checksum of a frame with at most `short_body` bytes of body. The header and the first bytes of
+/// the body, up to a multiple of 16, are joined at the end of two vectors.
 INLINE SSSE3 uint32_t short_frame(const uint8_t *frame, size_t count) {
   sums result = {_mm_setzero_si128(), _mm_setzero_si128(), _mm_setzero_si128()};
   const uint8_t *end = frame + LONGLINK_ADLER32_FRAME_BODY + count;
   size_t first = count % 16;
   const uint8_t *bytes = frame + LONGLINK_ADLER32_FRAME_BODY + first;
-  // What is left out of the header is shifted away.
+  // The shift removes the last 4 bytes of the header, which are not summed.
   __m128i header = _mm_slli_si128(_mm_loadu_si128((const __m128i *)frame), 4);
-  // Before the body there are bytes to read with its first ones.
+  // The header precedes the body, so that a whole vector can be read up to the body's first bytes.
   __m128i body = _mm_and_si128(
       _mm_loadu_si128((const __m128i *)(bytes - 16)),
       _mm_loadu_si128((const __m128i *)(the_end + first)));
@@ -176,7 +177,7 @@ SSSE3 uint32_t cll_adler32_frame_ssse3(const uint8_t *frame, size_t count) {
   return cll_adler32_ssse3(header, frame + LONGLINK_ADLER32_FRAME_BODY, count);
 }
 
-/// At least 64 bytes and at most `longest_run`.
+/// The checksum of at least 64 and at most `longest_run` bytes.
 INLINE AVX2 uint32_t long_run(uint32_t seed, const uint8_t *bytes, size_t count) {
   const __m256i weights = _mm256_setr_epi8(
       32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17,
@@ -185,7 +186,7 @@ INLINE AVX2 uint32_t long_run(uint32_t seed, const uint8_t *bytes, size_t count)
   const __m256i zero = _mm256_setzero_si256();
   const uint8_t *end = bytes + count;
 
-  // The first vectors are narrow, so that whole pairs of wide ones remain.
+  // The first bytes use narrow vectors, so that whole pairs of wide ones remain.
   size_t narrow = count % 64;
   sums first = sums_of(bytes, narrow);
   bytes += narrow;
@@ -199,7 +200,7 @@ INLINE AVX2 uint32_t long_run(uint32_t seed, const uint8_t *bytes, size_t count)
     plain = _mm256_add_epi64(plain, _mm256_sad_epu8(low, zero));
     carried = _mm256_add_epi64(carried, plain);
     plain = _mm256_add_epi64(plain, _mm256_sad_epu8(high, zero));
-    // Two products of at most 255 * (32 + 31) each fit into 16 bits with their sign.
+    // The sum of two products of at most 255 * (32 + 31) fits into a signed 16-bit lane.
     __m256i products = _mm256_add_epi16(
         _mm256_maddubs_epi16(low, weights), _mm256_maddubs_epi16(high, weights));
     weighted = _mm256_add_epi32(weighted, _mm256_madd_epi16(products, ones));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks for the strerror_r of POSIX, which fills the buffer; GNU's may return a string instead.
+// Selects the strerror_r of POSIX, which fills the buffer; GNU's may return another string instead.
 #if defined(__linux__)
 #define _POSIX_C_SOURCE 200809L
 #endif

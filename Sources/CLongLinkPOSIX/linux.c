@@ -23,8 +23,8 @@ int cll_timer_set(int descriptor, long long nanoseconds) {
   return timerfd_settime(descriptor, TFD_TIMER_ABSTIME, &time, NULL);
 }
 
-// SIOCOUTQ by its older name, which needs no header of the kernel. tcp(7) says that it counts what was
-// not sent, but the kernel's tcp_ioctl() counts from the first byte that was not acknowledged.
+// SIOCOUTQ by its older name, which needs no kernel header. According to tcp(7) it counts unsent bytes,
+// but the kernel's tcp_ioctl() counts from the first unacknowledged byte.
 int cll_unacknowledged(int descriptor) {
   int count = 0;
   return ioctl(descriptor, TIOCOUTQ, &count) == 0 ? count : -1;

@@ -42,8 +42,8 @@ int cll_thread_start(
   strncpy(info->name, name, sizeof info->name - 1);
   info->name[sizeof info->name - 1] = '\0';
 
-  // The process's signals belong to its own threads. What a thread does to itself (a fault, an
-  // abort) and what a profiler sends stays open.
+  // The application's own threads handle the process's signals. Signals that a thread causes itself
+  // (faults, abort) and those of a profiler stay unblocked.
   sigset_t blocked;
   sigset_t former;
   sigfillset(&blocked);

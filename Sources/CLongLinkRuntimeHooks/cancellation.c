@@ -6,9 +6,9 @@
 #define SWIFT_CC __attribute__((swiftcall))
 #define SWIFT_CONTEXT __attribute__((swift_context))
 
-// The two halves of withTaskCancellationHandler, which Swift's concurrency library keeps in its
-// binary interface. The function itself costs four changes of executor, each of which asks under a
-// lock which executor the task prefers: about a quarter of a request's time.
+// The two halves of withTaskCancellationHandler, which are part of the binary interface of Swift's
+// concurrency library. The function itself costs four executor switches, each of which looks up the
+// task's preferred executor under a lock: about a quarter of a request's time.
 SWIFT_CC const void *swift_task_addCancellationHandler(
   SWIFT_CC void (*handler)(SWIFT_CONTEXT void *), void *context);
 SWIFT_CC void swift_task_removeCancellationHandler(const void *record);

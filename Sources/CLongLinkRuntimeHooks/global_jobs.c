@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "CLongLinkRuntimeHooks.h"
 
-// What the Swift runtime offers to those who replace its global executor: `ConcurrencyHooks.h`.
+// The Swift runtime's hook for replacing its global executor, from `ConcurrencyHooks.h`.
 typedef __attribute__((swiftcall)) void (*original_type)(void *job);
 typedef __attribute__((swiftcall)) void (*hook_type)(void *job, original_type original);
 extern hook_type swift_task_enqueueGlobal_hook;

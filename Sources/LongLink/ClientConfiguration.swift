@@ -5,80 +5,84 @@ public import LongLinkCore
 public import Logging
 internal import LongLinkTransport
 
-/// What a client is to do. Every field but the servers has a default.
+/// The configuration of a client. Every field but the servers has a default.
 public struct ClientConfiguration: Sendable {
-  /// The servers, of which one is used; the others stand in when it fails.
+  /// The servers; at least one. The client uses one at a time, and another when it fails.
   public var servers: [ServerEntry]
-  /// Lists of servers by the names that `switchEnvironment(to:)` knows them by. Default: none.
+  /// Lists of servers by the names that `switchEnvironment(to:)` accepts. Default: none.
   public var environments: [String: [ServerEntry]] = [:]
-  /// Which protocol is spoken. Default: the native one.
+  /// The wire protocol. Default: the native one.
   ///
-  /// A dialect's own heartbeat then holds in place of `heartbeat.interval` and `heartbeat.timeout`.
+  /// A dialect's heartbeat times replace `heartbeat.interval` and `heartbeat.timeout`.
   public var dialect = Dialect.native
-  /// How long a request may take where it says nothing, from its creation on. Default 15 s.
+  /// The timeout of requests without one, from their creation; above zero. Default 15 s.
   public var timeout: Duration = .seconds(15)
   /// What happens to requests while there is no connection. Default: they wait.
   public var offline: OfflinePolicy = .wait
-  /// The most requests that may wait for a connection, for room on it, or to be sent again. Default
-  /// 10,000.
+  /// The most requests that may wait for a connection, for room on it, or for a retry; at least 0.
+  /// Default 10,000.
   ///
-  /// One more fails with `overloaded`. Those that come back from a lost connection are in the count
-  /// and are never turned away.
+  /// Further requests fail with `overloaded`. Requests that return from a lost connection count
+  /// too, but never fail with it.
   public var maxWaiting = 10_000
-  /// The most bytes that the bodies of all waiting requests may take together, and those of waiting
-  /// pushes. Default 16 MiB each.
+  /// The most bytes in the bodies of all waiting requests, and separately in those of all waiting
+  /// pushes; at least 0. Default 16 MiB each.
   public var maxWaitingBytes = 16_777_216
   /// How requests are retried.
   public var retry = RetryPolicy()
-  /// Where requests and pushes begin to wait, and where they go on, by the bytes that wait to be
-  /// written. Defaults: 1 MiB, 512 KiB, and 32 MiB of large bodies.
+  /// The sizes of the outgoing buffer at which requests and pushes begin to wait, and continue.
+  /// Defaults: 1 MiB, 512 KiB, and 32 MiB of bodies in fragments.
   public var waterMarks = WaterMarks()
-  /// The most bytes that may wait for a server which does not read: the answer to one of its
-  /// requests that comes when more wait already ends the connection. At least `waterMarks.high`.
+  /// The most bytes that may wait for a server that does not read; at least `waterMarks.high`.
   /// Default 64 MiB.
+  ///
+  /// A response to one of the server's requests ends the connection if more bytes wait already.
   public var maxUnreadOutput = 67_108_864
-  /// How long one connect may take, its handshake included. Default 10 s.
+  /// The most time for one connect, including its handshake; above zero. Default 10 s.
   public var connectTimeout: Duration = .seconds(10)
-  /// How a dead server is found. The server may agree to a shorter one.
+  /// How a dead server is found. The server may shorten the times.
   public var heartbeat = Heartbeat()
-  /// How the client looks for the longest interval that its network allows, up to the heartbeat's
-  /// own. Default: it does not, and pings at that one.
+  /// How the client searches for the longest ping interval that its network allows, up to
+  /// `heartbeat.interval`. Default nil: it always uses `heartbeat.interval`.
   public var adaptiveHeartbeat: AdaptiveHeartbeat?
-  /// Where the client keeps what an adaptive heartbeat learns about each network. Default: nowhere.
+  /// Storage for what an adaptive heartbeat learns about each network. Default nil: none.
   public var heartbeatMemory: (any HeartbeatMemory)?
-  /// How long to wait before connecting again.
+  /// How long to wait before reconnecting.
   public var reconnect = ReconnectPolicy()
   /// How to choose between servers.
   public var serverPolicy = ServerPolicy()
-  /// How long a link that was left for another one may wait for its last answers. Default 60 s.
+  /// How long a replaced connection may wait for its last responses; above zero. Default 60 s.
   ///
-  /// Then it is closed, and what it still carries fails with `connectionLost`.
+  /// Then it is closed, and its requests fail with `connectionLost`.
   public var lingering: Duration = .seconds(60)
-  /// The largest body that is accepted from the server, in bytes. Default 16 MiB.
+  /// The largest body accepted from the server, in bytes: 1 to 2,147,483,648. Default 16 MiB.
   public var maxBody = 16_777_216
-  /// The most requests of the server at once; further ones are refused with 429. A request counts
-  /// until it is answered and its handler has returned. Default 1,024.
+  /// The most requests of the server in progress; further ones are refused with 429. At least 1.
+  /// Default 1,024.
+  ///
+  /// A request counts until it is answered and its handler has returned.
   public var maxInFlight = 1_024
-  /// The most bytes that the server's unfinished requests and pushes, and the bodies of its
-  /// requests whose handlers have not returned, may hold together. Past it requests are refused
-  /// with 429, and a push ends the connection. At least `maxBody`. Default 32 MiB.
+  /// The most bytes in the server's incomplete requests and pushes and in the bodies of its
+  /// requests whose handlers have not returned. At least `maxBody`. Default 32 MiB.
   ///
-  /// Answers to this client's requests do not count: each is at most `maxBody`.
+  /// Above it, requests are refused with 429, and a push ends the connection. Responses to this
+  /// client's requests do not count: each is at most `maxBody`.
   public var maxRequestBytes = 33_554_432
-  /// How long one frame may take from its first byte to its last. Default 30 s.
+  /// The most time from the first byte of a frame to its last; above zero. Default 30 s.
   public var frameTimeout: Duration = .seconds(30)
-  /// The name by which the server's log knows this client. Default: none.
+  /// The client's name in the server's logs: at most 1,024 bytes, without NUL. Default: none.
   public var name = ""
-  /// Where the client logs. Bodies are never logged.
+  /// The client's logger. Bodies are never logged.
   ///
-  /// Default: a logger with the label `longlink.client`. In a simulation it logs warnings alone.
+  /// Default: a logger with the label `longlink.client`, in a simulation limited to warnings and
+  /// errors.
   public var logger: Logger {
     get { configuredLogger.logger }
     set { configuredLogger.logger = newValue }
   }
   private var configuredLogger = ConfiguredLogger(label: "longlink.client")
 
-  /// Makes a configuration for one or more servers, the most wanted first.
+  /// Makes a configuration for one or more servers, in order of preference.
   public init(servers: [Endpoint]) {
     self.servers = ServerEntry.ordered(servers)
   }
@@ -88,13 +92,14 @@ public struct ClientConfiguration: Sendable {
     self.servers = servers
   }
 
-  /// Makes a configuration for several environments, of which one is used at first.
+  /// Makes a configuration for several environments. The client begins with `initial`, which must
+  /// be one of them: otherwise the list of servers is empty, which `validate()` rejects.
   public init(environments: [String: [ServerEntry]], initial: String) {
     servers = environments[initial] ?? []
     self.environments = environments
   }
 
-  /// Throws `invalidConfiguration`, naming the field, when the configuration cannot work.
+  /// Throws `invalidConfiguration`, with the field's name, if a value is out of range.
   public func validate() throws(LongLinkError) {
     try ServerEntry.validate(servers, field: "servers")
     for name in environments.keys.sorted() {
@@ -118,7 +123,7 @@ public struct ClientConfiguration: Sendable {
     }
     if maxInFlight < 1 { throw .configuration("maxInFlight", "it is below 1") }
     if maxBody < 1 || maxBody > 1 << 31 {
-      throw .configuration("maxBody", "it is not within 1 and 2,147,483,648")
+      throw .configuration("maxBody", "it is not between 1 and 2,147,483,648")
     }
     if maxRequestBytes < maxBody {
       throw .configuration("maxRequestBytes", "it is below maxBody")
@@ -127,7 +132,7 @@ public struct ClientConfiguration: Sendable {
     if name.utf8.count > 1024 { throw .configuration("name", "it is longer than 1,024 bytes") }
   }
 
-  /// This configuration, with what depends on the client's loop.
+  /// Returns the configuration with the settings that depend on the client's loop.
   func settled(on loop: EventLoop) -> ClientConfiguration {
     var configuration = self
     configuration.configuredLogger.settle(on: loop)
@@ -139,7 +144,7 @@ public struct ClientConfiguration: Sendable {
     guard let facts = dialect.facts(.client) else { return }
     if adaptiveHeartbeat != nil, !facts.pingsAreAnswered {
       throw .configuration(
-        "adaptiveHeartbeat", "in \(facts.name) no ping of a client is answered")
+        "adaptiveHeartbeat", "\(facts.name) does not answer a client's pings")
     }
   }
 
@@ -172,10 +177,10 @@ public struct ClientConfiguration: Sendable {
     }
     if !(ratio.minimumRequests...100_000).contains(ratio.window) {
       throw .configuration(
-        "\(field).errorRatio.window", "\(ratio.window) is not within minimumRequests and 100,000")
+        "\(field).errorRatio.window", "\(ratio.window) is not between minimumRequests and 100,000")
     }
     if !(ratio.ratio > 0 && ratio.ratio <= 1) {
-      throw .configuration("\(field).errorRatio.ratio", "\(ratio.ratio) is not within 0 and 1")
+      throw .configuration("\(field).errorRatio.ratio", "\(ratio.ratio) is not between 0 and 1")
     }
   }
 
@@ -190,7 +195,7 @@ public struct ClientConfiguration: Sendable {
       longestHint: reconnect.longestHint)
   }
 
-  /// What each connection is told. Throws where a session prefix does not fit.
+  /// Makes the settings of a connection. Throws if a dialect's session prefix does not fit.
   func connectionSettings() throws(FrameLayoutError) -> ConnectionSettings {
     var settings = ConnectionSettings(role: .client)
     let heartbeat = dialect.heartbeat(heartbeat)
@@ -211,7 +216,7 @@ public struct ClientConfiguration: Sendable {
   }
 }
 
-/// The configuration, once for the client and its core: there may be thousands of clients.
+/// The configuration, shared by the client and its core to save memory with thousands of clients.
 final class ClientSettings: Sendable {
   let configuration: ClientConfiguration
 

@@ -5,17 +5,18 @@ import LongLinkCore
 import LongLinkTransport
 
 extension ClientCore {
-  /// A close that is under way.
+  /// A close in progress.
   struct Closing {
     var timer: LoopTimer?
     var waiters: [@Sendable () -> Void]
-    /// Nothing is awaited any more but the ends of the connections.
+    /// Whether only the ends of the connections are still awaited.
     var isFinishing = false
     /// Whether the last connection has ended.
     var hasEnded = false
   }
 
-  /// Closes: at once, or when what is in flight has ended, within a bound in nanoseconds.
+  /// Closes the client: if `bound` is nil, aborts what is in flight; otherwise waits for it for up
+  /// to `bound` nanoseconds.
   func close(within bound: Int64?, _ completion: @escaping @Sendable () -> Void) {
     if closing == nil {
       closing = Closing(waiters: [completion])
@@ -33,13 +34,13 @@ extension ClientCore {
     }
   }
 
-  /// Whether requests have not ended, or something has not been written.
+  /// Whether requests or pushes have not ended, or output has not been written.
   private var hasWork: Bool {
     requests.count > 0 || pushes.count > 0
       || connections.contains { !$0.link.hasWrittenAll }
   }
 
-  /// Goes on with the closing when nothing is in flight any more.
+  /// Continues closing once nothing is in flight.
   func finishClosingIfDone() {
     guard let closing, !closing.isFinishing, !hasWork else { return }
     finishClosing(aborts: false)
@@ -71,7 +72,7 @@ extension ClientCore {
     perform()
   }
 
-  /// A connection has ended; the last one ends the closing.
+  /// Handles the end of a connection; the last one completes the close.
   func connectionEnded() {
     resumeSuspendWaiters()
     guard let closing, closing.isFinishing, connections.isEmpty else { return }
@@ -80,7 +81,8 @@ extension ClientCore {
     requests.stop()
     hub.close()
     show(.closed)
-    // Completions of requests that failed at once wait for their turn on the loop: they come first.
+    // Deferred, so that completions of requests that failed at once, which are queued on the loop,
+    // run first.
     for waiter in closing.waiters { loop.execute(waiter) }
   }
 }

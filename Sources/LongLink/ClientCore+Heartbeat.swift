@@ -4,7 +4,7 @@ import LongLinkDriver
 import LongLinkCore
 
 extension ClientCore {
-  /// Begins the search of an adaptive heartbeat with what is remembered of the present network.
+  /// Makes the search of an adaptive heartbeat, from what is stored about a network.
   static func heartbeatSearch(
     _ configuration: ClientConfiguration, network: String?
   ) -> HeartbeatSearch? {
@@ -17,10 +17,10 @@ extension ClientCore {
     }
   }
 
-  /// Takes note of the network that the client is in now; nil for one without a name.
+  /// Sets the name of the current network; nil for an unnamed one.
   ///
-  /// The search begins again, or goes on where it was left in that network. The same name again
-  /// changes nothing.
+  /// The search begins anew, or continues from what is stored about that network. The same name
+  /// again changes nothing.
   func useNetwork(_ name: String?) {
     guard name == nil || name != network else { return }
     network = name
@@ -28,27 +28,27 @@ extension ClientCore {
     followSearch()
   }
 
-  /// What the next connection is told. Throws where its prefix does not fit.
+  /// Makes the settings of the next connection. Throws if its session prefix does not fit.
   func connectionSettings() throws(FrameLayoutError) -> ConnectionSettings {
     var settings = try configuration.connectionSettings()
     settings.pace = heartbeatSearch?.interval
     return settings
   }
 
-  /// A ping was answered after a silence.
+  /// Handles a ping that was answered after a silence, in nanoseconds.
   func heartbeatAnswered(on link: Link, after silence: Int64) {
-    // A connection over an earlier path tells nothing of the present network.
+    // A connection over an earlier path reveals nothing about the current network.
     guard connection(link.id)?.path == path else { return }
     guard let isWorthKeeping = heartbeatSearch?.answered(after: silence) else { return }
     if isWorthKeeping { rememberHeartbeat() }
     followSearch()
   }
 
-  /// A connection has ended, perhaps since its path had forgotten it.
+  /// Handles the end of a connection, perhaps because a router on its path dropped its state.
   func heartbeatLost(on connection: ClientConnection, _ reason: CloseReason) {
     guard connection.path == path else { return }
     switch reason {
-    // What a router has forgotten it drops, or answers with a reset.
+    // A router without the connection's state drops its packets, or answers with a reset.
     case .heartbeatLost, .transport: break
     case .violation, .closedByPeer, .handshakeTimeout, .stalledPeer, .unreadOutput, .memoryLimit,
       .goneAway, .closedHere, .left:

@@ -48,16 +48,16 @@ extension ClientCore: LinkOwner {
     }
   }
 
-  /// Tells the machine how a request on a link ended.
+  /// Reports to the machine how a request on a link ended.
   func noteOutcome(on link: UInt32, isError: Bool) {
     machine.outcome(link, isError: isError, at: loop.now, bits: bits)
     perform()
   }
 
   private func answered(_ arrival: Arrival, on link: Link) {
-    // A refusal tells nothing of the server's health.
+    // A refusal does not show that the server is healthy.
     if !arrival.isRefused { machine.worked(link.id) }
-    // What comes after its deadline was counted when that passed.
+    // A response after the deadline was counted when the deadline passed.
     if let ratio = configuration.serverPolicy.errorRatio,
       requests.awaits(arrival.serial, on: link)
     {
@@ -85,7 +85,7 @@ extension ClientCore: LinkOwner {
       .goaway(
         link.id, code, retryAfter: .milliseconds(Int64(goaway.retryAfter)),
         spread: .milliseconds(Int64(goaway.spread))))
-    // Only a server that drains asks its clients to come again; other codes are a farewell.
+    // Only a draining server's hint is about reconnecting.
     let hint =
       code == .draining
       ? configuration.reconnect.hint(
@@ -93,7 +93,7 @@ extension ClientCore: LinkOwner {
     let named = code == .draining ? alternatives(in: goaway) : []
     let number = machine.alternativesNamed
     guard connection(link.id)?.isEstablished == true else {
-      // It came in place of a welcome: the attempt has failed, for the reason that it gives.
+      // It came instead of a welcome: the attempt has failed for that reason.
       connection(link.id)?.farewell = PeerText(goaway.reason)
       machine.turnedAway(link.id, hint: hint, alternatives: named.count, at: loop.now)
       take(named, since: number)
@@ -108,11 +108,11 @@ extension ClientCore: LinkOwner {
     lastFailure = ConnectFailure(
       .goneAway(code), detail: CloseReason.goneAway(code).detail, address: link.peer)
     perform()
-    // One that was left before has nothing to wait for but its last answers.
+    // A link that was replaced earlier waits only for its last responses.
     finishIfDone(link)
   }
 
-  /// The servers that a goaway names, as far as they are servers and may be followed.
+  /// Returns the valid servers that a goaway names; none if the policy does not follow them.
   private func alternatives(in goaway: GoAway) -> [Endpoint] {
     let names = goaway.alternatives
     guard configuration.serverPolicy.followsAlternatives else {
@@ -122,21 +122,22 @@ extension ClientCore: LinkOwner {
     let found = names.prefix(Wire.alternativesLimit).compactMap(Endpoint.init(alternative:))
     if found.count < names.count {
       counters.alternativesIgnored += UInt64(names.count - found.count)
-      log.log(.warning, "Ignored servers that a goaway names", at: loop.now) {
+      log.log(.warning, "Ignored servers named in a goaway", at: loop.now) {
         ["named": "\(names.count)", "used": "\(found.count)"]
       }
     }
     return found
   }
 
-  /// Keeps the servers that the machine has numbered since.
+  /// Keeps the servers named in a goaway if the machine has numbered them.
   private func take(_ named: [Endpoint], since number: Int) {
     guard machine.alternativesNamed > number else { return }
     alternatives = named
     firstAlternative = number
   }
 
-  /// The error of what does not wait for a connection, and why there is none.
+  /// Returns the error of an operation that does not wait for a connection, with the reason why
+  /// there is none.
   func notConnected(_ operation: LongLinkError.Operation) -> LongLinkError {
     LongLinkError(
       .notConnected, doing: operation, detail: lastFailure?.detail ?? "no connection",
@@ -144,13 +145,13 @@ extension ClientCore: LinkOwner {
       closeReason: lastFailure?.reason)
   }
 
-  /// There is no link for what is new, and none takes the place of the one that was.
+  /// Fails requests that do not wait if there is no current link.
   func failOffline() {
     guard requests.current == nil else { return }
     requests.failWaiting(all: false) { operation, _ in notConnected(operation) }
   }
 
-  /// A link that takes nothing new is closed when the last request of either side has ended.
+  /// Closes a link that takes no new requests once the last request of either side has ended.
   func finishIfDone(_ link: Link) {
     if !requests.isCurrent(link) { link.shutDownIfUnused(by: requests) }
   }
@@ -171,7 +172,7 @@ extension ClientCore: LinkOwner {
     _ id: UInt64, on link: Link, _ result: Result<Duration, LongLinkError>
   ) {
     guard let index = pingWaiters.firstIndex(where: { $0.id == id && $0.link === link }) else {
-      return  // A heartbeat's own.
+      return  // A ping of the heartbeat.
     }
     pingWaiters.remove(at: index).completion(result)
   }
@@ -181,7 +182,7 @@ extension ClientCore: LinkOwner {
     finishIfLeft(link)
   }
 
-  /// The same where it is not known whether it takes anything new, or ever did.
+  /// The same, for a link that may be current or not yet established.
   private func finishIfLeft(_ link: Link) {
     if !requests.isCurrent(link), connection(link.id)?.isEstablished == true { finishIfDone(link) }
   }
@@ -207,7 +208,7 @@ extension ClientCore: LinkOwner {
   private func failed(_ connection: ClientConnection, _ reason: CloseReason) {
     let link = connection.link
     tell(.failed(link.id, reason))
-    // One that lost the race, or was not wanted any more, tells nothing of its server.
+    // An attempt that lost the race, or was dropped, reveals nothing about its server.
     guard reason != .left else { return }
     counters.failedAttempts += 1
     var systemError: Int32?
@@ -221,9 +222,9 @@ extension ClientCore: LinkOwner {
     machine.failed(link.id, at: loop.now, bits: bits)
   }
 
-  /// Whether the first bytes from the server were no frame, as when it speaks HTTP.
+  /// Whether the server's first bytes were not a frame, for example because it speaks HTTP.
   private func seemsForeign(_ link: Link, _ reason: CloseReason) -> Bool {
-    // A checksum is looked at once the header is right.
+    // The checksum is only checked after a valid header.
     guard case .violation(let violation) = reason, violation.rule != .checksumMismatch else {
       return false
     }

@@ -7,7 +7,7 @@ import LongLinkTransport
 
 /// Moving from one link to another, or to none.
 extension ClientCore {
-  /// New requests go to this link.
+  /// Sends new requests over this link.
   func use(_ attempt: UInt32) {
     guard let connection = connection(attempt) else { return }
     connection.isEstablished = true
@@ -15,14 +15,14 @@ extension ClientCore {
     connection.usedSince = loop.now
     connection.link.log(.info, "Connected")
     tell(.established(attempt))
-    // Before anybody hears of the connection in another way.
+    // Publish the state before requests and `connect()` callers resume.
     showState()
     requests.opened(connection.link)
     pushes.pump(over: connection.link)
     resumeConnectWaiters(.success(()))
   }
 
-  /// No new requests go to this link; it is closed when its last one has ended.
+  /// Sends no new requests over this link, and closes it when its last one has ended.
   func retire(_ attempt: UInt32) {
     guard let link = connection(attempt)?.link else { return }
     requests.retire(link)
@@ -31,7 +31,7 @@ extension ClientCore {
     finishIfDone(link)
   }
 
-  /// A link that was retired is not waited for any longer.
+  /// Closes a retired link whose lingering time is over.
   func expire(_ attempt: UInt32) {
     guard let link = connection(attempt)?.link else { return }
     if !requests.isUnused(link) || link.requestsRunning > 0 { counters.linksExpired += 1 }
@@ -51,7 +51,8 @@ extension ClientCore {
     perform()
   }
 
-  /// Calls `completion` when no connection is left.
+  /// Suspends the client, and calls `completion` when its last connection has ended. `bound` is in
+  /// nanoseconds.
   func suspend(within bound: Int64, _ completion: @escaping @Sendable () -> Void) {
     guard closing == nil else {
       completion()

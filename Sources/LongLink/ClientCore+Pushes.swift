@@ -22,8 +22,8 @@ extension ClientCore {
     if closing != nil { finishClosingIfDone() }
   }
 
-  /// Sends the pushes that wait over the link that there is now, or fails them where there is none:
-  /// like a push that is made without one.
+  /// Sends the waiting pushes over the current link, or fails them if there is none, as a new push
+  /// would.
   func followPushes(_ reason: CloseReason) {
     guard pushes.count > 0 else { return }
     if let link = requests.current, link.isOpen {

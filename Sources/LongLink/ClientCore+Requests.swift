@@ -26,7 +26,7 @@ extension ClientCore: PeerOwner {
     return id
   }
 
-  /// Whether there is no link, and none is being made.
+  /// Whether there is no link, and no connect is in progress.
   private var isOffline: Bool {
     switch machine.state {
     case .waiting, .suspended: true
@@ -43,7 +43,7 @@ extension ClientCore: PeerOwner {
   }
 
   func closeConnection(_ id: UInt64) {
-    // The client may have another link by now, which is not meant.
+    // Not the current link, which may be a later one.
     connections.first { UInt64($0.link.id) == id }?.link.shutDown()
   }
 
@@ -57,7 +57,7 @@ extension ClientCore: PeerOwner {
       completion(
         .failure(
           LongLinkError(
-            .unsupported, doing: "ping", detail: "in the dialect no ping of a client is answered",
+            .unsupported, doing: "ping", detail: "the dialect does not answer a client's pings",
             peer: link.peer)))
       return
     }
@@ -67,7 +67,8 @@ extension ClientCore: PeerOwner {
       completion(
         .failure(
           LongLinkError(
-            .overloaded, doing: "ping", detail: "\(ClientCore.mostPings) within 10 s",
+            .overloaded, doing: "ping",
+            detail: "at most \(ClientCore.mostPings) pings may be sent within 10 s",
             peer: link.peer)))
       return
     }

@@ -5,23 +5,23 @@ import LongLinkDriver
 import LongLinkCore
 @_spi(Loop) import LongLinkTransport
 
-/// The client on its loop: it carries out what the link machine decides, and owns links, requests
-/// and handlers.
+/// The client's state on its loop: performs the effects of the link machine, and owns links,
+/// requests and handlers.
 final class ClientCore {
-  /// One connection with what belongs to it.
+  /// A connection with its peer and its handlers.
   final class ClientConnection {
     let link: Link
     let peer: Peer
     let responder: Responder
-    /// Whether its handshake was completed and won.
+    /// Whether its handshake was completed and it won the race against other attempts.
     var isEstablished = false
-    /// Whether it has shown that the server is well.
+    /// Whether it has shown that the server is healthy.
     var hasWorked = false
-    /// Over which of the client's paths it was made.
+    /// The client's `path` when it was made.
     let path: Int
-    /// What the server said when it went away in place of a welcome.
+    /// The text of a goaway that the server sent instead of a welcome.
     var farewell: PeerText?
-    /// When new requests began to go to it.
+    /// When it began to take new requests.
     var usedSince: LinkInstant?
     /// The requests that it carried when it was lost.
     var requestsLost = 0
@@ -51,13 +51,13 @@ final class ClientCore {
   /// For lines that the network and servers can cause.
   let log: PeerLog
   @safe @exclusivity(unchecked) var machine: LinkMachine
-  /// The servers that the machine knows by their places.
+  /// The servers; the machine refers to them by index.
   var servers: [ServerEntry]
-  /// Those that a draining server named last, and the machine's number of the first.
+  /// The servers that a draining server named last, and the machine's number of the first.
   var alternatives: [Endpoint] = []
   var firstAlternative = 0
   var connections: [ClientConnection] = []
-  /// Where the round that is under way, or was last, goes to.
+  /// The server of the current or last round.
   var roundServer: Endpoint
   var addresses: [SocketAddress] = []
   /// Why the last attempt failed.
@@ -67,13 +67,13 @@ final class ClientCore {
   var pingWaiters: [PingWaiter] = []
   /// When the callers' pings of the last 10 s were sent.
   var pingTimes: [LinkInstant] = []
-  /// The most of them: a server closes after 100, the heartbeat's own included.
+  /// The most pings in `pingTimes`. A server closes after 100, heartbeats included.
   static let mostPings = 90
-  /// How often the client was told that the network has changed.
+  /// The number of calls of `pathChanged`.
   var path = 0
-  /// The name of the network that the client is in, where it was told one.
+  /// The name of the current network, if the caller gave one.
   var network: String?
-  /// What is known of it by an adaptive heartbeat; nil without one.
+  /// The adaptive heartbeat's search on the current network; nil without an adaptive heartbeat.
   var heartbeatSearch: HeartbeatSearch?
   var counters = ClientTotals()
   var isPerforming = false
@@ -82,12 +82,12 @@ final class ClientCore {
   var machineArmedFor = LinkInstant.distantFuture
   @safe @exclusivity(unchecked) var closing: Closing?
   var watchers: [WeakWatcher] = []
-  /// Hears of what happens to links; tests set it.
+  /// Observes link events; set by tests.
   var observer: LinkObserver?
 
-  // A class, since most clients have none.
+  // A class, because most clients have none.
   final class ConnectFailure {
-    /// A short, stable name of what failed.
+    /// A short, stable name of the failure.
     let token: String
     let detail: String
     let address: SocketAddress?
@@ -120,9 +120,9 @@ final class ClientCore {
     let completion: @Sendable (Result<Duration, LongLinkError>) -> Void
   }
 
-  /// What is left of connections that have ended, and what they themselves cannot count.
+  /// The totals of ended connections, and counters that no connection has.
   struct ClientTotals {
-    // A class, since most clients have but one connection for a long time.
+    // A class, because most clients have only one connection for a long time.
     private final class Ended {
       var counters = ConnectionCounters()
     }
@@ -188,16 +188,16 @@ final class ClientCore {
 // MARK: - The machine's effects
 
 extension ClientCore: TimerHandler {
-  /// Wants a connection.
+  /// Starts to connect.
   func start() {
     guard closing == nil else { return }
     machine.start(at: loop.now, bits: bits)
     perform()
   }
 
-  /// Carries out what the machine asks for, and sets its timer.
+  /// Performs the machine's effects, and sets its timer.
   func perform() {
-    // An effect may come to nothing at once and feed the machine; the outer call goes on.
+    // An effect may fail at once and re-enter; the outer call continues with the rest.
     guard !isPerforming else { return }
     isPerforming = true
     while let effect = machine.nextEffect() { perform(effect) }
@@ -253,7 +253,7 @@ extension ClientCore: TimerHandler {
   private func resolved(
     _ round: UInt32, _ result: Result<[SocketAddress], ResolveError>, _ endpoint: Endpoint
   ) {
-    // The answer for a round that is over says nothing of the present one.
+    // Ignore the result of an earlier round.
     guard round == machine.round else { return }
     switch result {
     case .success(let found):
@@ -273,7 +273,7 @@ extension ClientCore: TimerHandler {
       .attempt(
         attempt, round: machine.round, server: roundServer, address: address,
         replaces: machine.isReplacing))
-    // Behind the heartbeat, which knows better what its loss means.
+    // Longer than the heartbeat takes, so that the heartbeat reports a dead peer first.
     let heartbeat = configuration.dialect.heartbeat(configuration.heartbeat)
     let options = SocketOptions(
       userTimeout: (heartbeat.interval + heartbeat.timeout * 2).clampedNanoseconds)
@@ -304,7 +304,7 @@ extension ClientCore: TimerHandler {
     }
   }
 
-  /// A connect has failed before there was anything that could end.
+  /// Handles a connect that failed before there was a link.
   private func connectFailed(_ attempt: UInt32, _ failure: ConnectFailure) {
     counters.failedAttempts += 1
     lastFailure = failure
@@ -322,11 +322,12 @@ extension ClientCore: TimerHandler {
         "detail": "\(failure?.detail ?? "unknown")",
       ]
     }
-    // Who waits while there is a link waits for room on it.
+    // While a link is being replaced, requests wait for room on it, not for this round.
     guard !machine.isReplacing else { return }
-    // Whoever is told may look at the state next. That of another round is shown when it begins.
+    // Callers that are about to be resumed may read the state. If another round follows at once,
+    // its state is shown when it begins.
     if case .waiting = machine.state { showState() }
-    // The error names the address, which says nothing of a name.
+    // The error has the address, which does not show the host name.
     let isNamed = failure?.address.map { "\($0)" != "\(endpoint)" } ?? false
     let detail = (isNamed ? "\(endpoint): " : "") + (failure?.detail ?? "unknown")
     let make = { (operation: LongLinkError.Operation) in
@@ -344,10 +345,10 @@ extension ClientCore: TimerHandler {
     for waiter in waiters { waiter(result) }
   }
 
-  /// Shows the machine's state to the client's user.
+  /// Publishes the machine's state as the client's `ConnectionState`.
   func showState() {
     let state = machine.state
-    // The time that is left of a wait would be another state at each look.
+    // Compare machine states, because the remaining time of `waiting` differs at each call.
     guard state != shownState else { return }
     shownState = state
     switch state {

@@ -2,43 +2,43 @@
 
 public import LongLinkDriver
 
-/// What a client has counted since it was made.
+/// A snapshot of a client's counters since it was made.
 public struct ClientCounters: Hashable, Sendable {
-  /// How requests ended.
+  /// Counters of the requests.
   public let requests: RequestCounters
-  /// What the connections, past and present, counted.
+  /// The totals of all connections, past and present.
   public let connections: ConnectionCounters
   /// Requests that have not ended.
   public let requestsOpen: Int
-  /// Those of them that wait for a connection, for room on it, or to be sent again.
+  /// Requests that wait for a connection, for room on it, or for a retry.
   public let requestsWaiting: Int
-  /// What the bodies of those that wait take, in bytes.
+  /// Bytes in the bodies of waiting requests.
   public let bytesWaiting: Int
-  /// Pushes that wait now for room on the connection.
+  /// Pushes that wait for room on the connection.
   public let pushesWaiting: Int
-  /// Bytes that wait now to be written.
+  /// Bytes that wait to be written.
   public let bytesUnwritten: Int
-  /// Connections whose handshake was completed; all but the first were reconnects.
+  /// Completed handshakes; all but the first were reconnects.
   public let connects: UInt64
-  /// Connects, or their handshakes, that came to nothing.
+  /// Connects, or their handshakes, that failed.
   public let failedAttempts: UInt64
-  /// Connections to another server than the one before, since that one failed, drained or answered
-  /// badly.
+  /// Connections to a different server because the previous one failed, drained, or exceeded the
+  /// error ratio.
   public let failovers: UInt64
-  /// Connections that were left for another one, or since the server drained, before they ended.
+  /// Connections that were replaced, or left for a draining server or by `switchServers`.
   public let migrations: UInt64
-  /// Connections that were left and then closed with answers outstanding, their time being up.
+  /// Replaced connections closed with responses outstanding because `lingering` had passed.
   public let linksExpired: UInt64
   /// Times that one of several servers began to cool down.
   public let coolDowns: UInt64
-  /// Servers that a goaway named and that were not used, since there were too many, they cannot be
-  /// reached, or they are not to be followed.
+  /// Servers named in a goaway and not used: there were too many, their names are invalid, or
+  /// `followsAlternatives` is off.
   public let alternativesIgnored: UInt64
-  /// Pushes that were dropped since a consumer fell behind.
+  /// Pushes dropped because a consumer fell behind.
   public let pushesDropped: UInt64
-  /// Sequences of pushes that ended since a consumer fell behind.
+  /// Sequences of pushes that ended because a consumer fell behind.
   public let pushSequencesClosed: UInt64
-  /// Pushes that nobody had subscribed to.
+  /// Pushes without a subscriber or handler.
   public let pushesUnhandled: UInt64
 }
 
@@ -63,7 +63,7 @@ extension ClientCore {
       pushesUnhandled: hubCounts.unhandled)
   }
 
-  /// Calls `completion` when there is a connection, or when a try for one has failed.
+  /// Calls `completion` when there is a connection, or when an attempt has failed.
   func connect(_ completion: @escaping @Sendable (Result<Void, LongLinkError>) -> Void) {
     guard closing == nil else {
       completion(

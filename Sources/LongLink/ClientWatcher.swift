@@ -3,23 +3,23 @@
 @_spi(Loop) import LongLinkTransport
 package import LongLinkDriver
 
-/// What stands above a client and hears of it on its loop, before anybody else does.
+/// A layer above a client. It is called on the client's loop, before all subscribers.
 package protocol ClientWatcher: AnyObject {
-  /// The connection stands elsewhere now.
+  /// The connection's state has changed.
   func connectionChanged(to state: ConnectionState)
-  /// Requests go to other servers from now on.
+  /// Requests now go to other servers.
   func serversSwitched()
-  /// A push has come; tells whether the watcher has made use of it.
+  /// A push has come; returns whether the watcher used it.
   func received(_ push: Push) -> Bool
 }
 
-/// A watcher that lives as long as whoever made it.
+/// A weak reference to a watcher.
 struct WeakWatcher {
   weak var watcher: (any ClientWatcher)?
 }
 
 extension LongLinkClient {
-  /// Adds a watcher and tells it at once where the connection stands; on the client's loop.
+  /// Adds a watcher and calls it at once with the connection's state; on the client's loop.
   package func addWatcher(_ watcher: any ClientWatcher) {
     core.value.watchers.removeAll { $0.watcher == nil }
     core.value.watchers.append(WeakWatcher(watcher: watcher))

@@ -4,19 +4,20 @@ public import LongLinkDriver
 public import LongLinkTransport
 internal import Synchronization
 
-/// Where a client's connection stands.
+/// The state of a client's connection.
 public enum ConnectionState: Hashable, Sendable {
-  /// Nothing has asked for a connection yet.
+  /// No connection has been needed yet.
   case idle
-  /// A server is being looked up, connected to or greeted.
+  /// The client is looking up a server, connecting to it, or performing the handshake.
   case connecting(Endpoint)
   /// Requests can be sent.
   case connected(SocketAddress?)
-  /// Requests can be sent on one connection, and another one is being made to take its place.
+  /// Requests can be sent on one connection, while another one is being made to replace it.
   case migrating(SocketAddress?, to: Endpoint)
-  /// The connect failed or the connection ended; the next try is this far away.
+  /// The connect failed or the connection ended. The next attempt begins after this time, counted
+  /// from when the state was entered.
   case waiting(Duration)
-  /// The client was told to keep no connection for the time being.
+  /// `suspend` was called, and `resume` was not.
   case suspended
   /// The client was closed.
   case closed
@@ -30,7 +31,7 @@ public enum ConnectionState: Hashable, Sendable {
   }
 }
 
-/// The present state, and sequences of its changes.
+/// The current state, and sequences of its changes.
 final class StateHub: Sendable {
   private struct Hub {
     var state = ConnectionState.idle
@@ -55,7 +56,7 @@ final class StateHub: Sendable {
     }
   }
 
-  /// The present state and each later one; a slow consumer sees the newest 64.
+  /// Returns a sequence of the current state and each later one; it buffers the newest 64.
   func subscribe() -> AsyncStream<ConnectionState> {
     let (stream, continuation) = AsyncStream.makeStream(
       of: ConnectionState.self, bufferingPolicy: .bufferingNewest(64))

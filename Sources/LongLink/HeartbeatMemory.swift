@@ -3,15 +3,15 @@
 import LongLinkDriver
 public import LongLinkCore
 
-/// Remembers what an adaptive heartbeat has learned about each network.
+/// Storage for what an adaptive heartbeat has learned about each network.
 ///
-/// The names are those that the client is told; without one nothing is remembered. Both functions
-/// are called on the client's loop and must not block: keep a dictionary, and write it to storage
-/// elsewhere. What is forgotten is learned again.
+/// The names come from `LongLinkClient.pathChanged(network:)`; nothing is stored for an unnamed
+/// network. Both functions are called on the client's loop and must not block: keep a dictionary,
+/// and write it to disk on another thread. Lost entries are learned again.
 public protocol HeartbeatMemory: Sendable {
-  /// What was last stored for a network; nil where nothing was.
+  /// Returns what was last stored for a network, or nil.
   func load(network: String) -> LearnedHeartbeat?
-  /// Keeps what was learned about a network, in place of what was known before.
+  /// Stores what was learned about a network, replacing any earlier value.
   func store(_ learned: LearnedHeartbeat, network: String)
 }
 
@@ -20,7 +20,7 @@ extension AdaptiveHeartbeat {
     let field = "adaptiveHeartbeat"
     if shortest < .milliseconds(200) || shortest > heartbeat.interval {
       throw .configuration(
-        "\(field).shortest", "\(shortest) is not within 200 ms and \(heartbeat.interval)")
+        "\(field).shortest", "\(shortest) is not between 200 ms and \(heartbeat.interval)")
     }
     if step <= .zero { throw .configuration("\(field).step", "\(step) is not above zero") }
     if successes < 1 { throw .configuration("\(field).successes", "\(successes) is below 1") }

@@ -4,56 +4,60 @@ public import LongLinkDriver
 @_spi(Loop) internal import LongLinkTransport
 
 extension LongLinkClient {
-  /// Tells that the network has changed: another Wi-Fi, mobile data, a VPN that came or went.
+  /// Reports that the network has changed: another Wi-Fi, mobile data, a VPN that came or went.
   ///
-  /// The client connects anew at once; what it knows of its servers stays. Where all of them have
-  /// asked to be left alone it waits until one may be asked. A connection that is up is asked for a
-  /// sign of life and goes on until the new one can be used. `network` names the network where the
-  /// caller can tell them apart. Any thread.
+  /// The client makes a new connection at once, or, if all servers have asked for a delay, when the
+  /// first delay is over. It keeps what it knows about its servers. An existing connection is
+  /// pinged and stays in use until the new one can be used. `network` is a name for the new
+  /// network, if you can tell networks apart. Call it on any thread.
   public func pathChanged(network: String? = nil) {
     perform { $0.pathChanged(network: network) }
   }
 
-  /// Gives up the connection until `resume()`, and returns when it has ended.
+  /// Closes the connection until `resume()`, and returns when it has ended.
   ///
-  /// For apps that go to the background: no connection, no timer but those of deadlines. What is in
-  /// flight may be answered within `bound`, by default not at all; then it fails with
-  /// `connectionLost`. Requests that wait go on waiting within their deadlines, those that do not
-  /// wait fail with `notConnected`.
+  /// For apps that go to the background: a suspended client has no connection, and no timers but
+  /// those of deadlines. Requests in flight may still be answered within `bound` (default zero);
+  /// after that they fail with `connectionLost`. Waiting requests continue to wait until their
+  /// deadlines; those that do not wait for a connection fail with `notConnected`. Call it on any
+  /// thread.
   public func suspend(within bound: Duration = .zero) async {
     let gate = Gate<Void>()
     perform { $0.suspend(within: bound.clampedNanoseconds) { gate.open(()) } }
     await gate.value
   }
 
-  /// Connects again after `suspend()`, if a connection was wanted. Any thread.
+  /// Reconnects after `suspend()`, if the client was connected or connecting before.
   ///
-  /// It does so at once, or, where all servers have asked to be left alone, when one may be asked.
+  /// It connects at once, or, if all servers have asked for a delay, when the first delay is over.
+  /// Call it on any thread.
   public func resume() {
     perform { $0.resume() }
   }
 
-  /// Takes other servers: requests made after this call go to one of these and to no other.
+  /// Replaces the list of servers: requests made after this call go only to servers in it.
   ///
-  /// A connection to such a server takes nothing new; what it carries may be answered within
-  /// `lingering`. A connection to a server that is in both lists stays. Throws
-  /// `invalidConfiguration` and changes nothing when the list cannot be used. Any thread.
+  /// A connection to a server that is not in the list takes no new requests; its requests may be
+  /// answered within `lingering`. A connection to a server in both lists stays. Throws
+  /// `invalidConfiguration` and changes nothing if the list is invalid. Call it on any thread.
   public func switchServers(to servers: [ServerEntry]) throws(LongLinkError) {
     try ServerEntry.validate(servers, field: "servers")
     perform { $0.switchServers(to: servers) }
   }
 
-  /// Takes the servers of one of the configuration's environments, as `switchServers(to:)` does.
+  /// Switches to the servers of one of the configuration's environments, as `switchServers(to:)`
+  /// does.
   ///
-  /// Throws `invalidConfiguration` when there is no environment of that name.
+  /// Throws `invalidConfiguration` if there is no environment with that name. Call it on any
+  /// thread.
   public func switchEnvironment(to name: String) throws(LongLinkError) {
     guard let servers = configuration.environments[name] else {
-      throw .configuration("environments", "there is none named \(name)")
+      throw .configuration("environments", "there is no environment named \(name)")
     }
     try switchServers(to: servers)
   }
 
-  /// Does something on the loop: at once where the caller is there, since its next request is.
+  /// Runs `work` on the loop: at once if the caller is on it, so that its next request comes after.
   private func perform(_ work: @escaping @Sendable (ClientCore) -> Void) {
     if loop.isCurrent { work(core.value) } else { loop.execute { [core] in work(core.value) } }
   }

@@ -7,27 +7,28 @@ public import LongLinkCore
 // MARK: - Pushes of the server
 
 extension LongLinkClient {
-  /// The server's pushes of one type, or of all where `type` is nil; it ends when the client
-  /// closes.
+  /// Returns the server's pushes of one type, or of all types if nil, until the client closes.
   ///
-  /// Pushes are buffered from this call on, over reconnects too. A consumer that falls 1,024 pushes
-  /// or 64 MiB behind loses the oldest ones, counted by the sequence and by the client's counters.
+  /// Pushes are buffered from this call on, across reconnects. A consumer that falls 1,024 pushes
+  /// or 64 MiB behind loses the oldest ones, which the sequence and the client's counters count.
+  /// Call it on any thread.
   public func pushes(of type: MessageType? = nil) -> BufferedSequence<Push, Never> {
     hub.subscribe(type, .dropOldest(1024))
   }
 
-  /// The server's pushes of one type, or of all where `type` is nil, with a buffer of the caller's
-  /// choice.
+  /// Returns the server's pushes of one type, or of all types if nil, with the given buffer.
   ///
-  /// As the other form; with a buffer that may close it, `for try await` throws `LongLinkError`
-  /// when the consumer has fallen behind.
+  /// As the other form, except that with a `close` buffer, `for try await` throws `overloaded` when
+  /// the consumer has fallen behind.
   public func pushes<Failure>(
     of type: MessageType? = nil, buffer: PushBuffer<Failure>
   ) -> BufferedSequence<Push, Failure> {
     hub.subscribe(type, buffer)
   }
 
-  /// Sets the function that is called, on the client's loop, with each push of a type.
+  /// Sets the function that is called with each push of a type, replacing any earlier one.
+  ///
+  /// It is called on the client's loop, which it must not block. Call this on any thread.
   public func onPush(_ type: MessageType, _ handler: @escaping @Sendable (Push) -> Void) {
     hub.handle(type, handler)
   }
@@ -38,12 +39,16 @@ extension LongLinkClient {
 extension LongLinkClient {
   /// Sends a one-way message.
   ///
-  /// It is queued when this returns, in the order of the calls, more urgent ones first where they
-  /// have to wait: while more than the high-water mark of bytes wait for the server, this waits
-  /// too, within the options' deadline. Throws `notConnected` without a connection, since nobody
-  /// would know whether it ever left; `connectionLost` when the connection ends while it waits,
-  /// with `closeReason`; `deadlineExceeded`; `cancelled` when the task is while it waits;
-  /// `overloaded` when too many wait already; `tooLarge`; `encodingFailed`; `closed`.
+  /// The message is queued when this returns; nothing confirms its arrival. Pushes go in the order
+  /// of the calls, more urgent ones first if they have to wait. While the outgoing buffer is above
+  /// its high-water mark, this suspends until there is room or the options' timeout has passed.
+  ///
+  /// A push does not wait for a connection, because its caller would not learn whether it was ever
+  /// sent: without one it throws `notConnected`, and an idle client begins to connect. Throws
+  /// `connectionLost` if the connection ends during the wait (`closeReason` states why),
+  /// `deadlineExceeded`, `cancelled` if the task is cancelled during the wait, `overloaded` if too
+  /// many pushes wait already, `tooLarge`, `encodingFailed`, `closed`, and `unsupported` if the
+  /// dialect has no such push.
   public func push(
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     options: PushOptions = PushOptions()
@@ -51,10 +56,10 @@ extension LongLinkClient {
     try await deliver(core, on: loop, type, body, options)
   }
 
-  /// Sends a one-way message at once; on the client's loop alone.
+  /// Sends a one-way message at once, without waiting.
   ///
-  /// It waits for nothing: while more than the high-water mark of bytes wait for the server it
-  /// throws `overloaded`, and otherwise what the other form does. It traps on any other thread.
+  /// Throws `overloaded` while the outgoing buffer is above its high-water mark, and otherwise as
+  /// `push` does. Call it only on the client's loop; it traps on other threads.
   public func pushNow(
     _ type: MessageType, _ body: some BodyEncodable & Sendable, priority: UInt32 = 0
   ) throws(LongLinkError) {

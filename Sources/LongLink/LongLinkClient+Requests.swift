@@ -4,11 +4,11 @@ public import LongLinkDriver
 public import LongLinkCore
 
 extension LongLinkClient: RequestSender {
-  /// Sends a request and waits for the body of its answer.
+  /// Sends a request and waits for the body of its response.
   ///
-  /// Cancelling the task cancels the request. The timeout is the options', else the client's, and
-  /// covers everything from this call on. Throws `LongLinkError`, whose `delivery` says what may
-  /// have happened to the request.
+  /// Cancelling the task cancels the request. The timeout is that of the options, else the
+  /// configuration's (default 15 s), and starts with this call. Throws `LongLinkError`, whose
+  /// `delivery` states what may have happened to the request.
   @inlinable public func request(
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     options: RequestOptions = RequestOptions()
@@ -16,13 +16,21 @@ extension LongLinkClient: RequestSender {
     try await awaitResponse(port, type, RequestBody(body), options)
   }
 
-  /// Sends a request and returns its handle at once.
-  ///
-  /// `completion` is called once, on the client's loop, which it must not block.
-  public func submit(
-    _ type: MessageType, _ body: some BodyEncodable & Sendable, options: RequestOptions,
-    completion: @escaping @Sendable (Result<[UInt8], LongLinkError>) -> Void
+  /// Sends a request and returns a task that you can await.
+  @inlinable public func submit(
+    _ type: MessageType, _ body: some BodyEncodable & Sendable, options: RequestOptions
   ) -> RequestTask {
-    RequestTask(port, type, RequestBody(body), options, completion)
+    RequestTask(port, type, RequestBody(body), options)
+  }
+
+  /// Sends a request and calls `completion` once, on the given executor, and never before this
+  /// returns.
+  @inlinable @discardableResult
+  public func request(
+    _ type: MessageType, _ body: some BodyEncodable & Sendable, options: RequestOptions,
+    on executor: CallbackExecutor,
+    completion: @escaping @Sendable (Result<[UInt8], LongLinkError>) -> Void
+  ) -> RequestHandle {
+    RequestHandle(port, type, RequestBody(body), options, executor, completion)
   }
 }

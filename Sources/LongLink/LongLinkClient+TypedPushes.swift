@@ -4,27 +4,30 @@ public import LongLinkDriver
 public import LongLinkCore
 
 extension LongLinkClient {
-  /// The server's pushes of one kind of message; it ends when the client closes.
+  /// Returns the server's pushes of one kind of message, until the client closes.
   ///
-  /// `next` throws `decodingFailed` for a body that is not such a message and goes on behind it.
-  /// Pushes are buffered as in the form that takes a message type.
+  /// `next()` throws `decodingFailed` for a body that does not decode; the next call continues with
+  /// the next push. Pushes are buffered as in `pushes(of:)`.
   public func pushes<Message: PushMessage>(
     of message: Message.Type
   ) -> BufferedSequence<Message, LongLinkError> {
     BufferedSequence(pushes(of: Message.pushType))
   }
 
-  /// The server's pushes of one kind of message, with a buffer of the caller's choice.
+  /// Returns the server's pushes of one kind of message, with the given buffer.
   ///
-  /// With a buffer that may close it, `next` throws `overloaded` when the consumer fell behind.
+  /// With a `close` buffer, `next()` throws `overloaded` when the consumer has fallen behind.
   public func pushes<Message: PushMessage, Failure>(
     of message: Message.Type, buffer: PushBuffer<Failure>
   ) -> BufferedSequence<Message, LongLinkError> {
     BufferedSequence(pushes(of: Message.pushType, buffer: buffer))
   }
 
-  /// Sets the function that is called, on the client's loop, with each push of one kind of message:
-  /// `decodingFailed` where the body is not one.
+  /// Sets the function that is called with each push of one kind of message, replacing any earlier
+  /// one.
+  ///
+  /// It is called on the client's loop, which it must not block. For a body that does not decode it
+  /// gets `decodingFailed`.
   public func onPush<Message: PushMessage>(
     _ message: Message.Type,
     _ handler: @escaping @Sendable (Result<Message, LongLinkError>) -> Void
@@ -34,7 +37,7 @@ extension LongLinkClient {
     }
   }
 
-  /// Sends a one-way message; it waits and throws as the form that takes a message type.
+  /// Sends a one-way message; waits and throws as `push(_:_:options:)` does.
   public func push(
     _ message: some PushMessage, options: PushOptions = PushOptions()
   ) async throws(LongLinkError) {

@@ -4,16 +4,16 @@ public import LongLinkDriver
 public import LongLinkCore
 @_spi(Loop) public import LongLinkTransport
 
-/// One persistent connection to a server, kept up for as long as the client lives.
+/// A client with one persistent connection, which it re-establishes automatically.
 ///
-/// It connects when `connect()` or a first request asks for it, and again, after a delay, whenever
-/// the connection ends, until `close`. It may be used from any thread; from tasks on its own event
-/// loop (`Task(executorPreference: client.loop)`) requests cost least, since no thread is changed.
-/// A client that is let go of without `close` aborts what is in flight.
+/// It connects on `connect()` or the first request, and reconnects after a delay whenever the
+/// connection ends, until `close`. It may be used from any thread. Requests are cheapest in tasks
+/// on its event loop (`Task(executorPreference: client.loop)`), because they never switch threads.
+/// A client that is released without `close` aborts everything in flight.
 public final class LongLinkClient: Sendable {
-  /// What the client was told to do.
+  /// The configuration that the client was made with.
   public var configuration: ClientConfiguration { settings.configuration }
-  /// The loop that the connection lives on.
+  /// The event loop of the connection.
   public let loop: EventLoop
   let core: LoopBound<ClientCore>
   @usableFromInline let port: RequestPort
@@ -22,9 +22,9 @@ public final class LongLinkClient: Sendable {
   let hub = PushHub()
   let stateHub = StateHub()
 
-  /// Makes a client. Nothing is opened yet.
+  /// Makes a client. It does not connect yet.
   ///
-  /// Throws `invalidConfiguration`, naming the field, when the configuration cannot work.
+  /// Throws `invalidConfiguration`, with the field's name, if the configuration is invalid.
   public init(
     _ configuration: ClientConfiguration, on loop: EventLoop = .shared
   ) throws(LongLinkError) {
@@ -38,8 +38,8 @@ public final class LongLinkClient: Sendable {
     port = RequestPort(core, on: loop)
   }
 
-  /// Makes a client of one or more servers, the most wanted first, with the default configuration,
-  /// or in another protocol.
+  /// Makes a client of one or more servers, in order of preference, with the default configuration
+  /// and the given dialect. Throws `invalidConfiguration`.
   public convenience init(
     to endpoints: Endpoint..., dialect: Dialect = .native, on loop: EventLoop = .shared
   ) throws(LongLinkError) {
@@ -49,15 +49,16 @@ public final class LongLinkClient: Sendable {
   }
 
   deinit {
-    // A loop that takes no turn any more, as after a simulation, would keep what it is to do.
+    // A loop that no longer runs, as after a simulation, would retain the closure forever.
     guard stateHub.state != .closed else { return }
     loop.execute { [core] in core.value.close(within: nil) {} }
   }
 
-  /// Waits for the connection.
+  /// Waits for a connection; starts to connect if the client is idle.
   ///
-  /// Returns at once where there is one. Throws `connectFailed` when each address of one server has
-  /// failed (the client goes on trying), `closed`, or `cancelled` when the task is.
+  /// Returns at once if there is one. Throws `connectFailed` when each address of one server has
+  /// failed (the client continues with its retries), `notConnected` while the client is suspended,
+  /// `closed`, and `cancelled` if the task is cancelled.
   public func connect() async throws(LongLinkError) {
     let gate = Gate<Result<Void, LongLinkError>>()
     loop.execute { [core] in
@@ -71,16 +72,17 @@ public final class LongLinkClient: Sendable {
     try result.get()
   }
 
-  /// Where the connection stands.
+  /// The connection's state.
   public var state: ConnectionState { stateHub.state }
 
-  /// The present state, then each change; it ends with `closed`. A slow consumer sees the newest
-  /// 64.
+  /// Returns a sequence of the current state and each change; it ends with `closed`. It buffers the
+  /// newest 64 states for a slow consumer.
   public func states() -> AsyncStream<ConnectionState> { stateHub.subscribe() }
 
-  /// Closes and returns when the connection has ended; every request has ended by then.
+  /// Closes the client, and returns when its connections and all requests have ended.
   ///
-  /// What is in flight may finish within `bound`; nil aborts it. New requests fail with `closed`.
+  /// Requests and pushes in flight may finish within `bound`; nil, the default, aborts them. New
+  /// requests fail with `closed`.
   public func close(within bound: Duration? = nil) async {
     let gate = Gate<Void>()
     loop.execute { [core] in
@@ -89,11 +91,11 @@ public final class LongLinkClient: Sendable {
     await gate.value
   }
 
-  /// The time from a ping to its pong.
+  /// Sends a ping, and returns the time until its pong.
   ///
-  /// Throws `notConnected` without a connection, `connectionLost` when it ends before the pong,
-  /// `overloaded` past 90 pings in 10 seconds, since a server closes after 100, and `unsupported`
-  /// in a dialect where no ping of a client is answered.
+  /// Throws `notConnected` without a connection, `connectionLost` if it ends before the pong,
+  /// `overloaded` above 90 pings in 10 seconds (a server closes the connection after 100),
+  /// `unsupported` in a dialect that does not answer a client's pings, `closed`, and `cancelled`.
   public func ping() async throws(LongLinkError) -> Duration {
     let gate = Gate<Result<Duration, LongLinkError>>()
     loop.execute { [core] in core.value.ping { gate.open($0) } }
@@ -105,7 +107,7 @@ public final class LongLinkClient: Sendable {
     return try result.get()
   }
 
-  /// What the client has counted so far.
+  /// Returns a snapshot of the client's counters.
   public func counters() async -> ClientCounters {
     await loop.run { [core] in core.value.snapshot }
   }
@@ -114,10 +116,11 @@ public final class LongLinkClient: Sendable {
 // MARK: - Requests of the server
 
 extension LongLinkClient {
-  /// Sets the handler of the server's requests of a type, for connections made from now on.
+  /// Sets the handler of the server's requests of a type, for connections made after this call.
   ///
-  /// It runs in a task on the client's loop unless told otherwise, and is cancelled when the server
-  /// cancels or the connection ends. A type without a handler is refused with 404.
+  /// It runs in a task, by default on the client's loop. The task is cancelled when the server
+  /// cancels the request, its deadline passes, or the connection ends. A request without a handler
+  /// is refused with 404.
   public func onRequest(
     _ type: MessageType,
     on placement: HandlerPlacement = .connectionLoop,

@@ -3,14 +3,14 @@
 public import LongLinkDriver
 internal import LongLinkCore
 
-/// A server in the list of a client: where it is, and when it is chosen.
+/// A server in a client's list, with its priority and weight.
 public struct ServerEntry: Hashable, Sendable {
-  /// Where it is reached.
+  /// The server's endpoint.
   public var endpoint: Endpoint
-  /// Servers with a lower number are used first. Default 0.
+  /// Servers with lower numbers are used first. Default 0.
   public var priority: Int
-  /// The share of this server's clients among the servers of its priority, 1 to 1,000,000.
-  /// Default 1.
+  /// The server's weight among the servers of its priority: clients choose in proportion to it.
+  /// 1 to 1,000,000. Default 1.
   public var weight: Int
 
   /// Makes an entry.
@@ -20,21 +20,21 @@ public struct ServerEntry: Hashable, Sendable {
     self.weight = weight
   }
 
-  /// Entries whose priorities are their places in a list.
+  /// Makes entries whose priorities are their indices in a list.
   static func ordered(_ endpoints: [Endpoint]) -> [ServerEntry] {
     endpoints.enumerated().map { ServerEntry($1, priority: $0) }
   }
 
   var entry: ServerList.Entry { ServerList.Entry(priority: priority, weight: weight) }
 
-  /// Throws when a client could not use the list.
+  /// Throws `invalidConfiguration` if a client could not use the list.
   static func validate(_ servers: [ServerEntry], field: String) throws(LongLinkError) {
-    if servers.isEmpty { throw .configuration(field, "there are none") }
+    if servers.isEmpty { throw .configuration(field, "there are no servers") }
     for (index, server) in servers.enumerated() {
       try server.endpoint.validate(field: "\(field)[\(index)]", by: .client)
       if !(1...1_000_000).contains(server.weight) {
         throw .configuration(
-          "\(field)[\(index)].weight", "\(server.weight) is not within 1 and 1,000,000")
+          "\(field)[\(index)].weight", "\(server.weight) is not between 1 and 1,000,000")
       }
     }
   }

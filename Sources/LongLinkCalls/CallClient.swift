@@ -5,22 +5,23 @@ public import LongLinkDriver
 public import LongLinkCore
 @_spi(Loop) import LongLinkTransport
 
-/// What applications call: typed calls over a `LongLinkClient`, with shared exchanges, a cache,
-/// groups, pages and events.
+/// A client for typed calls over a `LongLinkClient`, with de-duplication, a cache, groups, pages
+/// and events.
 ///
-/// It may be used from any thread. Several of them over one client know nothing of each other.
-/// Closing the client ends everything here too.
+/// An exchange is one request with its response; identical calls may share one. A call client may
+/// be used from any thread. Several call clients over one client are independent of each other.
+/// Closing the client ends all of its calls, groups, lists and events.
 public final class CallClient: Sendable {
-  /// The client underneath.
+  /// The client that makes the requests.
   public let client: LongLinkClient
-  /// What the call client was told to do.
+  /// The configuration that the call client was made with.
   public let configuration: CallConfiguration
   let core: LoopBound<CallCore>
   private let list = BroadcastList<MessageType, CallEvent>()
 
   /// Makes a call client.
   ///
-  /// Throws `invalidConfiguration`, naming the field, when the configuration cannot work.
+  /// Throws `invalidConfiguration`, with the field's name, if a value is out of range.
   public init(
     _ client: LongLinkClient, _ configuration: CallConfiguration = CallConfiguration()
   ) throws(LongLinkError) {
@@ -34,7 +35,8 @@ public final class CallClient: Sendable {
 
   /// Makes a call and waits for its reply.
   ///
-  /// Cancelling the task ends the call; the exchange is cancelled when the last of its calls is.
+  /// Cancelling the task ends the call with `cancelled`. An exchange is cancelled with its last
+  /// call.
   public func value<Reply>(of call: Call<Reply>) async throws(CallError) -> Reply {
     let prepared = try PreparedCall(call, configuration)
     let gate = Gate<Result<Reply, CallError>>()
@@ -63,7 +65,7 @@ public final class CallClient: Sendable {
     try await value(of: method(request, policy: policy))
   }
 
-  /// What the call client has counted so far.
+  /// Returns a snapshot of the call client's counters.
   public func counters() async -> CallCounters {
     await client.loop.run { [core] in core.value.snapshot }
   }
@@ -72,18 +74,18 @@ public final class CallClient: Sendable {
 // MARK: - Events
 
 extension CallClient {
-  /// Pushes of a type, and how requests of it end, or all of both where `type` is nil.
+  /// Returns the pushes and the ends of exchanges of one type, or of all types if nil, until the
+  /// client closes.
   ///
-  /// Events are buffered from this call on, over reconnects too. A consumer that falls 1,024
-  /// events or 64 MiB behind loses the oldest ones, which are counted.
+  /// Events are buffered from this call on, across reconnects. A consumer that falls 1,024 events
+  /// or 64 MiB behind loses the oldest ones, which are counted.
   public func events(of type: MessageType? = nil) -> BufferedSequence<CallEvent, Never> {
     events(of: type, buffer: .dropOldest(1024))
   }
 
-  /// As the other form, with a buffer of the caller's choice.
+  /// Returns events as the other form does, with the given buffer.
   ///
-  /// With a buffer that may close it, `for try await` throws `LongLinkError` when the consumer has
-  /// fallen behind.
+  /// With a `close` buffer, `for try await` throws `overloaded` when the consumer falls behind.
   public func events<Failure>(
     of type: MessageType? = nil, buffer: PushBuffer<Failure>
   ) -> BufferedSequence<CallEvent, Failure> {
@@ -94,27 +96,28 @@ extension CallClient {
 // MARK: - The cache
 
 extension CallClient {
-  /// Forgets all answers of a method; those on their way are not kept either.
+  /// Invalidates all cached responses of a method; responses in flight are not cached either.
   public func invalidate<Request, Reply>(_ method: RPCMethod<Request, Reply>) {
     client.loop.runOnLoop { [core, type = method.type] in core.value.invalidate(type) }
   }
 
-  /// Forgets the answer to one call; one on its way is not kept either.
+  /// Invalidates the cached response to one call; a response in flight is not cached either.
   public func invalidate<Reply>(_ call: Call<Reply>) {
     var call = call
     call.policy.isShared = true
-    // What cannot be encoded was never asked for.
+    // A call that cannot be encoded was never made.
     guard let key = try? PreparedCall(call, configuration).plan.key else { return }
     client.loop.runOnLoop { [core] in core.value.invalidate(key) }
   }
 
-  /// Forgets all answers, as when another user signs in. Switching servers does so by itself.
+  /// Invalidates all cached responses, for example when another user signs in. Switching servers
+  /// does this automatically.
   public func invalidateAll() {
     client.loop.runOnLoop { [core] in core.value.invalidateAll() }
   }
 }
 
-/// The number of a call, which the loop gives it.
+/// The number of a call, assigned on the loop.
 private final class CallerNumber {
   var id: UInt64?
 }

@@ -3,19 +3,18 @@
 public import LongLinkDriver
 public import LongLinkCore
 
-/// What a call client is to do. Every field has a default.
+/// The configuration of a call client. Every field has a default.
 public struct CallConfiguration: Sendable {
-  /// The widest word on how calls are made. Default: it says nothing.
+  /// The policy for all calls, which every other policy overrides. Default: empty.
   public var policy: CallPolicy
-  /// What is known of services, by their names: `RPCMethod.service`. Default: nothing.
+  /// Policies and errors of services, by name (`RPCMethod.service`). Default: none.
   public var services: [String: CallService]
-  /// How the calls of single methods are made, by their message types: `RPCMethod.type`.
-  /// Default: as the methods themselves say.
+  /// Policies of single methods, by message type (`RPCMethod.type`). Default: none.
   public var policies: [MessageType: CallPolicy]
-  /// The most bytes that cached answers may take, with their keys and 256 bytes for each. Default
-  /// 20 MiB.
+  /// The size of the cache in bytes, with the keys and 256 bytes for each response; at least 0.
+  /// Default 20 MiB.
   public var cacheBytes: Int
-  /// The texts in which errors are told to people. Default: English.
+  /// The texts of errors for people. Default: English.
   public var texts: ErrorTexts
 
   /// Makes a configuration.
@@ -31,14 +30,14 @@ public struct CallConfiguration: Sendable {
     self.texts = texts
   }
 
-  /// Throws `invalidConfiguration`, naming the field, when the configuration cannot work.
+  /// Throws `invalidConfiguration`, with the field's name, if a value is out of range.
   public func validate() throws(LongLinkError) {
     if cacheBytes < 0 { throw .configuration("cacheBytes", "it is negative") }
   }
 }
 
 extension CallConfiguration {
-  /// How a call is made, by the words of all who may say it.
+  /// Returns the effective policy of a call.
   func policy<Reply>(of call: Call<Reply>) -> CallPolicy {
     var policy = call.policy
     if let own = policies[call.type] { policy = policy.over(own) }
@@ -47,7 +46,7 @@ extension CallConfiguration {
     return policy.over(self.policy)
   }
 
-  /// The failure of a call in the application's terms.
+  /// Makes the error of a call, with its text and the application's own error.
   func describe<Reply>(_ error: LongLinkError, of call: Call<Reply>) -> CallError {
     CallError(error, texts: texts, applicationErrors: services[call.service]?.errors ?? [])
   }

@@ -1,40 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a call client has counted since it was made.
+/// A snapshot of a call client's counters since it was made.
 public struct CallCounters: Hashable, Sendable {
   /// Calls that were made.
   public let calls: UInt64
-  /// Requests that were made for them, and to fill the cache.
+  /// Requests made for calls and to refresh the cache.
   public let exchanges: UInt64
-  /// Calls that joined an exchange which was under way.
+  /// Calls that joined an exchange in progress.
   public let shared: UInt64
-  /// Calls that were answered out of the cache.
+  /// Calls answered by a fresh cached response.
   public let cacheHits: UInt64
-  /// Calls that were answered out of the cache by an answer of which a new one is fetched.
+  /// Calls answered by a stale cached response, which is being refreshed.
   public let staleHits: UInt64
   /// Calls that found nothing in the cache.
   public let cacheMisses: UInt64
-  /// Requests that were made to fetch a new answer for the cache.
+  /// Requests made to refresh the cache.
   public let refreshes: UInt64
-  /// Times that answers were forgotten since somebody, or a push, said so.
+  /// Invalidations by the application, by pushes, and by switching servers.
   public let invalidations: UInt64
-  /// Answers that the cache dropped, or did not take, for want of room.
+  /// Responses evicted from the cache, or too large for it.
   public let evictions: UInt64
-  /// Answers that are in the cache now.
+  /// Responses in the cache.
   public let cachedAnswers: Int
-  /// What they take, in bytes.
+  /// The size of the cached responses, as `cacheBytes` counts it.
   public let cachedBytes: Int
   /// Exchanges that have not ended.
   public let exchangesOpen: Int
   /// Calls that have not ended.
   public let callsOpen: Int
-  /// Events that were dropped since a consumer fell behind.
+  /// Events dropped because a consumer fell behind.
   public let eventsDropped: UInt64
-  /// Sequences of events that ended since a consumer fell behind.
+  /// Sequences of events that ended because a consumer fell behind.
   public let eventSequencesClosed: UInt64
 }
 
-/// What the core counts itself.
+/// The counters that the core keeps itself.
 struct CallCounts {
   var calls: UInt64 = 0
   var exchanges: UInt64 = 0

@@ -2,10 +2,11 @@
 
 internal import LongLinkCore
 
-/// The CRC-32 of IEEE 802.3 (reflected, polynomial 0x04C11DB7): that of "123456789" is 0xCBF43926.
+/// The CRC-32 of IEEE 802.3 (reflected, polynomial 0x04C11DB7), which is 0xCBF43926 for
+/// "123456789".
 package enum CRC32 {
-  /// Eight tables of 256 numbers: table k tells what a byte does to the sum k bytes later, so that
-  /// eight bytes are taken at once (Kounavis and Berry, 2005: slicing by 8).
+  /// Eight tables of 256 numbers. Table k contains the effect of a byte on the sum k bytes later,
+  /// so that eight bytes can be processed at once (slicing by 8: Kounavis and Berry, 2005).
   private static let tables: [UInt32] = {
     var tables = [UInt32](repeating: 0, count: 8 * 256)
     for byte in 0..<256 {
@@ -20,14 +21,14 @@ package enum CRC32 {
     return tables
   }()
 
-  /// The checksum of `bytes` where nothing comes before them, or, given the checksum of what comes
-  /// before them as `continuing`, that of both together.
+  /// The checksum of `bytes`, or, with the checksum of the preceding bytes as `continuing`, the
+  /// checksum of both together.
   package static func checksum(of bytes: RawSpan, continuing: UInt32 = 0) -> UInt32 {
-    // The buffer is used within the closure alone.
+    // The buffer is used only within the closure.
     unsafe bytes.withUnsafeBytes { unsafe checksum(of: $0, continuing: continuing) }
   }
 
-  /// The same for memory that the caller vouches for.
+  /// The same for memory whose validity the caller guarantees.
   package static func checksum(of bytes: UnsafeRawBufferPointer, continuing: UInt32 = 0) -> UInt32 {
     unsafe tables.withUnsafeBufferPointer { tables in
       unsafe ~sum(of: bytes, from: ~continuing, tables.baseAddress!)

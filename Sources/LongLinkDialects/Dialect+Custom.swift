@@ -6,16 +6,16 @@ extension Dialect {
   /// The description; nil for the native protocol.
   public var description: FrameDialect? { (source as? CustomDialect)?.description }
 
-  /// A described protocol. `session` is what this side writes as its session prefix, on every
-  /// connection: as many bytes as the field is wide. A server that gives none writes zeros.
+  /// Makes a dialect from a description. `session` is the session prefix of this side on every
+  /// connection, and must be as wide as the field. A server without one writes zeros.
   public static func custom(_ description: FrameDialect, session: [UInt8] = []) -> Dialect {
     Dialect(CustomDialect(description, .fixed(session)))
   }
 
-  /// A described protocol whose session prefix differs between connections.
+  /// Makes a dialect from a description, with a different session prefix for each connection.
   ///
-  /// The closure is called on the loop for each connection, and must not block. Where it gives
-  /// another number of bytes than the field is wide, the connection comes to nothing.
+  /// The closure is called on the loop for each connection, and must not block. If it returns a
+  /// prefix that is not as wide as the field, the connection fails.
   public static func custom(
     _ description: FrameDialect, session: @escaping @Sendable () -> [UInt8]
   ) -> Dialect {
@@ -23,9 +23,9 @@ extension Dialect {
   }
 }
 
-/// What is described, and the session prefix.
+/// A description and its session prefix.
 private final class CustomDialect: DialectSource {
-  /// Where the bytes of the session prefix come from.
+  /// The source of the session prefix.
   enum Session: Sendable {
     case fixed([UInt8])
     case perConnection(@Sendable () -> [UInt8])
@@ -70,7 +70,7 @@ private final class CustomDialect: DialectSource {
 }
 
 extension FrameDialect {
-  /// What one side can do.
+  /// Returns what one side can do.
   func facts(_ role: Role) -> DialectFacts {
     var facts = DialectFacts(name: name, role: role, maximumBody: maximumBody)
     facts.serials = serials[role]

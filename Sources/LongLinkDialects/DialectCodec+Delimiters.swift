@@ -3,11 +3,11 @@
 internal import LongLinkCore
 
 extension DialectCodec {
-  /// Whether a body may stand between delimiters.
+  /// Whether a body can be sent between delimiters.
   package func isAllowed(_ body: UnsafeRawBufferPointer) -> Bool {
     guard outgoing.inside == .refused else { return true }
     guard unsafe outgoing.delimiter(in: body, from: 0) == nil else { return false }
-    // Nor may its end and the delimiter behind it make one that comes too early.
+    // The end of the body and the delimiter after it must not form an earlier delimiter.
     let delimiter = outgoing.delimiter
     for begin in max(0, body.count - delimiter.count + 1)..<body.count {
       let left = body.count - begin
@@ -20,15 +20,15 @@ extension DialectCodec {
     return true
   }
 
-  /// Puts the escape byte where the body needs it, and returns how many bytes that took. Behind
-  /// the body there is as much room as it has bytes.
+  /// Escapes a body in place, and returns the number of added bytes. The caller provides as much
+  /// room behind the body as it has bytes.
   func escape(_ body: Range<Int>, _ frame: UnsafeMutableRawBufferPointer) -> Int {
     guard case .escaped(let escape) = outgoing.inside else { return 0 }
     let first = outgoing.delimiter[0]
     var added = 0
     for index in body where unsafe frame[index] == escape || frame[index] == first { added += 1 }
     precondition(body.upperBound + added <= frame.count, "no room was made for escaping")
-    // From the end on, so that nothing is overwritten before it has moved.
+    // Backwards, so that no byte is overwritten before it has moved.
     var to = body.upperBound + added
     for from in body.reversed() where to > from {
       let byte = unsafe frame[from]
@@ -44,7 +44,7 @@ extension DialectCodec {
 }
 
 extension FramePlan {
-  /// Whether a delimiter stands at a place that has room for it.
+  /// Whether a delimiter is at this position, which must have room for it.
   @inline(__always)
   func isDelimiter(_ bytes: UnsafeRawBufferPointer, at place: Int) -> Bool {
     for (index, byte) in delimiter.enumerated() where unsafe bytes[place + index] != byte {
@@ -53,7 +53,7 @@ extension FramePlan {
     return true
   }
 
-  /// Where the first delimiter stands that begins at `start` or later.
+  /// The position of the first delimiter that begins at `start` or later.
   func delimiter(in bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
     var place = start
     while place + delimiter.count <= bytes.count {

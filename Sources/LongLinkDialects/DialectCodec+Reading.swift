@@ -3,13 +3,13 @@
 internal import LongLinkCore
 
 extension DialectCodec {
-  /// What a header says.
+  /// The decoded fields of a header.
   struct Facts {
     var kind: FrameKind
     var type: UInt64?
     var serial: UInt64
     var code: UInt32
-    /// The length of the body; nil where the layout has no length.
+    /// The length of the body; nil if the layout has no length.
     var length: Int?
 
     func violation(
@@ -21,9 +21,9 @@ extension DialectCodec {
     }
   }
 
-  /// Judges a header, of which every byte is there.
+  /// Decodes and checks a complete header.
   func judge(header bytes: UnsafeRawBufferPointer) throws(Violation) -> Facts {
-    // Every slot of the header lies within its length, which the caller vouches for.
+    // Every slot is within the header, whose bytes the caller guarantees.
     let start = bytes.baseAddress!
     let type = unsafe incoming.type?.read(start)
     let serial = unsafe incoming.serial.read(start)
@@ -65,11 +65,11 @@ extension DialectCodec {
     facts.kind == .cancel && dialect.cancel?.target == .body
   }
 
-  /// Judges what stands behind the header, and puts the frame into the native words.
+  /// Checks the rest of a frame, and translates it to the terms of the native protocol.
   func frame(
     _ facts: Facts, _ bytes: UnsafeRawBufferPointer, _ body: Range<Int>, length: Int
   ) throws(Violation) -> DialectFrame {
-    // The body and the trailer are there, as the caller vouches for.
+    // The caller guarantees the body and the trailer.
     let start = bytes.baseAddress!
     let trailer = unsafe start + body.upperBound
     for literal in incoming.literals where literal.slot.isTrailer {
@@ -120,7 +120,7 @@ extension DialectCodec {
         guard body.count == incoming.serial.width else {
           throw facts.violation(.sizeNotAllowed, UInt64(body.count))
         }
-        // As wide as the serial field, as was just checked.
+        // The body is as wide as the serial field, by the guard above.
         let place = unsafe bytes.baseAddress! + body.lowerBound - incoming.serial.offset
         let serial = unsafe incoming.serial.read(place)
         guard let narrow = UInt32(exactly: serial), dialect.serials[role.peer]!.contains(narrow)

@@ -3,15 +3,15 @@
 package import LongLinkCore
 
 extension DialectCodec {
-  /// The most bytes that a frame with so many bytes of body can have.
+  /// The largest size of a frame with `count` bytes of body.
   package func room(forBody count: Int) -> Int {
-    // A cancel may have a body that its head does not tell of.
+    // A cancel can have a body that its head does not count.
     let body = max(count, outgoing.serial.width)
     if case .escaped = outgoing.inside { return outgoing.lead + 2 * body + outgoing.tail }
     return outgoing.lead + body + outgoing.tail
   }
 
-  /// Makes room for a header, and returns where the frame begins; its body is to be appended.
+  /// Makes room for a header, and returns where the frame begins. The caller then appends the body.
   package func begin(_ span: inout OutputRawSpan) -> Int {
     let start = span.byteCount
     for _ in 0..<outgoing.headerLength { span.append(0) }
@@ -19,12 +19,12 @@ extension DialectCodec {
     return start
   }
 
-  /// Completes the frame that begins at `start`, whose body stands at the end of the span. False,
-  /// with nothing of the frame left there, when the body holds what it must not: see
+  /// Completes the frame that begins at `start`, whose body is at the end of the span. If the body
+  /// contains a forbidden delimiter, removes the frame and returns false: see
   /// `FrameLayout.Delimiter.Inside.refused`.
   ///
-  /// There must be as much room as `room(forBody:)` said, and no more body than the dialect allows.
-  /// The serial of a ping or pong is that of the wire.
+  /// The span must have the room that `room(forBody:)` returned, and the body must be within the
+  /// dialect's limit. The serial of a ping or pong is that of the wire.
   package func finish(
     _ head: FrameHead, from start: Int, in span: inout OutputRawSpan
   ) -> Bool {
@@ -35,7 +35,7 @@ extension DialectCodec {
     for _ in 0..<outgoing.trailerLength { span.append(0) }
     let values = values(of: head)
     let escaped = unsafe span.withUnsafeMutableBytes { buffer, count -> Int? in
-      // The span holds the header's room, the body and the trailer's room, as appended above.
+      // The span contains the header's room, the body and the trailer's room, as appended above.
       let frame = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[start...])
       let body = outgoing.lead..<bodyEnd - start
       guard unsafe isAllowed(UnsafeRawBufferPointer(rebasing: frame[body])) else {
@@ -56,7 +56,7 @@ extension DialectCodec {
   package func append(_ head: FrameHead, to span: inout OutputRawSpan) {
     let start = begin(&span)
     let isSent = finish(head, from: start, in: &span)
-    precondition(isSent, "an empty body holds no delimiter")
+    precondition(isSent, "an empty body contains no delimiter")
   }
 
   private struct Values {
@@ -91,12 +91,12 @@ extension DialectCodec {
     case .pong:
       values.type = UInt64(dialect.heartbeat[role.peer]?.answer ?? 0)
     case .item, .end, .credit, .pushAck, .hello, .welcome, .goaway, .ignorable:
-      preconditionFailure("a dialect has no word for a frame of this kind")
+      preconditionFailure("a dialect has no frames of this kind")
     }
     return values
   }
 
-  /// The number that is written for a code.
+  /// The number on the wire for a code.
   package func wireCode(_ code: ResponseCode) -> UInt32 {
     guard let codes = dialect.codes, let width = outgoing.code?.width else { return 0 }
     return codes.wire(of: code, largest: width >= 4 ? .max : 1 << UInt32(8 * width) - 1)
@@ -113,7 +113,7 @@ extension DialectCodec {
   private func write(
     _ values: Values, _ body: Range<Int>, _ frame: UnsafeMutableRawBufferPointer
   ) {
-    // `frame` covers the header, the body and the trailer, and every slot lies within these.
+    // `frame` covers the header, the body and the trailer, which contain every slot.
     let start = frame.baseAddress!
     let trailer = unsafe start + body.upperBound
     func put(_ value: UInt64, _ slot: FramePlan.Slot) {
@@ -144,7 +144,7 @@ extension DialectCodec {
 }
 
 extension FramePlan.Sum {
-  /// The checksum of the frame at the beginning of `bytes`, of which `body` is the body.
+  /// The checksum of the frame at the start of `bytes`, with its body at `body`.
   func value(_ bytes: UnsafeRawBufferPointer, _ body: Range<Int>) -> UInt32 {
     var sum: UInt32 = algorithm == .adler32 ? 1 : 0
     for range in header { unsafe add(bytes, range, &sum) }

@@ -2,22 +2,21 @@
 
 package import LongLinkCore
 
-/// A dialect made ready for one side of a connection: where its fields lie, and what is what.
+/// The encoder and decoder of a dialect for one side of a connection.
 package final class DialectCodec: DialectFraming {
   package let facts: DialectFacts
   package let dialect: FrameDialect
   package let role: Role
-  /// What this side writes as its session prefix; empty for zeros.
+  /// The session prefix that this side writes; empty for zeros.
   package let session: [UInt8]
-  /// The largest body that is read, in bytes: at most the dialect's own.
+  /// The largest body that is accepted, in bytes: at most the dialect's limit.
   package let maximumIncoming: Int
   let incoming: FramePlan
   let outgoing: FramePlan
   private let incomingRules: DialectRules
   private let outgoingRules: DialectRules
 
-  /// Makes a codec. Throws when a session prefix is not as long as its field; a server may do
-  /// without.
+  /// Makes a codec. Throws if the session prefix is not as wide as its field; a server can omit it.
   package init(
     _ dialect: FrameDialect, role: Role, session: [UInt8] = [], maximumIncoming: Int = .max
   ) throws(FrameLayoutError) {
@@ -37,7 +36,7 @@ package final class DialectCodec: DialectFraming {
     }
   }
 
-  /// The codec of the other side, for what this side has written.
+  /// The codec of the other side, which reads what this side has written.
   package var mirrored: DialectCodec {
     DialectCodec(mirroring: self)
   }
@@ -54,20 +53,20 @@ package final class DialectCodec: DialectFraming {
     facts = dialect.facts(role)
   }
 
-  /// Where the other side's session prefix stands in each of its frames; nil where it has none.
+  /// The position of the other side's session prefix in its frames; nil if it has none.
   package var peer: Range<Int>? {
     incoming.session.map { $0.offset..<$0.offset + $0.width }
   }
 
-  /// Where the last byte of the checksum stands in a frame that this side has written; nil where
-  /// there is none.
+  /// The position of the last checksum byte in a frame that this side has written; nil if frames
+  /// have no checksum.
   package func checksumPlace(inFrameOf length: Int) -> Int? {
     guard let slot = outgoing.sum?.slot else { return nil }
     let start = slot.isTrailer ? length - outgoing.trailerLength : 0
     return start + slot.offset + (slot.isLittle ? 0 : slot.width - 1)
   }
 
-  /// The serial of the ping with this number, from 1: those of the dialect are counted through.
+  /// The serial of the ping with this number, counted from 1; the dialect's range is used in turn.
   package func pingSerial(_ number: UInt64) -> UInt32? {
     guard let serials = dialect.heartbeat[role]?.serials else { return nil }
     let count = UInt64(serials.upperBound - serials.lowerBound) + 1
@@ -79,7 +78,7 @@ package final class DialectCodec: DialectFraming {
   }
 }
 
-// MARK: - What can be said
+// MARK: - What can be sent
 
 extension DialectCodec {
   package func makeDecoder() -> any DialectDecoding { DialectDecoder(self) }
@@ -88,7 +87,7 @@ extension DialectCodec {
 
   package func error(_ code: UInt32) -> DialectErrorCode? { dialect.codes?.error(code) }
 
-  /// Whether this side may send a request of this type, and its response would be taken for one.
+  /// Whether this side can send a request of this type, and its response is recognisable as one.
   package func canSendRequest(_ type: MessageType, serial: UInt32) -> Bool {
     let wire = UInt64(type.rawValue)
     guard fits(wire, outgoing.type),
@@ -100,7 +99,7 @@ extension DialectCodec {
       && (try? incomingRules.kind(type: answer, serial: UInt64(serial))) == .response
   }
 
-  /// Whether a push of this type would be taken for one.
+  /// Whether the receiver would recognise a push of this type as a push.
   package func canSendPush(_ type: MessageType) -> Bool {
     let wire = UInt64(type.rawValue)
     let serial = UInt64(dialect.pushes.serial)
@@ -108,12 +107,12 @@ extension DialectCodec {
       && (try? outgoingRules.kind(type: wire, serial: serial)) == .push
   }
 
-  /// Whether a response can say this code: without a field for it, it can say success alone.
+  /// Whether a response can express this code: without a code field, it can only mean success.
   package func canSendResponse(_ code: ResponseCode) -> Bool {
     outgoing.code != nil || code == .ok
   }
 
-  /// Whether a code of the dialect's own fits into a response.
+  /// Whether one of the dialect's own codes fits into a response.
   package func canSend(code: UInt32) -> Bool { fits(UInt64(code), outgoing.code) }
 
   /// Whether this side can cancel a request of this type.
@@ -127,7 +126,7 @@ extension DialectCodec {
     return slot.width == 8 || value >> UInt64(8 * slot.width) == 0
   }
 
-  /// What a response to a request of this type has as its own.
+  /// The type of a response to a request of this type.
   package func responseType(to type: UInt32) -> UInt64? {
     switch dialect.responseType {
     case .echo: UInt64(type)
@@ -137,7 +136,7 @@ extension DialectCodec {
     }
   }
 
-  /// The type of the request that a response is to, as far as its own tells.
+  /// The type of the request that a response belongs to, if the response's type determines it.
   package func requestType(of response: DialectFrame) -> MessageType? {
     switch dialect.responseType {
     case .echo: MessageType(rawValue: response.type)

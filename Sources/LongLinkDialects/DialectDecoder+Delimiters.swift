@@ -3,7 +3,7 @@
 internal import LongLinkCore
 
 extension DialectDecoder {
-  /// What a search for the end of a body has found.
+  /// The result of a search for the end of a body.
   private enum BodyEnd {
     case at(Int)
     case notYet
@@ -17,14 +17,14 @@ extension DialectDecoder {
     if isLost { return unsafe search(raw) }
     guard raw.count >= plan.lead else { return .needMore(atLeast: plan.lead) }
     guard unsafe plan.isDelimiter(raw, at: plan.headerLength) else {
-      // What would have been read as a header may hold the beginning of the next packet.
+      // The bytes in place of the header may contain the start of the next packet.
       return lose(1, Violation(.delimiterMissing))
     }
     let facts: DialectCodec.Facts
     do throws(Violation) {
       facts = try unsafe codec.judge(header: raw)
     } catch {
-      // Its own delimiter is no end of a packet.
+      // The delimiter after its header does not end a packet.
       return lose(plan.lead, error)
     }
     switch unsafe bodyEnd(raw, facts) {
@@ -48,7 +48,7 @@ extension DialectDecoder {
         }
         return .frame(try unsafe codec.frame(facts, raw, body, length: length))
       } catch {
-        // Its end is known, and with it where the next one begins.
+        // The end of the frame is known, so the decoder is not lost.
         return .damaged(length, error)
       }
     }
@@ -69,7 +69,7 @@ extension DialectDecoder {
       let end = plan.lead + facts.length!
       guard bytes.count >= end + width else { return .notYet }
       guard unsafe plan.isDelimiter(bytes, at: end) else {
-        // The length is wrong, or the end was damaged; the body may hold the next packet.
+        // The length is wrong, or the end was damaged; the body may contain the next packet.
         return .damaged(plan.lead, facts.violation(.delimiterMissing))
       }
       return .at(end)
@@ -114,13 +114,13 @@ extension DialectDecoder {
     return .notYet
   }
 
-  /// Takes the escape bytes out of a body, and returns where it then stands.
+  /// Removes the escape bytes from a body, and returns its new position.
   private static func unescape(
     _ body: Range<Int>, _ escape: UInt8, _ bytes: UnsafeMutableRawBufferPointer
   ) -> Range<Int> {
     var (from, to) = (body.lowerBound, body.lowerBound)
     while from < body.upperBound {
-      // The search for the end took what follows an escape byte together with it.
+      // The search for the end treated an escape byte and the byte after it as a pair.
       if unsafe bytes[from] == escape { from += 1 }
       unsafe bytes[to] = bytes[from]
       from += 1
@@ -129,7 +129,7 @@ extension DialectDecoder {
     return body.lowerBound..<to
   }
 
-  /// Looks for the next delimiter that a credible packet follows.
+  /// Searches for the next delimiter that is followed by a plausible packet.
   private mutating func search(_ bytes: UnsafeRawBufferPointer) -> DialectStep {
     let plan = codec.incoming
     let width = plan.delimiter.count

@@ -2,20 +2,20 @@
 
 package import LongLinkCore
 
-/// Reads the frames of a dialect from the front of a stream, whatever its bytes are.
+/// A decoder of a dialect's frames at the front of a stream. Any input is safe.
 package struct DialectDecoder: DialectDecoding {
   package let codec: DialectCodec
-  /// Bytes at the front that need not be searched again.
+  /// The number of bytes at the front that need not be searched again.
   package internal(set) var searched = 0
-  /// Whether a packet was damaged and the beginning of the next one is looked for.
+  /// Whether a packet was damaged and the decoder is searching for the start of the next one.
   package internal(set) var isLost = false
 
   package init(_ codec: DialectCodec) {
     self.codec = codec
   }
 
-  /// What stands at the front of `bytes`, which begin where the last step ended and hold all that
-  /// has come since. An escaped body is unescaped in place.
+  /// Decodes the front of `bytes`, which begin where the last step ended and contain everything
+  /// received since. An escaped body is unescaped in place.
   package mutating func next(in bytes: UnsafeMutableRawBufferPointer) -> DialectStep {
     let step =
       codec.incoming.delimiter.isEmpty
@@ -27,8 +27,8 @@ package struct DialectDecoder: DialectDecoding {
     return step
   }
 
-  /// Gives up the frame of which bytes have come, and whose end does not come. Nil where that is
-  /// the end of the connection, since only a delimiter could tell where the next frame begins.
+  /// Abandons a frame that was only partly received. Returns nil if the connection must end,
+  /// because without a delimiter the start of the next frame cannot be found.
   package mutating func abandonFrame() -> DialectStep? {
     guard !codec.incoming.delimiter.isEmpty else { return nil }
     guard !isLost else { return .skipped(0) }
@@ -41,7 +41,7 @@ package struct DialectDecoder: DialectDecoding {
     let plan = codec.incoming
     guard bytes.count >= plan.headerLength else { return .needMore(atLeast: plan.headerLength) }
     do throws(Violation) {
-      // The header is there, as was just checked.
+      // The guard above ensures that the header is there.
       let facts = try unsafe codec.judge(header: bytes)
       let body = plan.lead..<plan.lead + facts.length!
       guard bytes.count >= body.upperBound + plan.tail else {

@@ -64,7 +64,7 @@ extension DialectErrorCode: Codable {
     if values.has("native") {
       let number: UInt32 = try values.number("native")
       guard number <= Wire.codeMask else {
-        throw values.fault("native", "\(number) is more than \(Wire.codeMask)")
+        throw values.fault("native", "\(number) exceeds \(Wire.codeMask)")
       }
       native = ResponseCode(rawValue: number)
     }

@@ -2,7 +2,7 @@
 
 internal import LongLinkCore
 
-/// What the frames of one side are, by their types and serials.
+/// The rules that determine the kind of each frame of one side, by its type and serial.
 struct DialectRules: Equatable, Sendable {
   private struct Match: Equatable, Sendable {
     let type: UInt32
@@ -19,7 +19,7 @@ struct DialectRules: Equatable, Sendable {
   private let cancel: UInt32?
   private let target: FrameDialect.Cancel.Target?
   private let pushes: [ClosedRange<UInt32>]
-  /// The serials of the side's own requests, and of those that it answers.
+  /// The serials of the side's own requests, and of the requests that it answers.
   private let requests: ClosedRange<UInt32>?
   private let responses: ClosedRange<UInt32>?
   private let responseType: FrameDialect.ResponseType
@@ -42,7 +42,7 @@ struct DialectRules: Equatable, Sendable {
     canBePing = role == .server
   }
 
-  /// What a frame is; a type is nil where the layout has none.
+  /// Returns the kind of a frame; `type` is nil if the layout has no type.
   func kind(type: UInt64?, serial: UInt64) throws(Violation) -> FrameKind {
     if let ping, ping.holds(type, serial) { return .ping }
     if let pong, pong.holds(type, serial) { return .pong }

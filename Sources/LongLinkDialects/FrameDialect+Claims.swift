@@ -2,11 +2,11 @@
 
 package import LongLinkCore
 
-/// What a frame is taken for by its type and serial, before anything else of it is known.
+/// The types and serials that make a frame one of a particular kind.
 struct DialectClaim {
-  /// What it would be, for people.
+  /// The readable name of the kind.
   let name: String
-  /// Its types; nil where the layout has no type and any frame would do.
+  /// The types; nil if the layout has no type, so that any frame matches.
   let types: ClosedRange<UInt32>?
   let serials: ClosedRange<UInt32>
 
@@ -24,11 +24,11 @@ struct DialectClaim {
 }
 
 extension FrameDialect {
-  /// Whether a side may send requests.
+  /// Whether a side can send requests.
   package func maySendRequests(_ role: Role) -> Bool { serials[role] != nil }
 
-  /// What the frames from a side are taken for by rules of their own, with the part that says so.
-  /// What none of them claims is a request or a response.
+  /// The claims for the frames of a side, each with the part of the description that makes it.
+  /// Frames without a claim are requests or responses.
   func claims(from role: Role) -> [(part: String, claim: DialectClaim)] {
     let hasType = layout.shape(from: role).field { $0 == .type } != nil
     func types(_ range: ClosedRange<UInt32>) -> ClosedRange<UInt32>? { hasType ? range : nil }

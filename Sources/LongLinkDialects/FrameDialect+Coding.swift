@@ -69,13 +69,13 @@ extension FrameDialect.ResponseType: Codable {
       case "absent": self = .absent
       default:
         throw StrictReader.fault(
-          decoder.codingPath, "\"\(word)\" is none of echo, absent, {\"offset\"}, {\"fixed\"}")
+          decoder.codingPath, "\"\(word)\" is not one of echo, absent, {\"offset\"}, {\"fixed\"}")
       }
       return
     }
     let values = try StrictReader(decoder, "offset", "fixed")
     guard values.has("offset") != values.has("fixed") else {
-      throw StrictReader.fault(decoder.codingPath, "one of offset and fixed is wanted")
+      throw StrictReader.fault(decoder.codingPath, "it must have either offset or fixed")
     }
     self =
       values.has("fixed")
@@ -123,7 +123,7 @@ extension FrameDialect.HeartbeatFrames: Codable {
 }
 
 extension Duration {
-  /// So many milliseconds, what is less being cut off.
+  /// The duration in milliseconds, rounded towards zero.
   var wholeMilliseconds: Int64 {
     components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000
   }

@@ -3,10 +3,11 @@
 public import LongLinkCore
 
 extension FrameDialect {
-  /// A dialect seen in the field: a session prefix, Adler-32 over the body, and the type again.
+  /// Makes a dialect seen in the field: a session prefix, Adler-32 over the body, and the type
+  /// again.
   ///
-  /// The server pings and the client echoes; a cancel names a request by its type. The prefix is
-  /// 1 to 255 bytes wide; another width throws.
+  /// The server pings and the client echoes; a cancel identifies requests by their type. The prefix
+  /// is 1 to 255 bytes wide; any other width throws.
   public static func guarded(sessionWidth: Int = 36) throws(FrameLayoutError) -> FrameDialect {
     let trailer: [FrameLayout.Field] = [
       .checksum(8, .adler32, over: .body), .repeatedType(4),

@@ -3,7 +3,7 @@
 internal import LongLinkCore
 
 extension FrameDialect {
-  /// The largest body that a dialect may allow, in bytes.
+  /// The largest body that a dialect can allow, in bytes.
   static let largestBody = 1 << 30
 
   func validate() throws(FrameLayoutError) {
@@ -24,7 +24,7 @@ extension FrameDialect {
     width >= 4 || value >> UInt32(8 * width) == 0
   }
 
-  /// Whether a serial fits into the frames of both sides: whatever bears it is answered with it.
+  /// Checks that a serial fits into the frames of both sides, because a response repeats it.
   private func checkSerial(_ value: UInt32, _ part: String) throws(FrameLayoutError) {
     for role in [Role.client, .server] {
       guard let width = width(role, .serial), fits(value, width) else {
@@ -46,20 +46,20 @@ extension FrameDialect {
     for (part, range) in [("serials.client", serials.client), ("serials.server", serials.server)] {
       guard let range else { continue }
       guard range.lowerBound > 0 else {
-        throw FrameLayoutError(part, "0 is no serial of a request")
+        throw FrameLayoutError(part, "0 cannot be the serial of a request")
       }
       guard range.count > 1 else {
-        throw FrameLayoutError(part, "one serial is not enough for requests side by side")
+        throw FrameLayoutError(part, "one serial is not enough for concurrent requests")
       }
       try checkSerial(range.upperBound, part)
     }
     if let server = serials.server, server.overlaps(serials.client) {
       throw FrameLayoutError(
-        "serials.server", "they overlap with the client's: no serial would tell who asked")
+        "serials.server", "they overlap with the client's, so the requester would be ambiguous")
     }
     if serials.server != nil, width(.server, .type) == nil {
       throw FrameLayoutError(
-        "serials.server", "the response shape has no type to tell what a server asks")
+        "serials.server", "the response shape has no type, which a server's requests need")
     }
     try checkSerial(pushes.serial, "pushes.serial")
   }
@@ -67,10 +67,10 @@ extension FrameDialect {
   private func validateHeartbeat() throws(FrameLayoutError) {
     let day = Duration.seconds(86_400)
     guard (.milliseconds(200)...day).contains(heartbeat.interval) else {
-      throw FrameLayoutError("heartbeat.interval", "it may be 200 ms to a day")
+      throw FrameLayoutError("heartbeat.interval", "it must be 200 ms to a day")
     }
     guard (.milliseconds(100)...day).contains(heartbeat.timeout) else {
-      throw FrameLayoutError("heartbeat.timeout", "it may be 100 ms to a day")
+      throw FrameLayoutError("heartbeat.timeout", "it must be 100 ms to a day")
     }
     for (part, time) in [("interval", heartbeat.interval), ("timeout", heartbeat.timeout)] {
       guard time == .milliseconds(time.wholeMilliseconds) else {
@@ -86,7 +86,7 @@ extension FrameDialect {
     }
     if unknownSerial == .heartbeat, heartbeat.server?.answer == nil {
       throw FrameLayoutError(
-        "unknownSerial", "it cannot be a heartbeat: no answer to a server's ping is described")
+        "unknownSerial", "it cannot be a heartbeat, because a server's ping has no answer")
     }
   }
 
@@ -106,10 +106,10 @@ extension FrameDialect {
       let part = role == .client ? "pushes.fromClient" : "pushes.fromServer"
       for range in pushes[role] {
         guard width(role, .type) != nil else {
-          throw FrameLayoutError(part, "no type in this direction tells a push")
+          throw FrameLayoutError(part, "frames in this direction have no type, which pushes need")
         }
         guard range.upperBound <= Wire.tagMask else {
-          throw FrameLayoutError(part, "\(range.upperBound) is more than a message type can be")
+          throw FrameLayoutError(part, "\(range.upperBound) exceeds the largest message type")
         }
         try checkType(range.upperBound, from: role, part)
       }
@@ -122,7 +122,8 @@ extension FrameDialect {
     for role in [Role.client, .server] where maySendRequests(role) {
       try checkType(cancel.type, from: role, "cancel.type")
       guard let serial = width(role, .serial), let type = width(role, .type) else {
-        throw FrameLayoutError("cancel.type", "no type in this direction tells a cancel")
+        throw FrameLayoutError(
+          "cancel.type", "frames in this direction have no type, which cancels need")
       }
       if cancel.target == .body {
         try validateCancelBody(serial)
@@ -139,7 +140,7 @@ extension FrameDialect {
     }
     guard layout.delimiter?.inside != .refused else {
       throw FrameLayoutError(
-        "cancel.target", "a serial in the body could hold the delimiter, which is refused there")
+        "cancel.target", "a serial in the body could contain the delimiter, which is refused there")
     }
   }
 
@@ -147,15 +148,15 @@ extension FrameDialect {
     let widths = [Role.client, .server].compactMap { width($0, .code) }
     guard let codes else {
       guard widths.isEmpty else {
-        throw FrameLayoutError("codes", "the layout has a code, and nothing says what is success")
+        throw FrameLayoutError("codes", "the layout has a code, but no code is given for success")
       }
       return
     }
     guard let width = widths.min() else {
-      throw FrameLayoutError("codes", "the layout has no code to hold them")
+      throw FrameLayoutError("codes", "the layout has no code field")
     }
     guard !codes.success.isEmpty else {
-      throw FrameLayoutError("codes.success", "no code says that a request has succeeded")
+      throw FrameLayoutError("codes.success", "it must not be empty")
     }
     var seen: Set<UInt32> = []
     for (index, code) in codes.success.enumerated() {
@@ -163,14 +164,14 @@ extension FrameDialect {
     }
     guard !seen.contains(codes.failure), fits(codes.failure, width) else {
       throw FrameLayoutError(
-        "codes.failure", "\(codes.failure) says success, or does not fit into the code field")
+        "codes.failure", "\(codes.failure) means success, or does not fit into the code field")
     }
     for (index, entry) in codes.errors.enumerated() {
       let part = "codes.errors[\(index)]"
       try check(entry.code, width, &seen, part)
       guard entry.meaning != .ok, entry.native != nil || entry.code <= Wire.codeMask else {
         throw FrameLayoutError(
-          part, "\(entry.code) stands for no error of the library's: give it a native code")
+          part, "\(entry.code) is no error code of the library: add a native code")
       }
     }
   }
@@ -182,13 +183,13 @@ extension FrameDialect {
       throw FrameLayoutError(part, "\(code) does not fit into the code field")
     }
     guard seen.insert(code).inserted else {
-      throw FrameLayoutError(part, "\(code) has a meaning already")
+      throw FrameLayoutError(part, "\(code) already has a meaning")
     }
   }
 
   private func validateBody() throws(FrameLayoutError) {
     guard (1...Self.largestBody).contains(maximumBody) else {
-      throw FrameLayoutError("maximumBody", "it may be 1 to \(Self.largestBody) bytes")
+      throw FrameLayoutError("maximumBody", "it must be 1 to \(Self.largestBody) bytes")
     }
     for role in [Role.client, .server] {
       let plan = FramePlan(layout, from: role)
@@ -212,7 +213,7 @@ extension FrameDialect {
         throw FrameLayoutError(
           later.part,
           "a frame from the \(sender) could be \(later.claim.name), or "
-            + "\(earlier.claim.name) as \(earlier.part) says")
+            + "\(earlier.claim.name) according to \(earlier.part)")
       }
     }
   }

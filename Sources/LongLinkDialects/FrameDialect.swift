@@ -2,33 +2,33 @@
 
 public import LongLinkCore
 
-/// A framed protocol as data: how its frames lie in the bytes, and what their numbers mean.
+/// The description of a framed protocol: the layout of its frames, and the meaning of their fields.
 ///
-/// What the native protocol says with a kind, others say with types and serials. A dialect is
-/// checked when it is made: one that would take one thing for another is refused with the reason.
+/// The native protocol has a field for the kind of a frame; other protocols distinguish kinds by
+/// type and serial. Making a dialect checks it, and throws the reason if kinds would be ambiguous.
 public struct FrameDialect: Hashable, Sendable {
-  /// The protocol's name: 1 to 32 letters, digits, - and _ of ASCII.
+  /// The protocol's name: 1 to 32 ASCII letters, digits, - and _.
   public let name: String
-  /// How frames lie in the bytes.
+  /// The layout of frames.
   public let layout: FrameLayout
-  /// Which serials requests bear.
+  /// The serials of requests.
   public let serials: Serials
-  /// Which type a response bears.
+  /// The type of responses.
   public let responseType: ResponseType
-  /// Which frames are heartbeats.
+  /// The frames of the heartbeat.
   public let heartbeat: HeartbeatFrames
-  /// Which types are pushes.
+  /// The types of pushes.
   public let pushes: Pushes
-  /// How a request is cancelled; nil where the protocol cannot.
+  /// How a request is cancelled; nil if the protocol has no cancel.
   public let cancel: Cancel?
-  /// What codes mean; nil where the layout has none, and every response is a success.
+  /// The meaning of codes; nil if the layout has no code, so that every response is a success.
   public let codes: Codes?
-  /// What a response means whose serial no request has.
+  /// The meaning of a response whose serial matches no request.
   public let unknownSerial: UnknownSerial
   /// The largest body of a frame, in bytes: 1 to 1,073,741,824.
   public let maximumBody: Int
 
-  /// Makes a dialect. Throws when it cannot work, naming the part that is at fault.
+  /// Makes a dialect. If it cannot work, throws an error that names the wrong part.
   public init(
     name: String = "custom",
     layout: FrameLayout,
@@ -48,7 +48,7 @@ public struct FrameDialect: Hashable, Sendable {
     try validate()
   }
 
-  /// Takes parts that are known to work together.
+  /// Makes a dialect from parts that are known to work together.
   init(
     unchecked name: String, _ layout: FrameLayout, _ serials: Serials, _ responseType: ResponseType,
     _ heartbeat: HeartbeatFrames, _ pushes: Pushes, _ cancel: Cancel?, _ codes: Codes?,
@@ -68,14 +68,14 @@ public struct FrameDialect: Hashable, Sendable {
 }
 
 extension FrameDialect {
-  /// Which serials requests bear: from the first of a range to its last, and then again.
+  /// The ranges of request serials, which are used in order and then again from the start.
   public struct Serials: Hashable, Sendable {
-    /// Those of a client's requests; 0 is none.
+    /// The serials of a client's requests; 0 is not allowed.
     public let client: ClosedRange<UInt32>
-    /// Those of a server's requests, apart from a client's; nil where a server may not ask.
+    /// The serials of a server's requests, without overlap; nil if a server cannot send requests.
     public let server: ClosedRange<UInt32>?
 
-    /// Makes the ranges; they are checked when a dialect is made of them.
+    /// Makes the ranges; they are checked when a dialect is made from them.
     public init(client: ClosedRange<UInt32>, server: ClosedRange<UInt32>? = nil) {
       self.client = client
       self.server = server
@@ -84,30 +84,30 @@ extension FrameDialect {
     package subscript(role: Role) -> ClosedRange<UInt32>? { role == .client ? client : server }
   }
 
-  /// Which type a response bears.
+  /// The type of a response.
   public enum ResponseType: Hashable, Sendable {
-    /// That of its request.
+    /// The type of its request.
     case echo
-    /// That of its request plus a number.
+    /// The type of its request plus a number.
     case offset(UInt32)
-    /// Always the same.
+    /// A constant type.
     case fixed(UInt32)
     /// None: responses have no type field.
     case absent
   }
 
-  /// Which frames are heartbeats, and when they are due.
+  /// The frames of the heartbeat, and its times.
   public struct HeartbeatFrames: Hashable, Sendable {
-    /// A client's ping and its answer; nil where a client sends none.
+    /// A client's ping and its answer; nil if a client sends none.
     public let client: Ping?
-    /// A server's ping and its answer; nil where a server sends none.
+    /// A server's ping and its answer; nil if a server sends none.
     public let server: Ping?
     /// The silence before a ping: 200 ms to a day.
     public let interval: Duration
-    /// How long a silence may last beyond that before the peer is dead: 100 ms to a day.
+    /// The further silence after which the peer is considered lost: 100 ms to a day.
     public let timeout: Duration
 
-    /// Makes the rules for heartbeats; they are checked when a dialect is made of them.
+    /// Makes the rules for heartbeats; they are checked when a dialect is made from them.
     public init(
       client: Ping? = nil, server: Ping? = nil, interval: Duration = .seconds(30),
       timeout: Duration = .seconds(10)
@@ -121,21 +121,21 @@ extension FrameDialect {
     package subscript(role: Role) -> Ping? { role == .client ? client : server }
   }
 
-  /// A frame that asks for a sign of life. Its answer has the same serial and no body.
+  /// A ping. Its answer has the same serial and no body.
   public struct Ping: Hashable, Sendable {
     /// The type of the ping.
     public let type: UInt32
-    /// The serials that it may bear; they are counted through. One alone is always the same.
+    /// The serials of pings, which are used in turn.
     public let serials: ClosedRange<UInt32>
-    /// The type of the answer; nil where nobody answers.
+    /// The type of the answer; nil if pings are not answered.
     public let answer: UInt32?
 
-    /// Makes the rules for a ping; without an answer's type it is echoed as it is.
+    /// Makes the rules for a ping whose answer has the same type.
     public init(type: UInt32, serials: ClosedRange<UInt32>) {
       self.init(type: type, serials: serials, answer: type)
     }
 
-    /// Makes the rules for a ping with an answer of another type, or with none.
+    /// Makes the rules for a ping with an answer of another type, or without an answer.
     public init(type: UInt32, serials: ClosedRange<UInt32>, answer: UInt32?) {
       self.type = type
       self.serials = serials
@@ -143,16 +143,16 @@ extension FrameDialect {
     }
   }
 
-  /// Which types are pushes: one-way messages.
+  /// The types of pushes, which are one-way messages.
   public struct Pushes: Hashable, Sendable {
     /// The types of a server's pushes.
     public let fromServer: [ClosedRange<UInt32>]
     /// The types of a client's pushes.
     public let fromClient: [ClosedRange<UInt32>]
-    /// The serial that a push is sent with; a receiver does not look at it.
+    /// The serial that pushes are sent with; receivers ignore it.
     public let serial: UInt32
 
-    /// Makes the rules for pushes; they are checked when a dialect is made of them.
+    /// Makes the rules for pushes; they are checked when a dialect is made from them.
     public init(
       fromServer: [ClosedRange<UInt32>] = [], fromClient: [ClosedRange<UInt32>] = [],
       serial: UInt32 = 0
@@ -169,35 +169,35 @@ extension FrameDialect {
 
   /// How a request is cancelled.
   public struct Cancel: Hashable, Sendable {
-    /// How the cancelled request is named.
+    /// How a cancel identifies the request.
     public enum Target: String, Hashable, Sendable, CaseIterable {
       /// By its serial, in the serial field.
       case serial
-      /// By its type, in the serial field: all running requests of that type are meant.
+      /// By its type, in the serial field: it cancels all running requests of that type.
       case type
-      /// By its serial in the body, as wide and in the order of the serial field, which holds 0.
+      /// By its serial in the body, encoded like the serial field, which contains 0.
       case body
     }
 
     /// The type of a cancel.
     public let type: UInt32
-    /// How it names the request.
+    /// How it identifies the request.
     public let target: Target
 
-    /// Makes the rule for cancels; it is checked when a dialect is made of it.
+    /// Makes the rule for cancels; it is checked when a dialect is made from it.
     public init(type: UInt32, target: Target) {
       self.type = type
       self.target = target
     }
   }
 
-  /// What a response means whose serial no request has.
+  /// The meaning of a response whose serial matches no request.
   public enum UnknownSerial: String, Hashable, Sendable, CaseIterable {
-    /// The peer broke a rule: the connection closes.
+    /// A protocol violation: the connection closes.
     case violation
-    /// It is late, or of no interest: it is dropped and counted.
+    /// A late or irrelevant response: it is dropped and counted.
     case drop
-    /// It is a server's ping, and is answered like one.
+    /// A server's ping, which is answered like one.
     case heartbeat
   }
 }

@@ -3,7 +3,7 @@
 internal import LongLinkCore
 
 extension FrameLayout {
-  /// In which order the bytes of an integer stand.
+  /// The order of an integer's bytes.
   public enum ByteOrder: String, Hashable, Sendable, CaseIterable {
     /// The most significant byte first, as in network order.
     case big
@@ -11,57 +11,57 @@ extension FrameLayout {
     case little
   }
 
-  /// Which bytes a length counts.
+  /// The bytes that a length counts.
   public enum LengthScope: String, Hashable, Sendable, CaseIterable {
-    /// The body alone.
+    /// Only the body.
     case body
-    /// Everything behind the length field: further fields, delimiters, body and trailer.
+    /// Everything after the length field: other fields, delimiters, body and trailer.
     case rest
     /// The whole frame, from its first byte to its last.
     case frame
   }
 
-  /// How a checksum is computed.
+  /// The algorithm of a checksum.
   public enum Checksum: String, Hashable, Sendable, CaseIterable {
-    /// Adler-32 (RFC 1950), with 1 for no bytes.
+    /// Adler-32 (RFC 1950), which is 1 for no bytes.
     case adler32
-    /// The CRC-32 of IEEE 802.3, reflected, with 0xCBF43926 for "123456789".
+    /// The CRC-32 of IEEE 802.3, reflected, which is 0xCBF43926 for "123456789".
     case crc32
   }
 
-  /// What a checksum is computed over.
+  /// The bytes that a checksum covers.
   public enum Coverage: Hashable, Sendable {
-    /// The body alone.
+    /// Only the body.
     case body
-    /// Every field of the header but the checksum itself, in order, and then the body.
+    /// All fields of the header except the checksum itself, in order, and then the body.
     case headerAndBody
-    /// Everything from one named part to another, both included; `body` names the body.
+    /// Everything from one named part to another, including both; `body` names the body.
     case range(from: String, to: String)
   }
 
   /// One field of a header or trailer: a name, a width and a meaning.
   public struct Field: Hashable, Sendable {
-    /// What a field says.
+    /// The meaning of a field.
     public enum Meaning: Hashable, Sendable {
-      /// The message type, or that of a heartbeat, push or cancel.
+      /// The message type, or the type of a heartbeat, push or cancel.
       case type
-      /// Which request and response belong together.
+      /// The number that a response shares with its request.
       case serial
-      /// How a request was answered.
+      /// The response code.
       case code
-      /// How many bytes there are.
+      /// The number of bytes in the given scope.
       case length(of: LengthScope)
-      /// A checksum, zero-extended where the field is wider than its 4 bytes.
+      /// A checksum, zero-extended if the field is wider than 4 bytes.
       case checksum(Checksum, over: Coverage)
-      /// A number that is always the same, such as a magic number.
+      /// A constant, such as a magic number.
       case constant(UInt64)
-      /// Bytes that are the same for a whole connection and differ between connections.
+      /// A session prefix: bytes that are constant in a connection and differ between connections.
       case session
       /// The version of the protocol; another one is a violation.
       case version(UInt64)
-      /// Bytes without a meaning: this one is written, and none is looked at.
+      /// Bytes without a meaning: this value is written, and receivers ignore them.
       case filler(UInt8)
-      /// The type once more, behind the first.
+      /// The type again, after the first one.
       case repeatedType
     }
 
@@ -69,13 +69,13 @@ extension FrameLayout {
     public let name: String
     /// Bytes: 1, 2, 4 or 8 for an integer, 4 or 8 for a checksum, 1 to 255 for session and filler.
     public let width: Int
-    /// The order of its bytes; nil for that of the layout.
+    /// The order of its bytes; nil for the layout's order.
     public let byteOrder: ByteOrder?
-    /// What the field says.
+    /// The meaning of the field.
     public let meaning: Meaning
 
-    /// Makes a field; it is checked when a layout is made of it. Without a name it gets its
-    /// meaning's.
+    /// Makes a field; it is checked when a layout is made from it. The default name is the word for
+    /// its meaning.
     public init(
       _ meaning: Meaning, width: Int, byteOrder: ByteOrder? = nil, name: String? = nil
     ) {
@@ -88,52 +88,52 @@ extension FrameLayout {
 }
 
 extension FrameLayout.Field {
-  /// A type of so many bytes.
+  /// Makes a type field of `width` bytes.
   public static func type(_ width: Int) -> Self { Self(.type, width: width) }
-  /// A serial of so many bytes.
+  /// Makes a serial field of `width` bytes.
   public static func serial(_ width: Int) -> Self { Self(.serial, width: width) }
-  /// A response code of so many bytes.
+  /// Makes a response code field of `width` bytes.
   public static func code(_ width: Int) -> Self { Self(.code, width: width) }
-  /// A length of so many bytes.
+  /// Makes a length field of `width` bytes.
   public static func length(_ width: Int, of scope: FrameLayout.LengthScope = .body) -> Self {
     Self(.length(of: scope), width: width)
   }
-  /// A checksum of so many bytes.
+  /// Makes a checksum field of `width` bytes.
   public static func checksum(
     _ width: Int, _ algorithm: FrameLayout.Checksum, over coverage: FrameLayout.Coverage
   ) -> Self {
     Self(.checksum(algorithm, over: coverage), width: width)
   }
-  /// A fixed number of so many bytes.
+  /// Makes a constant field of `width` bytes.
   public static func constant(_ width: Int, _ value: UInt64) -> Self {
     Self(.constant(value), width: width)
   }
-  /// A session prefix of so many bytes.
+  /// Makes a session prefix of `width` bytes.
   public static func session(_ width: Int) -> Self { Self(.session, width: width) }
-  /// A version of so many bytes.
+  /// Makes a version field of `width` bytes.
   public static func version(_ width: Int, _ value: UInt64) -> Self {
     Self(.version(value), width: width)
   }
-  /// So many bytes without a meaning.
+  /// Makes `width` bytes without a meaning.
   public static func filler(_ width: Int, _ value: UInt8 = 0) -> Self {
     Self(.filler(value), width: width)
   }
-  /// The type again, in as many bytes as the first time.
+  /// Makes a repeated type field, which must be as wide as the type field.
   public static func repeatedType(_ width: Int) -> Self { Self(.repeatedType, width: width) }
 
-  /// The same field with another name.
+  /// Returns the same field with another name.
   public func named(_ name: String) -> Self {
     Self(meaning, width: width, byteOrder: byteOrder, name: name)
   }
 
-  /// The same field with a byte order of its own.
+  /// Returns the same field with its own byte order.
   public func ordered(_ byteOrder: FrameLayout.ByteOrder) -> Self {
     Self(meaning, width: width, byteOrder: byteOrder, name: name)
   }
 }
 
 extension FrameLayout.Field.Meaning {
-  /// The word for it in the JSON form, and the name of a field that has no other.
+  /// The word for this meaning in the JSON form, and the default name of such a field.
   package var word: String {
     switch self {
     case .type: "type"
@@ -154,7 +154,7 @@ extension FrameLayout.Field.Meaning {
     "repeatedType",
   ]
 
-  /// Whether there is at most one in a shape.
+  /// Whether a shape can have at most one such field.
   var isUnique: Bool {
     switch self {
     case .constant, .filler: false
@@ -162,7 +162,7 @@ extension FrameLayout.Field.Meaning {
     }
   }
 
-  /// Whether the receiver has to know it before the body.
+  /// Whether the receiver needs the field before the body.
   var belongsInHeader: Bool {
     switch self {
     case .type, .serial, .code, .length, .session: true
@@ -170,7 +170,7 @@ extension FrameLayout.Field.Meaning {
     }
   }
 
-  /// The widths that a field of this meaning may have.
+  /// Whether a field of this meaning can have this width.
   func allows(width: Int) -> Bool {
     switch self {
     case .session, .filler: (1...255).contains(width)

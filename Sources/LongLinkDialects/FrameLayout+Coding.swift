@@ -14,7 +14,7 @@ extension FrameLayout: Codable {
     let both: Shape? = try values.optional("both")
     if let both {
       guard !values.has("request"), !values.has("response") else {
-        throw values.fault("both", "it stands for request and response, which are there as well")
+        throw values.fault("both", "it cannot be combined with request or response")
       }
       (request, response) = (both, both)
     } else {
@@ -74,9 +74,9 @@ extension FrameLayout.Delimiter: Codable {
       self.init(bytes, inside: .escaped(try values.number("escape")))
       return
     default:
-      throw values.fault("inside", "\"\(inside)\" is none of lengthChecked, escaped, refused")
+      throw values.fault("inside", "\"\(inside)\" is not one of lengthChecked, escaped, refused")
     }
-    if values.has("escape") { throw values.fault("escape", "nothing is escaped") }
+    if values.has("escape") { throw values.fault("escape", "it needs inside to be escaped") }
   }
 
   /// Writes the JSON form.
@@ -124,7 +124,7 @@ extension FrameLayout.Field: Codable {
       meaning = .filler(values.has("value") ? try values.number("value") : 0)
     default:
       let known = Meaning.words.joined(separator: ", ")
-      throw values.fault("field", "\"\(word)\" is none of \(known)")
+      throw values.fault("field", "\"\(word)\" is not one of \(known)")
     }
     for key in ["of", "algorithm", "over", "value"] where values.has(key) && !keys.contains(key) {
       throw values.fault(key, "a \(word) has no such key")
@@ -169,7 +169,7 @@ extension FrameLayout.Coverage: Codable {
     case "headerAndBody": self = .headerAndBody
     default:
       throw StrictReader.fault(
-        decoder.codingPath, "\"\(word)\" is none of body, headerAndBody, {\"from\", \"to\"}")
+        decoder.codingPath, "\"\(word)\" is not one of body, headerAndBody, {\"from\", \"to\"}")
     }
   }
 

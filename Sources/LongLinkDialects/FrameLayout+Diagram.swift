@@ -3,9 +3,9 @@
 internal import LongLinkCore
 
 extension FrameLayout {
-  /// The frames as boxes in text, 32 bits a row, with the offset of each row in bytes.
+  /// A text diagram of the frames, 32 bits per row, with the offset of each row in bytes.
   ///
-  /// Both directions are drawn where they differ. Rows behind the body count from its end.
+  /// Both directions are drawn if they differ. Offsets after the body count from its end.
   public var diagram: String {
     guard request != response else { return diagram(of: request) }
     return "From the client:\n\n" + diagram(of: request) + "\nFrom the server:\n\n"
@@ -38,7 +38,7 @@ extension FrameLayout.Field {
   }
 }
 
-/// Boxes in rows of four bytes.
+/// A drawing of boxes in rows of four bytes.
 private struct Drawing {
   struct Part {
     let label: String
@@ -50,7 +50,7 @@ private struct Drawing {
     }
   }
 
-  /// A wider field is drawn as a row of its own that does not show its length.
+  /// The widest field that is drawn to scale. A wider one is drawn as a single row.
   private static let widest = 8
   private static let ruler = """
      0                   1                   2                   3
@@ -59,13 +59,13 @@ private struct Drawing {
     """
 
   private var lines = Drawing.ruler
-  /// The parts in the bytes of the row that was drawn last.
+  /// The part of each byte in the last drawn row.
   private var above: [Int?] = [nil, nil, nil, nil]
   private var parts = 0
 
   var text: String { lines + line(below: [nil, nil, nil, nil]) }
 
-  /// Draws parts one behind the other, beginning with a new row.
+  /// Draws consecutive parts, beginning with a new row.
   mutating func add(_ fields: [Part], from prefix: String) {
     var (row, labels, offset) = ([Part](), [Int](), 0)
     for field in fields {
@@ -97,7 +97,7 @@ private struct Drawing {
     let first = Int(start.drop { $0 == "+" }) ?? 0
     let bytes = zip(row, names).flatMap { Array(repeating: ($0, $1), count: $0.width) }
     let rows = stride(from: 0, to: bytes.count, by: 4).map { bytes[$0..<min($0 + 4, bytes.count)] }
-    // The label stands in the first of the widest stretches that a part has.
+    // A part's label is in the first of its widest rows.
     var widest: [Int: (row: Int, width: Int)] = [:]
     for (index, row) in rows.enumerated() {
       for name in Set(row.map(\.1)) {
@@ -122,7 +122,7 @@ private struct Drawing {
     }
   }
 
-  /// The line between the last row and one with these parts: a part in both has none.
+  /// Returns the line between the last row and a row with these parts. It is open within a part.
   private func line(below: [Int?]) -> String {
     var characters = Array(repeating: Character(" "), count: 65)
     for byte in 0..<4 where above[byte] != below[byte] {

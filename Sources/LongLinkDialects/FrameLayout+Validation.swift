@@ -58,10 +58,10 @@ extension FrameLayout {
         case .checksum: "4 or 8"
         default: "1, 2, 4 or 8"
         }
-      throw FrameLayoutError("", "it is \(field.width) bytes wide, and may be \(allowed)")
+      throw FrameLayoutError("", "it is \(field.width) bytes wide, but must be \(allowed)")
     }
     if isTrailer, field.meaning.belongsInHeader {
-      throw FrameLayoutError("", "it has to stand before the body")
+      throw FrameLayoutError("", "it must be in the header")
     }
     switch field.meaning {
     case .constant(let value), .version(let value):
@@ -72,7 +72,7 @@ extension FrameLayout {
       break
     }
     guard FrameLayout.isName(field.name), field.name != "body" else {
-      throw FrameLayoutError("", "\(FrameLayout.nameRule), and is not \"body\"")
+      throw FrameLayoutError("", "\(FrameLayout.nameRule), and must not be \"body\"")
     }
   }
 
@@ -88,10 +88,10 @@ extension FrameLayout {
       }
     }
     if seen["serial"] == nil {
-      throw FrameLayoutError("header", "no serial tells which response belongs to which request")
+      throw FrameLayoutError("header", "it has no serial to match responses with requests")
     }
     if seen["type"] == nil, role == .client {
-      throw FrameLayoutError("header", "no type tells what a request is")
+      throw FrameLayoutError("header", "it has no type, which requests need")
     }
   }
 
@@ -102,7 +102,7 @@ extension FrameLayout {
         if case .filler = field.meaning { continue }
         guard seen.insert(field.name).inserted else {
           throw FrameLayoutError(
-            "\(part)[\(index)]", "(\(field.name)) another field has this name: give it its own")
+            "\(part)[\(index)]", "(\(field.name)) another field has this name")
         }
       }
     }
@@ -115,22 +115,22 @@ extension FrameLayout {
     }
     guard let delimiter else {
       guard scope != nil else {
-        throw FrameLayoutError("header", "no length and no delimiter tells where a frame ends")
+        throw FrameLayoutError("header", "without a delimiter, it needs a length to end frames")
       }
       return
     }
     guard shape.trailer.isEmpty else {
-      throw FrameLayoutError("trailer", "delimited frames end with the delimiter behind the body")
+      throw FrameLayoutError("trailer", "delimited frames end with the delimiter after the body")
     }
     switch delimiter.inside {
     case .lengthChecked:
       guard scope != nil else {
-        throw FrameLayoutError("header", "no length tells a delimiter from one inside the body")
+        throw FrameLayoutError("header", "it needs a length, because bodies can contain delimiters")
       }
     case .escaped:
       guard scope == nil || scope == .body else {
         throw FrameLayoutError(
-          "header", "where bodies are escaped, the length can count nothing but the body")
+          "header", "if bodies are escaped, the length must count only the body")
       }
     case .refused:
       break
@@ -147,7 +147,7 @@ extension FrameLayout {
       let inHeader = again < shape.header.count
       throw FrameLayoutError(
         inHeader ? "header[\(again)]" : "trailer[\(again - shape.header.count)]",
-        "(\(shape.fields[again].name)) no type of the same width stands before it")
+        "(\(shape.fields[again].name)) no type of the same width precedes it")
     }
   }
 
@@ -161,10 +161,10 @@ extension FrameLayout {
         let found = names.contains(name) ? "several parts are" : "no part is"
         throw FrameLayoutError(path, "(\(field.name)) \(found) named \"\(name)\"")
       }
-      // Both names are there, as was just checked.
+      // The loop above ensures that both names exist.
       let range = (names.firstIndex(of: from)!, names.firstIndex(of: to)!)
       guard range.0 <= range.1 else {
-        throw FrameLayoutError(path, "(\(field.name)) \"\(from)\" stands behind \"\(to)\"")
+        throw FrameLayoutError(path, "(\(field.name)) \"\(from)\" comes after \"\(to)\"")
       }
       let own = inHeader ? index : index + 1
       guard !(range.0...range.1).contains(own) else {
@@ -175,7 +175,7 @@ extension FrameLayout {
 }
 
 extension FrameLayout {
-  static let nameRule = "a name has 1 to 32 letters, digits, - and _ of ASCII"
+  static let nameRule = "a name has 1 to 32 ASCII letters, digits, - and _"
 
   static func isName(_ text: String) -> Bool {
     let letters = text.utf8

@@ -2,19 +2,19 @@
 
 public import LongLinkCore
 
-/// How the frames of a protocol lie in the bytes: fields in order, described as data.
+/// The layout of a protocol's frames: the fields around their bodies, in order.
 ///
-/// A layout is checked when it is made: one that cannot work is refused with the reason. What its
-/// numbers mean is said by a ``FrameDialect``.
+/// Making a layout checks it, and throws the reason if it cannot work. A ``FrameDialect`` gives its
+/// fields their meaning.
 public struct FrameLayout: Hashable, Sendable {
-  /// The fields before and behind a body.
+  /// The fields before and after a body.
   public struct Shape: Hashable, Sendable {
     /// The fields before the body, in order.
     public let header: [Field]
-    /// The fields behind the body, in order; none where frames are delimited.
+    /// The fields after the body, in order; none if frames are delimited.
     public let trailer: [Field]
 
-    /// Makes a shape; it is checked when a layout is made of it.
+    /// Makes a shape; it is checked when a layout is made from it.
     public init(header: [Field], trailer: [Field] = []) {
       self.header = header
       self.trailer = trailer
@@ -29,15 +29,16 @@ public struct FrameLayout: Hashable, Sendable {
     }
   }
 
-  /// Bytes that stand behind the header, and again behind the body.
+  /// Bytes that mark the end of the header and the end of the body.
   public struct Delimiter: Hashable, Sendable {
-    /// What is done about a delimiter inside a body.
+    /// The rule for a delimiter inside a body.
     public enum Inside: Hashable, Sendable {
-      /// A body may hold it: the length says where the body ends, and the delimiter confirms it.
+      /// A body can contain it: the length determines the body's end, and the delimiter confirms
+      /// it.
       case lengthChecked
-      /// This byte stands before each of its like, and each first byte of a delimiter, in a body.
+      /// In a body, this byte precedes each byte equal to it or to the delimiter's first byte.
       case escaped(UInt8)
-      /// A body must not hold it; such a one is not sent.
+      /// A body must not contain it; such a body is not sent.
       case refused
     }
 
@@ -46,23 +47,24 @@ public struct FrameLayout: Hashable, Sendable {
     /// The rule for a delimiter inside a body.
     public let inside: Inside
 
-    /// Makes a delimiter; it is checked when a layout is made of it.
+    /// Makes a delimiter; it is checked when a layout is made from it.
     public init(_ bytes: [UInt8], inside: Inside) {
       self.bytes = bytes
       self.inside = inside
     }
   }
 
-  /// The order of the bytes of every integer that has none of its own.
+  /// The default byte order of integers.
   public let byteOrder: ByteOrder
-  /// What a client sends: requests, cancels, heartbeats.
+  /// The shape of a client's frames: requests, cancels, heartbeats.
   public let request: Shape
-  /// What a server sends: responses, pushes, heartbeats, and requests of its own.
+  /// The shape of a server's frames: responses, pushes, heartbeats, and its own requests.
   public let response: Shape
-  /// What stands around each body; nil where the length alone tells frames apart.
+  /// The delimiter around each body; nil if only the length separates frames.
   public let delimiter: Delimiter?
 
-  /// Makes a layout with a shape for each direction. Throws when it cannot work, naming the field.
+  /// Makes a layout with a shape for each direction. If it cannot work, throws an error that names
+  /// the field.
   public init(
     byteOrder: ByteOrder = .big, request: Shape, response: Shape, delimiter: Delimiter? = nil
   ) throws(FrameLayoutError) {
@@ -73,14 +75,14 @@ public struct FrameLayout: Hashable, Sendable {
     try validate()
   }
 
-  /// Makes a layout that is the same in both directions. Throws when it cannot work.
+  /// Makes a layout that is the same in both directions. Throws if it cannot work.
   public init(
     byteOrder: ByteOrder = .big, both shape: Shape, delimiter: Delimiter? = nil
   ) throws(FrameLayoutError) {
     try self.init(byteOrder: byteOrder, request: shape, response: shape, delimiter: delimiter)
   }
 
-  /// Takes parts that are known to work together.
+  /// Makes a layout from parts that are known to work together.
   init(
     unchecked byteOrder: ByteOrder, request: Shape, response: Shape, delimiter: Delimiter? = nil
   ) {
@@ -90,6 +92,6 @@ public struct FrameLayout: Hashable, Sendable {
     self.delimiter = delimiter
   }
 
-  /// The shape of what a side sends.
+  /// The shape of a side's frames.
   package func shape(from role: Role) -> Shape { role == .client ? request : response }
 }

@@ -2,24 +2,24 @@
 
 package import LongLinkCore
 
-/// Where the fields of one direction lie, worked out once: nothing is looked up for a frame.
+/// The positions of the fields in one direction, computed once instead of for each frame.
 package struct FramePlan: Equatable, Sendable {
   /// An integer in a header or trailer.
   package struct Slot: Equatable, Sendable {
-    /// From the beginning of the frame, or, in the trailer, from the end of the body.
+    /// The offset from the start of the frame, or, in the trailer, from the end of the body.
     package let offset: Int
     package let width: Int
     package let isLittle: Bool
     package let isTrailer: Bool
   }
 
-  /// An integer that is always the same.
+  /// A constant integer.
   struct Literal: Equatable, Sendable {
     let slot: Slot
     let value: UInt64
   }
 
-  /// Bytes that are all the same and are not looked at.
+  /// Bytes with a constant value, which receivers ignore.
   struct Filler: Equatable, Sendable {
     let slot: Slot
     let value: UInt8
@@ -28,7 +28,8 @@ package struct FramePlan: Equatable, Sendable {
   package struct Sum: Equatable, Sendable {
     package let slot: Slot
     package let algorithm: FrameLayout.Checksum
-    /// Stretches of the header, of the body as a whole, and of the trailer, in this order.
+    /// The covered ranges of the header, whether the body is covered, and the ranges of the
+    /// trailer.
     package fileprivate(set) var header: [Range<Int>] = []
     package fileprivate(set) var body = false
     package fileprivate(set) var trailer: [Range<Int>] = []
@@ -42,7 +43,7 @@ package struct FramePlan: Equatable, Sendable {
   private(set) var serial: Slot
   private(set) var code: Slot?
   private(set) var length: Slot?
-  /// What a length counts beside the body.
+  /// The number of bytes besides the body that a length counts.
   package private(set) var lengthBias = 0
   private(set) var session: Slot?
   private(set) var repeatedType: Slot?
@@ -50,9 +51,9 @@ package struct FramePlan: Equatable, Sendable {
   private(set) var fillers: [Filler] = []
   package private(set) var sum: Sum?
 
-  /// Bytes before the body.
+  /// The number of bytes before the body.
   var lead: Int { headerLength + delimiter.count }
-  /// Bytes behind the body.
+  /// The number of bytes after the body.
   var tail: Int { trailerLength + delimiter.count }
 
   package init(_ layout: FrameLayout, from role: Role) {
@@ -140,7 +141,7 @@ package struct FramePlan: Equatable, Sendable {
 }
 
 extension FramePlan.Slot {
-  /// Reads the integer at `start`, which vouches for the whole of it.
+  /// Reads the integer of a frame or trailer at `start`. The caller guarantees its bytes.
   @inline(__always)
   func read(_ start: UnsafeRawPointer) -> UInt64 {
     let bytes = unsafe start + offset
@@ -160,7 +161,8 @@ extension FramePlan.Slot {
     return value
   }
 
-  /// Writes the integer at `start`, which vouches for the whole of it; higher bytes are cut off.
+  /// Writes the low bytes of an integer of a frame or trailer at `start`. The caller guarantees
+  /// room.
   @inline(__always)
   func write(_ value: UInt64, _ start: UnsafeMutableRawPointer) {
     let bytes = unsafe start + offset

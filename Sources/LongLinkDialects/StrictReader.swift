@@ -12,10 +12,10 @@ struct CodingName: CodingKey {
   init?(intValue: Int) { nil }
 }
 
-/// Reads an object that has no other keys than those that are named, and says where it is wrong.
+/// A reader of a JSON object that rejects unknown keys and reports where an error is.
 ///
-/// Whatever is thrown is a `DecodingError` whose description begins with the path of the key at
-/// fault, and whose underlying error is a ``FrameLayoutError``.
+/// It throws only `DecodingError`s, whose description begins with the path of the wrong key and
+/// whose underlying error is a ``FrameLayoutError``.
 struct StrictReader {
   private let values: KeyedDecodingContainer<CodingName>
 
@@ -28,7 +28,7 @@ struct StrictReader {
     let unknown = values.allKeys.map(\.stringValue).filter { !keys.contains($0) }
     guard let first = unknown.min() else { return }
     let known = keys.joined(separator: ", ")
-    throw fault(first, "there is no such key; there are \(known)")
+    throw fault(first, "unknown key; the keys are \(known)")
   }
 
   func has(_ key: String) -> Bool { values.contains(CodingName(key)) }
@@ -60,13 +60,13 @@ struct StrictReader {
     try read(key, as: [LooseNumber<Value>].self).map(\.value)
   }
 
-  /// One of the words of an enumeration.
+  /// Reads a case of an enumeration.
   func word<Word: CaseIterable & RawRepresentable>(_ key: String) throws -> Word
   where Word.RawValue == String {
     let text = try read(key, as: String.self)
     guard let word = Word(rawValue: text) else {
       let known = Word.allCases.map(\.rawValue).joined(separator: ", ")
-      throw fault(key, "\"\(text)\" is none of \(known)")
+      throw fault(key, "\"\(text)\" is not one of \(known)")
     }
     return word
   }
@@ -75,7 +75,7 @@ struct StrictReader {
     StrictReader.fault(values.codingPath + [CodingName(key)], reason)
   }
 
-  /// Does what may find that the parts do not work together.
+  /// Runs `make`, and adds the path to the errors of its checks.
   static func checking<Value>(
     _ decoder: any Decoder, _ make: () throws(FrameLayoutError) -> Value
   ) throws -> Value {
@@ -100,7 +100,7 @@ struct StrictReader {
         codingPath: path, debugDescription: error.description, underlyingError: error))
   }
 
-  /// The error in words of ours, with the path in front.
+  /// Returns the error with a readable description that begins with the path.
   static func readable(_ error: DecodingError) -> DecodingError {
     switch error {
     case .dataCorrupted(let context):
@@ -111,7 +111,7 @@ struct StrictReader {
     case .valueNotFound(_, let context):
       return fault(context.codingPath, "it is null")
     case .typeMismatch(_, let context):
-      return fault(context.codingPath, "it has another type than it should have")
+      return fault(context.codingPath, "it has the wrong type")
     @unknown default:
       return error
     }
@@ -128,7 +128,7 @@ struct StrictReader {
   }
 }
 
-/// An integer, or its hexadecimal digits behind `0x` in a string.
+/// An integer, as a number or as a hexadecimal string with the prefix `0x`.
 struct LooseNumber<Value: FixedWidthInteger & Decodable>: Decodable {
   let value: Value
 
@@ -143,12 +143,12 @@ struct LooseNumber<Value: FixedWidthInteger & Decodable>: Decodable {
     } else {
       throw StrictReader.fault(
         decoder.codingPath,
-        "a number from \(Value.min) to \(Value.max) is wanted, or one as a string like \"0x401\"")
+        "it must be a number from \(Value.min) to \(Value.max), or a string like \"0x401\"")
     }
   }
 }
 
-/// A range: its first and last number, or the only one.
+/// A range, as its first and last number or as a single number.
 struct LooseRange: Codable {
   let range: ClosedRange<UInt32>
 
@@ -163,7 +163,7 @@ struct LooseRange: Codable {
     let bounds = try? single.decode([LooseNumber<UInt32>].self).map(\.value)
     guard let bounds, bounds.count == 2, bounds[0] <= bounds[1] else {
       throw StrictReader.fault(
-        decoder.codingPath, "a number is wanted, or two in order: the first and the last")
+        decoder.codingPath, "it must be a number, or the first and last number in order")
     }
     range = bounds[0]...bounds[1]
   }

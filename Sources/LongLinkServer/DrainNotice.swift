@@ -3,14 +3,14 @@
 import LongLinkDriver
 import LongLinkCore
 
-/// What a client is told when it is asked to go.
+/// The content of the goaway that drains a client.
 struct DrainNotice: Sendable {
   let reason: String
   let spread: Duration
   let retryAfter: Duration
   let alternatives: [String]
 
-  /// What the configuration says, where the caller does not.
+  /// Makes a notice; the configuration's values apply where an argument is nil.
   init(
     reason: String, _ configuration: ServerConfiguration, spread: Duration?, retryAfter: Duration?,
     alternatives: [Endpoint]?

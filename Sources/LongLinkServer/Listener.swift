@@ -5,7 +5,7 @@ import LongLinkDriver
 import LongLinkCore
 @_spi(Loop) import LongLinkTransport
 
-/// Accepts connections on one address and deals them out to the loops in turn.
+/// Accepts connections on one address, and distributes them over the loops in turn.
 final class Listener: StreamHandler, TimerHandler {
   private let loop: EventLoop
   private let lanes: [LoopBound<ServerLane>]
@@ -15,9 +15,9 @@ final class Listener: StreamHandler, TimerHandler {
   private var next = 0
   private var pause: LoopTimer?
 
-  /// How long accepting rests when the system has no descriptor left, in nanoseconds.
+  /// The pause after a failed accept, such as when no descriptor is free, in nanoseconds.
   private static let rest: Int64 = 100_000_000
-  /// Connections taken in one turn, so that connections get their turn too.
+  /// The most connections accepted in one turn, so that open connections get their turn too.
   private static let acceptsPerTurn = 64
 
   init(
@@ -59,13 +59,13 @@ final class Listener: StreamHandler, TimerHandler {
     do throws(ServerShared.Objection) {
       id = try shared.admit(accepted.peerAddress)
     } catch {
-      shared.log.log(.warning, "Turned a connection away", at: loop.now) {
+      shared.log.log(.warning, "Rejected a connection", at: loop.now) {
         [
           "reason": "\(error.rawValue)",
           "peer": "\(accepted.peerAddress.map(String.init(describing:)) ?? "unknown")",
         ]
       }
-      return  // Letting go of it closes it.
+      return  // Releasing the stream closes it.
     }
     let index = next
     next = (next + 1) % lanes.count

@@ -4,10 +4,10 @@ public import LongLinkDriver
 public import LongLinkCore
 
 extension LongLinkServer {
-  /// Sets a synchronous handler for a message type. It traps once the server has started.
+  /// Sets a synchronous handler for a message type. Call it before `start`; it traps afterwards.
   ///
-  /// It runs on the connection's loop and must not block. What it returns is the body of a 200; it
-  /// throws `Rejection` to answer with another code, and any other error is answered with 500.
+  /// The handler runs on the connection's loop and must not block. It returns the body of a
+  /// response with code 200, or throws a `Rejection` with another code. Other errors become 500.
   public func route(
     _ type: MessageType,
     _ handler: @escaping @Sendable (InboundRequest) throws -> any BodyEncodable & Sendable
@@ -15,10 +15,10 @@ extension LongLinkServer {
     setRoute(type, .inline(handler))
   }
 
-  /// Sets an asynchronous handler for a message type. It traps once the server has started.
+  /// Sets an asynchronous handler for a message type. Call it before `start`; it traps afterwards.
   ///
-  /// It runs in a task on the connection's loop unless told otherwise. The task is cancelled when
-  /// the client cancels or goes, and when the request's deadline passes.
+  /// The handler runs in a task, by default on the connection's loop. The task is cancelled when
+  /// the client cancels, the connection ends, or the request's deadline passes.
   public func route(
     _ type: MessageType, on placement: HandlerPlacement = .connectionLoop,
     _ handler: @escaping @Sendable (InboundRequest) async throws -> any BodyEncodable & Sendable
@@ -26,10 +26,10 @@ extension LongLinkServer {
     setRoute(type, .task(placement, handler))
   }
 
-  /// Sets a synchronous handler of a method, which is given the request as a message.
+  /// Sets a synchronous handler for a method, which gets the decoded request.
   ///
-  /// A body that is no such message is refused with 400, without calling the handler. It traps once
-  /// the server has started.
+  /// A request whose body does not decode is refused with 400, without calling the handler. Call
+  /// this before `start`; it traps afterwards.
   public func route<Request: BodyDecodable, Reply: BodyEncodable>(
     _ method: RPCMethod<Request, Reply>,
     _ handler: @escaping @Sendable (Request, InboundRequest) throws -> Reply
@@ -39,10 +39,10 @@ extension LongLinkServer {
     }
   }
 
-  /// Sets an asynchronous handler of a method, which is given the request as a message.
+  /// Sets an asynchronous handler for a method, which gets the decoded request.
   ///
-  /// A body that is no such message is refused with 400, without calling the handler. It traps once
-  /// the server has started.
+  /// A request whose body does not decode is refused with 400, without calling the handler. Call
+  /// this before `start`; it traps afterwards.
   public func route<Request: BodyDecodable, Reply: BodyEncodable>(
     _ method: RPCMethod<Request, Reply>, on placement: HandlerPlacement = .connectionLoop,
     _ handler: @escaping @Sendable (Request, InboundRequest) async throws -> Reply

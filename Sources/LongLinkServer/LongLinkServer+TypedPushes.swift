@@ -4,8 +4,11 @@ public import LongLinkDriver
 public import LongLinkCore
 
 extension LongLinkServer {
-  /// Sets the function that is called, on the connection's loop, with each push of one kind of
-  /// message: `decodingFailed` where the body is not one.
+  /// Sets the function that is called with each push of one kind of message, replacing any earlier
+  /// one.
+  ///
+  /// It is called on the connection's loop, which it must not block. For a body that does not
+  /// decode it gets `decodingFailed`.
   public func onPush<Message: PushMessage>(
     _ message: Message.Type,
     _ handler: @escaping @Sendable (Result<Message, LongLinkError>, Peer) -> Void
@@ -15,7 +18,7 @@ extension LongLinkServer {
     }
   }
 
-  /// Sends a one-way message to every connection, as the form that takes a message type.
+  /// Sends a one-way message to every connection, as `broadcast(_:_:toSlow:)` does.
   @discardableResult
   public func broadcast(
     _ message: some PushMessage, toSlow policy: SlowPeerPolicy = .skip

@@ -6,9 +6,9 @@ public import LongLinkCore
 import Logging
 import Synchronization
 
-/// A server: it accepts connections and runs the handlers of their requests.
+/// A server, which accepts connections and runs the handlers of their requests.
 ///
-/// Set the handlers, `start`, and in the end `shutDown`: a server that is merely let go of goes on.
+/// Set the handlers, call `start`, and finally `shutDown`: releasing the server does not stop it.
 /// It may be used from any thread.
 public final class LongLinkServer: Sendable {
   private struct State {
@@ -26,7 +26,7 @@ public final class LongLinkServer: Sendable {
     case shutDown
   }
 
-  /// What the server was told to do.
+  /// The configuration that the server was made with.
   public let configuration: ServerConfiguration
   private let settings: ConnectionSettings
   private let givenLoops: [EventLoop]
@@ -35,11 +35,9 @@ public final class LongLinkServer: Sendable {
   private let state = Mutex(State())
   private let ended = Gate<Void>()
 
-  /// Makes a server. Nothing is opened yet.
+  /// Makes a server, which does not listen yet; throws `invalidConfiguration` naming the field.
   ///
-  /// Connections are spread over `loops`; with none the server makes its own, as many as
-  /// configured. Throws `invalidConfiguration`, naming the field, when the configuration cannot
-  /// work.
+  /// Connections are distributed over `loops`. Without any, the server makes `configuration.loops`.
   public init(
     _ configuration: ServerConfiguration, on loops: [EventLoop] = []
   ) throws(LongLinkError) {
@@ -51,16 +49,16 @@ public final class LongLinkServer: Sendable {
     shared = ServerShared(configuration)
   }
 
-  /// Makes a server for one or more endpoints with the default configuration; port 0 takes a free
-  /// one.
+  /// Makes a server for one or more endpoints with the default configuration. Port 0 takes a free
+  /// port. Throws `invalidConfiguration`.
   public convenience init(
     listen endpoints: Endpoint..., on loops: [EventLoop] = []
   ) throws(LongLinkError) {
     try self.init(ServerConfiguration(listen: endpoints), on: loops)
   }
 
-  /// Sets the handler of a message type. Loops have their own copies of the routes once the server
-  /// has started: a route that came later would never be used.
+  /// Sets the handler of a message type. It traps once the server has started, because the loops
+  /// then have a snapshot of the routes.
   func setRoute(_ type: MessageType, _ route: Route) {
     state.withLock { state in
       precondition(
@@ -69,39 +67,40 @@ public final class LongLinkServer: Sendable {
     }
   }
 
-  /// Where the server listens, with the ports that the system chose; empty before `start`.
+  /// The addresses that the server listens on, with actual ports; empty before `start`.
   public var addresses: [SocketAddress] { state.withLock { $0.addresses } }
 
-  /// Where clients on this machine reach the server: its addresses, as a client takes them; empty
-  /// before `start`.
+  /// `addresses` as endpoints for clients on this machine; empty before `start`.
   public var endpoints: [Endpoint] { addresses.map(Endpoint.init) }
 
-  /// The first of `endpoints`. It traps where there is none: before `start`, and after `shutDown`.
+  /// The first of `endpoints`. It traps if there is none, as before `start`.
   public var endpoint: Endpoint {
     guard let first = endpoints.first else { preconditionFailure("the server is not started") }
     return first
   }
 
-  /// Called with each connection's address, before anything is read from it; false closes it, and
-  /// counts it in `connectionsTurnedAway`. The address is nil where the peer has none, as over a
-  /// Unix-domain socket. Set it before `start`.
+  /// Sets the function that accepts connections by address. Set it before `start`.
   ///
-  /// It runs on a loop, which it must not block: look the address up in a table, or count it.
+  /// It is called before anything is read. If it returns false, the connection is closed and
+  /// counted in `connectionsTurnedAway`. The address is nil if the peer has none, as over a Unix
+  /// socket. It runs on a loop, which it must not block: look the address up in a table.
   public func onAccept(_ handler: @escaping @Sendable (SocketAddress?) -> Bool) {
     shared.onAccept = handler
   }
 
-  /// Called, on the connection's loop, when a connection can be used. Set it before `start`.
+  /// Sets the function that is called on the loop of a new connection. Set it before `start`.
   public func onConnect(_ handler: @escaping @Sendable (Peer) -> Void) {
     shared.onConnect = handler
   }
 
-  /// Called, on the connection's loop, when such a connection has ended. Set it before `start`.
+  /// Sets the function that is called on the loop of a connection that `onConnect` got, when it has
+  /// ended. Set it before `start`.
   public func onDisconnect(_ handler: @escaping @Sendable (Peer) -> Void) {
     shared.onDisconnect = handler
   }
 
-  /// Sets the function that is called, on the connection's loop, with each push of a type.
+  /// Sets the function that is called with each push of a type, replacing any earlier one. It runs
+  /// on the connection's loop, which it must not block.
   public func onPush(
     _ type: MessageType, _ handler: @escaping @Sendable (Push, Peer) -> Void
   ) {
@@ -112,10 +111,10 @@ public final class LongLinkServer: Sendable {
 // MARK: - Life
 
 extension LongLinkServer {
-  /// Listens, and returns when connections are accepted.
+  /// Starts to listen, and returns once connections are accepted.
   ///
-  /// Throws `connectFailed` with the system's error when an address cannot be listened on, after
-  /// which it may be started again, and `closed` when it runs already or was shut down.
+  /// Throws `connectFailed` with the system's error if it cannot listen on an endpoint, after which
+  /// you may start it again, and `closed` if it is already running or was shut down.
   public func start() async throws(LongLinkError) {
     let isFirst = state.withLock { state in
       guard state.phase == .made else { return false }
@@ -124,7 +123,7 @@ extension LongLinkServer {
     }
     guard isFirst else {
       throw LongLinkError(
-        .closed, doing: "start the server", detail: "it runs already, or was shut down")
+        .closed, doing: "start the server", detail: "it is already running, or was shut down")
     }
     let (loops, own) = try makeLoopsOrReset()
     let routes = router.snapshot
@@ -251,13 +250,13 @@ extension LongLinkServer {
     }
   }
 
-  /// Stops accepting, tells every client to go, lets running requests finish within a bound, and
-  /// returns when every connection has ended. A second call waits for nothing.
+  /// Drains and stops the server: stops accepting, sends every client a goaway, lets running
+  /// requests finish within `bound`, and returns when every connection has ended.
   ///
-  /// Clients are told how many of their requests were accepted, so that they can make the others
-  /// elsewhere; to stay away for `retryAfter` and then for a random time within `spread`; and which
-  /// servers to try instead, best first. What is nil is as configured. Of the alternatives 8 are
-  /// told, those with a host and a port.
+  /// The goaway states how many of the client's requests were accepted, so that it can retry the
+  /// others elsewhere; that it should reconnect after `retryAfter` plus a random time within
+  /// `spread`; and which servers to try instead, best first. The first 8 alternatives with a host
+  /// and a port are sent. Nil means the configured value. A second call returns at once.
   public func shutDown(
     within bound: Duration = .seconds(10), spread: Duration? = nil, retryAfter: Duration? = nil,
     alternatives: [Endpoint]? = nil
@@ -284,19 +283,20 @@ extension LongLinkServer {
     ended.open(())
   }
 
-  /// Tells one client to go, lets its running requests finish within a bound, and returns when its
-  /// connection has ended; at once where it has ended before, or is another server's.
+  /// Drains one connection: sends the client a goaway, lets its running requests finish within
+  /// `bound`, and returns when the connection has ended.
   ///
-  /// A client of this framework opens its next connection before it lets this one go: drain
-  /// connections to move clients to `alternatives`, or to even out the load. The other parameters
-  /// are those of `shutDown`.
+  /// It returns at once if the connection has ended already, or belongs to another server. A client
+  /// of this framework opens its next connection before it closes this one: drain connections to
+  /// move clients to `alternatives`, or to balance the load. The other parameters are those of
+  /// `shutDown`.
   public func drain(
     _ peer: Peer, within bound: Duration = .seconds(10), spread: Duration? = nil,
     retryAfter: Duration? = nil, alternatives: [Endpoint]? = nil
   ) async {
     let notice = DrainNotice(
-      reason: "the peer is moved", configuration, spread: spread, retryAfter: retryAfter,
-      alternatives: alternatives)
+      reason: "the server drains this connection", configuration, spread: spread,
+      retryAfter: retryAfter, alternatives: alternatives)
     guard let (loop, lane) = lanesNow.first(where: { $0.0 === peer.loop }) else { return }
     await suspend { (waiter: Waiter<Void>) in
       loop.execute {
@@ -305,7 +305,7 @@ extension LongLinkServer {
     }
   }
 
-  /// Ends everything; nil when that was done, or is being done, by an earlier call.
+  /// Stops everything; returns nil if an earlier call did so, or is doing so.
   private func tearDown(within bound: Duration, _ notice: DrainNotice) async -> Void? {
     let parts = state.withLock { state -> (own: [EventLoop], listeners: [LoopBound<Listener>])? in
       guard state.phase != .shutDown else { return nil }
@@ -317,7 +317,7 @@ extension LongLinkServer {
       return (state.ownLoops, state.listeners)
     }
     guard let (own, listeners) = parts else { return nil }
-    // What the lanes have counted can still be asked for when they are gone.
+    // The lanes stay in the state, so that `counters()` still works.
     let lanes = lanesNow
     for listener in listeners {
       await lanes[0].0.run { listener.value.close() }
@@ -343,7 +343,7 @@ extension LongLinkServer {
     await Task.detached { for loop in own { loop.shutDown() } }.value
   }
 
-  /// Waits until `shutDown` has been called and has done its work.
+  /// Waits until `shutDown` was called and has finished.
   public func waitUntilShutDown() async {
     await ended.value
   }
@@ -352,7 +352,7 @@ extension LongLinkServer {
 // MARK: - Connections
 
 extension LongLinkServer {
-  /// The connections that are open now.
+  /// Returns the peers of all open connections.
   public func peers() async -> [Peer] {
     var peers: [Peer] = []
     for (loop, lane) in lanesNow {
@@ -361,11 +361,11 @@ extension LongLinkServer {
     return peers
   }
 
-  /// Sends a one-way message to every connection; it is encoded once, and waits for none of them.
+  /// Sends a one-way message to every connection, without waiting for any. It is encoded once.
   ///
-  /// A connection above its high-water mark is passed over, or dropped, as `policy` says; one that
-  /// does not accept a body of its size is passed over. Both are counted. Throws `encodingFailed`,
-  /// and in a dialect `unsupported` for a type that is no push's.
+  /// `policy` decides whether a connection above its high-water mark is skipped (the default) or
+  /// closed. A connection that does not accept a body of this size is skipped. The report counts
+  /// both. Throws `encodingFailed`, and `unsupported` if the dialect has no such push.
   @discardableResult
   public func broadcast(
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
@@ -379,7 +379,7 @@ extension LongLinkServer {
     return report
   }
 
-  /// What the server has counted so far.
+  /// Returns a snapshot of the server's counters.
   public func counters() async -> ServerCounters {
     var counters = ServerCounters()
     shared.fill(&counters)

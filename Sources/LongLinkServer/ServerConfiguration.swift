@@ -4,100 +4,109 @@ public import LongLinkDriver
 public import LongLinkCore
 public import Logging
 
-/// What a server is to do, and what it allows. Every field but the addresses has a default that
-/// suits the public internet.
+/// The configuration of a server. Every field but the addresses has a default that suits the public
+/// internet.
 public struct ServerConfiguration: Sendable {
-  /// Where to listen: literal addresses or names, and port 0 for a free one; or Unix sockets.
+  /// The endpoints to listen on, at least one: literal addresses or names, with port 0 for a free
+  /// port; or Unix sockets.
   public var listen: [Endpoint]
-  /// Which protocol is spoken. Default: the native one.
+  /// The wire protocol. Default: the native one.
   ///
-  /// A dialect's own heartbeat then holds in place of `heartbeat.interval` and `heartbeat.timeout`,
-  /// and nobody has to send a first frame.
+  /// A dialect's heartbeat times replace `heartbeat.interval` and `heartbeat.timeout`, and clients
+  /// need not send a first frame.
   public var dialect = Dialect.native
-  /// How many event loops the server makes for itself, when it is given none. Default 1.
+  /// The number of event loops that the server makes if it is given none; at least 1. Default 1.
   public var loops = 1
-  /// The most connections at once; further connections are closed and counted. Default 10,000.
+  /// The most open connections, at least 1; further ones are closed and counted. Default 10,000.
   public var maxConnections = 10_000
-  /// The most connections at once from one IPv4 address, or from one IPv6 network of 64 bits;
-  /// further connections are closed and counted. Default 1,000.
+  /// The most open connections from one IPv4 address, or from one IPv6 network of 64 bits, at
+  /// least 1; further ones are closed and counted. Default 1,000.
   ///
-  /// Loopback addresses and Unix sockets do not count unless `limitsLoopback` says so. Behind a
-  /// proxy all clients have its address: raise the limit to `maxConnections` there.
+  /// Unix sockets do not count, and loopback addresses only with `limitsLoopback`. Behind a proxy,
+  /// all clients have the proxy's address: raise the limit to `maxConnections` there.
   public var maxConnectionsPerAddress = 1_000
-  /// Whether `maxConnectionsPerAddress` holds for loopback addresses too. Default: no.
+  /// Whether `maxConnectionsPerAddress` applies to loopback addresses. Default false.
   public var limitsLoopback = false
-  /// The most requests of one connection at once; further ones are refused with 429. A request
-  /// counts until it is answered and its handler has returned, even where it was cancelled before
-  /// that. Default 1,024.
+  /// The most requests of one connection in progress, at least 1; further ones are refused with
+  /// 429. Default 1,024.
+  ///
+  /// A request counts until it is answered and its handler has returned, even if it was cancelled.
   public var maxInFlight = 1_024
-  /// The largest body that is accepted, in bytes. Default 16 MiB.
+  /// The largest body that is accepted, in bytes: 1 to 2,147,483,648. Default 16 MiB.
   public var maxBody = 16_777_216
-  /// The most bytes that one connection's unfinished messages, and the bodies of its requests whose
-  /// handlers have not returned, may hold together; further requests are refused with 429. At least
-  /// `maxBody`. Default 32 MiB.
+  /// The most bytes in one connection's incomplete messages and in the bodies of its requests whose
+  /// handlers have not returned; further requests are refused with 429. At least `maxBody`.
+  /// Default 32 MiB.
   public var maxRequestBytes = 33_554_432
-  /// The most bytes that all connections together may make the server hold: what was read and is
-  /// unfinished, requests (their bodies and 4 KiB each) whose handlers have not returned, and what
-  /// waits to be written. At least twice `maxBody`, and four times in a dialect with delimiters.
-  /// Default 64 MiB.
+  /// The most bytes that the server holds for all connections. At least twice `maxBody`, or four
+  /// times in a dialect with delimiters. Default 64 MiB.
   ///
-  /// From three eighths of it on, connections are read in smaller pieces, and those whose clients
-  /// leave answers unread are not read. Past three quarters the connections that hold the most are
-  /// ended, for `memoryLimit`, and their clients are told 429. The last quarter is for handlers
-  /// that go on after their requests were given up. Where those hold more than that, open
-  /// connections may hold the rest, but always a quarter of the limit. Past the limit requests are
-  /// refused with 429, but for those of connections with few: a quarter more is kept for them.
+  /// It counts incomplete input, requests whose handlers have not returned (their bodies and 4 KiB
+  /// each), and output that waits to be written. The server reacts in steps:
+  /// - Above three eighths of the limit, reads are smaller, and connections whose clients leave
+  ///   responses unread are not read.
+  /// - Above three quarters, the connections that hold the most are closed with `memoryLimit`, and
+  ///   their clients get a goaway with 429. The last quarter is for handlers that still run after
+  ///   their requests were given up. If those hold more, open connections may hold less, but always
+  ///   at least a quarter.
+  /// - Above the limit, requests are refused with 429, except on connections with few requests,
+  ///   which may use another quarter.
   public var memoryLimit = 67_108_864
-  /// The most bytes that may wait for a connection which does not read: the answer, push or
-  /// broadcast that comes when more wait already drops it. From half of it on, and earlier while
-  /// memory is scarce, the connection's requests are not read. At least `maxBody` and
+  /// The most bytes that may wait for a client that does not read. At least `maxBody` and
   /// `waterMarks.high`. Default 64 MiB.
-  public var maxUnreadOutput = 67_108_864
-  /// Where pushes and the server's own requests to a connection begin to wait, and where they go
-  /// on. Defaults: 1 MiB, 512 KiB, and 32 MiB of large bodies.
-  public var waterMarks = WaterMarks()
-  /// How long a new connection may take for its first frame. Default 10 s.
-  public var firstFrameTimeout: Duration = .seconds(10)
-  /// How long one frame may take from its first byte to its last. Default 30 s.
-  public var frameTimeout: Duration = .seconds(30)
-  /// How long a message in fragments may wait for its next one: then a request is refused with 408,
-  /// and the connection of a push is closed. Default 60 s.
-  public var messageTimeout: Duration = .seconds(60)
-  /// How a dead client is found; the shorter of this and the client's is used.
-  public var heartbeat = Heartbeat()
-  /// How long the server's own requests may take where they say nothing. Default 15 s.
-  public var timeout: Duration = .seconds(15)
-  /// Over how long clients are asked to spread when they come back after a drain. Default 5 s.
-  public var drainSpread: Duration = .seconds(5)
-  /// How long clients are asked to stay away at least, before that. Default 0 s.
-  public var drainRetryAfter: Duration = .zero
-  /// Servers that clients are told to try instead, best first; at most 8, by host and port.
-  /// Default: none.
-  public var drainAlternatives: [Endpoint] = []
-  /// The name that clients are told. Default: none.
-  public var name = ""
-  /// Where the server logs. Bodies are never logged.
   ///
-  /// Default: a logger with the label `longlink.server`. In a simulation it logs warnings alone.
+  /// A response, push or broadcast ends the connection if more bytes wait already. Above half of
+  /// it, and earlier while memory is scarce, the connection's requests are not read.
+  public var maxUnreadOutput = 67_108_864
+  /// The sizes of a connection's outgoing buffer at which pushes and the server's own requests
+  /// begin to wait, and continue. Defaults: 1 MiB, 512 KiB, and 32 MiB of bodies in fragments.
+  public var waterMarks = WaterMarks()
+  /// The most time until a new connection's first frame; above zero. Default 10 s.
+  public var firstFrameTimeout: Duration = .seconds(10)
+  /// The most time from the first byte of a frame to its last; above zero. Default 30 s.
+  public var frameTimeout: Duration = .seconds(30)
+  /// The most time between two fragments of a message; above zero. Default 60 s.
+  ///
+  /// After it, a request is refused with 408; an incomplete push ends the connection.
+  public var messageTimeout: Duration = .seconds(60)
+  /// How a dead client is found. The shorter times of this and the client's apply.
+  public var heartbeat = Heartbeat()
+  /// The timeout of the server's own requests without one; above zero. Default 15 s.
+  public var timeout: Duration = .seconds(15)
+  /// The time over which clients spread their reconnects after a drain; not negative. Default 5 s.
+  public var drainSpread: Duration = .seconds(5)
+  /// The least time before clients reconnect after a drain, to which a random part of the spread is
+  /// added; not negative. Default 0 s.
+  public var drainRetryAfter: Duration = .zero
+  /// The servers that drained clients should try instead, best first; at most 8, each with a host
+  /// and a port. Default: none.
+  public var drainAlternatives: [Endpoint] = []
+  /// The server's name in the handshake: at most 1,024 bytes, without NUL. Default: none.
+  public var name = ""
+  /// The server's logger. Bodies are never logged.
+  ///
+  /// Default: a logger with the label `longlink.server`, in a simulation limited to warnings and
+  /// errors.
   public var logger: Logger {
     get { configuredLogger.logger }
     set { configuredLogger.logger = newValue }
   }
   private var configuredLogger = ConfiguredLogger(label: "longlink.server")
 
-  /// Makes a configuration that listens on one or more addresses.
+  /// Makes a configuration that listens on one or more endpoints.
   public init(listen: [Endpoint]) {
     self.listen = listen
   }
 
-  /// This configuration, with what depends on the server's loops; none where it makes its own.
+  /// Returns the configuration with the settings that depend on the given loops, which are none if
+  /// the server makes its own.
   func settled(on loops: [EventLoop]) -> ServerConfiguration {
     var configuration = self
     if let loop = loops.first { configuration.configuredLogger.settle(on: loop) }
     return configuration
   }
 
-  /// Throws `invalidConfiguration`, naming the field, when the configuration cannot work.
+  /// Throws `invalidConfiguration`, with the field's name, if a value is out of range.
   public func validate() throws(LongLinkError) {
     if listen.isEmpty { throw .configuration("listen", "there is no address") }
     for (index, endpoint) in listen.enumerated() {
@@ -110,7 +119,7 @@ public struct ServerConfiguration: Sendable {
     try atLeast(1, maxBody, "maxBody")
     if maxBody > 1 << 31 { throw .configuration("maxBody", "it is above 2,147,483,648") }
     try atLeast(maxBody, maxRequestBytes, "maxRequestBytes")
-    // What waits for its delimiter can take twice its size.
+    // A packet that waits for its delimiter can take twice its size.
     let leastBodies = dialect.facts(.server)?.isDelimited == true ? 4 : 2
     try atLeast(leastBodies * maxBody, memoryLimit, "memoryLimit")
     try waterMarks.validate(field: "waterMarks")
@@ -122,11 +131,13 @@ public struct ServerConfiguration: Sendable {
     if drainSpread < .zero { throw .configuration("drainSpread", "it is negative") }
     if drainRetryAfter < .zero { throw .configuration("drainRetryAfter", "it is negative") }
     if drainAlternatives.count > Wire.alternativesLimit {
-      throw .configuration("drainAlternatives", "there are more than \(Wire.alternativesLimit)")
+      throw .configuration(
+        "drainAlternatives", "there are more than \(Wire.alternativesLimit) servers")
     }
     for (index, endpoint) in drainAlternatives.enumerated()
     where endpoint.alternativeText == nil {
-      throw .configuration("drainAlternatives[\(index)]", "\(endpoint) cannot be told to clients")
+      throw .configuration(
+        "drainAlternatives[\(index)]", "\(endpoint) cannot be named in a goaway")
     }
     try heartbeat.validate(field: "heartbeat")
     try dialect.validate(.server, field: "dialect")
@@ -142,7 +153,7 @@ public struct ServerConfiguration: Sendable {
     if duration <= .zero { throw .configuration(field, "\(duration) is not above zero") }
   }
 
-  /// What each connection is told.
+  /// The settings of each connection.
   var connectionSettings: ConnectionSettings {
     var settings = ConnectionSettings(role: .server)
     let heartbeat = dialect.heartbeat(heartbeat)

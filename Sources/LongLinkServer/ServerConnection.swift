@@ -14,10 +14,10 @@ final class ServerConnection {
   private let lane: ServerLane
   private var requestsIfAny: Requests?
   private(set) var pushesIfAny: PushQueue?
-  /// Whether the connection could be used.
+  /// Whether the handshake was completed.
   var wasOpened = false
   private var isDraining = false
-  /// When the connection ends whatever still runs.
+  /// When the connection is closed even if requests still run.
   private var drainLimit = LinkInstant.distantFuture
   private var drainTimer: LoopTimer?
   private var onDrained: [@Sendable () -> Void] = []
@@ -35,7 +35,7 @@ final class ServerConnection {
     responder.onIdle = { [unowned self] in finishIfDrained() }
   }
 
-  /// Requests of the server to this client; made when the first one is.
+  /// The server's requests to this client; created with the first one.
   private var requests: Requests {
     if let requestsIfAny { return requestsIfAny }
     let made = Requests(
@@ -46,7 +46,7 @@ final class ServerConnection {
     return made
   }
 
-  /// Pushes that wait for room; made when the first one is sent.
+  /// The queue of pushes that wait for room; created with the first push.
   private var pushes: PushQueue {
     if let pushesIfAny { return pushesIfAny }
     let made = PushQueue(
@@ -57,16 +57,16 @@ final class ServerConnection {
     return made
   }
 
-  /// Pushes that wait for room.
+  /// The number of pushes that wait for room.
   var pushesWaiting: Int { pushesIfAny?.count ?? 0 }
   var pushCounters: PushQueueCounters { pushesIfAny?.counters ?? PushQueueCounters() }
 
   var requestCounters: RequestCounters { requestsIfAny?.counters ?? RequestCounters() }
 
-  /// Tells the client to go, and ends the connection when what runs has ended, or when the time is
-  /// up.
+  /// Sends a goaway, and closes the connection when its requests have ended, or after `bound`
+  /// nanoseconds.
   ///
-  /// The client is told once; a later call may only bring the end nearer.
+  /// The goaway is sent once; a later call can only shorten the bound.
   func drain(
     within bound: Int64, _ notice: DrainNotice, _ completion: @escaping @Sendable () -> Void
   ) {
@@ -130,7 +130,7 @@ extension ServerConnection: LinkOwner {
     case .collect(let serial):
       requests.collect(serial, on: link)
     case .established:
-      // The frame that opened the connection may have broken a rule in the same breath.
+      // The frame that opened the connection may also have broken a rule.
       guard link.isOpen else { return }
       requestsIfAny?.opened(link)
       lane.opened(self)
@@ -147,7 +147,7 @@ extension ServerConnection: LinkOwner {
       requestsIfAny?.leaving(
         link, accepted: goaway.requestsAccepted, code: ResponseCode(rawValue: goaway.code),
         reason: goaway.reason)
-      // There is no other link that they could wait for.
+      // Fail them, because a server's requests have no other link to wait for.
       requestsIfAny?.failWaiting(all: true) { operation, _ in goneAway(operation, goaway) }
       isDraining = true
       finishIfDrained()
@@ -178,7 +178,7 @@ extension ServerConnection: LinkOwner {
     requestsIfAny?.stop()
     link.logEnd(reason)
     peer.detach()
-    // A handler's task may hold the responder for longer than the server holds this.
+    // A handler's task may retain the responder longer than the server retains this connection.
     responder.onIdle = nil
     responder.onLateReturn = { [weak lane] wasSkipped in
       lane?.handlerReturnedLate(wasSkipped: wasSkipped)
@@ -200,9 +200,9 @@ extension ServerConnection: PeerOwner {
       type, body, copy options, completion, defaults: lane.defaults, failure)
   }
 
-  /// Makes the error of a request that cannot even wait; nil where it may.
+  /// Makes the error of a request that must fail at once; nil if it may be submitted.
   private var failureOfRequests: ((LongLinkError.Operation) -> LongLinkError)? {
-    // While the connection closes nobody is left who would end what begins to wait.
+    // While the connection closes, nothing would end a request that begins to wait.
     guard link.isAlive, link.isLive else { return peer.endedError }
     if let objection = lane.objectionToRequests {
       return { [link] operation in
@@ -214,7 +214,7 @@ extension ServerConnection: PeerOwner {
     }
   }
 
-  /// The error of a request to a client that takes none any more.
+  /// Returns the error of a request to a client that has sent goaway.
   private func goneAway(_ operation: LongLinkError.Operation, _ goaway: GoAway) -> LongLinkError {
     .lost(
       .goneAway(ResponseCode(rawValue: goaway.code)), delivery: .notSent, doing: operation,

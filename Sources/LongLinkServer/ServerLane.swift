@@ -5,24 +5,24 @@ import LongLinkDriver
 import LongLinkCore
 @_spi(Loop) import LongLinkTransport
 
-/// The part of a server that lives on one loop: its connections, and what they counted.
+/// The part of a server that lives on one loop: its connections and their counters.
 final class ServerLane {
   let loop: EventLoop
-  /// What every connection is told; in a dialect, a session prefix of its own may come to it.
+  /// The settings of every connection. A dialect may add a session prefix for each.
   let settings: ConnectionSettings
   private let configuration: ServerConfiguration
   let defaults: RequestDefaults
   let routes: Routes
   var log: PeerLog { shared.log }
-  /// The bounds of the server's requests to one connection, and those of its pushes that wait.
+  /// The bounds of waiting requests, and of waiting pushes, to one connection.
   let requestLimits = RequestLimits(maxWaiting: 1_024)
   private let shared: ServerShared
-  /// What the connections here may hold; set before the first of them is opened.
+  /// This lane's share of the memory budget; set before the first connection opens.
   private(set) var memory: MemoryShare?
   private var connections: [UInt64: ServerConnection] = [:]
   private var totals = ConnectionCounters()
   private var requestTotals = RequestCounters()
-  /// Connections that arrive now are closed.
+  /// Whether new connections are closed at once.
   private var isDraining = false
   private var onDrained: (@Sendable () -> Void)?
 
@@ -39,7 +39,7 @@ final class ServerLane {
       timeout: configuration.timeout.clampedNanoseconds, offline: .wait)
   }
 
-  /// Lets the connections here have a share of the server's memory.
+  /// Makes this lane's share of the server's memory budget.
   func share(_ budget: MemoryBudget) {
     let reference = LoopBound(Reference(lane: self), on: loop)
     memory = budget.makeShare(on: loop) {
@@ -49,7 +49,7 @@ final class ServerLane {
     }
   }
 
-  /// The share must not keep the lane that has it.
+  /// Keeps the share from retaining its lane.
   private final class Reference {
     weak let lane: ServerLane?
 
@@ -58,8 +58,7 @@ final class ServerLane {
     }
   }
 
-  /// Gives back what is held for nothing, and ends the connections that hold the most until enough
-  /// is free.
+  /// Frees empty buffers, and then evicts the connections that hold the most until enough is free.
   private func makeRoom() {
     guard let budget = memory?.budget else { return }
     for connection in connections.values { connection.link.releaseRoom() }
@@ -71,12 +70,12 @@ final class ServerLane {
     }
   }
 
-  /// Has the connections hold as much as ever, since memory is scarce no more.
+  /// Lifts the connections' bounds when memory is no longer scarce.
   private func recover() {
     for connection in connections.values { connection.link.recover() }
   }
 
-  /// Takes a connection that the listener accepted for this loop.
+  /// Opens a connection that the listener accepted for this loop.
   func adopt(_ accepted: any AcceptedStream, id: UInt64) {
     do throws(SocketError) {
       let stream = try accepted.adopt(on: loop)
@@ -94,12 +93,12 @@ final class ServerLane {
       connections[id] = connection
       connection.link.start(for: connection)
     } catch {
-      log.log(.warning, "Could not take a connection", at: loop.now) { ["error": "\(error)"] }
+      log.log(.warning, "Could not set up a connection", at: loop.now) { ["error": "\(error)"] }
       shared.connectionEnded(accepted.peerAddress)
     }
   }
 
-  /// What the next connection is told; nil, and logged, where its prefix does not fit.
+  /// Returns the next connection's settings; nil, and logged, if its session prefix does not fit.
   private func settingsOfNext() -> ConnectionSettings? {
     guard configuration.dialect.source?.isPerConnection == true else { return settings }
     var settings = settings
@@ -115,10 +114,10 @@ final class ServerLane {
 
   /// The serials of the server's own requests, in a dialect.
   var serials: ClosedRange<UInt32>? { configuration.dialect.facts(.server)?.serials }
-  /// Why the server may not ask its clients anything; nil where it may.
+  /// Why the dialect allows no requests of a server, as text; nil if it does.
   var objectionToRequests: String? {
     guard let dialect = configuration.dialect.facts(.server), serials == nil else { return nil }
-    return "in \(dialect.name) a server may not ask"
+    return "\(dialect.name) does not let a server send requests"
   }
 
   func opened(_ connection: ServerConnection) {
@@ -132,12 +131,12 @@ final class ServerLane {
     shared.received(push, from: peer)
   }
 
-  /// Counts why a connection is lost, which the peer may take a while to hear.
+  /// Counts why a connection ends. The connection may linger until the peer has read the reason.
   func abandoned(_ reason: CloseReason) {
     totals.ended(reason)
   }
 
-  /// Counts a handler that has returned for a connection that was here.
+  /// Counts a handler that returned after its connection had ended.
   func handlerReturnedLate(wasSkipped: Bool) {
     totals.handlerReturnedLate(wasSkipped: wasSkipped)
   }
@@ -157,7 +156,7 @@ final class ServerLane {
     connections.keys.sorted().compactMap { connections[$0] }
   }
 
-  /// Sends one frame, encoded once, to every connection that can take it.
+  /// Sends a broadcast to every connection.
   func broadcast(_ broadcast: Broadcast) -> BroadcastReport {
     var report = BroadcastReport()
     for connection in ordered { connection.link.push(broadcast, &report) }
@@ -166,7 +165,7 @@ final class ServerLane {
 
   var peers: [Peer] { ordered.map(\.peer) }
 
-  /// Adds what this loop's connections, past and present, counted.
+  /// Adds the counters of this loop's connections, past and present.
   func count(in counters: inout ServerCounters) {
     counters.connections += totals
     counters.requests += requestTotals
@@ -196,7 +195,7 @@ final class ServerLane {
     _ peer: Peer, within bound: Int64, _ notice: DrainNotice,
     _ completion: @escaping @Sendable () -> Void
   ) {
-    // Another server may have a connection of that number on the same loop.
+    // The loop may be shared with another server, which may use the same number.
     guard let connection = connections[peer.id], connection.peer === peer else {
       completion()
       return

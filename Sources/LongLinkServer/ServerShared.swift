@@ -4,7 +4,7 @@ import LongLinkDriver
 import LongLinkCore
 import Synchronization
 
-/// What all loops of a server share.
+/// The state that all loops of a server share.
 final class ServerShared: Sendable {
   private struct State {
     var connections = 0
@@ -14,7 +14,7 @@ final class ServerShared: Sendable {
     var acceptFailures: UInt64 = 0
     var pushHandlers: [MessageType: @Sendable (Push, Peer) -> Void] = [:]
     var unhandledPushes: UInt64 = 0
-    /// Connections by the addresses that are limited.
+    /// The number of connections by address, for addresses that are limited.
     var connectionsOf: [SocketAddress.Group: Int] = [:]
     var onAccept: (@Sendable (SocketAddress?) -> Bool)?
     var onConnect: (@Sendable (Peer) -> Void)?
@@ -23,11 +23,11 @@ final class ServerShared: Sendable {
 
   private let state = Mutex(State())
   private let maxConnections: Int
-  /// For lines that clients can cause: limited for all connections together.
+  /// For lines that clients can cause; rate-limited for all connections together.
   let log: PeerLog
   private let maxConnectionsPerAddress: Int
   private let limitsLoopback: Bool
-  /// What all connections may hold together.
+  /// The memory budget of all connections.
   let memory: MemoryBudget
 
   init(_ configuration: ServerConfiguration) {
@@ -66,16 +66,16 @@ final class ServerShared: Sendable {
     handler?(push, peer)
   }
 
-  /// Why a connection is closed before anything is read from it.
+  /// Why a connection is rejected before anything is read from it.
   enum Objection: String, Error {
     case tooManyConnections = "maxConnections"
     case tooManyOfAddress = "maxConnectionsPerAddress"
     case notWanted = "onAccept"
   }
 
-  /// A number for a new connection.
+  /// Admits a new connection and returns its number.
   func admit(_ address: SocketAddress?) throws(Objection) -> UInt64 {
-    // The application's function is called without the lock.
+    // Call the application's function without holding the lock.
     let isWanted = onAccept?(address) ?? true
     let group = limitedGroup(of: address)
     let result: Result<UInt64, Objection> = state.withLock { state in
@@ -132,29 +132,29 @@ final class ServerShared: Sendable {
   }
 }
 
-/// What a server has counted since it was started.
+/// A snapshot of a server's counters since it was started.
 public struct ServerCounters: Hashable, Sendable {
-  /// Connections that are open now.
+  /// Connections that are open.
   public internal(set) var openConnections = 0
   /// Connections that were accepted.
   public internal(set) var connectionsAccepted: UInt64 = 0
-  /// Connections that were closed at once: there were as many connections as may be, in all or from
-  /// their address, or `onAccept` did not want them.
+  /// Connections that were rejected because of `maxConnections`, `maxConnectionsPerAddress` or
+  /// `onAccept`.
   public internal(set) var connectionsTurnedAway: UInt64 = 0
-  /// Connections that the system could not hand over (no descriptor was left, for instance).
+  /// Connections that the system failed to accept, for example because no descriptor was free.
   public internal(set) var acceptFailures: UInt64 = 0
-  /// Requests whose handlers run now, or whose answers are still being sent.
+  /// Requests whose handlers run, or whose responses are still being sent.
   public internal(set) var requestsRunning = 0
-  /// Pushes that wait now for room on their connections.
+  /// Pushes that wait for room on their connections.
   public internal(set) var pushesWaiting = 0
-  /// Bytes that wait now to be written to the connections.
+  /// Bytes that wait to be written.
   public internal(set) var bytesUnwritten = 0
-  /// Bytes that all connections together make the server hold now, as `memoryLimit` counts them.
+  /// Bytes that the server holds for all connections, as `memoryLimit` counts them.
   public internal(set) var bytesHeld = 0
   /// Pushes of clients that no handler was set for.
   public internal(set) var pushesUnhandled: UInt64 = 0
-  /// What the connections, past and present, counted.
+  /// The totals of all connections, past and present.
   public internal(set) var connections = ConnectionCounters()
-  /// How the server's own requests ended.
+  /// Counters of the server's own requests.
   public internal(set) var requests = RequestCounters()
 }

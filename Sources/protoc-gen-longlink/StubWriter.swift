@@ -78,7 +78,7 @@ extension FileWriter {
         _ request: \(request), options: LongLink::RequestOptions = LongLink::RequestOptions(),
         on executor: LongLink::CallbackExecutor,
         completion: @escaping @Sendable (\(result)) -> ()
-      ) -> LongLink::RequestTask {
+      ) -> LongLink::RequestHandle {
         sender.request(
           \(called),
           on: executor, completion: completion)

@@ -26,7 +26,7 @@ import Testing
     }
   }
 
-  @Test func `stale answers are given while one request fetches a new one`() async throws {
+  @Test func `stale responses are returned while one request fetches a new one`() async throws {
     let policy = CachePolicy(fresh: .seconds(60), stale: .seconds(60))
     let method = RawMethod.raw(1, CallPolicy(cache: policy))
     try await Scene.run { scene in
@@ -44,7 +44,7 @@ import Testing
     }
   }
 
-  @Test func `a refresh that fails leaves the stale answer until its end`() async throws {
+  @Test func `a refresh that fails leaves the stale response until it expires`() async throws {
     let policy = CachePolicy(fresh: .seconds(10), stale: .seconds(60))
     let method = RawMethod.raw(1, CallPolicy(cache: policy))
     try await Scene.run { scene in
@@ -59,7 +59,7 @@ import Testing
     }
   }
 
-  @Test func `a caller who joins a refresh may leave it, and it goes on`() async throws {
+  @Test func `a refresh continues after a caller that has joined it is cancelled`() async throws {
     let policy = CachePolicy(fresh: .seconds(10), stale: .seconds(60))
     let method = RawMethod.raw(1, CallPolicy(cache: policy))
     try await Scene.run { scene in
@@ -79,7 +79,7 @@ import Testing
     }
   }
 
-  @Test func `who reloads asks the server, and the answer is kept`() async throws {
+  @Test func `a reload asks the server, and its response is cached`() async throws {
     try await Scene.run { scene async throws in
       counting(scene.server)
       #expect(try await scene.api.call(kept, [7]) == [1])
@@ -88,7 +88,7 @@ import Testing
     }
   }
 
-  @Test func `failures are not kept, nor what cannot be decoded`() async throws {
+  @Test func `neither failures nor responses that cannot be decoded are cached`() async throws {
     struct Nothing: BodyDecodable, Sendable {
       init(decoding body: RawSpan) throws(BodyError) { throw BodyError(.malformed) }
     }
@@ -109,7 +109,7 @@ import Testing
     }
   }
 
-  @Test func `a push invalidates the answers of its methods before anybody hears of it`()
+  @Test func `a push invalidates the responses of its methods before it is delivered`()
     async throws
   {
     let policy = CachePolicy(fresh: .seconds(1_000), invalidatedBy: [20])
@@ -133,7 +133,9 @@ import Testing
     }
   }
 
-  @Test func `an answer that crosses the push is given, not kept, and not shared`() async throws {
+  @Test func `a response that crosses the push is returned, but neither cached nor shared`()
+    async throws
+  {
     let policy = CachePolicy(fresh: .seconds(1_000), invalidatedBy: [20])
     let method = RawMethod.raw(1, CallPolicy(cache: policy))
     try await Scene.run { scene in
@@ -151,7 +153,8 @@ import Testing
   }
 
   @Test(arguments: [true, false])
-  func `a call that joins another keeps its answer on its own terms`(isKnown: Bool) async throws {
+  func `a call that joins another caches the response by its own policy`(isKnown: Bool) async throws
+  {
     let shared = RawMethod.raw(1, .reading)
     let cached = CallPolicy(
       cache: CachePolicy(fresh: .seconds(1_000), invalidatedBy: [20]))
@@ -189,7 +192,9 @@ import Testing
     }
   }
 
-  @Test func `an answer that was kept before a push mattered is not given`() async throws {
+  @Test func `a response that was cached without regard to a push is not returned after it`()
+    async throws
+  {
     let plain = RawMethod.raw(1, CallPolicy(cache: CachePolicy(fresh: .seconds(1_000))))
     let strict = CallPolicy(cache: CachePolicy(fresh: .seconds(1_000), invalidatedBy: [20]))
     try await Scene.run { scene in
@@ -207,7 +212,9 @@ import Testing
     }
   }
 
-  @Test func `a lost connection invalidates what pushes would have`() async throws {
+  @Test func `a lost connection invalidates the responses that pushes could have invalidated`()
+    async throws
+  {
     let policy = CachePolicy(fresh: .seconds(1_000), invalidatedBy: [20])
     let method = RawMethod.raw(1, CallPolicy(cache: policy))
     let other = RawMethod.raw(2, CallPolicy(cache: CachePolicy(fresh: .seconds(1_000))))
@@ -226,7 +233,7 @@ import Testing
     }
   }
 
-  @Test func `other servers have other answers`() async throws {
+  @Test func `each server has its own cached responses`() async throws {
     try await Scene.run { scene in
       counting(scene.server)
       #expect(try await scene.api.call(kept, [7]) == [1])

@@ -84,14 +84,14 @@ import Testing
     #expect(!error.text.contains("error \(code)"))
   }
 
-  @Test func `people are told when something may have been done`() {
+  @Test func `the text for users states that the request may have run`() {
     let lost = CallError(LongLinkError(.connectionLost, delivery: .sent, doing: "test"))
     #expect(lost.text == "The connection was lost. It is not known whether it was done.")
     let notSent = CallError(LongLinkError(.connectionLost, doing: "test"))
     #expect(notSent.text == "The connection was lost.")
   }
 
-  @Test func `another table speaks another language`() async throws {
+  @Test func `another table gives texts in another language`() async throws {
     let german = ErrorTexts(
       language: "de", texts: [.deadlineExceeded: "Der Server antwortet nicht."],
       other: { "Fehler \($0)." },

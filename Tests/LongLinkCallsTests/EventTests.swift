@@ -82,7 +82,9 @@ import Testing
     }
   }
 
-  @Test func `pushes are heard of over reconnects, and unheard ones are counted`() async throws {
+  @Test func `pushes arrive across reconnects, and those without a subscriber are counted`()
+    async throws
+  {
     try await Scene.run { scene in
       try await scene.client.connect()
       let events = scene.api.events(of: 20)

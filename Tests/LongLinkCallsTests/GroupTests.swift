@@ -21,7 +21,7 @@ import Testing
     results.map { if case .failure(let error) = $0 { error.code } else { nil } }
   }
 
-  @Test func `results stand in the order of the calls, whatever that of their ends`() async throws {
+  @Test func `results are in the order of the calls, in whatever order these end`() async throws {
     try await Scene.run { scene async throws in
       answerInTime(scene.server)
       let group = scene.api.group([4, 3, 2, 1].map { work([$0]) })
@@ -31,7 +31,7 @@ import Testing
   }
 
   @Test(arguments: [1, 3, 100])
-  func `no more are under way at once than may be`(_ most: Int) async throws {
+  func `no more calls run at once than allowed`(_ most: Int) async throws {
     try await Scene.run { scene in
       answerInTime(scene.server)
       try await scene.client.connect()
@@ -60,7 +60,7 @@ import Testing
     }
   }
 
-  @Test func `progress tells of each end once, and ends with the group`() async throws {
+  @Test func `progress reports each end once, and ends with the group`() async throws {
     try await Scene.run { scene in
       answerInTime(scene.server)
       let group = scene.api.group([3, 1, 99].map { work([$0]) })
@@ -76,7 +76,7 @@ import Testing
     }
   }
 
-  @Test func `a failure leaves the others alone unless told otherwise`() async throws {
+  @Test func `by default a failure does not affect the other calls`() async throws {
     try await Scene.run { scene in
       answerInTime(scene.server)
       let results = await scene.api.group([1, 99, 3, 4, 1].map { work([$0]) }).results
@@ -88,7 +88,7 @@ import Testing
     }
   }
 
-  @Test func `the first failure stops the group where the caller says so`() async throws {
+  @Test func `the first failure stops the group if the caller wants that`() async throws {
     try await Scene.run { scene in
       answerInTime(scene.server)
       let group = scene.api.group(
@@ -105,7 +105,7 @@ import Testing
     }
   }
 
-  @Test func `so many failures may be suffered`() async throws {
+  @Test func `the tolerated number of failures does not stop the group`() async throws {
     try await Scene.run { scene in
       answerInTime(scene.server)
       let policy = GroupPolicy(maxConcurrent: 1, failures: .stopAfter(1))
@@ -128,7 +128,7 @@ import Testing
     }
   }
 
-  @Test func `cancelling whoever waits cancels the group`() async throws {
+  @Test func `cancelling the waiting task cancels the group`() async throws {
     try await Scene.run { scene in
       answerInTime(scene.server)
       let group = scene.api.group((0..<10).map { _ in work([30]) })

@@ -7,7 +7,7 @@ import Testing
 
 /// Calls that are invalidated while their answers are on their way.
 @Suite struct InvalidationTests {
-  @Test func `no answer on its way is kept, however many there are to one call`() async throws {
+  @Test func `no response in flight is cached, however many there are to one call`() async throws {
     let policy = CallPolicy(isShared: false, cache: CachePolicy())
     let alone = RawMethod.raw(1, policy)
     try await Scene.run { scene in
@@ -29,7 +29,9 @@ import Testing
     }
   }
 
-  @Test func `an invalidated call is not joined, and the one after it is kept`() async throws {
+  @Test func `an invalidated call is not joined, and the response of the next one is cached`()
+    async throws
+  {
     let kept = RawMethod.raw(1, CallPolicy(cache: CachePolicy()))
     try await Scene.run { scene in
       scene.server.on(1, [.delay(.seconds(2), then: .reply([1])), .reply([2])])
@@ -43,7 +45,7 @@ import Testing
     }
   }
 
-  @Test func `the policy of who joined later holds for the exchange that is made again`()
+  @Test func `the policy of the later caller applies to the repeated exchange`()
     async throws
   {
     let plain = RawMethod.raw(1, CallPolicy(isShared: true))

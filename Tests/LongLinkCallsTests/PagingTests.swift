@@ -62,7 +62,7 @@ import Testing
     }
   }
 
-  @Test func `many that iterate and load share each page`() async throws {
+  @Test func `concurrent iterations and loads share each page`() async throws {
     try await Scene.run { scene async throws in
       serve(scene.server, count: 35, after: .milliseconds(100))
       let list = list(scene.api)
@@ -82,7 +82,7 @@ import Testing
     }
   }
 
-  @Test func `a page that failed is asked for by the next call`() async throws {
+  @Test func `a page that failed is requested again by the next call`() async throws {
     try await Scene.run { scene in
       scene.server.on(1, [.reply([1, 2]), .reply(code: 500), .reply([3])])
       let list = list(scene.api, size: 2)
@@ -97,7 +97,9 @@ import Testing
     }
   }
 
-  @Test func `a refresh begins anew, and the old list stays until it has come`() async throws {
+  @Test func `a refresh begins anew, and the old list stays until the new one has arrived`()
+    async throws
+  {
     try await Scene.run { scene in
       serve(scene.server, count: 15)
       let list = list(scene.api)
@@ -136,7 +138,7 @@ import Testing
     }
   }
 
-  @Test func `a refresh ends what was loading`() async throws {
+  @Test func `a refresh ends a load that is in flight`() async throws {
     try await Scene.run { scene in
       serve(scene.server, count: 35)
       let list = list(scene.api)
@@ -162,7 +164,8 @@ import Testing
     }
   }
 
-  @Test func `the page that nobody waits for is cancelled, and can be had later`() async throws {
+  @Test func `a page without a waiting caller is cancelled, and can be loaded later`() async throws
+  {
     try await Scene.run { scene in
       scene.server.on(1, [.never, .reply([1])])
       let list = list(scene.api, policy: CallPolicy(RequestOptions(cancellation: .notifyServer)))
@@ -180,7 +183,9 @@ import Testing
   }
 
   @Test(arguments: 0..<100)
-  func `cancels, refreshes and loads at once leave nobody waiting`(_ seed: UInt64) async throws {
+  func `concurrent cancels, refreshes and loads leave no caller waiting`(_ seed: UInt64)
+    async throws
+  {
     try await Scene.run(seed: seed) { scene in
       serve(scene.server, count: 100, after: .milliseconds(5))
       let list = list(scene.api)
@@ -203,7 +208,7 @@ import Testing
     }
   }
 
-  @Test func `a server that names a page twice is found out`() async throws {
+  @Test func `a page token that was used before is reported as an error`() async throws {
     try await Scene.run { scene in
       scene.server.on(1) { .reply([$0.body[0] == 0 ? 1 : 0]) }
       let list = scene.api.pages(from: 0) { [method] page in

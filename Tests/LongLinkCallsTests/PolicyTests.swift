@@ -7,7 +7,7 @@ import Testing
 
 /// Who has the word on how a request is made.
 @Suite struct PolicyTests {
-  @Test func `the narrower word stands, and a field that says nothing leaves it to the wider one`()
+  @Test func `the narrower policy takes precedence, and its unset fields come from the wider one`()
   {
     let service = CallPolicy(
       RequestOptions(
@@ -51,7 +51,7 @@ import Testing
     }
   }
 
-  @Test func `a fresh key is another for each call, and the same for each sending`() async throws {
+  @Test func `a fresh key differs for each call, and is the same for each retry`() async throws {
     let method = RawMethod.raw(1, CallPolicy(RequestOptions(retry: .idempotentByKey)))
     try await Scene.run { scene in
       try await scene.client.connect()
@@ -64,7 +64,7 @@ import Testing
     }
   }
 
-  @Test func `an impossible configuration is named`() async throws {
+  @Test func `an impossible configuration is reported`() async throws {
     let client = try LongLinkClient(to: .host("10.0.0.1", port: 9))
     let error = #expect(throws: LongLinkError.self) {
       try CallClient(client, CallConfiguration(cacheBytes: -1))

@@ -77,7 +77,7 @@ import Testing
     }
   }
 
-  @Test func `one round at a time, and each pause begins with an end`() async throws {
+  @Test func `rounds do not overlap, and each pause begins at the end of a round`() async throws {
     try await Scene.run { scene in
       let begins = Tally<LinkInstant>()
       try scene.api.whileDown(policy) { _ in
@@ -112,7 +112,7 @@ import Testing
     }
   }
 
-  @Test func `a fallback that is stopped asks no more`() async throws {
+  @Test func `a fallback that is stopped makes no more requests`() async throws {
     try await Scene.run { scene in
       let ends = Tally<Bool>()
       let fallback = try scene.api.whileDown(policy) { _ in
@@ -153,7 +153,7 @@ import Testing
     (PollingPolicy(jitter: 1.5), "jitter"),
     (PollingPolicy(jitter: .nan), "jitter"),
   ])
-  func `an impossible policy is named`(_ policy: PollingPolicy, _ field: String) async throws {
+  func `an impossible policy is reported`(_ policy: PollingPolicy, _ field: String) async throws {
     try await Scene.run { scene in
       let error = #expect(throws: LongLinkError.self) { try scene.api.whileDown(policy) { _ in } }
       #expect(error?.code == .invalidConfiguration && error?.field == field)

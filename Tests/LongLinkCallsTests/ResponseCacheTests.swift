@@ -30,7 +30,7 @@ import Testing
     #expect(cache.count == 0 && cache.bytes == 0)
   }
 
-  @Test func `what was not asked for for the longest time leaves first`() {
+  @Test func `the least recently used response is evicted first`() {
     var cache = ResponseCache(limit: entrySize * 3)
     for number: UInt8 in 1...3 { cache.store(body, for: key(number), CachePolicy(), at: at(0)) }
     #expect(cache.count == 3 && cache.bytes == entrySize * 3 && cache.evicted == 0)
@@ -41,7 +41,7 @@ import Testing
     #expect(cache.evicted == 1 && cache.bytes == entrySize * 3)
   }
 
-  @Test func `a large answer displaces several, and one that is too large none`() {
+  @Test func `a large response evicts several others, and one that is too large none`() {
     var cache = ResponseCache(limit: entrySize * 4)
     for number: UInt8 in 1...4 { cache.store(body, for: key(number), CachePolicy(), at: at(0)) }
     cache.store([UInt8](repeating: 1, count: 400), for: key(5), CachePolicy(), at: at(0))
@@ -54,7 +54,7 @@ import Testing
     #expect(cache.find(key(5), at: at(0)) == .nothing)
   }
 
-  @Test func `what is forgotten gives its room back`() {
+  @Test func `removed responses free their bytes`() {
     var cache = ResponseCache(limit: 100_000)
     for number: UInt8 in 1...10 {
       cache.store(body, for: key(number), CachePolicy(), at: at(0))

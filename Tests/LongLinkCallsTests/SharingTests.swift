@@ -38,7 +38,7 @@ import Testing
     }
   }
 
-  @Test func `a key of the caller's stands for the body`() async throws {
+  @Test func `a key of the caller takes the place of the body`() async throws {
     try await Scene.run { scene async throws in
       scene.server.on(1) { .delay(.seconds(1), then: .reply($0.body)) }
       let first = scene.spawn { try await scene.api.value(of: read([1]).keyed(by: [0])) }
@@ -48,7 +48,7 @@ import Testing
     }
   }
 
-  @Test func `the exchange is cancelled with its last caller alone`() async throws {
+  @Test func `the exchange is cancelled only with its last caller`() async throws {
     try await Scene.run { scene in
       scene.server.on(1, .never)
       let calls = (0..<3).map { _ in scene.spawn { try await scene.api.call(read, [7]) } }
@@ -70,7 +70,7 @@ import Testing
     }
   }
 
-  @Test func `who calls while the last caller's cancel is under way begins anew`() async throws {
+  @Test func `a call during the last caller's cancel begins a new exchange`() async throws {
     try await Scene.run { scene in
       scene.server.on(1, [.never, .reply([2])])
       let first = scene.spawn { try await scene.api.call(read, [7]) }
@@ -84,7 +84,7 @@ import Testing
   }
 
   @Test(arguments: 0..<200)
-  func `a cancel that meets the answer ends each call once`(_ step: Int) async throws {
+  func `a cancel that crosses the response ends each call once`(_ step: Int) async throws {
     try await Scene.run(seed: UInt64(step)) { scene in
       scene.server.on(1, .reply([9]), after: .milliseconds(10))
       try await scene.client.connect()
@@ -103,7 +103,7 @@ import Testing
     }
   }
 
-  @Test func `a caller whose time ends first leaves the others alone`() async throws {
+  @Test func `a caller whose deadline passes first does not affect the others`() async throws {
     try await Scene.run { scene in
       scene.server.on(1, .reply([9]), after: .seconds(10))
       let patient = scene.spawn { try await scene.api.call(read, [7]) }
@@ -120,7 +120,7 @@ import Testing
     }
   }
 
-  @Test func `a caller who has more time gets another exchange for it`() async throws {
+  @Test func `a caller with a later deadline gets a second exchange`() async throws {
     try await Scene.run { scene in
       scene.server.on(1, [.never, .delay(.seconds(1), then: .reply([2]))])
       let first = scene.spawn { try await scene.api.call(read, [7]) }
@@ -133,7 +133,7 @@ import Testing
     }
   }
 
-  @Test func `the time of who came later is its own, too`() async throws {
+  @Test func `the deadline of a later caller is its own, too`() async throws {
     try await Scene.run { scene in
       scene.server.on(1, .never)
       let start = scene.simulation.now
@@ -154,7 +154,7 @@ import Testing
     }
   }
 
-  @Test func `calls that must differ in their terms do not share`() async throws {
+  @Test func `calls with different options do not share`() async throws {
     try await Scene.run { scene in
       scene.server.on(1, .reply([9]), after: .seconds(1))
       let first = scene.spawn { try await scene.api.call(read, [7]) }
@@ -165,7 +165,7 @@ import Testing
     }
   }
 
-  @Test func `what fails fails for all that share it`() async throws {
+  @Test func `a failure fails all calls that share the exchange`() async throws {
     try await Scene.run { scene in
       scene.server.on(1, .reply(code: 1_001, body: [4]), after: .seconds(1))
       let calls = (0..<3).map { _ in scene.spawn { try await scene.api.call(read, [7]) } }

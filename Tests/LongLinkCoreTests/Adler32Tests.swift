@@ -119,7 +119,7 @@ struct Adler32Tests {
     }
   }
 
-  @Test func `the wrapper goes on from what came before`() {
+  @Test func `the wrapper continues from an earlier checksum`() {
     let bytes = randomBytes(100, seed: 5)
     let all = unsafe bytes.span.bytes
     let header = Adler32.checksum(of: all.extracting(first: 12))

@@ -39,7 +39,7 @@ import Testing
     #expect(leave(side).map(\.serial) == [1, 51, 53, 52, 50, 54])
   }
 
-  @Test func `one that is more urgent than all that wait is encoded at once`() {
+  @Test func `a frame more urgent than all waiting ones is encoded at once`() {
     let side = opened(.client) { $0.encodeLimit = 2_000 }
     side.isStalled = true
     let begin = side.request(50, [UInt8](repeating: 1, count: 2_000)).begin!
@@ -181,7 +181,7 @@ import Testing
     #expect(leave(side).map(\.serial) == [50, 52, 51])
   }
 
-  @Test func `ten thousand that are kept back are taken out in any order`() {
+  @Test func `ten thousand frames that are held back are withdrawn in any order`() {
     let side = congested()
     var dice = Seeded(3)
     let serials = (0..<10_000).map { UInt32(50 + $0) }
@@ -200,7 +200,7 @@ import Testing
     #expect(side.connection.outbox.isEmpty && side.connection.outbox.totalBytes == 0)
   }
 
-  @Test func `ten thousand that are encoded are taken out in any order`() {
+  @Test func `ten thousand encoded frames are withdrawn in any order`() {
     let side = opened(.client)
     side.isStalled = true
     var dice = Seeded(4)
@@ -215,7 +215,7 @@ import Testing
     #expect(side.connection.outbox.isEmpty == true)
   }
 
-  @Test func `a large request of which fragments are encoded, and none has left, is taken out`() {
+  @Test func `a large request is withdrawn if fragments are encoded but none was sent`() {
     let side = opened(.client)
     side.isStalled = true
     side.request(50, large(1_000_000))

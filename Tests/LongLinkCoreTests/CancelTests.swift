@@ -4,7 +4,7 @@ import LongLinkCore
 import Testing
 
 @Suite struct CancelTests {
-  @Test func `before it has left, a request is taken out and leaves no trace`() {
+  @Test func `a request that was not yet sent is withdrawn without a trace`() {
     let pair = ConnectionPair()
     pair.client.request(50, [1])
     pair.client.request(51, [2])
@@ -18,7 +18,7 @@ import Testing
     #expect(pair.client.connection.counters.cancelsSent == 0)
   }
 
-  @Test func `the places of what follows a withdrawn request are those that the peer counts`() {
+  @Test func `requests after a withdrawn one have the ordinals that the peer counts`() {
     let pair = ConnectionPair()
     for serial: UInt32 in 50..<60 { pair.client.request(serial) }
     #expect(pair.client.cancel(50))
@@ -63,7 +63,7 @@ import Testing
   }
 
   @Test(arguments: [true, false])
-  func `after it has left, the peer is told if that is asked for`(notifies: Bool) {
+  func `a cancel of a sent request is sent to the peer if that is asked for`(notifies: Bool) {
     let pair = ConnectionPair()
     pair.client.request(50)
     pair.exchange()
@@ -77,7 +77,7 @@ import Testing
   }
 
   @Test(arguments: [true, false])
-  func `of a request sent in part no more is sent and the peer always hears of it`(
+  func `a partly sent request is sent no further and a cancel is always sent`(
     notifies: Bool
   ) {
     let pair = ConnectionPair()
@@ -96,7 +96,7 @@ import Testing
     #expect(pair.client.connection.counters.cancelsSent == 1)
   }
 
-  @Test func `a request that is kept back whole is taken out`() {
+  @Test func `a request that is held back completely is withdrawn`() {
     let side = opened(.client) { $0.encodeLimit = 1000 }
     side.isStalled = true
     side.request(50, [UInt8](repeating: 1, count: 2000))
@@ -108,7 +108,7 @@ import Testing
     #expect(side.placements[52]?.ordinal == 2)
   }
 
-  @Test func `what waited behind a withdrawn request goes on by itself`() {
+  @Test func `frames that waited behind a withdrawn request are sent automatically`() {
     let side = opened(.client) { $0.encodeLimit = 1000 }
     side.isStalled = true
     side.request(50, [UInt8](repeating: 1, count: 2000))
@@ -121,7 +121,7 @@ import Testing
     #expect(side.connection.ordinal(ofAccepted: 0) < side.placements[51]!.ordinal)
   }
 
-  @Test func `nobody is blamed for not taking what was withdrawn`() {
+  @Test func `a peer is not blamed for bytes that were withdrawn`() {
     let side = opened(.client) {
       $0.writingTimeout = 1_000_000_000
       $0.heartbeatInterval = 100_000_000_000

@@ -4,7 +4,7 @@ import LongLinkCore
 import Testing
 
 @Suite struct ClosingTests {
-  @Test func `a goaway counts what was accepted and refuses what comes later`() {
+  @Test func `a goaway counts accepted requests, and later ones are refused`() {
     let pair = ConnectionPair()
     pair.client.request(50)
     pair.client.request(51)
@@ -35,7 +35,7 @@ import Testing
     #expect(pair.server.takeFrames() == [])
   }
 
-  @Test func `requests over the number at once are refused and counted as accepted`() {
+  @Test func `requests over the concurrency limit are refused and counted as accepted`() {
     let pair = ConnectionPair(server: ConnectionSettings(.server) { $0.maxInFlight = 2 })
     #expect(pair.client.connection.agreement.maxInFlight == 2)
     for serial: UInt32 in 50..<53 { pair.client.request(serial) }
@@ -72,7 +72,7 @@ import Testing
   }
 
   @Test(arguments: Cutting.allCases)
-  func `shutting down lets out what is encoded and waits for the peer`(cutting: Cutting) {
+  func `shutting down sends encoded bytes and waits for the peer`(cutting: Cutting) {
     let pair = ConnectionPair(cutting: cutting)
     pair.client.push(1, [1, 2, 3])
     pair.client.connection.shutDown(at: pair.now)
@@ -112,7 +112,7 @@ import Testing
     #expect(side.connection.outbox.encodedBytes == 0)
   }
 
-  @Test func `an error while closing keeps the reason for which it closes`() {
+  @Test func `an error while closing does not change the reason`() {
     let side = opened(.server)
     side.receive(RawFrame(wire: 0x20))
     side.connection.failed(errno: 104)
@@ -123,7 +123,7 @@ import Testing
     }
   }
 
-  @Test func `a peer that leaves too much unread is left`() {
+  @Test func `the connection to a peer that leaves too much unread is closed`() {
     let side = opened(.server) { $0.maxUnread = 100_000 }
     side.isStalled = true
     for _ in 0..<20 where side.connection.isOpen {

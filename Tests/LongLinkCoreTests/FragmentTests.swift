@@ -41,7 +41,7 @@ import Testing
       ])
   }
 
-  @Test func `the metadata stands in the first fragment alone`() {
+  @Test func `the metadata is in the first fragment only`() {
     let side = opened(.client)
     let body = [UInt8](repeating: 5, count: 65_537)
     side.request(50, metadata: [0x08, 1, 0x10, 2, 0x10, 2], body)
@@ -134,7 +134,7 @@ import Testing
       ])
   }
 
-  @Test func `a message too large for the limit is refused once and its rest forgotten`() {
+  @Test func `a message too large for the limit is refused once and its rest dropped`() {
     let side = opened(.server) { $0.maxBody = 100 }
     let piece = [UInt8](repeating: 1, count: 60)
     let fragment = RawFrame(.request, flags: .more, tag: 1, serial: 50, body: piece)
@@ -148,7 +148,7 @@ import Testing
     #expect(side.takeEvents() == [.request(50, type: 1, body: [1])])
   }
 
-  @Test func `whoever is refused in the middle stops and cancels`() {
+  @Test func `a sender that is refused midway stops and cancels`() {
     let pair = ConnectionPair(server: ConnectionSettings(.server) { $0.maxRequestBytes = 100_000 })
     pair.client.room = 100_000
     pair.client.request(50, [UInt8](repeating: 1, count: 8_000_000))
@@ -166,7 +166,7 @@ import Testing
     #expect(pair.server.takeEvents() == [.request(51, type: 1, body: [1])])
   }
 
-  @Test func `a response that nobody waits for is not collected`() {
+  @Test func `an unexpected response is not collected`() {
     let side = opened(.client)
     side.request(50)
     _ = side.takeFrames()

@@ -30,7 +30,7 @@ import Testing
     #expect(search.interval == seconds(30))
   }
 
-  @Test func `a memory of ever so many losses is as good as one of enough`() {
+  @Test func `remembering more losses than are needed changes nothing`() {
     var search = search(LearnedHeartbeat(interval: .seconds(70), failures: .max))
     #expect(search.isOver)
     let isBlamed = search.lost(after: seconds(70))
@@ -38,7 +38,7 @@ import Testing
     #expect(search.learned.failures == 2)
   }
 
-  @Test func `what has proved itself is worth remembering once`() {
+  @Test func `a proven interval is reported once`() {
     var search = search()
     let isNew = (0..<6).map { _ in search.answered(after: search.interval) }
     #expect(isNew == [false, false, false, true, false, true])
@@ -66,7 +66,8 @@ import Testing
     #expect(search.interval == seconds(30))
   }
 
-  @Test func `a loss at the shortest interval or after a short silence blames nothing`() {
+  @Test
+  func `a loss at the shortest interval or after a short silence is not blamed on the interval`() {
     var search = search()
     let blamed4 = search.lost(after: seconds(30))
     #expect(!blamed4)
@@ -85,7 +86,7 @@ import Testing
     #expect(search.interval == seconds(30))
   }
 
-  @Test func `what was remembered is gone on with within what is allowed now`() {
+  @Test func `a remembered interval is used within the present limits`() {
     let known = search(LearnedHeartbeat(interval: .seconds(70), failures: 1))
     #expect(known.interval == seconds(70))
     #expect(!known.isOver)

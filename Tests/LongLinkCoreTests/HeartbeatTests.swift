@@ -47,7 +47,7 @@ import Testing
     #expect(side.connection.isClosed == true)
   }
 
-  @Test func `an empty read is none`() {
+  @Test func `an empty read is no sign of life`() {
     let side = beating(.client)
     side.pass(to: .ms(1200))
     side.receive([])
@@ -78,7 +78,7 @@ import Testing
     #expect(side.connection.isClosed == true)
   }
 
-  @Test func `a pause of the process judges nobody whose bytes wait`() {
+  @Test func `after a pause of the process a peer whose bytes wait is not judged`() {
     let side = beating(.client)
     side.pass(to: .ms(1100))
     // The driver reads before it lets time pass.
@@ -101,7 +101,7 @@ import Testing
     #expect(side.connection.isClosed == true)
   }
 
-  @Test func `a timeout longer than the interval is kept to`() {
+  @Test func `a timeout longer than the interval is respected`() {
     let side = Side(ConnectionSettings(.server))
     // 200 and 1,000 milliseconds.
     side.receive(RawFrame(.hello, serial: 3, body: [0x28, 0xC8, 0x01, 0x30, 0xE8, 0x07]))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-@_spi(Containers) import LongLinkCore
+import LongLinkCore
 import Testing
 
 /// What a peer may try in order to take memory or time that is not its own.
@@ -58,7 +58,7 @@ import Testing
     #expect(side.connection.isOpen == true)
   }
 
-  @Test func `a length that never comes takes no memory`() {
+  @Test func `a body that never arrives takes no memory`() {
     let side = opened(.server)
     side.receive(RawFrame(.request, tag: 1, serial: 50).headerBytes(length: 16_777_216))
     side.receive([1, 2, 3])
@@ -66,7 +66,7 @@ import Testing
     #expect(side.connection.isOpen == true)
   }
 
-  @Test func `answers for serials out of the blue are handed on and change nothing`() {
+  @Test func `responses to unknown serials are passed on and change nothing`() {
     let side = opened(.client)
     for serial: UInt32 in 50..<60 { side.receive(RawFrame(.response, tag: 200, serial: serial)) }
     #expect(side.takeEvents().count == 10)
@@ -83,7 +83,7 @@ import Testing
     #expect(side.takeFrames().map(\.serial) == [50])
   }
 
-  @Test func `colliding serials are as good as others`() {
+  @Test func `colliding serials work like others`() {
     let side = opened(.server)
     for index: UInt32 in 0..<1000 {
       side.receive(RawFrame(.request, tag: 1, serial: 64 + index << 20))

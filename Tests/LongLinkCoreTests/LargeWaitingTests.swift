@@ -8,7 +8,7 @@ import Testing
   private let now = LinkInstant.start
 
   private func wait(
-    _ table: inout RequestTable, _ bytes: Int, priority: UInt32 = 0, isOrdered: Bool = false
+    _ table: inout RequestTable<Void>, _ bytes: Int, priority: UInt32 = 0, isOrdered: Bool = false
   ) -> RequestID {
     let id = table.create(
       deadline: nil, isOrdered: isOrdered, notifiesCancel: false, at: now)
@@ -17,8 +17,8 @@ import Testing
     return id
   }
 
-  @Test func `small ones pass large ones that a link does not take`() {
-    var table = RequestTable(role: .client)
+  @Test func `small requests pass large ones that a link does not take`() {
+    var table = RequestTable<Void>(role: .client)
     let large = wait(&table, 65_537, priority: 3)
     let small = wait(&table, 65_536)
     let other = wait(&table, 1, priority: 1)
@@ -32,8 +32,8 @@ import Testing
     #expect(table.waitingCount == 0 && table.waitingBytes == 0)
   }
 
-  @Test func `where a link takes all, size is no reason to wait`() {
-    var table = RequestTable(role: .client)
+  @Test func `if a link takes all requests, size is no reason to wait`() {
+    var table = RequestTable<Void>(role: .client)
     let ids = [70_000, 1, 80_000, 2].map { wait(&table, $0) }
     var order: [RequestID] = []
     while let id = table.nextWaiting(on: 1) { order.append(id) }
@@ -41,15 +41,15 @@ import Testing
   }
 
   @Test func `a new small request goes before large ones that wait`() {
-    var table = RequestTable(role: .client)
+    var table = RequestTable<Void>(role: .client)
     _ = wait(&table, 70_000)
     let id = table.create(deadline: nil, isOrdered: false, notifiesCancel: false, at: now)
     #expect(table.isNext(id, isOrdered: false, on: 1) == false)
     #expect(table.isNext(id, isOrdered: false, on: 1, takesLarge: false) == true)
   }
 
-  @Test func `ordered ones wait behind a large one of theirs`() {
-    var table = RequestTable(role: .client)
+  @Test func `ordered requests wait behind a large ordered one`() {
+    var table = RequestTable<Void>(role: .client)
     let first = wait(&table, 70_000, isOrdered: true)
     let second = wait(&table, 1, isOrdered: true)
     #expect(table.hasNext(on: 1, takesLarge: false) == false)
@@ -58,8 +58,8 @@ import Testing
     #expect(table.nextWaiting(on: 1, takesLarge: false) == second)
   }
 
-  @Test func `a large one that ends leaves nothing behind`() {
-    var table = RequestTable(role: .client)
+  @Test func `a large request that ends leaves nothing behind`() {
+    var table = RequestTable<Void>(role: .client)
     let ids = (0..<100).map { wait(&table, $0 % 2 == 0 ? 70_000 : 1) }
     for id in ids { #expect(table.end(id) != nil) }
     #expect(!table.hasNext(on: 1) && table.waitingBytes == 0)

@@ -8,7 +8,7 @@ import Testing
     try LivenessBudget(bound: bound, wakeUps: wakeUps).solved()
   }
 
-  @Test func `a quarter of the bound is for the answer where the wake-ups allow it`() throws {
+  @Test func `a quarter of the bound is for the response if the wake-ups allow it`() throws {
     #expect(try solve(40_000, 120) == (30_000, 10_000))
     #expect(try solve(40_000, 3_600) == (30_000, 10_000))
   }
@@ -18,11 +18,11 @@ import Testing
     #expect(try solve(61_000, 60) == (60_000, 1_000))
   }
 
-  @Test func `an answer is not waited for longer than half a minute`() throws {
+  @Test func `the timeout is at most half a minute`() throws {
     #expect(try solve(600_000, 60) == (570_000, 30_000))
   }
 
-  @Test func `a budget that cannot be kept is refused with what could be`() {
+  @Test func `an impossible budget is refused with the nearest possible ones`() {
     #expect(
       throws: LivenessBudget.Refusal.wakeUpsTooFew(
         bound: 60_000, wakeUps: 60, shortestBound: 61_000, leastWakeUps: 62)
@@ -31,7 +31,7 @@ import Testing
     #expect(throws: LivenessBudget.Refusal.boundTooShort(least: 300)) { try solve(299, 100_000) }
   }
 
-  @Test func `the ends of what can be asked for`() throws {
+  @Test func `the smallest and largest budgets`() throws {
     #expect(try solve(300, 100_000) == (200, 100))
     #expect(try solve(3_601_000, 1) == (3_600_000, 1_000))
     let (interval, timeout) = try solve(.max, .max)
@@ -41,7 +41,9 @@ import Testing
   /// Each solution keeps the budget, and each refusal names numbers that work and are the best.
   @Test(
     arguments: [300, 301, 999, 1_000, 3_999, 4_000, 4_001, 59_999, 60_000, 7_200_000] as [Int64])
-  func `what is solved and what is named hold`(bound: Int64) throws {
+  func `solutions keep the budget, and the budgets that a refusal names are possible`(bound: Int64)
+    throws
+  {
     for wakeUps in [1, 2, 59, 60, 61, 62, 999, 1_200, 1_201, 3_600, 7_201, 18_000] as [Int64] {
       do {
         let (interval, timeout) = try solve(bound, wakeUps)

@@ -21,7 +21,7 @@ import Testing
     return Liveness(settings, at: begin)
   }
 
-  @Test func `a copy goes its own way`() {
+  @Test func `a copy is independent`() {
     var suspecting = liveness()
     suspecting.suspect(pingEnd: 100, acknowledged: 90, pingHasLeft: true, at: at(30))
     var answered = suspecting
@@ -47,7 +47,7 @@ import Testing
     #expect(isDead)
   }
 
-  @Test func `what is suspected is judged at the limit, and looked at before it`() {
+  @Test func `a suspected peer is judged at the limit, and checked before it`() {
     var liveness = liveness()
     #expect(liveness.nextJudgement(at: at(30)) == .distantFuture)
     liveness.suspect(pingEnd: 100, acknowledged: nil, pingHasLeft: false, at: at(30))

@@ -86,14 +86,14 @@ import Testing
     #expect(try head(bytes).length == 4_294_967_295)
   }
 
-  @Test func `serials tell who asked`() {
+  @Test func `a serial shows which side made the request`() {
     #expect(Role.client.owns(50) && Role.client.owns(0x7FFF_FFFF))
     #expect(!Role.client.owns(49) && !Role.client.owns(0x8000_0032) && !Role.client.owns(0))
     #expect(Role.server.owns(0x8000_0032) && Role.server.owns(.max))
     #expect(!Role.server.owns(0x8000_0031) && !Role.server.owns(50))
   }
 
-  @Test func `every violation says what is known of it`() {
+  @Test func `every violation describes what is known of it`() {
     func text(
       _ rule: Violation.Rule, _ kind: UInt8? = nil, _ serial: UInt32? = nil,
       _ value: UInt64? = nil, expected: UInt64? = nil

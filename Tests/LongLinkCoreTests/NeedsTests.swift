@@ -15,7 +15,7 @@ import Glibc
     #expect(try Needs.unless(nil).check("a test") == nil)
   }
 
-  @Test func `elsewhere a test is skipped for what is missing`() async {
+  @Test func `outside CI a test is skipped if it needs something that is missing`() async {
     await #expect(processExitsWith: .success) {
       unsafe unsetenv("CI")
       let problem = try Needs.unless("there is no cable").check("a test")
@@ -23,7 +23,7 @@ import Glibc
     }
   }
 
-  @Test func `in CI a test fails for what is missing, and names it`() async {
+  @Test func `in CI a test fails if it needs something that is missing, and names it`() async {
     await #expect(processExitsWith: .success) {
       unsafe setenv("CI", "true", 1)
       let error = #expect(throws: NeedsError.self) {

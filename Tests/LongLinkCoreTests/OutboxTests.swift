@@ -80,7 +80,7 @@ import Testing
     }
   }
 
-  @Test func `frames that are taken back are passed over in any order`() {
+  @Test func `frames that are withdrawn are skipped in any order`() {
     for seed: UInt64 in 0..<40 {
       var dice = Seeded(seed)
       var outbox = Outbox()
@@ -103,7 +103,7 @@ import Testing
     }
   }
 
-  @Test func `frames that were encoded for many starve nothing that is kept back`() {
+  @Test func `frames that were encoded for many peers do not starve those that are held back`() {
     var outbox = Outbox()
     outbox.usesFragments = true
     let frame = [UInt8](repeating: 0, count: 50_000)
@@ -172,7 +172,7 @@ import Testing
     #expect(outbox.pendingBytes == 0)
   }
 
-  @Test func `control frames pass whatever is kept back`() {
+  @Test func `control frames pass all frames that are held back`() {
     var outbox = Outbox(encodeLimit: 1000)
     _ = append(&outbox, 50, [UInt8](repeating: 1, count: 1500))
     _ = append(&outbox, 51, [])
@@ -181,7 +181,7 @@ import Testing
   }
 
   @Test(arguments: 0..<25)
-  func `what is decoded is what was sent, without what was taken back`(seed: Int) {
+  func `the decoded frames are those that were sent, without the withdrawn ones`(seed: Int) {
     var model = OutboxModel(seed: UInt64(seed))
     for _ in 0..<120 { model.step() }
     model.finish()

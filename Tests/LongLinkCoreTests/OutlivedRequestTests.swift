@@ -5,7 +5,7 @@ import Testing
 
 /// A request counts until it is answered and its handler has returned.
 @Suite struct OutlivedRequestTests {
-  @Test func `tables count that many requests have made large`() {
+  @Test func `tables that many requests have made large are counted`() {
     let side = opened(.server)
     for serial: UInt32 in 50..<1_050 { side.receive(RawFrame(.request, serial: serial)) }
     for serial: UInt32 in 50..<1_050 { side.receive(RawFrame(.cancel, serial: serial)) }
@@ -15,7 +15,7 @@ import Testing
     #expect(side.connection.held.open == 0)
   }
 
-  @Test func `a server keeps of a goaway what it looks at`() {
+  @Test func `a server keeps only those fields of a goaway that it uses`() {
     let side = opened(.server)
     side.connection.received(
       goaway: GoAway(
@@ -61,7 +61,7 @@ import Testing
     #expect(side.connection.counters.refused == 20_000 - 1_024)
   }
 
-  @Test func `one answered at its deadline counts until its handler has returned`() {
+  @Test func `a request answered at its deadline counts until its handler has returned`() {
     let side = opened(.server) { $0.maxInFlight = 1 }
     side.receive(Self.request(50, 700))
     side.connection.outlives(50)
@@ -99,7 +99,7 @@ import Testing
     #expect(side.takeFrames().map(\.kind) == [9])
   }
 
-  @Test func `a request that is handed over by nobody does not count`() {
+  @Test func `a request that is not delivered does not count`() {
     let side = opened(.server)
     // Its metadata cannot be decoded, so that the connection ends in place of it.
     side.receive(RawFrame(.request, flags: .metadata, tag: 1, serial: 50, body: [0, 1, 0xFF, 9]))
@@ -163,7 +163,7 @@ import Testing
     #expect(side.connection.isOpen == false)
   }
 
-  @Test func `a connection that holds the most is told so, and gives all of it back`() {
+  @Test func `an evicted connection sends a goaway and frees its memory`() {
     let side = opened(.server)
     side.isDeaf = true
     side.receive(Self.piece(.request, 50, 60_000), Self.piece(.request, 51, 500, last: true))
@@ -179,7 +179,7 @@ import Testing
     #expect(side.takeEvents().last == .close(.memoryLimit))
   }
 
-  @Test func `one that reads nothing is not waited for`() {
+  @Test func `an evicted connection does not wait for a peer that does not read`() {
     let side = opened(.server)
     side.isStalled = true
     side.push(1, [UInt8](repeating: 1, count: 200_000))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-@_spi(Containers) @testable import LongLinkCore
+@testable import LongLinkCore
 import Testing
 
 /// Tables of serials that a peer picks.

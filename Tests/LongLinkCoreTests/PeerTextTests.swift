@@ -15,11 +15,11 @@ import Testing
     ("user\u{202E}nimda\u{2066}x", #"user\u{202E}nimda\u{2066}x"#),
     (#"C:\n"#, #"C:\\n"#),
   ])
-  func `what could change a line is escaped`(text: String, safe: String) {
+  func `characters that could change a line are escaped`(text: String, safe: String) {
     #expect(PeerText(text).description == safe)
   }
 
-  @Test func `bytes that are not UTF-8 are told by their numbers`() {
+  @Test func `bytes that are not UTF-8 are shown as numbers`() {
     #expect(PeerText(utf8: [0x61, 0xFF, 0x62, 0xC3]).description == #"a\xFFb\xC3"#)
     #expect(PeerText(utf8: [0xE2, 0x82, 0x41, 0x0A]).description == #"\xE2\x82A\n"#)
     // A surrogate and an overlong line end are none either.
@@ -45,7 +45,7 @@ import Testing
     }
   }
 
-  @Test func `no more bytes are looked at than may be told`() {
+  @Test func `no more bytes are examined than can be shown`() {
     var looked = 0
     let endless = sequence(state: ()) { _ in
       looked += 1

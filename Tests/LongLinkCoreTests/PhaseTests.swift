@@ -181,7 +181,7 @@ private final class Walker {
     [.close], [.frameHello, .ended], [.frameWelcome, .failed], [.elapsedLong],
   ]
 
-  @Test func `a phase is followed by later ones alone`() {
+  @Test func `a phase is followed only by later ones`() {
     let phases: [Connection.Phase] = [.fresh, .open, .closing(.closedHere), .closed(.closedHere)]
     for (place, phase) in phases.enumerated() {
       for (nextPlace, next) in phases.enumerated() {
@@ -212,7 +212,7 @@ private final class Walker {
   }
 
   @Test(arguments: [Role.client, .server], 0..<150)
-  func `long random stories end once`(role: Role, seed: Int) {
+  func `long random sequences of events end once`(role: Role, seed: Int) {
     var dice = Seeded(UInt64(seed))
     let walker = Walker(ConnectionSettings(role) { $0.encodeLimit = 100_000 })
     walker.apply(role == .client ? .frameWelcome : .frameHello)

@@ -7,7 +7,7 @@ import Testing
 @Suite struct ReadSizeTests {
   private let limit = 131_200
 
-  @Test func `where no large frame has come, as much is read as can be`() {
+  @Test func `without a large frame as much as possible is read`() {
     let side = opened(.server)
     #expect(side.connection.readSize(upTo: limit) == limit)
     side.receive(RawFrame(.request, serial: 50, body: [UInt8](repeating: 7, count: 1_000)))
@@ -32,7 +32,7 @@ import Testing
     }
   }
 
-  @Test func `of a frame that is larger, as much is read as can be, and then its end`() {
+  @Test func `of a larger frame as much as possible is read, and then its end`() {
     let side = opened(.server)
     let body = [UInt8](repeating: 7, count: 300_000)
     side.receive(RawFrame(.request, serial: 50, body: body))

@@ -19,7 +19,7 @@ import Testing
     #expect(policy.delay(time: 100, askedFor: 0, bits: .max) == 1_000_000_000)
   }
 
-  @Test func `what the peer asks for is waited, and a part more`() {
+  @Test func `the delay is what the peer asks for, and jitter`() {
     #expect(policy.delay(time: 1, askedFor: 3_000_000_000, bits: 0) == 3_000_000_000)
     #expect(policy.delay(time: 1, askedFor: 3_000_000_000, bits: .max) == 3_050_000_000)
     // Less than this side would wait by itself counts for nothing.
@@ -34,7 +34,7 @@ import Testing
     #expect(policy.delay(time: 60, askedFor: .max - 5, bits: .max) == .max)
   }
 
-  @Test func `a budget lets half of it be spent, and successes fill it`() {
+  @Test func `half of a budget can be spent, and successes refill it`() {
     var tokens = RetryTokens(RetryBudget(capacity: 10, perSuccess: 0.5))
     let allowed = (0..<8).map { _ in tokens.lost() }
     #expect(allowed == [true, true, true, true, true, false, false, false])
@@ -50,14 +50,14 @@ import Testing
     #expect(tokens.left == 0)
   }
 
-  @Test func `an empty budget lets nothing be sent again`() {
+  @Test func `an empty budget allows no retry`() {
     var tokens = RetryTokens(RetryBudget(capacity: 0, perSuccess: 1))
     tokens.succeeded()
     let isAllowed = tokens.lost()
     #expect(!isAllowed && tokens.left == 0)
   }
 
-  @Test func `what may have happened is told of all sendings together`() {
+  @Test func `the delivery covers all attempts together`() {
     for first in Delivery.allCases {
       for second in Delivery.allCases {
         let both = second.after(first)

@@ -44,7 +44,7 @@ import Testing
     #expect((4...5).contains(side.connection.counters.earlySuspicions))
   }
 
-  @Test func `missed deadlines can be made to say nothing`() {
+  @Test func `missed deadlines can be ignored`() {
     let side = beating(.client) { $0.missedDeadlines = 0 }
     for time in Int64(1)...50 { side.missDeadline(at: time) }
     #expect(side.takeKinds() == [])
@@ -80,7 +80,7 @@ import Testing
     #expect(side.connection.counters.suspicions == 2)
   }
 
-  @Test func `a judgement that is merely a little late stands`() {
+  @Test func `a judgement that is only a little late stands`() {
     let side = beating(.client)
     side.pass(to: .ms(1_000))
     side.elapse(to: .ms(1_600))
@@ -141,7 +141,7 @@ import Testing
 
   // MARK: The pace
 
-  @Test func `a side that wants to asks earlier than was agreed and never later`() {
+  @Test func `a side may ping earlier than was agreed but never later`() {
     let side = beating(.client) { $0.pace = 300_000_000 }
     side.pass(to: .ms(299))
     #expect(side.takeKinds() == [])
@@ -156,7 +156,7 @@ import Testing
     #expect(side.takeKinds() == [.ping])
   }
 
-  @Test func `what was written counts as noise on the path`() {
+  @Test func `written bytes count as traffic on the path`() {
     let side = beating(.client) { $0.pace = 500_000_000 }
     side.now = .ms(300)
     side.push(1, [1])
@@ -168,7 +168,7 @@ import Testing
     #expect(side.connection.silenceProbed == 0)
   }
 
-  @Test func `nobody is told of heartbeats who did not ask`() {
+  @Test func `heartbeats are reported only if that was asked for`() {
     let side = beating(.client)
     side.pass(to: .ms(1_000))
     side.receive(RawFrame(wire: 0x30))

@@ -71,7 +71,7 @@ import Testing
     #expect(try Self.sources("Sources/LongLinkCore").count > 20)
   }
 
-  @Test func `the core has no clock, no dice and no tasks of its own`() throws {
+  @Test func `the core has no clock, no random numbers and no tasks`() throws {
     let words = [
       ".now()", "Clock.now", "Date(", ".random", "SystemRandomNumberGenerator", "Task.sleep",
       "Task {", "Task.detached", "await ", "import Foundation", "import Glibc", "import Dispatch",
@@ -131,7 +131,7 @@ import Testing
       [
         "LongLink/ClientCore.swift": 2,
         "LongLinkDriver/Link/Link.swift": 8,
-        "LongLinkDriver/Requests/Requests.swift": 11,
+        "LongLinkDriver/Requests/Requests.swift": 10,
         "LongLinkDriver/Responding/Responder.swift": 1,
         "LongLinkTransport/Kernel/KernelDriver.swift": 1,
         "LongLinkTransport/Loop/EventLoop.swift": 6,
@@ -216,7 +216,7 @@ import Testing
     return false
   }
 
-  @Test func `no test is skipped but for what the machine lacks`() throws {
+  @Test func `tests are skipped only if the machine lacks something`() throws {
     // Put together here, so that this file does not find itself. `.unless` fails in CI.
     let words = [".enabled" + "(", ".disabled" + "(", "Test" + ".cancel("]
     let folders = [
@@ -228,7 +228,7 @@ import Testing
     #expect(found == [])
   }
 
-  @Test func `nothing is left to be done`() throws {
+  @Test func `no note of unfinished work is left`() throws {
     // Put together here, so that this file does not find itself.
     let words = ["TO" + "DO", "FIX" + "ME", "XX" + "X:", "HA" + "CK"]
     for source in try Self.ownSources() where source.mentions(words) {

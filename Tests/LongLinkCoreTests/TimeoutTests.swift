@@ -82,7 +82,7 @@ import Testing
     #expect(rule(side) == .frameTimeout)
   }
 
-  @Test func `a client that says nothing is sent away`() {
+  @Test func `a silent client is sent away`() {
     let side = Side(ConnectionSettings(.server) { $0.handshakeTimeout = 10_000_000_000 })
     side.receive([0])
     side.pass(to: .ms(9999))
@@ -92,7 +92,7 @@ import Testing
     #expect(side.takeFrames().map(\.kind) == [FrameKind.goaway.rawValue])
   }
 
-  @Test func `a server that does not greet is left`() {
+  @Test func `the connection to a server that does not greet is closed`() {
     let side = Side(ConnectionSettings(.client))
     side.flush()
     side.receive(RawFrame(.ping))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-@_spi(Containers) import LongLinkCore
+import LongLinkCore
 import Testing
 
 /// What a peer does to break a rule, and what is known of it.
@@ -204,7 +204,7 @@ extension Breach {
     #expect(side.takeEvents() == [.shutDownWriting])
   }
 
-  @Test func `what comes while a connection closes is read and not kept`() {
+  @Test func `bytes that arrive while a connection closes are read and dropped`() {
     let violated = opened(.server)
     violated.receive(RawFrame(wire: 0x20))
     let late = opened(.server)
@@ -235,7 +235,7 @@ extension Breach {
     #expect(side.connection.deadline == .distantFuture)
   }
 
-  @Test func `what waited to be sent in fragments is dropped for the goaway`() {
+  @Test func `fragments that wait to be sent are dropped for the goaway`() {
     let side = opened(.client)
     side.isStalled = true
     side.request(50, [UInt8](repeating: 1, count: 3_000_000))

@@ -38,7 +38,9 @@ import Testing
     #expect(side.connection.counters.highWaterEvents == 2)
   }
 
-  @Test func `what goes in fragments is counted apart, and half of its mark lets others go on`() {
+  @Test
+  func `fragmented messages are counted separately, and half of their mark lets senders continue`()
+  {
     let side = opened(.client) { $0.waterMarks = WaterMarks(large: 600_000) }
     side.isStalled = true
     side.request(50, body(500_000))
@@ -105,7 +107,7 @@ import Testing
     #expect(side.takeEvents().suffix(2) == [.abandon(.unreadOutput), .close(.unreadOutput)])
   }
 
-  @Test func `one message larger than the bound is no reason to drop anybody`() {
+  @Test func `one message larger than the bound is no reason to drop a peer`() {
     let side = opened(.server) { $0.maxUnread = 10_000 }
     side.isStalled = true
     side.receive(RawFrame(.request, tag: 1, serial: 50))

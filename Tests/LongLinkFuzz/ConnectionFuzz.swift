@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LongLinkDriver
-@_spi(Containers) import LongLinkCore
+import LongLinkCore
 import LongLinkDialects
 import LongLinkProtobufC
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-@_spi(Containers) import LongLinkCore
+import LongLinkCore
 import LongLinkDialects
 
 /// Dialects that the input describes, and bytes that their decoders are given.

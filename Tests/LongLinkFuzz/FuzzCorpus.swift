@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Foundation
-@_spi(Containers) import LongLinkCore
+import LongLinkCore
 import LongLinkDialects
 
 /// What fuzzers begin with: the golden frames, and frames of layouts that a seed describes.

@@ -12,7 +12,7 @@ import Testing
   private static let found = project.appending(path: "Tests/LongLinkFuzz/Found")
 
   @Test(arguments: FuzzTarget.allCases)
-  func `nothing at all is no surprise`(target: FuzzTarget) throws {
+  func `an empty input is accepted`(target: FuzzTarget) throws {
     try target.run([])
   }
 
@@ -39,7 +39,7 @@ import Testing
     }
   }
 
-  @Test func `what was found once is survived`() throws {
+  @Test func `inputs that were once found to fail are survived`() throws {
     for target in FuzzTarget.allCases {
       let folder = CorpusTests.found.appending(path: target.rawValue)
       guard

@@ -77,7 +77,7 @@ import Testing
       ("92010bffffffffffffffffffff01", "packed varint of eleven bytes"),
     ]
   )
-  func `what breaks the encoding is malformed`(_ hex: String, _ what: String) {
+  func `a body that breaks the encoding is malformed`(_ hex: String, _ what: String) {
     #expect(failure(Probe.self, bytes(hex))?.code == .malformed, "\(what)")
   }
 
@@ -90,7 +90,7 @@ import Testing
       ("a2010401020304", "half a packed fixed64"), ("8a01037a0261", "inner past its end"),
     ]
   )
-  func `what ends too early is truncated`(_ hex: String, _ what: String) {
+  func `a body that ends too early is truncated`(_ hex: String, _ what: String) {
     #expect(failure(Probe.self, bytes(hex))?.code == .truncated, "\(what)")
   }
 
@@ -105,7 +105,7 @@ import Testing
     #expect(failure(Probe.self, body)?.code == .wrongType)
   }
 
-  @Test func `unknown fields are passed over`() throws {
+  @Test func `unknown fields are skipped`() throws {
     let unknown = bytes("f80701 f9070000000000000000 fa0703616263 fd0700000000")
     #expect(try Probe(body: unknown + bytes("1805") + unknown) == Probe(u32: 5))
     #expect(try Hello(body: unknown) == Hello())
@@ -131,7 +131,7 @@ import Testing
     #expect(try Probe(body: bytes("f00105") + field(31, [0x41])) == Probe(choice: .text("A")))
   }
 
-  @Test func `a singular message that stands twice is refused`() {
+  @Test func `a repeated singular message is refused`() {
     let twice = BodyError(.notRepresentable, at: 5, detail: "field 17 stands twice")
     #expect(failure(Probe.self, bytes("8a01021805 8a01022002")) == twice)
     let chosen = field(32, bytes("1801"))
@@ -139,7 +139,7 @@ import Testing
     #expect(failure(Probe.self, field(23, []) + field(23, [])) == nil)
   }
 
-  @Test func `numbers mean what they mean elsewhere`() throws {
+  @Test func `numbers mean the same as in other implementations`() throws {
     #expect(try Probe(body: bytes("6802")).flag)
     #expect(try Probe(body: bytes("68808001")).flag)
     #expect(try Probe(body: bytes("800163")).colour == 99)

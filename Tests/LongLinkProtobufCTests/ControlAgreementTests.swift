@@ -9,7 +9,7 @@ import Testing
 
 /// The core codes its control messages by itself: libprotobuf-c has to agree, byte by byte.
 @Suite struct ControlAgreementTests {
-  @Test func `what the core writes is what libprotobuf-c makes of it`() throws {
+  @Test func `the core writes the same bytes as libprotobuf-c`() throws {
     var generator = SeededGenerator(seed: 3)
     for _ in 0..<2_000 {
       try unsafe expectAgreement(

@@ -63,7 +63,7 @@ import Testing
   }
 
   @Test(arguments: ["2203 0a01ff", "2203 120100", "2205 0a0162 1205", "22ff", "2203 080102"])
-  func `entries are checked before anybody asks for them`(_ hex: String) {
+  func `entries are checked before they are accessed`(_ hex: String) {
     #expect(throws: BodyError.self) {
       try unsafe ReceivedMetadata(block: bytes(hex).span.bytes)
     }

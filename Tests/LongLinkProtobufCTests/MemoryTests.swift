@@ -122,7 +122,7 @@ import Testing
     try unsafe Tick().withCMessage(as: Longlink__Demo__FailRequest.self) { _ in }
   }
 
-  @Test func `what a conversion throws is told without its contents`() {
+  @Test func `the error of a conversion is described without its contents`() {
     struct Secret: Error {}
     struct Refusing: ProtobufCBody {
       static let layout = unsafe ProtobufCLayout<Refusing>(

@@ -48,7 +48,7 @@ import Testing
     #expect(watch.broken.count == 2)
   }
 
-  @Test func `what an end writes is no life of its peer`() {
+  @Test func `bytes that an end writes are no sign of life of its peer`() {
     var watch = greeted()
     for second in 1...16 {
       watch.write(WireFrame(.request, serial: 50), Self.client, 1, at: second)
@@ -137,7 +137,7 @@ import Testing
     #expect(watch.broken.map(\.promise) == [.deadPeersFound])
   }
 
-  @Test func `who does not read the first message has the time for it`() {
+  @Test func `an end that does not read the first message has that message's time`() {
     var watch = greeted()
     let client = EndName(link: 2, side: .initiator)
     let server = EndName(link: 2, side: .acceptor)

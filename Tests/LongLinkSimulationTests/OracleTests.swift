@@ -19,7 +19,7 @@ import Testing
 
   // MARK: Requests
 
-  @Test func `what ended once and told the truth breaks nothing`() {
+  @Test func `a request that ended once with a true delivery breaks no promise`() {
     ledger.asked(1)
     ledger.ran(1)
     ledger.ended(1, .success([]))
@@ -43,7 +43,7 @@ import Testing
   }
 
   @Test(arguments: [Delivery.notSent, .refused])
-  func `a request that ran and was said to be safe is found`(_ delivery: Delivery) {
+  func `a request that ran but was reported as not run is found`(_ delivery: Delivery) {
     ledger.asked(1)
     ledger.ran(1)
     ledger.ended(1, .failure(error(delivery)))
@@ -60,7 +60,7 @@ import Testing
     #expect(promises() == [.truthfulDelivery, .truthfulDelivery])
   }
 
-  @Test func `another answer, and a request of nobody, are found`() {
+  @Test func `a wrong response, and a request of no client, are found`() {
     ledger.asked(1)
     ledger.ran(1)
     ledger.ended(1, .success([]), isOwnAnswer: false)

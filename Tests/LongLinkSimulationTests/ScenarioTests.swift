@@ -38,13 +38,13 @@ import Testing
     #expect(first.succeeded == second.succeeded)
   }
 
-  @Test func `another seed is another world`() async throws {
+  @Test func `another seed gives another scenario`() async throws {
     let first = try await Scenario(seed: 1).run()
     let second = try await Scenario(seed: 2).run()
     #expect(first.traceHash != second.traceHash)
   }
 
-  @Test func `a scenario blocks a thread that wants it to`() async throws {
+  @Test func `a scenario can be run by a blocking call`() async throws {
     let report = try await Scenario(seed: 3).run()
     let blocking = try Scenario(seed: 3).runBlocking()
     #expect(report.traceHash == blocking.traceHash)

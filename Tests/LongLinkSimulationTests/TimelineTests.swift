@@ -15,7 +15,7 @@ import FoundationXML
     try #require(try await Scenario(seed: seed, profile: .restarts).run(recording: true).timeline)
   }
 
-  @Test func `a run that is not recorded has none`() async throws {
+  @Test func `a run that is not recorded has no timeline`() async throws {
     #expect(try await Scenario(seed: 1, profile: .calm).run().timeline == nil)
   }
 
@@ -86,7 +86,7 @@ import FoundationXML
     #expect(!rest.text().contains(" pong "))
   }
 
-  @Test func `times and counts are told for people`() async throws {
+  @Test func `times and counts are formatted for people`() async throws {
     #expect(Duration.seconds(2.153392685).inSeconds == "2.153 s")
     #expect(Duration.seconds(3).inSeconds == "3 s")
     #expect(Duration.milliseconds(-500).inSeconds == "-0.5 s")

@@ -36,7 +36,7 @@ import Testing
     }
   }
 
-  @Test func `what stays in is not reported`() async throws {
+  @Test func `tasks that stay in the simulation are not reported`() async throws {
     let simulation = Simulation()
     let other = simulation.eventLoop(named: "other")
     let value = try await simulation.run {

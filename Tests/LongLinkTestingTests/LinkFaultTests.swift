@@ -74,7 +74,7 @@ import Musl
     }
   }
 
-  @Test func `a reset in the name of one side is heard by the other one alone`() async throws {
+  @Test func `a reset in the name of one side is seen only by the other`() async throws {
     let simulation = Simulation()
     try await simulation.run {
       let pair = try await simulation.connectedPair()
@@ -149,7 +149,7 @@ import Musl
     }
   }
 
-  @Test func `a side that does not read hears of a reset`() async throws {
+  @Test func `a side that does not read sees a reset`() async throws {
     let simulation = Simulation()
     try await simulation.run {
       let pair = try await simulation.connectedPair()

@@ -159,7 +159,7 @@ import Musl
     }
   }
 
-  @Test func `a clock that jumps makes the machine's timers due, and nobody else's`() async throws {
+  @Test func `a clock that jumps makes only that machine's timers due`() async throws {
     let simulation = Simulation()
     let far = simulation.eventLoop(named: "far")
     try await simulation.run {
@@ -209,7 +209,7 @@ import Musl
     }
   }
 
-  @Test func `a machine that crashes leaves no word, and resets once it is back`() async throws {
+  @Test func `a machine that crashes sends nothing, and resets once it is back`() async throws {
     let simulation = Simulation()
     let address = SocketAddress.ipv4(10, 0, 0, 1, port: 80)
     try await simulation.run {

@@ -30,7 +30,7 @@ import Testing
   }
 
   @Test(arguments: worlds)
-  func `a list of actions is gone through, and its last one repeats`(
+  func `a list of actions is used in order, and its last one repeats`(
     environment: TestEnvironment
   ) async throws {
     try await environment.runPair { server, client in
@@ -46,7 +46,7 @@ import Testing
   }
 
   @Test(arguments: worlds)
-  func `wrong answers are wrong in the way that was asked for`(environment: TestEnvironment)
+  func `wrong responses are wrong as specified`(environment: TestEnvironment)
     async throws
   {
     try await environment.runPair { server, client in
@@ -63,7 +63,7 @@ import Testing
   }
 
   @Test(arguments: worlds)
-  func `a frame is cut where it was asked for`(environment: TestEnvironment) async throws {
+  func `a frame is cut at the specified byte`(environment: TestEnvironment) async throws {
     try await environment.runPair { server, client in
       server.on(1, .cutFrame([1, 2, 3, 4], afterBytes: 18))
       await #expect(throws: ConnectionEndedError.self) { try await client.request(1) }
@@ -91,7 +91,7 @@ import Testing
   }
 
   @Test(arguments: worlds)
-  func `held answers leave together, in the order that was asked for`(
+  func `held responses are sent together, in the specified order`(
     environment: TestEnvironment
   ) async throws {
     try await environment.runPair { server, client in
@@ -114,7 +114,7 @@ import Testing
   }
 
   @Test(arguments: worlds)
-  func `fragments are joined again on both ways`(environment: TestEnvironment) async throws {
+  func `fragments are joined again in both directions`(environment: TestEnvironment) async throws {
     try await environment.runPair { server, client in
       server.on(1) { .replyInFragments($0.body, of: 7) }
       let body = (0..<100).map { UInt8($0) }

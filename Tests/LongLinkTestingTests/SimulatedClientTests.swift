@@ -22,7 +22,7 @@ import Testing
   }
 
   @Test(arguments: worlds)
-  func `half a frame and an end are seen as what they are`(environment: TestEnvironment)
+  func `half a frame and an end of the stream are recognized`(environment: TestEnvironment)
     async throws
   {
     try await environment.runPair { server, client in
@@ -49,7 +49,7 @@ import Testing
   }
 
   @Test(arguments: worlds)
-  func `a client that is let go of closes`(environment: TestEnvironment) async throws {
+  func `a client that is released closes`(environment: TestEnvironment) async throws {
     try await environment.run { loop, address in
       let server = try await SimulatedServer.start(on: loop, at: address)
       var client: SimulatedClient? = try await SimulatedClient.connect(

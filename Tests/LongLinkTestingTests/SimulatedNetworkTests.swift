@@ -36,7 +36,7 @@ import Musl
     }
   }
 
-  @Test func `a connect to nobody is refused`() async throws {
+  @Test func `a connect without a listener is refused`() async throws {
     let simulation = Simulation()
     let errno = try await simulation.run { try await connect(simulation, to: nobody) }
     #expect(errno == ECONNREFUSED)
@@ -46,7 +46,7 @@ import Musl
     (ConnectBehavior.normal, CInt(0)), (.refused, ECONNREFUSED), (.unreachable, EHOSTUNREACH),
     (.ignored, ETIMEDOUT),
   ])
-  func `a connect is answered as asked`(behavior: ConnectBehavior, errno: CInt) async throws {
+  func `a connect fails as specified`(behavior: ConnectBehavior, errno: CInt) async throws {
     let simulation = Simulation()
     let result = try await simulation.run {
       let listener = try ListenerProbe(Simulation.freePort, on: simulation.mainLoop)
@@ -56,7 +56,7 @@ import Musl
     #expect(result == errno)
   }
 
-  @Test func `a connect into a black hole hears nothing for two minutes`() async throws {
+  @Test func `a connect into a black hole has no result for two minutes`() async throws {
     let simulation = Simulation()
     simulation.network.connects = .ignored
     let errno = try await simulation.run {
@@ -121,7 +121,7 @@ import Musl
     }
   }
 
-  @Test func `a Unix-domain path that nobody listens on is not found`() async throws {
+  @Test func `a Unix-domain path without a listener is not found`() async throws {
     let simulation = Simulation()
     try await simulation.run {
       let path = SocketAddress.unix(path: "/simulated/socket")

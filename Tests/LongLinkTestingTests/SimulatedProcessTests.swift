@@ -53,7 +53,7 @@ import Testing
     #expect(seen.withLock { $0 } == [1, 2, 1])
   }
 
-  @Test func `a crash brings all that the process waits for to its end`() async throws {
+  @Test func `a crash ends everything that the process waits for`() async throws {
     let simulation = Simulation()
     let ended = Mutex<[String]>([])
     let process = simulation.process(named: "p") { run in
@@ -84,7 +84,7 @@ import Testing
     #expect(simulation.pendingTimers == [])
   }
 
-  @Test func `a crash in the middle of a start overtakes it, and lets go what it makes`()
+  @Test func `a crash during a start ends it, and releases what it makes`()
     async throws
   {
     let simulation = Simulation()

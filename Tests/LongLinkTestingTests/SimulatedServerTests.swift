@@ -224,7 +224,7 @@ import Musl
   }
 
   @Test(arguments: worlds)
-  func `stopping ends waits, and cancelling does`(environment: TestEnvironment) async throws {
+  func `stopping ends waits, and so does cancelling`(environment: TestEnvironment) async throws {
     try await environment.run { loop, address in
       let server = try await SimulatedServer.start(on: loop, at: address)
       let cancelled = Task(executorPreference: loop) { try await server.waitForRequest(of: 1) }

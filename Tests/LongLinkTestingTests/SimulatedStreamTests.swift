@@ -141,7 +141,7 @@ import Musl
     }
   }
 
-  @Test func `a reset drops what is under way and is told once`() async throws {
+  @Test func `a reset drops bytes in flight and is reported once`() async throws {
     let simulation = Simulation()
     try await simulation.run {
       let pair = try await simulation.connectedPair()

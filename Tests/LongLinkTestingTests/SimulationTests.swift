@@ -62,7 +62,7 @@ import Testing
     )
   }
 
-  @Test func `the world stands still between runs`() async throws {
+  @Test func `virtual time stands still between runs`() async throws {
     let simulation = Simulation()
     let woken = Atomic(false)
     try await simulation.run {

@@ -6,7 +6,7 @@ import Testing
 
 /// The bytes of scripted frames, which must be right where they are not meant to be wrong.
 @Suite struct WireFrameTests {
-  @Test func `a request stands on the wire as it should`() {
+  @Test func `a request has the right bytes on the wire`() {
     // The checksum is what zlib makes of these bytes.
     let frame = WireFrame.request(7, serial: 50, [1, 2, 3])
     #expect(

@@ -49,7 +49,9 @@ import Testing
     return await client.counters().connections.pingsSent - before
   }
 
-  @Test func `the search settles below what the path forgets, and is remembered`() async throws {
+  @Test func `the search settles below the time after which the path forgets, and is remembered`()
+    async throws
+  {
     try await Stage.simulate { stage, simulation in
       let memory = Memory()
       let server = try await stage.serve(configure: { $0.heartbeat = Self.heartbeat })
@@ -81,7 +83,8 @@ import Testing
     }
   }
 
-  @Test func `data that a path has forgotten the way of counts as a loss`() async throws {
+  @Test func `data lost on a path that has forgotten the connection counts as a loss`() async throws
+  {
     try await Stage.simulate { stage, simulation in
       let memory = Memory()
       memory.store(LearnedHeartbeat(interval: .seconds(240), failures: 0), network: "train")
@@ -106,7 +109,7 @@ import Testing
     }
   }
 
-  @Test func `what was learned before is where a client begins`() async throws {
+  @Test func `a client begins with the interval that was learned before`() async throws {
     try await Stage.simulate { stage, simulation in
       let memory = Memory()
       memory.store(LearnedHeartbeat(interval: .seconds(240), failures: 2), network: "train")
@@ -122,7 +125,8 @@ import Testing
     }
   }
 
-  @Test func `a path that forgets nothing is used up to the heartbeat's own interval`() async throws
+  @Test func `on a path that forgets nothing the interval grows to the heartbeat's own`()
+    async throws
   {
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve(configure: { $0.heartbeat = Self.heartbeat })

@@ -8,7 +8,8 @@ import Testing
 /// Requests that their callers do not want any more.
 @Suite struct CancellationTests {
   @Test(arguments: TestEnvironment.allCases)
-  func `a task that was cancelled before asks nothing`(_ environment: TestEnvironment) async throws
+  func `a task that was cancelled before sends no request`(_ environment: TestEnvironment)
+    async throws
   {
     try await Stage.run(environment) { stage in
       let server = try await stage.serve()
@@ -167,7 +168,9 @@ import Testing
   }
 
   @Test(arguments: TestEnvironment.allCases)
-  func `cancelling whoever awaits a handle cancels its request`(_ environment: TestEnvironment)
+  func `cancelling the task that awaits a handle cancels its request`(
+    _ environment: TestEnvironment
+  )
     async throws
   {
     try await Stage.run(environment) { stage in

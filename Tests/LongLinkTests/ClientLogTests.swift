@@ -51,7 +51,7 @@ import Testing
     }
   }
 
-  @Test func `a server's words cannot forge a line, and its goaways not flood the log`()
+  @Test func `a server's text cannot forge a line, and its goaways cannot flood the log`()
     async throws
   {
     try await Stage.simulate { stage, simulation in
@@ -76,7 +76,7 @@ import Testing
     }
   }
 
-  @Test func `an error tells a part of what the peer said, escaped, and its body all of it`()
+  @Test func `an error shows part of the peer's text, escaped, and its body has all of it`()
     async throws
   {
     try await Stage.simulate { stage, simulation in
@@ -90,7 +90,7 @@ import Testing
     }
   }
 
-  @Test func `in a simulation warnings alone are logged, unless a logger was given`() async throws {
+  @Test func `in a simulation only warnings are logged, unless a logger was given`() async throws {
     try await Stage.simulate { stage, simulation in
       let endpoint = Endpoint.host("10.0.0.1", port: 4000)
       let client = try LongLinkClient(

@@ -142,7 +142,9 @@ import Testing
   }
 
   @Test(arguments: TestEnvironment.allCases)
-  func `a client that is let go of leaves`(_ environment: TestEnvironment) async throws {
+  func `a client that is released closes its connection`(_ environment: TestEnvironment)
+    async throws
+  {
     try await Stage.run(environment) { stage in
       let server = try await stage.serve()
       let endings = Tally<LongLinkError?>()
@@ -163,7 +165,7 @@ import Testing
     }
   }
 
-  @Test func `what was pushed before leaves whole`() async throws {
+  @Test func `earlier pushes are sent whole`() async throws {
     try await Stage.simulate { stage, simulation in
       let received = Tally<Push>()
       let server = try await stage.serve { server in

@@ -120,7 +120,7 @@ import Testing
     ("name", { $0.name = String(repeating: "x", count: 1_025) }),
   ]
 
-  @Test func `a server is named in a goaway and understood, or is not one`() {
+  @Test func `an alternative in a goaway is parsed, or is invalid`() {
     let good: [(String, Endpoint)] = [
       ("a.example:80", .host("a.example", port: 80)),
       ("10.0.0.1:65535", .host("10.0.0.1", port: 65_535)),

@@ -32,7 +32,9 @@ import Darwin
     if case .connected = client.state { true } else { false }
   }
 
-  @Test func `whoever hears of a connection, or of none, sees it in the state`() async throws {
+  @Test func `a caller that learns of a connection, or of its failure, sees it in the state`()
+    async throws
+  {
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve(configure: { $0.maxBody = 1_000 })
       simulation.network.connects = .refused
@@ -92,7 +94,7 @@ import Darwin
     }
   }
 
-  @Test func `connecting where there is a connection is over at once`() async throws {
+  @Test func `connecting returns at once if there is a connection`() async throws {
     try await Stage.simulate { stage, simulation in
       let client = try stage.client(of: try await stage.serve())
       try await withThrowingTaskGroup(of: Void.self) { group in
@@ -106,7 +108,7 @@ import Darwin
     }
   }
 
-  @Test func `a connect that is not waited for any more`() async throws {
+  @Test func `a connect whose caller no longer waits`() async throws {
     try await Stage.simulate { stage, simulation in
       simulation.network.connects = .ignored
       let client = try stage.client(to: [.host("10.0.0.1", port: 80)])
@@ -175,7 +177,7 @@ import Darwin
     #expect(longest.elements.min()! < .seconds(1))
   }
 
-  @Test func `a dead server is found also while much is written`() async throws {
+  @Test func `a dead server is found even while much is written`() async throws {
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve()
       let client = try stage.client(of: server) {

@@ -45,7 +45,7 @@ import Testing
     }
   }
 
-  @Test func `the client's own deadline holds where a request says nothing`() async throws {
+  @Test func `the client's own deadline applies if a request has none`() async throws {
     try await Stage.simulate { stage, simulation in
       let client = try stage.client(of: try await stage.serve()) { $0.timeout = .seconds(3) }
       try await client.connect()
@@ -116,7 +116,7 @@ import Testing
   }
 
   @Test(arguments: [[], Features.metadata], [CancellationPolicy.notifyServer, .local])
-  func `a server is told of a deadline that passed where it cannot know`(
+  func `a server gets a cancel at the deadline if it cannot know the deadline`(
     features: Features, policy: CancellationPolicy
   ) async throws {
     try await Stage.simulate { stage, simulation in
@@ -139,7 +139,7 @@ import Testing
 
   /// The metadata that would tell the time are left out where the body needs all of the room.
   @Test(arguments: [false, true], [900, 1_000])
-  func `a server that was not told the time is told of its end`(
+  func `a server that was not told the deadline gets a cancel when it passes`(
     isConnected: Bool, size: Int
   ) async throws {
     try await Stage.simulate { stage, simulation in
@@ -182,7 +182,7 @@ import Testing
   }
 
   @Test(arguments: [Duration.zero, .seconds(-5)])
-  func `a request without time is never sent`(_ timeout: Duration) async throws {
+  func `a request without time left is never sent`(_ timeout: Duration) async throws {
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve()
       let client = try stage.client(of: server)

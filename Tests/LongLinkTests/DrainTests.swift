@@ -27,7 +27,7 @@ import Testing
   }
 
   @Test(arguments: TestEnvironment.allCases)
-  func `what runs is finished, and nothing new is taken`(_ environment: TestEnvironment)
+  func `running requests finish, and new ones are not accepted`(_ environment: TestEnvironment)
     async throws
   {
     try await Stage.run(environment) { stage in

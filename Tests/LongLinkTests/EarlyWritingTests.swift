@@ -96,13 +96,14 @@ struct EarlyWritingTests {
     for _ in 0..<8 { #expect(try pair.push(31) == [31]) }
   }
 
-  @Test func `a long turn goes on to write early where the peer answers meanwhile`() throws {
+  @Test func `a long turn continues to write early if the peer responds meanwhile`() throws {
     let pair = Pair()
     pair.stream.hasUnreadBytes = true
     for _ in 0..<40 { #expect(try pair.push(100) == [32, 32, 32, 4]) }
   }
 
-  @Test func `it is left where the peer does not, and tried again later and later`() throws {
+  @Test func `early writing stops if the peer does not, and is tried again later and later`() throws
+  {
     let pair = Pair()
     var tried: [Int] = []
     for turn in 0..<600 {
@@ -114,7 +115,7 @@ struct EarlyWritingTests {
   }
 
   @Test(arguments: [1, nil])
-  func `an answer counts for nothing where the peer may have had this side's processor`(
+  func `a response does not count if the peer may have run on this side's processor`(
     preemptions: Int?
   ) throws {
     let pair = Pair()
@@ -124,7 +125,7 @@ struct EarlyWritingTests {
     #expect(try pair.push(100).count == 1)
   }
 
-  @Test func `what helps is not forgotten for one turn in which it did not`() throws {
+  @Test func `one turn in which early writing did not help does not end it`() throws {
     let pair = Pair()
     pair.stream.hasUnreadBytes = true
     _ = try pair.push(100)

@@ -60,7 +60,7 @@ import Testing
     }
   }
 
-  @Test func `what is neither a request nor a push has no delivery`() async throws {
+  @Test func `an error of neither a request nor a push has no delivery`() async throws {
     let configuration = try #require(
       throws: LongLinkError.self
     ) { try LongLinkClient(ClientConfiguration(servers: [.host("", port: 1)])) }

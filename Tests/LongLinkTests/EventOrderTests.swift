@@ -7,7 +7,8 @@ import Testing
 
 /// Events in an order that is easy to get wrong.
 @Suite struct EventOrderTests {
-  @Test func `what a closing client has encoded is not called unsent`() async throws {
+  @Test func `a request that a closing client has encoded is not reported as unsent`() async throws
+  {
     try await Stage.simulate { stage, _ in
       let handled = Tally<Void>()
       let server = try await stage.serve { server in
@@ -26,7 +27,7 @@ import Testing
     }
   }
 
-  @Test func `a connection that answers lead over the unread bound ends, and the server lives`()
+  @Test func `a connection that responses push over the unread bound ends, and the server lives`()
     async throws
   {
     try await Stage.simulate { stage, _ in

@@ -188,7 +188,7 @@ import Darwin
   }
 
   @Test(arguments: TestEnvironment.allCases)
-  func `a handler's own error is not told`(_ environment: TestEnvironment) async throws {
+  func `a handler's own error is not revealed`(_ environment: TestEnvironment) async throws {
     struct Secret: Error {
       let password = "hunter2"
     }
@@ -213,7 +213,7 @@ import Darwin
   }
 
   @Test(arguments: TestEnvironment.allCases)
-  func `a type that nobody handles is refused`(_ environment: TestEnvironment) async throws {
+  func `a type without a handler is refused`(_ environment: TestEnvironment) async throws {
     try await Stage.run(environment) { stage in
       let server = try await stage.serve()
       let client = try stage.client(of: server)
@@ -260,7 +260,7 @@ import Darwin
   }
 
   @Test(arguments: TestEnvironment.allCases)
-  func `more than may wait is turned down`(_ environment: TestEnvironment) async throws {
+  func `requests over the waiting limit are refused`(_ environment: TestEnvironment) async throws {
     try await Stage.run(environment) { stage in
       let server = try await stage.serve(configure: { $0.maxInFlight = 1 })
       let client = try stage.client(of: server) {

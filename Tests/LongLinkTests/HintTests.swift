@@ -97,7 +97,7 @@ import Testing
   }
 
   @Test(arguments: [(Duration.milliseconds(1), 45...50), (farAway, 1...1)])
-  func `no server makes a client ping without rest, or not at all`(
+  func `no server makes a client ping incessantly, or not at all`(
     interval: Duration, pings: ClosedRange<Int>
   ) async throws {
     try await Stage.simulate { stage, simulation in

@@ -51,7 +51,7 @@ import Testing
     }
   }
 
-  @Test func `handlers that do not hear of their cancellation count until they return`()
+  @Test func `handlers that ignore their cancellation count until they return`()
     async throws
   {
     try await Stage.simulate { stage, simulation in
@@ -105,7 +105,7 @@ import Testing
     }
   }
 
-  @Test func `deaf handlers of connections that are gone are bounded for the whole server`()
+  @Test func `handlers that ignore the end of their connection are bounded for the whole server`()
     async throws
   {
     try await Stage.simulate { stage, simulation in
@@ -238,7 +238,7 @@ import Testing
     }
   }
 
-  @Test func `no connection is ended where room that holds nothing is enough`() async throws {
+  @Test func `no connection is ended if freeing empty buffers is enough`() async throws {
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve { server in
         server.route(8) { request in
@@ -265,7 +265,7 @@ import Testing
     }
   }
 
-  @Test func `what clients do not read is in the same account`() async throws {
+  @Test func `output that clients do not read counts in the same budget`() async throws {
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve(configure: {
         $0.maxBody = 100_000
@@ -318,7 +318,7 @@ import Testing
 
   // MARK: Connections
 
-  @Test func `one address has only so many connections`() async throws {
+  @Test func `the number of connections of one address is limited`() async throws {
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve(configure: { $0.maxConnectionsPerAddress = 3 })
       var clients: [SimulatedClient] = []
@@ -339,7 +339,7 @@ import Testing
   }
 
   @Test(arguments: [false, true])
-  func `loopback is limited only where that is asked for`(_ limits: Bool) async throws {
+  func `loopback is limited only if that is asked for`(_ limits: Bool) async throws {
     try await Stage.run(.loopback) { stage in
       let server = try await stage.serve(configure: {
         $0.maxConnectionsPerAddress = 1

@@ -33,7 +33,7 @@ import Testing
       .fragments(of: 45_000)[0]
   }
 
-  @Test func `requests that nobody asked for take no more memory than was allowed`() async throws {
+  @Test func `unsolicited requests take no more memory than was allowed`() async throws {
     try await Stage.simulate { stage, simulation in
       let (server, client) = try await connected(stage)
       for serial: UInt32 in 50..<80 { server.send(Self.begun(serial)) }
@@ -50,7 +50,7 @@ import Testing
     }
   }
 
-  @Test func `a push that nobody asked for ends the connection when it takes too much`()
+  @Test func `an unsolicited push ends the connection when it takes too much memory`()
     async throws
   {
     try await Stage.simulate { stage, simulation in
@@ -92,7 +92,9 @@ import Testing
     }
   }
 
-  @Test func `a server that answers and closes is not connected to without rest`() async throws {
+  @Test func `a client does not reconnect incessantly to a server that responds and closes`()
+    async throws
+  {
     try await Stage.simulate { stage, simulation in
       let (server, client) = try await connected(stage)
       server.on(.fail, .sequence([.reply(), .close]))

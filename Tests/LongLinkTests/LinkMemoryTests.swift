@@ -4,12 +4,12 @@ import LongLinkTesting
 import Testing
 
 @testable import LongLinkDriver
-@_spi(Containers) @testable import LongLinkCore
+@testable import LongLinkCore
 @testable import LongLinkTransport
 
 /// What a link keeps, and what it tells the server's memory of that.
 @Suite struct LinkMemoryTests {
-  @Test func `a link that has ended keeps nothing, whoever keeps the link`() {
+  @Test func `a link that has ended keeps no memory, even if the link is retained`() {
     let station = Station()
     station.bringUnfinished()
     station.push()
@@ -33,7 +33,7 @@ import Testing
     #expect(station.budget.held < 4_096)
   }
 
-  @Test func `an evicted connection keeps no room beside what it still says`() {
+  @Test func `an evicted connection keeps no buffer except its last frames`() {
     let station = Station()
     station.push(400_000)
     // The peer takes all but some of it.
@@ -45,7 +45,7 @@ import Testing
     #expect(station.outputCapacity < 50_000)
   }
 
-  @Test func `room that holds nothing is given back`() {
+  @Test func `empty buffers are freed`() {
     let station = Station()
     station.answers = false
     station.turn {
@@ -59,7 +59,7 @@ import Testing
     #expect(station.budget.held < before - 80_000)
   }
 
-  @Test func `what has left in the end counts no more`() {
+  @Test func `bytes that were finally sent no longer count`() {
     let station = Station()
     station.push()
     #expect(station.budget.held >= 1_000_000)
@@ -93,7 +93,7 @@ import Testing
     station.turn { station.stream.bring(Array(WireFrame.ping().bytes.dropFirst())) }
   }
 
-  @Test func `the memory for a large frame is nobody's in the end`() {
+  @Test func `the memory for a large frame is freed in the end`() {
     let station = Station()
     let frame = WireFrame.request(1, serial: 50, [UInt8](repeating: 7, count: 1_000_000)).bytes
     station.turn { station.stream.bring(Array(frame.prefix(600_000))) }
@@ -104,7 +104,7 @@ import Testing
     #expect(station.link.loop.spareQueue.capacity <= 524_288)
   }
 
-  @Test func `the loop's memory is for what is left, and not the other way round`() {
+  @Test func `the remaining bytes move to the loop's buffer, and the large buffer to the loop`() {
     var spare = ByteQueue()
     spare.reserveExactly(1_000)
     var queue = ByteQueue()

@@ -3,7 +3,7 @@
 import Testing
 
 @testable import LongLinkDriver
-@_spi(Containers) @testable import LongLinkCore
+@testable import LongLinkCore
 @testable import LongLinkTransport
 
 /// What the connections of a server may hold together.
@@ -26,7 +26,7 @@ import Testing
     #expect(budget.isShort)
   }
 
-  @Test func `room is made until there is enough, also while other connections take more`() {
+  @Test func `memory is freed until there is enough, even while other connections take more`() {
     let budget = MemoryBudget(limit: 1_000)
     let loops = (0..<2).map { EventLoop(driver: StillDriver(), name: "\($0)") }
     final class Shares {

@@ -140,7 +140,7 @@ import Testing
     }
   }
 
-  @Test func `alternatives may be left alone`() async throws {
+  @Test func `alternatives can be ignored`() async throws {
     try await Stage.simulate { stage, _ in
       let (old, new) = (try await serve(stage, 1), try await serve(stage, 2))
       let client = try stage.client(of: old) { $0.serverPolicy.followsAlternatives = false }
@@ -152,7 +152,7 @@ import Testing
     }
   }
 
-  @Test func `a link that was left does not linger for ever`() async throws {
+  @Test func `an abandoned link does not linger for ever`() async throws {
     try await Stage.simulate { stage, simulation in
       let (old, new) = (try await serve(stage, 1), try await serve(stage, 2))
       let client = try stage.client(of: old, new) { $0.lingering = .seconds(20) }
@@ -209,7 +209,7 @@ import Testing
     }
   }
 
-  @Test func `what was sent over a path that is gone ends within the heartbeat's timeout`()
+  @Test func `requests sent over a path that is gone end within the heartbeat's timeout`()
     async throws
   {
     try await Stage.simulate { stage, simulation in
@@ -247,7 +247,7 @@ import Testing
     }
   }
 
-  @Test func `a changed network that leads nowhere costs the good link nothing`() async throws {
+  @Test func `a changed network that leads nowhere does not affect the good link`() async throws {
     try await Stage.simulate { stage, simulation in
       let server = try await serve(stage, 1)
       let client = try stage.client(of: server)
@@ -261,7 +261,7 @@ import Testing
     }
   }
 
-  @Test func `the state tells of the link that is being made`() async throws {
+  @Test func `the state shows the link that is being made`() async throws {
     try await Stage.simulate { stage, _ in
       let server = try await serve(stage, 1)
       let client = try stage.client(of: server)

@@ -17,7 +17,7 @@ import Testing
     LinkInstant(nanoseconds: 1_000_000_000) + Int64(count * 1e9)
   }
 
-  @Test func `five lines of a kind pass, then three a minute, which tell what was left out`() {
+  @Test func `five lines of a kind pass, then three a minute, which count those left out`() {
     for millisecond in 0..<600_000 {
       log.log(.warning, "A flood", at: Self.seconds(Double(millisecond) / 1000)) {
         ["n": "\(millisecond)"]
@@ -37,14 +37,14 @@ import Testing
     #expect(lines.all.map(\.message) == ["One", "One", "One", "One", "One", "Other"])
   }
 
-  @Test func `after a rest as many pass at once as at first, and no more`() {
+  @Test func `after a pause as many lines pass at once as at first, and no more`() {
     for _ in 0..<50 { log.log(.info, "A line", at: Self.seconds(0)) { [:] } }
     for _ in 0..<50 { log.log(.info, "A line", at: Self.seconds(7_200)) { [:] } }
     #expect(lines.all.map { $0.metadata["suppressed"] }.count == 10)
     #expect(lines.all[5].metadata["suppressed"] == "45")
   }
 
-  @Test func `lines of a level that is left out cost nothing and are not counted`() {
+  @Test func `lines of a level that is not logged cost nothing and are not counted`() {
     for _ in 0..<100 {
       log.log(.trace, "Too fine", at: Self.seconds(0)) {
         Issue.record("the metadata is not needed")

@@ -31,7 +31,9 @@ import Testing
   }
 
   @Test(arguments: TestEnvironment.allCases)
-  func `a second answer and one for nobody are dropped and counted`(_ environment: TestEnvironment)
+  func `a repeated and an unexpected response are dropped and counted`(
+    _ environment: TestEnvironment
+  )
     async throws
   {
     try await Stage.run(environment) { stage in

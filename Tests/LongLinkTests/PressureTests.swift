@@ -246,7 +246,7 @@ import Testing
       }
       #expect(error.code == .overloaded && error.delivery == .notSent)
       #expect(
-        error.detail == "10000 pushes of 2500 bytes may wait; 2 of 2000 bytes do", "\(error)")
+        error.detail == "at most 10000 pushes (2500 bytes) may wait; 2 (2000 bytes) do", "\(error)")
       // What has left makes room for others.
       link.restore(.toServer)
       await waiting.reached(2)
@@ -292,7 +292,7 @@ import Testing
     }
   }
 
-  @Test func `a server that stops reading is left, and error and counters name the reason`()
+  @Test func `a server that stops reading is disconnected, and error and counters name the reason`()
     async throws
   {
     try await Stage.simulate { stage, simulation in

@@ -53,7 +53,7 @@ import Testing
   }
 
   @Test(arguments: TestEnvironment.allCases)
-  func `a push that nobody wants is counted`(_ environment: TestEnvironment) async throws {
+  func `a push without a subscriber is counted`(_ environment: TestEnvironment) async throws {
     try await Stage.run(environment) { stage in
       let peers = Tally<Peer>()
       let client = try stage.client(of: try await serve(stage, peers))
@@ -89,7 +89,7 @@ import Testing
   }
 
   @Test(arguments: TestEnvironment.allCases)
-  func `a sequence goes on over a reconnect`(_ environment: TestEnvironment) async throws {
+  func `a sequence continues across a reconnect`(_ environment: TestEnvironment) async throws {
     try await Stage.run(environment) { stage in
       let peers = Tally<Peer>()
       let client = try stage.client(of: try await serve(stage, peers)) {
@@ -259,7 +259,7 @@ import Testing
     }
   }
 
-  @Test func `a broadcast passes connections by that accept less`() async throws {
+  @Test func `a broadcast skips connections that accept less`() async throws {
     try await Stage.simulate { stage, simulation in
       let peers = Tally<Peer>()
       let server = try await serve(stage, peers)

@@ -118,7 +118,7 @@ import Testing
   }
 
   @Test(arguments: TestEnvironment.allCases)
-  func `what the caller says of a request reaches the handler`(_ environment: TestEnvironment)
+  func `the options of a request reach the handler`(_ environment: TestEnvironment)
     async throws
   {
     try await Stage.run(environment) { stage in
@@ -155,7 +155,7 @@ import Testing
   }
 
   @Test(arguments: TestEnvironment.allCases)
-  func `a completion handler is called where the caller said`(_ environment: TestEnvironment)
+  func `a completion handler is called where the caller asked`(_ environment: TestEnvironment)
     async throws
   {
     try await Stage.run(environment) { stage in
@@ -202,7 +202,7 @@ import Testing
   }
 
   @Test(arguments: TestEnvironment.allCases)
-  func `a handle tells of its request`(_ environment: TestEnvironment) async throws {
+  func `a handle shows the state of its request`(_ environment: TestEnvironment) async throws {
     try await Stage.run(environment) { stage in
       let (began, goOn) = (Latch(), Latch())
       let server = try await stage.serve { server in
@@ -232,7 +232,7 @@ import Testing
     }
   }
 
-  @Test func `a handle tells what its request waits for`() async throws {
+  @Test func `a handle shows what its request waits for`() async throws {
     try await Stage.simulate { stage, simulation in
       let client = try stage.client(to: [.host("10.0.0.9", port: 80)])
       simulation.network.connects = .ignored

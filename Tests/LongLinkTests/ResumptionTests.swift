@@ -22,6 +22,7 @@ struct ResumptionTests {
       case .distantWaiter: kinds.append("distant")
       case .pooledWaiter: kinds.append("pooled")
       case .function: kinds.append("function")
+      case .handler: kinds.append("handler")
       }
       completion(.success([UInt8(kinds.count)]))
       return RequestID(serial: 1, number: UInt64(kinds.count))
@@ -43,7 +44,9 @@ struct ResumptionTests {
     func request(_ port: RequestPort) async throws -> [UInt8] { try await ask(port) }
   }
 
-  @Test func `a task is known for one of the loop, of the pool or of another place`() async throws {
+  @Test func `a task is recognized as one of the loop, of the pool or of another executor`()
+    async throws
+  {
     let loop = try EventLoop(name: "exchange")
     let other = try EventLoop(name: "exchange-other")
     let made = await loop.run { LoopBound(Sink(), on: loop) }

@@ -4,7 +4,7 @@ import LongLinkTesting
 import Testing
 
 @testable import LongLinkDriver
-@_spi(Containers) @testable import LongLinkCore
+@testable import LongLinkCore
 @testable import LongLinkTransport
 
 /// What links do while the memory of their server is scarce, short or exhausted.
@@ -30,7 +30,7 @@ import Testing
     }
   }
 
-  @Test func `while memory is scarce a peer is not read that leaves answers`() {
+  @Test func `while memory is scarce a peer that leaves responses unread is not read`() {
     let scarcity = Scarcity()
     let stations = scarcity.stations
     for station in stations { station.push(220_000) }
@@ -54,7 +54,7 @@ import Testing
     #expect(scarcity.stations.map(\.received) == [0, 1])
   }
 
-  @Test func `memory in which nothing is does not make it scarce`() {
+  @Test func `empty buffers do not make memory scarce`() {
     let scarcity = Scarcity()
     scarcity.share.add(HeldMemory(room: 3_000_000))
     for station in scarcity.stations { station.push(220_000) }
@@ -76,7 +76,7 @@ import Testing
     #expect(!station.outputIsEmpty)
   }
 
-  @Test func `a peer is read again once what it left was withdrawn`() throws {
+  @Test func `a peer is read again once its unread responses were withdrawn`() throws {
     let scarcity = Scarcity()
     let station = scarcity.stations[0]
     station.useFragments()
@@ -146,7 +146,7 @@ import Testing
     #expect(large.inputCount == before)
   }
 
-  @Test func `while memory is exhausted those are read that have few requests`() {
+  @Test func `while memory is exhausted connections with few requests are read`() {
     let driver = StillDriver()
     let loop = EventLoop(driver: driver, name: "exhausted")
     let (many, few) = (Station(driver, loop), Station(driver, loop))

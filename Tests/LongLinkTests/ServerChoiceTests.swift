@@ -20,7 +20,7 @@ import Testing
     }
   }
 
-  @Test func `a better server is taken when it can be had, and not before`() async throws {
+  @Test func `a better server is used when it is available, and not before`() async throws {
     try await Stage.simulate { stage, simulation in
       let (best, other) = (try await serve(stage, 1), try await serve(stage, 2))
       simulation.network.setConnects(.refused, to: best.addresses[0])
@@ -46,7 +46,7 @@ import Testing
     }
   }
 
-  @Test func `what is under way when a better server is found is answered where it is`()
+  @Test func `requests in flight when a better server is found are answered where they are`()
     async throws
   {
     try await Stage.simulate { stage, simulation in
@@ -100,7 +100,7 @@ import Testing
     }
   }
 
-  @Test func `errors that the application means are not the server's`() async throws {
+  @Test func `errors of the application do not count against the server`() async throws {
     try await Stage.simulate { stage, _ in
       let (only, other) = (try await serve(stage, 1), try await serve(stage, 2))
       let client = try stage.client(of: only, other) {
@@ -129,7 +129,7 @@ import Testing
     #expect((3...22).contains(small), "\(small)")
   }
 
-  @Test func `every word of a link comes in its order`() async throws {
+  @Test func `all events of a link arrive in order`() async throws {
     try await Stage.simulate { stage, simulation in
       let server = try await serve(stage, 1)
       let client = try stage.client(to: [.host("10.0.0.77", port: 80)] + server.endpoints)

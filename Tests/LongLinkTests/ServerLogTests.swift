@@ -10,7 +10,7 @@ import Testing
 @Suite struct ServerLogTests {
   private let lines = LogLines()
 
-  @Test func `a server tells when it drains, and when it has stopped`() async throws {
+  @Test func `a server logs when it drains, and when it has stopped`() async throws {
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve(configure: { $0.logger = lines.logger })
       let client = try stage.client(of: server)
@@ -29,7 +29,7 @@ import Testing
     }
   }
 
-  @Test func `a client's words cannot forge a line, and its goaways not flood the log`()
+  @Test func `a client's text cannot forge a line, and its goaways cannot flood the log`()
     async throws
   {
     try await Stage.simulate { stage, simulation in
@@ -71,10 +71,10 @@ import Testing
       }
       for serial: UInt32 in 50..<150 { client.send(.request(.echo, serial: serial, [1, 2, 3])) }
       _ = try await client.waitForResponse(to: 149)
-      let turnedAway = lines.all("Turned a connection away")
+      let turnedAway = lines.all("Rejected a connection")
       #expect((5...20).contains(turnedAway.count))
       #expect(turnedAway[0].metadata["reason"] == "maxConnections")
-      #expect(lines.all("An answer is larger than the peer accepts").count == 5)
+      #expect(lines.all("A response is larger than the peer accepts").count == 5)
     }
   }
 }

@@ -8,7 +8,7 @@ import Testing
 /// Drains while requests of the server are under way.
 @Suite struct ServerRequestDrainTests {
   @Test(arguments: TestEnvironment.allCases)
-  func `a client that is told to go answers what the server has asked`(
+  func `a client that gets a goaway responds to the server's requests`(
     _ environment: TestEnvironment
   ) async throws {
     try await Stage.run(environment) { stage in
@@ -35,7 +35,7 @@ import Testing
     }
   }
 
-  @Test func `a link that the server has let go of ends when its last request is cancelled`()
+  @Test func `a link that the server drains ends when its last request is cancelled`()
     async throws
   {
     try await Stage.simulate { stage, simulation in
@@ -90,7 +90,7 @@ import Testing
     }
   }
 
-  @Test func `a client that goes away is asked nothing any more`() async throws {
+  @Test func `a client that goes away gets no more requests`() async throws {
     try await Stage.simulate { stage, simulation in
       let (began, goOn) = (Tally<Void>(), Latch())
       let server = try await stage.serve { server in

@@ -10,7 +10,7 @@ import Testing
 /// What a server does with connections and handlers.
 @Suite struct ServerTests {
   @Test(arguments: TestEnvironment.allCases)
-  func `a handler runs where it was told to`(_ environment: TestEnvironment) async throws {
+  func `a handler runs where its route says`(_ environment: TestEnvironment) async throws {
     try await Stage.run(environment) { stage in
       let (peer, other) = (stage.serverLoop, stage.clientLoop)
       let server = try await stage.serve { server in
@@ -96,7 +96,7 @@ import Testing
   }
 
   @Test(arguments: [TestEnvironment.loopback, .unix])
-  func `a server makes loops of its own`(_ environment: TestEnvironment) async throws {
+  func `a server makes its own loops`(_ environment: TestEnvironment) async throws {
     try await Stage.run(environment) { stage in
       let server = try await stage.serve(
         on: [],
@@ -142,7 +142,7 @@ import Testing
     }
   }
 
-  @Test func `a client that says nothing at first is let go`() async throws {
+  @Test func `a client that sends no first frame is disconnected`() async throws {
     try await Stage.simulate { stage, simulation in
       simulation.network.conditions = LinkConditions(
         latency: .milliseconds(50) ... .milliseconds(50)
@@ -193,7 +193,7 @@ import Testing
     }
   }
 
-  @Test func `a client that leaves too much unread is dropped, and its connection tells why`()
+  @Test func `a client that leaves too much unread is dropped, and its connection states why`()
     async throws
   {
     try await Stage.simulate { stage, simulation in
@@ -253,7 +253,7 @@ import Testing
   }
 
   @Test(arguments: TestEnvironment.withPorts)
-  func `an address in use is told`(_ environment: TestEnvironment) async throws {
+  func `an address in use is reported`(_ environment: TestEnvironment) async throws {
     try await Stage.run(environment) { stage in
       let server = try await stage.serve()
       let error = try await failure {

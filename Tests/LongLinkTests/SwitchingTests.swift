@@ -64,7 +64,9 @@ import Testing
 
   // MARK: Suspension
 
-  @Test func `a suspended client rests, and what waits is sent when it resumes`() async throws {
+  @Test func `a suspended client does not connect, and sends waiting requests when it resumes`()
+    async throws
+  {
     try await Stage.simulate { stage, simulation in
       let server = try await serve(stage, 1)
       let client = try stage.client(of: server)

@@ -64,7 +64,7 @@ private let echo = RPCMethod<Note, Note>(.echo)
     }
   }
 
-  @Test func `a connection asks its client in all the ways in which a client asks`() async throws {
+  @Test func `a server can make requests in all the ways in which a client can`() async throws {
     try await Stage.simulate { stage, _ in
       let server = try await stage.serve()
       let client = try stage.client(of: server)
@@ -94,7 +94,7 @@ private let echo = RPCMethod<Note, Note>(.echo)
     }
   }
 
-  @Test func `a method's options reach the wire where the call says nothing`() async throws {
+  @Test func `a method's options reach the wire if the call has none`() async throws {
     try await Stage.simulate { stage, simulation in
       let server = try await SimulatedServer.start(on: simulation.mainLoop)
       server.on(1, [.reset, .reply([1]), .reply([2]), .reply([3])])
@@ -119,7 +119,9 @@ private let echo = RPCMethod<Note, Note>(.echo)
     }
   }
 
-  @Test func `pushes are messages, and what is none says so and hides no other`() async throws {
+  @Test func `pushes are messages, and a malformed one is an error and hides no other`()
+    async throws
+  {
     try await Stage.simulate { stage, _ in
       let server = try await stage.serve()
       let client = try stage.client(of: server)
@@ -155,7 +157,7 @@ private let echo = RPCMethod<Note, Note>(.echo)
     }
   }
 
-  @Test func `a server is told messages, too`() async throws {
+  @Test func `a server receives pushes as messages, too`() async throws {
     try await Stage.simulate { stage, _ in
       let told = Mutex<[UInt8?]>([])
       let server = try await stage.serve { server in

@@ -37,7 +37,7 @@ import Testing
     (RequestOptions(priority: .max), 1),
   ]
 
-  @Test func `the most urgent leave first when the connection is there`() async throws {
+  @Test func `the most urgent requests are sent first when the connection is there`() async throws {
     try await Stage.simulate { stage, simulation in
       let (server, arrived) = try await serve(stage)
       simulation.network.connects = .refused
@@ -52,7 +52,7 @@ import Testing
     }
   }
 
-  @Test func `the most urgent leave first when there is room`() async throws {
+  @Test func `the most urgent requests are sent first when there is room`() async throws {
     try await Stage.simulate { stage, simulation in
       let (server, arrived) = try await serve(stage, maxInFlight: 1)
       let client = try stage.client(of: server) { $0.timeout = .seconds(100) }
@@ -69,7 +69,9 @@ import Testing
     }
   }
 
-  @Test func `more than may wait is turned away, and the error says of which`() async throws {
+  @Test func `requests over the waiting limits are refused, and the error names the limit`()
+    async throws
+  {
     try await Stage.simulate { stage, simulation in
       let (server, _) = try await serve(stage)
       simulation.network.connects = .refused
@@ -84,11 +86,11 @@ import Testing
       #expect(bytes.code == .overloaded && bytes.delivery == .notSent)
       #expect(
         bytes.detail
-          == "maxWaitingBytes is 1000 and this one has 101 bytes; 2 requests of 900 bytes wait")
+          == "maxWaitingBytes is 1000 and this request has 101 bytes; 2 requests (900 bytes) wait")
       let last = client.submit(.echo, [UInt8](repeating: 1, count: 100))
       let count = try await failure { try await client.request(.echo, EmptyBody()) }
       #expect(count.code == .overloaded)
-      #expect(count.detail == "maxWaiting is 3; 3 requests of 1000 bytes wait")
+      #expect(count.detail == "maxWaiting is 3; 3 requests (1000 bytes) wait")
       #expect(await client.counters().requests.turnedAway == 2)
       #expect(await client.counters().requests.failedLocally == 2)
       #expect(await client.counters().bytesWaiting == 1_000)
@@ -103,7 +105,7 @@ import Testing
     }
   }
 
-  @Test func `those that come back from a lost connection are not turned away`() async throws {
+  @Test func `requests that come back from a lost connection are not refused`() async throws {
     try await Stage.simulate { stage, simulation in
       let (server, arrived) = try await serve(stage)
       let client = try stage.client(of: server) {
@@ -125,7 +127,7 @@ import Testing
     }
   }
 
-  @Test func `what has no encoding does not wait`() async throws {
+  @Test func `a request that cannot be encoded does not wait`() async throws {
     struct Wrong: BodyEncodable, Sendable {
       var encodedByteCount: Int { get throws(BodyError) { throw BodyError(.notRepresentable) } }
       func encode(into output: inout OutputRawSpan) throws(BodyError) {}
@@ -139,7 +141,7 @@ import Testing
     }
   }
 
-  @Test func `very many wait, give up and leave`() async throws {
+  @Test func `very many requests wait, time out and are sent`() async throws {
     try await Stage.simulate { stage, simulation in
       let (server, arrived) = try await serve(stage)
       simulation.network.connects = .refused

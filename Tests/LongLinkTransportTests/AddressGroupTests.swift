@@ -21,7 +21,7 @@ import Testing
     ("127.0.0.1", true), ("127.9.9.9", true), ("::1", true), ("::ffff:127.0.0.1", true),
     ("128.0.0.1", false), ("::2", false), ("fe80::1", false),
   ])
-  func `loopback is told from other addresses`(_ literal: String, _ isLoopback: Bool) {
+  func `loopback is distinguished from other addresses`(_ literal: String, _ isLoopback: Bool) {
     #expect(Self.group(literal)?.isLoopback == isLoopback)
   }
 }

@@ -44,7 +44,7 @@ struct AddressTests {
     #expect(copy == address)
   }
 
-  @Test func `the address of another family, or cut short, is none`() throws {
+  @Test func `an address of another family, or a truncated one, is none`() throws {
     try unsafe SocketAddress.ipv4(1, 2, 3, 4, port: 5).withNative {
       (native, length) throws(Errno) in
       for count in 0..<Int(length) {
@@ -75,7 +75,7 @@ struct AddressTests {
     }
   }
 
-  @Test func `an error says what was done, to whom, and how it is called`() {
+  @Test func `an error has the operation, the address and the name of the error code`() {
     let error = SocketError(
       operation: "connect",
       errno: ECONNREFUSED,

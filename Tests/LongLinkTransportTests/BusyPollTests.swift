@@ -37,7 +37,7 @@ import Testing
   }
 
   @Test(.timeLimit(.minutes(10)), arguments: [Duration.microseconds(1), .seconds(1), .seconds(9)])
-  func `a busy loop hears of work and time`(busyPoll: Duration) async throws {
+  func `a busy loop notices work and timers`(busyPoll: Duration) async throws {
     let loop = try loop(busyPoll: busyPoll)
     for round in 0..<10 {
       #expect(await on(loop) { round + 1 } == round + 1)

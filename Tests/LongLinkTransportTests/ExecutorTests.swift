@@ -80,7 +80,7 @@ private actor Resident {
     loop.shutDown()
   }
 
-  @Test func `the loop vouches for isolation on its own thread alone`() async throws {
+  @Test func `the loop vouches for isolation only on its own thread`() async throws {
     let loop = try EventLoop()
     #expect(loop.isIsolatingCurrentContext() == false)
     let resident = Resident(on: loop)
@@ -111,7 +111,7 @@ private actor Resident {
     #expect(seen.value == Array(repeating: Array(0..<2000), count: 8))
   }
 
-  @Test func `a suspended task goes on where the loop is`() async throws {
+  @Test func `a suspended task resumes on the loop`() async throws {
     let loop = try EventLoop()
     let resident = Resident(on: loop)
     await withTaskGroup { group in

@@ -116,7 +116,7 @@ import Testing
     loop.shutDown()
   }
 
-  @Test func `a loop that is let go of after its end is released`() throws {
+  @Test func `a loop is released after its end`() throws {
     weak var remembered: EventLoop?
     do {
       let loop = try EventLoop()
@@ -126,7 +126,7 @@ import Testing
     #expect(remembered == nil)
   }
 
-  @Test func `work that holds the loop up is reported, with how long`() throws {
+  @Test func `work that holds the loop up is reported, with its duration`() throws {
     let stalls = Shared<[EventLoop.Stall]>([])
     let driver = ManualDriver()
     let configuration = EventLoop.Configuration(
@@ -156,7 +156,7 @@ import Testing
     #expect(stalls.value.last?.duration == .seconds(2))
   }
 
-  @Test func `a stall names the handler that took most of it, where that is known`() throws {
+  @Test func `a stall names the handler that took most of it, if that is known`() throws {
     let stalls = Shared<[EventLoop.Stall]>([])
     let driver = ManualDriver()
     let configuration = EventLoop.Configuration(

@@ -59,7 +59,7 @@ struct LingerTests {
     #expect((0..<4).map { _ in turn(expecting: 0) } == [0, 1, 0, 1])
   }
 
-  @Test func `what has come already is not waited for`() {
+  @Test func `work that has come already is not waited for`() {
     var lets = 0
     driver.onLettingOthersRun = { lets += 1 }
     #expect(turn(expecting: 2) { (0..<2).forEach { _ in handOver() } } == 1)
@@ -67,7 +67,7 @@ struct LingerTests {
     #expect(lets == 0)
   }
 
-  @Test func `what is waited for in vain is not waited for the next times`() {
+  @Test func `after a wait in vain the next waits are skipped`() {
     var lets = 0
     driver.onLettingOthersRun = { [unowned driver] in
       lets += 1
@@ -83,7 +83,7 @@ struct LingerTests {
     #expect(waited == [1, 3, 7, 15, 31])
   }
 
-  @Test func `nobody is waited for where there is nobody`() {
+  @Test func `without other threads there is no wait`() {
     #expect(turn(expecting: 1) == 1)
     #expect(turn(expecting: 0) == 1)
   }

@@ -13,7 +13,7 @@ import Glibc
 
 @Suite struct ListenerTests {
   @Test(arguments: PollerKind.all)
-  func `a listener tells the port that it was given`(poller: PollerKind) throws {
+  func `a listener reports the port that it was given`(poller: PollerKind) throws {
     let bench = try Bench(poller)
     let listener = try bench.listen()
     #expect(try #require(listener.localAddress.port) > 0)
@@ -76,7 +76,7 @@ import Glibc
   }
 
   @Test(arguments: PollerKind.all)
-  func `a connection that nobody adopts is closed`(poller: PollerKind) throws {
+  func `a connection that is not adopted is closed`(poller: PollerKind) throws {
     let bench = try Bench(poller)
     let listener = try bench.listen()
     let client = try bench.connect(to: listener.localAddress)
@@ -112,7 +112,7 @@ import Glibc
     #expect(unsafe access(path, F_OK) != 0)
   }
 
-  @Test func `a file that somebody listens on, or that is no socket, stays`() throws {
+  @Test func `a file with a live listener, or that is no socket, stays`() throws {
     let folder = TemporaryFolder()
     let path = folder.path + "/s"
     let bench = try Bench(.systemDefault)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-@_spi(Containers) import LongLinkCore
+import LongLinkCore
 import Synchronization
 import Testing
 
@@ -85,7 +85,7 @@ import Testing
   }
 
   @Test(arguments: PollerKind.all)
-  func `nothing is delivered of what is not of interest`(poller: PollerKind) throws {
+  func `events that are not of interest are not delivered`(poller: PollerKind) throws {
     let bench = try Bench(poller)
     let (client, server) = try bench.pair()
     let watch = Watch()

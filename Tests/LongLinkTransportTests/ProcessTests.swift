@@ -43,7 +43,7 @@ import Glibc
     }
   }
 
-  @Test func `what belongs to a loop is not to be touched from elsewhere`() async {
+  @Test func `access to a loop's objects from elsewhere traps`() async {
     await #expect(processExitsWith: .failure) {
       let loop = try EventLoop()
       _ = LoopBound(1, on: loop).value

@@ -52,7 +52,7 @@ private typealias Outcome = Result<[SocketAddress], ResolveError>
     loop.shutDown()
   }
 
-  @Test func `no more look-ups run at once than there may be threads`() async {
+  @Test func `no more look-ups run at once than threads are allowed`() async {
     let gate = DispatchSemaphore(value: 0)
     let running = Shared(0)
     let most = Shared(0)

@@ -147,7 +147,7 @@ import Glibc
     server.close()
   }
 
-  @Test func `a stream tells how much the peer's system has not taken`() throws {
+  @Test func `a stream reports how much the peer's system has not taken`() throws {
     let bench = try Bench(.systemDefault)
     let (client, server) = try bench.pair()
     #expect(bench.onLoop { client.stream.unacknowledgedBytes } == 0)

@@ -30,7 +30,8 @@ import Testing
     while loop.nextDeadline != nil { loop.turn(waitingUntil: nil) }
   }
 
-  @Test func `timers fire in the order of their times, and of asking within one`() {
+  @Test
+  func `timers fire in the order of their times, and equal ones in the order of their creation`() {
     for (token, milliseconds) in [(1, 30), (2, 10), (3, 20), (4, 10), (5, 0)] {
       _ = schedule(in: .milliseconds(milliseconds), token: UInt64(token))
     }
@@ -103,7 +104,7 @@ import Testing
   }
 }
 
-@Suite struct ContainerTests {
+@Suite struct LoopContainerTests {
   @Test func `a key is never used twice`() {
     var table = SlotTable<Int>()
     var keys: Set<UInt64> = []

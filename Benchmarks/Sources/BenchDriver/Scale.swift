@@ -37,7 +37,7 @@ package struct Scale {
           format: "with a heartbeat every 30 s: client %.2f %%, server %.2f %% of one CPU",
           client.cpuShare * 100, serverCPUShare * 100),
         String(
-          format: "a push to all: received by all after %.1f ms; %.3f allocations per peer",
+          format: "a push to all: received by all after %.1f ms; %.3f allocations per connection",
           client.pushSeconds * 1_000, Double(pushAllocations) / count),
       ]
     }

@@ -4,8 +4,8 @@ import Foundation
 
 /// A server of one connection that answers each request with its body, or with a lie.
 ///
-/// It greets whoever says hello, and serves on a thread of its own until the connection ends. It ends
-/// the connection at a wrong checksum.
+/// It greets whoever says hello, and serves on a thread of its own until the connection ends. It
+/// ends the connection at a wrong checksum.
 struct EchoServer {
   enum Lie: String {
     case wrongLastByte = "the last byte is wrong"

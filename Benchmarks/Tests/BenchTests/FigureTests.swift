@@ -96,6 +96,9 @@ import Testing
     let pinned = try costs("longlink", .one)
     #expect(try #require(pinned.clientCalls) <= 0.04)
     #expect(try #require(pinned.serverCalls) <= 0.04)
+    // The caller's own closure is the second.
+    let callbacks = try costs("longlink callbacks")
+    #expect(try #require(callbacks.clientAllocations) <= 2.02)
     let asynchronous = try costs("longlink async handler")
     #expect(try #require(asynchronous.serverAllocations) <= 4.02)
   }

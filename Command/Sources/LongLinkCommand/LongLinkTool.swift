@@ -7,12 +7,12 @@ import ArgumentParser
 struct LongLinkTool: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "longlink",
-    abstract: "Speaks LongLink: many typed requests, replies and pushes on one connection.",
+    abstract: "Speaks LongLink: many typed requests, responses and pushes on one connection.",
     discussion: """
-      Standard output carries results alone; everything else goes to standard error.
+      Results go to standard output, everything else to standard error.
 
-      Exit codes: 0 all went well, 64 wrong arguments, 3 could not connect, 4 a deadline passed, \
-      5 rejected, 6 corrupted or a protocol violation, 7 the connection was lost, 1 anything else.
+      Exit codes: 0 success, 64 wrong arguments, 3 could not connect, 4 deadline exceeded, \
+      5 rejected, 6 corrupted or protocol violation, 7 connection lost, 1 any other failure.
       """,
     subcommands: [
       ServeCommand.self, CallCommand.self, PingCommand.self, BenchCommand.self, DemoCommand.self,

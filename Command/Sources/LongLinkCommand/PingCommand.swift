@@ -8,13 +8,13 @@ import LongLinkCommandSupport
 struct PingCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "ping",
-    abstract: "Measures the time from pings to their pongs.",
+    abstract: "Sends pings and measures their round-trip times.",
     discussion: """
       Prints each round-trip time, then their minimum, median, 99th percentile and maximum. A \
       server closes the connection of a client that sends more than 100 pings in 10 seconds, so \
       more than 90 need an interval of at least 0.12 seconds.
 
-      SIGINT (Ctrl-C) ends it early, with the summary of the pings until then and exit code 130.
+      SIGINT (Ctrl-C) stops early, prints the summary so far and exits with code 130.
       """)
 
   @OptionGroup var server: ServerOptions
@@ -32,7 +32,7 @@ struct PingCommand: AsyncParsableCommand {
   func validate() throws {
     if count > 90, interval < .milliseconds(120) {
       throw ValidationError(
-        "More than 90 pings need an interval of at least 0.12: a server takes 100 in 10 seconds.")
+        "More than 90 pings need an interval of at least 0.12: a server allows 100 in 10 seconds.")
     }
   }
 
@@ -51,7 +51,7 @@ struct PingCommand: AsyncParsableCommand {
     if let error = outcome.error { throw error }
   }
 
-  /// Pings and prints each time. Returns them all, and why there are no more than these.
+  /// Sends pings and prints each time. Returns all times, and the error that ended it, if any.
   private func ping(
     _ client: LongLinkClient
   ) async -> (times: [Duration], error: (any Error)?) {
@@ -70,10 +70,10 @@ struct PingCommand: AsyncParsableCommand {
     }
   }
 
-  /// The least, middle, 99th in 100, and greatest of one or more times.
+  /// The minimum, median, 99th percentile and maximum of one or more times.
   static func summary(of times: [Duration]) -> String {
     let sorted = times.sorted()
-    // The nearest rank: the least time that as large a part of all times does not exceed.
+    // The nearest rank: the smallest time that at least `percent` percent do not exceed.
     func rank(_ percent: Int) -> Duration { sorted[(sorted.count * percent + 99) / 100 - 1] }
     let shown = [sorted[0], rank(50), rank(99), sorted[sorted.count - 1]].map(\.inMilliseconds)
     return "min/median/p99/max: \(shown.joined(separator: " / "))"

@@ -2,7 +2,7 @@
 
 import Foundation
 
-/// A child process differs from what its parent expects of it.
+/// A child process did not do what its parent expected.
 package struct ChildFailure: Error, CustomStringConvertible {
   package let description: String
 
@@ -11,17 +11,17 @@ package struct ChildFailure: Error, CustomStringConvertible {
   }
 }
 
-/// This very program in a process of its own, which ends with this one.
+/// A child process that runs this same program, and ends with this process.
 package final class ChildProcess: Sendable {
   private let process = Process()
-  /// The child ends when nobody holds this side of its standard input any more.
+  /// The child ends when this end of its standard input is closed.
   private let input = Pipe()
-  /// What it writes to its standard output; one task alone may read it.
+  /// The lines of its standard output; only one task may read them.
   package let lines: AsyncStream<String>
 
   package init(_ arguments: [String]) throws {
     guard let program = Bundle.main.executableURL else {
-      throw ChildFailure("the path of this program is not known")
+      throw ChildFailure("the path of this program is unknown")
     }
     process.executableURL = program
     process.arguments = arguments
@@ -48,7 +48,7 @@ package final class ChildProcess: Sendable {
     lines.finish()
   }
 
-  /// The process's number.
+  /// The process ID.
   package var number: Int32 { process.processIdentifier }
 
   package var isRunning: Bool { process.isRunning }
@@ -66,7 +66,7 @@ package final class ChildProcess: Sendable {
   }
 
   package func send(_ signal: Int32) {
-    // A process that has ended has no number any more, or somebody else has it.
+    // After the process has ended, another one may have its ID.
     if process.isRunning { kill(number, signal) }
   }
 
@@ -75,7 +75,7 @@ package final class ChildProcess: Sendable {
     try input.fileHandleForWriting.write(contentsOf: Data("\(line)\n".utf8))
   }
 
-  /// Waits for its end; nil where a signal ended it.
+  /// Waits for its exit code; nil if a signal ended it.
   package func exitCode() async -> Int32? {
     let process = process
     return await withCheckedContinuation { continuation in

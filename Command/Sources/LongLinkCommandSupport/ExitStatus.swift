@@ -12,14 +12,14 @@ package enum ExitStatus {
   package static let lost: Int32 = 7
   package static let usage: Int32 = 64
 
-  /// The exit code that tells of an error.
+  /// The exit code for an error.
   package static func of(_ error: LongLinkError) -> Int32 {
     switch error.code {
     case .connectFailed, .notConnected:
-      // A peer that answers the greeting with damage was reached, but does not speak the protocol.
+      // A peer that broke a rule during the greeting was reached, but does not speak the protocol.
       if case .violation = error.closeReason { damaged } else { notConnected }
     case .deadlineExceeded: deadline
-    // A body too large never leaves: the peer has said that it would reject it.
+    // A body above the limit that the peer announced is never sent: the peer would reject it.
     case .rejected, .tooLarge, .overloaded: rejected
     case .corrupted, .protocolViolation, .decodingFailed: damaged
     case .connectionLost, .closed: lost

@@ -3,7 +3,7 @@
 import Foundation
 
 extension Int {
-  /// The number with a comma behind each group of three digits, such as `100,000`.
+  /// The number with commas between groups of three digits, such as `100,000`.
   package var grouped: String {
     formatted(.number.grouping(.automatic).locale(Locale(identifier: "en_US")))
   }

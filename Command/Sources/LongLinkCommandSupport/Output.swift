@@ -6,7 +6,7 @@ import Logging
 
 /// Standard output and standard error.
 package enum Output {
-  /// Writes bytes to standard output at once. A reader that has gone ends the program.
+  /// Writes bytes to standard output at once. If the reader is gone, the program ends.
   package static func write(_ bytes: [UInt8]) throws {
     try FileHandle.standardOutput.write(contentsOf: Data(bytes))
   }
@@ -22,12 +22,12 @@ package enum Output {
       contentsOf: Data("\(ProcessInfo.processInfo.processName): \(printable(text))\n".utf8))
   }
 
-  /// Replaces the line on standard error that stands there now.
+  /// Replaces the current line on standard error.
   package static func progress(_ text: String) {
     try? FileHandle.standardError.write(contentsOf: Data("\r\u{1B}[K\(text)".utf8))
   }
 
-  /// The text with control characters spelled out: a peer's words must not steer a terminal.
+  /// The text with control characters escaped: a peer's text must not control a terminal.
   private static func printable(_ text: String) -> String {
     var result = ""
     for scalar in text.unicodeScalars {
@@ -40,13 +40,13 @@ package enum Output {
     return result
   }
 
-  /// Tells what is wrong with the arguments; throw what it returns.
+  /// Prints what is wrong with the arguments; throw the exit code that it returns.
   package static func usageError(_ text: String) -> ExitCode {
     error(text)
     return ExitCode(ExitStatus.usage)
   }
 
-  /// Has every logger write to standard error.
+  /// Makes every logger write to standard error.
   package static func logToStandardError() {
     LoggingSystem.bootstrap { label in StreamLogHandler.standardError(label: label) }
   }

@@ -2,10 +2,10 @@
 
 import Foundation
 
-/// Ends the process when its standard input does: for a server that must not outlive the process
-/// which started it, and holds the other end.
+/// Ends the process when its standard input ends, so that it does not outlive its parent, which
+/// holds the other end.
 package enum ParentWatch {
-  /// Calls `onLine`, on a thread of its own, for each line that the parent writes.
+  /// Calls `onLine`, on a separate thread, for each line that the parent writes.
   package static func start(onLine: @escaping @Sendable () -> Void = {}) {
     Thread.detachNewThread {
       let input = FileHandle.standardInput

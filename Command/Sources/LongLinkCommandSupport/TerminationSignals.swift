@@ -4,14 +4,14 @@ package import ArgumentParser
 import Foundation
 import Synchronization
 
-/// Where the signal handler writes; all that it may touch.
+/// The descriptor that the signal handler writes to; the handler touches nothing else.
 private let signalledDescriptor = Atomic<Int32>(-1)
 
 /// Turns the first SIGINT or SIGTERM into a value; a second one ends the process at once.
 package struct TerminationSignals {
   private let stream: AsyncStream<Int32>
 
-  /// Takes the signals over. Once in a process.
+  /// Installs the signal handlers. Do this once in a process.
   package init() {
     let pipe = Pipe()
     let (stream, continuation) = AsyncStream.makeStream(of: Int32.self)
@@ -41,7 +41,7 @@ package struct TerminationSignals {
     await stream.first { _ in true }
   }
 
-  /// Does work that the first signal cancels. Returns what has come of it, and the signal, if any.
+  /// Does work that the first signal cancels. Returns its result, and the signal, if any.
   package func cancelling<Value: Sendable>(
     _ work: @escaping @Sendable () async -> Value
   ) async -> (value: Value, signal: Int32?) {
@@ -61,6 +61,6 @@ package struct TerminationSignals {
 }
 
 extension ExitCode {
-  /// What a shell makes of a process that a signal has ended.
+  /// The exit code that shells report for a process that a signal has ended.
   package static func signal(_ number: Int32) -> ExitCode { ExitCode(128 + number) }
 }

@@ -3,7 +3,7 @@
 import ArgumentParser
 package import LongLink
 
-/// Turns what was typed into values. What cannot be one ends with exit code 64 and says why.
+/// Parses arguments. An invalid one ends the program with exit code 64 and the reason.
 package enum Values {
   package static func messageType(_ text: String) throws -> MessageType {
     guard let number = UInt32(text), let type = MessageType(rawValue: number) else {
@@ -34,7 +34,7 @@ package enum Values {
     return text
   }
 
-  /// A time above zero, in seconds or parts of one.
+  /// A time above zero, in seconds, perhaps with a fraction.
   package static func time(_ text: String) throws -> Duration {
     let duration = try interval(text)
     guard duration > .zero else {
@@ -43,7 +43,7 @@ package enum Values {
     return duration
   }
 
-  /// A time of zero or more, in seconds or parts of one.
+  /// A time of zero or more, in seconds, perhaps with a fraction.
   package static func interval(_ text: String) throws -> Duration {
     guard let seconds = Double(text), seconds >= 0 else {
       throw ValidationError("'\(text)' is not a time in seconds.")
@@ -54,7 +54,7 @@ package enum Values {
     return .seconds(seconds)
   }
 
-  /// 46 days: what the milliseconds on the wire can hold.
+  /// 46 days: the milliseconds on the wire have 32 bits.
   private static let longestTime = 4_000_000.0
 
   /// A number of at least 1.
@@ -73,10 +73,10 @@ package enum Values {
     return size
   }
 
-  /// So many a second: above zero.
+  /// A rate per second, above zero.
   package static func rate(_ text: String) throws -> Double {
     guard let rate = Double(text), rate > 0, rate <= 1e9 else {
-      throw ValidationError("'\(text)' is not a number a second, above zero.")
+      throw ValidationError("'\(text)' is not a number per second, above zero.")
     }
     return rate
   }

@@ -2,13 +2,13 @@
 
 import Synchronization
 
-/// The last value that somebody set, and when, for whoever looks.
+/// The last value that was set, and when. Thread-safe.
 final class Latest<Value: Sendable>: Sendable {
   private let storage = Mutex<(value: Value, time: ContinuousClock.Instant)?>(nil)
 
   var value: Value? { storage.withLock { $0?.value } }
 
-  /// The value, where it was set after `time`.
+  /// The value, if it was set after `time`.
   func value(since time: ContinuousClock.Instant) -> Value? {
     storage.withLock { entry in
       guard let entry, entry.time > time else { return nil }

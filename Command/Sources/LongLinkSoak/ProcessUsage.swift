@@ -2,14 +2,14 @@
 
 import Foundation
 
-/// What a process uses, going by `/proc` (proc(5)); nil on systems without it.
+/// The resources that a process uses, according to `/proc` (proc(5)).
 struct ProcessUsage: Equatable, Sendable {
   /// Resident memory, in bytes.
   var resident: Int
   /// Open descriptors.
   var descriptors: Int
 
-  /// Asks for a process that runs.
+  /// Reads the usage of a running process; nil on systems without `/proc`.
   init?(of process: Int32) {
     guard
       let status = try? String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8),
@@ -23,7 +23,7 @@ struct ProcessUsage: Equatable, Sendable {
   }
 }
 
-/// What a process used in the course of time.
+/// The memory that a process used over time.
 struct UsageSeries: Sendable {
   private var resident: [Int] = []
 
@@ -31,7 +31,7 @@ struct UsageSeries: Sendable {
     resident.append(bytes)
   }
 
-  /// The medians of the first and of the last third; nil where there are too few.
+  /// The medians of the first and of the last third; nil if there are too few values.
   var thirds: (first: Int, last: Int)? {
     let third = resident.count / 3
     guard third > 0 else { return nil }
@@ -42,7 +42,7 @@ struct UsageSeries: Sendable {
     values.sorted()[values.count / 2]
   }
 
-  /// The most that the last third may use: a quarter and 4 MiB over the first. What an allocator
-  /// keeps comes and goes with the load; a leak of 200 bytes a request is found in ten minutes.
+  /// The maximum for the last third: a quarter and 4 MiB over the first. Memory that the allocator
+  /// keeps varies with the load; a leak of 200 bytes per request is found in ten minutes.
   static func limit(after first: Int) -> Int { first + first / 4 + (4 << 20) }
 }

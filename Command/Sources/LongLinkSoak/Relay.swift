@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-@_spi(Containers) import LongLinkCore
+import LongLinkCore
 import LongLinkTransport
 
-/// Carries TCP connections to a server, and can stop carrying or break them. Lives on its loop.
+/// Forwards TCP connections to a server, and can hold or reset them. Lives on its loop.
 ///
-/// While it holds, nobody is told anything: bytes stay where they are, and connections that come
-/// are neither taken nor turned away. That is what a partition looks like to both sides.
+/// While it holds, bytes stay where they are, and new connections are neither accepted nor refused.
+/// That is what a partition looks like to both sides.
 final class Relay: StreamHandler {
   private let loop: EventLoop
   private let target: SocketAddress
@@ -40,25 +40,25 @@ final class Relay: StreamHandler {
         }
       }
     } catch {
-      // The connection that could not be taken has gone; the next one tells of itself.
+      // The connection that could not be accepted is gone; the next one is reported again.
     }
   }
 
-  /// Stops carrying until `release`.
+  /// Stops forwarding until `release`.
   func hold() {
     isHolding = true
     listener.setInterest([])
     for pair in pairs { pair.hold() }
   }
 
-  /// Carries again, first of all what has waited.
+  /// Forwards again, beginning with the bytes that have waited.
   func release() {
     isHolding = false
     listener.setInterest(.read)
     for pair in pairs { pair.release() }
   }
 
-  /// Breaks all connections with a reset.
+  /// Resets all connections.
   func cut() {
     for pair in pairs { pair.end() }
   }
@@ -74,7 +74,7 @@ final class RelayedPair: StreamHandler {
   private final class Side {
     /// Nil once it has failed while the relay held.
     var stream: (any ByteStream)?
-    /// What the other side sent and this one has not taken yet.
+    /// Bytes from the other side that are not yet written to this one.
     var outgoing = ByteQueue()
     var hasEnded = false
     var isShutDown = false
@@ -90,7 +90,7 @@ final class RelayedPair: StreamHandler {
   private var isOver = false
   private let onEnd: (RelayedPair) -> Void
 
-  /// The most bytes that wait in each direction.
+  /// The maximum number of bytes that wait in each direction.
   private static let room = 65_536
 
   init(near: any ByteStream, far: any ByteStream, onEnd: @escaping (RelayedPair) -> Void) {
@@ -104,7 +104,8 @@ final class RelayedPair: StreamHandler {
     guard !isOver else { return }
     let index = Int(token)
     guard !isHeld else {
-      // Only an error comes unasked. It must not be told again in each turn, nor told on.
+      // Without interest only errors are reported. Close the stream, so that this one is not
+      // reported in each turn, but do not pass it on while the relay holds.
       sides[index].stream?.close()
       sides[index].stream = nil
       return
@@ -170,7 +171,7 @@ final class RelayedPair: StreamHandler {
     if sides.contains(where: { $0.stream == nil }) { end() } else { updateInterest() }
   }
 
-  /// Breaks the connection with a reset on both sides.
+  /// Resets the connection on both sides.
   func end() {
     guard !isOver else { return }
     isOver = true

@@ -6,7 +6,7 @@ import LongLinkDriver
 @_spi(Loop) import LongLinkTransport
 import Synchronization
 
-/// What a soak is to be like.
+/// The options of a soak.
 struct SoakOptions: Sendable {
   var total: Duration
   var clients: Int
@@ -15,13 +15,13 @@ struct SoakOptions: Sendable {
   var rate: Double
   var seed: UInt64
 
-  /// Until the first fault, so that what is kept for good has been allocated.
+  /// The time before the first fault, in which permanent memory is allocated.
   var warmUp: Duration { min(.seconds(30), total * 3 / 20) }
-  /// After the last fault.
+  /// The time after the last fault.
   var settling: Duration { min(.seconds(20), total / 5) }
 }
 
-/// Runs servers and clients in processes of their own, hurts them, and collects what is judged.
+/// Runs servers and clients in separate processes, injects faults, and collects the results.
 actor Soak {
   let options: SoakOptions
   let folder: URL
@@ -40,8 +40,8 @@ actor Soak {
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
   }
 
-  /// Runs all of it. However it ends, no process is left; the ledgers are left where it is cut
-  /// short or something is wrong.
+  /// Runs the whole soak. However it ends, no process is left. The caller removes the ledgers,
+  /// unless something is wrong.
   func run() async throws -> SoakResult {
     do {
       try await runAll()
@@ -78,7 +78,7 @@ actor Soak {
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask { try await self.watch() }
       group.addTask { try await self.hurt(plan) }
-      // Either the faults are over, or something has ended by itself.
+      // Either the faults are over, or a process has ended unexpectedly.
       try await group.next()
       group.cancelAll()
     }
@@ -123,8 +123,8 @@ actor Soak {
         + "\(options.clientProcesses) processes; ledgers in \(folder.path)")
   }
 
-  /// The lists that clients get by turns: each server is preferred by some, directly and through
-  /// its relay.
+  /// The server lists that clients get in turn: each server is first in one of them directly, and
+  /// in another through its relay.
   private func serverLists() async throws -> [String] {
     var direct: [UInt16] = []
     for server in servers { direct.append(await server.port) }
@@ -149,7 +149,7 @@ extension Soak {
     clients.reduce(0) { $0 + $1.connected(since: time) } == options.clients
   }
 
-  /// Samples what is used, and tells how it goes.
+  /// Samples the memory in use, and prints the progress.
   private func watch() async throws {
     let clock = ContinuousClock()
     let warm = clock.now + options.warmUp
@@ -242,7 +242,7 @@ extension Soak {
 // MARK: - At the end
 
 extension Soak {
-  /// Waits until everybody is well, with the load still on.
+  /// Waits until all clients are connected again, still under load.
   private func settle() async throws {
     let begin = ContinuousClock.now
     await note("all clients are connected again", within: SoakTiming.recovery) {
@@ -251,7 +251,7 @@ extension Soak {
     result.recovery = ContinuousClock.now - begin
     let rest = options.settling - result.recovery
     if rest > .zero { try await Task.sleep(for: rest) }
-    // Connections that were replaced may linger for a moment, and so may those of a late fault.
+    // Connections that were replaced, or that a late fault has hit, may linger for a moment.
     let allowed = SoakResult.mostDescriptors(after: result.descriptors.first)
     let limit = ContinuousClock.now + SoakTiming.recovery
     repeat {
@@ -278,7 +278,7 @@ extension Soak {
     result.duration = ContinuousClock.now - start
   }
 
-  /// The descriptors of all processes together.
+  /// The number of open descriptors in all processes together.
   private func descriptors() async -> Int {
     var processes = clients.map(\.child.number)
     for server in servers {
@@ -287,7 +287,7 @@ extension Soak {
     return processes.reduce(0) { $0 + (ProcessUsage(of: $1)?.descriptors ?? 0) }
   }
 
-  /// Waits for a condition; that it did not come about is a problem, and everything goes on.
+  /// Waits for a condition; if it does not come true, notes a problem and continues.
   private func note(_ what: String, within bound: Duration, _ condition: () -> Bool) async {
     do {
       try await reach(what, within: bound, condition)
@@ -296,7 +296,7 @@ extension Soak {
     }
   }
 
-  /// Waits for a condition; throws where it does not come about.
+  /// Waits for a condition; throws if it does not come true.
   private func reach(_ what: String, within bound: Duration, _ condition: () -> Bool) async throws {
     let limit = ContinuousClock.now + bound
     while !condition() {

@@ -4,7 +4,7 @@ import Logging
 import LongLink
 import LongLinkTesting
 
-/// What the clients of one process say of themselves, each second.
+/// The report of a process on its clients, sent every half second.
 struct SoakReport: Codable, Sendable {
   var clients = 0
   var connected = 0
@@ -12,7 +12,7 @@ struct SoakReport: Codable, Sendable {
   var open = 0
   var started = 0
   var ended = 0
-  /// Requests that were not made, since too many were open.
+  /// Requests that were not made because too many were open.
   var heldBack = 0
   var connects: UInt64 = 0
   var failedAttempts: UInt64 = 0
@@ -32,7 +32,7 @@ struct SoakReport: Codable, Sendable {
   }
 }
 
-/// One client under constant, bounded load, which notes what it asks and what it is told.
+/// One client under constant, bounded load, which notes its requests and their outcomes.
 actor SoakClient {
   nonisolated let loop: EventLoop
   nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
@@ -49,7 +49,7 @@ actor SoakClient {
 
   private static let mostOpen = 16
 
-  /// `number` tells the client from all others of the soak.
+  /// `number` identifies the client within the soak.
   init(
     number: Int, seed: UInt64, servers: [Endpoint], ledger: SoakLedger, on loop: EventLoop
   ) throws {
@@ -66,7 +66,7 @@ actor SoakClient {
     client = try LongLinkClient(configuration, on: loop)
   }
 
-  /// Makes requests until it is stopped, so many a second on average.
+  /// Makes `rate` requests per second, on average, until it is stopped.
   func run(rate: Double) async {
     while !isStopped {
       let pause = Double.random(in: 0...2 / rate, using: &generator)
@@ -122,13 +122,13 @@ actor SoakClient {
       guard error.delivery == .answered else { return SoakOutcome(error.delivery) }
       let isRight =
         kind == .rejected && error.response == SoakType.rejection && error.body == body
-      // A handler that is told of a cancel or of a deadline may say so instead.
+      // A handler that was cancelled or reached its deadline may respond so instead.
       let isEnding = error.response == .cancelled || error.response == .deadlinePassed
       return isRight || isEnding ? .answered : .unexpected
     }
   }
 
-  /// Makes no more requests; those that are open go on.
+  /// Makes no more requests; open ones continue.
   func stop() { isStopped = true }
 
   func close() async { await client.close() }

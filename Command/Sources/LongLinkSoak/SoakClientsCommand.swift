@@ -5,14 +5,14 @@ import Foundation
 import LongLink
 import LongLinkCommandSupport
 
-/// Clients of the soak, in one process. It ends when it is told `stop` and every request has ended.
+/// Clients of the soak, in one process. After a line from its parent it ends with its last request.
 struct SoakClientsCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "clients", abstract: "Runs some clients of a soak.", shouldDisplay: false)
 
   @Option var first = 0
   @Option(transform: Values.count) var clients = 1
-  /// `HOST:PORT`, several with commas between them: one list for each client, in turn.
+  /// Lists of `HOST:PORT`, separated by commas: each client gets one list, in turn.
   @Option var servers: [String]
   @Option var seed: UInt64 = 1
   @Option var rate = 2.0
@@ -20,7 +20,7 @@ struct SoakClientsCommand: AsyncParsableCommand {
 
   func run() async throws {
     Output.logToStandardError()
-    // The parent's only word is that it is time to stop.
+    // Any line from the parent means: stop.
     let (stop, told) = AsyncStream.makeStream(of: Void.self)
     ParentWatch.start { told.yield() }
     let ledger = try SoakLedger(path: ledger)
@@ -47,7 +47,7 @@ struct SoakClientsCommand: AsyncParsableCommand {
       reporting.cancel()
       _ = await reporting.result
     }
-    // Each request ends within its deadline; a parent that waits in vain says so.
+    // Each request ends within its deadline; otherwise the parent reports the problem.
     while try await SoakClientsCommand.printReport(of: all).open > 0 {
       try await Task.sleep(for: .milliseconds(100))
     }

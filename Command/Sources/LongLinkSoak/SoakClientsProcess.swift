@@ -3,7 +3,7 @@
 import Foundation
 import LongLinkCommandSupport
 
-/// The clients of one process.
+/// A process with clients.
 final class SoakClientsProcess: Sendable {
   let index: Int
   let ledger: String
@@ -25,13 +25,13 @@ final class SoakClientsProcess: Sendable {
 
   var report: SoakReport { latest.value ?? SoakReport() }
 
-  /// How many are connected, going by what was said after `time`.
+  /// The number of connected clients in the last report after `time`; 0 without one.
   func connected(since time: ContinuousClock.Instant) -> Int {
     latest.value(since: time)?.connected ?? 0
   }
 
-  /// Throws where it has ended by itself.
+  /// Throws if the process has ended unexpectedly.
   func check() throws {
-    if !child.isRunning { throw ChildFailure("clients \(index) ended by themselves") }
+    if !child.isRunning { throw ChildFailure("clients \(index) ended unexpectedly") }
   }
 }

@@ -10,47 +10,47 @@ import LongLinkCommandSupport
 struct SoakCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "longlink-soak",
-    abstract: "Lets clients and servers live through kills, freezes and partitions.",
+    abstract: "Tests clients and servers under kills, freezes and partitions.",
     discussion: """
-      Starts processes of servers and of clients over real sockets, keeps a constant load on them, \
-      and hurts them as a plan says which the seed determines. In the end it compares what each \
-      caller was told with what each handler did, and prints a table. What differs ends it with \
-      exit code 1, and its ledgers are kept.
+      Starts server and client processes that use real sockets, keeps a constant load on them, \
+      and injects faults by a plan that the seed determines. At the end it compares the outcomes \
+      that callers saw with what handlers did, and prints a table. If they differ, it exits with \
+      code 1 and keeps its ledgers.
       """,
     subcommands: [SoakRunCommand.self, SoakServerCommand.self, SoakClientsCommand.self],
     defaultSubcommand: SoakRunCommand.self)
 }
 
-/// What `longlink-soak` does by itself.
+/// The default subcommand of `longlink-soak`.
 struct SoakRunCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "run", abstract: "Runs a soak (the default).")
 
   @Option(
-    parsing: .unconditional, help: "How long it takes, at least 0.2 (default: 10).",
+    parsing: .unconditional, help: "The duration in minutes, at least 0.2 (default: 10).",
     transform: SoakRunCommand.minutes)
   var minutes: Duration = .seconds(600)
 
-  @Option(help: "How many clients there are (default: 200).", transform: Values.count)
+  @Option(help: "The number of clients (default: 200).", transform: Values.count)
   var clients = 200
 
-  @Option(help: "How many processes they live in (default: 2).", transform: Values.count)
+  @Option(help: "The number of client processes (default: 2).", transform: Values.count)
   var clientProcesses = 2
 
-  @Option(help: "How many servers there are, at least 2 (default: 2).", transform: Values.count)
+  @Option(help: "The number of servers, at least 2 (default: 2).", transform: Values.count)
   var servers = 2
 
   @Option(
     parsing: .unconditional,
-    help: "How many requests each client makes in a second, on average (default: 2).",
+    help: "The average number of requests per second of each client (default: 2).",
     transform: SoakRunCommand.rate)
   var rate = 2.0
 
-  @Option(help: "What the plan of faults and the load are drawn from (default: 1).")
+  @Option(help: "The seed of the fault plan and the load (default: 1).")
   var seed: UInt64 = 1
 
   func validate() throws {
-    if servers < 2 { throw ValidationError("A soak needs at least 2 servers: one is ended.") }
+    if servers < 2 { throw ValidationError("A soak needs 2 servers: the first is never killed.") }
     if clientProcesses > clients { throw ValidationError("There are more processes than clients.") }
   }
 
@@ -68,7 +68,7 @@ struct SoakRunCommand: AsyncParsableCommand {
       Output.error("the soak has failed: \(failure); its ledgers are in \(soak.folder.path)")
       throw ExitCode(ExitStatus.failure)
     } catch {
-      // Somebody has stopped it: there is nothing to look into.
+      // A signal has stopped it: the ledgers are of no use.
       try? FileManager.default.removeItem(at: soak.folder)
       throw error
     }

@@ -11,29 +11,29 @@ enum SoakType {
   static let push: MessageType = 4
   static let nobody: MessageType = 99
 
-  /// The code that `reject` answers with.
+  /// The code of the responses to `reject`.
   static let rejection: ResponseCode = 1234
 }
 
-/// What a request of the soak is like.
+/// The kinds of requests in a soak.
 enum SoakKind: UInt8, CaseIterable, Sendable {
   case small = 1
   case large
   case slow
   /// Its caller cancels it soon after.
   case cancelled
-  /// Its deadline may pass before its answer comes.
+  /// Its deadline may pass before its response comes.
   case hurried
-  /// Its handler says no.
+  /// Its handler rejects it.
   case rejected
-  /// Nobody handles its message type.
+  /// Its message type has no handler.
   case unknown
-  /// A one-way message, of which nobody is told what became of it.
+  /// A one-way message: its sender does not learn what became of it.
   case push
-  /// Sent again after its connection was lost, so that it may run more than once.
+  /// Retried after its connection was lost, so that it may run more than once.
   case idempotent
 
-  /// How many in a hundred are of this kind.
+  /// The percentage of requests that are of this kind.
   private var share: Int {
     switch self {
     case .small: 36
@@ -67,7 +67,7 @@ enum SoakKind: UInt8, CaseIterable, Sendable {
     }
   }
 
-  /// A body: the key, how many milliseconds a handler takes, and bytes to carry.
+  /// A body: the key, the handler's time in milliseconds, and padding.
   func body(key: UInt64, using generator: inout SeededGenerator) -> [UInt8] {
     let time: UInt8 = type == SoakType.slow ? .random(in: 20...250, using: &generator) : 0
     let length =

@@ -3,26 +3,26 @@
 import Foundation
 import LongLinkCommandSupport
 
-/// What became of a request, as its caller was told.
+/// The outcome of a request, as its caller saw it.
 enum SoakOutcome: UInt8, CaseIterable, Sendable {
   case succeeded = 1
-  /// Its handler ran and said no.
+  /// Its handler ran and rejected it.
   case answered
   case refused
   case notSent
   case sent
-  /// The answer is another one than the server has for such a request.
+  /// The response is not the one that the server sends for such a request.
   case unexpected
 
-  /// How many of a number of requests ended so, in words.
+  /// Describes the number of requests with this outcome.
   func text(_ count: Int) -> String {
     switch self {
     case .succeeded: "\(count.grouped) succeeded"
     case .answered: "\(count.grouped) rejected by their handlers"
     case .refused: "\(count.grouped) refused"
     case .notSent: "\(count.grouped) not sent"
-    case .sent: "\(count.grouped) sent without an answer"
-    case .unexpected: "\(count.grouped) with an unexpected answer"
+    case .sent: "\(count.grouped) sent without a response"
+    case .unexpected: "\(count.grouped) with an unexpected response"
     }
   }
 }
@@ -32,9 +32,9 @@ struct SoakRecord: Equatable, Sendable {
   enum Event: Equatable, Sendable {
     /// A client made a request.
     case started(SoakKind)
-    /// The client was told how it ended.
+    /// The request ended at the client.
     case ended(SoakOutcome)
-    /// A handler of a server ran with it.
+    /// A server ran the request's handler.
     case executed
   }
 
@@ -59,7 +59,7 @@ struct SoakRecord: Equatable, Sendable {
     self.event = event
   }
 
-  /// Reads what `bytes` gives; nil where that is not a record.
+  /// Decodes a record; nil if `bytes` is not one.
   init?(_ bytes: some RandomAccessCollection<UInt8>) {
     guard bytes.count == SoakRecord.size, let key = SoakRecord.key(in: bytes.prefix(8)) else {
       return nil
@@ -93,7 +93,7 @@ struct SoakRecord: Equatable, Sendable {
 
 /// A file that one process appends to, line by line.
 ///
-/// Each line is one system call, so that what a process has noted outlives its being killed.
+/// Each line is one system call, so the lines survive when the process is killed.
 final class SoakLedger: Sendable {
   private let descriptor: Int32
 
@@ -106,11 +106,11 @@ final class SoakLedger: Sendable {
 
   func append(_ record: SoakRecord) {
     let bytes = record.bytes
-    // The array lives for as long as the call.
+    // The array outlives the call.
     let written = unsafe bytes.withUnsafeBytes { buffer in
       unsafe write(descriptor, buffer.baseAddress, buffer.count)
     }
-    // A line that is missing would be read as a request that did not run.
+    // A missing line would be judged as a request that did not run.
     precondition(written == bytes.count, "the ledger cannot be written")
   }
 

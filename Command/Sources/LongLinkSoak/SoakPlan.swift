@@ -2,16 +2,16 @@
 
 import LongLinkTesting
 
-/// What happens to the processes and networks of a soak, and when.
+/// The faults of a soak, and when they happen.
 struct SoakPlan: Equatable, Sendable {
   enum Kind: String, CaseIterable, Sendable {
     /// A server is killed with SIGKILL and started again.
     case kill
-    /// A server is told to end, drains, and is started again.
+    /// A server drains after SIGTERM, and is started again.
     case drain
-    /// A server is frozen with SIGSTOP, and goes on later.
+    /// A server is frozen with SIGSTOP, and continues later.
     case freeze
-    /// A process of clients is frozen, and goes on later.
+    /// A process of clients is frozen, and continues later.
     case pause
     /// The network between some clients and a server carries nothing for a while.
     case partition
@@ -21,7 +21,7 @@ struct SoakPlan: Equatable, Sendable {
     fileprivate var endsServer: Bool { self == .kill || self == .drain }
   }
 
-  /// What can have one fault at a time.
+  /// A part of the soak that can have only one fault at a time.
   private enum Site: Hashable {
     case server(Int)
     case clients(Int)
@@ -38,17 +38,17 @@ struct SoakPlan: Equatable, Sendable {
 
   struct Fault: Equatable, Sendable {
     let kind: Kind
-    /// Which server, relay or process of clients.
+    /// The index of the server, relay or process of clients.
     let target: Int
-    /// Since the plan's beginning.
+    /// The time since the plan's beginning.
     let start: Duration
-    /// Until it is over: until a killed server is started again, for instance.
+    /// How long it lasts: for instance, until a killed server is started again.
     let length: Duration
   }
 
   let faults: [Fault]
 
-  /// Draws a plan of so long, of which a seed determines all.
+  /// Makes a plan of length `total`, which the seed determines.
   ///
   /// The first server is frozen and cut off, but never ended, so that its memory can be followed.
   init(seed: UInt64, lasting total: Duration, servers: Int, clientProcesses: Int) {
@@ -68,7 +68,7 @@ struct SoakPlan: Equatable, Sendable {
       let choice = (kind.endsServer ? 1 : 0)..<(kind == .pause ? clientProcesses : servers)
       let target = Int.random(in: choice, using: &generator)
       let place = Site(kind, target)
-      // Two faults of one place would undo each other; those of different places overlap.
+      // Two faults at one site would undo each other; those at different sites may overlap.
       guard busyUntil[place, default: .zero] <= now else { continue }
       kinds.removeFirst()
       busyUntil[place] = now + length

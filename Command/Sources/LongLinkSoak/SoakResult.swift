@@ -3,14 +3,14 @@
 import LongLink
 import LongLinkCommandSupport
 
-/// What a soak has found.
+/// The findings of a soak.
 struct SoakResult: Sendable {
-  /// What did not go as it has to, in words.
+  /// Descriptions of what went wrong.
   var problems: [String] = []
   var faults: [SoakPlan.Kind: Int] = [:]
   var usage: [String: UsageSeries] = [:]
   var descriptors = (first: 0, last: 0)
-  /// How long it took after the last fault until everybody was connected.
+  /// The time from the last fault until all clients were connected.
   var recovery = Duration.zero
   var report = SoakReport()
   var duration = Duration.zero
@@ -24,16 +24,16 @@ struct SoakResult: Sendable {
     let holds: Bool
   }
 
-  /// What all processes may use at the end, when as many connections are open as were at first.
+  /// The limit for all processes at the end, when as many connections are open as at first.
   static func mostDescriptors(after first: Int) -> Int { first + 8 }
 
-  /// One connection for each fault that each client may have met, and another one when it goes back
-  /// to the server it prefers.
+  /// For each client its first connection, and for each fault two: one when it reconnects, and one
+  /// when it goes back to the server that it prefers.
   func mostConnects(_ clients: Int) -> Int {
     clients * (1 + 2 * faults.values.reduce(0, +))
   }
 
-  /// What the growing pauses allow each client while the longest fault lasts.
+  /// The attempts that the back-off allows each client while the longest fault lasts.
   func mostFailedAttempts(_ clients: Int) -> Int {
     clients * 4 * faults.values.reduce(0, +)
   }
@@ -52,7 +52,7 @@ struct SoakResult: Sendable {
         subject: "failed attempts", found: "\(report.failedAttempts)", allowed: "\(most.failed)",
         holds: report.failedAttempts <= most.failed),
       Check(
-        subject: "broken rules of the protocol", found: "\(report.violations)", allowed: "0",
+        subject: "protocol violations", found: "\(report.violations)", allowed: "0",
         holds: report.violations == 0),
     ]
     if descriptors.first > 0 {
@@ -80,7 +80,7 @@ struct SoakResult: Sendable {
   }
 }
 
-/// The table that a soak ends with.
+/// The table that a soak prints at the end.
 struct SoakSummary {
   let result: SoakResult
   let options: SoakOptions
@@ -120,7 +120,7 @@ struct SoakSummary {
     return lines + SoakSummary.examples(verdict)
   }
 
-  /// Some keys of each finding, for a look into the ledgers.
+  /// Some keys of each finding, to look up in the ledgers.
   private static func examples(_ verdict: SoakVerdict) -> [String] {
     SoakFinding.allCases.compactMap { finding in
       guard let keys = verdict.keys[finding] else { return nil }

@@ -58,7 +58,7 @@ struct SoakServerCommand: AsyncParsableCommand {
   private static func note(_ request: InboundRequest, in ledger: SoakLedger) throws {
     guard request.body.count > 8, let key = SoakRecord.key(in: request.body),
       SoakRecord.key(in: request.idempotencyKey) == key
-    else { throw Rejection(.malformed, "the body or the key is not of this request") }
+    else { throw Rejection(.malformed, "the body and the idempotency key do not match") }
     ledger.append(SoakRecord(key: key, .executed))
   }
 }

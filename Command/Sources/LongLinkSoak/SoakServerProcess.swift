@@ -4,12 +4,12 @@ import Foundation
 import LongLinkCommandSupport
 import LongLinkTesting
 
-/// One server of a soak, which is ended and started again on the same port.
+/// One server of a soak, which can be ended and started again on the same port.
 actor SoakServerProcess {
   nonisolated let index: Int
   nonisolated let ledger: String
   private(set) var port: UInt16 = 0
-  /// The process that runs; nil until it listens, so that no fault meets one that does not.
+  /// The running process; nil until it listens, so that faults hit only servers that listen.
   private var child: ChildProcess?
   private var starting: ChildProcess?
   private var isEnded = false
@@ -19,10 +19,10 @@ actor SoakServerProcess {
     self.ledger = ledger
   }
 
-  /// Starts it for the first time, on a port that is free.
+  /// Starts it for the first time, on a free port.
   ///
-  /// The port is below those that connects take: while the server is down, a client could else be
-  /// given the port it connects to, be connected to itself, and keep the server from its port.
+  /// The port is below the ephemeral ports. Otherwise, while the server is down, a client could get
+  /// the port that it connects to, connect to itself, and keep the server from its port.
   func open() async throws {
     var generator = SystemRandomNumberGenerator()
     for _ in 0..<20 {
@@ -30,7 +30,7 @@ actor SoakServerProcess {
       do {
         return try await start()
       } catch is ChildFailure {
-        continue  // Somebody else has the port.
+        continue  // The port is in use.
       }
     }
     throw ChildFailure("server \(index) found no free port")
@@ -45,7 +45,7 @@ actor SoakServerProcess {
     child = process
   }
 
-  /// Kills it, or tells it to drain; returns false where there is nothing to end.
+  /// Kills it, or makes it drain; returns false if it does not run.
   func end(with signal: Int32) async throws -> Bool {
     guard let child else { return false }
     self.child = nil
@@ -53,7 +53,7 @@ actor SoakServerProcess {
     let code = await child.exitCode()
     if signal == SIGTERM, code != 0 {
       throw ChildFailure(
-        "server \(index), told to end, ended with \(code.map { "code \($0)" } ?? "a signal")")
+        "server \(index) ended with \(code.map { "code \($0)" } ?? "a signal") after SIGTERM")
     }
     return true
   }
@@ -63,7 +63,7 @@ actor SoakServerProcess {
     return child != nil
   }
 
-  /// Kills it for good.
+  /// Kills it permanently.
   func abandon() {
     isEnded = true
     starting?.send(SIGKILL)
@@ -72,8 +72,8 @@ actor SoakServerProcess {
 
   var process: Int32? { child?.number }
 
-  /// Throws where it has ended by itself.
+  /// Throws if it has ended unexpectedly.
   func check() throws {
-    if let child, !child.isRunning { throw ChildFailure("server \(index) ended by itself") }
+    if let child, !child.isRunning { throw ChildFailure("server \(index) ended unexpectedly") }
   }
 }

@@ -2,12 +2,12 @@
 
 import LongLink
 
-/// The times that all processes of a soak keep, so that bounds can be computed from them.
+/// The times that all processes of a soak share; bounds are computed from them.
 enum SoakTiming {
   static let heartbeat = Heartbeat(interval: .seconds(1), timeout: .seconds(1))
   static let deadline = Duration.seconds(10)
   static let connectTimeout = Duration.seconds(3)
-  /// How long a server that was told to end lets requests finish.
+  /// How long a draining server lets requests finish.
   static let drain = Duration.seconds(2)
   static let drainSpread = Duration.milliseconds(500)
 
@@ -20,7 +20,7 @@ enum SoakTiming {
     return policy
   }
 
-  /// Once nothing is wrong any more, everybody is connected again within this: an attempt that
-  /// began before, the longest delay, a connect, and as much again for a machine that is busy.
+  /// All clients are connected again within this time after the last fault: an attempt that began
+  /// before, the longest delay and a connect, doubled for a busy machine.
   static let recovery = (connectTimeout + .seconds(3)) * 2
 }

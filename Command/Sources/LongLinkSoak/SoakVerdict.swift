@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is wrong with a request, going by the ledgers of its client and of all servers.
+/// What is wrong with a request, according to the ledgers of its client and of all servers.
 enum SoakFinding: String, CaseIterable, Sendable {
   case neverEnded = "requests that never ended"
   case endedTwice = "requests that ended more than once"
@@ -8,11 +8,11 @@ enum SoakFinding: String, CaseIterable, Sendable {
   case ranTwice = "requests that ran more than once"
   case ranThoughNotSent = "requests that ran, though reported as not sent"
   case ranThoughRefused = "requests that ran, though reported as refused"
-  case unexpectedAnswer = "requests that got an unexpected answer"
-  case unknown = "executions of what nobody asked for"
+  case unexpectedAnswer = "requests that got an unexpected response"
+  case unknown = "executions of unknown requests"
 }
 
-/// Compares what clients were told with what servers did.
+/// Compares the outcomes that clients saw with what servers did.
 struct SoakVerdict {
   private struct Entry {
     var kind: SoakKind?
@@ -26,7 +26,7 @@ struct SoakVerdict {
   private(set) var outcomes: [SoakOutcome: Int] = [:]
   private(set) var pushes = 0
   private(set) var executions = 0
-  /// Requests that were allowed to run again, and did.
+  /// Idempotent requests that ran more than once.
   private(set) var ranAgain = 0
 
   /// Judges all lines of all ledgers, in any order.

@@ -12,7 +12,7 @@ import Testing
     return found
   }
 
-  @Test func `requests yet to come cost nothing when it ends before its time`() {
+  @Test func `requests that are not due yet cost nothing when a schedule ends early`() {
     // One an hour, for more hours than anything could count.
     let schedule = OpenSchedule(
       rate: 1 / 3600.0, from: .now - .seconds(5400), for: .seconds(1e15))
@@ -22,7 +22,7 @@ import Testing
     #expect(unsent.allSatisfy { $0 >= .seconds(1800) })
   }
 
-  @Test func `all that were due until the end and not taken are told of`() async {
+  @Test func `all requests that were due and not taken are reported at the end`() async {
     let schedule = OpenSchedule(rate: 10, from: .now - .seconds(2), for: .seconds(1))
     _ = await schedule.next()
     _ = await schedule.next()

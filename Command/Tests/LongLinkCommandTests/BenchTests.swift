@@ -46,7 +46,7 @@ import Testing
   }
 
   /// Nothing is answered, so that all are under way at once.
-  @Test func `many more in flight than the server allows are queued`() async throws {
+  @Test func `requests in flight beyond the server's limit are queued`() async throws {
     let peer = try ScriptedPeer { connection in
       connection.greet()
       connection.readToEnd()
@@ -57,7 +57,7 @@ import Testing
     #expect(report.failures == ["deadlineExceeded": report.failed])
   }
 
-  @Test func `at a rate as many are due as the time has room for`() async throws {
+  @Test func `the number of due requests is the rate times the duration`() async throws {
     let server = try await RunningServer()
     let (report, code) = try await bench(
       "--port", server.port, "--rate", "200", "--in-flight", "64", "--duration", "0.5")
@@ -69,7 +69,7 @@ import Testing
 
   /// Answers one request and no other; at a rate, those that cannot be sent are due
   /// all the while.
-  @Test func `a stall is hidden by a closed loop and shown at a rate`() async throws {
+  @Test func `a closed loop hides a stall, and an open loop shows it`() async throws {
     func stalling() throws -> ScriptedPeer {
       try ScriptedPeer { connection in
         connection.greet()
@@ -96,7 +96,7 @@ import Testing
     #expect(open.report.latency.p99 >= 1_940)
   }
 
-  @Test func `answers with another code are counted by it`() async throws {
+  @Test func `responses with other codes are counted by code`() async throws {
     let server = try await RunningServer()
     let (report, code) = try await bench(
       "--port", server.port, "--type", "77", "--duration", "0.3")
@@ -106,7 +106,7 @@ import Testing
     #expect(report.failed > 0)
   }
 
-  @Test func `people get times and bars`() async throws {
+  @Test func `times and bars are printed without --json`() async throws {
     let server = try await RunningServer()
     let finished = try await Tool.run("bench", "--port", server.port, "--duration", "0.3")
     #expect(finished.code == 0)
@@ -117,7 +117,7 @@ import Testing
     #expect(finished.errors.isEmpty)
   }
 
-  @Test func `times are told apart, and bars are as long as their counts`() {
+  @Test func `different times look different, and bars are as long as their counts`() {
     func lines(_ times: [(nanoseconds: Int64, count: Int)]) -> [String] {
       let tally = BenchTally()
       for (time, count) in times {
@@ -147,7 +147,7 @@ import Testing
   // MARK: - Ctrl-C
 
   @Test(arguments: [[], ["--rate", "50", "--in-flight", "64"]])
-  func `SIGINT prints what was measured until then`(_ options: [String]) async throws {
+  func `SIGINT prints the measurements so far`(_ options: [String]) async throws {
     let server = try await RunningServer()
     let bench = try Tool(
       ["bench", "--json", "--port", server.port, "--duration", "3600"] + options)
@@ -186,7 +186,7 @@ import Testing
     #expect(finished.lines.first?.hasSuffix("; 0 failed") == true)
   }
 
-  @Test func `without a server it says so`() async throws {
+  @Test func `without a server it ends with 3`() async throws {
     let finished = try await Tool.run("bench", "--port", "1", "--duration", "0.3")
     #expect(finished.code == 3)
     #expect(finished.output.isEmpty)
@@ -196,7 +196,7 @@ import Testing
     ["--rate", "0"], ["--rate", "many"], ["--in-flight", "0"], ["--connections", "-1"],
     ["--body", "-1"], ["--duration", "0"], ["--type", "16777216"],
   ])
-  func `what cannot be is told of`(_ arguments: [String]) async throws {
+  func `invalid options end with 64`(_ arguments: [String]) async throws {
     let finished = try await Tool(["bench"] + arguments).finish()
     #expect(finished.code == 64)
     #expect(finished.output.isEmpty)

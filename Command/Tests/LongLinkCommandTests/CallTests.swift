@@ -6,7 +6,7 @@ import Testing
 
 /// What `longlink call` prints.
 @Suite(.timeLimit(.minutes(2))) struct CallTests {
-  @Test func `a reply's body is all that goes to standard output`() async throws {
+  @Test func `only the body of a response goes to standard output`() async throws {
     let server = try await RunningServer()
     let call = try await server.call("1", "--text", "hello")
     #expect(call.text == "hello")
@@ -66,7 +66,7 @@ import Testing
     }
   }
 
-  @Test func `JSON tells of each request`() async throws {
+  @Test func `JSON has one object for each request`() async throws {
     let server = try await RunningServer()
     let answered = try records(
       await server.call("1", "--text", "\n é", "--count", "3", "--json"))
@@ -80,7 +80,7 @@ import Testing
     }
   }
 
-  @Test func `JSON tells what may have happened to a request that failed`() async throws {
+  @Test func `JSON states the delivery of a request that failed`() async throws {
     let server = try await RunningServer()
     let unknown = try #require(try records(await server.call("99", "--json")).first)
     #expect(unknown.code == 404)
@@ -102,7 +102,7 @@ import Testing
     #expect(late.code == 4)
   }
 
-  @Test func `JSON tells of requests that could not be made`() async throws {
+  @Test func `JSON has one object for each request that could not be made`() async throws {
     let peer = try await RunningServer()
     peer.tool.send(SIGKILL)
     _ = await peer.tool.finish()

@@ -32,7 +32,7 @@ import Testing
     ("pcap", [0xA1, 0xB2, 0x3C, 0x4D]), ("pcap", [0x4D, 0x3C, 0xB2, 0xA1]),
     ("pcapng", [0x0A, 0x0D, 0x0D, 0x0A]),
   ])
-  func `a capture file is told from frames by its first bytes`(
+  func `a capture file is recognized by its first bytes`(
     format: String, magic: [UInt8]
   ) async throws {
     let decoded = try await Tool.run("decode", input: magic + [UInt8](repeating: 0, count: 40))
@@ -43,7 +43,7 @@ import Testing
   }
 
   @Test(.unless(Tshark.problem))
-  func `the command that is advised decodes both directions of each connection`() async throws {
+  func `the advised command decodes both directions of each connection`() async throws {
     let file = try temporary(DecodeInputTests.capture, "Ann's capture.pcap")
     defer { try? FileManager.default.removeItem(at: file) }
     let refused = try await Tool.run("decode", file.path)
@@ -89,7 +89,7 @@ import Testing
       ])
   }
 
-  @Test func `columns of tshark are joined by sender, what was sent twice counting once`() throws {
+  @Test func `columns of tshark are joined by sender, without retransmissions`() throws {
     let text = """
       0\t40000\t9000\t100\t010203
       0\t9000\t40000\t7\t09
@@ -121,7 +121,7 @@ import Testing
 
   /// Sequence numbers wrap within the stream in the second case.
   @Test(arguments: [1_000, UInt32.max - 4])
-  func `segments that overtake each other leave no gap`(start: UInt32) throws {
+  func `reordered segments leave no gap`(start: UInt32) throws {
     let bytes = (0..<UInt8(12)).map { $0 }
     func piece(_ range: Range<Int>) -> (Int, [UInt8]) { (range.lowerBound, Array(bytes[range])) }
     let whole = HexDump.Stream(label: "connection 0, port 40000 > 9000", bytes: bytes)
@@ -137,13 +137,13 @@ import Testing
     }
   }
 
-  @Test func `only what no segment carries is missing`() throws {
+  @Test func `only bytes that no segment carries are missing`() throws {
     let found = try streams([(0, [0, 1]), (8, [8]), (5, [5, 6]), (2, [2])], from: 7)
     #expect(found[0].bytes == [0, 1, 2, 5, 6, 8])
     #expect(found[0].gaps == [3, 5])
   }
 
-  @Test func `the beginning of a connection counts once, and ends the one before`() throws {
+  @Test func `a repeated SYN counts once, and another SYN ends the connection before it`() throws {
     func segment(_ sequence: UInt8, begins: Bool = false, _ payload: [UInt8]) throws -> TCPSegment {
       let ip: [UInt8] = [0x45, 0, 0, UInt8(40 + payload.count), 0, 0, 0, 0, 64, 6, 0, 0]
       let hosts: [UInt8] = [10, 0, 0, 1, 10, 0, 0, 2]

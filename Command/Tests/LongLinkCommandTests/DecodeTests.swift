@@ -22,7 +22,7 @@ import Testing
     #expect(decoded.code == 0)
   }
 
-  @Test func `damage is told with its place and its reason, and changes the exit code`()
+  @Test func `damage is reported with its offset and its reason, and changes the exit code`()
     async throws
   {
     var bytes = DecodeTests.frames + DecodeTests.frames.prefix(20)
@@ -55,7 +55,7 @@ import Testing
     var error: String?
   }
 
-  @Test func `JSON has one object a line`() async throws {
+  @Test func `JSON has one object per line`() async throws {
     let decoded = try await Tool.run("decode", "--json", input: DecodeTests.frames + [1])
     let records = try decoded.lines.map {
       try JSONDecoder().decode(Record.self, from: Data($0.utf8))
@@ -72,7 +72,7 @@ import Testing
       ])
   }
 
-  @Test func `metadata and payload are told apart, in fragments too`() async throws {
+  @Test func `metadata and payload are shown separately, also in fragments`() async throws {
     func frame(_ kind: UInt32, _ serial: UInt32, _ body: [UInt8]) -> [UInt8] {
       ScriptedConnection.frame(kind: kind, tag: 7, serial: serial, body: body)
     }
@@ -181,7 +181,7 @@ import Testing
     #expect(throws: HexDump.Failure.self) { try HexDump.streams(Array("abcd\nwhat?\n".utf8)) }
   }
 
-  @Test func `packets of tcpdump are joined by sender, what was sent twice counting once`() throws {
+  @Test func `packets of tcpdump are joined by sender, without retransmissions`() throws {
     func packet(_ from: UInt8, _ to: UInt8, _ sequence: UInt8, _ payload: [UInt8]) -> String {
       let ip: [UInt8] = [0x45, 0, 0, UInt8(40 + payload.count), 0, 0, 0, 0, 64, 6, 0, 0]
       let hosts: [UInt8] = [10, 0, 0, 1, 10, 0, 0, 1]
@@ -246,7 +246,7 @@ import Testing
     #expect(right > 30 && wrong > 20)
   }
 
-  @Test func `who has sent the bytes is found out`() throws {
+  @Test func `the sender of the bytes is detected`() throws {
     let dialect = try GoldenStream.dialect("guarded")
     for stream in try GoldenStream.all(in: "Dialects/guarded.txt") where stream.broken.isEmpty {
       guard stream.expected != ["nothing"] else { continue }

@@ -51,7 +51,7 @@ struct DissectorRuleTests {
     }
   }
 
-  @Test func `a response of a type that its request did not ask for breaks a rule`() async throws {
+  @Test func `a response with the wrong type for its request breaks a rule`() async throws {
     let bare = try GoldenStream.dialect("bare")
     let (client, server) = (
       try DialectFrames(bare, from: .client), try DialectFrames(bare, from: .server)
@@ -79,7 +79,7 @@ struct DissectorRuleTests {
       ], "small")
   }
 
-  @Test func `a response that no request waits for is what the dialect says`() async throws {
+  @Test func `an unsolicited response is treated as the dialect says`() async throws {
     let small = try GoldenStream.dialect("small")
     var (client, server) = (
       try DialectFrames(small, from: .client), try DialectFrames(small, from: .server)
@@ -111,7 +111,7 @@ struct DissectorRuleTests {
       ], "bare")
   }
 
-  @Test func `a request with the serial of one that runs breaks a rule`() async throws {
+  @Test func `a request with the serial of a running request breaks a rule`() async throws {
     let small = try GoldenStream.dialect("small")
     let client = try DialectFrames(small, from: .client)
     let server = try DialectFrames(small, from: .server)
@@ -163,7 +163,7 @@ struct DissectorRuleTests {
   private static let welcome = ScriptedConnection.frame(
     kind: 11, tag: 0, serial: 3, body: [16, 3])
 
-  @Test func `what the fragments of a message come to is limited by its receiver`() async throws {
+  @Test func `the total size of a message's fragments is limited by its receiver`() async throws {
     func fragment(_ kind: UInt32, _ tag: UInt32, more: Bool) -> [UInt8] {
       ScriptedConnection.frame(
         kind: kind | (more ? 0x40 : 0), tag: tag, serial: 50,
@@ -185,7 +185,7 @@ struct DissectorRuleTests {
       ], nil)
   }
 
-  @Test func `a welcome that nobody has asked for breaks a rule`() async throws {
+  @Test func `an unsolicited welcome breaks a rule`() async throws {
     let welcome = (Role.server, DissectorRuleTests.welcome)
     try await judge(
       [
@@ -195,7 +195,9 @@ struct DissectorRuleTests {
       ], nil)
   }
 
-  @Test func `metadata and payload are counted apart, and fragments are numbered`() async throws {
+  @Test func `metadata and payload are counted separately, and fragments are numbered`()
+    async throws
+  {
     func frame(_ kind: UInt32, _ serial: UInt32, _ body: [UInt8]) -> [UInt8] {
       ScriptedConnection.frame(kind: kind, tag: 7, serial: serial, body: body)
     }

@@ -16,11 +16,11 @@ import Testing
     #expect(LuaValue.numbered([(7, .string("x"))]).source() == #"{ [7] = "x" }"#)
   }
 
-  @Test func `the port is what was asked for`() {
+  @Test func `the port is the one that was given`() {
     #expect(Dissector.native(port: 7001).source.contains("port = 7001"))
   }
 
-  @Test func `fields have names of their own`() {
+  @Test func `fields have unique names`() {
     var fields = DissectorFields()
     #expect(fields.add("serial", width: 4) == "serial")
     #expect(fields.add("serial", width: 8) == "serial")
@@ -28,14 +28,14 @@ import Testing
     #expect(fields.add("time", width: 1) == "time_field")
   }
 
-  @Test func `a layout that cannot work is refused with the path of what is wrong`() async throws {
+  @Test func `an invalid layout is refused with the path of the error`() async throws {
     let file = FileManager.default.temporaryDirectory
       .appending(path: "longlink-\(UUID().uuidString)-layout.json")
     defer { try? FileManager.default.removeItem(at: file) }
     for (text, reason) in [
       (#"{"name": "x", "laoyut": {}}"#, "laoyut"),
-      ("{", "layout.json:1:2: this is no JSON: it ends too early"),
-      ("{\"name\": \"é\",\n  \"é\": ?}", "layout.json:2:8: this is no JSON"),
+      ("{", "layout.json:1:2: this is not JSON: it ends prematurely"),
+      ("{\"name\": \"é\",\n  \"é\": ?}", "layout.json:2:8: this is not JSON"),
       ("[1]", ": it has another type than it should have"),
       (
         #"{"name":"x","layout":{"both":{"header":[{"field":"serial","width":3}]}},"#

@@ -205,7 +205,7 @@ struct DissectorTests {
     #expect(linked == [[["5"]], [["6"]]])
   }
 
-  @Test func `frames of one size are told apart, however they are cut`() async throws {
+  @Test func `frames of equal size are separated, however the stream is cut`() async throws {
     let tshark = try await DissectorTests.tshark(nil)
     defer { tshark.remove() }
     func frames(_ kind: UInt32, _ tag: UInt32) -> [UInt8] {
@@ -224,7 +224,7 @@ struct DissectorTests {
     }
   }
 
-  @Test func `messages in fragments are put together`() async throws {
+  @Test func `the fragments of a message are joined`() async throws {
     let tshark = try await DissectorTests.tshark(nil)
     defer { tshark.remove() }
     let more: UInt32 = 0x40
@@ -251,7 +251,7 @@ struct DissectorTests {
     #expect(rows == [[["8"], ["1500"]]])
   }
 
-  @Test func `whoever answers late, twice or out of the blue is noted`() async throws {
+  @Test func `late, repeated and unsolicited responses are noted`() async throws {
     let tshark = try await DissectorTests.tshark(nil)
     defer { tshark.remove() }
     func frame(_ kind: UInt32, _ tag: UInt32, _ serial: UInt32) -> [UInt8] {

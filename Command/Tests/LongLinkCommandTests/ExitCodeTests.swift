@@ -35,7 +35,7 @@ import Testing
     #expect(!tool.errors.isEmpty)
   }
 
-  @Test func `nobody listening ends with 3`() async throws {
+  @Test func `a server that does not listen ends with 3`() async throws {
     let server = try await RunningServer()
     server.tool.send(SIGKILL)
     _ = await server.tool.finish()
@@ -140,7 +140,7 @@ import Testing
     #expect(call.errors.contains("this may not be a LongLink server"))
   }
 
-  @Test func `a broken rule behind a right frame is no sign of another protocol`() async throws {
+  @Test func `a broken rule after a valid frame is no sign of another protocol`() async throws {
     let peer = try ScriptedPeer { connection in
       connection.write(ScriptedConnection.frame(kind: 0x08, tag: 0, serial: 0))
       connection.write(ScriptedConnection.frame(kind: 0x2F, tag: 0, serial: 50))

@@ -96,7 +96,9 @@ import Testing
     #expect(clock.now - frozen <= bound + FreezeTests.slack)
   }
 
-  @Test func `a server that was frozen reads what waits before it judges`() async throws {
+  @Test func `a server that was frozen reads waiting bytes before it judges its clients`()
+    async throws
+  {
     let server = try await RunningServer("--heartbeat", "4", "--heartbeat-timeout", "2")
     let client = try RawClient(port: server.port).connection
     defer { close(client.descriptor) }

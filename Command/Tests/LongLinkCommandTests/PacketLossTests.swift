@@ -74,7 +74,7 @@ struct PacketLossTests {
     try await body(field)
   }
 
-  @Test func `packets that vanish are noticed within the bound, and nothing is doubled`()
+  @Test func `the loss of all packets is noticed within the bound, and nothing runs twice`()
     async throws
   {
     try await PacketLossTests.run { field in
@@ -104,7 +104,7 @@ struct PacketLossTests {
     }
   }
 
-  @Test func `requests go on while one packet in twenty is lost`() async throws {
+  @Test func `requests succeed while one packet in twenty is lost`() async throws {
     try await PacketLossTests.run { field in
       let before = try await field.report { $0.connected == Field.clients }
       try field.namespaces.lose(0.05)

@@ -31,7 +31,7 @@ import Testing
     await onThread { loop.shutDown() }
   }
 
-  @Test func `what is sent arrives whole in both directions, and so does the end`() async throws {
+  @Test func `all bytes arrive in both directions, and so does the end`() async throws {
     try await RelayTests.run { connection in
       connection.read()
       connection.write(RelayTests.frame)
@@ -44,7 +44,7 @@ import Testing
     }
   }
 
-  @Test func `a relay that holds carries nothing until it is released`() async throws {
+  @Test func `a relay that holds forwards nothing until it is released`() async throws {
     let arrived = Latest<Bool>()
     try await RelayTests.run { connection in
       // The first frame shows that the connection is made.

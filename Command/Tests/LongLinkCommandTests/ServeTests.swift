@@ -7,7 +7,7 @@ import Testing
 /// What `longlink serve` does around its requests.
 @Suite(.timeLimit(.minutes(2))) struct ServeTests {
   @Test(arguments: [SIGTERM, SIGINT])
-  func `a signal lets what runs finish, and ends with 0`(_ signal: Int32) async throws {
+  func `a signal lets running requests finish, and ends with 0`(_ signal: Int32) async throws {
     let server = try await RunningServer()
     let call = try await server.startSleep(milliseconds: 3_000)
     server.tool.send(signal)
@@ -26,7 +26,7 @@ import Testing
     #expect(await call.finish().code == 7)
   }
 
-  @Test func `a port that is taken is told of`() async throws {
+  @Test func `a port that is in use is reported`() async throws {
     let server = try await RunningServer()
     let second = try await Tool.run("serve", "--port", server.port)
     #expect(second.code == 1)
@@ -60,7 +60,7 @@ import Testing
     #expect(try await server.call("1", "--text", "small").text == "small")
   }
 
-  @Test func `a broken rule is counted and hurts nobody else`() async throws {
+  @Test func `a broken rule is counted and affects no other client`() async throws {
     let server = try await RunningServer()
     let call = try await server.startSleep(milliseconds: 2_000)
     try RawClient(port: server.port).sendAndReadToEnd(Array("GET / HTTP/1.1\r\n\r\n".utf8))
@@ -68,7 +68,7 @@ import Testing
     #expect(await call.finish().code == 0)
   }
 
-  @Test func `SIGINT of a ping prints the summary of those until then`() async throws {
+  @Test func `SIGINT prints the summary of the pings so far`() async throws {
     let server = try await RunningServer()
     let ping = try Tool(["ping", "--port", server.port, "--count", "3600"])
     // The first of them; the second would come a second later.

@@ -26,7 +26,7 @@ import Testing
     #expect((first["failures"] as? [Any])?.isEmpty == true)
   }
 
-  @Test func `a run says how fast it was, and which faults there were`() async throws {
+  @Test func `a run prints its speed and its faults`() async throws {
     let tool = try await Tool(
       ["simulate", "run", "--seeds", "1..2", "--profile", "restarts", "--jobs", "1"]
     ).finish()
@@ -37,7 +37,7 @@ import Testing
     #expect(tool.text.contains("faults: "))
   }
 
-  @Test func `SIGINT prints what came of the seeds until then`() async throws {
+  @Test func `SIGINT prints the results of the seeds so far`() async throws {
     let tool = try Tool(["simulate", "run", "--seeds", "0..99999999", "--jobs", "1"])
     // Once it shows how far it has come, a seed runs.
     while let line = await tool.nextErrorLine(), !line.contains("/100000000 seeds") {}
@@ -58,7 +58,7 @@ import Testing
     #expect(words.count(where: { $0 == "1,234" }) == FaultKind.allCases.count)
   }
 
-  @Test func `a replay draws the run and tells the hash of its trace`() async throws {
+  @Test func `a replay draws the run and prints the hash of its trace`() async throws {
     let path = FileManager.default.temporaryDirectory
       .appendingPathComponent("longlink-\(UInt64.random(in: 0 ... .max)).svg")
     defer { try? FileManager.default.removeItem(at: path) }

@@ -39,7 +39,7 @@ import Testing
     ["--servers", "1"], ["--minutes", "0.1"], ["--rate", "0"],
     ["--clients", "1", "--client-processes", "2"],
   ])
-  func `a soak that cannot be is refused`(_ arguments: [String]) async throws {
+  func `a soak with impossible options is refused`(_ arguments: [String]) async throws {
     let end = try await Tool(arguments, program: Tool.soak).finish()
     #expect(end.code == 64)
   }
@@ -61,7 +61,7 @@ import Testing
     (.idempotent, .succeeded, 1), (.idempotent, .succeeded, 2), (.idempotent, .sent, 3),
     (.push, .succeeded, 0), (.push, .succeeded, 1), (.push, .notSent, 0),
   ])
-  func `what is told truthfully is passed`(
+  func `truthful ledgers pass`(
     _ kind: SoakKind, _ outcome: SoakOutcome, _ executions: Int
   ) {
     #expect(SoakTests.verdict(kind, [outcome], executions: executions).isClean)
@@ -84,7 +84,7 @@ import Testing
     (.unexpectedAnswer, .large, [.unexpected], 1),
     (.unknown, nil, [], 1),
   ])
-  func `what is not so is found`(
+  func `each contradiction in the ledgers is found`(
     _ finding: SoakFinding, _ kind: SoakKind?, _ outcomes: [SoakOutcome], _ executions: Int
   ) {
     let verdict = SoakTests.verdict(kind, outcomes, executions: executions)

@@ -38,14 +38,14 @@ import Testing
   }
 
   @Test(arguments: StormPolicy.others)
-  func `every other policy has a peak far over the even rate`(_ policy: StormPolicy) {
+  func `every other policy has a peak far above the even rate`(_ policy: StormPolicy) {
     let options = StormTests.options(2_000, outage: .seconds(60))
     let curve = Storm.run(options, policy)
     #expect(Double(curve.peakAttempts) > 3 * options.evenRate)
     #expect(curve.accepted.reduce(0, +) == options.clients)
   }
 
-  @Test func `a storm of real clients is like the one that is computed`() async throws {
+  @Test func `a storm of real clients is like the computed one`() async throws {
     let outage = Duration.seconds(50)
     let real = try await RealStorm.run(clients: 250, outage: outage, window: StormTests.window)
     let options = StormTests.options(20_000, outage: outage)
@@ -118,11 +118,11 @@ import Testing
     ["--outage", "-1"], ["--outage", "4000"], ["--window", "0"], ["--clients", "0"],
     ["--policy", "none"],
   ])
-  func `a storm that cannot be is refused`(_ arguments: [String]) async throws {
+  func `a storm with impossible options is refused`(_ arguments: [String]) async throws {
     #expect(try await Tool(["simulate", "storm"] + arguments).finish().code == 64)
   }
 
-  @Test func `a plot that cannot be written is told of`() async throws {
+  @Test func `a plot that cannot be written is reported`() async throws {
     let end = try await Tool.run(
       "simulate", "storm", "--clients", "10", "--outage", "0", "--svg", "/nowhere/storm.svg")
     #expect(end.code == 1)

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Swift's concurrency runtime, below its documented functions: check these with each release of Swift.
+// Undocumented functions of Swift's concurrency runtime: check them with each release of Swift.
 #ifndef CLONGLINK_RUNTIME_HOOKS_H
 #define CLONGLINK_RUNTIME_HOOKS_H
 
 #include <stdbool.h>
 
 #ifndef LONGLINK_PORTABLE
-/// Has `cll_task_cancelled` called, once and on any thread, when the current task is
-/// cancelled: at once where it has been.
+/// Makes the runtime call `cll_task_cancelled`, once and on any thread, when the current task is
+/// cancelled, or at once if it is cancelled already.
 ///
-/// The same task ends it by `cll_task_unwatch`, in reverse order of the calls.
+/// The same task must call `cll_task_unwatch`, in reverse order of these calls.
 const void *_Nonnull cll_task_watch(void *_Nonnull context);
 
-/// Ends what `cll_task_watch` began. A call that was under way has returned then.
+/// Ends a watch of `cll_task_watch`. When it returns, no call of `cll_task_cancelled` is running.
 void cll_task_unwatch(const void *_Nonnull record);
 
 /// Defined by the module that watches.
 void cll_task_cancelled(void *_Nonnull context);
 #endif
 
-// For the thread sanitizer alone: what a thread did before `cll_hand_over` comes before all that
-// another does after `cll_take_over`. Swift's runtime, which is built without the sanitizer, tells
-// it of tasks that are put in a queue, but not of one that is resumed before it has suspended.
+// Only for the thread sanitizer: everything before `cll_hand_over` in one thread happens before
+// everything after `cll_take_over` in another. Swift's runtime, which is built without the sanitizer,
+// reports tasks that are queued, but not a task that is resumed before it has suspended.
 #ifdef CLL_THREAD_SANITIZER
 void __tsan_release(void *_Nonnull address);
 void __tsan_acquire(void *_Nonnull address);
@@ -33,8 +33,8 @@ static inline void cll_hand_over(void *_Nonnull address) { (void)address; }
 static inline void cll_take_over(void *_Nonnull address) { (void)address; }
 #endif
 
-/// For simulations alone. Asks `capture` for each job that the Swift runtime would put on its global
-/// pool, on the thread that does so. `capture` returns whether it has taken the job. To be called once
+/// Only for simulations. Makes the runtime call `capture` for each job that it would put on its global
+/// pool, on the enqueuing thread. `capture` returns whether it has taken the job. Call this only once
 /// in a process.
 void cll_capture_global_jobs(bool (*_Nonnull capture)(void *_Nonnull job));
 

@@ -2,16 +2,15 @@
 
 public import LongLinkCore
 
-/// For how long the answers of a method are kept, and what invalidates them.
+/// How long the responses of a method are cached, and which pushes invalidate them.
 public struct CachePolicy: Hashable, Sendable {
-  /// How long an answer is as good as a new one. Default 60 s.
+  /// How long a cached response is used without a request. Default 60 s.
   public var fresh: Duration
-  /// For how long after that it is still given, while one request fetches a new one. Default: not
-  /// at all.
+  /// How long after that it is still used, while one request refreshes it. Default zero.
   public var stale: Duration
-  /// Types of pushes at which the answers of the method are dropped. Default: none.
+  /// The types of pushes that invalidate the method's cached responses. Default: none.
   ///
-  /// They are dropped as well when the connection is lost, since a push may be lost with it.
+  /// With any, a lost connection also invalidates them, because a push may be lost with it.
   public var invalidatedBy: [MessageType]
 
   /// Makes a policy.
@@ -23,9 +22,9 @@ public struct CachePolicy: Hashable, Sendable {
     self.invalidatedBy = invalidatedBy
   }
 
-  /// Answers are not kept.
+  /// Turns the cache off.
   public static let off = CachePolicy(fresh: .zero)
 
-  /// Whether anything is kept.
+  /// Whether responses are cached.
   var isOn: Bool { fresh > .zero || stale > .zero }
 }

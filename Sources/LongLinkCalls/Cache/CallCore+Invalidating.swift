@@ -6,9 +6,9 @@ import LongLinkCore
 import LongLinkTransport
 
 extension CallCore: ClientWatcher {
-  /// Heeds the pushes that a policy names for the answers of a type.
+  /// Registers the pushes that invalidate the responses of a type by a policy.
   ///
-  /// Answers that were asked for before may have missed such a push: none is given or shared.
+  /// Earlier responses may have missed such a push, so they are neither used nor shared.
   func register(_ policy: CachePolicy, of type: MessageType) {
     for push in policy.invalidatedBy where invalidations[push]?.contains(type) != true {
       invalidations[push, default: []].append(type)
@@ -24,12 +24,12 @@ extension CallCore: ClientWatcher {
       ofAll: wholeGeneration)
   }
 
-  /// Whether the answer of an exchange is as good as one to a question asked now.
+  /// Whether the response of an exchange is as current as that of a new one.
   func isCurrent(_ exchange: SharedRequest) -> Bool {
     !exchange.isInvalidated && exchange.generation == generation(of: exchange.plan.type)
   }
 
-  /// Forgets the answers of one type, and does not keep those on their way.
+  /// Invalidates the responses of one type, including those in flight.
   func invalidate(_ type: MessageType) {
     counters.invalidations += 1
     forgetAnswers(of: type)
@@ -40,11 +40,11 @@ extension CallCore: ClientWatcher {
     cache.removeAll(of: type)
   }
 
-  /// Forgets the answer to one call, and nothing on its way is kept or shared.
+  /// Invalidates the response to one call, including those in flight.
   func invalidate(_ key: CallKey) {
     counters.invalidations += 1
     cache.remove(key)
-    // Calls that do not share an exchange, or not on the same terms, may have one each.
+    // There may be several, for calls that do not share or have different terms.
     for exchange in exchanges.values where exchange.plan.key == key {
       exchange.isInvalidated = true
     }
@@ -70,7 +70,7 @@ extension CallCore: ClientWatcher {
 
   func connectionChanged(to state: ConnectionState) {
     if wasConnected, !state.isMigrating {
-      // A push may have been lost, or may have gone to a connection that is no more.
+      // A push may have been lost with the old connection.
       linkGeneration += 1
       cache.removeDependent()
     }

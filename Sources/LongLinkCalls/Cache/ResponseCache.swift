@@ -2,13 +2,12 @@
 
 import LongLinkCore
 
-/// Answers by the key of their calls, within a bound of bytes: the least recently used is evicted
-/// first.
+/// Responses by the keys of their calls, bounded in bytes; evicts the least recently used first.
 struct ResponseCache {
   enum Found: Equatable {
     case nothing
     case fresh([UInt8])
-    /// Good enough for now; a new one is to be fetched.
+    /// May be used, but should be refreshed.
     case stale([UInt8])
   }
 
@@ -20,14 +19,14 @@ struct ResponseCache {
     var staleUntil: LinkInstant
     /// Whether pushes invalidate it.
     var dependsOnPushes: Bool
-    /// The places of its neighbours: the one asked for after it, and the one before.
+    /// The slots of its neighbours in order of use.
     var newer: Int?
     var older: Int?
   }
 
-  /// The most bytes of bodies and keys, with `overhead` for each entry.
+  /// The most bytes of bodies and keys, plus `overhead` for each entry.
   let limit: Int
-  /// What an entry takes beside its body and its key, roughly.
+  /// About the bytes of an entry without its body and key.
   static let overhead = 256
 
   private var entries: [Entry?] = []
@@ -37,7 +36,7 @@ struct ResponseCache {
   private var newest: Int?
   private var oldest: Int?
   private(set) var bytes = 0
-  /// Entries that made room for others, and answers that were too large to be kept.
+  /// Entries that were evicted, and responses that were too large for the cache.
   private(set) var evicted: UInt64 = 0
 
   init(limit: Int) {
@@ -46,7 +45,7 @@ struct ResponseCache {
 
   var count: Int { places.count }
 
-  /// What is kept for a key, if it is not too old.
+  /// Returns the response for a key, unless it has expired.
   mutating func find(_ key: CallKey, at now: LinkInstant) -> Found {
     guard let place = places[key], let entry = entries[place] else { return .nothing }
     guard now < entry.staleUntil else {
@@ -58,7 +57,7 @@ struct ResponseCache {
     return now < entry.freshUntil ? .fresh(entry.body) : .stale(entry.body)
   }
 
-  /// Keeps an answer that came now, in place of an older one.
+  /// Stores a response that just came, replacing any older one.
   mutating func store(
     _ body: [UInt8], for key: CallKey, _ policy: CachePolicy, dependsOnPushes: Bool = false,
     at now: LinkInstant
@@ -86,23 +85,23 @@ struct ResponseCache {
     link(place)
   }
 
-  /// Forgets one answer.
+  /// Removes one response.
   mutating func remove(_ key: CallKey) {
     if let place = places[key] { remove(place) }
   }
 
-  /// Forgets the answers of one type of request.
+  /// Removes the responses of one type of request.
   mutating func removeAll(of type: MessageType) {
-    // In an order of their own: the places that become free are taken again in it.
+    // Sorted, because the order of free slots must not depend on the set's random order.
     for place in (placesOfType[type] ?? []).sorted() { remove(place) }
   }
 
-  /// Forgets the answers that a lost push might have invalidated.
+  /// Removes the responses that a lost push might have invalidated.
   mutating func removeDependent() {
     for place in entries.indices where entries[place]?.dependsOnPushes == true { remove(place) }
   }
 
-  /// Forgets everything.
+  /// Removes all responses.
   mutating func removeAll() {
     let evicted = evicted
     self = ResponseCache(limit: limit)

@@ -2,15 +2,15 @@
 
 public import LongLinkCore
 
-/// A call that can be made: alone, in a group, or for a page of a list. It is a value.
+/// A call as a value, to be made alone, in a group, or for a page of a list.
 public struct Call<Reply: Sendable>: Sendable {
-  /// What the body of the request carries.
+  /// The message type of the request.
   public let type: MessageType
-  /// The service that its method belongs to.
+  /// The service of its method.
   let service: String
-  /// What the call itself says of how it is made.
+  /// The policy of this call, which overrides all others.
   public var policy: CallPolicy
-  /// What its method says.
+  /// The policy of its method.
   let methodPolicy: CallPolicy
   let body: any BodyEncodable & Sendable
   var key: [UInt8]?
@@ -30,20 +30,18 @@ public struct Call<Reply: Sendable>: Sendable {
     self.decode = decode
   }
 
-  /// The call, known by a key of the caller's in place of its body when it shares an exchange and
-  /// when its answer is cached.
+  /// Returns the call with a key that replaces its body in de-duplication and in the cache.
   ///
-  /// For requests whose bodies differ in what does not matter, such as a time.
+  /// Use it for requests whose bodies differ in insignificant parts, such as a time.
   public func keyed(by key: [UInt8]) -> Call {
     var call = self
     call.key = key
     return call
   }
 
-  /// The call, which gives what a function makes of the reply.
+  /// Returns the call with its reply transformed by a function.
   ///
-  /// The function may be called on any thread; what it throws counts as a reply that cannot be
-  /// decoded.
+  /// The function may be called on any thread. If it throws, the call fails with `decodingFailed`.
   public func map<Value: Sendable>(
     _ transform: @escaping @Sendable (Reply) throws(BodyError) -> Value
   ) -> Call<Value> {

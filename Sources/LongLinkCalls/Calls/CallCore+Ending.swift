@@ -5,7 +5,7 @@ import LongLinkCore
 import LongLinkTransport
 
 extension CallCore: TimerHandler {
-  /// A caller whose time ends before that of its exchange has a timer of its own.
+  /// Sets a timer for a caller whose deadline is earlier than that of its exchange.
   func watchDeadline(of id: UInt64, on exchange: SharedRequest) {
     guard let caller = callers[id], caller.timer == nil, caller.deadline < exchange.deadline
     else { return }
@@ -27,7 +27,7 @@ extension CallCore: TimerHandler {
     if let key, exchangeOfKey[key] == id { exchangeOfKey[key] = nil }
   }
 
-  /// Takes the outcome of an exchange: the one place where callers are told.
+  /// Handles the outcome of an exchange; the only place that completes its calls.
   func ended(_ id: UInt64, _ outcome: Outcome) {
     guard let exchange = exchanges.removeValue(forKey: id) else { return }
     forget(id, exchange.plan.key)
@@ -40,7 +40,7 @@ extension CallCore: TimerHandler {
     }
     var told = exchange.callers
     if case .failure(let error) = outcome, error.code == .deadlineExceeded {
-      // Who came later has more time, and would have it with an exchange of its own.
+      // Callers that joined later may have later deadlines: they get another exchange.
       let others = told.filter { callers[$0].map { $0.deadline > loop.now } ?? false }
       if !others.isEmpty {
         told.removeAll { others.contains($0) }

@@ -5,56 +5,55 @@ import LongLinkDriver
 import LongLinkCore
 @_spi(Loop) import LongLinkTransport
 
-/// The calls of one call client, on the client's loop: who waits for which exchange, what is
-/// cached, and who hears of it.
+/// The state of one call client on the client's loop: calls, exchanges, the cache and events.
 final class CallCore {
   let client: LongLinkClient
   let loop: EventLoop
   let configuration: CallConfiguration
   let events: BroadcastList<MessageType, CallEvent>
   var cache: ResponseCache
-  /// In no order: whoever iterates them does to each what does not depend on the others.
+  /// Unordered: code that iterates it must not depend on the order.
   var exchanges: [UInt64: SharedRequest] = [:]
   var callers: [UInt64: Caller] = [:]
-  /// The exchanges by what identical calls are known by.
+  /// The exchanges that identical calls can join, by key.
   var exchangeOfKey: [CallKey: UInt64] = [:]
   private var nextID: UInt64 = 0
   var counters = CallCounts()
-  /// Which request types lose their answers with a push, by the type of the push.
+  /// The request types whose responses a push invalidates, by type of the push.
   var invalidations: [MessageType: [MessageType]] = [:]
-  /// All of those request types.
+  /// All request types in `invalidations`.
   var dependents: Set<MessageType> = []
-  /// How often the answers of a type, and those of all that depend on pushes, were invalidated.
+  /// The number of invalidations by type; below, those by lost connections, and those of all types.
   var generations: [MessageType: UInt64] = [:]
   var linkGeneration: UInt64 = 0
   var wholeGeneration: UInt64 = 0
   var wasConnected = false
   var pollers: [PollingCore] = []
 
-  /// Which state of the world an exchange asks for.
+  /// The invalidation counts when an exchange began; its response is current while they are equal.
   struct Generation: Equatable {
     var ofType: UInt64
     var ofLink: UInt64
     var ofAll: UInt64
   }
 
-  /// One request on its way, and the callers that it answers.
+  /// One exchange in flight, and the calls that share it.
   final class SharedRequest {
     let plan: CallPlan
     let options: RequestOptions
     var deadline: LinkInstant
-    /// In the order in which they came.
+    /// In the order in which they joined.
     var callers: [UInt64]
-    /// Whether it goes on without callers, to fill the cache.
+    /// Whether it refreshes the cache, and so continues without callers.
     let isRefresh: Bool
     let generation: Generation
-    /// Whether its call was invalidated after it had begun.
+    /// Whether its key was invalidated after it had begun.
     var isInvalidated = false
     var cache: CachePolicy?
-    var task: RequestTask?
-    /// What may have happened in earlier exchanges of the same callers.
+    var task: RequestHandle?
+    /// The delivery of earlier exchanges of the same callers.
     var past = Delivery.notSent
-    /// The last caller, which has gone, and how it is to be told.
+    /// The last caller, which has left, and the code of its error.
     var leaver: (code: LongLinkError.Code, completion: (Outcome) -> Void)?
 
     init(
@@ -75,7 +74,7 @@ final class CallCore {
     let exchange: UInt64
     let deadline: LinkInstant
     let completion: (Outcome) -> Void
-    /// Where the exchange's own deadline does not serve.
+    /// Set if the exchange's deadline is later than the caller's.
     var timer: LoopTimer?
   }
 
@@ -97,8 +96,8 @@ final class CallCore {
 // MARK: - Calls
 
 extension CallCore {
-  /// Makes a call. `completion` is called once, perhaps before this returns; the number, by which
-  /// the caller may leave, is nil then.
+  /// Makes a call. Returns the number to pass to `leave`, or nil if it ended at once. `completion`
+  /// is called once, perhaps before this returns.
   func begin(_ plan: CallPlan, _ completion: @escaping (Outcome) -> Void) -> UInt64? {
     counters.calls += 1
     if let cache = plan.cache { register(cache, of: plan.type) }
@@ -132,10 +131,10 @@ extension CallCore {
         .failure(
           LongLinkError(
             code, delivery: .sent, doing: .request(exchange.plan.type),
-            detail: "its exchange goes on for others")))
+            detail: "the request continues for other calls")))
       return
     }
-    // Nobody may join what is being cancelled.
+    // No call may join an exchange that is being cancelled.
     forget(caller.exchange, exchange.plan.key)
     exchange.leaver = (code, caller.completion)
     exchange.task?.cancel()
@@ -157,7 +156,7 @@ extension CallCore {
     }
   }
 
-  /// Fetches a new answer for the cache, unless one is on its way.
+  /// Makes a request to refresh the cache, unless one is in flight.
   private func refresh(_ plan: CallPlan, _ key: CallKey) {
     if let id = exchangeOfKey[key], let exchange = exchanges[id], isCurrent(exchange) { return }
     counters.refreshes += 1
@@ -165,7 +164,7 @@ extension CallCore {
     launch(plan, until: deadline, isRefresh: true, callers: []) { _ in }
   }
 
-  /// The exchange whose answer is as good as that of one which begins now.
+  /// Returns the exchange in flight that a new call can share.
   private func exchangeToJoin(_ plan: CallPlan) -> UInt64? {
     guard plan.isShared, let key = plan.key, let id = exchangeOfKey[key],
       let exchange = exchanges[id], isCurrent(exchange),
@@ -186,7 +185,7 @@ extension CallCore {
     if let key {
       options.idempotencyKey = key
     } else if options.retry == .idempotentByKey, options.idempotencyKey.isEmpty {
-      // Kept for another exchange of the same callers.
+      // Made here, so that a later exchange of the same callers can use it again.
       options.idempotencyKey = loop.randomKey()
     }
     let exchange = SharedRequest(

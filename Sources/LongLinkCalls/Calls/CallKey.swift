@@ -3,15 +3,15 @@
 import LongLinkDriver
 import LongLinkCore
 
-/// By what identical calls are known: what the server sees of them.
+/// The identity of a call for de-duplication and the cache: what the server sees of it.
 struct CallKey: Hashable, Sendable {
   let type: MessageType
-  /// The body, or what the caller named in its stead.
+  /// The body, or the caller's key (`Call.keyed(by:)`).
   let bytes: [UInt8]
   let metadata: [String: String]
   let idempotencyKey: [UInt8]
 
-  /// The bytes that it takes, roughly.
+  /// The approximate size in memory, in bytes.
   var byteCount: Int {
     var count = bytes.count + idempotencyKey.count
     for (name, value) in metadata { count += 64 + name.utf8.count + value.utf8.count }

@@ -3,19 +3,19 @@
 import LongLinkDriver
 import LongLinkCore
 
-/// A call as the core takes it: what to send, and on what terms.
+/// A call for the core: the body to send and the effective policy.
 struct CallPlan: Sendable {
   let type: MessageType
   let body: any BodyEncodable & Sendable
   let options: RequestOptions
-  /// Nil for a call that neither shares an exchange nor looks into the cache.
+  /// Nil for a call that neither shares an exchange nor uses the cache.
   let key: CallKey?
   let isShared: Bool
-  /// Nil where answers are not kept.
+  /// Nil if responses are not cached.
   let cache: CachePolicy?
   let reloads: Bool
 
-  /// Throws `encodingFailed` where the call needs a key and its body has no encoding.
+  /// Throws `encodingFailed` if the call needs a key and its body cannot be encoded.
   init(
     _ type: MessageType, _ body: any BodyEncodable & Sendable, _ policy: CallPolicy,
     key: [UInt8]?
@@ -42,7 +42,7 @@ struct CallPlan: Sendable {
     }
   }
 
-  /// Those terms of an exchange that all of its callers have to agree on.
+  /// The options that must be equal for calls to share an exchange.
   var sharedTerms: RequestOptions {
     var terms = options
     terms.timeout = nil

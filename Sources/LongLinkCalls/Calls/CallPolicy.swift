@@ -2,24 +2,25 @@
 
 public import LongLinkCore
 
-/// How a call is made: the options of its request, and whether its answer is shared and kept.
+/// How a call is made: the options of its request, its de-duplication and its caching.
 ///
-/// A field that says nothing leaves the word to the next wider policy. These are, the narrowest
-/// first: the call's; `CallConfiguration.policies` for its method; the method's own; that of its
-/// ``CallService``; `CallConfiguration.policy`. Beneath them is what the client does by itself.
+/// Policies override each other field by field. From the highest precedence to the lowest, they are
+/// those of the call; of its method in `CallConfiguration.policies`; of the method itself; of its
+/// ``CallService``; and `CallConfiguration.policy`. A field that is nil in all of them has the
+/// default below.
 public struct CallPolicy: Hashable, Sendable {
-  /// How the request is made; each field by itself may say nothing.
+  /// The options of the request; each of its fields is overridden separately.
   public var options: RequestOptions
-  /// Whether identical calls that are under way together share one exchange. Where nobody says:
-  /// those of methods that only read, and those whose answers are cached.
+  /// Whether identical concurrent calls share one exchange. Default: true for methods that only
+  /// read, and for cached calls.
   public var isShared: Bool?
-  /// Whether, and for how long, answers are kept. Where nobody says: they are not.
+  /// How long responses are cached. Default: not at all.
   public var cache: CachePolicy?
-  /// Whether the server is asked whatever the cache holds; the answer is kept. Where nobody says:
-  /// no.
+  /// Whether to bypass the cache: the call makes a request, and its response is cached. Default
+  /// false.
   public var reloads: Bool?
 
-  /// Makes a policy that says what it is given.
+  /// Makes a policy; fields that are nil are left to other policies.
   public init(
     _ options: RequestOptions = RequestOptions(), isShared: Bool? = nil, cache: CachePolicy? = nil,
     reloads: Bool? = nil
@@ -30,7 +31,7 @@ public struct CallPolicy: Hashable, Sendable {
     self.reloads = reloads
   }
 
-  /// This policy, with the words of a wider one where it has none.
+  /// Returns this policy, with the fields of a wider one where it has nil.
   public func over(_ wider: CallPolicy) -> CallPolicy {
     CallPolicy(
       options.over(wider.options),

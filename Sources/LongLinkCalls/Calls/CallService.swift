@@ -2,11 +2,11 @@
 
 public import LongLinkCore
 
-/// What a call client knows of a service beside its methods.
+/// The configuration of a service in a call client.
 public struct CallService: Sendable {
-  /// How its calls are made, where a call and its method say nothing.
+  /// The policy of the service's calls, which those of calls and methods override.
   public var policy: CallPolicy
-  /// The errors that the application itself has defined for the service, asked in this order.
+  /// The application's error types for the service. The first one that defines a code is used.
   public var errors: [any ApplicationError.Type]
 
   /// Makes a service.
@@ -17,7 +17,7 @@ public struct CallService: Sendable {
 }
 
 extension RPCMethod where Request: BodyEncodable, Reply: BodyDecodable {
-  /// A call of the method, which is made when it is given to a ``CallClient``, each time anew.
+  /// Returns a call of the method. A ``CallClient`` makes it, each time that it is passed to one.
   public func callAsFunction(
     _ request: Request, policy: CallPolicy = CallPolicy()
   ) -> Call<Reply> {

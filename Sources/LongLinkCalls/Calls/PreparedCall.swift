@@ -3,13 +3,13 @@
 import LongLinkDriver
 import LongLinkCore
 
-/// A call with its plan, and what is to be made of its outcome.
+/// A call with its plan, and the conversion of its outcome.
 struct PreparedCall<Reply: Sendable>: Sendable {
   let plan: CallPlan
   private let call: Call<Reply>
   private let configuration: CallConfiguration
 
-  /// Throws where the call cannot be made at all.
+  /// Throws if the call needs a key and its body cannot be encoded.
   init(_ call: Call<Reply>, _ configuration: CallConfiguration) throws(CallError) {
     self.call = call
     self.configuration = configuration
@@ -20,7 +20,7 @@ struct PreparedCall<Reply: Sendable>: Sendable {
     }
   }
 
-  /// The reply, or the error as the application knows it.
+  /// Returns the decoded reply, or the call's error.
   func result(of outcome: Outcome) -> Result<Reply, CallError> {
     switch outcome {
     case .success(let body):
@@ -38,14 +38,14 @@ struct PreparedCall<Reply: Sendable>: Sendable {
     }
   }
 
-  /// A failure in the application's terms.
+  /// Makes the call's error.
   func describe(_ error: LongLinkError) -> CallError {
     configuration.describe(error, of: call)
   }
 }
 
 extension CallCore {
-  /// Makes a prepared call; an answer that cannot be decoded does not stay in the cache.
+  /// Makes a prepared call. A response that does not decode is removed from the cache.
   func begin<Reply>(
     _ call: PreparedCall<Reply>, _ completion: @escaping (Result<Reply, CallError>) -> Void
   ) -> UInt64? {

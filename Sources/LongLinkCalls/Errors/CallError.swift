@@ -3,39 +3,40 @@
 public import LongLinkDriver
 public import LongLinkCore
 
-/// An error that an application has defined for its own response codes, from 1000 on.
+/// An error that an application defines for its own response codes, from 1000 on.
 ///
-/// Two services may use the same codes: each names its own errors (``CallService/errors``).
+/// Two services may use the same codes: each has its own list of errors (``CallService/errors``).
 public protocol ApplicationError: Error {
-  /// Makes the error of a code and the body that came with it; nil where the code is not one of
-  /// these. The bytes come from the network. May be called on any thread.
-  init?(code: ResponseCode, body: [UInt8])
-  /// What people are told, in the language of the table of texts (`ErrorTexts.language`).
+  /// Makes the error of a response's code and body; nil if the type does not define this code.
   ///
-  /// Nil, the default, leaves it to the table: to its text for the code, if it has one.
+  /// The bytes come from the network: check them. It may be called on any thread.
+  init?(code: ResponseCode, body: [UInt8])
+  /// Returns the text for people, in the language of `ErrorTexts.language`.
+  ///
+  /// Nil, the default, means the text of `ErrorTexts` for the code.
   func text(in language: String) -> String?
 }
 
 extension ApplicationError {
-  /// Nothing: the table of texts says it.
+  /// Returns nil: `ErrorTexts` has the text.
   public func text(in language: String) -> String? { nil }
 }
 
-/// Why a call failed: a number for programs, a text for people, and all that the link knows.
+/// The error of a call: a code for programs, a text for people, and the underlying error.
 public struct CallError: Error, Sendable {
-  /// The number by which programs know the failure.
+  /// The code for programs.
   public let code: CallErrorCode
-  /// What people are told.
+  /// The text for people.
   public let text: String
-  /// The application's own error, for a code from 1000 on that one of its types knows.
+  /// The application's own error, if one of its types defines the response's code.
   public let application: (any ApplicationError)?
-  /// All that the link knows of it.
+  /// The underlying error, with all details.
   public let link: LongLinkError
 
   /// What may have happened to the request: whether a retry is safe.
   public var delivery: Delivery { link.delivery }
 
-  /// Makes the error of a failure of the link.
+  /// Makes the error of a call from its underlying error.
   public init(
     _ link: LongLinkError, texts: ErrorTexts = .english,
     applicationErrors: [any ApplicationError.Type] = []
@@ -55,6 +56,6 @@ public struct CallError: Error, Sendable {
 }
 
 extension CallError: CustomStringConvertible {
-  /// The number, the text, and what the link says.
+  /// The code, the text, and the underlying error.
   public var description: String { "\(code): \(text) [\(link)]" }
 }

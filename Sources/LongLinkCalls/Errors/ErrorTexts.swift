@@ -3,23 +3,23 @@
 internal import LongLinkDriver
 public import LongLinkCore
 
-/// Short texts for people, by the codes of errors, in one language.
+/// Short texts for people, by error code, in one language.
 ///
-/// An application makes its own table to speak another language, or changes texts of this one.
+/// For another language, make your own table; or change texts of the English one.
 public struct ErrorTexts: Sendable {
-  /// The language, as a BCP 47 tag such as `en` or `zh-Hans`; `ApplicationError`s are asked for it.
+  /// The language, as a BCP 47 tag such as `en` or `zh-Hans`. `ApplicationError.text(in:)` gets it.
   public var language: String
-  /// The texts of single codes.
+  /// The texts by code.
   public var texts: [CallErrorCode: String]
   /// Makes the text of a code that has none in `texts`.
   public var other: @Sendable (CallErrorCode) -> String
-  /// Makes the text that is shown where the request may have run, from the text of its code.
+  /// Makes the text for a request that may have run, from the text of its code.
   ///
-  /// It places both parts as the language wants them. A call that the caller cancelled gets the
-  /// plain text.
+  /// It is a function so that a language can order the two parts. It is not used for calls that
+  /// their callers cancelled.
   public var mayHaveRun: @Sendable (String) -> String
 
-  /// Makes a table; without `mayHaveRun` nothing is said of requests that may have run.
+  /// Makes a table. By default, `mayHaveRun` adds nothing.
   public init(
     language: String, texts: [CallErrorCode: String],
     other: @escaping @Sendable (CallErrorCode) -> String,
@@ -31,7 +31,7 @@ public struct ErrorTexts: Sendable {
     self.mayHaveRun = mayHaveRun
   }
 
-  /// The text for a failure. `own` is what the application's error says, where it says anything.
+  /// Returns the text for a failure. `own` is the text of the application's error, if any.
   public func text(for code: CallErrorCode, delivery: Delivery, own: String? = nil) -> String {
     let text = own ?? texts[code] ?? other(code)
     return delivery == .sent && code != .cancelled ? mayHaveRun(text) : text
@@ -46,22 +46,22 @@ public struct ErrorTexts: Sendable {
       .connectionLost: "The connection was lost.",
       .deadlineExceeded: "The server took too long to answer.",
       .cancelled: "Cancelled.",
-      .corrupted: "What arrived was damaged on its way.",
-      .protocolViolation: "This program and the server do not understand each other.",
-      .tooLarge: "This is more than the server accepts.",
+      .corrupted: "The data was damaged in transit.",
+      .protocolViolation: "This program and the server are not compatible.",
+      .tooLarge: "This is larger than the server accepts.",
       .encodingFailed: "This cannot be sent.",
-      .decodingFailed: "The server's answer could not be understood.",
-      .overloaded: "Too much is under way at once. Try again in a moment.",
+      .decodingFailed: "The server's response could not be understood.",
+      .overloaded: "Too many requests at once. Try again in a moment.",
       .closed: "The connection was closed.",
       .invalidConfiguration: "This program is not configured correctly.",
-      .unsupported: "The server has no way to do this.",
+      .unsupported: "The server does not support this.",
       CallErrorCode(.malformed): "The server could not understand the request.",
       CallErrorCode(.unauthenticated): "Sign in first.",
       CallErrorCode(.forbidden): "This is not allowed.",
       CallErrorCode(.unknownType): "The server does not know how to do this.",
       CallErrorCode(.deadlinePassed): "The server ran out of time.",
-      CallErrorCode(.conflict): "This was done before in another way.",
-      CallErrorCode(ResponseCode.tooLarge): "This is more than the server accepts.",
+      CallErrorCode(.conflict): "This conflicts with an earlier request.",
+      CallErrorCode(ResponseCode.tooLarge): "This is larger than the server accepts.",
       CallErrorCode(ResponseCode.overloaded): "The server is busy. Try again in a moment.",
       CallErrorCode(ResponseCode.cancelled): "Cancelled.",
       CallErrorCode(.failed): "Something went wrong on the server.",

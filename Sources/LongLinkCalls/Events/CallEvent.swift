@@ -3,22 +3,22 @@
 public import LongLinkDriver
 public import LongLinkCore
 
-/// Something that came from the server: a push, or how a request ended.
+/// An event for the application: a push, or the end of an exchange.
 public struct CallEvent: Sendable {
-  /// Where an event comes from.
+  /// The origin of an event.
   public enum Source: Hashable, Sendable {
-    /// The server pushed it.
+    /// A push of the server.
     case push
-    /// It is how an exchange ended, once for all calls that shared it, or for the cache alone.
-    /// Answers out of the cache, and cancelled exchanges, are no events.
+    /// The end of an exchange: one event for all calls that shared it, or for a refresh of the
+    /// cache. Cached responses and cancelled exchanges cause no events.
     case call
   }
 
-  /// Where it comes from.
+  /// The origin of the event.
   public let source: Source
-  /// The type of the push, or of the request.
+  /// The message type of the push or request.
   public let type: MessageType
-  /// The body, or why there is none.
+  /// The body, or the error of the exchange.
   public let result: Result<[UInt8], LongLinkError>
 
   /// Makes an event, for tests.
@@ -28,9 +28,9 @@ public struct CallEvent: Sendable {
     self.result = result
   }
 
-  /// The body as a message.
+  /// Decodes the body as a message.
   ///
-  /// Throws the failure of the request, or `decodingFailed`, delivery `answered`.
+  /// Throws the error of the exchange, or `decodingFailed`, delivery `answered`.
   public func message<Message: BodyDecodable>(
     as message: Message.Type = Message.self
   ) throws(LongLinkError) -> Message {

@@ -3,9 +3,9 @@
 import LongLinkDriver
 @_spi(Loop) import LongLinkTransport
 
-/// Calls that were made together: watched, cancelled and awaited as one.
+/// A handle on calls that were made together: you can observe, cancel and await them as one.
 ///
-/// It may be used from any thread. Letting go of it changes nothing: the calls go on.
+/// It may be used from any thread. Releasing it does not cancel the calls.
 public final class CallGroup<Reply: Sendable>: Sendable {
   /// How the calls are made.
   public let policy: GroupPolicy
@@ -22,16 +22,16 @@ public final class CallGroup<Reply: Sendable>: Sendable {
     loop.runOnLoop { [run] in run.value.pump() }
   }
 
-  /// The progress now, then at each end of a call; the sequence ends with the group.
+  /// Returns a sequence of the current progress, then one element for each call that ends.
   ///
-  /// Nothing is left out: there are as many elements to come as calls that have not ended.
+  /// The sequence ends with the group. It is buffered without limit, so no element is dropped.
   public func progress() -> AsyncStream<GroupProgress> {
     let (stream, continuation) = AsyncStream.makeStream(of: GroupProgress.self)
     loop.runOnLoop { [run] in run.value.watch(continuation) }
     return stream
   }
 
-  /// How the calls ended, in the order in which they were given.
+  /// The results of the calls in their given order, once all have ended.
   ///
   /// Cancelling the waiting task cancels the group.
   public var results: [Result<Reply, CallError>] {
@@ -44,10 +44,11 @@ public final class CallGroup<Reply: Sendable>: Sendable {
     }
   }
 
-  /// The replies, in the order in which the calls were given.
+  /// The replies of the calls in their given order, once all have ended.
   ///
-  /// Throws the failure of the first in that order which failed by itself, else the first failure;
-  /// `GroupPolicy.Failures.stop` saves the others. Cancelling the waiting task cancels the group.
+  /// Throws the first error in that order that is not `cancelled`, or else the first error. With
+  /// `GroupPolicy.Failures.stop`, the remaining calls are not made after a failure. Cancelling the
+  /// waiting task cancels the group.
   public var values: [Reply] {
     get async throws(CallError) {
       let results = await results
@@ -63,21 +64,21 @@ public final class CallGroup<Reply: Sendable>: Sendable {
     }
   }
 
-  /// Begins no more calls, and cancels those that are under way; they end with `cancelled`.
+  /// Cancels the running calls and begins no more; all of them end with `cancelled`.
   public func cancel() {
     loop.runOnLoop { [run] in run.value.cancel() }
   }
 }
 
 extension CallClient {
-  /// Makes many calls, some of them at once.
+  /// Makes many calls, a limited number of them concurrently.
   ///
-  /// Calls of different replies go into one group when `map` gives them a common one. A policy
-  /// with fewer than one call at once is a programming error.
+  /// To put calls with different replies into one group, give them a common type with `map`. It
+  /// traps if `policy.maxConcurrent` is below 1.
   public func group<Reply>(
     _ calls: [Call<Reply>], _ policy: GroupPolicy = GroupPolicy()
   ) -> CallGroup<Reply> {
-    precondition(policy.maxConcurrent >= 1, "a group has at least one call under way")
+    precondition(policy.maxConcurrent >= 1, "maxConcurrent must be at least 1")
     return CallGroup(calls, policy, self)
   }
 }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How many calls of a group are under way at once, and what a failure means to the others.
+/// The concurrency of a group, and what happens when one of its calls fails.
 public struct GroupPolicy: Hashable, Sendable {
-  /// The most calls that are under way at once, at least 1. Default 4.
+  /// The most calls in progress, at least 1. Default 4.
   public var maxConcurrent: Int
-  /// What happens when calls fail. Default: all others go on.
+  /// What happens when calls fail. Default: the others continue.
   public var failures: Failures
 
-  /// What a failed call means to the others of its group.
+  /// How failed calls affect the others of their group.
   public enum Failures: Hashable, Sendable {
-    /// Nothing: each call is made.
+    /// The others continue: every call is made.
     case goOn
-    /// When more than so many have failed, calls that have not ended are cancelled, and those that
-    /// were not begun are not.
+    /// When more than this number of calls have failed, cancels the running calls and begins no
+    /// more.
     case stopAfter(Int)
 
     /// The first failure cancels the others.
@@ -25,18 +25,18 @@ public struct GroupPolicy: Hashable, Sendable {
     self.failures = failures
   }
 
-  /// One call after the other.
+  /// Makes one call after the other.
   public static let serial = GroupPolicy(maxConcurrent: 1)
 }
 
-/// How far a group has come.
+/// The progress of a group.
 public struct GroupProgress: Hashable, Sendable {
-  /// The calls of the group.
+  /// The number of calls in the group.
   public let total: Int
-  /// Those that have ended, whichever way.
+  /// The number of calls that have ended, with any result.
   public internal(set) var finished = 0
-  /// Those of them that failed, cancelled ones included.
+  /// The number of calls that have failed, including cancelled ones.
   public internal(set) var failed = 0
-  /// The place of the call that ended last, from 0; nil at first.
+  /// The index of the call that ended last, from 0; nil before the first.
   public internal(set) var last: Int?
 }

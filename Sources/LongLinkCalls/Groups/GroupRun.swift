@@ -11,7 +11,7 @@ final class GroupRun<Reply: Sendable> {
   private let policy: GroupPolicy
   private let calls: [Call<Reply>]
   private var results: [Result<Reply, CallError>?]
-  /// The calls under way, by their places; nil where the core has no number for it yet.
+  /// The running calls by index; `id` is nil until the core has returned one.
   private var running: [(place: Int, id: UInt64?)] = []
   private var next = 0
   private var progress: GroupProgress
@@ -34,8 +34,9 @@ final class GroupRun<Reply: Sendable> {
     progress = GroupProgress(total: calls.count)
   }
 
-  /// Begins calls as far as there is room. A call may end at once; the outer pass goes on.
+  /// Begins calls up to the limit.
   func pump() {
+    // A call may end at once and re-enter; the outer call continues.
     guard !isPumping else { return }
     isPumping = true
     while next < calls.count, isStopped || running.count < policy.maxConcurrent {
@@ -77,7 +78,7 @@ final class GroupRun<Reply: Sendable> {
     if case .stopAfter(let most) = policy.failures, progress.failed > most { stop() }
   }
 
-  /// Begins nothing more, and cancels what is under way.
+  /// Cancels the running calls and begins no more.
   func cancel() {
     stop()
     pump()
@@ -86,7 +87,7 @@ final class GroupRun<Reply: Sendable> {
   private func stop() {
     guard !isStopped else { return }
     isStopped = true
-    // A call that ends meanwhile takes itself out of the list.
+    // A call that ends meanwhile removes itself from `running`.
     for call in running {
       if let id = call.id { core.value.leave(id) }
     }
@@ -95,7 +96,7 @@ final class GroupRun<Reply: Sendable> {
   private func cancelled(_ call: Call<Reply>) -> CallError {
     configuration.describe(
       LongLinkError(
-        .cancelled, doing: .request(call.type), detail: "its group was stopped before"),
+        .cancelled, doing: .request(call.type), detail: "its group was stopped before it began"),
       of: call)
   }
 
@@ -107,7 +108,7 @@ final class GroupRun<Reply: Sendable> {
     done.open(results.compactMap { $0 })
   }
 
-  /// Tells a watcher of the present progress and of each later one.
+  /// Adds a watcher, which gets the current progress and each later one.
   func watch(_ watcher: AsyncStream<GroupProgress>.Continuation) {
     watcher.yield(progress)
     if isDone {

@@ -5,10 +5,10 @@ import LongLinkCore
 @_spi(Loop) import LongLinkTransport
 import Synchronization
 
-/// A list that a server gives page by page: what was loaded stays, and no page is asked for twice.
+/// A list that is loaded page by page. It keeps the loaded pages, and requests no page twice.
 ///
-/// It may be used from any thread. All that iterate over it, and all that load more, share its
-/// pages and the one request that is on its way. Several lists know nothing of each other.
+/// It may be used from any thread. All iterators and callers of a list share its pages and its one
+/// request in flight. Several lists are independent of each other.
 public final class PagedList<Element: Sendable, Position: Hashable & Sendable>: Sendable {
   private let run: LoopBound<PagedRun<Element, Position>>
   private let loop: EventLoop
@@ -19,35 +19,36 @@ public final class PagedList<Element: Sendable, Position: Hashable & Sendable>: 
     self.loop = loop
   }
 
-  /// What was loaded so far.
+  /// The elements loaded so far.
   public var elements: [Element] {
     get async { await loop.run { [run] in run.value.pages.flatMap(\.elements) } }
   }
 
-  /// How many pages were loaded so far.
+  /// The number of pages loaded so far.
   public var pageCount: Int {
     get async { await loop.run { [run] in run.value.pages.count } }
   }
 
-  /// Whether there is more to load, for all that is known.
+  /// Whether the last loaded page named a next one, or no page was loaded yet.
   public var hasMore: Bool {
     get async { await loop.run { [run] in run.value.hasMore } }
   }
 
-  /// Loads the next page; nil at the end of the list.
+  /// Loads and returns the next page; nil at the end of the list.
   ///
-  /// Callers at the same time get the same page, and while the list is refreshed its first one.
-  /// When it fails, the same page is asked for by the next call. Cancelling the task ends the wait;
-  /// the request is cancelled when nobody waits for it any more.
+  /// Concurrent callers get the same page, or, during a refresh, the first one. After a failure,
+  /// the next call requests the same page again. Cancelling the task ends the wait; the request is
+  /// cancelled when its last waiting task is.
   @discardableResult
   public func loadMore() async throws(CallError) -> Page<Element, Position>? {
     try await wait { run, waiter, completion in run.loadMore(waiter, completion) }
   }
 
-  /// Begins anew at the first page, whatever the cache holds.
+  /// Reloads the list from its first page, bypassing the cache.
   ///
-  /// The list stays as it was until that page has come, and when it fails. What was loading fails
-  /// with `cancelled`, and so does what iterates over the list as it was, at its next element.
+  /// The list is unchanged until that page has come, and if the request fails. A page that was
+  /// loading fails with `cancelled`, and an iterator over the old list fails with it at its next
+  /// page.
   @discardableResult
   public func refresh() async throws(CallError) -> Page<Element, Position>? {
     try await wait { run, waiter, completion in run.refresh(waiter, completion) }
@@ -86,12 +87,12 @@ public final class PagedList<Element: Sendable, Position: Hashable & Sendable>: 
 }
 
 extension PagedList: AsyncSequence {
-  /// Makes an iterator over all elements, from the first on; pages are loaded as they are needed.
+  /// Makes an iterator over all elements from the first; pages are loaded as needed.
   public func makeAsyncIterator() -> Iterator {
     Iterator(list: self)
   }
 
-  /// Gives one element after the other.
+  /// An iterator over the elements of a list.
   public struct Iterator: AsyncIteratorProtocol {
     private let list: PagedList
     private var generation: Int?
@@ -103,10 +104,10 @@ extension PagedList: AsyncSequence {
       self.list = list
     }
 
-    /// The next element; nil at the end of the list.
+    /// Returns the next element; nil at the end of the list.
     ///
-    /// Throws when a page cannot be loaded; the next call tries again. Throws `cancelled` when the
-    /// task is, and when the list was refreshed meanwhile.
+    /// Throws if a page cannot be loaded; the next call tries again. Throws `cancelled` if the task
+    /// is cancelled, or if the list was refreshed meanwhile.
     public mutating func next(
       isolation actor: isolated (any Actor)? = #isolation
     ) async throws(CallError) -> Element? {
@@ -124,7 +125,7 @@ extension PagedList: AsyncSequence {
       return elements.popFirst()
     }
 
-    /// The next element; nil at the end of the list.
+    /// Returns the next element; nil at the end of the list.
     public mutating func next() async throws(CallError) -> Element? {
       try await next(isolation: nil)
     }
@@ -132,16 +133,15 @@ extension PagedList: AsyncSequence {
 }
 
 extension CallClient {
-  /// A list that is loaded page by page; nothing is asked for yet.
+  /// Makes a list that is loaded page by page; it makes no request yet.
   ///
-  /// `call` makes the call for a page: of the method, with its reply mapped to a ``Page`` that
-  /// names the position of the next one, a cursor or a number. `pageSize` is at least 1; anything
-  /// else is a programming error.
+  /// `call` makes the call for a page, with the method's reply mapped to a ``Page``. A position is
+  /// a cursor or a number. `pageSize` (default 50) must be at least 1; otherwise it traps.
   public func pages<Element, Position>(
     from first: Position, size pageSize: Int = 50,
     call: @escaping @Sendable (PageRequest<Position>) -> Call<Page<Element, Position>>
   ) -> PagedList<Element, Position> {
-    precondition(pageSize >= 1, "a page holds at least one element")
+    precondition(pageSize >= 1, "a page's size must be at least 1")
     return PagedList(
       PagedRun(first: first, size: pageSize, core, configuration, call: call), on: client.loop)
   }

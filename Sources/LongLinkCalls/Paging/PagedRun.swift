@@ -9,7 +9,7 @@ final class PagedRun<Element: Sendable, Position: Hashable & Sendable> {
   typealias PageOf = Page<Element, Position>
   typealias Outcome = Result<PageOf?, CallError>
 
-  /// A page on its way, and who waits for it.
+  /// A page that is loading, and the callers that wait for it.
   private struct Load {
     let number: UInt64
     let position: Position
@@ -25,9 +25,9 @@ final class PagedRun<Element: Sendable, Position: Hashable & Sendable> {
   private let call: @Sendable (PageRequest<Position>) -> Call<PageOf>
   private(set) var pages: [PageOf] = []
   private var next: Position?
-  /// What was asked for since the list began anew.
+  /// The positions of the loaded pages.
   private var asked: Set<Position> = []
-  /// How often the list has begun anew.
+  /// The number of refreshes.
   private(set) var generation = 0
   private var load: Load?
   private var nextNumber: UInt64 = 0
@@ -46,12 +46,12 @@ final class PagedRun<Element: Sendable, Position: Hashable & Sendable> {
 
   var hasMore: Bool { next != nil }
 
-  /// The page at a place of one generation of the list, loaded where it is the next one.
+  /// Passes on the page at an index of one generation of the list; loads it if it is the next one.
   func page(
     at index: Int, of wanted: Int?, _ waiter: UInt64, _ completion: @escaping (Outcome) -> Void
   ) {
     if let wanted, wanted != generation {
-      completion(.failure(failure("the list was refreshed; begin again")))
+      completion(.failure(failure("the list was refreshed; make a new iterator")))
     } else if index < pages.count {
       completion(.success(pages[index]))
     } else {
@@ -59,7 +59,7 @@ final class PagedRun<Element: Sendable, Position: Hashable & Sendable> {
     }
   }
 
-  /// Loads the next page, or waits for the one that is on its way; nil at the end of the list.
+  /// Loads the next page, or waits for the one that is loading; passes on nil at the end.
   func loadMore(_ waiter: UInt64, _ completion: @escaping (Outcome) -> Void) {
     if load != nil {
       load?.waiters.append((waiter, completion))
@@ -70,7 +70,7 @@ final class PagedRun<Element: Sendable, Position: Hashable & Sendable> {
     }
   }
 
-  /// Begins the list anew once its first page has come; until then, and if it fails, it stays.
+  /// Replaces the list once its first page has come; the list stays if that fails.
   func refresh(_ waiter: UInt64, _ completion: @escaping (Outcome) -> Void) {
     if load?.isRefresh == true {
       load?.waiters.append((waiter, completion))
@@ -79,7 +79,7 @@ final class PagedRun<Element: Sendable, Position: Hashable & Sendable> {
     let given = load
     load = nil
     begin(first, isRefresh: true, waiter, completion)
-    // What was on its way belongs to the list as it was.
+    // The page that was loading belongs to the old list.
     guard let given else { return }
     if let id = given.id { core.value.leave(id) }
     for other in given.waiters {
@@ -97,7 +97,7 @@ final class PagedRun<Element: Sendable, Position: Hashable & Sendable> {
       number: number, position: position, isRefresh: isRefresh, id: nil,
       waiters: [(waiter, completion)])
     var call = call(PageRequest(position: position, size: size))
-    // After a refresh, what the cache holds of later pages belongs to another list.
+    // After a refresh, cached later pages belong to the old list.
     if isRefresh || generation > 0 { call.policy.reloads = true }
     do throws(CallError) {
       let prepared = try PreparedCall(call, configuration)
@@ -109,7 +109,7 @@ final class PagedRun<Element: Sendable, Position: Hashable & Sendable> {
   }
 
   private func ended(_ number: UInt64, _ result: Result<PageOf, CallError>) {
-    // One that nobody waits for any more changes nothing.
+    // Ignore a page that no caller waits for.
     guard let load, load.number == number else { return }
     self.load = nil
     let outcome: Outcome
@@ -123,7 +123,7 @@ final class PagedRun<Element: Sendable, Position: Hashable & Sendable> {
   private func take(_ page: PageOf, at position: Position, isRefresh: Bool) -> Outcome {
     if let next = page.next, next == position || !isRefresh && asked.contains(next) {
       return .failure(
-        failure("a page names a next one that was asked for already", code: .decodingFailed))
+        failure("a page names a next one that was already loaded", code: .decodingFailed))
     }
     if isRefresh {
       generation += 1
@@ -145,7 +145,7 @@ final class PagedRun<Element: Sendable, Position: Hashable & Sendable> {
       texts: configuration.texts)
   }
 
-  /// Waits no more; the page that nobody waits for is cancelled.
+  /// Ends one caller's wait; cancels the page if no other caller waits for it.
   func leave(_ waiter: UInt64) {
     guard let index = load?.waiters.firstIndex(where: { $0.id == waiter }),
       let gone = load?.waiters.remove(at: index), let load
@@ -154,6 +154,6 @@ final class PagedRun<Element: Sendable, Position: Hashable & Sendable> {
       self.load = nil
       if let id = load.id { core.value.leave(id) }
     }
-    gone.completion(.failure(failure("the caller waits no more")))
+    gone.completion(.failure(failure("the caller cancelled")))
   }
 }

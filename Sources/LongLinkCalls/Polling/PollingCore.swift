@@ -10,7 +10,7 @@ final class PollingCore: TimerHandler {
   private let loop: EventLoop
   private let policy: PollingPolicy
   private let poll: @Sendable (PollingRound) async -> Void
-  /// When the connection went down; nil while it is up, or nobody wants it.
+  /// When the connection went down; nil while it is up or not wanted.
   private var downSince: LinkInstant?
   private var timer: LoopTimer?
   private var round: Task<Void, Never>?
@@ -28,7 +28,7 @@ final class PollingCore: TimerHandler {
     self.poll = poll
   }
 
-  /// Whether rounds are made now.
+  /// Whether rounds have begun.
   var isPolling: Bool { downSince != nil && number > 0 }
 
   func connectionChanged(to state: ConnectionState) {
@@ -71,7 +71,7 @@ final class PollingCore: TimerHandler {
 
   func timerFired(token: UInt64) {
     timer = nil
-    // The round of an earlier time may not have ended; when it does, it goes on from there.
+    // A round of an earlier outage may still run; `roundEnded` then continues.
     guard let downSince, round == nil else { return }
     number += 1
     counters.rounds += 1

@@ -3,9 +3,9 @@
 public import LongLinkDriver
 @_spi(Loop) import LongLinkTransport
 
-/// A polling fallback that was set up; it goes on until it is stopped or the client is closed.
+/// A handle on a polling fallback, which runs until it is stopped or the client is closed.
 ///
-/// It may be used from any thread. Letting go of it changes nothing.
+/// It may be used from any thread. Releasing it does not stop the polling.
 public final class PollingFallback: Sendable {
   private let core: LoopBound<CallCore>
   private let poller: LoopBound<PollingCore>
@@ -25,7 +25,7 @@ public final class PollingFallback: Sendable {
     }
   }
 
-  /// Begins no more rounds, and cancels the one that is under way.
+  /// Begins no more rounds, and cancels the current one.
   public func stop() {
     loop.runOnLoop { [core, poller] in
       core.value.pollers.removeAll { $0 === poller.value }
@@ -33,24 +33,24 @@ public final class PollingFallback: Sendable {
     }
   }
 
-  /// Whether the connection has been down for so long that rounds are made.
+  /// Whether the connection has been down for long enough that rounds have begun.
   public var isPolling: Bool {
     get async { await loop.run { [poller] in poller.value.isPolling } }
   }
 
-  /// What it has done so far.
+  /// Returns a snapshot of the fallback's counters.
   public func counters() async -> PollingCounters {
     await loop.run { [poller] in poller.value.counters }
   }
 }
 
 extension CallClient {
-  /// Has the application poll while the connection is down for longer than a bound.
+  /// Calls `poll` repeatedly while the connection is down.
   ///
   /// `poll` runs in a task on the client's loop, which it must not block: first when the connection
-  /// has been down for `policy.after`, then again and again, one round at a time. The task is
-  /// cancelled when the connection is back. An idle, suspended or closed client is not down.
-  /// Throws `invalidConfiguration`, naming the field, when the policy cannot work.
+  /// has been down for `policy.after`, then after each `policy.interval`, one round at a time. The
+  /// task is cancelled when the connection is back. An idle, suspended or closed client does not
+  /// count as down. Throws `invalidConfiguration`, with the field's name, if the policy is invalid.
   @discardableResult
   public func whileDown(
     _ policy: PollingPolicy = PollingPolicy(),

@@ -2,21 +2,20 @@
 
 internal import Synchronization
 
-/// A field that keeps the structure it is in from being moved about to be read.
+/// A field that keeps its structure from being copied for reading.
 ///
-/// A large structure that fits in registers as far as the compiler is concerned is copied to the
-/// stack for each call of a method that only reads it. One that holds an atomic cannot be, and is
-/// read where it is. The connection and the table of requests are read several times for each
-/// message.
+/// The compiler copies a large structure to the stack for each call of a method that only reads it,
+/// if it considers the structure loadable into registers. A structure with an atomic is not, and is
+/// read in place. The connection and the table of requests are read several times for each message.
 ///
-/// It also holds a mark, which is in memory for whoever comes back to the structure while a method
-/// of it is under way.
+/// It also holds a flag in memory, which code that re-enters the structure during one of its
+/// methods can see.
 package struct Anchor: ~Copyable, Sendable {
   private let value = Atomic(false)
 
   package init() {}
 
-  /// The mark; no marks are set at first.
+  /// The flag, initially false.
   var mark: Bool { value.load(ordering: .relaxed) }
 
   func setMark(_ mark: Bool) {

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A message of which fragments have come and the last has not.
+/// A message whose last fragment has not arrived.
 struct Assembly: Equatable, Sendable {
   let tag: UInt32
   let flags: FrameFlags
-  /// Whether it is a response that this side may wait for, whose memory the caller answers for.
+  /// Whether it is a response to a request of this client, which does not count towards the limit.
   let isAwaited: Bool
   var body: [UInt8] = []
-  /// The message was refused: its other fragments are read and forgotten.
+  /// Whether the message was refused: its other fragments are read and discarded.
   var isDiscarding = false
-  /// When its last fragment came.
+  /// When its latest fragment arrived.
   var touched: LinkInstant
 }
 
-/// The messages that come in fragments, and what they hold. The serial tells their kind as well.
+/// The incomplete messages, by serial. The serial also determines their kind.
 struct Assemblies: ~Copyable {
   private var table: SerialTable<Assembly>
-  /// Bytes that they hold, and those of them that hold responses which this side may wait for.
+  /// The number of bytes of all messages, and of awaited responses alone.
   private(set) var bytes = 0
   private(set) var awaitedBytes = 0
-  /// How many of them are read and forgotten.
+  /// The number of messages that are discarded.
   private(set) var discarding = 0
 
   init(serialMix: UInt32) {
@@ -29,7 +29,7 @@ struct Assemblies: ~Copyable {
   var count: Int { table.count }
   @inline(__always)
   var isEmpty: Bool { table.isEmpty }
-  /// Places in the table, taken or not.
+  /// The number of slots in the table.
   var capacity: Int { table.capacity }
   /// The serials, in ascending order.
   var serials: [UInt32] { table.keys.sorted() }
@@ -43,15 +43,15 @@ struct Assemblies: ~Copyable {
     table.insert(assembly, for: serial)
   }
 
-  /// How many bytes of a message have come, and whether this side may wait for it; nil for one that
-  /// is read and forgotten.
+  /// The number of bytes of a message that have arrived, and whether it is an awaited response; nil
+  /// for a message that is discarded.
   func held(by serial: UInt32) -> (count: Int, isAwaited: Bool)? {
     guard let slot = table.slot(of: serial) else { return nil }
     guard !table[slot: slot].isDiscarding else { return nil }
     return (table[slot: slot].body.count, table[slot: slot].isAwaited)
   }
 
-  /// Another fragment came.
+  /// Notes the arrival of another fragment.
   mutating func touch(_ serial: UInt32, at now: LinkInstant) {
     _ = table.update(serial) { $0.touched = now }
   }
@@ -59,7 +59,7 @@ struct Assemblies: ~Copyable {
   /// Adds the bytes of a fragment.
   mutating func append(_ fragment: UnsafeRawBufferPointer, to serial: UInt32) {
     let isAwaited = table.update(serial) { assembly in
-      // The caller vouches for the bytes as long as this runs.
+      // The caller guarantees that the bytes are valid during this call.
       unsafe assembly.body.append(contentsOf: fragment)
       return assembly.isAwaited
     }

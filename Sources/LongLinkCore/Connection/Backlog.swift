@@ -1,40 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The messages of one outbox that are not encoded yet, or not to their end, and whose turn it is.
+/// The scheduler for the messages of one outbox that are not yet encoded, or not completely.
 ///
-/// The most urgent goes first; among equally urgent ones those that go in one piece before those
-/// that go in fragments, and otherwise the earlier one. What goes in fragments takes turns with its
-/// equals, fragment by fragment. Pushes share a serial, so that one which has begun is finished
-/// before another begins; meanwhile it is as urgent as the most urgent one behind it.
+/// The most urgent message is first. Among equal priorities, whole messages precede fragmented
+/// ones, and otherwise the earlier message is first. Fragmented messages of equal priority take
+/// turns, fragment by fragment. All pushes share a serial, so a push that has begun is finished
+/// before another begins; meanwhile it inherits the priority of the most urgent push behind it.
 ///
-/// Nothing starves: the message that waits longest has a piece encoded at the latest when
-/// `patience` bytes of others have passed it, whatever its priority. Adding, taking and removing
-/// cost O(log n).
+/// Nothing starves: a piece of the oldest message is encoded at the latest after `patience` bytes
+/// of other messages, whatever its priority. Adding, taking and removing cost O(log n).
 struct Backlog: ~Copyable {
-  /// A message with what is left of it.
+  /// A waiting message.
   struct Message: Equatable, Sendable {
     let head: FrameHead
     let body: [UInt8]
     let priority: UInt32
-    /// Whether it goes in fragments.
+    /// Whether it is sent in fragments.
     let isLarge: Bool
-    /// Bytes of the body that have been encoded.
+    /// The number of body bytes that have been encoded.
     var sent = 0
     fileprivate var turn: UInt64
-    /// Its handle in its lane; nil for the push that has begun.
+    /// Its handle in its heap; nil for the push that has begun.
     fileprivate var position: UInt32?
     fileprivate var age: UInt32
 
-    /// Bytes that still wait, the header's included.
+    /// The number of bytes still waiting, including the header.
     func waiting(headerLength: Int) -> Int { headerLength + body.count - sent }
   }
 
-  /// Whose piece is to be encoded next.
+  /// The message whose next piece should be encoded.
   struct Next: Equatable, Sendable {
     let slot: Int
-    /// Whether it goes in fragments.
+    /// Whether it is sent in fragments.
     let isLarge: Bool
-    /// Whether so much has passed it that it must not wait any longer.
+    /// Whether it is due because `patience` bytes of others have passed it.
     let isOverdue: Bool
   }
 
@@ -55,13 +54,13 @@ struct Backlog: ~Copyable {
     static func < (lhs: Age, rhs: Age) -> Bool { lhs.arrival < rhs.arrival }
   }
 
-  /// How many bytes may pass the message that waits longest: seven fragments.
+  /// The number of bytes that can pass the oldest message: seven fragments.
   static let patience = 7 * Wire.fragmentLimit
 
   private let headerLength: Int
   private var messages: [Message?] = []
   private var free: [Int] = []
-  /// Where requests and responses are; their serials differ in the bit of the role.
+  /// The slots of requests and responses; their serials differ in the role's bit.
   private var slots: SerialTable<Int>
   private var small = IndexedHeap<Position>()
   private var large = IndexedHeap<Position>()
@@ -69,13 +68,13 @@ struct Backlog: ~Copyable {
   private var begunPush: Int?
   private var ages = IndexedHeap<Age>()
   private var nextTurn: UInt64 = 0
-  /// Bytes of others that were encoded since the message that waits longest last had its turn.
+  /// The number of bytes of others that were encoded since the oldest message last had its turn.
   private var passed = 0
-  /// How many messages there are.
+  /// The number of messages.
   private(set) var count = 0
-  /// Bytes that wait, headers included.
+  /// The number of waiting bytes, including headers.
   private(set) var bytes = 0
-  /// Those of them that go in fragments.
+  /// The waiting bytes of fragmented messages.
   private(set) var largeBytes = 0
 
   private let serialMix: UInt32
@@ -87,10 +86,10 @@ struct Backlog: ~Copyable {
   }
 
   var isEmpty: Bool { count == 0 }
-  /// Whether a message that goes in one piece waits, pushes aside.
+  /// Whether a message that is not fragmented waits, other than a push.
   var holdsSmall: Bool { !small.isEmpty }
 
-  /// Whether a message that goes in one piece has to stand behind one of these.
+  /// Whether a new message that is not fragmented must wait behind one of these.
   func precedes(_ kind: FrameKind, _ priority: UInt32) -> Bool {
     if let first = small.first, first.priority >= priority { return true }
     if kind == .push, begunPush != nil { return true }
@@ -100,14 +99,14 @@ struct Backlog: ~Copyable {
     return kind == .push || messages[first.slot]?.isLarge == false
   }
 
-  /// Notes that a message was encoded past all of these.
+  /// Notes that a message was encoded ahead of all of these.
   @inline(__always)
   mutating func wasPassed(by count: Int) {
     if !isEmpty { passed += count }
   }
 }
 
-// MARK: - In and out
+// MARK: - Adding and removing
 
 extension Backlog {
   mutating func insert(_ head: FrameHead, _ body: [UInt8], priority: UInt32, isLarge: Bool) {
@@ -141,7 +140,7 @@ extension Backlog {
     return nextTurn
   }
 
-  /// Takes a request or response out.
+  /// Removes a request or response.
   mutating func remove(_ kind: FrameKind, serial: UInt32) -> Message? {
     guard kind != .push, let slot = slots[serial], let message = messages[slot],
       message.head.kind == kind
@@ -161,7 +160,7 @@ extension Backlog {
     messages[slot] = nil
     free.append(slot)
     guard isEmpty else { return }
-    // What very many took is given back.
+    // Frees the memory if there were very many.
     let keepsMemory = messages.count <= 1024
     messages.removeAll(keepingCapacity: keepsMemory)
     free.removeAll(keepingCapacity: keepsMemory)
@@ -184,13 +183,13 @@ extension Backlog {
     self = Backlog(headerLength: headerLength, serialMix: serialMix)
   }
 
-  /// Gives memory back when nothing is left of very many.
+  /// Frees memory if nothing waits and there were many.
   mutating func releaseStorage() {
     if isEmpty, messages.capacity > 16 { removeAll() }
   }
 }
 
-// MARK: - Whose turn it is
+// MARK: - Choosing the next message
 
 extension Backlog {
   subscript(slot: Int) -> Message {
@@ -198,7 +197,7 @@ extension Backlog {
     return message
   }
 
-  /// Whose piece is to be encoded next; nil when nothing waits.
+  /// Returns the message whose next piece should be encoded; nil if nothing waits.
   func next() -> Next? {
     if passed >= Backlog.patience, let oldest = ages.first {
       let isPush = self[oldest.slot].head.kind == .push
@@ -233,7 +232,7 @@ extension Backlog {
     return lhs.position < rhs.position
   }
 
-  /// Tells that a fragment of a message has been encoded, and more is to follow.
+  /// Notes that a fragment of a message has been encoded, and more follow.
   mutating func encoded(_ count: Int, of slot: Int) {
     var message = self[slot]
     leaveLane(message)
@@ -251,10 +250,10 @@ extension Backlog {
     if ages.first?.slot == slot { passed = 0 } else { passed += count }
   }
 
-  /// Tells that a message has been encoded to its end.
+  /// Notes that a message has been encoded completely.
   mutating func finished(_ slot: Int) {
     let message = self[slot]
-    // Where it is not the oldest, it has passed the one that is.
+    // Unless it is the oldest, it has passed the oldest. `remove` resets the count otherwise.
     passed += message.waiting(headerLength: headerLength)
     remove(slot, message)
   }

@@ -2,7 +2,7 @@
 
 /// Why a connection has ended.
 public enum CloseReason: Hashable, Sendable {
-  /// The peer broke a rule of the wire.
+  /// The peer violated the protocol.
   case violation(Violation)
   /// The peer ended the stream between two frames.
   case closedByPeer
@@ -10,20 +10,20 @@ public enum CloseReason: Hashable, Sendable {
   case heartbeatLost
   /// The peer did not answer the hello in time, or the connect took too long.
   case handshakeTimeout
-  /// The peer took no byte of what was waiting to be written for too long.
+  /// Waiting bytes made no progress to the peer for too long.
   case stalledPeer
-  /// More bytes waited for the peer than it may leave unread.
+  /// Too many bytes waited for the peer to read them.
   case unreadOutput
-  /// All connections of this server together held as much memory as they may, and this one the
-  /// most.
+  /// The connections of this server reached their memory limit, and this one held the most.
   case memoryLimit
   /// The system reported an error on the socket (`errno`).
   case transport(Int32)
-  /// The peer said goaway with this code, and then its end of the stream.
+  /// The peer sent a goaway with this code and then ended the stream.
   case goneAway(ResponseCode)
-  /// This side closed on purpose.
+  /// This side closed the connection on purpose.
   case closedHere
-  /// This side left it for another connection, or was suspended, and did not wait any longer.
+  /// This side moved to another connection or was suspended, and stopped waiting for this one's
+  /// end.
   case left
 }
 
@@ -54,7 +54,7 @@ extension CloseReason {
     case left
   }
 
-  /// The reason without its values, as counters tell reasons apart.
+  /// The reason without its values, as used by counters.
   public var kind: Kind {
     switch self {
     case .violation: .violation
@@ -71,8 +71,7 @@ extension CloseReason {
     }
   }
 
-  /// A short, stable name for logs and alerts, such as `heartbeatLost`: that of the kind, which
-  /// stays the same in later versions.
+  /// A short name for logs and alerts, such as `heartbeatLost`, which is stable across versions.
   public var token: String { kind.rawValue }
 }
 
@@ -86,11 +85,11 @@ extension CloseReason: CustomStringConvertible {
     case .handshakeTimeout: "the peer did not complete the handshake in time"
     case .stalledPeer: "the peer stopped reading"
     case .unreadOutput: "the peer left too much unread"
-    case .memoryLimit: "the peer held more memory than others while the server had none left"
+    case .memoryLimit: "the server was out of memory and the peer held the most"
     case .transport(let code): "the connection failed (errno \(code))"
     case .goneAway(let code): "the peer went away with code \(code)"
     case .closedHere: "closed on purpose"
-    case .left: "left before it had ended"
+    case .left: "abandoned for another connection or by suspending"
     }
   }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What messages carry, while they can be read.
+// Access to the bytes of a received message, while it is valid.
 
 extension Connection {
-  /// Lends the bytes of a message that was told of last.
+  /// Passes bytes of the last returned message to `body`.
   @inline(__always)
   package func withBody<Result, Failure>(
     _ slice: BodySlice, _ body: (RawSpan) throws(Failure) -> Result
@@ -13,15 +13,15 @@ extension Connection {
     return try body(unsafe assembled.span.bytes.extracting(range))
   }
 
-  /// Whether the metadata of the message that was told of last is, byte by byte, that of the last
-  /// one of which this was asked; most of a connection say the same.
+  /// Whether the metadata of the last returned message equals, byte by byte, the metadata of the
+  /// previous call. Most messages of a connection repeat it.
   package mutating func repeatsMetadata(_ message: Arrival) -> Bool {
     guard let slice = message.metadata else { return false }
     if let lastMetadata, slice.count == lastMetadata.count {
       let isSame = withBody(slice) { bytes in
-        // They are few: a loop is done before anything else has begun.
+        // Metadata is short, so that a loop is faster than a call.
         for index in lastMetadata.indices {
-          // There are as many, as was just checked.
+          // In bounds: the counts are equal.
           let byte = unsafe bytes.unsafeLoad(fromUncheckedByteOffset: index, as: UInt8.self)
           if byte != lastMetadata[index] { return false }
         }
@@ -29,7 +29,7 @@ extension Connection {
       }
       if isSame { return true }
     }
-    // What is remembered of a connection is bounded: large blocks repeat less, and cost more.
+    // The remembered size is bounded: large blocks repeat less often, and cost more.
     lastMetadata =
       slice.count > Connection.longestMetadata ? nil : withBody(slice) { [UInt8](decoding: $0) }
     return false
@@ -38,15 +38,15 @@ extension Connection {
   /// The most bytes of metadata that are remembered.
   private static let longestMetadata = 1024
 
-  /// Whether the metadata that was asked about last was too long to remember: once it has been
-  /// handed on, the driver forgets it as well.
+  /// Whether the last metadata was too long to remember; the driver then forgets it too, once it
+  /// has been passed on.
   package mutating func forgetsMetadata() -> Bool {
     guard lastMetadata == nil else { return false }
     lastMetadata = []
     return true
   }
 
-  /// Takes the bytes of a message that was told of last, once: joined fragments are not copied.
+  /// Takes the bytes of the last returned message. Call it once: joined fragments are moved.
   @inline(__always)
   package mutating func takeBytes(of slice: BodySlice) -> [UInt8] {
     slice.isAssembled ? takeAssembled(slice) : withBody(slice) { [UInt8](decoding: $0) }

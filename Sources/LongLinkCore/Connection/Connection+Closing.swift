@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Connection {
-  /// The peer broke a rule: it is told why, and the connection ends.
+  /// Ends the connection because of a protocol violation, and reports it to the peer.
   mutating func violate(_ violation: Violation) {
     guard isLive else { return }
     let goaway = GoAway(
@@ -11,14 +11,14 @@ extension Connection {
     beginClosing(.violation(violation), saying: framing.hasControlFrames ? goaway : nil)
   }
 
-  /// Ends the connection on purpose once what is encoded has left.
+  /// Ends the connection on purpose, after the encoded bytes have been written.
   package mutating func shutDown(at now: LinkInstant) {
     self.now = max(self.now, now)
     guard isLive else { return }
     beginClosing(.closedHere, saying: nil)
   }
 
-  /// Says that nothing new is taken here; what runs goes on.
+  /// Sends a goaway: no new requests are accepted, and running ones continue.
   package mutating func goAway(
     code: ResponseCode, reason: String, spread: UInt32, retryAfter: UInt32, alternatives: [String]
   ) {
@@ -32,10 +32,10 @@ extension Connection {
         spread: spread, retryAfter: retryAfter, alternatives: alternatives))
   }
 
-  /// Tells what the peer's goaway said.
+  /// Processes the peer's goaway.
   package mutating func received(goaway: GoAway) {
     guard isLive else { return }
-    // It is kept as long as the connection, and a server goes nowhere else.
+    // It is kept until the connection ends, so it must be small; a server needs no alternatives.
     var goaway = goaway
     if settings.role == .server { goaway.alternatives = [] }
     goaway.reason = Connection.cut(goaway.reason)
@@ -43,7 +43,7 @@ extension Connection {
     tell(.peerLeaving(goaway))
   }
 
-  /// Tells that the system reported an error on the socket.
+  /// Processes an error that the system reported on the socket.
   package mutating func failed(errno code: Int32) {
     if case .closing(let reason) = phase {
       close(reason)
@@ -52,9 +52,9 @@ extension Connection {
     }
   }
 
-  /// Ends the connection since it holds the most of the memory that is short.
+  /// Evicts the connection, because memory is short and this connection holds the most.
   ///
-  /// The peer is told unless it does not read: what waits for it is memory as well.
+  /// The peer gets a goaway, unless it does not read: bytes that wait for it take memory too.
   package mutating func evict(at now: LinkInstant) {
     self.now = max(self.now, now)
     guard isLive, outbox.totalBytes <= Wire.fragmentLimit, framing.hasControlFrames else {
@@ -93,12 +93,12 @@ extension Connection {
     tell(.abandon(reason))
   }
 
-  /// Nothing of the peer's is acted on or handed on any more, not even what waits to be.
+  /// Drops everything that the peer sent, including messages that wait to be passed on.
   private mutating func forgetPeer() {
     peerRequests.cancelAll()
     framing.forgetExchanges()
     assemblies.removeAll()
-    // A request that has not been handed over has no handler to return.
+    // A request that was not passed on has no handler that could return.
     var unseen: [Int] = []
     effects.removeAll { effect in
       if case .message(let message) = effect, message.kind == .request {
@@ -113,12 +113,12 @@ extension Connection {
     if case .closing(let reason) = phase { close(reason) }
   }
 
-  /// Whether nothing is on its way in or out.
+  /// Whether nothing is in flight in either direction.
   package var isIdle: Bool {
     input.isEmpty && outbox.isEmpty && assemblies.isEmpty && peerRequests.isEmpty
   }
 
-  /// Gives memory back that a connection which is ending does not need.
+  /// Frees memory that an ending connection does not need.
   package mutating func releaseInput() {
     input.releaseStorage(over: 0)
     if isClosed { outbox.releaseAll() } else { outbox.releaseRoom() }
@@ -126,7 +126,7 @@ extension Connection {
     lastMetadata = []
   }
 
-  /// Gives memory back that holds nothing at the moment, for others need it.
+  /// Frees unused memory, because other connections need it.
   package mutating func releaseRoom() {
     input.releaseRoom()
     if outbox.isEmpty { outbox.releaseStorage() } else { outbox.releaseRoom() }
@@ -134,7 +134,7 @@ extension Connection {
     assemblies.releaseStorage()
   }
 
-  /// Gives memory back that an idle connection does not need.
+  /// Frees memory that an idle connection does not need.
   package mutating func releaseStorage() {
     input.releaseStorage(over: 0)
     outbox.releaseStorage()

@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What differs in a dialect. There is no handshake, and nobody goes away with a word.
+// The differences in a dialect, which has no handshake and no goaway.
 
 extension Connection {
   /// Whether the native protocol is spoken.
   @inline(__always)
   package var isNative: Bool { framing.hasControlFrames }
 
-  /// What this side can do in the dialect that is spoken; nil for the native protocol.
+  /// What this side can do in its dialect; nil for the native protocol.
   package var dialect: DialectFacts? { framing.dialect?.facts }
 
-  /// What the code of the response that the last effect told of means; nil in the native protocol.
+  /// The meaning of the last response's code; nil in the native protocol.
   package var dialectCode: DialectErrorCode? {
     guard let dialect = framing.dialect, dialect.facts.hasCodes else { return nil }
     return dialect.framing.error(dialect.code) ?? DialectErrorCode(dialect.code, "")
   }
 
-  /// Whether the peer can be asked for a sign of life.
+  /// Whether the peer answers pings.
   package var canPing: Bool { framing.canProbe }
 
-  /// Why a request cannot be said in the dialect, for people; nil where it can.
+  /// A readable explanation why a request cannot have this type; nil if it can.
   package func objection(toRequest type: MessageType, serial: UInt32) -> String? {
     guard let dialect = framing.dialect, !dialect.framing.canSendRequest(type, serial: serial)
     else { return nil }
-    return "type \(type) is none that a request can have in \(dialect.facts.name)"
+    return "a request cannot have type \(type) in \(dialect.facts.name)"
   }
 
-  /// Why a push cannot be said in the dialect, for people; nil where it can.
+  /// A readable explanation why a push cannot have this type; nil if it can.
   package func objection(toPush type: MessageType) -> String? {
     settings.dialect?.objection(toPush: type)
   }
 
-  /// Throws where a body must not be sent: it holds the delimiter of a dialect that refuses that.
+  /// Throws if a body contains the delimiter and the dialect forbids that.
   @inline(__always)
   package func judge(_ body: some BodyEncodable) throws(BodyError) {
     if !isNative { try settings.dialect?.judge(body) }
@@ -41,7 +41,7 @@ extension Connection {
 // MARK: - Receiving
 
 extension Connection {
-  /// Takes one frame of a dialect, like `nextFrame`.
+  /// Processes one frame of a dialect, like `nextFrame`.
   mutating func nextFrame(in dialect: DialectState) -> FrameStep {
     while true {
       let position = input.position
@@ -53,9 +53,9 @@ extension Connection {
       switch step {
       case .needMore(let wanted):
         noteIncompleteFrame()
-        // Between delimiters nobody knows how long a packet will be.
+        // The length of a delimited packet is not known in advance.
         if !dialect.facts.isDelimited { frameLength = wanted }
-        // What is searched for the next packet is no frame that has begun.
+        // While the decoder searches for the next packet, no frame has begun.
         if dialect.decoder.isLost {
           frameBegan = nil
           timers.clear(.frame)
@@ -85,7 +85,7 @@ extension Connection {
     }
   }
 
-  /// Counts a damaged packet and tells of it.
+  /// Counts and reports a damaged packet.
   mutating func drop(_ violation: Violation) {
     frameBegan = nil
     timers.clear(.frame)
@@ -115,7 +115,7 @@ extension Connection {
     case .pong:
       acceptPong(head.serial, in: dialect)
     case .item, .end, .credit, .pushAck, .hello, .welcome, .goaway, .ignorable:
-      preconditionFailure("a dialect has no word for a frame of this kind")
+      preconditionFailure("a dialect has no frames of this kind")
     }
     return nil
   }
@@ -132,7 +132,7 @@ extension Connection {
     guard let refusal else { return arrival }
     let code: ResponseCode = refusal == .draining ? .draining : .overloaded
     if !respond(arrival.serial, code: code, isRefused: true, []) {
-      // The connection has ended, and no handler is to return.
+      // The connection has ended, and there is no handler that will return.
       handlerReturned(bytes: 0)
     }
     return nil
@@ -154,7 +154,7 @@ extension Connection {
     return deliver(arrival)
   }
 
-  /// A response that no request of this connection waits for, or has waited for of late.
+  /// Processes a response whose serial matches no current or recent request.
   private mutating func acceptUnknown(
     _ serial: UInt32, in dialect: DialectState
   ) throws(Violation) -> Arrival? {
@@ -169,7 +169,7 @@ extension Connection {
     return nil
   }
 
-  /// The peer wants no answer to any request of a type.
+  /// Cancels all of the peer's requests of a type.
   private mutating func acceptCancels(of type: MessageType, in dialect: DialectState) {
     counters.cancelsReceived += 1
     if dialect.answering.first(of: type) == nil { counters.droppedUnknownSerials += 1 }
@@ -183,8 +183,9 @@ extension Connection {
 // MARK: - Sending
 
 extension Connection {
-  /// Gives a request up that was sent, and tells the peer where that is wanted and possible: a
-  /// cancel by type means all of that type, and is not sent while another one is awaited.
+  /// Abandons a request that was sent, and sends a cancel if that is wanted and possible. A cancel
+  /// by type applies to all requests of the type, so it is not sent while a caller waits for
+  /// another.
   mutating func cancel(_ serial: UInt32, in dialect: DialectState, notifying: Bool) {
     guard let type = dialect.asked[serial]?.type else { return }
     dialect.abandon(serial)
@@ -199,7 +200,7 @@ extension Connection {
 // MARK: - Heartbeat
 
 extension Connection {
-  /// The heartbeat's time has come, and nothing is suspected.
+  /// Runs when the heartbeat timer fires while nothing is suspected.
   mutating func heartbeatElapsed(in dialect: DialectState, unacknowledged: Int) {
     guard now >= heartbeatDue else {
       timers[.heartbeat] = heartbeatDue
@@ -213,7 +214,7 @@ extension Connection {
     }
   }
 
-  /// Sends the ping with this number, where there is one.
+  /// Sends the ping with this number, if this side sends pings.
   mutating func ping(_ id: UInt64, in dialect: DialectState) {
     guard let serial = dialect.framing.pingSerial(id) else { return }
     dialect.lastPing = now

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Connection {
-  /// Takes a frame while fragments are about: it begins, continues or ends a message, or is whole.
+  /// Processes a frame that may be a fragment, or arrives while messages are incomplete.
   mutating func acceptFragment(
     _ head: FrameHead, _ slice: BodySlice
   ) throws(Violation) -> Arrival? {
@@ -52,13 +52,13 @@ extension Connection {
       Assembly(
         tag: head.tag, flags: head.flags, isAwaited: isAwaited, isDiscarding: isDiscarding,
         touched: now))
-    // Its own deadline bounds a response.
+    // A response is bounded by its request's deadline instead.
     if head.kind != .response, timers[.message] == .distantFuture {
       timers[.message] = now + settings.messageTimeout
     }
   }
 
-  /// Adds a fragment's bytes, or gives the message up when they are too many.
+  /// Adds a fragment's bytes, or abandons the message if it exceeds a limit.
   private mutating func grow(_ head: FrameHead, _ slice: BodySlice) throws(Violation) {
     assemblies.touch(head.serial, at: now)
     guard let (count, isAwaited) = assemblies.held(by: head.serial) else { return }
@@ -67,7 +67,7 @@ extension Connection {
     let isTooMuch = !isAwaited && requestBytes + slice.count > settings.maxRequestBytes
     guard isOverLimit || isTooMuch else {
       unsafe input.withStorage { storage in
-        // The fragment stands in the input, taken but not yet appended to.
+        // The fragment is in the input: it was taken, and nothing was appended since.
         let bytes = unsafe UnsafeRawBufferPointer(
           rebasing: storage[slice.start..<slice.start + slice.count])
         unsafe assemblies.append(bytes, to: head.serial)
@@ -82,9 +82,10 @@ extension Connection {
     refuse(head.serial, isOverLimit ? .tooLarge : .tooManyBytes)
   }
 
-  /// Remembers that the other fragments of a refused request are to be read and forgotten.
+  /// Notes that the remaining fragments of a refused request must be read and discarded.
   ///
-  /// A peer that is refused stops and cancels; one that goes on to begin messages wants the memory.
+  /// A well-behaved peer stops and cancels a refused request. A peer that has too many of them
+  /// tries to use up memory, which is a violation.
   private mutating func discard(_ head: FrameHead) throws(Violation) {
     _ = removeAssembly(head.serial)
     guard assemblies.discarding < max(16, settings.maxInFlight) else {
@@ -99,25 +100,25 @@ extension Connection {
     return assembly
   }
 
-  /// Forgets a message of which fragments have come. True when there was one that was discarded.
+  /// Drops an incomplete message. Returns whether there was one that was being discarded.
   mutating func dropAssembly(_ serial: UInt32) -> Bool {
     removeAssembly(serial)?.isDiscarding ?? false
   }
 
-  /// Stops collecting a response that nobody waits for any more.
+  /// Stops collecting a response that no caller waits for any more.
   ///
-  /// Nothing is remembered of it, since its last fragment may never come. Should it come, then as a
-  /// response that nobody waits for.
+  /// Nothing about it is remembered, because its last fragment may never arrive. If it does, it is
+  /// dropped as a response that no caller waits for.
   package mutating func abandonResponse(_ serial: UInt32) {
     _ = removeAssembly(serial)
   }
 
-  /// Gives up the messages whose next fragments have not come for too long.
+  /// Abandons the messages whose next fragments are overdue.
   ///
-  /// A request is refused, and the rest of it is dropped should it come. A push cannot be refused,
-  /// and no other one can pass it, so that it ends the connection.
+  /// A request is refused, and its remaining fragments are dropped. A push cannot be refused and
+  /// would block all later pushes, so it ends the connection.
   mutating func messageElapsed() {
-    // What keeps the next fragment from coming may be this side.
+    // Fragments may be missing because this side does not read.
     guard !holdsReading else {
       timers[.message] = now + settings.messageTimeout
       return
@@ -143,7 +144,7 @@ extension Connection {
       }
       refuse(serial, .stalled)
     }
-    // Looking at all of them must not be frequent.
+    // The scan covers all messages, so it must not be frequent.
     timers[.message] = next == .distantFuture ? next : max(next, now + settings.messageTimeout / 8)
   }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Connection {
-  /// Tells that the stream is connected, once: a client says hello, and a dialect, which has no
-  /// greeting, is open.
+  /// Notes that the stream is connected. A client sends its hello; a dialect has no handshake and
+  /// is open at once.
   package mutating func connected(at now: LinkInstant) {
     self.now = max(self.now, now)
     guard phase == .fresh else { return }
@@ -15,7 +15,7 @@ extension Connection {
     open()
   }
 
-  /// What a client says of itself.
+  /// The hello of this client.
   var ownHello: Hello {
     Hello(
       version: Wire.version,
@@ -27,13 +27,14 @@ extension Connection {
       name: settings.name)
   }
 
-  /// A server's first frame that is not a hello shows a peer that does without one.
+  /// Opens a server's connection if the client's first frame is not a hello: it skips the
+  /// handshake.
   mutating func acceptFirst(_ head: FrameHead) throws(Violation) {
     guard settings.role == .server, head.kind != .hello else { return }
     open()
   }
 
-  /// Answers a hello with the welcome.
+  /// Processes a hello and sends the welcome.
   mutating func acceptHello(_ head: FrameHead, _ body: BodySlice) throws(Violation) {
     guard settings.role == .server, !heardHello else { throw Violation(.unexpectedHello, head) }
     guard phase == .fresh else { throw Violation(.helloNotFirst, head) }
@@ -81,7 +82,7 @@ extension Connection {
     agreement.maxBody = Int(welcome.maxBody.or(Wire.defaultBody))
     agreement.maxInFlight = Int(welcome.maxInFlight.or(Wire.defaultInFlight))
     setName(welcome.name)
-    // The server's may be longer where it did not go by the hello; this side's own bound holds.
+    // A server that ignored the hello may state longer ones; this side's own limits hold.
     agreeHeartbeat(
       interval: min(
         welcome.heartbeatInterval.or(Wire.defaultInterval),
@@ -103,7 +104,7 @@ extension Connection {
     }
   }
 
-  /// Tells that a metadata block could not be decoded.
+  /// Ends the connection because a metadata block could not be decoded.
   package mutating func failed(toDecode kind: FrameKind, serial: UInt32) {
     violate(Violation(.malformedControl, kind: kind.rawValue, serial: serial))
   }
@@ -112,7 +113,7 @@ extension Connection {
     agreement.name = Connection.cut(name)
   }
 
-  /// A text of the peer that is kept, cut to as many bytes as a name may have.
+  /// Truncates a text of the peer to the length limit of names.
   static func cut(_ text: String) -> String {
     text.utf8.count <= Wire.nameLimit
       ? text : String(decoding: text.utf8.prefix(Wire.nameLimit), as: UTF8.self)
@@ -135,6 +136,6 @@ extension Connection {
 }
 
 extension UInt32 {
-  /// The number, or what its absence on the wire stands for.
+  /// The number, or `fallback` for 0, which is an absent field on the wire.
   fileprivate func or(_ fallback: UInt32) -> UInt32 { self == 0 ? fallback : self }
 }

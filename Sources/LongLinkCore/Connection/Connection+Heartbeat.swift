@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// MARK: - Suspecting and judging
+// MARK: - Suspecting the peer
 
 extension Connection {
-  /// Whether a sign of life was asked for and has not come yet.
+  /// Whether a ping was sent because of silence and nothing has been read since.
   package var isSuspecting: Bool { liveness.suspicion != nil }
-  /// How long a silence, in nanoseconds, was last asked after and not answered yet; 0 for none.
+  /// The longest silence in nanoseconds that this side ended by writing and that still has no
+  /// response; 0 for none.
   package var silenceProbed: Int64 { liveness.silenceProbed }
 
-  /// Sets how long this side itself lets a silence last; what was agreed is the most.
+  /// Sets the ping interval of the adaptive heartbeat, capped at the agreed interval.
   package mutating func setPace(_ interval: Int64) {
     liveness.setPace(interval)
     guard isOpen, !isSuspecting else { return }
     timers[.heartbeat] = heartbeatDue
   }
 
-  /// The heartbeat's time has come: ask for a sign of life, or give the peer up.
+  /// Runs when the heartbeat timer fires: sends a ping, or closes the connection of a lost peer.
   mutating func heartbeatElapsed(due: LinkInstant, unacknowledged: Int) {
     guard isOpen else { return }
     guard !holdsReading else {
-      // This side keeps itself from reading; the timer for writing judges the peer meanwhile.
+      // This side has suspended reading; the writing timer watches the peer meanwhile.
       timers[.heartbeat] = now + liveness.pingInterval
       return
     }
@@ -38,8 +39,8 @@ extension Connection {
     }
   }
 
-  /// Asks for a sign of life; only a byte that is read ends the suspicion. What has not been
-  /// acknowledged is nil where it is not known.
+  /// Sends a ping and suspects the peer until a byte is read. `unacknowledged` is nil if it is not
+  /// known.
   mutating func suspect(unacknowledged: Int?) {
     let isClear = unacknowledged == 0 && outbox.encodedBytes == 0
     let acknowledged: UInt64? =
@@ -63,14 +64,14 @@ extension Connection {
     }
   }
 
-  /// A byte has come: whatever was suspected, the peer lives.
+  /// Ends a suspicion, because a byte has arrived.
   mutating func endSuspicion(after silence: Int64) {
     guard isOpen else { return }
     timers[.heartbeat] = heartbeatDue
     if settings.pace != nil { tell(.heartbeatAnswered(silence: silence)) }
   }
 
-  /// Sends a ping ahead of data that follows a long silence.
+  /// Sends a ping ahead of data after a long silence.
   @inline(__always)
   mutating func probeBeforeData() {
     if liveness.isSilent(at: now), !isSuspecting { probeAfterSilence() }
@@ -80,10 +81,10 @@ extension Connection {
     if canProbe { suspect(unacknowledged: nil) }
   }
 
-  /// Whether a sign of life can be asked for, and is owed then.
+  /// Whether the peer must answer pings.
   private var canProbe: Bool { framing.canProbe }
 
-  /// When the heartbeat has something to do while nothing is suspected.
+  /// When the heartbeat is next due while nothing is suspected.
   var heartbeatDue: LinkInstant {
     if let dialect = framing.dialect {
       return dialect.heartbeatDue(lastRead: liveness.lastRead, every: liveness.pingInterval)
@@ -91,8 +92,8 @@ extension Connection {
     return liveness.lastRead + liveness.pingInterval
   }
 
-  /// Tells that a request which had left got no answer in its time. Several in a row, with nothing
-  /// read in between, are a reason to ask for a sign of life before the interval is over.
+  /// Notes that the deadline of a sent request passed without a response. After several in a row,
+  /// with nothing read in between, sends a ping before the interval is over.
   package mutating func deadlineMissed(at now: LinkInstant, unacknowledged: Int) {
     self.now = max(self.now, now)
     guard isOpen, !holdsReading, !isSuspecting, settings.missedDeadlines > 0, canProbe
@@ -102,15 +103,14 @@ extension Connection {
     suspect(unacknowledged: unacknowledged)
   }
 
-  /// Asks for a sign of life now, unless that was done and may still be answered.
+  /// Sends a ping now, unless the peer is already suspected.
   package mutating func probe(at now: LinkInstant, unacknowledged: Int) {
     self.now = max(self.now, now)
     guard isOpen, !holdsReading, !isSuspecting, canProbe else { return }
     suspect(unacknowledged: unacknowledged)
   }
 
-  /// Bytes of this connection that the peer's system has taken, where `unacknowledged` of those
-  /// that were written have not been.
+  /// The number of written bytes that the peer's system has acknowledged.
   func acknowledgedBytes(_ unacknowledged: Int) -> UInt64 {
     counters.bytesSent - min(counters.bytesSent, UInt64(clamping: unacknowledged))
   }
@@ -119,10 +119,10 @@ extension Connection {
 // MARK: - Pings
 
 extension Connection {
-  /// Pings that may still be answered.
+  /// The number of pings that can still be answered.
   package var pingsUnanswered: Int { liveness.pingsUnanswered }
 
-  /// Sends a ping and returns the number by which `.ponged` will name it.
+  /// Sends a ping and returns its number, which `.ponged` will contain.
   package mutating func ping(at now: LinkInstant) -> UInt64 {
     self.now = max(self.now, now)
     let id = liveness.nextPingID()
@@ -133,7 +133,7 @@ extension Connection {
     }
     liveness.sentPing(id, at: self.now)
     outbox.encode(FrameHead(.ping, length: 8)) { span in
-      // Any integer may be appended as its bytes.
+      // Any integer can be appended as its bytes.
       unsafe span.append(id.bigEndian, as: UInt64.self)
     }
     counters.pingsSent += 1
@@ -143,7 +143,7 @@ extension Connection {
   mutating func acceptPing(_ body: BodySlice) throws(Violation) {
     try countPing()
     unsafe input.withStorage { storage in
-      // The body stands in the input, taken but not yet appended to.
+      // The body is in the input: it was taken, and nothing was appended since.
       let bytes = unsafe UnsafeRawBufferPointer(
         rebasing: storage[body.start..<body.start + body.count])
       outbox.encode(FrameHead(.pong, length: body.count)) { span in
@@ -152,7 +152,7 @@ extension Connection {
     }
   }
 
-  /// Counts a ping of the peer, which may not send too many.
+  /// Counts a ping of the peer. Throws if it sends too many.
   mutating func countPing() throws(Violation) {
     counters.pingsReceived += 1
     guard liveness.countPeerPing(at: now) else {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Connection {
-  /// Tells that bytes have been appended to `input`.
+  /// Notes that bytes have been appended to `input`.
   package mutating func received(_ count: Int, at now: LinkInstant) {
     self.now = max(self.now, now)
     guard count > 0 else { return }
@@ -9,9 +9,9 @@ extension Connection {
     if let silence = liveness.read(at: self.now) { endSuspicion(after: silence) }
   }
 
-  /// How many bytes to read at once, about `limit`: to the end of the frame that has begun, and as
-  /// many frames more as fit, where the last large one tells how long they are. So none of them is
-  /// left in part, which would be copied.
+  /// Returns how many bytes to read at once, about `limit`: up to the end of the current frame,
+  /// plus as many frames of the last large frame's size as fit. So no frame is read in part, which
+  /// would cost a copy.
   package func readSize(upTo limit: Int) -> Int {
     guard largeFrame > 0 else { return limit }
     let begun = frameLength > 0 ? frameLength : largeFrame
@@ -21,9 +21,9 @@ extension Connection {
     return size > 0 ? size : limit
   }
 
-  /// Makes room for a read of so many bytes, and for the rest of a frame of which half has come.
+  /// Makes room for a read of this size, and for the rest of a frame of which half has arrived.
   ///
-  /// So a large frame takes no more memory than its length, and never more than twice what came.
+  /// So a large frame takes no more memory than its length, and never more than twice what arrived.
   /// `spare` is an empty queue whose memory can be taken in exchange.
   package mutating func makeRoom(for readSize: Int, with spare: inout ByteQueue) {
     let isHalfThere = frameLength > 0 && input.count >= frameLength / 2
@@ -31,13 +31,13 @@ extension Connection {
     if !input.makeRoom(for: room, with: &spare), isHalfThere { input.reserveExactly(room) }
   }
 
-  /// Appends a copy of `bytes` and tells of it.
+  /// Appends a copy of `bytes` to the input, and notes it.
   package mutating func received(_ bytes: RawSpan, at now: LinkInstant) {
     input.append(bytes)
     received(bytes.byteCount, at: now)
   }
 
-  /// Tells that reading goes on after this side had kept itself from it.
+  /// Notes that reading resumes after this side had suspended it.
   package mutating func resumedReading(at now: LinkInstant) {
     self.now = max(self.now, now)
     liveness.heard(at: self.now)
@@ -52,7 +52,7 @@ extension Connection {
     timers[.frame] = self.now + settings.frameTimeout
   }
 
-  /// Tells that the peer has ended its side of the stream.
+  /// Notes that the peer has ended its side of the stream.
   package mutating func ended(at now: LinkInstant) {
     self.now = max(self.now, now)
     switch phase {
@@ -70,11 +70,11 @@ extension Connection {
     }
   }
 
-  /// The next message of the peer; nil when there is none, and when an effect comes first.
+  /// Returns the peer's next message; nil if there is none, or if an effect precedes it.
   ///
-  /// Whoever is handed a request ends it by `respond`; a response goes to whoever asked.
+  /// The caller ends each request with `respond`, and passes each response to its waiting request.
   package mutating func nextMessage() -> Arrival? {
-    // What the last message stood in is its receiver's by now.
+    // The receiver has already used or taken the last message's bytes.
     if !assembled.isEmpty, effects.isEmpty { assembled = [] }
     while effects.isEmpty, isReceiving, !holdsReading, !waitsForHandlers {
       switch nextFrame() {
@@ -85,7 +85,7 @@ extension Connection {
         continue
       case .message(let arrival):
         if effects.isEmpty { return arrival }
-        // What the frame set off before comes first.
+        // The effects of this frame precede its message.
         effects.append(.message(arrival))
       }
     }
@@ -93,26 +93,27 @@ extension Connection {
     return nil
   }
 
-  /// What a closing connection still reads is nobody's: it is read so that the peer gets its end.
+  /// Discards the input of a closing connection, which reads only to reach the peer's end of
+  /// stream.
   private mutating func discardIfClosing() {
     if case .closing = phase { input.removeAll() }
   }
 
-  /// The next thing to do besides; nil when there is nothing until something happens.
+  /// Returns the next effect; nil if there is none.
   package mutating func nextEffect() -> Effect? { effects.popFirst() }
 
-  /// Whether there is such a thing.
+  /// Whether there are effects.
   package var hasEffects: Bool { !effects.isEmpty }
 
   mutating func tell(_ news: LinkNews) {
     effects.append(.tell(news))
   }
 
-  /// What came of looking for a frame.
+  /// The result of processing the next frame.
   enum FrameStep {
-    /// There is no whole one.
+    /// There is no complete frame.
     case none
-    /// It was no message, or none that is handed on; it may have set off effects.
+    /// The frame produced no message, but possibly effects.
     case taken
     case message(Arrival)
 
@@ -132,7 +133,7 @@ extension Connection {
     let position = input.position
     do throws(Violation) {
       let head = try unsafe input.withStorage { (storage) throws(Violation) in
-        // There are `headerLength` bytes at `position`, as was just checked.
+        // The guard above ensures `headerLength` bytes at `position`.
         try unsafe NativeLayout.head(at: storage.baseAddress! + position)
       }
       try judge(head)
@@ -142,7 +143,7 @@ extension Connection {
         return .none
       }
       let isIntact = unsafe input.withStorage { storage in
-        // The whole frame is there, as was just checked.
+        // The guard above ensures that the whole frame is there.
         unsafe NativeLayout.isIntact(at: storage.baseAddress! + position, length: head.length)
       }
       guard isIntact else { throw Violation(.checksumMismatch, head) }
@@ -159,7 +160,7 @@ extension Connection {
     }
   }
 
-  /// A frame has begun and its end is awaited, or nothing waits.
+  /// Starts the frame timer if the input contains part of a frame, and stops it if it is empty.
   mutating func noteIncompleteFrame() {
     guard !input.isEmpty else {
       frameBegan = nil
@@ -172,7 +173,7 @@ extension Connection {
     }
   }
 
-  /// Judges a header by what is known before the body has come.
+  /// Checks a header before its body has arrived.
   @inline(__always)
   private func judge(_ head: FrameHead) throws(Violation) {
     let rule = FrameRule(head.kind)
@@ -223,12 +224,12 @@ extension Connection {
     }
   }
 
-  /// Acts on a frame that is whole and undamaged; the message, where it brings one.
+  /// Processes a complete, undamaged frame; returns its message, if any.
   @inline(__always)
   private mutating func accept(
     _ head: FrameHead, at position: Int
   ) throws(Violation) -> Arrival? {
-    // A connection that receives is fresh until it is open.
+    // While it receives, a connection is either fresh or open.
     if !isOpen { try acceptFirst(head) }
     let body = BodySlice(start: position, count: head.length)
     switch head.kind {
@@ -265,7 +266,7 @@ extension Connection {
     }
   }
 
-  /// Takes a whole message.
+  /// Processes an unfragmented message.
   @inline(__always)
   mutating func acceptMessage(
     _ head: FrameHead, _ body: BodySlice
@@ -274,7 +275,7 @@ extension Connection {
     return head.kind == .request ? try acceptRequest(arrival) : deliver(arrival)
   }
 
-  /// Tells metadata and payload of a whole message apart.
+  /// Separates the metadata and payload of a complete message.
   @inline(__always)
   mutating func arrival(_ head: FrameHead, _ body: BodySlice) throws(Violation) -> Arrival {
     guard head.flags.contains(.metadata) else {
@@ -303,7 +304,7 @@ extension Connection {
     if outbox.holdsBack,
       outbox.withdraw(.request, serial: arrival.serial, encodedAt: nil) == .partial
     {
-      // The answer came before the request was sent to its end; the peer may forget the rest.
+      // The response arrived before the request was sent completely: cancel the rest.
       encodeCancel(arrival.serial)
     }
     followMarks()

@@ -2,16 +2,16 @@
 
 // The peer's requests, from their arrival to the return of their handlers.
 
-/// Bytes of memory that a peer makes this side hold.
+/// The memory in bytes that a peer makes this side hold.
 package struct HeldMemory: Equatable, Sendable {
-  /// Until the connection ends.
+  /// Memory that is freed when the connection ends.
   package var open = 0
-  /// Those of them in which nothing is at the moment.
+  /// The unused part of `open`.
   package var room = 0
-  /// Until handlers have returned whose requests were given up.
+  /// Memory that is freed when the handlers of abandoned requests return.
   package var outlived = 0
 
-  /// Those of the open ones in which something is.
+  /// The used part of `open`.
   package var used: Int { open - room }
 
   package init(open: Int = 0, room: Int = 0, outlived: Int = 0) {
@@ -22,13 +22,13 @@ package struct HeldMemory: Equatable, Sendable {
 }
 
 extension Connection {
-  /// The peer's requests that are not yet answered.
+  /// The number of the peer's unanswered requests.
   package var requestsRunning: Int { peerRequests.count }
 
-  /// Those that were given up, by either side, before their handlers had returned.
+  /// The number of the peer's requests that ended before their handlers returned.
   package var requestsOutlived: Int { peerRequests.outlived }
 
-  /// About how many bytes of memory the peer makes this side hold.
+  /// The approximate memory that the peer makes this side hold.
   package var held: HeldMemory {
     HeldMemory(
       open: input.capacity + assemblies.bytes + peerRequests.bytes - peerRequests.outlivedBytes
@@ -38,27 +38,28 @@ extension Connection {
       outlived: peerRequests.outlivedBytes + peerRequests.outlived * Connection.requestOverhead)
   }
 
-  /// What the tables take once they are large: a place in that of requests, with the one in that of
-  /// their handlers, and one in that of messages in fragments.
+  /// The memory of the tables, if they are large.
+  ///
+  /// A slot for a request includes its slot in the table of handlers.
   private var tableBytes: Int {
     let (requests, messages) = (peerRequests.capacity, assemblies.capacity)
     guard requests + messages > 64 else { return 0 }
     return requests * 80 + messages * (MemoryLayout<Assembly>.stride + 4)
   }
 
-  /// Bytes that count against `maxRequestBytes`.
+  /// The number of bytes that count towards `maxRequestBytes`.
   package var requestBytes: Int {
     assemblies.bytes - assemblies.awaitedBytes + peerRequests.bytes
   }
 
-  /// About what a request takes besides its body: its task, and what is kept of it.
+  /// The approximate memory of a request besides its body: its task and its state.
   package static let requestOverhead = 4096
 
-  /// About what a message takes besides its bytes of which not all fragments have come.
+  /// The approximate memory of an incomplete message besides its bytes.
   private static let assemblyOverhead = 128
 }
 
-// MARK: - Taking and refusing
+// MARK: - Accepting and refusing
 
 extension Connection {
   @inline(__always)
@@ -74,7 +75,7 @@ extension Connection {
     return arrival
   }
 
-  /// Why a request is refused before anybody has seen it.
+  /// Why a request is refused before it reaches a handler.
   enum Refusal {
     case draining
     case tooManyRequests
@@ -83,8 +84,8 @@ extension Connection {
     case stalled
   }
 
-  /// Leaves a request where it is for a turn, if there is no room for it and handlers go on that
-  /// were cancelled: most return at once, and a peer that made room by a cancel is not refused.
+  /// Defers a request by one turn if there is no room for it while cancelled handlers still run.
+  /// Most of them return at once, so that a peer which made room by a cancel is not refused.
   mutating func leavesToHandlers(_ head: FrameHead) -> Bool {
     guard head.kind == .request, !handlersHadTurn,
       peerRequests.isFull(at: settings.maxInFlight), !assemblies.contains(head.serial)
@@ -93,18 +94,18 @@ extension Connection {
     return true
   }
 
-  /// Tells that handlers have had a turn: what there is no room for now is refused.
+  /// Notes that handlers have had a turn: requests for which there is still no room are refused.
   package mutating func handlersHaveHadTurn() {
     waitsForHandlers = false
     handlersHadTurn = true
   }
 
-  /// Tells that everything was taken that was left to be.
+  /// Notes that the deferred frames have been processed.
   package mutating func handlersTurnEnds() {
     handlersHadTurn = false
   }
 
-  /// Counts a new request and says why it cannot be taken; nil when it can.
+  /// Counts a new request, and returns why it must be refused; nil if it can be accepted.
   @inline(__always)
   mutating func countRequest(of byteCount: Int) -> Refusal? {
     counters.requestsReceived += 1
@@ -114,7 +115,7 @@ extension Connection {
     return requestBytes + byteCount > settings.maxRequestBytes ? .tooManyBytes : nil
   }
 
-  /// Answers a request in the framework's own name: no handler was called.
+  /// Refuses a request without calling a handler.
   mutating func refuse(_ serial: UInt32, _ refusal: Refusal) {
     let (code, detail): (ResponseCode, String) =
       switch refusal {
@@ -138,18 +139,18 @@ extension Connection {
   }
 }
 
-// MARK: - Answering
+// MARK: - Responding
 
 extension Connection {
-  /// Lets the response to one of the peer's requests be as urgent as that was.
+  /// Gives the response to one of the peer's requests the priority of the request.
   package mutating func setPriority(_ priority: UInt32, of serial: UInt32) {
     peerRequests.setPriority(priority, of: serial)
   }
 
-  /// Answers a request of the peer, whose handler has returned unless `outlives` said otherwise.
+  /// Responds to a request of the peer. Its handler has returned, unless `outlives` was called.
   ///
-  /// False when no answer is owed any more, since the request was cancelled or its connection has
-  /// ended: `handlerReturned` is to be told then.
+  /// Returns false if no response is owed any more, because the request was cancelled or the
+  /// connection has ended. The caller must then call `handlerReturned`.
   @discardableResult
   package mutating func respond<Body: BodyEncodable>(
     _ serial: UInt32, code: ResponseCode, count: Int, _ body: Body
@@ -159,7 +160,7 @@ extension Connection {
     }
   }
 
-  /// Answers a request of the peer with bytes, in the same way.
+  /// Responds to a request of the peer with bytes, in the same way.
   @discardableResult
   package mutating func respond(
     _ serial: UInt32,
@@ -196,7 +197,7 @@ extension Connection {
     var head = messageHead(.response, tag: tag, serial, metadata, count)
     if let dialect = framing.dialect {
       guard dialect.prepare(&head, code, ownCode) else {
-        // The caller's deadline ends its wait: there is no way to tell it.
+        // The dialect cannot express the response: the caller waits until its deadline.
         peerRequests.answered(serial)
         framing.answered(serial)
         counters.droppedResponses += 1
@@ -205,7 +206,7 @@ extension Connection {
     }
     let place: Outbox.Placement
     if isRefused, !framing.hasControlFrames {
-      // It is short, and is not to count among the requests that run until there is room for it.
+      // It is short, and should not count as a running request while it waits for room.
       place = .encoded(at: try outbox.encode(head, metadata: metadata, body))
     } else {
       place = try outbox.append(
@@ -226,7 +227,7 @@ extension Connection {
   }
 }
 
-// MARK: - Ends without an answer
+// MARK: - Ends without a response
 
 extension Connection {
   mutating func acceptCancel(_ serial: UInt32) {
@@ -234,11 +235,11 @@ extension Connection {
     cancelled(serial)
   }
 
-  /// The peer wants no answer to a request.
+  /// Ends a request that the peer cancelled.
   mutating func cancelled(_ serial: UInt32) {
     let wasDiscarding = dropAssembly(serial)
     guard let request = peerRequests.cancel(serial) else {
-      // A cancel that crossed the response, or came twice.
+      // A cancel that crossed the response, or a repeated one.
       if !wasDiscarding { counters.droppedUnknownSerials += 1 }
       return
     }
@@ -254,13 +255,13 @@ extension Connection {
     }
   }
 
-  /// Tells that a request is answered before its handler has returned, or was given up by this
-  /// side: it counts as one of the peer's until `handlerReturned` is told.
+  /// Notes that a request will end before its handler returns, because it is answered early or was
+  /// abandoned by this side. It counts as a request of the peer until `handlerReturned` is called.
   package mutating func outlives(_ serial: UInt32) {
     peerRequests.setOutlived(serial)
   }
 
-  /// Tells that the handler of a request has returned to which no answer was owed any more.
+  /// Notes the return of a handler whose request needs no response any more.
   package mutating func handlerReturned(bytes: Int) {
     peerRequests.handlerReturned(bytes: bytes)
   }

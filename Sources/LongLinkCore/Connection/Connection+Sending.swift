@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a request stands in the stream of the connection that it was handed to.
-package struct StreamPosition: Equatable, Sendable {
-  /// The offset in the stream of its first byte; nil while it is kept back.
-  package var begin: UInt64?
-  /// Its place among the requests that this side began on the connection, from 1; 0 while kept
-  /// back.
-  package var ordinal: UInt64
+/// The position of a request in the outgoing stream of its connection.
+@usableFromInline package struct StreamPosition: Equatable, Sendable {
+  /// The offset in the stream of its first byte; nil while it is queued.
+  @usableFromInline package var begin: UInt64?
+  /// Its number among the requests that this side began on the connection, from 1; 0 while queued.
+  @usableFromInline package var ordinal: UInt64
 
-  /// That of a request which has not begun to leave.
-  package static let keptBack = StreamPosition(begin: nil, ordinal: 0)
+  /// The position of a queued request.
+  @inlinable package static var keptBack: StreamPosition { StreamPosition(begin: nil, ordinal: 0) }
 
-  package init(begin: UInt64?, ordinal: UInt64) {
+  @inlinable package init(begin: UInt64?, ordinal: UInt64) {
     self.begin = begin
     self.ordinal = ordinal
   }
 }
 
 extension Connection {
-  /// Whether a message of this many bytes, metadata included, is within what the peer accepts.
+  /// Whether the peer accepts a message of this size, including metadata.
   @inline(__always)
   package func accepts(bodyOf count: Int) -> Bool { count <= agreement.maxBody }
 
@@ -71,7 +70,7 @@ extension Connection {
     followMarks()
   }
 
-  /// Sends a one-way message whose whole frame was encoded before, for many connections at once.
+  /// Sends a one-way message whose frame was encoded once for many connections.
   package mutating func push(_ type: MessageType, _ body: [UInt8], encoded frame: [UInt8]) {
     if outbox.takesWhole(body.count) {
       guard takesUnread() else { return }
@@ -83,9 +82,9 @@ extension Connection {
     }
   }
 
-  /// Takes a request back, or tells the peer when that is asked for or needed.
+  /// Withdraws a request, or else sends a cancel if `notifying` is true or the peer needs it.
   ///
-  /// True when no byte of it had left.
+  /// Returns true if no byte of the request was written.
   package mutating func cancel(
     _ serial: UInt32, _ placement: StreamPosition, notifying: Bool
   ) -> Bool {
@@ -95,13 +94,13 @@ extension Connection {
     case .unsent:
       framing.withdrew(serial)
       if placement.begin != nil { withdrawn.insert(placement.ordinal) }
-      // What it took up is free, and perhaps nothing is left that waits for the peer.
+      // Its room is free for others, and perhaps nothing waits for the peer any more.
       if outbox.holdsBack { refill() }
       if outbox.encodedBytes == 0 { timers.clear(.writing) }
       followMarks()
       return true
     case .partial:
-      // Without it the peer would wait for the rest for ever.
+      // Without a cancel the peer would wait forever for the other fragments.
       encodeCancel(serial)
       followMarks()
     case .tooLate:
@@ -125,7 +124,7 @@ extension Connection {
     do throws(BodyError) {
       body = try message.encodedBytes()
     } catch {
-      // Names and reasons are checked where they are configured: no NUL gets here.
+      // Names and reasons are checked when they are configured: no NUL can occur here.
       preconditionFailure("a control message has no encoding: \(error)")
     }
     let serial = kind == .goaway ? Wire.goawaySerial : Wire.handshakeSerial
@@ -146,7 +145,7 @@ extension Connection {
       kind, flags: .metadata, tag: tag, serial: serial, length: 2 + metadata.count + count)
   }
 
-  /// Whether one more message may join those that wait; a peer that has left too many is left.
+  /// Whether another message can be queued. Closes the connection if the peer left too much unread.
   @inline(__always)
   mutating func takesUnread() -> Bool {
     guard outbox.totalBytes > settings.maxUnread else { return true }
@@ -154,19 +153,19 @@ extension Connection {
     return false
   }
 
-  /// Counts a broadcast that the connection was passed over by.
+  /// Counts a broadcast that was not sent on this connection.
   package mutating func skipBroadcast() {
     counters.broadcastsSkipped += 1
   }
 
-  /// Whether a request or push of so many bytes need not wait, where the connection is open.
+  /// Whether a request or push of this size can be sent now, given an open connection.
   @inline(__always)
   package func hasRoom(for count: Int) -> Bool {
     !isAboveMark && (!isAboveLargeMark || count <= Wire.fragmentLimit)
   }
 
-  /// Follows the bytes that wait over the marks: above the high one senders wait, until they have
-  /// fallen to the low one.
+  /// Updates the water marks: above the high one senders wait until the waiting bytes have fallen
+  /// to the low one.
   @inline(__always)
   mutating func followMarks() {
     let waiting = outbox.totalBytes
@@ -190,14 +189,13 @@ extension Connection {
     if hasFallen, isOpen { tell(.resumeSending) }
   }
 
-  /// The place, among the requests of this side that were begun here, of the last one of
-  /// `accepted`: those that were taken back before a byte of them left have a place and were never
-  /// counted.
+  /// Maps the peer's count of accepted requests to one of our ordinals. Withdrawn requests have an
+  /// ordinal but were never seen by the peer.
   package func ordinal(ofAccepted accepted: UInt64) -> UInt64 {
     accepted < requestsBegun ? withdrawn.ordinal(of: accepted) : requestsBegun
   }
 
-  /// Encodes what was kept back, as room allows, and tells of what that begins and ends.
+  /// Encodes queued messages as room allows, and reports requests that begin or finish.
   mutating func refill() {
     var events: [Outbox.Event] = []
     outbox.refill { events.append($0) }
@@ -226,7 +224,7 @@ extension Connection {
     return false
   }
 
-  /// Tells how many bytes of the outbox's chunks were written; the rest waits for the peer.
+  /// Notes that this number of bytes of the outbox's chunk was written.
   package mutating func wrote(_ count: Int, at now: LinkInstant) {
     self.now = max(self.now, now)
     if count > 0 {
@@ -249,7 +247,7 @@ extension Connection {
     }
   }
 
-  /// For too long without the peer's system having taken a byte is the end.
+  /// Closes the connection if the peer's system has acknowledged no byte for too long.
   mutating func writingElapsed(unacknowledged: Int) {
     let limit = liveness.writingLimit(
       acknowledged: acknowledgedBytes(unacknowledged), timeout: settings.writingTimeout, at: now)

@@ -2,37 +2,37 @@
 
 /// One connection's protocol, for either role: bytes and instants in, effects out.
 ///
-/// The driver calls `connected(at:)` once the stream is connected. It appends what it read to
-/// `input` and calls `received(_:at:)`, and calls `elapsed(to:)` when `deadline` has come. After
-/// each of these it asks for `nextMessage()` until there is none, then for one `nextEffect()`, and
-/// begins anew until there is neither. Messages come by themselves, since they are many: to wrap
-/// each in an effect would cost a copy. A command has set off something where `hasEffects`.
-/// Nothing here knows a socket, a thread or a clock.
+/// The driver calls `connected(at:)` once the stream is connected. It appends received bytes to
+/// `input` and calls `received(_:at:)`, and calls `elapsed(to:)` at `deadline`. After each of these
+/// it calls `nextMessage()` until that returns nil, then `nextEffect()` once, and repeats both
+/// until neither returns anything. Messages are not wrapped in effects, because that would cost a
+/// copy of each. After a command, `hasEffects` tells whether there is anything to do. The
+/// connection uses no socket, thread or clock.
 package struct Connection: ~Copyable {
-  /// Where a connection stands.
+  /// The phase of a connection's life.
   package enum Phase: Equatable, Sendable {
-    /// Nothing has come.
+    /// No frame has arrived yet.
     case fresh
-    /// Frames flow.
+    /// Frames are exchanged.
     case open
-    /// A goaway says why; the peer's end is awaited.
+    /// A goaway may have stated the reason; this side waits for the peer's end of stream.
     case closing(CloseReason)
-    /// Nothing happens any more.
+    /// The connection has ended.
     case closed(CloseReason)
 
-    /// What may be done in it.
+    /// What is possible in a phase.
     struct Standing: OptionSet {
       let rawValue: UInt8
 
-      /// Frames may be sent that are not part of closing.
+      /// Frames can be sent that are not part of closing.
       static let open = Standing(rawValue: 1)
-      /// Exchanges may still go on.
+      /// Exchanges can still complete.
       static let live = Standing(rawValue: 2)
-      /// Frames of the peer are taken.
+      /// Frames of the peer are processed.
       static let receiving = Standing(rawValue: 4)
     }
 
-    /// Whether another phase may follow.
+    /// Whether this phase can be followed by `next`.
     func canBecome(_ next: Phase) -> Bool {
       switch (self, next) {
       case (.fresh, .open), (.fresh, .closing), (.fresh, .closed): true
@@ -51,29 +51,29 @@ package struct Connection: ~Copyable {
     }
   }
 
-  /// What the peer said of itself, or the defaults.
+  /// The negotiated properties of the connection, or the defaults.
   package struct Agreement: Equatable, Sendable {
     package var features: Features = []
     /// The largest body that the peer accepts, in bytes.
     package var maxBody = Int(Wire.defaultBody)
-    /// The most requests of this side that the peer runs at once.
+    /// The most requests of this side that the peer runs concurrently.
     package var maxInFlight = Int(Wire.defaultInFlight)
     package var heartbeatInterval: Int64
     package var heartbeatTimeout: Int64
-    /// What the peer calls itself, cut to as many bytes as a configuration may give.
+    /// The peer's name, truncated to the length that a configuration can have.
     package var name = ""
   }
 
   package let settings: ConnectionSettings
   let framing: Framing
   package private(set) var phase = Phase.fresh
-  /// What follows from the phase and is asked for with every message.
+  /// The phase's `standing`, cached because every message needs it.
   private var standing = Phase.fresh.standing
   package internal(set) var agreement: Agreement
   package internal(set) var counters = FrameCounters()
-  /// What was read and not yet taken; the driver appends here.
+  /// Received bytes that are not yet processed; the driver appends to it.
   package var input = ByteQueue()
-  /// What waits to be written; the driver takes its chunks and tells `wrote`.
+  /// Bytes and messages that wait to be written; the driver writes its chunks and calls `wrote`.
   package var outbox: Outbox
   var timers = ConnectionTimers()
   private let anchor = Anchor()
@@ -82,40 +82,40 @@ package struct Connection: ~Copyable {
 
   // Receiving
   var frameBegan: LinkInstant?
-  /// When reading last went on after this side had kept itself from it.
+  /// When this side last resumed reading after it had suspended it.
   var readingResumed: LinkInstant
-  /// How many bytes of input the frame takes that has begun; 0 where that is not known.
+  /// The size of the incomplete frame in the input; 0 if it is not known.
   var frameLength = 0
-  /// How many the last frame took that was large; 0 where none was.
+  /// The size of the last large frame; 0 if there was none.
   var largeFrame = 0
-  /// From how many bytes on a frame is one.
+  /// The body size from which on a frame is large.
   static let largeBody = 16_384
   var peerRequests: PeerRequests
-  /// Whether handlers are to have a turn before more is taken.
+  /// Whether handlers should get a turn before more frames are processed.
   package internal(set) var waitsForHandlers = false
-  /// Whether they have just had one.
+  /// Whether handlers have just had a turn.
   var handlersHadTurn = false
-  /// How many bytes the peer may leave unread before its requests wait, where memory is scarce that
-  /// this connection shares with others.
+  /// The bytes that the peer can leave unread before reading its requests is suspended. Set if
+  /// memory that the connections share is scarce.
   package var mostUnread = Int.max
   var assemblies: Assemblies
-  /// The joined fragments of the message that was told of last.
+  /// The joined fragments of the last returned message.
   var assembled: [UInt8] = []
-  /// The metadata that was asked about last; nil where it was too long to remember.
+  /// The metadata last passed to `repeatsMetadata`; nil if it was too long to remember.
   var lastMetadata: [UInt8]? = []
-  /// The peer's requests in the order of their first frames, up to this side's goaway.
+  /// The number of the peer's requests whose first frame arrived before this side's goaway.
   package internal(set) var requestsAccepted: UInt64 = 0
   var heardHello = false
 
   // Sending
-  /// This side's requests that have begun to leave.
+  /// The number of this side's requests of which a first byte was encoded.
   package internal(set) var requestsBegun: UInt64 = 0
   package internal(set) var saidGoAway = false
   package internal(set) var peerGoAway: GoAway?
   var hasShutDown = false
-  /// Whether so much waits that requests and pushes of this side have to wait.
+  /// Whether the waiting bytes are above the high-water mark: requests and pushes must wait.
   package internal(set) var isAboveMark = false
-  /// Whether so much waits in fragments that other large ones have to.
+  /// Whether the waiting fragmented messages are above their mark: other large ones must wait.
   package internal(set) var isAboveLargeMark = false
   var withdrawn = WithdrawnOrdinals()
 
@@ -137,34 +137,34 @@ package struct Connection: ~Copyable {
     if let limit = framing.maximumBody { agreement.maxBody = limit }
   }
 
-  /// Goes on to another phase; the only place that does.
+  /// Enters another phase. Nothing else changes the phase.
   mutating func become(_ next: Phase) {
     precondition(phase.canBecome(next), "a connection that is \(phase) cannot become \(next)")
     phase = next
     standing = next.standing
   }
 
-  /// When `elapsed(to:)` wants to be called.
+  /// When `elapsed(to:)` should be called.
   package var deadline: LinkInstant { timers.deadline }
 
-  /// Whether frames may be sent that are not part of closing.
+  /// Whether frames can be sent that are not part of closing.
   package var isOpen: Bool { standing.contains(.open) }
 
-  /// Whether exchanges may still go on.
+  /// Whether exchanges can still complete.
   package var isLive: Bool { standing.contains(.live) }
 
-  /// Whether frames of the peer are taken.
+  /// Whether frames of the peer are processed.
   var isReceiving: Bool { standing.contains(.receiving) }
 
-  /// Whether anything is still to happen.
+  /// Whether the connection has ended.
   package var isClosed: Bool {
     if case .closed = phase { return true }
     return false
   }
 
-  /// Whether the peer's bytes should wait, since it does not take the answers.
+  /// Whether reading is suspended, because the peer does not read its responses.
   package var holdsReading: Bool {
-    // A large answer alone is no reason, unless memory is scarce: it must not hold up the requests
+    // A single large response is no reason, unless memory is scarce: it must not delay the requests
     // and cancels behind it.
     settings.role == .server && isOpen
       && (outbox.isCongested
@@ -173,10 +173,10 @@ package struct Connection: ~Copyable {
 }
 
 extension Connection {
-  /// Tells of the passing of time: everything that is due happens.
+  /// Advances the time, and performs everything that is due.
   ///
-  /// The driver reads what waits in the socket first, so that a late call judges nobody wrongly.
-  /// `unacknowledged` of the bytes that were written have not reached the peer's system yet.
+  /// The driver first reads what waits in the socket, so that a late call does not blame the peer.
+  /// `unacknowledged` is the number of written bytes that have not reached the peer's system yet.
   package mutating func elapsed(to now: LinkInstant, unacknowledged: Int = 0) {
     self.now = max(self.now, now)
     if liveness.stoodStill(since: deadline, at: self.now), !isClosed { counters.pauses += 1 }
@@ -197,7 +197,7 @@ extension Connection {
     }
   }
 
-  /// Gives the peer more time where this side could not have heard it in what has passed.
+  /// Gives the peer more time if this side stood still and could not have received anything.
   private mutating func isExcused(_ timer: ConnectionTimer, _ due: LinkInstant) -> Bool {
     guard liveness.stoodStill(since: due, at: now) else { return false }
     timers[timer] = now + agreement.heartbeatTimeout

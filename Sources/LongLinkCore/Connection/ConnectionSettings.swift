@@ -1,45 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What one side of a connection allows and asks for.
+/// The limits and options of one side of a connection.
 package struct ConnectionSettings: Sendable {
   package var role: Role
-  /// The dialect that is spoken; nil for the native protocol.
+  /// The dialect of the connection; nil for the native protocol.
   package var dialect: (any DialectFraming)?
   /// The largest body that this side accepts, in bytes.
   package var maxBody = Int(Wire.defaultBody)
-  /// The most requests of the peer at once: those that are not answered, and those whose handlers
+  /// The most concurrent requests of the peer: those without a response, and those whose handlers
   /// have not returned.
   package var maxInFlight = Int(Wire.defaultInFlight)
-  /// The most bytes that the peer's unfinished messages and the bodies of its requests may hold
-  /// together. Responses to this side's own requests do not count for a client.
+  /// The most bytes that the peer's incomplete messages and the bodies of its requests can hold
+  /// together. On a client, responses to its own requests do not count.
   package var maxRequestBytes = 33_554_432
-  /// This side's heartbeat, in nanoseconds, until both agree on another.
+  /// This side's heartbeat before the handshake, in nanoseconds.
   package var heartbeatInterval = Int64(Wire.defaultInterval) * 1_000_000
   package var heartbeatTimeout = Int64(Wire.defaultTimeout) * 1_000_000
-  /// How long this side itself lets a silence last at first, in nanoseconds, where that is to
-  /// change: answered heartbeats are told then. Nil for the agreed interval.
+  /// The initial ping interval in nanoseconds, if an adaptive heartbeat will change it; enables
+  /// `.heartbeatAnswered`. Nil for the agreed interval.
   package var pace: Int64?
-  /// Requests in a row, without a byte read, whose deadlines raise suspicion; 0 for never.
+  /// The number of missed deadlines in a row, without a byte read, that cause a ping; 0 for never.
   package var missedDeadlines = 3
-  /// How long the first frame (of a client) or the welcome (of a server) may take, in nanoseconds.
+  /// The timeout for the first frame (of a client) or the welcome (of a server), in nanoseconds.
   package var handshakeTimeout: Int64 = 10_000_000_000
-  /// How long one frame may take from its first byte to its last, in nanoseconds.
+  /// The timeout for a frame, from its first byte to its last, in nanoseconds.
   package var frameTimeout: Int64 = 30_000_000_000
-  /// How long a request or push may wait for its next fragment, in nanoseconds.
+  /// The timeout for the next fragment of a request or push, in nanoseconds.
   package var messageTimeout: Int64 = 60_000_000_000
-  /// How long the peer may take no byte of what waits for it, in nanoseconds.
+  /// How long waiting bytes can make no progress, in nanoseconds.
   package var writingTimeout: Int64 = 40_000_000_000
-  /// A peer is dropped when one more message is to join more than so many bytes that wait for it;
-  /// from half of them on a server does not read its requests.
+  /// The number of unread bytes above which a peer is dropped when another message is sent to it.
+  /// Above half of it, a server stops reading the peer's requests.
   package var maxUnread = 67_108_864
-  /// From this many encoded bytes on the peer's requests are not read, and frames are kept back.
+  /// The number of encoded bytes from which on the peer's requests are not read and frames are
+  /// queued.
   package var encodeLimit = 262_144
-  /// Where requests and pushes of this side begin to wait, and where they go on.
+  /// The marks at which requests and pushes of this side begin to wait, and resume.
   package var waterMarks = WaterMarks()
   package var features = Features.supported
   package var name = ""
-  /// Spreads the peer's serials in tables, so that it cannot pick ones that collide. It changes
-  /// nothing but the time that looking them up takes.
+  /// A secret that spreads the peer's serials in tables, so that the peer cannot pick serials that
+  /// collide. It affects only the time of look-ups.
   package var serialMix: UInt32 = 0
 
   package init(role: Role) {
@@ -47,7 +48,7 @@ package struct ConnectionSettings: Sendable {
   }
 }
 
-/// What a connection counts, each number since its beginning.
+/// The counters of a connection, each since its start.
 package struct FrameCounters: Equatable, Sendable {
   package var framesReceived: UInt64 = 0
   package var bytesReceived: UInt64 = 0

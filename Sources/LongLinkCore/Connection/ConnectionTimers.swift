@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The times at which something happens in a connection by itself.
+/// The timers of a connection.
 package enum ConnectionTimer: Int, CaseIterable, Sendable {
-  /// Server: the first frame must have come. Client: the welcome must have come.
+  /// Server: the first frame must have arrived. Client: the welcome must have arrived.
   case handshake
-  /// The frame that has begun must be complete.
+  /// The current frame must be complete.
   case frame
   /// A message must have made progress.
   case message
-  /// The peer is asked for a sign of life, or given up.
+  /// A ping is sent, or the peer is considered lost.
   case heartbeat
-  /// What waits to be written must have made progress.
+  /// The bytes waiting to be written must have made progress.
   case writing
-  /// A closing connection stops waiting for the peer's end.
+  /// A closing connection stops waiting for the peer's end of stream.
   case linger
 }
 
-/// One instant for each timer; the earliest is when the connection wants to be called.
+/// The due time of each timer; the earliest is the connection's deadline.
 package struct ConnectionTimers: Equatable, Sendable {
-  // Fields of their own: an array would be an allocation for each connection.
+  // Separate fields, because an array would be an allocation for each connection.
   private var handshake = LinkInstant.distantFuture
   private var frame = LinkInstant.distantFuture
   private var message = LinkInstant.distantFuture
@@ -30,7 +30,7 @@ package struct ConnectionTimers: Equatable, Sendable {
 
   package init() {}
 
-  /// When the timer is due; `.distantFuture` when it is not set.
+  /// When the timer is due; `.distantFuture` if it is not set.
   package subscript(timer: ConnectionTimer) -> LinkInstant {
     get {
       switch timer {
@@ -67,8 +67,8 @@ package struct ConnectionTimers: Equatable, Sendable {
     self[timer] = .distantFuture
   }
 
-  /// Takes a timer that is due at `now`, with the time that it was set for; in the order of their
-  /// declaration.
+  /// Clears and returns a timer that is due at `now`, with its due time. If several are due,
+  /// returns them in the order of their declaration.
   package mutating func nextDue(
     at now: LinkInstant
   ) -> (timer: ConnectionTimer, due: LinkInstant)? {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A stretch of a message in the connection's memory, good until the connection is asked for what
-/// comes next.
+/// A range of bytes of a message in the connection's memory, valid until the next call of
+/// `nextMessage` or `nextEffect`.
 package struct BodySlice: Equatable, Sendable {
   package var start: Int
   package var count: Int
-  /// Whether it stands in the joined fragments instead of the input.
+  /// Whether it refers to the joined fragments instead of the input.
   package var isAssembled: Bool
 
   package init(start: Int, count: Int, isAssembled: Bool = false) {
@@ -17,12 +17,11 @@ package struct BodySlice: Equatable, Sendable {
   package static let empty = BodySlice(start: 0, count: 0)
 }
 
-/// A message as it arrived, where it stands as a `BodySlice` does.
+/// A received message, valid as long as a `BodySlice`.
 ///
-/// One is handed over for every message. It holds numbers alone, and few of them, so that this is
-/// cheap.
+/// One is passed on for every message. It contains only a few numbers, so that this is cheap.
 package struct Arrival: Equatable, Sendable {
-  /// Where the payload is; the metadata stands in front of it.
+  /// The start of the payload; the metadata precedes it.
   private var start: Int
   private var count: Int
   package var serial: UInt32
@@ -34,7 +33,7 @@ package struct Arrival: Equatable, Sendable {
   private var isAssembled: Bool
   package let hasMetadata: Bool
 
-  /// A message with so many bytes of metadata in front of its payload, where it has any.
+  /// Makes a message with this number of metadata bytes in front of its payload, if any.
   init(
     _ kind: FrameKind, serial: UInt32, tag: UInt32, metadataCount: Int? = nil, payload: BodySlice
   ) {
@@ -52,14 +51,14 @@ package struct Arrival: Equatable, Sendable {
     BodySlice(start: start, count: count, isAssembled: isAssembled)
   }
 
-  /// The encoded metadata; nil where there is none.
+  /// The encoded metadata; nil if there is none.
   package var metadata: BodySlice? {
     guard hasMetadata else { return nil }
     let count = Int(metadataCount)
     return BodySlice(start: start - count, count: count, isAssembled: isAssembled)
   }
 
-  /// The bytes of metadata and payload together.
+  /// The number of bytes of metadata and payload together.
   package var byteCount: Int { count + Int(metadataCount) }
 
   package var type: MessageType { MessageType(tag: tag) }
@@ -67,18 +66,18 @@ package struct Arrival: Equatable, Sendable {
   package var isRefused: Bool { tag & Wire.refusedBit != 0 }
 }
 
-/// What a connection asks of its link, one thing each, in order.
+/// An action that a connection asks its link to perform. Effects are in order.
 package enum Effect: Equatable, Sendable {
-  /// Hand the owner a message that came behind other effects.
+  /// Pass a message that follows other effects to the owner.
   case message(Arrival)
-  /// Tell the owner.
+  /// Notify the owner.
   case tell(LinkNews)
-  /// Send the end of the stream, now that all is written.
+  /// End the stream in this direction, now that everything is written.
   case shutDownWriting
-  /// Close the stream; nothing follows.
+  /// Close the stream. No effects follow.
   indirect case close(CloseReason)
 
-  /// Whether it hands on something that the peer sent.
+  /// Whether it passes on something that the peer sent.
   var isDelivery: Bool {
     switch self {
     case .message, .tell(.cancel), .tell(.collect): true
@@ -87,29 +86,29 @@ package enum Effect: Equatable, Sendable {
   }
 }
 
-/// What the owner of a link hears of it, messages and its end apart.
+/// A notification to the owner of a link, other than messages and the end of the connection.
 package enum LinkNews: Equatable, Sendable {
-  /// The handshake is complete, or the peer does without one.
+  /// The handshake is complete, or the peer skipped it.
   case established
-  /// The peer wants no answer to its request any more: stop the work on it.
+  /// The peer cancelled its request: stop the work on it.
   case cancel(serial: UInt32)
-  /// A response comes in fragments: call `abandonResponse` unless somebody waits for it.
+  /// A response arrives in fragments: call `abandonResponse` unless a caller waits for it.
   case collect(serial: UInt32)
-  /// An asked-for ping was answered after this many nanoseconds.
+  /// A ping was answered after this many nanoseconds.
   case ponged(id: UInt64, roundTrip: Int64)
-  /// A byte has come in answer to a ping, or to what was written before it, after neither side had
-  /// said anything for this long, in nanoseconds.
+  /// A suspicion ended because bytes arrived. `silence` is the time in nanoseconds for which
+  /// neither side had sent anything before the ping, or before data written ahead of it.
   case heartbeatAnswered(silence: Int64)
-  /// A request that was kept back has begun to leave.
+  /// A queued request has begun to be encoded.
   case began(serial: UInt32, at: UInt64, ordinal: UInt64)
-  /// A request that was kept back has been encoded to its end.
+  /// A queued request has been encoded completely.
   case finished(serial: UInt32)
-  /// So much has left that what waits for room may be sent.
+  /// The outgoing bytes fell below the low-water mark: waiting messages can be sent.
   case resumeSending
-  /// A damaged packet was dropped, for this reason; the connection goes on.
+  /// A damaged packet was dropped for this reason; the connection continues.
   case damaged(Violation)
-  /// The peer is going away: begin nothing new here.
+  /// The peer is going away: start no new requests here.
   indirect case peerLeaving(GoAway)
-  /// The connection is lost to all exchanges; its end follows when the peer has been told.
+  /// No exchange can complete any more. The close follows when the peer has been notified.
   indirect case abandon(CloseReason)
 }

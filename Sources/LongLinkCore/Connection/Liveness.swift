@@ -1,57 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A ping that was sent and not yet answered.
+/// A ping that has no response yet.
 struct OutstandingPing: Equatable, Sendable {
   let id: UInt64
   let sent: LinkInstant
 }
 
-/// What a connection knows of its peer's life, from what was read and written when.
+/// The state that decides whether the peer is alive, from the times of reads and writes.
 ///
-/// It judges, and does nothing: the connection sends the pings, sets the timers and closes. It is a
-/// plain value, so that a test may copy it and try what comes of either course.
+/// It only decides: the connection sends the pings, sets the timers and closes. It is a plain
+/// value, so that a test can copy it and try both outcomes.
 struct Liveness: Equatable, Sendable {
-  /// What is awaited once the peer has been asked for a sign of life.
+  /// The state after a ping was sent because the peer may be lost.
   struct Suspicion: Equatable, Sendable {
-    /// Without a byte until then the peer is dead.
+    /// The peer is considered lost if no byte arrives until then.
     var limit: LinkInstant
-    /// Bytes of this connection up to and with the ping.
+    /// The stream offset behind the ping.
     let pingEnd: UInt64
-    /// Bytes that the peer's system had taken at the last look; nil before the first.
+    /// The number of bytes acknowledged by the peer's system at the last check; nil before that.
     var acknowledged: UInt64?
-    /// Whether nothing of what stood before the ping is still on its way.
+    /// Whether the peer's system has acknowledged everything up to the ping.
     var pingHasLeft: Bool
   }
 
   /// The agreed heartbeat, in nanoseconds.
   private var interval: Int64
   private(set) var timeout: Int64
-  /// How long this side lets a silence last, where it has an opinion of its own, in nanoseconds.
+  /// The ping interval of this side's adaptive heartbeat, in nanoseconds; `.max` without one.
   private var pace: Int64
-  /// How long it does, with what was agreed.
+  /// The effective ping interval: the smaller of `interval` and `pace`.
   private(set) var pingInterval: Int64
 
   private(set) var lastRead: LinkInstant
   private var lastWrote: LinkInstant
-  /// The longest time, in nanoseconds, for which neither side had said anything before bytes that
-  /// this side wrote and that nothing read has answered yet; 0 where there are none.
+  /// The longest silence of both sides, in nanoseconds, that this side ended by writing, while
+  /// nothing has been read yet; 0 if there is none.
   private(set) var silenceProbed: Int64 = 0
   private(set) var suspicion: Suspicion?
-  /// Requests whose deadlines have passed since a byte was last read.
+  /// The number of requests whose deadlines have passed since a byte was last read.
   private var missedDeadlines = 0
-  /// When they may be a reason to ask again.
+  /// The earliest time at which missed deadlines can cause another ping.
   private var mayAskEarly: LinkInstant
-  /// When the peer was last seen to take bytes, and how many it had taken by then.
+  /// When the peer's system last acknowledged bytes, and how many it had acknowledged by then.
   private var writingProgress: LinkInstant
   private var writingAcknowledged: UInt64?
   private var pings: [OutstandingPing] = []
   private var nextPing: UInt64 = 1
-  /// When the peer's pings of the last `Wire.pingWindow` came.
+  /// The arrival times of the peer's pings in the last `Wire.pingWindow`.
   private var peerPings: [LinkInstant] = []
 
-  /// Between two pings that missed deadlines are the reason for, in nanoseconds.
+  /// The minimum time between two pings that missed deadlines cause, in nanoseconds.
   private static let earlyPingRest: Int64 = 1_000_000_000
-  /// How late a timer may be on a machine that is merely busy, in nanoseconds.
+  /// How late a timer can be on a machine that is merely busy, in nanoseconds.
   private static let lateness: Int64 = 1_000_000_000
 
   init(_ settings: ConnectionSettings, at now: LinkInstant) {
@@ -65,26 +65,26 @@ struct Liveness: Equatable, Sendable {
     writingProgress = now
   }
 
-  /// Takes over what both sides agreed on.
+  /// Sets the negotiated heartbeat.
   mutating func agree(interval: Int64, timeout: Int64) {
     (self.interval, self.timeout) = (interval, timeout)
     pingInterval = min(interval, pace)
   }
 
-  /// Sets how long this side itself lets a silence last; what was agreed is the most.
+  /// Sets the ping interval of the adaptive heartbeat, capped at the agreed interval.
   mutating func setPace(_ pace: Int64) {
     self.pace = pace
     pingInterval = min(interval, pace)
   }
 
-  /// The connection begins now.
+  /// Starts to measure silence now.
   mutating func begin(at now: LinkInstant) {
     lastRead = now
     lastWrote = now
   }
 
-  /// Whether a timer comes so late that the process, or its loop, must have stood still: the peer
-  /// cannot be judged by a time in which nobody would have heard it.
+  /// Whether a timer fires so late that the process or its loop must have stood still. The peer
+  /// must not be judged by a time in which this side could not have received anything.
   func stoodStill(since due: LinkInstant, at now: LinkInstant) -> Bool {
     now - due > min(timeout / 2, Liveness.lateness)
   }
@@ -93,8 +93,7 @@ struct Liveness: Equatable, Sendable {
 // MARK: - Reading and writing
 
 extension Liveness {
-  /// Bytes of the peer came. Returns the silence that it had been asked after, where they end a
-  /// suspicion.
+  /// Notes that bytes of the peer arrived. Returns `silenceProbed` if they end a suspicion.
   @inline(__always)
   mutating func read(at now: LinkInstant) -> Int64? {
     let silence = suspicion == nil ? nil : silenceProbed
@@ -102,7 +101,8 @@ extension Liveness {
     return silence
   }
 
-  /// Reading goes on after this side had kept itself from it, which is nobody's silence.
+  /// Notes that reading resumes after this side had suspended it: the time without reads does not
+  /// count as silence.
   @inline(__always)
   mutating func heard(at now: LinkInstant) {
     lastRead = now
@@ -111,27 +111,28 @@ extension Liveness {
     silenceProbed = 0
   }
 
-  /// Bytes of this side left.
+  /// Notes that bytes of this side were written.
   @inline(__always)
   mutating func wrote(at now: LinkInstant) {
     silenceProbed = max(silenceProbed, now - max(lastRead, lastWrote))
     lastWrote = now
   }
 
-  /// What was written begins to be watched: it left just now.
+  /// Starts to watch whether the peer takes the bytes that were just written.
   @inline(__always)
   mutating func watchWriting(at now: LinkInstant) {
     writingProgress = now
     writingAcknowledged = nil
   }
 
-  /// What leaves from now on is seen to have left.
+  /// Restarts the watch from this number of acknowledged bytes.
   mutating func writingExcused(acknowledged: UInt64) {
     writingAcknowledged = acknowledged
   }
 
-  /// Looks whether the peer's system took bytes of late; until when it may take none. The stream
-  /// may take nothing more for a long time while what it has goes out over a slow path.
+  /// Checks whether the peer's system acknowledged bytes, and returns when the lack of progress
+  /// becomes a failure. Over a slow path, the stream may accept no bytes for a long time while it
+  /// still delivers those in its buffer.
   mutating func writingLimit(
     acknowledged: UInt64, timeout: Int64, at now: LinkInstant
   ) -> LinkInstant {
@@ -141,14 +142,14 @@ extension Liveness {
   }
 }
 
-// MARK: - Suspecting and judging
+// MARK: - Suspecting the peer
 
 extension Liveness {
-  /// Whether nothing was read for so long that a sign of life is to be asked for.
+  /// Whether nothing was read for the ping interval, so that a ping is due.
   @inline(__always)
   func isSilent(at now: LinkInstant) -> Bool { now - lastRead >= pingInterval }
 
-  /// The peer has been asked for a sign of life; only a byte that is read ends the suspicion.
+  /// Begins a suspicion, after a ping was sent. It ends only when a byte is read.
   mutating func suspect(
     pingEnd: UInt64, acknowledged: UInt64?, pingHasLeft: Bool, at now: LinkInstant
   ) {
@@ -157,13 +158,13 @@ extension Liveness {
       pingHasLeft: pingHasLeft)
   }
 
-  /// Whether the peer is to be given up: the limit has passed, which moves for as long as bytes
-  /// before the ping leave.
+  /// Whether the peer is lost: the limit has passed. While bytes ahead of the ping make progress,
+  /// the limit is extended.
   mutating func isDead(acknowledged: UInt64, allHasLeft: Bool, at now: LinkInstant) -> Bool {
     guard var suspicion else { return false }
     if !suspicion.pingHasLeft {
       if let last = suspicion.acknowledged, acknowledged > last {
-        // It may have been a moment ago: what is seen late must not shorten the peer's time.
+        // The progress may be recent: seeing it late must not shorten the peer's time.
         suspicion.limit = now + timeout
       }
       suspicion.acknowledged = acknowledged
@@ -173,20 +174,20 @@ extension Liveness {
     return now >= suspicion.limit
   }
 
-  /// When to judge next what is suspected.
+  /// When to check a suspicion next.
   func nextJudgement(at now: LinkInstant) -> LinkInstant {
     guard let suspicion else { return .distantFuture }
     let look = now + max(timeout / 8, 10_000_000)
     return suspicion.pingHasLeft ? suspicion.limit : min(suspicion.limit, look)
   }
 
-  /// Counts a request that had left and got no answer in its time; true when `limit` of them in a
-  /// row are a reason to ask for a sign of life before the interval is over.
+  /// Counts a sent request whose deadline passed without a response. Returns true if `limit` of
+  /// them in a row are a reason to send a ping before the interval is over.
   mutating func deadlineMissed(limit: Int, at now: LinkInstant) -> Bool {
     missedDeadlines += 1
     guard missedDeadlines >= limit, now >= mayAskEarly else { return false }
     missedDeadlines = 0
-    // A peer that answers pings alone must not be flooded with them.
+    // A peer that answers only pings must not be flooded with them.
     mayAskEarly = now + Liveness.earlyPingRest
     return true
   }
@@ -195,29 +196,29 @@ extension Liveness {
 // MARK: - Pings
 
 extension Liveness {
-  /// Pings that may still be answered.
+  /// The number of pings that can still be answered.
   var pingsUnanswered: Int { pings.count }
 
-  /// The number of the next ping.
+  /// Returns the number for the next ping.
   mutating func nextPingID() -> UInt64 {
     defer { nextPing += 1 }
     return nextPing
   }
 
-  /// A ping was sent that may be answered.
+  /// Notes that a ping was sent.
   mutating func sentPing(_ id: UInt64, at now: LinkInstant) {
-    // A peer that sends, but answers no ping, must not make this grow.
+    // A peer that sends data but never answers pings must not make this grow.
     if pings.count >= Wire.pingsPerWindow { pings.removeFirst() }
     pings.append(OutstandingPing(id: id, sent: now))
   }
 
-  /// Takes the first ping that an answer is for.
+  /// Removes and returns the first ping that a pong matches.
   mutating func answered(where matches: (UInt64) -> Bool) -> OutstandingPing? {
     guard let index = pings.firstIndex(where: { matches($0.id) }) else { return nil }
     return pings.remove(at: index)
   }
 
-  /// Counts a ping of the peer; false when they are too many.
+  /// Counts a ping of the peer; false if there are too many.
   mutating func countPeerPing(at now: LinkInstant) -> Bool {
     let windowStart = now + -Wire.pingWindow
     peerPings.removeAll { $0 <= windowStart }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What an outbox needs to write in a dialect.
+/// An outbox's state for writing in a dialect.
 final class DialectOutput {
   let framing: any DialectFraming
-  /// Where the requests stand that have been encoded and not written.
+  /// The positions of requests that have been encoded and not written.
   var requests = EncodedRequests()
 
   init(_ framing: any DialectFraming) {
     self.framing = framing
   }
 
-  /// Bytes around a body.
+  /// The number of bytes that a frame adds to its body.
   var overhead: Int { framing.room(forBody: 8) - 8 }
 }
 
-/// Stretches of a stream, in order: what a dialect's header need not tell by itself.
+/// The positions and lengths of encoded requests, which a dialect's header may not contain.
 struct EncodedRequests {
   private var stretches: [Range<UInt64>] = []
   private var head = 0
@@ -23,7 +23,7 @@ struct EncodedRequests {
     stretches.append(stretch)
   }
 
-  /// Forgets what has begun to leave.
+  /// Forgets the requests of which any byte has been written.
   mutating func forget(before offset: UInt64) {
     while head < stretches.count, stretches[head].lowerBound < offset { head += 1 }
     guard head > 0, head >= stretches.count / 2 else { return }
@@ -31,7 +31,7 @@ struct EncodedRequests {
     head = 0
   }
 
-  /// The length of the one that begins at an offset.
+  /// The length of the request that begins at an offset.
   func length(at offset: UInt64) -> Int? {
     var range = head..<stretches.count
     while !range.isEmpty {
@@ -60,9 +60,9 @@ extension Outbox {
       let bodyStart = span.byteCount
       try body(&span)
       precondition(
-        span.byteCount - bodyStart == head.length, "a body is not as long as it said it would be")
+        span.byteCount - bodyStart == head.length, "a body is not as long as its encodedByteCount")
       let isAllowed = framing.finish(head, from: start, in: &span)
-      precondition(isAllowed, "a body holds the delimiter that it did not hold before")
+      precondition(isAllowed, "a body contains the delimiter, unlike when it was checked")
       return span.byteCount - start
     }
     if head.kind == .request { dialect.requests.append(end..<end + UInt64(size)) }
@@ -71,18 +71,18 @@ extension Outbox {
 }
 
 extension DialectFraming {
-  /// Why a push cannot be said, for people; nil where it can.
+  /// A readable explanation why a push cannot have this type; nil if it can.
   package func objection(toPush type: MessageType) -> String? {
-    canSendPush(type) ? nil : "type \(type) is none that a push can have in \(facts.name)"
+    canSendPush(type) ? nil : "a push cannot have type \(type) in \(facts.name)"
   }
 
-  /// Throws where a body must not be sent: it holds the delimiter of a dialect that refuses that.
+  /// Throws if a body contains the delimiter and the dialect forbids that.
   package func judge(_ body: some BodyEncodable) throws(BodyError) {
     guard facts.refusesDelimiter else { return }
     let bytes = try body.encodedBytes()
     let isAllowed = unsafe bytes.withUnsafeBytes { unsafe self.isAllowed($0) }
     guard isAllowed else {
-      throw BodyError(.malformed, detail: "the body holds the delimiter")
+      throw BodyError(.malformed, detail: "the body contains the delimiter")
     }
   }
 }

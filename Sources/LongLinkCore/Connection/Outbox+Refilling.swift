@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Outbox {
-  /// Encodes what was kept back, as far as there is room for it.
+  /// Encodes queued messages while there is room, and reports each step.
   package mutating func refill(_ report: (Event) -> Void) {
     while let next = kept.next(), bytes.count < room(for: next) {
       encodePiece(of: next, report)
     }
   }
 
-  /// Below how many encoded bytes a piece is encoded.
+  /// The number of encoded bytes below which a piece is encoded.
   ///
-  /// For a fragment that is less than one of them takes. So no two of one message wait encoded,
-  /// but for one that was overdue, and then many of others stand between them.
+  /// For a fragment it is less than a fragment's size. So no two fragments of one message wait
+  /// encoded, unless one was overdue; then fragments of other messages are between them.
   private func room(for next: Backlog.Next) -> Int {
     let half = encodeLimit / 2
     return next.isLarge && !next.isOverdue ? min(half, Wire.fragmentLimit) : half
   }
 
-  /// Encodes a fragment, or all that is left of a message.
+  /// Encodes a fragment, or the rest of a message.
   private mutating func encodePiece(of next: Backlog.Next, _ report: (Event) -> Void) {
     let message = kept[next.slot]
     let left = message.body.count - message.sent
@@ -38,12 +38,12 @@ extension Outbox {
 
   private mutating func encode(_ head: FrameHead, of message: Backlog.Message) {
     if dialect != nil {
-      // It goes in one piece.
+      // Dialects have no fragments.
       encode(head) { span in message.body.encode(into: &span) }
       return
     }
     let range = message.sent..<message.sent + head.length
-    // The metadata block already stands at the front of the kept body.
+    // The queued body already includes the metadata block.
     let length = NativeLayout.headerLength + head.length
     unsafe bytes.append(count: length) { frame in
       let start = frame.baseAddress!

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Outbox {
-  /// Above this memory is given back as soon as most of it is empty. Below it is what frames of up
-  /// to 64 KiB need in each turn: the `encodeLimit` and one more, doubled as the queue grows.
+  /// The capacity above which memory is freed as soon as most of it is empty. Frames of up to 64
+  /// KiB stay below it in each turn: it is twice the `encodeLimit` plus one frame, as the queue
+  /// doubles.
   private static let largeCapacity = 655_360
 
-  /// Where in `bytes` those stand that are to be written next, in one piece.
+  /// The positions in `bytes` of the next bytes to write, in one contiguous piece.
   package var chunk: Range<Int> {
     let count = holes.isEmpty ? bytes.count : Int(holes[0].lowerBound - written)
     return bytes.position..<bytes.position + count
@@ -14,21 +15,22 @@ extension Outbox {
   /// Notes that the first `count` bytes of the chunk have been written.
   package mutating func wrote(_ count: Int) {
     bytes.removeFirst(count)
-    // What a large body took is not needed for what is left of it.
+    // The memory of a large body is not needed for its rest.
     if bytes.capacity > Outbox.largeCapacity { bytes.releaseRoom() }
     frames = 0
     if !holes.isEmpty { skipHole() }
     dialect?.requests.forget(before: written)
   }
 
-  /// Passes over the hole that has come to the front: there is one at most, since they are apart.
+  /// Skips the hole at the front, if any. There is at most one, because holes are not adjacent.
   private mutating func skipHole() {
     guard let hole = holes.first, hole.lowerBound == written else { return }
     bytes.removeFirst(hole.count)
     holes.removeFirst()
   }
 
-  /// Takes a message back: one kept back, or one that begins at `begin` and of which no byte left.
+  /// Withdraws a message: a queued one, or one encoded at `begin` of which no byte has been
+  /// written.
   package mutating func withdraw(
     _ kind: FrameKind, serial: UInt32, encodedAt begin: UInt64?
   ) -> Withdrawal {
@@ -37,7 +39,7 @@ extension Outbox {
     guard let begin, begin >= written, begin < end, !isHole(begin) else {
       return message == nil ? .tooLate : .partial
     }
-    // Of a message in fragments no second one is encoded before the first has begun to leave: see
+    // A message's second fragment is not encoded before the first has begun to be written: see
     // `room(for:)`.
     guard let length = encodedLength(kind, serial, at: begin) else { return .tooLate }
     takeOut(begin..<begin + UInt64(length))
@@ -45,7 +47,7 @@ extension Outbox {
     return .unsent
   }
 
-  /// The place of the first hole that ends behind an offset.
+  /// The index of the first hole that ends behind an offset.
   private func indexOfHole(endingBehind offset: UInt64) -> Int {
     var range = 0..<holes.count
     while !range.isEmpty {
@@ -64,7 +66,7 @@ extension Outbox {
     return index < holes.count && holes[index].contains(offset)
   }
 
-  /// Adds a hole, joined with those that it touches.
+  /// Adds a hole, merged with adjacent ones.
   private mutating func takeOut(_ frame: Range<UInt64>) {
     var hole = frame
     var index = indexOfHole(endingBehind: frame.lowerBound)
@@ -78,27 +80,27 @@ extension Outbox {
     holes.insert(hole, at: index)
   }
 
-  /// The bytes of a frame that begins at an offset; nil for another one.
+  /// The length of the frame that begins at an offset; nil if that is another frame.
   private func encodedLength(_ kind: FrameKind, _ serial: UInt32, at offset: UInt64) -> Int? {
     if let dialect { return kind == .request ? dialect.requests.length(at: offset) : nil }
     let start = bytes.position + Int(offset - written)
     let head = unsafe bytes.withStorage { storage in
-      // A frame of ours stands here whole: it was encoded at `offset` and not written.
+      // A whole frame of this side is here: it was encoded at `offset` and not written.
       try? unsafe NativeLayout.head(at: storage.baseAddress! + start)
     }
     guard let head, head.serial == serial, head.kind == kind else { return nil }
     return NativeLayout.headerLength + head.length
   }
 
-  /// Drops what was kept back; what is encoded stays.
+  /// Drops all queued messages; encoded bytes remain.
   package mutating func dropPending() {
     kept.removeAll()
   }
 
-  /// Gives memory back that is large beside what waits.
+  /// Frees memory that is much larger than the waiting bytes.
   mutating func releaseRoom() { bytes.releaseRoom() }
 
-  /// Forgets all that waits, and gives its memory back: nothing is written any more.
+  /// Drops everything that waits and frees its memory: nothing will be written any more.
   package mutating func releaseAll() {
     kept.removeAll()
     end -= UInt64(bytes.count)
@@ -106,7 +108,7 @@ extension Outbox {
     bytes = ByteQueue()
   }
 
-  /// Gives memory back that an idle connection does not need.
+  /// Frees memory that an idle connection does not need.
   package mutating func releaseStorage() {
     bytes.releaseStorage(over: 1024)
     kept.releaseStorage()

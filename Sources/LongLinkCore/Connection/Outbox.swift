@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What waits to be written to one connection.
+/// The outgoing queue of one connection.
 ///
-/// Frames are encoded straight into `bytes`, which leave in few writes a turn. What is too large
-/// for one fragment, or comes while more than `encodeLimit` bytes wait, is kept back with its own
-/// body and encoded as room appears, so that control frames, small ones and more urgent ones pass
-/// it.
+/// Most frames are encoded straight into `bytes`, which are sent in few writes per turn. A message
+/// that is too large for one fragment, or arrives while more than `encodeLimit` bytes wait, is
+/// queued with its own copy of the body and encoded as room appears. So control frames, small
+/// messages and more urgent ones can pass it.
 ///
-/// Of the bytes that stand encoded in front of a new frame, fragments of large messages are at most
-/// `fragmentsAhead`: they are encoded while fewer than one fragment's bytes wait, or, when one is
-/// overdue, fewer than half of `encodeLimit`.
+/// Of the encoded bytes ahead of a new frame, at most `fragmentsAhead` are fragments of large
+/// messages. Fragments are encoded only while less than one fragment's bytes wait, or, if a message
+/// is overdue, less than half of `encodeLimit`.
 package struct Outbox: ~Copyable {
-  /// Where a frame went.
+  /// What became of an appended frame.
   package enum Placement: Equatable, Sendable {
     /// Its first byte has this offset in the stream.
     case encoded(at: UInt64)
-    /// It is kept back; an event will tell when it begins.
+    /// It is queued; an event reports when it begins.
     case queued
   }
 
-  /// What came of keeping a frame back.
+  /// A step in the encoding of a queued frame.
   package enum Event: Equatable, Sendable {
     /// The first byte has been encoded, at this offset in the stream.
     case began(FrameKind, serial: UInt32, at: UInt64)
@@ -27,29 +27,29 @@ package struct Outbox: ~Copyable {
     case finished(FrameKind, serial: UInt32)
   }
 
-  /// What a withdrawal found.
+  /// The result of a withdrawal.
   package enum Withdrawal: Equatable, Sendable {
-    /// No byte of the frame had left, and none will.
+    /// No byte of the frame has been written, and none will be.
     case unsent
     /// Some fragments had been encoded; no more follow.
     case partial
-    /// The frame has been written, or is not known.
+    /// The frame has been written, or is unknown.
     case tooLate
   }
 
-  /// How frames are written in a dialect, and where requests stand; nil in the native layout.
+  /// The dialect's encoder and the encoded requests; nil in the native layout.
   let dialect: DialectOutput?
   /// Whether both sides agreed to fragments.
   package var usesFragments = false
-  /// Above this many encoded bytes frames are kept back.
+  /// The number of encoded bytes above which frames are queued.
   package var encodeLimit: Int
   /// Encoded bytes that have not been written.
   package internal(set) var bytes = ByteQueue()
-  /// Frames that were encoded since something was written.
+  /// The number of frames encoded since the last write.
   package internal(set) var frames = 0
   /// The offset in the stream of the byte behind the last encoded one.
   var end: UInt64 = 0
-  /// Stretches of `bytes` that were taken back and are not to be written, in order and apart.
+  /// Ranges of `bytes` that were withdrawn and must not be written, in order and not adjacent.
   var holes: [Range<UInt64>] = []
   var kept: Backlog
   private let anchor = Anchor()
@@ -64,33 +64,34 @@ package struct Outbox: ~Copyable {
       headerLength: self.dialect?.overhead ?? NativeLayout.headerLength, serialMix: serialMix)
   }
 
-  /// The most bytes of fragments that stand encoded in front of a new frame, with the default
-  /// `encodeLimit`: two fragments of one message, and one more of a message that was overdue.
+  /// The most bytes of encoded fragments ahead of a new frame, with the default `encodeLimit`.
+  ///
+  /// These are two fragments of one message, and one more of an overdue message.
   package static let fragmentsAhead = 3 * (NativeLayout.headerLength + Wire.fragmentLimit)
 
   /// The offset in the stream of the first byte that has not been written.
   package var written: UInt64 { end - UInt64(bytes.count) }
-  /// Bytes that can be written now.
+  /// The number of bytes that can be written now.
   package var encodedBytes: Int { bytes.count }
-  /// Bytes of the frames that are kept back.
+  /// The number of bytes of queued messages.
   package var pendingBytes: Int { kept.bytes }
-  /// Bytes of messages that go in fragments and are kept back.
+  /// The number of bytes of queued messages that are sent in fragments.
   package var largeBytes: Int { kept.largeBytes }
-  /// Everything that waits.
+  /// The number of all waiting bytes.
   package var totalBytes: Int { bytes.count + kept.bytes }
-  /// What that takes in memory; that of few bytes is kept between writes.
+  /// The memory in bytes that the outbox uses, without a small buffer kept between writes.
   var heldBytes: Int { bytes.count + room + kept.bytes }
-  /// Memory in which nothing waits, where that is more than small messages need.
+  /// The unused memory in bytes; 0 for a buffer of the size that small messages need.
   var room: Int { bytes.capacity > 4_096 ? bytes.capacity - bytes.count : 0 }
   package var isEmpty: Bool { bytes.isEmpty && kept.isEmpty }
-  /// Whether so much waits that even small frames are kept back.
+  /// Whether the backlog is so large that even small frames are queued.
   package var isCongested: Bool { bytes.count >= encodeLimit || kept.holdsSmall }
-  /// Whether anything is kept back.
+  /// Whether any message is queued.
   package var holdsBack: Bool { !kept.isEmpty }
 }
 
 extension Outbox {
-  /// Encodes a frame at once, whatever waits.
+  /// Encodes a frame at once, ahead of all queued messages.
   @discardableResult
   @inline(__always)
   package mutating func encode<Failure>(
@@ -112,7 +113,7 @@ extension Outbox {
       let room = unsafe UnsafeMutableRawBufferPointer(
         rebasing: frame[NativeLayout.headerLength...])
       try unsafe Outbox.write(metadata, body, into: room)
-      // The whole frame was just written but for its header.
+      // Everything but the header of the frame was just written.
       unsafe NativeLayout.seal(head, at: frame.baseAddress!)
     }
     end += UInt64(length)
@@ -120,7 +121,7 @@ extension Outbox {
     return begin
   }
 
-  /// Appends a frame that was encoded before.
+  /// Appends a frame that is already encoded.
   package mutating func append(encoded frame: [UInt8]) {
     preconditionAtRest()
     kept.wasPassed(by: frame.count)
@@ -129,28 +130,27 @@ extension Outbox {
     frames &+= 1
   }
 
-  /// Traps where a body that is being encoded makes its own connection send something: the frame
-  /// would be written in the midst of the other, into memory that may have moved, or be kept back
-  /// while the other is.
+  /// Traps if a body makes its own connection send something while the body is being encoded. The
+  /// new frame would be written into the middle of the other, into memory that may have moved.
   @inline(__always)
   private func preconditionAtRest() {
     precondition(!anchor.mark, "a body must not use its connection while it is encoded")
   }
 
-  /// Takes what is encoded, for a frame that goes to many.
+  /// Takes the encoded bytes, for a frame that is sent to many connections.
   package mutating func takeEncoded() -> [UInt8] {
     bytes.takeAll()
   }
 
-  /// Whether a push of this body would be encoded at once, and whole.
+  /// Whether a push with a body of this length would be encoded at once and unfragmented.
   func takesWhole(_ length: Int) -> Bool {
     goesAtOnce(.push, isLarge: isLarge(length), 0)
   }
 
-  /// Whether a message is encoded without being kept back.
+  /// Whether a message is encoded at once instead of being queued.
   @inline(__always)
   private func goesAtOnce(_ kind: FrameKind, isLarge: Bool, _ priority: UInt32) -> Bool {
-    // Nothing is kept back as a rule, and then nothing more is looked at.
+    // Usually nothing is queued, and then the last check is skipped.
     !isLarge && bytes.count < encodeLimit && (kept.isEmpty || !kept.precedes(kind, priority))
   }
 
@@ -162,7 +162,7 @@ extension Outbox {
     encode(head) { _ in }
   }
 
-  /// Encodes a message now, or keeps it back when it is large or much is waiting already.
+  /// Encodes a message now, or queues it if it is large or too many bytes wait already.
   @inline(__always)
   package mutating func append<Failure>(
     _ head: FrameHead,
@@ -170,7 +170,7 @@ extension Outbox {
     priority: UInt32 = 0,
     _ body: (inout OutputRawSpan) throws(Failure) -> Void
   ) throws(Failure) -> Placement {
-    // As for whoever waits, the payload decides: what is told besides is no reason to break it up.
+    // The payload alone decides, as for the water marks: metadata is no reason for fragments.
     let isLarge = isLarge(head.length - (metadata.map { 2 + $0.count } ?? 0))
     if goesAtOnce(head.kind, isLarge: isLarge, priority) {
       kept.wasPassed(by: head.length)
@@ -180,7 +180,7 @@ extension Outbox {
     return .queued
   }
 
-  /// Keeps a message back with a body of its own.
+  /// Queues a message with its own copy of the body.
   @inline(never)
   private mutating func keepBack<Failure>(
     _ head: FrameHead, _ metadata: MetadataBlock?, _ priority: UInt32, isLarge: Bool,
@@ -191,7 +191,7 @@ extension Outbox {
     defer { anchor.setMark(false) }
     let whole = try [UInt8](capacity: head.length) { (span) throws(Failure) in
       try unsafe span.withUnsafeMutableBufferPointer { (buffer, count) throws(Failure) in
-        // The array's own free memory, which is filled before this returns.
+        // The array's free memory, which is filled before this returns.
         try unsafe Outbox.write(metadata, body, into: UnsafeMutableRawBufferPointer(buffer))
         count = head.length
       }
@@ -199,17 +199,17 @@ extension Outbox {
     kept.insert(head, whole, priority: priority, isLarge: isLarge)
   }
 
-  /// Writes metadata and payload, which fill the memory of a body to its end.
+  /// Writes metadata and payload, which must fill `memory` exactly.
   @inline(__always)
   private static func write<Failure>(
     _ metadata: MetadataBlock?, _ body: (inout OutputRawSpan) throws(Failure) -> Void,
     into memory: UnsafeMutableRawBufferPointer
   ) throws(Failure) {
-    // The span is finished before this returns.
+    // The span is finalized before this returns.
     var span = unsafe OutputRawSpan(buffer: memory, initializedCount: 0)
     metadata?.encode(into: &span)
     try body(&span)
     let written = unsafe span.finalize(for: memory)
-    precondition(written == memory.count, "a body is not as long as it said it would be")
+    precondition(written == memory.count, "a body is not as long as its encodedByteCount")
   }
 }

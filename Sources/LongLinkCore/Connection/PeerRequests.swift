@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The peer's requests: those that have no answer yet, and those whose handlers go on though nobody
-/// waits for them any more.
+/// The peer's requests: those without a response, and those that have ended while their handlers
+/// still run ("outlived").
 ///
-/// Both count against what the peer may have at once, in number and in bytes. So a peer cannot make
-/// room by giving requests up while their handlers still run.
+/// Both count towards the peer's limits of concurrent requests and bytes. So a peer cannot make
+/// room by cancelling requests whose handlers still run.
 struct PeerRequests: ~Copyable {
-  /// A request that is not yet answered to its end.
+  /// A request whose response is not yet encoded completely.
   struct Request: Equatable, Sendable {
     enum State: Equatable, Sendable {
-      /// Not all of its fragments have come.
+      /// Some of its fragments are missing.
       case assembling
-      /// Its handler has it.
+      /// Its handler runs.
       case running
-      /// Its response is on its way.
+      /// Its response is queued.
       case responding
     }
 
     var state: State
-    /// Whether it is to be answered before its handler has returned.
+    /// Whether it will end before its handler returns.
     var isOutlived = false
-    /// How urgent its response is.
+    /// The priority of its response.
     var priority: UInt32 = 0
-    /// Bytes that its handler holds.
+    /// The number of bytes that its handler holds.
     var bytes = 0
   }
 
   private var table: SerialTable<Request>
-  /// Requests of which not all fragments have come.
+  /// The number of requests with missing fragments.
   private var assembling = 0
-  /// Requests that the peer waits for no longer, and whose handlers have not returned.
+  /// The number of requests that ended before their handlers returned.
   private(set) var outlived = 0
-  /// Bytes of requests whose handlers have not returned, and of those among them that are outlived.
+  /// The bytes of all requests whose handlers have not returned, and those of outlived requests.
   private(set) var bytes = 0
   private(set) var outlivedBytes = 0
 
@@ -39,12 +39,12 @@ struct PeerRequests: ~Copyable {
     table = SerialTable(mix: serialMix)
   }
 
-  /// Requests that are not yet answered.
+  /// The number of unanswered requests.
   var count: Int { table.count }
   var isEmpty: Bool { table.isEmpty }
-  /// Those of them that a handler has had.
+  /// The number of unanswered requests that were passed to a handler.
   var handled: Int { table.count - assembling }
-  /// Places in the table, taken or not.
+  /// The number of slots in the table.
   var capacity: Int { table.capacity }
 
   func contains(_ serial: UInt32) -> Bool { table.contains(serial) }
@@ -57,13 +57,13 @@ struct PeerRequests: ~Copyable {
 
   // MARK: Beginning
 
-  /// The first fragment of a request came.
+  /// Notes the first fragment of a request.
   mutating func begin(_ serial: UInt32) {
     table.insert(Request(state: .assembling), for: serial)
     assembling += 1
   }
 
-  /// The last fragment of a request came: its handler gets it.
+  /// Notes the last fragment of a request, which is now passed to its handler.
   mutating func complete(_ serial: UInt32, holding count: Int) {
     assembling -= 1
     bytes += count
@@ -73,56 +73,56 @@ struct PeerRequests: ~Copyable {
     }
   }
 
-  /// A request came whole: its handler gets it.
+  /// Notes a request that arrived in one frame and is now passed to its handler.
   @inline(__always)
   mutating func run(_ serial: UInt32, holding count: Int) {
     bytes += count
     table.insert(Request(state: .running, bytes: count), for: serial)
   }
 
-  /// A request is refused of which not all fragments have come.
+  /// Removes a request that is refused before all of its fragments have arrived.
   mutating func abandon(_ serial: UInt32) {
     if table.remove(serial) != nil { assembling -= 1 }
   }
 
-  // MARK: Answering
+  // MARK: Responding
 
   mutating func setPriority(_ priority: UInt32, of serial: UInt32) {
     _ = table.update(serial) { $0.priority = priority }
   }
 
-  /// A request is to be answered before its handler has returned.
+  /// Notes that a request will end before its handler returns.
   mutating func setOutlived(_ serial: UInt32) {
     _ = table.update(serial) { $0.isOutlived = true }
   }
 
-  /// A request has its answer, or never gets one.
+  /// Removes a request whose response was encoded, or that gets none.
   @inline(__always)
   mutating func answered(_ serial: UInt32) {
     if let request = table.remove(serial) { handlerReturned(from: request) }
   }
 
-  /// A request has an answer that waits to be sent.
+  /// Notes that the response to a request was queued.
   mutating func beginAnswer(_ serial: UInt32) {
     guard let request = table[serial] else { return }
     handlerReturned(from: request)
     _ = table.update(serial) { $0.state = .responding }
   }
 
-  /// The answer that waited has been encoded to its end.
+  /// Notes that a queued response has been encoded completely.
   mutating func endAnswer(_ serial: UInt32) {
     table.remove(serial)
   }
 
-  /// Mostly the handler of a request that has its answer has returned.
+  /// Updates the counts for a request that has its response: unless outlived, its handler returned.
   @inline(__always)
   private mutating func handlerReturned(from request: Request) {
     if request.isOutlived { outlive(request) } else { bytes -= request.bytes }
   }
 
-  // MARK: Ends without an answer
+  // MARK: Ends without a response
 
-  /// The peer wants no answer to a request; nil when none is owed.
+  /// Removes and returns a request that the peer cancelled; nil if no response is owed to it.
   mutating func cancel(_ serial: UInt32) -> Request? {
     guard let request = table.remove(serial) else { return nil }
     switch request.state {
@@ -133,7 +133,7 @@ struct PeerRequests: ~Copyable {
     return request
   }
 
-  /// The connection ends: no answer is owed any more.
+  /// Removes all requests, because the connection ends and no response is owed any more.
   mutating func cancelAll() {
     for serial in table.keys {
       if let request = table[serial], request.state == .running { outlive(request) }
@@ -147,7 +147,7 @@ struct PeerRequests: ~Copyable {
     outlivedBytes += request.bytes
   }
 
-  /// The handler of a request has returned to which no answer was owed any more.
+  /// Notes the return of an outlived request's handler.
   mutating func handlerReturned(bytes count: Int) {
     outlived -= 1
     outlivedBytes -= count

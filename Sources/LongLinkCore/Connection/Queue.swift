@@ -1,29 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// First in, first out, in an array that gives taken room back now and then.
-@_spi(Containers)
-@frozen
-public struct Queue<Element> {
+/// A first-in, first-out queue in an array, which is compacted occasionally.
+@usableFromInline package struct Queue<Element> {
   @usableFromInline var storage: [Element?] = []
   @usableFromInline var head = 0
 
-  /// Makes an empty queue, which allocates nothing.
-  @inlinable public init() {}
+  /// Makes an empty queue without allocating.
+  @inlinable package init() {}
 
-  /// Elements that have not been taken.
-  @inlinable public var count: Int { storage.count - head }
-  /// Whether all elements have been taken.
-  @inlinable public var isEmpty: Bool { head == storage.count }
-  /// The element that leaves next.
-  @inlinable public var first: Element? { isEmpty ? nil : storage[head] }
+  /// The number of elements.
+  @inlinable package var count: Int { storage.count - head }
+  /// Whether there are no elements.
+  @inlinable package var isEmpty: Bool { head == storage.count }
+  /// The element at the front.
+  @inlinable package var first: Element? { isEmpty ? nil : storage[head] }
 
   /// Adds an element at the back.
-  @inlinable public mutating func append(_ element: Element) {
+  @inlinable package mutating func append(_ element: Element) {
     storage.append(element)
   }
 
-  /// Takes the element at the front; nil where there is none.
-  @inlinable public mutating func popFirst() -> Element? {
+  /// Removes and returns the element at the front; nil if there is none.
+  @inlinable package mutating func popFirst() -> Element? {
     guard head < storage.count else { return nil }
     let element = storage[head].take()
     head += 1
@@ -37,14 +35,14 @@ public struct Queue<Element> {
     return element
   }
 
-  /// Changes the element that leaves next.
-  @inlinable public mutating func updateFirst(_ change: (inout Element) -> Void) {
+  /// Changes the element at the front.
+  @inlinable package mutating func updateFirst(_ change: (inout Element) -> Void) {
     precondition(!isEmpty)
     change(&storage[head]!)
   }
 
-  /// Takes out the first element that matches.
-  @inlinable public mutating func remove(where matches: (Element) -> Bool) -> Element? {
+  /// Removes and returns the first element that matches.
+  @inlinable package mutating func remove(where matches: (Element) -> Bool) -> Element? {
     guard let index = storage[head...].firstIndex(where: { $0.map(matches) ?? false }) else {
       return nil
     }
@@ -56,25 +54,25 @@ public struct Queue<Element> {
     return element
   }
 
-  /// Takes everything and gives the storage back.
-  @inlinable public mutating func removeAll() {
+  /// Removes all elements and frees the storage.
+  @inlinable package mutating func removeAll() {
     storage = []
     head = 0
   }
 
-  /// Takes out every element that matches.
-  @inlinable public mutating func removeAll(where matches: (Element) -> Bool) {
+  /// Removes every element that matches.
+  @inlinable package mutating func removeAll(where matches: (Element) -> Bool) {
     storage.removeAll { $0.map(matches) ?? true }
     head = 0
   }
 
-  /// The elements in their order.
-  @inlinable public var elements: [Element] { storage[head...].compactMap { $0 } }
+  /// The elements, front first.
+  @inlinable package var elements: [Element] { storage[head...].compactMap { $0 } }
 }
 
 extension Queue: Equatable where Element: Equatable {
-  /// Whether the same elements are left in both, in the same order.
-  @inlinable public static func == (lhs: Queue, rhs: Queue) -> Bool {
+  /// Whether both contain the same elements in the same order.
+  @inlinable package static func == (lhs: Queue, rhs: Queue) -> Bool {
     lhs.elements == rhs.elements
   }
 }

@@ -1,45 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Values by serial: open addressing with linear probing, at most half full.
+/// A hash table of values by serial, with open addressing and linear probing, at most half full.
 ///
-/// Serials that follow one another fall into slots that follow one another, so that a look-up in
-/// the usual case is one comparison. What stands together is in the order of its home slots (Robin
-/// Hood hashing: Celis, 1986), so that a removal moves only those that it had pushed on, however
-/// long the row behind it is. Serial 0 is reserved on the wire and marks a free slot.
+/// Consecutive serials fall into consecutive slots, so that a look-up is usually one comparison.
+/// Entries of a cluster are in the order of their home slots (Robin Hood hashing: Celis, 1986), so
+/// that a removal moves only displaced entries, however long the cluster is. Serial 0 is reserved
+/// on the wire and marks a free slot.
 ///
-/// A table of serials that a peer picks is made with a secret `mix`: home slots are then the high
-/// bits of a product (multiply-shift hashing: Dietzfelbinger and others, 1997), so that a peer
-/// cannot pick serials that collide.
+/// A table of serials that a peer picks needs a secret `mix`: home slots are then the high bits of
+/// a product (multiply-shift hashing: Dietzfelbinger and others, 1997), so that a peer cannot pick
+/// serials that collide.
 ///
-/// Public for other modules of the package alone, since only what is public and inlinable is
+/// It is public only for other modules of the package, because only public inlinable code is
 /// specialised across modules.
-@_spi(Containers)
-@frozen
 @safe
-public struct SerialTable<Value>: ~Copyable {
-  // The memory is the table's own: `slots` serials and as many values, of which those are there
-  // whose serial is not 0. Every index is below `slots`, a power of two, by the mask.
+@usableFromInline package struct SerialTable<Value>: ~Copyable {
+  // The table owns the memory: `slots` serials and `slots` values. A value is initialized if its
+  // serial is not 0. The mask keeps every index below `slots`, a power of two.
   @usableFromInline var serials: UnsafeMutablePointer<UInt32>?
   @usableFromInline var values: UnsafeMutablePointer<Value>?
   @usableFromInline var slots = 0
   @usableFromInline var size = 0
-  /// 1 without a secret: then `shift` is 0, and a serial's low bits are its home.
+  /// 1 without a secret: then `shift` is 0, and a serial's low bits are its home slot.
   @usableFromInline let multiplier: UInt32
   @usableFromInline var shift: UInt32 = 0
 
-  /// How many values there are.
-  @inlinable public var count: Int { size }
+  /// The number of values.
+  @inlinable package var count: Int { size }
 
-  /// Makes an empty table, which allocates nothing.
+  /// Makes an empty table without allocating.
   ///
-  /// A `mix` other than 0 spreads serials by a product with it.
-  @inlinable public init(mix: UInt32 = 0) {
+  /// A `mix` other than 0 spreads serials by multiplication.
+  @inlinable package init(mix: UInt32 = 0) {
     unsafe serials = nil
     unsafe values = nil
     multiplier = mix == 0 ? 1 : mix | 1
   }
 
-  /// The slot that a serial falls into.
+  /// The home slot of a serial.
   @inlinable @inline(__always)
   func home(of serial: UInt32) -> Int {
     Int((serial &* multiplier) &>> shift) & (slots &- 1)
@@ -48,13 +46,13 @@ public struct SerialTable<Value>: ~Copyable {
   @inlinable deinit { free() }
 
   /// Whether there is no value.
-  @inlinable public var isEmpty: Bool { size == 0 }
-  /// Slots, free ones included.
-  @inlinable public var capacity: Int { slots }
+  @inlinable package var isEmpty: Bool { size == 0 }
+  /// The number of slots, including free ones.
+  @inlinable package var capacity: Int { slots }
 
-  /// Where the value for `serial` is, until the next insertion or removal.
+  /// Returns the slot of the value for `serial`, valid until the next insertion or removal.
   @inlinable @inline(__always)
-  public func slot(of serial: UInt32) -> Int? {
+  package func slot(of serial: UInt32) -> Int? {
     guard size > 0, serial != 0, let serials = unsafe serials else { return nil }
     let mask = slots &- 1
     var index = home(of: serial)
@@ -66,8 +64,8 @@ public struct SerialTable<Value>: ~Copyable {
     }
   }
 
-  /// The value in a slot that `slot(of:)` has told.
-  @inlinable public subscript(slot slot: Int) -> Value {
+  /// The value in a slot returned by `slot(of:)`.
+  @inlinable package subscript(slot slot: Int) -> Value {
     @inline(__always) unsafeAddress {
       precondition(slot < slots)
       return unsafe UnsafePointer(values! + slot)
@@ -80,13 +78,13 @@ public struct SerialTable<Value>: ~Copyable {
 
   /// Whether there is a value for `serial`.
   @inlinable
-  public func contains(_ serial: UInt32) -> Bool {
+  package func contains(_ serial: UInt32) -> Bool {
     slot(of: serial) != nil
   }
 
-  /// The value for `serial`; setting it where there is one replaces it.
+  /// The value for `serial`. Setting it adds or replaces the value.
   @inlinable
-  public subscript(serial: UInt32) -> Value? {
+  package subscript(serial: UInt32) -> Value? {
     get {
       guard let slot = slot(of: serial) else { return nil }
       return self[slot: slot]
@@ -104,24 +102,24 @@ public struct SerialTable<Value>: ~Copyable {
     }
   }
 
-  /// Adds a value for a serial that has none.
+  /// Adds a value for a serial that has no value.
   @inlinable
-  public mutating func insert(_ value: consuming Value, for serial: UInt32) {
+  package mutating func insert(_ value: consuming Value, for serial: UInt32) {
     precondition(serial != 0, "serial 0 is reserved")
     assert(slot(of: serial) == nil, "the serial has a value")
     if (size &+ 1) &* 2 > slots { grow() }
     let index = home(of: serial)
     size &+= 1
-    // There is memory now.
+    // `grow` has allocated memory if there was none.
     guard unsafe serials![index] != 0 else {
       unsafe serials![index] = serial
-      unsafe (values! + index).initialize(to: value)
+      unsafe (values! + index).initialize(to: consume value)
       return
     }
-    insertPushing(value, for: serial, from: index)
+    insertPushing(consume value, for: serial, from: index)
   }
 
-  /// Adds a value whose home slot is taken: who is nearer to its home makes room.
+  /// Adds a value whose home slot is taken: entries nearer to their home slots make room.
   @inlinable
   mutating func insertPushing(
     _ value: consuming Value, for newSerial: UInt32, from home: Int
@@ -145,34 +143,34 @@ public struct SerialTable<Value>: ~Copyable {
     unsafe (values + index).initialize(to: moved)
   }
 
-  /// Changes the value for `serial` in place; nil when there is none.
+  /// Changes the value for `serial` in place; returns nil if there is none.
   @inlinable
-  public mutating func update<Result>(
+  package mutating func update<Result>(
     _ serial: UInt32, _ change: (inout Value) -> Result
   ) -> Result? {
     guard let slot = slot(of: serial) else { return nil }
     return change(&self[slot: slot])
   }
 
-  /// Takes the value for `serial` out.
+  /// Removes and returns the value for `serial`.
   @inlinable
   @discardableResult
-  public mutating func remove(_ serial: UInt32) -> Value? {
+  package mutating func remove(_ serial: UInt32) -> Value? {
     guard let slot = slot(of: serial) else { return nil }
     return remove(slot: slot)
   }
 
-  /// Takes the value out of a slot that `slot(of:)` has told.
+  /// Removes and returns the value in a slot returned by `slot(of:)`.
   @inlinable
   @discardableResult
-  public mutating func remove(slot: Int) -> Value {
+  package mutating func remove(slot: Int) -> Value {
     precondition(slot < slots)
     guard let serials = unsafe serials, let values = unsafe values, unsafe serials[slot] != 0
     else { preconditionFailure("there is nothing in the slot") }
     let removed = unsafe (values + slot).move()
     let mask = slots &- 1
     var hole = slot
-    // Those that stand away from home move up, until a gap or one that is at home.
+    // Displaced entries move up, until a free slot or an entry in its home slot.
     var next = (hole &+ 1) & mask
     while unsafe serials[next] != 0, unsafe (next &- home(of: serials[next])) & mask != 0 {
       unsafe serials[hole] = serials[next]
@@ -185,8 +183,8 @@ public struct SerialTable<Value>: ~Copyable {
     return removed
   }
 
-  /// The serials that have values, in no order that may reach an effect unsorted.
-  @inlinable public var keys: [UInt32] {
+  /// The serials that have values, in arbitrary order: sort them before they affect any output.
+  @inlinable package var keys: [UInt32] {
     var keys: [UInt32] = []
     keys.reserveCapacity(size)
     for index in 0..<slots {
@@ -196,28 +194,28 @@ public struct SerialTable<Value>: ~Copyable {
     return keys
   }
 
-  /// A table with the same values.
-  @inlinable public func copy() -> SerialTable {
+  /// Returns a table with the same values.
+  @inlinable package func copy() -> SerialTable {
     var other = SerialTable(mix: multiplier == 1 ? 0 : multiplier)
     for serial in keys { other[serial] = self[serial] }
     return other
   }
 
-  /// Removes all values and gives the memory back.
-  @inlinable public mutating func removeAll() {
+  /// Removes all values and frees the memory.
+  @inlinable package mutating func removeAll() {
     free()
     unsafe serials = nil
     unsafe values = nil
     (slots, size) = (0, 0)
   }
 
-  /// Gives memory back when nothing is left in a table that had grown.
+  /// Frees the memory of an empty table that had grown beyond this number of slots.
   @inlinable
-  public mutating func releaseStorage(over slots: Int) {
+  package mutating func releaseStorage(over slots: Int) {
     if isEmpty, capacity > slots { removeAll() }
   }
 
-  /// Ends all values and gives the memory back.
+  /// Deinitializes all values and frees the memory.
   @inlinable
   func free() {
     guard let serials = unsafe serials, let values = unsafe values else { return }
@@ -248,6 +246,5 @@ public struct SerialTable<Value>: ~Copyable {
   }
 }
 
-// It owns its memory alone, and can be changed only by whoever holds it.
-@_spi(Containers)
+// It is the only owner of its memory, and cannot be copied.
 extension SerialTable: @unchecked Sendable where Value: Sendable {}

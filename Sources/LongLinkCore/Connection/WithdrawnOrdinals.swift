@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The places of requests that were encoded and then taken back before a byte of them left.
+/// The ordinals of requests that were encoded and then withdrawn before any byte was written.
 ///
-/// The peer never saw them, so that its count of accepted requests passes over them. Of very many
-/// the oldest are kept as a number alone; what was begun before those counts as accepted, which
-/// claims less than is known but nothing wrong.
+/// The peer never saw them, so its count of accepted requests skips them. If there are very many,
+/// only the number of the oldest ones is kept. Requests before the last of those then all count as
+/// accepted, which is conservative: fewer requests are retried than could be.
 struct WithdrawnOrdinals: Equatable, Sendable {
   private static let limit = 1024
   private var ordinals: [UInt64] = []
-  /// How many were let go of, and the last of them.
+  /// The number of forgotten ordinals, and the last of them.
   private var forgotten: UInt64 = 0
   private var floor: UInt64 = 0
 
@@ -26,8 +26,8 @@ struct WithdrawnOrdinals: Equatable, Sendable {
     ordinals.removeSubrange(0..<half)
   }
 
-  /// The place of the last one of `count` requests that left; `count` is below all places given
-  /// out.
+  /// Returns the ordinal of the last of `count` requests that the peer saw. `count` must be less
+  /// than the number of begun requests.
   func ordinal(of count: UInt64) -> UInt64 {
     var result = max(count + forgotten, floor)
     for ordinal in ordinals {

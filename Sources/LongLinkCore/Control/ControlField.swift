@@ -4,7 +4,7 @@
 package struct ControlField: Equatable, Sendable {
   package enum Kind: String, Sendable {
     case number, text, bytes
-    /// A message of a key and a value.
+    /// A message with a key and a value.
     case entry
   }
 

@@ -2,9 +2,9 @@
 
 /// A message about the connection itself, as `Protocols/control.proto` describes it.
 ///
-/// The core codes these few by itself, so that it needs nothing else to speak the protocol.
+/// The core encodes and decodes these few messages by hand, so that it depends on no other module.
 package protocol ControlBody: BodyEncodable, BodyDecodable {
-  /// Its fields, for whoever explains what was captured.
+  /// Its fields, for tools that explain a capture.
   static var fields: [ControlField] { get }
   /// Writes all fields that do not have their default values.
   func write(to writer: inout ProtobufWriter) throws(BodyError)
@@ -23,7 +23,7 @@ extension ControlBody {
     try encodedBytes().encode(into: &output)
   }
 
-  /// Throws `.interiorNUL` where a text contains U+0000.
+  /// Throws `.interiorNUL` if a text contains U+0000.
   package func encodedBytes() throws(BodyError) -> [UInt8] {
     var writer = ProtobufWriter()
     try write(to: &writer)
@@ -31,7 +31,7 @@ extension ControlBody {
   }
 
   package init(decoding body: RawSpan) throws(BodyError) {
-    // The body is there as long as this call, and the reader is not there any longer.
+    // The body is valid during this call, and the reader does not outlive the call.
     let bytes = unsafe body.withUnsafeBytes { unsafe $0.assumingMemoryBound(to: UInt8.self) }
     var reader = unsafe ProtobufReader(
       bytes, allowance: ProtobufReader.memoryLimit(forBodyOf: bytes.count))
@@ -165,7 +165,7 @@ extension Metadata: ControlBody {
 }
 
 extension Metadata.Entry {
-  /// On the wire, an element of a map is a message of its own.
+  /// On the wire, each map element is a message.
   fileprivate static func read(
     from reader: inout ProtobufReader
   ) throws(BodyError) -> Metadata.Entry {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The client's greeting. A field that is 0 or empty stands for its default.
+/// The client's first message. A field that is 0 or empty means its default.
 package struct Hello: Equatable, Sendable {
   package var version: UInt32
-  /// A bit for each feature, as the wire numbers them.
+  /// The features as bits; see `Features`.
   package var features: UInt64
   /// The largest body that the client accepts, in bytes.
   package var maxBody: UInt32
   package var maxInFlight: UInt32
-  /// In milliseconds, as is the timeout.
+  /// In milliseconds, like the timeout.
   package var heartbeatInterval: UInt32
   package var heartbeatTimeout: UInt32
   package var credential: [UInt8]
@@ -41,15 +41,15 @@ package struct Hello: Equatable, Sendable {
   }
 }
 
-/// The server's answer to a hello. A field that is 0 or empty stands for its default.
+/// The server's reply to a hello. A field that is 0 or empty means its default.
 package struct Welcome: Equatable, Sendable {
   package var version: UInt32
-  /// A bit for each feature that both sides have.
+  /// The features that both sides support, as bits.
   package var features: UInt64
   /// The largest body that the server accepts, in bytes.
   package var maxBody: UInt32
   package var maxInFlight: UInt32
-  /// In milliseconds, as is the timeout; the longest that either side uses.
+  /// In milliseconds, like the timeout; neither side uses a longer interval.
   package var heartbeatInterval: UInt32
   package var heartbeatTimeout: UInt32
   package var session: [UInt8]
@@ -79,12 +79,12 @@ package struct Welcome: Equatable, Sendable {
   }
 }
 
-/// Says that its sender takes no new requests on this connection.
+/// States that its sender accepts no new requests on this connection.
 package struct GoAway: Equatable, Sendable {
   package var code: UInt32
   package var reason: String
   package var requestsAccepted: UInt64
-  /// In milliseconds, as is `retryAfter`; 0 for no hint.
+  /// In milliseconds, like `retryAfter`; 0 for no hint.
   package var spread: UInt32
   package var retryAfter: UInt32
   package var alternatives: [String]
@@ -106,13 +106,13 @@ package struct GoAway: Equatable, Sendable {
   }
 }
 
-/// What stands before the payload of a frame that has the metadata flag.
+/// The metadata before the payload of a frame with the metadata flag.
 package struct Metadata: Equatable, Sendable {
-  /// The time left, in milliseconds; 0 where the deadline has passed, nil where there is none.
+  /// The remaining time in milliseconds; 0 if the deadline has passed, nil if there is none.
   package var remaining: UInt32?
   package var priority: UInt32
   package var idempotencyKey: [UInt8]
-  /// In the order given or read; the last of a key counts.
+  /// In the order given or read; the last entry with a key counts.
   package var entries: [Entry]
   /// In milliseconds; 0 for no hint.
   package var retryAfter: UInt32
@@ -133,7 +133,7 @@ package struct Metadata: Equatable, Sendable {
 }
 
 extension Metadata {
-  /// One key and its value.
+  /// A key and its value.
   package struct Entry: Equatable, Sendable {
     package var key: String
     package var value: String
@@ -144,7 +144,7 @@ extension Metadata {
     }
   }
 
-  /// The entries as they are written: by the bytes of the keys, the last of each key alone.
+  /// The entries in the order of encoding: sorted by the bytes of the keys, the last of each key.
   package var canonicalEntries: [Entry] {
     var result: [Entry] = []
     result.reserveCapacity(entries.count)

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Encodes metadata, and remembers the last: most requests of a connection say the same.
+/// An encoder of metadata that caches the last block, because most requests of a connection repeat
+/// it.
 package struct MetadataCoder {
   private var encodedRemaining: UInt32?
   private var encoded = MetadataBlock.short(0, count: 0)
 
   package init() {}
 
-  /// The block that tells the time that remains, in milliseconds.
+  /// Returns a block that contains only the remaining time, in milliseconds.
   package mutating func encode(remaining: UInt32) throws(BodyError) -> MetadataBlock {
     if encodedRemaining != remaining {
       encoded = try Metadata(remaining: remaining).encodedBlock()
@@ -18,7 +19,7 @@ package struct MetadataCoder {
 }
 
 extension Metadata {
-  /// The block that says all of it.
+  /// Returns a block with all fields.
   package func encodedBlock() throws(BodyError) -> MetadataBlock {
     MetadataBlock(try encodedBytes())
   }

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension ProtobufReader {
-  /// Whether a field of bytes, a string or a message follows whose number is this, below 16.
+  /// Whether the next field has this number, below 16, and is bytes, a string or a message.
   @inlinable
   package func isNext(_ number: UInt8) -> Bool {
-    // In bounds, as is asked first.
+    // In bounds: the condition checks that first.
     unsafe position < end && body[position] == number &<< 3 | WireType.lengthDelimited
   }
 
-  /// Passes over entries of a map of strings as long as they are ordinary: shorter than 128 bytes,
-  /// with valid texts. All others are left to `next()`. The number of the map is below 16.
+  /// Skips entries of a string map while they are ordinary: shorter than 128 bytes and with valid
+  /// texts. `next()` reads all others. The field number of the map is below 16.
   ///
-  /// True where there was one. A peer can send thousands of them for nothing, so that each must not
-  /// cost what a message does.
+  /// Returns whether it skipped any. A peer can send thousands of entries at no cost, so each one
+  /// must cost less than decoding a message.
   package mutating func skipOrdinaryEntries(of number: UInt8) -> Bool {
     let tag = number &<< 3 | WireType.lengthDelimited
     let first = position
     var index = first
-    // In bounds: two bytes are left, and then as many as the second says.
+    // In bounds: two bytes are left, followed by the length that the second one states.
     while end &- index >= 2, unsafe body[index] == tag {
       let begin = index &+ 2
       let length = unsafe Int(body[index &+ 1])
@@ -30,13 +30,13 @@ extension ProtobufReader {
     return index > first
   }
 
-  /// Whether an entry holds nothing but texts, and numbers of one byte that nobody asks for.
+  /// Whether an entry contains only texts and unknown numbers of one byte.
   @inline(__always)
   private func isOrdinaryEntry(_ begin: Int, _ end: Int) -> Bool {
     var index = begin
     while index < end {
       guard end &- index >= 2 else { return false }
-      // Both are inside the entry, and that is inside the body.
+      // Both are inside the entry, which is inside the body.
       let (tag, size) = unsafe (body[index], Int(body[index &+ 1]))
       index &+= 2
       guard size < 0x80 else { return false }
@@ -44,7 +44,7 @@ extension ProtobufReader {
         guard size <= end &- index, isText(index, size) else { return false }
         index &+= size
       } else {
-        // A number of a field from 3 to 15.
+        // A number in a field from 3 to 15.
         guard tag & 7 == WireType.varint, (0x18..<0x80).contains(tag) else { return false }
       }
     }

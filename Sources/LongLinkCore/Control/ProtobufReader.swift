@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Steps through the fields of a message in a body, and reads their values.
+/// A reader of the fields of a Protocol Buffers message.
 ///
 /// ```swift
 /// while let field = try reader.next() {
@@ -12,22 +12,22 @@
 /// }
 /// ```
 ///
-/// A reader is lent for the length of one call. After `next()` the value is read, by the function
-/// that is called as the type in the `.proto` file, or passed over, once. All of them throw
-/// `.truncated` or `.malformed` where the encoding is broken, and `.wrongType` where a value of
-/// another type stands there. Checks are made here, and what is short and ordinary is inlined.
+/// A reader is valid during one call only. After each `next()`, read the value once with the
+/// function named like its type in the `.proto` file, or skip it. These functions throw
+/// `.truncated` or `.malformed` if the encoding is broken, and `.wrongType` if the value has
+/// another type. The reader makes all checks; its short common paths are inlined.
 @safe
 public struct ProtobufReader: ~Copyable {
-  /// The body, which is there as long as the reader, and has at least `end` bytes.
+  /// The body, which outlives the reader and has at least `end` bytes.
   @usableFromInline
   let body: UnsafePointer<UInt8>
   /// From 0 to `end`.
   @usableFromInline
   var position = 0
-  /// Where the message ends that is being read.
+  /// The end of the current message.
   @usableFromInline
   var end: Int
-  /// Where the present field begins.
+  /// The start of the current field.
   @usableFromInline
   var start = 0
   @usableFromInline
@@ -35,29 +35,29 @@ public struct ProtobufReader: ~Copyable {
   @usableFromInline
   var wireType: UInt8 = 0
   private var depth = 0
-  /// How many bytes of memory the value may still take.
+  /// The memory in bytes that the value can still take.
   @usableFromInline
   var allowance: Int
 
-  /// A reader of a whole body, which it does not outlive.
+  /// Makes a reader of a whole body, which must outlive it.
   @usableFromInline
   package init(_ body: UnsafeBufferPointer<UInt8>, allowance: Int) {
-    // An empty body may have no address; it is never read from, whatever stands here.
+    // An empty body may have no address; this placeholder is never read.
     unsafe self.body = body.baseAddress ?? UnsafePointer(bitPattern: 1)!
     end = body.count
     self.allowance = allowance
   }
 
-  /// The most memory in bytes that a body of `byteCount` bytes may take while it is decoded, where
-  /// its type does not say otherwise.
+  /// The most memory in bytes that decoding a body of `byteCount` bytes can take, unless its type
+  /// states another limit.
   @inlinable
   public static func memoryLimit(forBodyOf byteCount: Int) -> Int {
-    // No body is larger than a length on the wire can say, so nothing here can overflow.
+    // Lengths on the wire have 32 bits, so nothing here can overflow.
     let counted = Int(UInt32(clamping: byteCount))
     return min(counted * 64 + 65_536, max(64 << 20, counted * 4))
   }
 
-  /// The number of the field that comes next, from 1 to 2^29 - 1; nil at the end of the message.
+  /// Returns the number of the next field, from 1 to 2^29 - 1; nil at the end of the message.
   @inlinable
   public mutating func next() throws(BodyError) -> UInt32? {
     guard position < end else { return nil }
@@ -71,7 +71,7 @@ public struct ProtobufReader: ~Copyable {
     return number
   }
 
-  /// Passes over the value, whatever it is.
+  /// Skips the value, whatever its type.
   @inlinable
   public mutating func skip() throws(BodyError) {
     switch wireType {
@@ -97,25 +97,24 @@ public struct ProtobufReader: ~Copyable {
   }
 }
 
-/// How the value of a field is written, as the Protocol Buffers encoding numbers it; groups, which
-/// proto3 does not have, are left out.
+/// The wire types of the Protocol Buffers encoding, except groups, which proto3 does not have.
 @usableFromInline
 enum WireType {
   @inlinable static var varint: UInt8 { 0 }
   @inlinable static var fixed64: UInt8 { 1 }
   @inlinable static var lengthDelimited: UInt8 { 2 }
   @inlinable static var fixed32: UInt8 { 5 }
-  /// Not on the wire: one of several numbers that stand side by side.
+  /// Not on the wire: one number of a packed field.
   @inlinable static var packed: UInt8 { 8 }
 
   @inlinable
   static func exists(_ type: UInt8) -> Bool { 0b10_0111 >> type & 1 == 1 }
 }
 
-// MARK: - What values are made of
+// MARK: - Encoded values
 
 extension ProtobufReader {
-  /// A number of up to `longest` bytes; bits past the 64th are dropped, as everywhere.
+  /// Reads a number of up to `longest` bytes; bits past the 64th are dropped, as is usual.
   @inlinable
   mutating func varint(longest: Int = 10) throws(BodyError) -> UInt64 {
     guard position < end else { return try longVarint(longest: longest) }
@@ -134,7 +133,7 @@ extension ProtobufReader {
     var shift: UInt64 = 0
     var index = first
     while index < last {
-      // In bounds, since `last` is not past the end.
+      // In bounds, because `last` is not past the end.
       let byte = unsafe UInt64(body[index])
       index &+= 1
       value |= (byte & 0x7f) &<< shift
@@ -148,7 +147,7 @@ extension ProtobufReader {
     throw BodyError(.malformed, at: first, detail: "varint longer than \(longest) bytes")
   }
 
-  /// A number that stands there as in memory.
+  /// Reads a number of fixed size, in little-endian order.
   @inlinable
   mutating func fixed<Bits: FixedWidthInteger & BitwiseCopyable>(
     _ type: Bits.Type
@@ -161,7 +160,7 @@ extension ProtobufReader {
     return Bits(littleEndian: bits)
   }
 
-  /// Where the bytes are whose length stands before them.
+  /// Reads a length, and returns the range of the bytes that follow it.
   @inlinable
   @inline(__always)
   mutating func lengthDelimited() throws(BodyError) -> Range<Int> {
@@ -173,18 +172,18 @@ extension ProtobufReader {
     return lowerBound..<position
   }
 
-  /// Counts memory that the value takes.
+  /// Subtracts memory that the value takes from the allowance.
   @inlinable
   package mutating func charge(_ byteCount: Int) throws(BodyError) {
     allowance -= byteCount
     if allowance < 0 {
-      throw BodyError(.tooLarge, detail: "decoding needs more memory than it may have")
+      throw BodyError(.tooLarge, detail: "decoding needs more memory than is allowed")
     }
   }
 
-  /// Throws where the field has values of another type.
-  // Mutating, like all that is called for each field, so that the reader stays where it is: as a
-  // copy it would be read in wider steps than it has just been written.
+  /// Throws if the current field has another wire type.
+  // Mutating, like all functions that run for each field, so that the reader is not copied: the
+  // copy would load it in wider steps than it was just stored, which stalls.
   @inlinable
   mutating func require(_ type: UInt8) throws(BodyError) {
     if wireType != type { try requirePacked(type) }
@@ -198,20 +197,20 @@ extension ProtobufReader {
   }
 }
 
-// MARK: - What is inside a value
+// MARK: - Nested values
 
 extension ProtobufReader {
-  /// How many messages may stand inside each other below the outermost: the default of Google's
+  /// The number of nesting levels allowed below the outermost message: the default of Google's
   /// implementations.
   private static var maximumDepth: Int { 100 }
 
-  /// Goes into the message that the present field is; returns where the present one ends.
+  /// Enters the message in the current field; returns the end of the outer message.
   @usableFromInline
   package mutating func enterMessage(isFirst: Bool) throws(BodyError) -> Int {
     try require(WireType.lengthDelimited)
     let inner = try lengthDelimited()
     guard isFirst else {
-      throw BodyError(.notRepresentable, at: start, detail: "field \(number) stands twice")
+      throw BodyError(.notRepresentable, at: start, detail: "field \(number) occurs twice")
     }
     guard depth < ProtobufReader.maximumDepth else { throw BodyError(.tooDeep, at: start) }
     depth += 1
@@ -220,14 +219,14 @@ extension ProtobufReader {
     return outerEnd
   }
 
-  /// Goes on behind the message that was read.
+  /// Continues behind the message that was read.
   @usableFromInline
   package mutating func leaveMessage(_ outerEnd: Int) {
     depth -= 1
     (position, end) = (end, outerEnd)
   }
 
-  /// Goes into numbers that stand side by side; returns where the present message ends.
+  /// Enters the numbers of a packed field; returns the end of the outer message.
   @usableFromInline
   mutating func enterPacked() throws(BodyError) -> Int {
     let values = try lengthDelimited()

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Writes the fields of a message in the Protocol Buffers encoding, in the order of the calls.
+/// A writer of message fields in the Protocol Buffers encoding, in the order of the calls.
 ///
-/// A field with its default value, 0 or empty, is left out, as proto3 says.
+/// A field with its default value, 0 or empty, is omitted, as proto3 specifies.
 package struct ProtobufWriter {
   private(set) var bytes: [UInt8] = []
 
@@ -14,7 +14,7 @@ package struct ProtobufWriter {
 
   mutating func bool(_ field: UInt8, _ value: Bool) { uint64(field, value ? 1 : 0) }
 
-  /// A number that is written even where it is 0.
+  /// Writes a number even if it is 0.
   mutating func present(_ field: UInt8, _ value: UInt64) {
     tag(field, WireType.varint)
     varint(value)
@@ -24,12 +24,12 @@ package struct ProtobufWriter {
     if !value.isEmpty { lengthDelimited(field, value) }
   }
 
-  /// Throws `.interiorNUL` where the text contains U+0000, which C programs cannot read.
+  /// Throws `.interiorNUL` if the text contains U+0000, which would end the string in C programs.
   mutating func string(_ field: UInt8, _ value: String) throws(BodyError) {
     if !value.isEmpty { try element(field, value) }
   }
 
-  /// One string of a repeated field, which is written even where it is empty. Throws as `string`.
+  /// Writes one string of a repeated field, even if it is empty. Throws like `string`.
   mutating func element(_ field: UInt8, _ value: String) throws(BodyError) {
     if let index = value.utf8.firstIndex(of: 0) {
       let offset = value.utf8.distance(from: value.utf8.startIndex, to: index)
@@ -38,7 +38,7 @@ package struct ProtobufWriter {
     lengthDelimited(field, Array(value.utf8))
   }
 
-  /// One message of a repeated field, written even where it is empty.
+  /// Writes one message of a repeated field, even if it is empty.
   mutating func message(
     _ field: UInt8, _ body: (inout ProtobufWriter) throws(BodyError) -> Void
   ) throws(BodyError) {
@@ -53,7 +53,7 @@ package struct ProtobufWriter {
     bytes += value
   }
 
-  /// All fields here have numbers below 16, whose tags take one byte.
+  /// Writes a tag of one byte: all field numbers here are below 16.
   private mutating func tag(_ field: UInt8, _ type: UInt8) {
     bytes.append(field << 3 | type)
   }

@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Metadata as they arrived: the library's own fields, and the entries still encoded.
+/// Received metadata: the library's own fields, with the entries still encoded.
 ///
-/// A block may hold thousands of entries, and few handlers ask for any. So they are checked where
-/// the block is judged, at about the cost of a payload of that size, and read where they are asked
-/// for.
+/// A block can contain thousands of entries, and few handlers read any. So decoding the block only
+/// checks them, at about the cost of a payload of that size; `entries` reads them on demand.
 package struct ReceivedMetadata: Equatable, Sendable {
-  /// The time left, in milliseconds; 0 where the deadline has passed, nil where there is none.
+  /// The remaining time in milliseconds; 0 if the deadline has passed, nil if there is none.
   package var remaining: UInt32?
   package var priority: UInt32 = 0
   package var idempotencyKey: [UInt8] = []
   /// In milliseconds; 0 for no hint.
   package var retryAfter: UInt32 = 0
   private var hasEntries = false
-  /// The whole block; empty where it has no entries.
+  /// The whole block; empty if it has no entries.
   private var block: [UInt8] = []
 
   package init() {}
 
-  /// Reads a block. Throws where any of it, an entry included, cannot be decoded.
+  /// Reads a block. Throws if any part of it, including an entry, cannot be decoded.
   package init(block: RawSpan) throws(BodyError) {
-    // The block is there as long as this call, and the reader is not there any longer.
+    // The block is valid during this call, and the reader does not outlive the call.
     let bytes = unsafe block.withUnsafeBytes { unsafe $0.assumingMemoryBound(to: UInt8.self) }
     var reader = unsafe ProtobufReader(
       bytes, allowance: ProtobufReader.memoryLimit(forBodyOf: bytes.count))
@@ -28,10 +27,10 @@ package struct ReceivedMetadata: Equatable, Sendable {
     if hasEntries { self.block = [UInt8](decoding: block) }
   }
 
-  /// Whether it says nothing of a request but the time that remains.
+  /// Whether it contains nothing about a request but the remaining time.
   package var isPlain: Bool { priority == 0 && idempotencyKey.isEmpty && !hasEntries }
 
-  /// The entries by their keys, the last of each; read anew at each call.
+  /// The entries by key, the last of each; decoded at each access.
   package var entries: [String: String] {
     guard hasEntries, let metadata = try? unsafe Metadata(decoding: block.span.bytes) else {
       return [:]
@@ -60,12 +59,12 @@ extension ReceivedMetadata {
       default: try reader.skip()
       }
     }
-    // The last one counts, however many there are.
+    // The last one counts.
     if !key.isEmpty { value.idempotencyKey = reader.copy(key) }
     return value
   }
 
-  /// Checks the texts of an entry, and leaves them where they are.
+  /// Checks the texts of an entry without copying them.
   private static func checkEntry(_ reader: inout ProtobufReader) throws(BodyError) {
     while let field = try reader.next() {
       switch field {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension UnsafeRawBufferPointer {
-  /// Whether every byte is one of ASCII, and none is NUL.
+  /// Whether all bytes are ASCII and none is NUL.
   @inline(__always)
   package var isPlainText: Bool {
     guard count >= 8 else { return unsafe allSatisfy { $0 != 0 && $0 < 0x80 } }
@@ -9,10 +9,10 @@ extension UnsafeRawBufferPointer {
     var offset = 0
     var marks: UInt64 = 0
     while offset < count {
-      // The last word may begin before the end of the one before it, and is in bounds.
+      // The last word may overlap the one before it, and is in bounds.
       let word = unsafe loadUnaligned(
         fromByteOffset: Swift.min(offset, count &- 8), as: UInt64.self)
-      // Only where all is plain does neither a byte nor what is one less have its highest bit.
+      // For plain text, the highest bit is clear in each byte and in the byte minus one.
       marks |= word | (word &- ones)
       offset &+= 8
     }
@@ -21,7 +21,7 @@ extension UnsafeRawBufferPointer {
 }
 
 extension Span<UInt8> {
-  /// Throws where this, which begins at `offset`, is not UTF-8 or contains NUL.
+  /// Throws if the bytes, which begin at `offset` of a body, are not UTF-8 or contain NUL.
   package func requireText(at offset: Int) throws(BodyError) {
     for index in indices where self[index] == 0 {
       throw BodyError(.interiorNUL, at: offset + index)
@@ -29,10 +29,10 @@ extension Span<UInt8> {
     if let invalid = firstInvalidUTF8 { throw BodyError(.invalidUTF8, at: offset + invalid) }
   }
 
-  /// Where the first byte stands that is not part of UTF-8, nil where all are.
+  /// The position of the first byte that is not valid UTF-8; nil if all are valid.
   private var firstInvalidUTF8: Int? {
     guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else {
-      // Says only that something is wrong, and copies the text to find out.
+      // Finds only whether something is wrong, and copies the text to do so.
       let isValid = unsafe withUnsafeBufferPointer { text in
         unsafe String(validating: text, as: UTF8.self) != nil
       }

@@ -2,20 +2,20 @@
 
 import CLongLinkAdler32
 
-/// The checksum of RFC 1950: it finds accidents, and nothing that somebody does on purpose.
+/// The checksum of RFC 1950. It detects accidental damage, not tampering.
 package enum Adler32 {
-  /// The checksum of `bytes` where nothing comes before them, or, given the checksum of what comes
-  /// before them as `continuing`, that of both together.
+  /// The checksum of `bytes`, or, with the checksum of the preceding bytes as `continuing`, the
+  /// checksum of both together.
   @inline(__always)
   package static func checksum(of bytes: RawSpan, continuing: UInt32 = 1) -> UInt32 {
     // The buffer is used within the closure alone.
     unsafe bytes.withUnsafeBytes { unsafe checksum(of: $0, continuing: continuing) }
   }
 
-  /// The same for memory that the caller vouches for.
+  /// The same for memory whose validity the caller guarantees.
   @inline(__always)
   package static func checksum(of bytes: UnsafeRawBufferPointer, continuing: UInt32 = 1) -> UInt32 {
-    // The C function reads `count` bytes from the start, and none of an empty buffer.
+    // The C function reads `count` bytes from the start, and nothing from an empty buffer.
     unsafe cll_adler32(
       continuing,
       bytes.baseAddress?.assumingMemoryBound(to: UInt8.self),
@@ -23,11 +23,11 @@ package enum Adler32 {
     )
   }
 
-  /// The checksum of a frame in the native layout: of the first 12 bytes, and of the body behind
-  /// the 16 of the header, all of which the caller vouches for.
+  /// The checksum of a frame in the native layout: of the first 12 bytes of its 16-byte header and
+  /// of the body behind it. The caller guarantees that all of these bytes can be read.
   @inline(__always)
   package static func checksum(ofFrame frame: UnsafeRawPointer, bodyLength: Int) -> UInt32 {
-    // The C function reads the header and `bodyLength` bytes behind it.
+    // The C function reads the header and `bodyLength` bytes after it.
     unsafe cll_adler32_frame(frame.assumingMemoryBound(to: UInt8.self), bodyLength)
   }
 }

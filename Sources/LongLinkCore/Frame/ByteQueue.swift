@@ -1,77 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Bytes that are appended at the back and taken from the front, in one contiguous piece.
+/// A contiguous queue of bytes, which are appended at the back and taken from the front.
 ///
 /// Positions are indices into the storage; they stay valid until the next append.
-@_spi(Containers)
-@frozen
 @safe
-public struct ByteQueue: ~Copyable {
-  // `capacity` bytes that this alone owns, of which those before `end` have been written; nil where
-  // there are none. So whatever stands between `head` and `end` can be read.
+@usableFromInline package struct ByteQueue: ~Copyable {
+  // `capacity` bytes that only this queue owns, or nil if there are none. The bytes before `end`
+  // are initialized, so `head..<end` can be read.
   @usableFromInline var storage: UnsafeMutableRawPointer?
-  /// Bytes that the storage has room for, taken ones included.
-  public private(set) var capacity = 0
+  /// The size of the storage in bytes, including bytes already taken.
+  @usableFromInline package var capacity = 0
   @usableFromInline var head = 0
   @usableFromInline var end = 0
 
-  /// Makes an empty queue, which allocates nothing.
-  @inlinable public init() {}
+  /// Makes an empty queue without allocating.
+  @inlinable package init() {}
 
   @inlinable deinit {
     unsafe storage?.deallocate()
   }
 
-  /// Bytes that have not been taken.
-  @inlinable public var count: Int { end - head }
+  /// The number of bytes that have not been taken.
+  @inlinable package var count: Int { end - head }
   /// Whether all bytes have been taken.
-  @inlinable public var isEmpty: Bool { head == end }
-  /// Where the first byte is.
-  @inlinable public var position: Int { head }
+  @inlinable package var isEmpty: Bool { head == end }
+  /// The position of the first byte.
+  @inlinable package var position: Int { head }
 }
 
 // MARK: - Taking
 
-@_spi(Containers)
 extension ByteQueue {
   /// Takes bytes from the front.
   @inlinable @inline(__always)
-  public mutating func removeFirst(_ count: Int) {
+  package mutating func removeFirst(_ count: Int) {
     skip(count)
     if head == end { removeAll() }
   }
 
-  /// Takes bytes from the front and leaves the storage as it is, so that positions stay valid.
+  /// Takes bytes from the front without touching the storage, so that positions stay valid.
   @inlinable @inline(__always)
-  public mutating func skip(_ count: Int) {
+  package mutating func skip(_ count: Int) {
     precondition(count <= self.count)
     head += count
   }
 
   /// Takes everything.
-  @inlinable public mutating func removeAll() {
+  @inlinable package mutating func removeAll() {
     head = 0
     end = 0
   }
 
-  /// Gives the storage back when nothing is in it and it is larger than `bytes`.
-  @inlinable public mutating func releaseStorage(over bytes: Int) {
+  /// Frees the storage if the queue is empty and its capacity exceeds `bytes`.
+  @inlinable package mutating func releaseStorage(over bytes: Int) {
     if isEmpty, capacity > bytes { self = ByteQueue() }
   }
 
-  /// Gives storage back that is large beside what is left in it.
-  @inlinable public mutating func releaseRoom() {
+  /// Frees storage that is much larger than its content.
+  @inlinable package mutating func releaseRoom() {
     var nothing = ByteQueue()
     releaseRoom(to: &nothing, upTo: 0)
   }
 
-  /// Gives storage up that is large beside what is left in it: to `spare`, an empty queue, where it
-  /// is larger than that one's and of no more than `limit` bytes.
-  public mutating func releaseRoom(to spare: inout ByteQueue, upTo limit: Int) {
+  /// Gives up storage that is much larger than its content. It goes to `spare`, an empty queue, if
+  /// it is larger than that queue's storage and has at most `limit` bytes.
+  @usableFromInline package mutating func releaseRoom(to spare: inout ByteQueue, upTo limit: Int) {
     guard isEmpty ? capacity > 0 : capacity > 65_536 && count < capacity / 8 else { return }
     let isKept = capacity > spare.capacity && capacity <= limit
     if isKept, !isEmpty, spare.capacity >= count, spare.capacity <= 65_536 {
-      // What is left fits into the spare that is given up.
+      // The content fits into the spare storage, which is exchanged for this one.
       withBytes(head..<end) { spare.append($0) }
       removeAll()
       return swap(&self, &spare)
@@ -82,15 +79,15 @@ extension ByteQueue {
     if isKept { swap(&rest, &spare) }
   }
 
-  /// Takes everything as an array, and gives the storage back.
-  @inlinable public mutating func takeAll() -> [UInt8] {
+  /// Takes everything as an array, and frees the storage.
+  @inlinable package mutating func takeAll() -> [UInt8] {
     let bytes = withBytes(head..<end) { [UInt8](decoding: $0) }
     self = ByteQueue()
     return bytes
   }
 
-  /// Moves what is left into storage of its own and keeps the emptied storage.
-  @inlinable public mutating func detachRest() -> ByteQueue {
+  /// Moves the content to a new queue, and keeps the emptied storage.
+  @inlinable package mutating func detachRest() -> ByteQueue {
     var rest = ByteQueue()
     withBytes(head..<end) { rest.append($0) }
     removeAll()
@@ -100,9 +97,8 @@ extension ByteQueue {
 
 // MARK: - Appending
 
-@_spi(Containers)
 extension ByteQueue {
-  /// Sees to it that `count` bytes have room behind the last one, and returns where they begin.
+  /// Makes room for `count` bytes at the back, and returns where they begin.
   @inlinable @inline(__always)
   mutating func reserve(_ count: Int) -> UnsafeMutableRawPointer {
     if head == end {
@@ -110,23 +106,23 @@ extension ByteQueue {
     } else if head >= 4096, head >= self.count {
       moveToFront()
     }
-    // The difference is at least 0, so that it does not overflow, as a sum might.
+    // The difference is at least 0, so it cannot overflow as a sum might.
     if count > capacity - end || capacity == 0 { grow(by: count) }
     return unsafe storage! + end
   }
 
-  /// Moves what is left to the front.
+  /// Moves the content to the front of the storage.
   @usableFromInline mutating func moveToFront() {
     let count = count
-    // All of it lies within the storage, and the two stretches may overlap.
+    // Both ranges lie within the storage, and `copyMemory` allows them to overlap.
     unsafe storage!.copyMemory(from: storage! + head, byteCount: count)
     head = 0
     end = count
   }
 
-  /// Sees to it that `count` bytes have room behind the last one, where that takes no new memory;
-  /// the storage of `spare`, an empty queue, is taken in exchange. False where more is needed.
-  public mutating func makeRoom(for count: Int, with spare: inout ByteQueue) -> Bool {
+  /// Makes room for `count` bytes at the back without allocating, if necessary by exchanging
+  /// storage with `spare`, an empty queue. Returns false if that is not enough.
+  package mutating func makeRoom(for count: Int, with spare: inout ByteQueue) -> Bool {
     guard count > capacity - end else { return true }
     if self.count + count <= capacity {
       moveToFront()
@@ -139,22 +135,22 @@ extension ByteQueue {
     return true
   }
 
-  /// Sees to it that `count` bytes have room behind the last one, in storage of just that size.
-  public mutating func reserveExactly(_ count: Int) {
+  /// Makes room for `count` bytes at the back. New storage has no more room than that.
+  package mutating func reserveExactly(_ count: Int) {
     if count > capacity - end { move(to: self.count + count) }
   }
 
-  /// Moves what is left to storage that has room for `count` bytes more.
+  /// Moves the content to storage with room for `count` more bytes.
   @usableFromInline mutating func grow(by count: Int) {
     move(to: max(self.count + count, 2 * capacity, 32))
   }
 
-  /// Moves what is left to storage of so many bytes, which are at least as many.
+  /// Moves the content to storage of `room` bytes, which must be large enough for it.
   @usableFromInline mutating func move(to room: Int) {
     let left = count
     let memory = UnsafeMutableRawPointer.allocate(byteCount: room, alignment: 16)
     if let storage = unsafe storage {
-      // The new storage has more room than what is left takes up.
+      // `room` is at least `left`.
       unsafe memory.copyMemory(from: storage + head, byteCount: left)
       unsafe storage.deallocate()
     }
@@ -164,13 +160,13 @@ extension ByteQueue {
     end = left
   }
 
-  /// Appends what `body` writes into at most `capacity` bytes of room; nothing where it throws.
+  /// Appends what `body` writes, at most `capacity` bytes; nothing if it throws.
   @inlinable @inline(__always)
-  public mutating func append<Result, Failure>(
+  package mutating func append<Result, Failure>(
     capacity: Int,
     _ body: (inout OutputRawSpan) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    // The room is there until the next append, and the span is finished before this returns.
+    // The room is valid until the next append, and the span is finalized before this returns.
     let room = unsafe UnsafeMutableRawBufferPointer(start: reserve(capacity), count: capacity)
     var span = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
     let result = try body(&span)
@@ -178,9 +174,9 @@ extension ByteQueue {
     return result
   }
 
-  /// Appends `count` bytes, all of which `body` writes; nothing where it throws.
+  /// Appends `count` bytes, all of which `body` must write; nothing if it throws.
   @inlinable @inline(__always)
-  public mutating func append<Failure>(
+  package mutating func append<Failure>(
     count: Int, _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
     // As above.
@@ -189,7 +185,7 @@ extension ByteQueue {
   }
 
   /// Appends a copy of `bytes`.
-  @inlinable public mutating func append(_ bytes: RawSpan) {
+  @inlinable package mutating func append(_ bytes: RawSpan) {
     unsafe append(count: bytes.byteCount) { room in
       unsafe bytes.withUnsafeBytes { unsafe room.copyMemory(from: $0) }
     }
@@ -198,30 +194,29 @@ extension ByteQueue {
 
 // MARK: - Reading
 
-@_spi(Containers)
 extension ByteQueue {
-  /// Lends the memory of all that is in the storage, taken bytes included; index it by position.
+  /// Passes the storage, including bytes already taken, to `body`. Index it by position.
   @inlinable @inline(__always)
-  public func withStorage<Result, Failure>(
+  package func withStorage<Result, Failure>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try unsafe body(UnsafeRawBufferPointer(start: storage, count: end))
   }
 
-  /// Lends bytes at positions that are still good.
+  /// Passes the bytes at `positions`, which must still be valid, to `body`.
   @inlinable @inline(__always)
-  public func withBytes<Result, Failure>(
+  package func withBytes<Result, Failure>(
     _ positions: Range<Int>, _ body: (RawSpan) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     precondition(positions.lowerBound >= 0 && positions.upperBound <= end, "the bytes are gone")
-    // Within what has been written, as was just checked.
+    // Within the initialized bytes, by the precondition above.
     let start = unsafe storage.map { unsafe UnsafeRawPointer($0 + positions.lowerBound) }
     let bytes = unsafe UnsafeRawBufferPointer(start: start, count: positions.count)
     return try body(unsafe RawSpan(_unsafeBytes: bytes))
   }
 
-  /// Lends the memory of a message's first bytes for a correction in place.
-  @inlinable public mutating func withMutableStorage(
+  /// Passes the storage to `body` so that it can change bytes in place.
+  @inlinable package mutating func withMutableStorage(
     _ body: (UnsafeMutableRawBufferPointer) -> Void
   ) {
     unsafe body(UnsafeMutableRawBufferPointer(start: storage, count: end))
@@ -231,7 +226,7 @@ extension ByteQueue {
 extension OutputRawSpan {
   /// Appends a copy of `bytes`; there must be room.
   @inlinable @inline(__always)
-  public mutating func appendBytes(_ bytes: UnsafeRawBufferPointer) {
+  package mutating func appendBytes(_ bytes: UnsafeRawBufferPointer) {
     precondition(bytes.count <= freeCapacity, "the body is larger than it said it would be")
     unsafe withUnsafeMutableBytes { buffer, count in
       guard let source = bytes.baseAddress, let target = buffer.baseAddress else { return }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension UnsafeMutableRawPointer {
-  /// Copies bytes that do not overlap with these.
+  /// Copies bytes between regions that do not overlap.
   ///
-  /// Large copies are made in pieces. From 2 KiB on a C library may copy by one instruction, `rep
-  /// movsb`, which AMD's Zen 3 takes up to twenty times as long for as a loop takes, where the
-  /// target is not aligned (https://lunnova.dev/articles/ryzen-slow-short-rep-mov, with figures;
-  /// glibc 2.36 does so). Pinned, that was a fifth of the throughput with bodies of 64 KiB.
+  /// Large copies are made in pieces. From 2 KiB on, a C library may use one instruction, `rep
+  /// movsb` (glibc 2.36 does). On AMD's Zen 3 it is up to twenty times slower than a loop if the
+  /// target is not aligned (figures: https://lunnova.dev/articles/ryzen-slow-short-rep-mov). With
+  /// pinned threads and bodies of 64 KiB, that cost a fifth of the throughput.
   @inlinable @inline(__always)
   func copyInPieces(from source: UnsafeRawPointer, byteCount: Int) {
-    // The caller vouches for both.
+    // The caller guarantees both regions.
     if byteCount <= 2_048 {
       unsafe copyMemory(from: source, byteCount: byteCount)
     } else {
@@ -22,13 +22,13 @@ extension UnsafeMutableRawPointer {
     var done = 0
     while done < byteCount {
       let piece = min(byteCount - done, 2_048)
-      // Within the bytes that the caller vouches for.
+      // Within the bytes that the caller guarantees.
       unsafe (self + done).copyPiece(from: source + done, byteCount: piece)
       done += piece
     }
   }
 
-  // A call for each, or the compiler would make one copy of them all.
+  // Not inlined, or the compiler would merge the pieces into one copy.
   @inline(never)
   private func copyPiece(from source: UnsafeRawPointer, byteCount: Int) {
     unsafe copyMemory(from: source, byteCount: byteCount)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a frame is for; the raw value is the six-bit kind of the native layout.
+/// The purpose of a frame; the raw value is the six-bit kind of the native layout.
 package enum FrameKind: UInt8, CaseIterable, Hashable, Sendable {
   case request = 0x00
   case response = 0x01
@@ -18,7 +18,7 @@ package enum FrameKind: UInt8, CaseIterable, Hashable, Sendable {
   /// Any of 0x30 to 0x3F, which a receiver reads and ignores.
   case ignorable = 0x30
 
-  /// The kind that six bits tell; nil for one that version 1 does not know.
+  /// Makes a kind from its six bits; nil for a kind that version 1 does not know.
   package init?(wire value: UInt8) {
     if value >= 0x30 {
       self = .ignorable
@@ -38,24 +38,24 @@ package struct FrameFlags: OptionSet, Hashable, Sendable {
     self.rawValue = rawValue
   }
 
-  /// The message goes on in another frame.
+  /// The message continues in another frame.
   package static let more = FrameFlags(rawValue: 1)
   /// The body begins with a metadata block.
   package static let metadata = FrameFlags(rawValue: 2)
-  /// In a dialect alone, and never on the wire: the tag of a response is the dialect's own code.
+  /// For dialects only and never on the wire: the tag of a response is the dialect's own code.
   package static let ownCode = FrameFlags(rawValue: 4)
 }
 
-/// What a frame's header says, whatever the layout it was read from.
+/// The content of a frame's header, in any layout.
 package struct FrameHead: Equatable, Sendable {
   package var kind: FrameKind
   package var flags: FrameFlags
   /// Message type, or response code and refused bit: 24 bits.
   package var tag: UInt32
   package var serial: UInt32
-  /// The type of the request that a response answers, or a cancel cancels; for dialects alone.
+  /// The type of the request that a response or cancel refers to; for dialects only.
   package var about: UInt32
-  /// Bytes of body, metadata included.
+  /// The size of the body in bytes, metadata included.
   package var length: Int
 
   package init(

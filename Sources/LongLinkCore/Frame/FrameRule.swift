@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What version 1 allows in the header of a frame of one kind, apart from what was agreed.
+/// What version 1 allows in the header of one frame kind, before any negotiation.
 ///
-/// The connection, the dissector and the decoder all judge by these.
+/// The connection, the dissector and the decoder all use these rules.
 package struct FrameRule: Equatable, Sendable {
-  /// Whose serials a frame bears.
+  /// The side whose serials a frame uses.
   package enum Serials: Equatable, Sendable {
-    /// Those that its sender hands out: it is about a request of the sender's.
+    /// The sender's: the frame refers to a request of its sender.
     case sender
-    /// Those that its receiver hands out: it answers a request of the receiver's.
+    /// The receiver's: the frame answers a request of its receiver.
     case receiver
-    /// One that is reserved.
+    /// One reserved serial.
     case reserved(UInt32)
     case any
   }
 
-  /// What a frame of the kind is.
+  /// What a frame of this kind contains.
   package enum Content: Equatable, Sendable {
     /// A message or a fragment of one, with a tag and flags.
     case message
-    /// At most so many bytes, of a kind that has no tag and no flags.
+    /// At most this number of bytes, without a tag or flags.
     case control(Int)
-    /// Anything up to the largest body: it is read and ignored.
+    /// Anything up to the largest body; it is read and ignored.
     case ignored
-    /// Nothing: no feature of version 1 has it.
+    /// Nothing: no feature of version 1 uses the kind.
     case unknown
   }
 
@@ -52,10 +52,10 @@ package struct FrameRule: Equatable, Sendable {
       }
   }
 
-  /// The tag that no response may have: nobody refuses and succeeds.
+  /// The tag that no response can have: refused and successful at once.
   package static let forbiddenResponseTag = Wire.refusedBit | ResponseCode.ok.rawValue
 
-  /// The serials that a side's frame may bear; nil for any.
+  /// The serials that a frame from this side can have; nil for any.
   package func serials(from sender: Role) -> ClosedRange<UInt32>? {
     switch serials {
     case .sender: sender.serials
@@ -65,7 +65,7 @@ package struct FrameRule: Equatable, Sendable {
     }
   }
 
-  /// Whether a side's frame may bear a serial.
+  /// Whether a frame from this side can have this serial.
   @inline(__always)
   func admits(_ serial: UInt32, from sender: Role) -> Bool {
     switch serials {

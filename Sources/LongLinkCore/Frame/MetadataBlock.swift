@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An encoded metadata block, as it stands in a frame behind its count.
+/// An encoded metadata block, as it follows its byte count in a frame.
 ///
-/// Nearly all blocks tell the time that remains and nothing else, in a few bytes. These are kept
-/// here themselves: no references are counted for them.
+/// Nearly all blocks hold only the remaining time, in a few bytes. Those are stored inline, which
+/// avoids reference counting.
 package enum MetadataBlock: Sendable {
-  /// At most eight bytes, the first one in the lowest bits.
+  /// At most eight bytes, the first in the lowest bits.
   case short(UInt64, count: UInt8)
   case long([UInt8])
 
@@ -19,7 +19,7 @@ package enum MetadataBlock: Sendable {
     }
   }
 
-  /// In bytes.
+  /// The block's size in bytes.
   package var count: Int {
     switch self {
     case .short(_, let count): Int(count)

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The layout of `Protocols/wire.md`: type, serial, length and Adler-32, in network order.
+/// The header of `Protocols/wire.md`: type, serial, length and Adler-32, in network byte order.
 package enum NativeLayout {
-  /// Bytes before the body.
+  /// The number of bytes before the body.
   package static let headerLength = 16
 
   @inline(__always)
   private static func load(_ bytes: UnsafeRawPointer, _ offset: Int) -> UInt32 {
-    // The caller vouches for 16 bytes; an unaligned load of a trivial type is sound.
+    // The caller guarantees 16 bytes; an unaligned load of a trivial type is sound.
     UInt32(bigEndian: unsafe bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
   }
 
   @inline(__always)
   private static func store(_ value: UInt32, _ bytes: UnsafeMutableRawPointer, _ offset: Int) {
-    // As for loading: within the 16 bytes that the caller vouches for.
+    // As for loading: within the 16 bytes that the caller guarantees.
     unsafe bytes.storeBytes(of: value.bigEndian, toByteOffset: offset, as: UInt32.self)
   }
 
@@ -35,13 +35,13 @@ package enum NativeLayout {
     )
   }
 
-  /// Whether the frame at `bytes`, whole and with `length` bytes of body, is undamaged.
+  /// Whether the checksum of the complete frame at `bytes`, with `length` bytes of body, matches.
   @inline(__always)
   package static func isIntact(at bytes: UnsafeRawPointer, length: Int) -> Bool {
     unsafe Adler32.checksum(ofFrame: bytes, bodyLength: length) == load(bytes, 12)
   }
 
-  /// Writes the header, checksum included, in front of a body that already stands behind it.
+  /// Writes the header, including the checksum, in front of a body that is already in place.
   @inline(__always)
   package static func seal(_ head: FrameHead, at bytes: UnsafeMutableRawPointer) {
     let word =

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Violation {
-  /// The rule, and what is known of the frame that broke it, such as
+  /// The rule, and what is known about the offending frame, such as
   /// `typeNotAllowed: response to request 7 has type 6, not 5`.
   public var description: String {
     guard let subject = subject ?? (value == nil ? nil : "frame") else { return rule.rawValue }
     return "\(rule.rawValue): \(subject)\(fault)"
   }
 
-  /// The frame; nil where nothing is known of it.
+  /// The offending frame; nil if nothing is known about it.
   private var subject: String? {
-    // A serial that is wrong belongs to no request, and may be wider than those of requests.
+    // A wrong serial belongs to no request, and can be wider than 32 bits.
     let isSerial = rule == .serialOutOfRange
     let serial = isSerial ? value ?? self.serial.map(UInt64.init) : self.serial.map(UInt64.init)
     guard let kind else { return serial.map { "frame with serial \($0)" } }
@@ -24,7 +24,7 @@ extension Violation {
     }
   }
 
-  /// What is wrong with it, where a number tells that.
+  /// What is wrong with the frame, if a number shows it.
   private var fault: String {
     guard let value else { return "" }
     switch rule {

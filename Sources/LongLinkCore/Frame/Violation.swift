@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A rule of the wire that the peer broke; each closes the connection.
+/// A protocol violation by the peer, which closes the connection.
 public struct Violation: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The rules, by the names that the vectors use.
+  /// The rules, named as in the test vectors.
   public enum Rule: String, CaseIterable, Hashable, Sendable {
-    /// The checksum of a frame did not match: it was damaged on its way, or its sender is wrong.
+    /// The checksum of a frame did not match: the frame was damaged, or its sender is wrong.
     case checksumMismatch
-    /// A body, or the sum of a message's fragments, is longer than was allowed.
+    /// A body, or the sum of a message's fragments, exceeds the limit.
     case lengthOverLimit
-    /// A frame was not complete in time after its first byte.
+    /// A frame was not complete within the timeout after its first byte.
     case frameTimeout
     /// A frame kind that version 1 does not know.
     case unknownKind
-    /// A frame kind of a feature that both sides did not agree to use.
+    /// A frame kind of a feature that was not negotiated.
     case kindNotAgreed
-    /// A metadata or more flag where none is allowed.
+    /// A `metadata` or `more` flag that is not allowed here.
     case flagNotAllowed
     /// In the native protocol, a tag that the kind does not allow.
     case tagNotAllowed
-    /// In a dialect, a type that the frame cannot have, or one that does not fit its request.
+    /// In a dialect, a type that the frame cannot have, or that does not match its request.
     case typeNotAllowed
     /// A body length that the kind does not allow.
     case sizeNotAllowed
-    /// A serial that the kind, or its sender, may not use.
+    /// A serial that the kind or the sender cannot use.
     case serialOutOfRange
-    /// A request with the serial of one that is still running.
+    /// A request with the serial of another request that is still running.
     case serialInUse
-    /// A metadata block that is longer than the body that holds it.
+    /// A metadata block that is longer than the body that contains it.
     case metadataTooLong
     /// A control body or metadata block that cannot be decoded.
     case malformedControl
@@ -34,26 +34,26 @@ public struct Violation: Error, Hashable, Sendable, CustomStringConvertible {
     case helloNotFirst
     /// A hello from a server, or a second one.
     case unexpectedHello
-    /// A welcome from a client, a second one, or one that nobody asked for.
+    /// A welcome from a client, a second one, or one without a hello.
     case unexpectedWelcome
-    /// A welcome that agrees to a feature that was not offered.
+    /// A welcome with a feature that the client did not offer.
     case featureNotOffered
-    /// A welcome with a version above the one that was offered.
+    /// A welcome with a version above the offered one.
     case versionNotOffered
-    /// A fragment that does not continue what came before it.
+    /// A fragment that does not continue the fragments before it.
     case fragmentMismatch
     /// More than 100 pings in 10 seconds.
     case tooManyPings
-    /// No frame came in time on a new connection.
+    /// No frame arrived in time on a new connection.
     case firstFrameTimeout
     /// The stream ended in the middle of a frame.
     case truncatedFrame
-    /// In a dialect, a constant, version or repeated type is not what it has to be.
+    /// In a dialect, a constant, version or repeated type has the wrong value.
     case fieldMismatch
-    /// In a dialect, a delimiter does not stand where the frame has to have one.
+    /// In a dialect, a required delimiter is missing.
     case delimiterMissing
 
-    /// The rules that dialects have and the native layout does not.
+    /// The rules that exist only in dialects.
     package static let ofDialects: Set<Rule> = [
       .typeNotAllowed, .fieldMismatch, .delimiterMissing,
     ]
@@ -61,13 +61,13 @@ public struct Violation: Error, Hashable, Sendable, CustomStringConvertible {
 
   /// The rule that was broken.
   public let rule: Rule
-  /// The kind byte of the frame at fault; nil where none is known.
+  /// The kind byte of the offending frame; nil if it is not known.
   public let kind: UInt8?
-  /// The serial of the frame at fault; nil where none is known.
+  /// The serial of the offending frame; nil if it is not known.
   public let serial: UInt32?
-  /// The number that broke the rule (a length, a tag, a type), where there is one.
+  /// The number that broke the rule (a length, a tag, a type), if any.
   public let value: UInt64?
-  /// The number that had to stand in its place, where only one was right.
+  /// The expected number, if only one was right.
   public let expected: UInt64?
 
   package init(
@@ -81,13 +81,13 @@ public struct Violation: Error, Hashable, Sendable, CustomStringConvertible {
     self.expected = expected
   }
 
-  /// Not inlined, since it is made in many places and seldom.
+  /// Not inlined, because it has many call sites and rarely runs.
   @inline(never)
   package init(_ rule: Rule, _ head: FrameHead, value: UInt64? = nil) {
     self.init(rule, kind: head.kind.rawValue, serial: head.serial, value: value)
   }
 
-  /// The code that the goaway carries which tells the peer.
+  /// The code of the goaway that reports this violation to the peer.
   package var goawayCode: ResponseCode {
     switch rule {
     case .frameTimeout, .firstFrameTimeout: .deadlinePassed

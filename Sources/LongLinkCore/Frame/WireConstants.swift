@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The fixed numbers of wire version 1; `Protocols/wire.md` is their source.
+/// The constants of wire version 1; `Protocols/wire.md` defines them.
 package enum Wire {
   /// The version of the protocol that this code speaks.
   package static let version: UInt32 = 1
@@ -8,19 +8,19 @@ package enum Wire {
   package static let fragmentLimit = 65_536
   /// The largest body of a hello, welcome or goaway, in bytes.
   package static let controlLimit = 65_536
-  /// The largest metadata block, in bytes: what its count can tell.
+  /// The largest metadata block, in bytes: the largest value of its 16-bit count.
   package static let metadataLimit = 65_535
   /// The largest body of a ping, in bytes.
   package static let pingLimit = 64
-  /// How many pings a peer may send in `pingWindow`.
+  /// The most pings that a peer may send in `pingWindow`.
   package static let pingsPerWindow = 100
   /// The window in which pings are counted, in nanoseconds.
   package static let pingWindow: Int64 = 10_000_000_000
-  /// How long a closing side reads and discards, in nanoseconds.
+  /// How long a closing side continues to read and discard, in nanoseconds.
   package static let lingerTime: Int64 = 1_000_000_000
-  /// The most bytes of a peer's name that are kept.
+  /// The most bytes that are kept of a peer's name.
   package static let nameLimit = 1_024
-  /// The most servers of a goaway that are taken note of.
+  /// The most alternative servers that are read from a goaway.
   package static let alternativesLimit = 8
 
   package static let plainPushSerial: UInt32 = 1
@@ -29,27 +29,27 @@ package enum Wire {
   package static let goawaySerial: UInt32 = 4
   /// The first serial that is not reserved.
   package static let firstSerial: UInt32 = 50
-  /// Set on the serials that a server hands out.
+  /// Set in the serials of a server's requests.
   package static let serverBit: UInt32 = 0x8000_0000
-  /// Set in a response's tag by a framework that did not call a handler.
+  /// Set in the tag of a response if no handler was called.
   package static let refusedBit: UInt32 = 0x80_0000
   /// The code within a response's tag.
   package static let codeMask: UInt32 = 0x7F_FFFF
   package static let tagMask: UInt32 = 0xFF_FFFF
 
-  /// What an absent field of hello or welcome means.
+  /// The values that absent fields of hello or welcome stand for.
   package static let defaultBody: UInt32 = 16_777_216
   package static let defaultInFlight: UInt32 = 1_024
   package static let defaultInterval: UInt32 = 30_000
   package static let defaultTimeout: UInt32 = 10_000
-  /// The shortest heartbeat that a server agrees to, in milliseconds.
+  /// The shortest heartbeat interval that a server accepts, in milliseconds.
   package static let shortestInterval: UInt32 = 200
   package static let shortestTimeout: UInt32 = 100
 }
 
-/// Abilities that are used only when both sides named them in hello and welcome.
+/// Optional features, used only if both hello and welcome name them.
 public struct Features: OptionSet, Hashable, Sendable {
-  /// The bits as they stand on the wire.
+  /// The bits on the wire.
   public let rawValue: UInt64
 
   /// Makes a set from the bits on the wire.
@@ -62,28 +62,28 @@ public struct Features: OptionSet, Hashable, Sendable {
   /// Large bodies may be sent in fragments.
   public static let fragments = Features(rawValue: 2)
 
-  /// The protocol's own is not specialised in other modules, and asked for each message.
+  /// Replaces `OptionSet`'s version, which is not specialised in other modules. Runs per message.
   @inlinable public func contains(_ other: Features) -> Bool {
     rawValue & other.rawValue == other.rawValue
   }
 
-  /// All that this version of the library speaks.
+  /// The features that this version of the library supports.
   package static let supported: Features = [.metadata, .fragments]
 }
 
-/// Which side of the connection a connection is.
+/// The role of one side of a connection.
 package enum Role: Equatable, Sendable {
   case client
   case server
 
-  /// Whether a serial is one that this side hands out.
+  /// Whether a serial belongs to this side's requests.
   @inline(__always)
   package func owns(_ serial: UInt32) -> Bool {
     (serial & Wire.serverBit != 0) == (self == .server)
       && serial & ~Wire.serverBit >= Wire.firstSerial
   }
 
-  /// The serials that this side hands out.
+  /// The serials of this side's requests.
   package var serials: ClosedRange<UInt32> {
     switch self {
     case .client: Wire.firstSerial...(Wire.serverBit - 1)

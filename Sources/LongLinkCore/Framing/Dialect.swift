@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which protocol is spoken on a connection: the native one, or another one that is described.
+/// The protocol of a connection: the native one, or another one given by a description.
 ///
-/// Both sides have to choose the same. In a dialect there is no handshake: a connection is open as
-/// soon as it is made, and limits and heartbeat are those of the description. What a dialect has no
-/// word for is absent. `LongLinkDialects` makes dialects of descriptions.
+/// Both sides must choose the same one. A dialect has no handshake: a connection is open as soon as
+/// it is established, and its limits and heartbeat come from the description. Features that the
+/// dialect cannot express are absent. `LongLinkDialects` makes dialects from descriptions.
 public struct Dialect: Sendable {
-  /// What is described; nil for the native protocol.
+  /// The described protocol; nil for the native one.
   package let source: (any DialectSource)?
 
   /// The native protocol.
@@ -17,16 +17,16 @@ public struct Dialect: Sendable {
   }
 }
 
-/// What makes the framing of each connection.
+/// A factory for the framing of connections.
 package protocol DialectSource: AnyObject, Sendable {
-  /// What a side can do.
+  /// Returns what a side can do.
   func facts(_ role: Role) -> DialectFacts
-  /// Throws when it is known beforehand that it cannot work.
+  /// Throws if the dialect is certain not to work.
   func validate(_ role: Role) throws(FrameLayoutError)
-  /// Whether the frames of each connection have a prefix of their own.
+  /// Whether each connection has its own prefix in its frames.
   var isPerConnection: Bool { get }
-  /// What connections share, without a prefix of their own.
+  /// Returns the framing that connections without their own prefix share.
   func sharedFraming(_ role: Role, maxBody: Int) throws(FrameLayoutError) -> any DialectFraming
-  /// What one connection speaks. Throws where its prefix does not fit.
+  /// Returns the framing of one connection. Throws if its prefix does not fit.
   func framing(_ role: Role, maxBody: Int) throws(FrameLayoutError) -> any DialectFraming
 }

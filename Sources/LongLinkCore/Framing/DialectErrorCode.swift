@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A code of a dialect that says that a request failed.
+/// A dialect's code for a failed request.
 public struct DialectErrorCode: Hashable, Sendable {
   /// The number on the wire.
   public let code: UInt32
   /// A short name, such as `unknownType`.
   public let name: String
-  /// What it means, for people.
+  /// A human-readable explanation.
   public let text: String
-  /// The code that stands for it in the library; nil for that with the same number.
+  /// The library's code for it; nil for the code with the same number.
   public let native: ResponseCode?
 
-  /// Makes an entry of a table of codes; it is checked when a dialect is made of it.
+  /// Makes an entry of a table of codes; it is checked when a dialect is made from the table.
   public init(_ code: UInt32, _ name: String, _ text: String = "", native: ResponseCode? = nil) {
     self.code = code
     self.name = name
@@ -19,7 +19,7 @@ public struct DialectErrorCode: Hashable, Sendable {
     self.native = native
   }
 
-  /// Number, name and meaning in one line.
+  /// The number, name and explanation in one line.
   package var summary: String {
     let title = name.isEmpty ? "\(code)" : "\(code) \(name)"
     return text.isEmpty ? title : "\(title): \(text)"

@@ -1,88 +1,88 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A protocol with frames of its own, as one side of a connection speaks it: the seam between the
-/// core and `LongLinkDialects`. Many connections may share one.
+/// One side's encoding and decoding of a dialect's frames: the interface between the core and
+/// `LongLinkDialects`. Many connections can share one.
 ///
-/// The core keeps what a connection needs besides: see `DialectState`.
+/// The state of each connection is in `DialectState`.
 package protocol DialectFraming: AnyObject, Sendable {
   var facts: DialectFacts { get }
 
   // MARK: Reading
 
-  /// Reads the frames of the other side.
+  /// Makes a decoder for the frames of the other side.
   func makeDecoder() -> any DialectDecoding
 
-  /// The type of the request that a response is to, as far as its own tells.
+  /// The type of the request that a response belongs to, if the response's type determines it.
   func requestType(of response: DialectFrame) -> MessageType?
 
-  // MARK: What can be said
+  // MARK: What can be sent
 
-  /// Whether this side may send a request of this type, and its response would be taken for one.
+  /// Whether this side can send a request of this type, and its response is recognisable as one.
   func canSendRequest(_ type: MessageType, serial: UInt32) -> Bool
-  /// Whether a push of this type would be taken for one.
+  /// Whether the receiver would recognise a push of this type as a push.
   func canSendPush(_ type: MessageType) -> Bool
-  /// Whether a response can say this code.
+  /// Whether a response can express this code.
   func canSendResponse(_ code: ResponseCode) -> Bool
-  /// Whether a code of the dialect's own fits into a response.
+  /// Whether one of the dialect's own codes fits into a response.
   func canSend(code: UInt32) -> Bool
   /// Whether this side can cancel a request of this type.
   func canSendCancel(of type: MessageType) -> Bool
-  /// Whether a body may be sent: it holds no delimiter that the dialect refuses within it.
+  /// Whether a body can be sent: it contains no delimiter that the dialect forbids in bodies.
   func isAllowed(_ body: UnsafeRawBufferPointer) -> Bool
-  /// What a response to a request of this type has as its own.
+  /// The type of a response to a request of this type.
   func responseType(to type: UInt32) -> UInt64?
-  /// The serial of the ping with this number, from 1; nil where this side sends none.
+  /// The serial of the ping with this number, counted from 1; nil if this side sends no pings.
   func pingSerial(_ number: UInt64) -> UInt32?
 
   // MARK: Codes
 
-  /// Whether a code on the wire says that a request succeeded.
+  /// Whether a code on the wire means that a request succeeded.
   func isSuccess(_ code: UInt32) -> Bool
-  /// The meaning of a code on the wire that is listed as an error.
+  /// The error that a code on the wire is listed as, if any.
   func error(_ code: UInt32) -> DialectErrorCode?
 
   // MARK: Writing
 
-  /// The most bytes that a frame with so many bytes of body can have.
+  /// The largest size of a frame with `count` bytes of body.
   func room(forBody count: Int) -> Int
-  /// Makes room for a header, and returns where the frame begins; its body is to be appended.
+  /// Makes room for a header, and returns where the frame begins. The caller then appends the body.
   func begin(_ span: inout OutputRawSpan) -> Int
-  /// Completes the frame that begins at `start`. False, with nothing of the frame left there, when
-  /// the body is not allowed.
+  /// Completes the frame that begins at `start`. If the body is not allowed, removes the frame and
+  /// returns false.
   func finish(_ head: FrameHead, from start: Int, in span: inout OutputRawSpan) -> Bool
-  /// Where the last byte of the checksum stands in a frame that this side has written; nil where
-  /// there is none.
+  /// The position of the last checksum byte in a frame that this side has written; nil if frames
+  /// have no checksum.
   func checksumPlace(inFrameOf length: Int) -> Int?
 }
 
-/// What one side of a dialect can do, whatever its bytes.
+/// The properties of one side of a dialect, apart from the layout of its frames.
 package struct DialectFacts: Sendable {
   package let name: String
   package let role: Role
   /// The largest body of a frame, in bytes.
   package let maximumBody: Int
-  /// The serials of this side's requests; nil where it may not ask.
+  /// The serials of this side's requests; nil if it cannot send requests.
   package var serials: ClosedRange<UInt32>?
   package var heartbeatInterval = Duration.seconds(30)
   package var heartbeatTimeout = Duration.seconds(10)
-  /// Whether this side sends pings, and whether these are answered.
+  /// Whether this side sends pings, and whether the peer answers them.
   package var sendsPings = false
   package var pingsAreAnswered = false
   /// Whether the peer sends pings, and whether this side answers them.
   package var peerSendsPings = false
   package var answersPings = false
-  /// Whether a cancel means all running requests of a type.
+  /// Whether a cancel applies to all running requests of a type.
   package var cancelsByType = false
-  /// What a response means whose serial no request has.
+  /// The meaning of a response whose serial matches no request.
   package var unknownSerial = UnknownSerial.drop
-  /// Whether responses bear codes.
+  /// Whether responses contain codes.
   package var hasCodes = false
-  /// Whether the end of a frame is found by a delimiter.
+  /// Whether a delimiter marks the end of a frame.
   package var isDelimited = false
-  /// Whether a body must not hold the delimiter.
+  /// Whether a body must not contain the delimiter.
   package var refusesDelimiter = false
 
-  /// What a response means whose serial no request has.
+  /// The meaning of a response whose serial matches no request.
   package enum UnknownSerial: Sendable {
     case violation, drop, ping
   }
@@ -94,16 +94,16 @@ package struct DialectFacts: Sendable {
   }
 }
 
-/// Reads the frames of a dialect from the front of one connection's stream.
+/// A decoder that reads a dialect's frames from the front of one connection's stream.
 package protocol DialectDecoding: Sendable {
-  /// Whether a packet was damaged and the beginning of the next one is looked for.
+  /// Whether a packet was damaged and the decoder is searching for the start of the next one.
   var isLost: Bool { get }
 
-  /// What stands at the front of `bytes`, which begin where the last step ended and hold all that
-  /// has come since. An escaped body is unescaped in place.
+  /// Decodes the front of `bytes`, which begin where the last step ended and contain everything
+  /// received since. An escaped body is unescaped in place.
   mutating func next(in bytes: UnsafeMutableRawBufferPointer) -> DialectStep
 
-  /// Gives up the frame of which bytes have come, and whose end does not come. Nil where that is
-  /// the end of the connection, since only a delimiter could tell where the next frame begins.
+  /// Abandons a frame that was only partly received. Returns nil if the connection must end,
+  /// because without a delimiter the start of the next frame cannot be found.
   mutating func abandonFrame() -> DialectStep?
 }

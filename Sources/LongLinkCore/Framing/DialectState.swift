@@ -1,30 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a connection keeps for a dialect and the native protocol needs not: there the frames tell
-/// it.
+/// The state that a connection keeps for a dialect. Native frames contain this information.
 final class DialectState {
-  /// A request of this side whose answer may still come.
+  /// A request of this side whose response can still arrive.
   struct Asked: Equatable, Sendable {
     let type: MessageType
-    /// Nobody waits for the answer any more.
+    /// No caller waits for the response any more.
     var isAbandoned = false
   }
 
-  /// How many requests that nobody waits for are remembered. Answers to older ones, which are then
-  /// unknown, fall under the dialect's rule for these.
+  /// The number of abandoned requests that are remembered. The dialect's rule for unknown serials
+  /// applies to responses to older ones.
   private static let mostAbandoned = 4096
 
   let framing: any DialectFraming
   let facts: DialectFacts
   var decoder: any DialectDecoding
-  /// By their serials: the types of requests that were sent.
+  /// The requests that were sent, by serial.
   var asked = SerialTable<Asked>()
-  /// Those of them that nobody waits for, the oldest first; some may have been answered since.
+  /// The abandoned requests, oldest first; some may have been answered meanwhile.
   private var abandoned = Queue<UInt32>()
-  /// The peer's requests that are not answered.
+  /// The peer's unanswered requests.
   var answering: TypedSerials
   var lastPing: LinkInstant
-  /// The code on the wire of the response that the last effect told of.
+  /// The wire code of the response in the last effect.
   var code: UInt32 = 0
 
   init(_ framing: any DialectFraming, serialMix: UInt32, at now: LinkInstant) {
@@ -35,10 +34,10 @@ final class DialectState {
     lastPing = now
   }
 
-  /// Whether the peer answers a ping, so that it can be asked for a sign of life.
+  /// Whether the peer answers pings, so that a ping can test whether it is alive.
   var canProbe: Bool { facts.pingsAreAnswered }
 
-  /// Notes that nobody waits for an answer any more.
+  /// Notes that no caller waits for a response any more.
   func abandon(_ serial: UInt32) {
     let isNew = asked.update(serial) { asked in
       defer { asked.isAbandoned = true }
@@ -52,14 +51,14 @@ final class DialectState {
     asked.remove(oldest)
   }
 
-  /// Whether somebody waits for the answer to a request of this type.
+  /// Whether a caller waits for the response to a request of this type.
   func isAwaited(_ type: MessageType) -> Bool {
     asked.keys.contains { serial in
       asked[serial].map { $0.type == type && !$0.isAbandoned } ?? false
     }
   }
 
-  /// Puts into a response's head what the dialect needs; false where it has no word for the code.
+  /// Completes a response's head for the dialect; false if the dialect cannot express the code.
   func prepare(_ head: inout FrameHead, _ code: ResponseCode, _ ownCode: UInt32?) -> Bool {
     head.about = answering[head.serial]?.rawValue ?? 0
     let said = ownCode.map { framing.isSuccess($0) ? .ok : .failed } ?? code
@@ -71,8 +70,8 @@ final class DialectState {
     return true
   }
 
-  /// When the heartbeat has something to do: a side that pings does so that often, since the other
-  /// may have nothing else to go by; one that does not listens for the peer's.
+  /// When the heartbeat is next due. A side that sends pings does so at every interval, because the
+  /// peer may rely on them; a side that sends none checks for the peer's.
   func heartbeatDue(lastRead: LinkInstant, every interval: Int64) -> LinkInstant {
     if facts.sendsPings {
       return (judgesSilence ? min(lastRead, lastPing) : lastPing) + interval
@@ -80,7 +79,7 @@ final class DialectState {
     return facts.peerSendsPings ? lastRead + interval : .distantFuture
   }
 
-  /// Whether a silence tells of death: somebody owes a sign of life.
+  /// Whether silence means that the peer is lost, because it has to send pings or pongs.
   var judgesSilence: Bool { facts.pingsAreAnswered || facts.peerSendsPings }
 
   func forgetExchanges() {

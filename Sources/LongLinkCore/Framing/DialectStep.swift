@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A frame of a dialect, in the words of the native protocol.
+/// A frame of a dialect, translated to the terms of the native protocol.
 package struct DialectFrame: Equatable, Sendable {
-  /// What it is. The tag is the type of a request or push and the library's code of a response.
+  /// The native header. The tag is the type of a request or push, or the library's response code.
   ///
-  /// The serial is that of the wire, but for a push, which has that of native pushes. A cancel by
-  /// type has the type as its tag and serial 0. A response with a serial that no request can have
-  /// has serial 0 where it does not fit into 32 bits.
+  /// The serial is that of the wire, except that a push has the serial of native pushes. A cancel
+  /// by type has the type as its tag and serial 0. The serial of a response is 0 if it does not fit
+  /// into 32 bits; no request can have such a serial.
   package var head: FrameHead
-  /// The type field; 0 where there is none, and the largest number for one that is larger.
+  /// The type field: 0 if there is none, clamped to 32 bits.
   package var type: UInt32
   /// The serial field.
   package var serial: UInt64
-  /// The code field, as the type field.
+  /// The code field: 0 if there is none, clamped to 32 bits.
   package var code: UInt32
-  /// Where the body stands, from the beginning of the bytes that were given.
+  /// The body's position, from the start of the decoded bytes.
   package var body: Range<Int>
-  /// Bytes of the whole frame.
+  /// The size of the whole frame in bytes.
   package var length: Int
 
   package init(
@@ -31,16 +31,16 @@ package struct DialectFrame: Equatable, Sendable {
   }
 }
 
-/// What the bytes at the front of a stream are.
+/// The result of decoding the front of a stream.
 package enum DialectStep: Equatable, Sendable {
-  /// Nothing yet: there have to be so many bytes, counted from the first.
+  /// Nothing yet: at least this many bytes are needed, counted from the first.
   case needMore(atLeast: Int)
-  /// A whole frame, undamaged.
+  /// A complete, undamaged frame.
   case frame(DialectFrame)
-  /// A damaged packet, of which so many bytes are to be taken. It is dropped; the link stays.
+  /// A damaged packet. The given number of bytes is dropped; the connection stays open.
   case damaged(Int, Violation)
-  /// So many bytes are to be taken in search of the next packet; they belong to what was damaged.
+  /// The given number of bytes is dropped in search of the next packet, after a damaged one.
   case skipped(Int)
-  /// A rule was broken: nothing that follows can be trusted.
+  /// A protocol violation: nothing that follows can be trusted.
   case violation(Violation)
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a connection's frames are laid out, and what follows from that: the one place where the
-/// native protocol and a dialect are told apart.
+/// The layout of a connection's frames, and what depends on it: the one place that distinguishes
+/// the native protocol from a dialect.
 ///
-/// In a dialect there is no handshake and nobody goes away with a word; a response may have to name
-/// the type of its request; and a ping may go unanswered.
+/// A dialect has no handshake and no goaway; a response may have to repeat the type of its request;
+/// and a ping can remain unanswered.
 enum Framing {
   /// The layout of `Protocols/wire.md`.
   case native
-  /// A dialect, with what is kept for it on this connection.
+  /// A dialect, with its state for this connection.
   case dialect(DialectState)
 
   init(_ framing: (any DialectFraming)?, serialMix: UInt32, at now: LinkInstant) {
@@ -16,7 +16,7 @@ enum Framing {
       framing.map { .dialect(DialectState($0, serialMix: serialMix, at: now)) } ?? .native
   }
 
-  /// What is kept for a dialect; nil in the native protocol.
+  /// The state for a dialect; nil in the native protocol.
   @inline(__always)
   var dialect: DialectState? {
     if case .dialect(let state) = self { state } else { nil }
@@ -26,16 +26,16 @@ enum Framing {
   @inline(__always)
   var hasControlFrames: Bool { dialect == nil }
 
-  /// Whether the peer answers a ping, so that it can be asked for a sign of life.
+  /// Whether the peer answers pings, so that a ping can test whether it is alive.
   var canProbe: Bool { dialect?.canProbe ?? true }
 
-  /// The largest body of a frame, where that is not agreed on.
+  /// The largest body of a frame, if it is not negotiated.
   var maximumBody: Int? { dialect?.facts.maximumBody }
 
-  /// Whether the beginning of the next frame is looked for, so that what waits is no part of one.
+  /// Whether the decoder searches for the next frame: the waiting bytes are not part of one.
   var isLost: Bool { dialect?.decoder.isLost ?? false }
 
-  /// Whether a side's request may bear a serial.
+  /// Whether a request of this side can have this serial.
   @inline(__always)
   func owns(_ serial: UInt32, as role: Role) -> Bool {
     if let dialect { return dialect.facts.serials?.contains(serial) == true }
@@ -43,28 +43,28 @@ enum Framing {
   }
 }
 
-// MARK: - What is on its way
+// MARK: - Requests in flight
 
 extension Framing {
-  /// A request of this side was handed over.
+  /// Notes that this side sent a request.
   @inline(__always)
   func asked(_ serial: UInt32, _ type: MessageType) {
     dialect?.asked[serial] = DialectState.Asked(type: type)
   }
 
-  /// A request of this side was taken back before a byte of it left.
+  /// Notes that this side withdrew a request before any byte of it was sent.
   @inline(__always)
   func withdrew(_ serial: UInt32) {
     dialect?.asked.remove(serial)
   }
 
-  /// A request of the peer needs no answer any more.
+  /// Notes that a request of the peer needs no response any more.
   @inline(__always)
   func answered(_ serial: UInt32) {
     dialect?.answering.remove(serial)
   }
 
-  /// The connection ends, and with it all that was on its way.
+  /// Forgets all requests in flight, because the connection ends.
   func forgetExchanges() {
     dialect?.forgetExchanges()
   }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Serials and their message types. The serials of one type are kept in the order in which they
-/// came, so that a frame which means all of them costs no look at the others.
+/// Serials and their message types. The serials of each type form a list in order of arrival, so
+/// that a frame which refers to all of one type does not cost a scan of the others.
 struct TypedSerials: ~Copyable {
   private struct Entry {
     let type: MessageType
-    /// The neighbours among those of its type; 0 for none.
+    /// The neighbours in the list of its type; 0 for none.
     var previous: UInt32
     var next: UInt32
   }
@@ -16,7 +16,7 @@ struct TypedSerials: ~Copyable {
   }
 
   private var entries: SerialTable<Entry>
-  /// By type, raised by one: the table keeps 0 for free slots.
+  /// The ends of each type's list, by type plus one: the table reserves 0 for free slots.
   private var ends: SerialTable<Ends>
 
   init(mix: UInt32) {
@@ -24,13 +24,13 @@ struct TypedSerials: ~Copyable {
     ends = SerialTable(mix: mix)
   }
 
-  /// The type of a serial; nil for one that is not there.
+  /// The type of a serial; nil if the serial is not present.
   subscript(serial: UInt32) -> MessageType? { entries[serial]?.type }
 
-  /// The first serial of a type; nil where there is none.
+  /// The first serial of a type; nil if there is none.
   func first(of type: MessageType) -> UInt32? { ends[type.rawValue + 1]?.first }
 
-  /// Adds a serial that is not there.
+  /// Adds a serial, which must not be present yet.
   mutating func insert(_ serial: UInt32, _ type: MessageType) {
     let last = ends[type.rawValue + 1]?.last ?? 0
     _ = entries.update(last) { $0.next = serial }

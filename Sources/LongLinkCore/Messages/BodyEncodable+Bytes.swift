@@ -16,7 +16,7 @@ extension BodyEncodable {
     }
     var failure: BodyError?
     let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initializedCount in
-      // The span covers memory that the array owns; `finalize` says how much of it was written.
+      // The span covers memory that the array owns; `finalize` returns how much was written.
       let raw = unsafe UnsafeMutableRawBufferPointer(
         rebasing: UnsafeMutableRawBufferPointer(buffer)[..<count]
       )

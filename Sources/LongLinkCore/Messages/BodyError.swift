@@ -4,9 +4,9 @@
 public struct BodyError: Error, Hashable, Sendable {
   /// What was wrong.
   public var code: Code
-  /// The byte of the body where it was found, counted from 0; nil where that is not known.
+  /// The byte of the body where it was found, counted from 0; nil if that is not known.
   public var offset: Int?
-  /// What else there is to say, for a person; never contains bytes of the body.
+  /// A human-readable detail; never contains bytes of the body.
   public var detail: String?
 
   /// Makes an error; `offset` counts bytes from the beginning of the body.
@@ -41,17 +41,17 @@ extension BodyError {
     public static let malformed = Code(.malformed)
     /// The body ends inside a value, or a length in it points past its end.
     public static let truncated = Code(.truncated)
-    /// A field holds another kind of value than its definition says.
+    /// A field contains a value of another type than its definition.
     public static let wrongType = Code(.wrongType)
     /// A string is not UTF-8.
     public static let invalidUTF8 = Code(.invalidUTF8)
-    /// A string contains U+0000, which would cut it short where strings end with NUL.
+    /// A string contains U+0000, which would truncate it in C.
     public static let interiorNUL = Code(.interiorNUL)
-    /// Messages are nested deeper than the decoder goes.
+    /// Messages are nested deeper than the decoder supports.
     public static let tooDeep = Code(.tooDeep)
-    /// The value needs more bytes of body or of memory than it may have.
+    /// The body, or the memory for decoding it, would exceed its limit.
     public static let tooLarge = Code(.tooLarge)
-    /// The value, or the body, says something that the other form cannot hold.
+    /// The body cannot express the value, or the value cannot express the body.
     public static let notRepresentable = Code(.notRepresentable)
   }
 }
@@ -64,7 +64,7 @@ extension BodyError.Code: CustomStringConvertible {
 }
 
 extension BodyError: CustomStringConvertible {
-  /// The kind, the place and the detail in one line.
+  /// The kind, the offset and the detail in one line.
   public var description: String {
     var text = code.description
     if let offset { text += " at byte \(offset)" }

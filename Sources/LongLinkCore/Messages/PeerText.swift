@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Text that a peer said, made safe for a log line, an error and a terminal.
+/// Text from a peer, made safe for log lines, errors and terminals.
 ///
-/// It has at most 200 bytes and ends with an ellipsis where it was cut. Control and format
-/// characters (line ends and bidirectional controls among them) and backslashes are escaped as in
-/// Swift's string literals, bytes that are not UTF-8 as `\xNN`. So a peer can neither forge a line
-/// nor reorder one.
+/// It has at most 200 bytes and ends with an ellipsis if it was truncated. Control and format
+/// characters (including line ends and bidirectional controls) and backslashes are escaped as in
+/// Swift's string literals, and bytes that are not UTF-8 as `\xNN`. So a peer can neither forge a
+/// line nor reorder one.
 package struct PeerText: Equatable, Sendable, CustomStringConvertible {
-  /// The most bytes of a text, the ellipsis included.
+  /// The most bytes of a text, including the ellipsis.
   package static let limit = 200
   private static let ellipsis = "…"
 
   /// The safe text.
   package let description: String
 
-  /// Takes a text that was decoded already.
+  /// Makes safe text from a decoded string.
   package init(_ text: String) {
     self.init(utf8: text.utf8)
   }
 
-  /// Takes bytes that should be UTF-8. It looks at no more of them than may be told.
+  /// Makes safe text from bytes that should be UTF-8. Reads no more of them than fit.
   package init(utf8 bytes: some Sequence<UInt8>) {
-    // Each byte becomes at least one: behind the limit nothing is told. A character that is cut in
-    // half here stands behind it too.
+    // Each byte becomes at least one, so bytes past the limit cannot appear in the text. Nor can a
+    // character that is cut in half here.
     let bytes = Array(bytes.prefix(PeerText.limit + 4))
     var text = ""
-    // Where the text has to end if it has to be cut.
+    // The end of the text if it must be truncated.
     var end = text.endIndex
     var length = 0
     var rest = bytes.makeIterator()
@@ -59,7 +59,7 @@ package struct PeerText: Equatable, Sendable, CustomStringConvertible {
     switch scalar.properties.generalCategory {
     case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned,
       .surrogate:
-      // Newlines and the like are told in the short form, all others by their numbers.
+      // Newlines and the like get their short escapes, all others their numbers.
       return scalar.escaped(asASCII: true)
     default:
       return scalar == "\\" ? #"\\"# : String(scalar)

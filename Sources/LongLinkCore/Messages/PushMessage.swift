@@ -2,6 +2,6 @@
 
 /// A message that is always pushed with the same message type.
 public protocol PushMessage: BodyEncodable, BodyDecodable, Sendable, SendableMetatype {
-  /// The message type that it carries when it is pushed.
+  /// The message type of its pushes.
   static var pushType: MessageType { get }
 }

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a client finds the longest heartbeat interval that its network allows.
+/// A search for the longest heartbeat interval that a client's network allows.
 ///
-/// The search begins at `shortest` and ends at the heartbeat's own interval, which is the longest
-/// that is tried: a dead server is found within that interval and the timeout all the time. A ping
-/// that was answered after a full interval in which neither side said anything proves that the path
-/// still knew the connection. After `successes` of these the interval grows by `step`. When such a
-/// ping is lost at a lengthened interval, the interval shrinks by `backOff`; after `failures`
-/// losses the search is over and the interval only ever shrinks.
+/// The search begins at `shortest` and ends at the heartbeat's own interval, which is never
+/// exceeded: a lost server is always detected within that interval plus the timeout. If a ping is
+/// answered after a full interval of silence on both sides, the path still knew the connection.
+/// After `successes` of these the interval grows by `step`. If such a ping is lost at a lengthened
+/// interval, the interval shrinks by `backOff`; after `failures` losses the search is over and the
+/// interval can only shrink.
 ///
-/// The server must allow it: the shorter of both sides' intervals is agreed, and nothing longer is
-/// tried.
+/// The server must allow it: the agreed interval is the shorter of both sides' intervals, and the
+/// search does not exceed it.
 public struct AdaptiveHeartbeat: Hashable, Sendable {
-  /// Where the search begins. Default 30 s, at least 200 ms and at most the heartbeat's interval.
+  /// The initial interval. Default 30 s, at least 200 ms and at most the heartbeat's interval.
   public var shortest: Duration
-  /// By how much the interval grows. Default 30 s, above zero.
+  /// The amount by which the interval grows. Default 30 s, above zero.
   public var step: Duration
-  /// Answered pings in a row at one interval before it grows. Default 3, at least 1.
+  /// The number of answered pings in a row before the interval grows. Default 3, at least 1.
   public var successes: Int
-  /// By how much the interval shrinks after a loss. Default 40 s, above zero.
+  /// The amount by which the interval shrinks after a loss. Default 40 s, above zero.
   public var backOff: Duration
-  /// Losses at lengthened intervals that end the search. Default 2, at least 1.
+  /// The number of losses at lengthened intervals that end the search. Default 2, at least 1.
   public var failures: Int
 
-  /// Makes a policy; each part has a default.
+  /// Makes a policy; each parameter has a default.
   public init(
     shortest: Duration = .seconds(30), step: Duration = .seconds(30), successes: Int = 3,
     backOff: Duration = .seconds(40), failures: Int = 2
@@ -36,34 +36,34 @@ public struct AdaptiveHeartbeat: Hashable, Sendable {
   }
 }
 
-/// What a search has found out about one network.
+/// The result of a search on one network.
 public struct LearnedHeartbeat: Hashable, Codable, Sendable {
-  /// The longest interval that has proved itself.
+  /// The longest proven interval.
   public var interval: Duration
-  /// Losses at lengthened intervals so far.
+  /// The number of losses at lengthened intervals so far.
   public var failures: Int
 
-  /// Makes what was remembered.
+  /// Makes a result from remembered values.
   public init(interval: Duration, failures: Int) {
     self.interval = interval
     self.failures = failures
   }
 }
 
-/// The search for the longest interval at which a path keeps a connection alive. In nanoseconds.
+/// The state of a search for the longest interval that keeps a connection alive, in nanoseconds.
 package struct HeartbeatSearch: Equatable, Sendable {
   private let policy: AdaptiveHeartbeat
   private let shortest: Int64
   private let longest: Int64
   /// The interval to use now.
   package private(set) var interval: Int64
-  /// The longest one that has proved itself.
+  /// The longest proven interval.
   private var proven: Int64
-  /// Answered pings in a row at this interval.
+  /// The number of answered pings in a row at this interval.
   private var successes = 0
   private var failures = 0
 
-  /// Begins a search, or goes on with one.
+  /// Begins a search, or continues one.
   package init(_ policy: AdaptiveHeartbeat, longest: Int64, learned: LearnedHeartbeat? = nil) {
     self.policy = policy
     self.longest = longest
@@ -81,8 +81,8 @@ package struct HeartbeatSearch: Equatable, Sendable {
     LearnedHeartbeat(interval: .nanoseconds(proven), failures: failures)
   }
 
-  /// Tells of a ping that was answered after this long a silence; true when that taught something
-  /// that is worth remembering.
+  /// Notes a ping that was answered after this silence. Returns true if a longer interval is
+  /// proven, which is worth remembering.
   package mutating func answered(after silence: Int64) -> Bool {
     guard isProof(silence) else { return false }
     successes += 1
@@ -94,8 +94,8 @@ package struct HeartbeatSearch: Equatable, Sendable {
     return isNew
   }
 
-  /// Tells of a connection that was lost with a ping not answered after this long a silence; true
-  /// when the interval was to blame, for all that is known.
+  /// Notes a connection that was lost with an unanswered ping after this silence. Returns true if
+  /// the interval is the likely cause.
   package mutating func lost(after silence: Int64) -> Bool {
     successes = 0
     guard isProof(silence), interval > shortest else { return false }
@@ -105,7 +105,7 @@ package struct HeartbeatSearch: Equatable, Sendable {
     return true
   }
 
-  /// Whether a silence was long enough to tell something about the interval: what was written
-  /// meanwhile keeps a path open as well.
+  /// Whether a silence was long enough to prove anything about the interval: data written meanwhile
+  /// keeps a path open too.
   private func isProof(_ silence: Int64) -> Bool { silence >= interval - interval / 8 }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A point on a monotonic clock, in nanoseconds from an origin that only its clock knows.
+/// A point in time on a monotonic clock, in nanoseconds from an arbitrary origin.
 ///
-/// Instants of one event loop can be compared with each other; instants of different machines, or
+/// Instants of one event loop can be compared with each other. Instants of different machines, or
 /// of a simulation and the kernel, cannot.
 public struct LinkInstant: InstantProtocol, Hashable, Sendable {
   /// Nanoseconds since the clock's origin.
@@ -13,12 +13,12 @@ public struct LinkInstant: InstantProtocol, Hashable, Sendable {
     self.nanoseconds = nanoseconds
   }
 
-  /// The instant `duration` later, or the last one that can be told where that is past it.
+  /// Returns the instant `duration` later, clamped to the representable range.
   public func advanced(by duration: Duration) -> LinkInstant {
     self + duration.clampedNanoseconds
   }
 
-  /// How long after this instant `other` comes; negative when it comes before.
+  /// Returns the time from this instant to `other`; negative if `other` is earlier.
   public func duration(to other: LinkInstant) -> Duration {
     .nanoseconds(other - self)
   }
@@ -28,10 +28,10 @@ public struct LinkInstant: InstantProtocol, Hashable, Sendable {
     lhs.nanoseconds < rhs.nanoseconds
   }
 
-  /// The instant that no timer reaches.
+  /// An instant that is never reached.
   @inlinable package static var distantFuture: LinkInstant { LinkInstant(nanoseconds: .max) }
 
-  /// Adds nanoseconds, staying at the ends of the range instead of wrapping.
+  /// Adds nanoseconds, clamped to the representable range.
   @inlinable package static func + (instant: LinkInstant, nanoseconds: Int64) -> LinkInstant {
     let (sum, overflow) = instant.nanoseconds.addingReportingOverflow(nanoseconds)
     guard overflow else { return LinkInstant(nanoseconds: sum) }
@@ -47,7 +47,7 @@ public struct LinkInstant: InstantProtocol, Hashable, Sendable {
 }
 
 extension Duration {
-  /// The duration in whole nanoseconds, held within what 64 bits can tell (292 years either way).
+  /// The duration in whole nanoseconds, clamped to 64 bits (292 years in either direction).
   package var clampedNanoseconds: Int64 {
     let (seconds, attoseconds) = components
     let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
@@ -57,7 +57,7 @@ extension Duration {
     return sum
   }
 
-  /// The duration in whole milliseconds, rounded up, held within 0 and the largest u32.
+  /// The duration in whole milliseconds, rounded up and clamped to an unsigned 32-bit number.
   package var wireMilliseconds: UInt32 {
     let nanoseconds = clampedNanoseconds
     guard nanoseconds > 0 else { return 0 }

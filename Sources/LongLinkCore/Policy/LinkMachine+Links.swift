@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The life of links: proven, lost, left for another.
+/// The life of links: proven, lost, replaced.
 extension LinkMachine {
-  /// A link that has lived for so long, in nanoseconds, ends a row of links that drain soon.
+  /// The lifetime in nanoseconds from which on a link resets the count of short drains.
   static let longLife: Int64 = 60_000_000_000
-  /// How many of a row are followed by the next link without a pause.
+  /// The number of short drains in a row that are followed by the next link without a delay.
   static let shortDrainsFollowed = 8
 
-  /// The link has answered a request, or lived through a heartbeat interval: only now is the server
-  /// known to be well, and the next failure starts from the shortest pause.
+  /// Notes that the link has answered a request or lived through a heartbeat interval. Only now is
+  /// the server known to work, and the next outage starts with the shortest window.
   package mutating func worked(_ attempt: AttemptID) {
     guard let link = current, link.id == attempt, !link.hasWorked else { return }
     current?.hasWorked = true
     outage = Outage()
     list.forgetTries()
-    // Servers are named for the time in which those of the list cannot be had.
+    // Alternatives are only for the time in which the listed servers are unavailable.
     if case .listed = link.target { alternatives = [] }
-    // An answer may well be an error: where those are watched, they decide.
+    // A response can be an error: if an error ratio is watched, it decides.
     if settings.servers.errorRatio == nil { succeeded(link.target) }
     effects.append(.proven(attempt))
   }
@@ -25,7 +25,7 @@ extension LinkMachine {
     if case .listed(let index) = target { list.succeeded(index) }
   }
 
-  /// A request on the link was answered, or, where those count, has passed its deadline.
+  /// Notes the outcome of a request on the link: a response, or, if those count, a missed deadline.
   package mutating func outcome(
     _ attempt: AttemptID, isError: Bool, at now: LinkInstant, bits: () -> UInt64
   ) {
@@ -47,10 +47,10 @@ extension LinkMachine {
     beginRound(at: now, for: .errors, to: other, bits: bits)
   }
 
-  /// The server has said goaway: the link takes nothing new, but finishes what it carries.
+  /// Notes the server's goaway: the link gets no new requests, but finishes its current ones.
   ///
-  /// A hint is how long the server asks to be left alone, in nanoseconds, within what the policy
-  /// allows; nil where it did not say.
+  /// The hint is the time for which the server asks clients to stay away, in nanoseconds, within
+  /// the policy's limit; nil if it gave none.
   package mutating func left(
     _ attempt: AttemptID, _ reason: CloseReason, hint: Int64?, alternatives count: Int,
     at now: LinkInstant, bits: () -> UInt64
@@ -62,7 +62,7 @@ extension LinkMachine {
     lose(link, reason, hint: hint, at: now, bits: bits)
   }
 
-  /// The link has ended.
+  /// Notes that the link has ended.
   package mutating func ended(
     _ attempt: AttemptID, _ reason: CloseReason, at now: LinkInstant, bits: () -> UInt64
   ) {
@@ -89,16 +89,16 @@ extension LinkMachine {
       outage = Outage(first: first.clampedNanoseconds)
       list.forgetTries()
       if !isDraining { forgetAlternatives(at: now) }
-      // A server that goes away is not asked first when it may be asked again.
+      // A draining server should not be the first choice when its cool-down is over.
       if isDraining, case .listed(let index) = link.target { list.tried(index) }
       if isDraining || reason == .heartbeatLost { coolDown(link.target, at: now) }
     } else {
-      // It greeted and did nothing else: the pauses go on growing, and another may do better.
+      // An unproven link: the delays continue to grow, and another server may work better.
       coolDown(link.target, at: now)
       countFailure(at: now)
     }
     if isUnderWay {
-      // What was to replace the link is made already, unless it is the same server that goes.
+      // The replacement is already being connected, unless it is to the same draining server.
       guard isDraining, target == link.target else { return }
       abandonRound()
     }
@@ -108,11 +108,11 @@ extension LinkMachine {
     pause(cause, at: now, bits: bits)
   }
 
-  /// Goes on as a draining server asks; false when the usual pause comes first.
+  /// Reconnects as a draining server asks; returns false if the usual delay applies instead.
   private mutating func follow(_ hint: Int64?, at now: LinkInstant, bits: () -> UInt64) -> Bool {
     let inARow = shortDrains - LinkMachine.shortDrainsFollowed
     guard inARow <= 0 else {
-      // Servers which drain again and again, and name each other, are no reason to hurry.
+      // Servers that drain repeatedly and name each other must not cause reconnects without delay.
       (outage.failures, outage.growth) = (inARow, inARow)
       return false
     }
@@ -120,14 +120,13 @@ extension LinkMachine {
       wait(hint, window: hint, .goaway, at: now)
       return true
     }
-    // Many clients may have been told to stay away at the same time: they do not all run to the
-    // other servers at once.
+    // A hint may have gone to many clients at once, which must not all rush to the other servers.
     guard hint == nil, hasSpares(at: now) else { return false }
     beginRound(at: now, bits: bits)
     return true
   }
 
-  /// Keeps away from a server that asks for it, in nanoseconds, as long as the policy allows.
+  /// Stays away from a server for the time of its hint, in nanoseconds.
   mutating func leaveAlone(_ target: Target, for hint: Int64?, at now: LinkInstant) {
     if let hint, case .listed(let index) = target { list.leaveAlone(index, until: now + hint) }
   }
@@ -142,7 +141,7 @@ extension LinkMachine {
 // MARK: - Moving
 
 extension LinkMachine {
-  /// Lets the current link finish what it carries; another one takes what is new, or none does.
+  /// Retires the current link, which finishes its requests. `next`, if any, gets new requests.
   mutating func leaveCurrent(at now: LinkInstant, followedBy next: AttemptID? = nil) {
     if let next { effects.append(.use(next)) }
     guard let link = current else { return }
@@ -159,7 +158,7 @@ extension LinkMachine {
     }
   }
 
-  /// Plans the next try of a better server, where there is one.
+  /// Schedules the next attempt to fail back to a better server, if there is one.
   mutating func armPreferred(at now: LinkInstant, bits: () -> UInt64) {
     guard let current else { return }
     let present: Int? = if case .listed(let index) = current.target { index } else { nil }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Rounds of connects to one server: look-up, race, and the pause after a failure.
+/// Rounds of connection attempts to one server: look-up, race, and the delay after a failure.
 extension LinkMachine {
-  /// Begins a round, or waits for the rest of the time for which all servers ask to be left alone.
+  /// Begins a round, or first waits while all servers ask clients to stay away.
   mutating func beginRoundWhenAllowed(at now: LinkInstant, bits: () -> UInt64) {
     if let hint = commonHint(at: now) {
       wait(hint, window: hint, .goaway, at: now)
@@ -11,7 +11,7 @@ extension LinkMachine {
     }
   }
 
-  /// Begins a round at the server that the list prefers, or at the given one.
+  /// Begins a round with the given server, or else with the one that the list prefers.
   mutating func beginRound(
     at now: LinkInstant, for purpose: Purpose = .connect, to server: Int? = nil,
     bits: () -> UInt64
@@ -36,8 +36,8 @@ extension LinkMachine {
     effects.append(.resolve(target, round: round))
   }
 
-  /// The next server that a draining one has named. They may name each other for ever, so that an
-  /// outage follows so many of them and then goes by the list.
+  /// Returns the next server that a draining one has named. Servers could name each other forever,
+  /// so that after a number of them the outage continues with the list.
   private mutating func takeAlternative() -> Target? {
     guard !alternatives.isEmpty else { return nil }
     guard outage.alternativesTried < Wire.alternativesLimit else {
@@ -48,7 +48,7 @@ extension LinkMachine {
     return alternatives.removeFirst()
   }
 
-  /// Ends the round without a result; what was not begun never begins.
+  /// Ends the round without a result. Pending look-ups and attempts are dropped.
   mutating func abandonRound() {
     effects.removeAll { effect in
       switch effect {
@@ -62,7 +62,7 @@ extension LinkMachine {
     roundState = .none
   }
 
-  /// Whether connects, or the look-up before them, are under way.
+  /// Whether a look-up or connection attempts are in progress.
   var isUnderWay: Bool {
     switch roundState {
     case .resolving, .connecting: true
@@ -70,7 +70,7 @@ extension LinkMachine {
     }
   }
 
-  /// The look-up of a round has ended with this many addresses; none is a failure.
+  /// Notes that the look-up of a round returned this number of addresses. None is a failure.
   package mutating func resolved(
     round: UInt32, addresses: Int, at now: LinkInstant, bits: () -> UInt64
   ) {
@@ -93,7 +93,7 @@ extension LinkMachine {
     nextStart = nextAddress < addressCount ? now + settings.stagger : .distantFuture
   }
 
-  /// An attempt has come to nothing; the next address does not have to wait for its turn.
+  /// Notes that an attempt has failed; the next address is tried at once.
   package mutating func failed(_ attempt: AttemptID, at now: LinkInstant, bits: () -> UInt64) {
     guard let index = attempts.firstIndex(where: { $0.id == attempt }) else { return }
     attempts.remove(at: index)
@@ -104,31 +104,31 @@ extension LinkMachine {
     }
   }
 
-  /// The server said goaway in place of a welcome: the attempt will fail, but what was said counts.
+  /// Notes a goaway in place of a welcome: the attempt will fail, but the goaway's hints apply.
   package mutating func turnedAway(
     _ attempt: AttemptID, hint: Int64?, alternatives count: Int, at now: LinkInstant
   ) {
     guard attempts.contains(where: { $0.id == attempt }) else { return }
     leaveAlone(target, for: hint, at: now)
-    // A link that goes on needs none of them.
+    // A working link needs no alternatives.
     if count > 0, current == nil { name(alternatives: count) }
   }
 
-  /// Puts the servers that a draining one has named in front of all others.
+  /// Puts the servers that a draining one has named ahead of all others.
   mutating func name(alternatives count: Int) {
     guard settings.servers.followsAlternatives else { return }
     alternatives = (0..<count).map { .alternative(alternativesNamed + $0) }
     alternativesNamed += count
   }
 
-  /// Forgets the servers that were named, unless all of the list ask to be left alone.
+  /// Forgets the named alternatives, unless all servers of the list ask clients to stay away.
   mutating func forgetAlternatives(at now: LinkInstant) {
     if list.mayAskAt <= now { alternatives = [] }
   }
 
-  /// An attempt's handshake is complete: it is the link, unless another one was first.
+  /// Notes that an attempt's handshake is complete: it becomes the link, unless another was first.
   ///
-  /// It has worked when it has lived for `life` nanoseconds, its heartbeat interval.
+  /// The link is proven after `life` nanoseconds, its heartbeat interval.
   package mutating func established(
     _ attempt: AttemptID, provenAfter life: Int64, at now: LinkInstant, bits: () -> UInt64
   ) {
@@ -156,8 +156,8 @@ extension LinkMachine {
     hasAlternatives || list.hasUntried(at: now)
   }
 
-  /// How long each server asks to be left alone that could be tried next, in nanoseconds; nil where
-  /// one of them does not.
+  /// The time for which all servers that could be tried next ask clients to stay away, in
+  /// nanoseconds; nil if one of them does not.
   func commonHint(at now: LinkInstant) -> Int64? {
     let hint = list.mayAskAt - now
     return hasAlternatives || hint <= 0 ? nil : hint
@@ -175,13 +175,13 @@ extension LinkMachine {
     pause(.refused, at: now, bits: bits)
   }
 
-  /// Counts a failure of the outage; the window widens when no server is left to be tried first.
+  /// Counts a failure in the outage; the window grows if no untried server is left.
   mutating func countFailure(at now: LinkInstant) {
     outage.failures += 1
     if !hasSpares(at: now) { outage.growth += 1 }
   }
 
-  /// Waits for a time drawn from the outage's window, or for longer when all servers want that.
+  /// Waits for a delay drawn from the outage's window, or longer if all servers ask for that.
   mutating func pause(_ cause: LinkWait.Cause, at now: LinkInstant, bits: () -> UInt64) {
     let steps = outage.failures == 0 ? 0 : max(1, outage.growth)
     let window = settings.reconnect.window(first: outage.first, failures: steps)
@@ -208,7 +208,7 @@ extension LinkMachine {
   mutating func roundElapsed(at now: LinkInstant, bits: () -> UInt64) {
     switch roundState {
     case .waiting(let until) where until <= now:
-      // The servers may be others than when the pause began.
+      // The servers may have changed since the delay began.
       beginRoundWhenAllowed(at: now, bits: bits)
     case .resolving(let until) where until <= now:
       failRound(at: now, bits: bits)

@@ -1,39 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides when a client resolves, connects, gives up, waits, connects again, and moves from one
+/// Decides when a client resolves names, connects, gives up, waits, reconnects, and moves from one
 /// link to another.
 ///
-/// Facts go in with the instant at which they became known, effects come out. At most one link, the
-/// current one, takes new requests. At most one round of connects is under way; while there is a
-/// current link the round is to replace it, and only a complete handshake moves the requests: the
-/// link that is left then lingers until its last answer, within a bound. Attempts are named once
-/// and for all, so that late word of an old one finds nothing to act on.
+/// Its inputs are facts with the instant at which they became known; its outputs are effects. At
+/// most one link, the current one, gets new requests. At most one round of connection attempts is
+/// in progress. If there is a current link, the round is for its replacement, and only a complete
+/// handshake moves the requests; the old link then lingers until its last response, for a limited
+/// time. Attempt IDs are never reused, so that late events of an old attempt have no effect.
 package struct LinkMachine: Equatable {
-  /// Names one connect, and the link that comes of it; never used twice by one client.
+  /// Identifies a connection attempt and its link; never reused by one client.
   package typealias AttemptID = UInt32
 
   /// A server to connect to.
   package enum Target: Hashable, Sendable {
-    /// By its place in the client's list.
+    /// By its index in the client's list.
     case listed(Int)
-    /// One that a draining server has named; they are numbered through.
+    /// A server that a draining one has named, by consecutive number.
     case alternative(Int)
   }
 
   package enum Effect: Equatable, Sendable {
     case resolve(Target, round: UInt32)
     case connect(AttemptID, address: Int)
-    /// Close an attempt: it took too long, or it lost the race or is not wanted any more.
+    /// Close an attempt that timed out, lost the race or is not needed any more.
     case abandon(AttemptID, CloseReason)
-    /// New requests go to this link.
+    /// Send new requests on this link.
     case use(AttemptID)
-    /// No new requests go to this link, which is closed when its last one has ended.
+    /// Send no new requests on this link, and close it when its last request has ended.
     case retire(AttemptID)
-    /// Close a link that was retired and has lingered for too long.
+    /// Close a retired link whose time to linger is over.
     case expire(AttemptID)
-    /// Ask for a sign of life: the link may be dead.
+    /// Send a ping, because the link may be dead.
     case probe(AttemptID)
-    /// The link has worked for the first time.
+    /// The link has proved itself.
     case proven(AttemptID)
     /// All attempts of a round have failed.
     case roundFailed(Target)
@@ -44,11 +44,11 @@ package struct LinkMachine: Equatable {
   package struct Settings: Equatable, Sendable {
     package var reconnect: ReconnectPolicy
     package var servers: ServerPolicy
-    /// Between the starts of two attempts of a round, in nanoseconds (RFC 8305 recommends 250 ms).
+    /// The time between starting two attempts of a round, in nanoseconds (RFC 8305: 250 ms).
     package var stagger: Int64 = 250_000_000
-    /// How long a look-up, and then each attempt with its handshake, may take, in nanoseconds.
+    /// The timeout for a look-up, and for each attempt including its handshake, in nanoseconds.
     package var connectTimeout: Int64
-    /// How long a link that was retired may wait for its last answers, in nanoseconds.
+    /// How long a retired link can wait for its last responses, in nanoseconds.
     package var lingering: Int64
 
     package init(
@@ -61,7 +61,7 @@ package struct LinkMachine: Equatable {
     }
   }
 
-  /// What is wanted of the machine.
+  /// Whether the machine should have a link.
   enum Mode: Equatable, Sendable {
     /// No link. Can become: active, suspended, closed.
     case idle
@@ -73,19 +73,19 @@ package struct LinkMachine: Equatable {
     case closed
   }
 
-  /// Where the connects stand.
+  /// The state of the current round of connection attempts.
   enum Round: Equatable, Sendable {
-    /// None are under way or planned.
+    /// No round is in progress or planned.
     case none
-    /// The next ones begin at this instant; there is no current link.
+    /// The next round begins at this instant; there is no current link.
     case waiting(LinkInstant)
-    /// The server's name is being looked up, until this instant.
+    /// The server's name is being looked up, until this instant at the latest.
     case resolving(LinkInstant)
-    /// Attempts are under way.
+    /// Attempts are in progress.
     case connecting
   }
 
-  /// Why a round replaces the current link, or that there is none.
+  /// Why a round takes place: to connect, or to replace the current link.
   enum Purpose: Equatable, Sendable {
     case connect
     case preferred
@@ -104,7 +104,7 @@ package struct LinkMachine: Equatable {
     var target: Target
     let since: LinkInstant
     var hasWorked = false
-    /// When it has lived through a heartbeat interval.
+    /// When it will have lived through a heartbeat interval.
     let provenAt: LinkInstant
   }
 
@@ -113,15 +113,15 @@ package struct LinkMachine: Equatable {
     var until: LinkInstant
   }
 
-  /// What went wrong since a link last worked.
+  /// The failures since the last proven link.
   struct Outage: Equatable, Sendable {
-    /// The first window; 0 where there was no link.
+    /// The first window; 0 if there was no link.
     var first: Int64 = 0
-    /// Failed rounds, and links that ended before they had worked.
+    /// The number of failed rounds and unproven links.
     var failures = 0
-    /// Those of them that widened the window.
+    /// The number of failures that widened the window.
     var growth = 0
-    /// The widest window that was drawn from.
+    /// The widest window that a delay was drawn from.
     var widest: Int64 = 0
     var alternativesTried = 0
   }
@@ -130,25 +130,25 @@ package struct LinkMachine: Equatable {
   private let watchesErrors: Bool
   var mode = Mode.idle
   var roundState = Round.none
-  /// The number of the last round, and what it was for.
+  /// The number of the last round, and its purpose.
   package internal(set) var round: UInt32 = 0
   var purpose = Purpose.connect
-  /// The server that is being tried, or was last.
+  /// The server of the current or last round.
   package internal(set) var target = Target.listed(0)
   var list: ServerList
   var current: Current?
   var retired: [Retired] = []
   var outage = Outage()
   var outcomes = OutcomeWindow()
-  /// When a better server is tried.
+  /// When a server of better priority is tried next.
   var preferredAt = LinkInstant.distantFuture
   /// Servers that a draining one has named and that were not tried yet.
   var alternatives: [Target] = []
-  /// How many of them there have been; the next one gets this number.
+  /// The number of alternatives so far; the next one gets this number.
   package internal(set) var alternativesNamed = 0
-  /// Links in a row that drained without having lived for long.
+  /// The number of links in a row that drained after a short life.
   var shortDrains = 0
-  /// The server of the last link, or the first that was tried.
+  /// The server of the last link, or the first one that was tried.
   var lastTarget: Target?
   var lastAttempt: AttemptID = 0
   var attempts: [Attempt] = []
@@ -166,31 +166,31 @@ package struct LinkMachine: Equatable {
 
   package mutating func nextEffect() -> Effect? {
     let effect = effects.popFirst()
-    // They come seldom: an idle client keeps no memory for them.
+    // Effects are rare, so that an idle client should keep no memory for them.
     if effects.isEmpty { effects.removeAll() }
     return effect
   }
 }
 
-/// What the machine counts.
+/// The counters of the machine.
 package struct LinkCounts: Equatable, Sendable {
-  /// Links to another server than the one before, since that one failed, drained or answered badly.
+  /// Changes of server because the former one failed, drained or returned too many errors.
   package var failovers: UInt64 = 0
-  /// Links that were left for another one before they had ended.
+  /// Links that were replaced or given up before they had ended.
   package var migrations: UInt64 = 0
-  /// Times that a server of several began to cool down.
+  /// Times that one of several servers began to cool down.
   package var coolDowns: UInt64 = 0
 }
 
-// MARK: - What it shows
+// MARK: - State
 
 extension LinkMachine {
-  /// Where the client's connection stands.
+  /// The state of the client's connection.
   package enum State: Equatable, Sendable {
     case idle
     case connecting(Target)
     case connected(AttemptID)
-    /// There is a link, and another one to replace it is being made.
+    /// There is a link, and its replacement is being connected.
     case migrating(AttemptID, to: Target)
     case waiting(LinkInstant)
     case suspended
@@ -213,25 +213,25 @@ extension LinkMachine {
     }
   }
 
-  /// Failed rounds, and links that ended before they had worked, since a link worked.
+  /// The number of failed rounds and unproven links in this outage.
   package var failures: Int { outage.failures }
 
-  /// Whether a round replaces a link that goes on meanwhile.
+  /// Whether a round would replace a link that continues meanwhile.
   package var isReplacing: Bool { current != nil }
 
   /// Whether new requests go to this link.
   package func isCurrent(_ attempt: AttemptID) -> Bool { current?.id == attempt }
 
-  /// Whether it makes a difference to tell of answers: only that of the first one does, unless an
-  /// error ratio is watched.
+  /// Whether the machine needs to be notified of responses: only of the first one, unless an error
+  /// ratio is watched.
   ///
-  /// It is asked for each answer, and mutating only so that a machine which a class holds is looked
-  /// at in place and not copied.
+  /// It is read for each response. It is mutating only so that a machine in a class is accessed in
+  /// place instead of being copied.
   package var wantsOutcomes: Bool {
     mutating get { watchesErrors || current?.hasWorked == false }
   }
 
-  /// When `elapsed(to:)` wants to be called.
+  /// When `elapsed(to:)` should be called.
   package var deadline: LinkInstant {
     var earliest = retired.reduce(LinkInstant.distantFuture) { min($0, $1.until) }
     if let current, !current.hasWorked { earliest = min(earliest, current.provenAt) }
@@ -247,7 +247,7 @@ extension LinkMachine {
 // MARK: - Commands
 
 extension LinkMachine {
-  /// A link is wanted.
+  /// Starts to connect, or notes that a link is wanted after a suspension.
   package mutating func start(at now: LinkInstant, bits: () -> UInt64) {
     switch mode {
     case .idle:
@@ -260,10 +260,10 @@ extension LinkMachine {
     }
   }
 
-  /// The network has changed: what is known of servers stays, what is known of paths does not.
+  /// Notes a change of the network. Knowledge about servers is kept, but not about paths.
   ///
-  /// The next round begins now, unless all servers ask to be left alone. A link that is up carries
-  /// the requests until another is made; it is asked for a sign of life.
+  /// The next round begins now, unless all servers ask clients to stay away. An existing link
+  /// carries the requests until its replacement is ready, and is tested with a ping.
   package mutating func pathChanged(at now: LinkInstant, bits: () -> UInt64) {
     guard mode == .active else { return }
     abandonRound()
@@ -272,11 +272,11 @@ extension LinkMachine {
       return
     }
     effects.append(.probe(current.id))
-    // It may be one to a server that was named, while all of the list ask to be left alone.
+    // All servers of the list may ask to stay away, if the link is to a named alternative.
     if list.mayAskAt <= now { beginRound(at: now, for: .path, bits: bits) }
   }
 
-  /// No link is wanted for the time being; those that are up may linger for so long.
+  /// Suspends the machine: no link is wanted for now. Existing ones can linger for the given time.
   package mutating func suspend(lingering: Int64, at now: LinkInstant) {
     switch mode {
     case .idle: mode = .suspended(wantsLink: false)
@@ -291,18 +291,18 @@ extension LinkMachine {
     expireRetired(at: now)
   }
 
-  /// A link is wanted again, if one was: at once, unless all servers ask to be left alone.
+  /// Ends a suspension. Connects at once if a link is wanted, unless all servers ask to stay away.
   package mutating func resume(at now: LinkInstant, bits: () -> UInt64) {
     guard case .suspended(let wantsLink) = mode else { return }
     mode = wantsLink ? .active : .idle
-    // It may have been a long time.
+    // The suspension may have been long.
     forgetAlternatives(at: now)
     if wantsLink { beginRoundWhenAllowed(at: now, bits: bits) }
   }
 
-  /// Takes other servers; `kept` tells for each of them its place in the old list, if it had one.
+  /// Replaces the servers; `kept` contains for each of them its index in the old list, if any.
   ///
-  /// A link to a server that is in both lists stays. Any other is left at once.
+  /// A link to a server in both lists stays current. Any other is retired at once.
   package mutating func switchServers(
     to entries: [ServerList.Entry], kept: [Int?], at now: LinkInstant, bits: () -> UInt64
   ) {
@@ -336,13 +336,13 @@ extension LinkMachine {
     if mode == .active, current == nil { beginRoundWhenAllowed(at: now, bits: bits) }
   }
 
-  /// The server of the round that is under way has another place in the list now.
+  /// Updates the current round for its server's new index in the list.
   private mutating func retarget(to place: Int) {
     target = .listed(place)
     let waiting = effects.remove { effect in
       if case .resolve = effect { true } else { false }
     }
-    // A look-up that has not begun yet would be made for whoever stands in the old place.
+    // A look-up that has not begun yet would use the server at the old index.
     if waiting != nil { effects.append(.resolve(target, round: round)) }
   }
 
@@ -351,7 +351,7 @@ extension LinkMachine {
     return kept.firstIndex(of: old)
   }
 
-  /// Nothing is wanted any more.
+  /// Ends the machine for good.
   package mutating func close() {
     abandonRound()
     mode = .closed
@@ -360,7 +360,7 @@ extension LinkMachine {
     preferredAt = .distantFuture
   }
 
-  /// Tells of the passing of time.
+  /// Advances the time, and performs everything that is due.
   package mutating func elapsed(to now: LinkInstant, bits: () -> UInt64) {
     expireRetired(at: now)
     if let current, current.provenAt <= now { worked(current.id) }

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A pause before the next round, and what it was drawn from.
+/// A delay before the next round, and the window that it was drawn from.
 package struct LinkWait: Hashable, Sendable {
   package enum Cause: Hashable, Sendable {
-    /// A link that had worked was closed.
+    /// A proven link was closed.
     case closed
-    /// A link that had worked lost its heartbeat.
+    /// A proven link lost its heartbeat.
     case heartbeatLost
     /// A round has failed: no address of the server completed a handshake.
     case refused
-    /// A link ended that had greeted and done nothing else.
+    /// A link ended after its handshake, before it was proven.
     case unproven
     /// The server asked for it.
     case goaway
   }
 
-  /// Rounds that failed, and links that ended before they had worked, since a link worked.
+  /// The number of failed rounds and unproven links in this outage.
   package var failures: Int
-  /// In nanoseconds, as is the delay.
+  /// In nanoseconds, like the delay.
   package var window: Int64
   package var delay: Int64
   package var cause: Cause

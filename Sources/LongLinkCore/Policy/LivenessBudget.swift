@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a heartbeat may cost and has to achieve, and the times that do both. In milliseconds.
+/// The goals for a heartbeat, and the interval and timeout that meet them. In milliseconds.
 package struct LivenessBudget: Equatable, Sendable {
-  /// A dead peer is to be found within this time.
+  /// The time within which a dead peer must be detected.
   package let bound: Int64
-  /// An idle link may wake this side so many times an hour.
+  /// The most wake-ups per hour on an idle link.
   package let wakeUps: Int64
 
-  /// Why no heartbeat does both.
+  /// Why no heartbeat meets both goals.
   package enum Refusal: Error, Equatable, CustomStringConvertible {
-    /// No wake-up at all finds nothing.
+    /// Detection needs at least one wake-up.
     case noWakeUps
-    /// No heartbeat is so quick.
+    /// The bound is below that of the shortest heartbeat.
     case boundTooShort(least: Int64)
     case wakeUpsTooFew(bound: Int64, wakeUps: Int64, shortestBound: Int64, leastWakeUps: Int64)
 
     package var description: String {
       switch self {
       case .noWakeUps:
-        "a dead peer cannot be found without waking up: at least 1 time an hour is needed"
+        "detecting a dead peer needs at least 1 wake-up an hour"
       case .boundTooShort(let least):
-        "a dead peer cannot be found sooner than within \(least) ms"
+        "a dead peer cannot be detected in less than \(least) ms"
       case .wakeUpsTooFew(let bound, let wakeUps, let shortestBound, let leastWakeUps):
         """
-        \(wakeUps) wake-ups an hour find a dead peer within \(shortestBound) ms at best; within \
+        \(wakeUps) wake-ups an hour detect a dead peer within \(shortestBound) ms at best; \
         \(bound) ms needs at least \(leastWakeUps)
         """
       }
@@ -32,11 +32,11 @@ package struct LivenessBudget: Equatable, Sendable {
 
   private static let hour: Int64 = 3_600_000
   private static let least = Int64(Wire.shortestInterval + Wire.shortestTimeout)
-  /// What a lost packet takes to be sent again at first (RFC 6298, section 2.1).
+  /// The initial retransmission timeout of TCP (RFC 6298, section 2.1).
   private static let retransmission: Int64 = 1_000
-  /// A peer that has not answered by then will not.
+  /// A peer that has not answered within this time will not answer.
   private static let longestTimeout: Int64 = 30_000
-  /// Both together are to fit what the wire and the clock can tell.
+  /// The sum of both times must fit the wire's fields and the clock.
   private static let longestBound: Int64 = 4_000_000_000
 
   package init(bound: Int64, wakeUps: Int64) {
@@ -44,7 +44,7 @@ package struct LivenessBudget: Equatable, Sendable {
     self.wakeUps = min(wakeUps, LivenessBudget.hour)
   }
 
-  /// The interval and the timeout, whose sum is the bound.
+  /// Computes the interval and the timeout, whose sum is the bound.
   package func solved() throws(Refusal) -> (interval: Int64, timeout: Int64) {
     guard wakeUps > 0 else { throw .noWakeUps }
     guard bound >= LivenessBudget.least else { throw .boundTooShort(least: LivenessBudget.least) }
@@ -56,18 +56,18 @@ package struct LivenessBudget: Equatable, Sendable {
         bound: bound, wakeUps: wakeUps, shortestBound: LivenessBudget.shortestBound(interval),
         leastWakeUps: (LivenessBudget.hour - 1) / longest + 1)
     }
-    // As few wake-ups as leave a live peer enough time to answer.
+    // The fewest wake-ups that still leave a live peer enough time to answer.
     let ample = min(max(bound / 4, leastTimeout), LivenessBudget.longestTimeout)
     let chosen = max(interval, bound - ample)
     return (chosen, bound - chosen)
   }
 
-  /// The shortest timeout that does not take a lost packet for death, where the bound has room.
+  /// The shortest timeout that survives a lost packet, if the bound allows it.
   private var leastTimeout: Int64 {
     max(Int64(Wire.shortestTimeout), min(LivenessBudget.retransmission, bound / 4))
   }
 
-  /// The shortest bound of which this interval leaves the timeout its least.
+  /// The shortest bound that leaves room for the least timeout after this interval.
   private static func shortestBound(_ interval: Int64) -> Int64 {
     interval + max(Int64(Wire.shortestTimeout), min(retransmission, (interval - 1) / 3))
   }

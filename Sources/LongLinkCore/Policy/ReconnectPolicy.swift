@@ -1,48 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How long a client waits before it connects again.
+/// The back-off before a client reconnects.
 ///
-/// An *outage* begins when a link is lost and ends when one has worked: it has answered a request,
-/// or lived through a heartbeat interval. Each pause of an outage is drawn from a window. The first
-/// window depends on how the link was lost; after n failed rounds the window is
-/// `min(cap, max(first window, afterRefused * 2^(n - 1)))`. A link that greets and ends before it
-/// has worked is a failed round too.
+/// An *outage* begins when a link is lost and ends when a link has proved itself: it has answered a
+/// request, or lived through a heartbeat interval. Each delay in an outage is drawn from a window.
+/// The first window depends on how the link was lost; after n failed rounds the window is
+/// `min(cap, max(first window, afterRefused * 2^(n - 1)))`. A link that completes its handshake but
+/// ends before it has proved itself also counts as a failed round.
 ///
-/// While the window grows, the pause is drawn evenly between zero and the window ("full jitter"),
-/// so that the clients of one server spread over the whole of it. Once it grows no more, the pause
-/// is the window times a number between 1 and 1.2. That keeps the clients as spread as the last
-/// wide draw has made them: repeated even draws from an unchanging window would bunch them again,
-/// to twice the even rate, and pauses shorter than the window would let the first clients come
-/// again among the last. The jitter comes after the cap, so clients which have all reached it do
-/// not move in step.
+/// While the window grows, the delay is uniformly random between zero and the window ("full
+/// jitter"), which spreads the clients of one server over the whole window. When it no longer
+/// grows, the delay is the window times a number between 1 and 1.2. That keeps the clients as
+/// spread as the last wide draw left them. Repeated uniform draws from a constant window would
+/// bunch them again, to twice the uniform rate, and delays shorter than the window would mix the
+/// first clients' next attempts with the last clients'. The jitter is applied after the cap, so
+/// that clients which have all reached it do not move in step.
 ///
-/// Of several servers each gets its first try of an outage after the first window; the window
-/// begins to grow when all of them that are not cooling down have been tried.
+/// With several servers, each gets its first attempt in an outage after the first window. The
+/// window begins to grow when all servers that are not cooling down have been tried.
 ///
-/// **What a server asks for.** A server that drains may say how long to stay away from it. The
-/// client does, for at most `longestHint`, and tries its other servers meanwhile. Where there is no
-/// other server, that time takes the place of the first window, and neither a change of the network
-/// nor a suspension cuts it short. A link that drains after less than
-/// a minute is followed by the next one without a pause at most 8 times in a row; after that the
-/// pauses grow as after failed rounds.
+/// **Server hints.** A draining server can state how long to stay away from it. The client obeys,
+/// for at most `longestHint`, and tries its other servers meanwhile. If there is no other server,
+/// the hint replaces the first window, and neither a change of the network nor a suspension
+/// shortens it. If links drain after less than a minute, at most 8 in a row are replaced without a
+/// delay; after that the delays grow as after failed rounds.
 public struct ReconnectPolicy: Hashable, Sendable {
-  /// The first window after a working link was closed or broke. Default 1 s.
+  /// The first window after a working link was closed or failed. Default 1 s.
   public var afterClose: Duration
-  /// The first window after a heartbeat was lost, when all clients of the server may have lost
-  /// theirs. Default 5 s.
+  /// The first window after a lost heartbeat, when all clients of the server may have lost theirs.
+  /// Default 5 s.
   public var afterLostHeartbeat: Duration
   /// The window after the first failed round; it doubles with each further one. Default 1 s.
   public var afterRefused: Duration
-  /// The widest window; pauses at the cap reach 1.2 times it. Default 30 s.
+  /// The widest window. Delays at the cap can be up to 1.2 times as long. Default 30 s.
   public var cap: Duration
-  /// The longest that a server can keep the client away, or a refused request waiting. Default 5
-  /// min.
+  /// The longest time that a server can delay a reconnect or the retry of a refused request.
+  /// Default 5 min.
   ///
-  /// It bounds the sum of `retry_after` and `spread` in a goaway (`retry_after` is cut first, so
-  /// that clients stay spread), and the `retry_after` of an answer with 429 or 503.
+  /// It limits the sum of `retry_after` and `spread` in a goaway (`retry_after` is reduced first,
+  /// so that clients stay spread), and the `retry_after` of a response with 429 or 503.
   public var longestHint: Duration
 
-  /// Makes a policy. No duration is negative, `afterRefused` is above zero and `cap` not below it.
+  /// Makes a policy. Durations must not be negative, `afterRefused` must be positive, `cap` not
+  /// less.
   public init(
     afterClose: Duration = .seconds(1),
     afterLostHeartbeat: Duration = .seconds(5),
@@ -57,18 +57,19 @@ public struct ReconnectPolicy: Hashable, Sendable {
     self.longestHint = longestHint
   }
 
-  /// Windows that are all alike: many clients of one server come back evenly over that time.
+  /// Returns a policy with a constant window, over which many clients of one server reconnect
+  /// evenly.
   ///
-  /// For fleets whose server could not bear all of them within seconds. N clients that lose their
-  /// server at once make about N divided by `duration` connects a second, for as long as it is away
-  /// and when it is back.
+  /// For fleets whose server could not handle all reconnects within seconds. N clients that lose
+  /// their server together make about N divided by `duration` connects per second, during the
+  /// outage and after it.
   public static func spread(over duration: Duration) -> ReconnectPolicy {
     ReconnectPolicy(
       afterClose: duration, afterLostHeartbeat: duration, afterRefused: duration, cap: duration)
   }
 
-  /// The window after `failures` failed rounds of an outage that began with window `first`; all in
-  /// nanoseconds.
+  /// Returns the window after `failures` failed rounds of an outage that began with the window
+  /// `first`; all in nanoseconds.
   package func window(first: Int64, failures: Int) -> Int64 {
     let cap = cap.clampedNanoseconds
     guard failures > 0 else { return min(cap, first) }
@@ -77,8 +78,8 @@ public struct ReconnectPolicy: Hashable, Sendable {
     return overflow ? cap : min(cap, max(first, scaled))
   }
 
-  /// How long a server asks to be left alone, in nanoseconds, from what its goaway says in
-  /// milliseconds and 64 random bits; nil where it does not ask.
+  /// Returns how long to stay away from a server, in nanoseconds, from the fields of its goaway in
+  /// milliseconds and 64 random bits; nil if it gave no hint.
   package func hint(retryAfter: UInt32, spread: UInt32, bits: UInt64) -> Int64? {
     guard retryAfter > 0 || spread > 0 else { return nil }
     let limit = longestHint.clampedNanoseconds
@@ -87,13 +88,13 @@ public struct ReconnectPolicy: Hashable, Sendable {
     return fixed + ReconnectPolicy.even(within: spread, bits: bits)
   }
 
-  /// A pause between zero and the window, from 64 random bits, in nanoseconds.
+  /// Returns a delay between zero and the window, from 64 random bits, in nanoseconds.
   package static func even(within window: Int64, bits: UInt64) -> Int64 {
     guard window > 0 else { return 0 }
     return Int64((UInt64(window) + 1).multipliedFullWidth(by: bits).high)
   }
 
-  /// A pause between 1 and 1.2 times the window, from 64 random bits, in nanoseconds.
+  /// Returns a delay between 1 and 1.2 times the window, from 64 random bits, in nanoseconds.
   package static func period(of window: Int64, bits: UInt64) -> Int64 {
     let (sum, overflow) = window.addingReportingOverflow(even(within: window / 5, bits: bits))
     return overflow ? .max : max(0, sum)

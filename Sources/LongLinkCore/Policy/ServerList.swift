@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The servers of a client, by their places in its list, and what was learned of each.
+/// The servers of a client, with the state of each.
 package struct ServerList: Equatable, Sendable {
   package struct Entry: Equatable, Sendable {
-    /// Lower comes first.
+    /// Lower is preferred.
     package let priority: Int
-    /// The share of this server among those of its priority.
+    /// The weight of this server among those of its priority.
     package let weight: Int
-    /// Failures in a row.
+    /// The number of failures in a row.
     fileprivate(set) var streak = 0
-    /// When it has cooled down.
+    /// When it will have cooled down.
     fileprivate(set) var readyAt = LinkInstant(nanoseconds: .min)
-    /// Until when it asks to be left alone.
+    /// Until when it asks clients to stay away.
     fileprivate(set) var awayUntil = LinkInstant(nanoseconds: .min)
-    /// Whether it has had a try in this outage.
+    /// Whether it was tried in this outage.
     fileprivate(set) var isTried = false
 
     package init(priority: Int, weight: Int) {
@@ -21,7 +21,7 @@ package struct ServerList: Equatable, Sendable {
       self.weight = weight
     }
 
-    /// Whether it has cooled down and may be asked.
+    /// Whether it has cooled down and does not ask clients to stay away.
     fileprivate func isReady(at now: LinkInstant) -> Bool { readyAt <= now && awayUntil <= now }
   }
 
@@ -36,13 +36,13 @@ package struct ServerList: Equatable, Sendable {
     longestCoolDown = policy.longestCoolDown.clampedNanoseconds
   }
 
-  /// The server for the next round. `bits` is asked only where there is a choice.
+  /// Returns the server for the next round. Calls `bits` only if there is a choice.
   package func choice(at now: LinkInstant, bits: () -> UInt64) -> Int {
     let ready = indices { $0.isReady(at: now) }
     let untried = ready.filter { !entries[$0].isTried }
     if let best = draw(among: untried.isEmpty ? ready : untried, bits: bits) { return best }
-    // None that has cooled down may be asked: of those that may be, or may be soonest, the one that
-    // cools down first; the better one of two.
+    // No server is ready. Choose one that does not ask to stay away, or stops doing so first; among
+    // those the one that cools down first, then the one of better priority.
     return entries.indices.min { first, second in
       let (first, second) = (entries[first], entries[second])
       return (max(now, first.awayUntil), first.readyAt, first.priority)
@@ -54,18 +54,18 @@ package struct ServerList: Equatable, Sendable {
     entries[index].isReady(at: now)
   }
 
-  /// When the first server may be asked, as far as they want to be left alone.
+  /// When the first server stops asking clients to stay away.
   package var mayAskAt: LinkInstant {
     entries.reduce(LinkInstant.distantFuture) { min($0, $1.awayUntil) }
   }
 
-  /// A server other than this one that is not cooling down.
+  /// Returns a ready server other than this one.
   package func other(than index: Int?, at now: LinkInstant, bits: () -> UInt64) -> Int? {
     let others = indices { $0.isReady(at: now) }.filter { $0 != index }
     return draw(among: others, bits: bits)
   }
 
-  /// A server of a better priority than this one, or than none, that is not cooling down.
+  /// Returns a ready server of better priority than this one; any ready server if `index` is nil.
   package func better(than index: Int?, at now: LinkInstant, bits: () -> UInt64) -> Int? {
     let priority = index.map { entries[$0].priority }
     let better = indices { entry in
@@ -74,13 +74,13 @@ package struct ServerList: Equatable, Sendable {
     return draw(among: better, bits: bits)
   }
 
-  /// Whether there is a server of a better priority, ready or not.
+  /// Whether there is a server of better priority, ready or not.
   package func hasBetter(than index: Int?) -> Bool {
     guard let index else { return true }
     return entries.contains { $0.priority < entries[index].priority }
   }
 
-  /// Whether a server that is ready has not been tried in this outage.
+  /// Whether a ready server has not been tried in this outage.
   package func hasUntried(at now: LinkInstant) -> Bool {
     entries.contains { $0.isReady(at: now) && !$0.isTried }
   }
@@ -89,7 +89,7 @@ package struct ServerList: Equatable, Sendable {
     entries.indices.filter { matches(entries[$0]) }
   }
 
-  /// One of those with the lowest priority number, by weight.
+  /// Draws one of the candidates with the lowest priority number, by weight.
   private func draw(among candidates: [Int], bits: () -> UInt64) -> Int? {
     guard let least = candidates.map({ entries[$0].priority }).min() else { return nil }
     let equals = candidates.filter { entries[$0].priority == least }
@@ -105,20 +105,20 @@ package struct ServerList: Equatable, Sendable {
   }
 }
 
-// MARK: - What is learned
+// MARK: - Updates
 
 extension ServerList {
-  /// A round begins at this server.
+  /// Notes that a round with this server begins.
   package mutating func tried(_ index: Int) {
     entries[index].isTried = true
   }
 
-  /// Another outage begins.
+  /// Resets the tries, because a new outage begins.
   package mutating func forgetTries() {
     for index in entries.indices { entries[index].isTried = false }
   }
 
-  /// The server has failed or drains: it cools down, longer each time.
+  /// Makes a server that failed or drains cool down, longer each time.
   package mutating func failed(_ index: Int, at now: LinkInstant) {
     entries[index].streak += 1
     let doublings = min(entries[index].streak - 1, 62)
@@ -126,20 +126,20 @@ extension ServerList {
     entries[index].readyAt = now + (overflow ? longestCoolDown : min(scaled, longestCoolDown))
   }
 
-  /// The server asks to be left alone. Others do not go by that.
+  /// Notes until when a server asks clients to stay away. This does not affect other servers.
   package mutating func leaveAlone(_ index: Int, until time: LinkInstant) {
     entries[index].awayUntil = max(entries[index].awayUntil, time)
   }
 
-  /// The server works: its failures are forgotten, and what it asked for before.
+  /// Notes that a server works: its failures and its hint are forgotten.
   package mutating func succeeded(_ index: Int) {
     entries[index].streak = 0
     entries[index].readyAt = LinkInstant(nanoseconds: .min)
     entries[index].awayUntil = LinkInstant(nanoseconds: .min)
   }
 
-  /// Takes other servers; `kept` tells for each of them its place in the old list, if it had one,
-  /// so that what was learned of it is not forgotten.
+  /// Replaces the servers. `kept` contains for each of them its index in the old list, if any,
+  /// whose state it keeps.
   package mutating func replace(with entries: [Entry], kept: [Int?]) {
     precondition(!entries.isEmpty && kept.count == entries.count)
     let old = self.entries

@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The entries of a timing wheel, and the lists that they stand in.
+/// The entries of a timing wheel, in linked lists.
 ///
-/// A list is a ring that begins and ends with a node of its own, so that an entry is taken out
-/// without a look at where the list is kept. The first two nodes are lists that are always there.
-/// Free nodes form a chain.
+/// A list is a ring with a sentinel node, so that an entry can be removed without access to the
+/// list's slot. The first two nodes are permanent lists. Free nodes form a chain.
 @safe struct TimerNodes: ~Copyable {
   struct Node {
-    /// The caller's; of a list, what its owner wants to find in it.
+    /// The caller's key of an entry, or the wheel's data for a list.
     var key: UInt64
     var tick: UInt64
     var next: UInt32
     var previous: UInt32
-    /// Counts the uses of the node.
+    /// The number of times that the node was released.
     var generation: UInt32
   }
 
-  // The nodes below `count` are initialised.
+  // The nodes below `count` are initialized.
   private var storage: UnsafeMutablePointer<Node>?
   private var capacity = 0
   private(set) var count: UInt32 = 0
   private var firstFree = UInt32.max
 
-  /// Makes a pool without lists, which allocates nothing.
+  /// Makes a pool without lists, without allocating.
   init() { unsafe storage = nil }
 
   deinit { unsafe storage?.deallocate() }
@@ -38,10 +37,10 @@
     }
   }
 
-  /// Whether nothing stands in a list.
+  /// Whether a list is empty.
   func isEmpty(_ list: UInt32) -> Bool { self[list].next == list }
 
-  /// A node for an entry, or for a list.
+  /// Returns a node for an entry or a list.
   mutating func allocate(key: UInt64, tick: UInt64) -> UInt32 {
     guard firstFree != .max else { return append(key: key, tick: tick) }
     let index = firstFree
@@ -51,14 +50,14 @@
     return index
   }
 
-  /// Takes back a node that stands in no list; handles of it are stale from now on.
+  /// Frees a node that is in no list; its handles are now stale.
   mutating func release(_ index: UInt32) {
     self[index].generation &+= 1
     self[index].next = firstFree
     firstFree = index
   }
 
-  /// Makes a node an empty list.
+  /// Makes a node the sentinel of an empty list.
   mutating func empty(_ list: UInt32) {
     self[list].next = list
     self[list].previous = list
@@ -67,7 +66,7 @@
   /// Adds a node at the end of a list.
   mutating func append(_ index: UInt32, to list: UInt32) {
     guard let storage = unsafe storage, max(index, list) < count else { preconditionFailure() }
-    // What stands in a list links to nodes that there are.
+    // The links of a list's nodes are valid indices.
     let last = unsafe storage[Int(list)].previous
     unsafe storage[Int(index)].next = list
     unsafe storage[Int(index)].previous = last
@@ -75,10 +74,11 @@
     unsafe storage[Int(list)].previous = index
   }
 
-  /// Takes a node out of its list; true where it was the only one, and `next` is the list then.
+  /// Removes a node from its list. Returns true if it was the only one; its `next` is then the
+  /// list.
   mutating func unlink(_ index: UInt32) -> Bool {
     guard let storage = unsafe storage, index < count else { preconditionFailure() }
-    // What stands in a list links to nodes that there are.
+    // The links of a list's nodes are valid indices.
     let (next, previous) = unsafe (storage[Int(index)].next, storage[Int(index)].previous)
     unsafe storage[Int(previous)].next = next
     unsafe storage[Int(next)].previous = previous
@@ -87,7 +87,7 @@
 
   private mutating func append(key: UInt64, tick: UInt64) -> UInt32 {
     if Int(count) + 2 >= capacity { grow() }
-    // The first node comes with the two lists in front of it.
+    // The first allocation also makes the two permanent lists.
     while count < 2 {
       add(Node(key: 0, tick: 0, next: count, previous: count, generation: 0))
     }
@@ -112,14 +112,14 @@
   }
 }
 
-/// Which slots of a timing wheel are occupied, and by which lists.
+/// The levels of a timing wheel: which slots are occupied, and by which lists.
 ///
-/// A level has 64 slots, of which only the occupied ones take memory: a wheel of few timers is
-/// tiny.
+/// A level has 64 slots, of which only the occupied ones take memory, so that a wheel with few
+/// timers is tiny.
 @safe struct TimerLevels: ~Copyable {
   @safe private struct Level {
     var occupied: UInt64 = 0
-    // The lists of the occupied slots, in their order; there is room for `capacity`.
+    // The lists of the occupied slots, in order, with room for `capacity`.
     var lists: UnsafeMutablePointer<UInt32>?
     var capacity = 0
 
@@ -129,7 +129,7 @@
   private var levels: UnsafeMutablePointer<Level>?
   private var count = 0
 
-  /// Makes levels without slots, which allocates nothing.
+  /// Makes levels without slots, without allocating.
   init() { unsafe levels = nil }
 
   deinit {
@@ -137,10 +137,10 @@
     unsafe levels?.deallocate()
   }
 
-  /// The first slot of the first level that has one: what stands there is due first.
+  /// The first occupied slot of the first occupied level, whose entries are due first.
   var first: (level: Int, slot: Int, list: UInt32)? {
     for level in 0..<count {
-      // Of an occupied slot the list stands first.
+      // The list of the first occupied slot is the first in the array.
       let occupied = unsafe levels![level].occupied
       if occupied != 0 {
         return (level, occupied.trailingZeroBitCount, unsafe levels![level].lists![0])
@@ -149,14 +149,14 @@
     return nil
   }
 
-  /// The list of a slot; nil where it is not occupied.
+  /// The list of a slot; nil if the slot is not occupied.
   @inline(__always)
   func list(_ level: Int, _ slot: Int) -> UInt32? {
     guard level < count else { return nil }
     let occupied = unsafe levels![level].occupied
     let bit = UInt64(1) << slot
     guard occupied & bit != 0 else { return nil }
-    // As many lists stand before it as slots below are occupied.
+    // Its index is the number of occupied slots below it.
     return unsafe levels![level].lists![(occupied & (bit - 1)).nonzeroBitCount]
   }
 
@@ -167,14 +167,14 @@
     let size = occupied.nonzeroBitCount
     if unsafe size == levels![level].capacity { addRoom(level) }
     let rank = (occupied & ((UInt64(1) << slot) - 1)).nonzeroBitCount
-    // There is room for one more; both stretches lie within it.
+    // There is room for one more; both ranges lie within it.
     let place = unsafe levels![level].lists! + rank
     unsafe (place + 1).update(from: place, count: size - rank)
     unsafe place.pointee = list
     unsafe levels![level].occupied = occupied | UInt64(1) << slot
   }
 
-  /// Takes the list of an occupied slot away.
+  /// Removes the list of an occupied slot.
   mutating func vacate(_ level: Int, _ slot: Int) {
     let occupied = unsafe levels![level].occupied
     let rank = (occupied & ((UInt64(1) << slot) - 1)).nonzeroBitCount

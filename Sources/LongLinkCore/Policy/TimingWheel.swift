@@ -1,45 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Timers by the thousand at constant cost: a hierarchical timing wheel (Varghese & Lauck, 1987).
+/// A hierarchical timing wheel for many timers at constant cost (Varghese & Lauck, 1987).
 ///
-/// Ticks are milliseconds of the clock that the instants come from. An entry stands on the level of
-/// the highest six bits in which its tick differs from the present one, so each level's occupied
-/// slots lie ahead of the present, and all entries of one level are due before those of the next.
-package struct TimingWheel: ~Copyable {
-  /// Names one entry. It goes stale when the entry is popped or removed; a stale one is harmless.
-  package struct Handle: Hashable, Sendable {
-    fileprivate var index: UInt32
-    fileprivate var generation: UInt32
+/// Ticks are milliseconds of the instants' clock. An entry's level is that of the highest group of
+/// six bits in which its tick differs from the current one. So each level's occupied slots lie
+/// ahead of the current time, and all entries of one level are due before those of the next.
+@usableFromInline package struct TimingWheel: ~Copyable {
+  /// Identifies an entry. It becomes stale when the entry is popped or removed; using it is
+  /// harmless.
+  @usableFromInline package struct Handle: Hashable, Sendable {
+    @usableFromInline var index: UInt32
+    @usableFromInline var generation: UInt32
+
+    @inlinable init(index: UInt32, generation: UInt32) {
+      self.index = index
+      self.generation = generation
+    }
 
     /// The handle of no entry.
-    package static let none = Handle(index: .max, generation: 0)
+    @inlinable package static var none: Handle { Handle(index: .max, generation: 0) }
   }
 
   private var elapsed: UInt64
   private var nodes = TimerNodes()
   private var levels = TimerLevels()
-  /// Entries that were inserted and neither popped nor removed.
+  /// The number of entries that were neither popped nor removed.
   package private(set) var count = 0
 
-  /// Makes an empty wheel, which allocates nothing until the first insert.
+  /// Makes an empty wheel, which does not allocate before the first insert.
   package init(now: LinkInstant) {
     elapsed = Self.tick(notAfter: now)
   }
 
-  /// True when no entry is left, due ones included.
+  /// Whether no entry is left, including due ones.
   package var isEmpty: Bool { count == 0 }
 
-  /// When to call `advance` next: no entry is due before it. There may be none due at it either,
-  /// where the one that was has been removed. Nil for an empty wheel.
+  /// When to call `advance` next: no entry is due before it. If an entry was removed, there may be
+  /// none due at it either. Nil for an empty wheel.
   package var nextDeadline: LinkInstant? {
     guard count > 0 else { return nil }
     if !nodes.isEmpty(.due) || !nodes.isEmpty(.overdue) { return Self.instant(of: elapsed) }
-    // All entries of the first slot come before those of the next.
+    // All entries of the first slot are due before those of the next.
     return nextSlot().map { Self.instant(of: nodes[$0.list].tick) }
   }
 
   /// Adds an entry that is due at the first tick not before `deadline`: never early, and less than
-  /// a millisecond late. One that lies in the past is due at the next `advance`. O(1).
+  /// a millisecond late. An entry in the past is due at the next `advance`. O(1).
   package mutating func insert(_ key: UInt64, at deadline: LinkInstant) -> Handle {
     let tick = Self.tick(notBefore: deadline)
     let index = nodes.allocate(key: key, tick: tick)
@@ -52,7 +58,7 @@ package struct TimingWheel: ~Copyable {
     return Handle(index: index, generation: nodes[index].generation)
   }
 
-  /// Removes an entry, also one that is due and not yet popped; false for a stale handle. O(1).
+  /// Removes an entry, even if it is due but not yet popped; false for a stale handle. O(1).
   @discardableResult
   package mutating func remove(_ handle: Handle) -> Bool {
     guard handle.index < nodes.count, nodes[handle.index].generation == handle.generation else {
@@ -65,14 +71,14 @@ package struct TimingWheel: ~Copyable {
     return true
   }
 
-  /// Moves the present forward and makes what lies at or before it due. An earlier instant than
-  /// that of the last call moves nothing. Amortised O(1) for each entry and level, whatever the
-  /// length of the jump.
+  /// Advances the current time, and makes all entries at or before it due. An earlier instant than
+  /// in the last call has no effect. Amortised O(1) for each entry and level, whatever the
+  /// distance.
   package mutating func advance(to now: LinkInstant) {
     advance(toTick: Self.tick(notAfter: now))
   }
 
-  /// Makes all entries due, also those at the last instant, which no time reaches.
+  /// Makes all entries due, even those in the distant future.
   package mutating func expireAll() {
     advance(toTick: Self.tick(notBefore: .distantFuture))
   }
@@ -90,7 +96,7 @@ package struct TimingWheel: ~Copyable {
     elapsed = max(elapsed, target)
   }
 
-  /// Takes the next entry that is due: by tick, then by order of insertion. Nil when none is left.
+  /// Removes the next due entry, by tick, then by order of insertion; nil if there is none.
   package mutating func popExpired() -> UInt64? {
     guard count > 0, !nodes.isEmpty(.due) else { return nil }
     let first = nodes[.due].next
@@ -101,8 +107,8 @@ package struct TimingWheel: ~Copyable {
     return key
   }
 
-  /// Puts the entries of a list where they belong now, in their order: entries of one tick are
-  /// always in one list, so that the order of insertion outlives every move.
+  /// Moves the entries of a list to where they now belong, in order. Entries of one tick are always
+  /// in one list, so that moves keep the order of insertion.
   private mutating func drain(_ list: UInt32) {
     var index = nodes[list].next
     nodes.empty(list)
@@ -124,7 +130,7 @@ package struct TimingWheel: ~Copyable {
       nodes.append(index, to: list)
       if tick < nodes[list].tick { nodes[list].tick = tick }
     } else {
-      // The tick of a list is that before which none of it is due.
+      // No entry of a list is due before the list's tick.
       let list = nodes.allocate(key: UInt64(level << 6 | slot), tick: tick)
       nodes.empty(list)
       levels.occupy(level, slot, with: list)
@@ -132,7 +138,7 @@ package struct TimingWheel: ~Copyable {
     }
   }
 
-  /// Gives up a list that has become empty, unless it is one of those that stay.
+  /// Frees a list that has become empty, unless it is one of the permanent lists.
   private mutating func retire(_ list: UInt32) {
     guard list > .due else { return }
     let place = Int(nodes[list].key)
@@ -152,7 +158,7 @@ package struct TimingWheel: ~Copyable {
     return (level, Int((tick >> (level * 6)) & 63))
   }
 
-  // Ticks are biased so that they are positive for every instant; 45 bits hold the last of them.
+  // Ticks are biased so that they are positive for every instant; they fit into 45 bits.
   private static let bias: Int64 = 1 << 44
   private static let nanosecondsPerTick: Int64 = 1_000_000
 
@@ -179,7 +185,7 @@ package struct TimingWheel: ~Copyable {
 }
 
 extension UInt32 {
-  /// The list of entries that lay in the past when they were inserted.
+  /// The list of entries that were in the past when they were inserted.
   fileprivate static var overdue: UInt32 { 0 }
   /// The list of entries that are due.
   fileprivate static var due: UInt32 { 1 }

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How many bytes may wait to be written to one connection before senders have to wait.
+/// The marks of a connection's outgoing buffer at which senders begin and stop waiting.
 ///
-/// What leaves in one piece and what leaves in fragments (bodies above 64 KiB, where both sides
-/// agreed to fragments) are counted apart, so that a large body keeps nothing small from passing
-/// it. Requests that have to wait stay in the queue of those that wait for a connection, and their
-/// deadlines run; pushes wait within theirs. One message may lead over a mark. Answers and control
-/// frames are counted and do not wait.
+/// Whole messages and fragmented ones (bodies above 64 KiB, if both sides agreed to fragments) are
+/// counted separately, so that small messages can pass a large body. Requests that must wait stay
+/// in the queue for a connection while their deadlines run; pushes wait within their own limits. A
+/// single message can exceed a mark. Responses and control frames count, but never wait.
 ///
-/// So at most `high` and `large` bytes wait on a connection, and one body beyond each.
+/// So at most `high` and `large` bytes wait on a connection, plus one body beyond each.
 public struct WaterMarks: Hashable, Sendable {
-  /// From so many bytes on senders wait, bytes of fragments aside; at least 1. Default 1 MiB.
+  /// The high-water mark in bytes, without fragmented messages; at least 1. Default 1 MiB.
   public var high: Int
-  /// They go on when no more than so many are left; at least 0 and below `high`. Default 512 KiB.
+  /// The low-water mark at which senders resume; at least 0 and below `high`. Default 512 KiB.
   public var low: Int
-  /// From so many bytes of bodies in fragments on further such bodies wait, until half of that is
-  /// left; at least 1. Never above half of `maxUnreadOutput`. Default 32 MiB.
+  /// The high-water mark of fragmented messages in bytes. Senders of such messages resume at half
+  /// of it. At least 1, and at most half of `maxUnreadOutput`. Default 32 MiB.
   public var large: Int
 
   /// Makes marks.

@@ -2,16 +2,16 @@
 
 /// What may have happened to a request that failed.
 ///
-/// Only ``notSent`` and ``refused`` prove that the peer's handler did not run, whatever the code
-/// says. Of a request that was sent several times it tells of all sendings together.
+/// Only ``notSent`` and ``refused`` prove that the peer's handler did not run, whatever the error
+/// code. For a request that was retried, it covers all attempts.
 public enum Delivery: String, Hashable, Sendable, CaseIterable {
-  /// No byte of the request was handed to the network: it did not run. Sending it again is safe.
+  /// No byte of the request was passed to the network: it did not run. A retry is safe.
   case notSent
-  /// Some or all of it left and nothing came back: it may have run, or may yet run.
+  /// Some or all of it was sent, without a response: it may have run, or may still run.
   case sent
-  /// It arrived, and the peer says that its handler was not called. Sending it again is safe.
+  /// It arrived, and the peer reported that its handler was not called. A retry is safe.
   case refused
-  /// It arrived, its handler ran, and this is what it answered.
+  /// It arrived, its handler ran, and this is the handler's response.
   case answered
 
   /// Whether the request certainly did not run.
@@ -19,7 +19,7 @@ public enum Delivery: String, Hashable, Sendable, CaseIterable {
 }
 
 extension Delivery {
-  /// What may have happened to a request that was sent several times, this being the last.
+  /// Combines this delivery, of the last attempt, with that of the attempts before it.
   package func after(_ past: Delivery) -> Delivery {
     switch (self, past) {
     case (.answered, _), (_, .answered): .answered

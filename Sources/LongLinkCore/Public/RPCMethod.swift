@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One method of a service: its message type, its messages, and how its requests are made.
+/// One method of a service: its message type, its request and reply types, and its request options.
 ///
 /// protoc-gen-longlink writes one for each rpc. Clients and connections send its requests, servers
-/// route them, and a `CallClient` of LongLinkCalls makes calls of it.
+/// route them, and a `CallClient` of LongLinkCalls makes calls with it.
 public struct RPCMethod<Request: Sendable, Reply: Sendable>: Sendable {
-  /// What the bodies of its requests carry.
+  /// The message type of its requests.
   public let type: MessageType
-  /// What the method is called, such as `Say`; for people.
+  /// The readable name of the method, such as `Say`.
   public let name: String
-  /// The full name of its service, such as `chat.Chat`; a method without a service has none.
+  /// The full name of its service, such as `chat.Chat`; empty for a method without a service.
   public let service: String
-  /// Whether its requests may run twice.
+  /// Whether its requests can safely run twice.
   public let idempotency: Idempotency
-  /// How its requests are made, where a call says nothing.
+  /// The options of its requests; a call's own options override them.
   ///
-  /// Where `retry` says nothing, requests of a method that may run twice are retried as
+  /// If `retry` is nil, requests of a method that can safely run twice are retried with
   /// ``RetryMode/idempotent``.
   public var options: RequestOptions
 
@@ -32,7 +32,7 @@ public struct RPCMethod<Request: Sendable, Reply: Sendable>: Sendable {
     if options.retry == nil, idempotency != .unknown { self.options.retry = .idempotent }
   }
 
-  /// The method, with the words of wider options where its own have none.
+  /// Returns the method with its unset options filled in from wider ones.
   public func over(_ wider: RequestOptions) -> RPCMethod {
     var method = self
     method.options = options.over(wider)
@@ -40,12 +40,12 @@ public struct RPCMethod<Request: Sendable, Reply: Sendable>: Sendable {
   }
 }
 
-/// Whether the requests of a method may run twice: the `idempotency_level` of a .proto file.
+/// Whether the requests of a method can safely run twice: the `idempotency_level` of a .proto file.
 public enum Idempotency: Hashable, Sendable {
-  /// Nobody said so.
+  /// Not specified.
   case unknown
-  /// To run twice does no more than to run once.
+  /// Running twice has the same effect as running once.
   case idempotent
-  /// It only reads, so that identical requests may share one answer.
+  /// It only reads, so that identical requests can share one response.
   case readOnly
 }

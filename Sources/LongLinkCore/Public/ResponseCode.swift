@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a request was answered: a number that both sides know. From 1000 on it is the application's.
+/// The result of a request, as a number known to both sides. Numbers from 1000 on are the
+/// application's.
 public struct ResponseCode: RawRepresentable, Hashable, Sendable, ExpressibleByIntegerLiteral,
   CustomStringConvertible
 {
   /// The number on the wire, 0 to 8,388,607 (23 bits).
   public let rawValue: UInt32
 
-  /// Makes a code. Higher bits than the 23 of the wire are cut off.
+  /// Makes a code from the low 23 bits of a number.
   public init(rawValue: UInt32) {
     self.rawValue = rawValue & Wire.codeMask
   }
@@ -18,21 +19,21 @@ public struct ResponseCode: RawRepresentable, Hashable, Sendable, ExpressibleByI
     rawValue = value
   }
 
-  /// 200: answered, with the reply as the body.
+  /// 200: success, with the reply as the body.
   public static let ok: ResponseCode = 200
-  /// 400: the body could not be understood.
+  /// 400: the body could not be decoded.
   public static let malformed: ResponseCode = 400
   /// 401: the peer has not proved who it is.
   public static let unauthenticated: ResponseCode = 401
-  /// 403: the peer may not do this.
+  /// 403: the peer is not allowed to do this.
   public static let forbidden: ResponseCode = 403
-  /// 404: nobody handles this message type.
+  /// 404: there is no handler for this message type.
   public static let unknownType: ResponseCode = 404
-  /// 408: the deadline passed before there was an answer.
+  /// 408: the deadline passed before there was a response.
   public static let deadlinePassed: ResponseCode = 408
   /// 409: the idempotency key was used for another request.
   public static let conflict: ResponseCode = 409
-  /// 413: the body is larger than is accepted.
+  /// 413: the body exceeds the accepted size.
   public static let tooLarge: ResponseCode = 413
   /// 429: too many requests at once.
   public static let overloaded: ResponseCode = 429
@@ -40,17 +41,17 @@ public struct ResponseCode: RawRepresentable, Hashable, Sendable, ExpressibleByI
   public static let cancelled: ResponseCode = 499
   /// 500: the handler failed.
   public static let failed: ResponseCode = 500
-  /// 503: the peer is going away and takes nothing new.
+  /// 503: the peer is draining and accepts no new requests.
   public static let draining: ResponseCode = 503
 
-  /// Whether the code, and the body that comes with it, is the application's own.
+  /// Whether the code and its body are the application's own.
   public var isApplication: Bool { rawValue >= 1000 }
 
   /// The number.
   public var description: String { String(rawValue) }
 }
 
-/// The number by which both sides know what a request or push carries: 0 to 16,777,215.
+/// The number that identifies the content of a request or push: 0 to 16,777,215.
 public struct MessageType: RawRepresentable, Hashable, Sendable, ExpressibleByIntegerLiteral,
   CustomStringConvertible
 {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The least element first; each can be taken out by the handle that its insertion gave.
+/// A binary heap with the least element first, from which any element can be removed by its handle.
 ///
-/// A binary heap that remembers where each element stands: inserting, taking the first and removing
-/// any other one cost O(log n).
+/// The heap tracks the position of each element: inserting and removing any element cost O(log n).
 package struct IndexedHeap<Element: Comparable> {
   private struct Node {
     var element: Element
@@ -11,7 +10,7 @@ package struct IndexedHeap<Element: Comparable> {
   }
 
   private var nodes: [Node] = []
-  /// Where the element of each handle stands; of a free handle, the next free one.
+  /// The position of each handle's element; for a free handle, the next free handle.
   private var positions: [UInt32] = []
   private var firstFree: UInt32?
 
@@ -21,10 +20,10 @@ package struct IndexedHeap<Element: Comparable> {
   package var isEmpty: Bool { nodes.isEmpty }
   /// The least element.
   package var first: Element? { nodes.first?.element }
-  /// All elements, in no order.
+  /// All elements, in arbitrary order.
   package var elements: [Element] { nodes.map(\.element) }
 
-  /// Adds an element; the handle is good until the element leaves.
+  /// Adds an element; its handle is valid until the element is removed.
   package mutating func insert(_ element: Element) -> UInt32 {
     let handle = takeHandle()
     nodes.append(Node(element: element, handle: handle))
@@ -32,7 +31,7 @@ package struct IndexedHeap<Element: Comparable> {
     return handle
   }
 
-  /// Takes an element out by its handle, which must be good.
+  /// Removes an element by its handle, which must be valid.
   @discardableResult
   package mutating func remove(_ handle: UInt32) -> Element {
     let position = Int(positions[Int(handle)])
@@ -51,7 +50,7 @@ package struct IndexedHeap<Element: Comparable> {
     return element
   }
 
-  /// Takes the least element out.
+  /// Removes the least element.
   package mutating func popFirst() -> Element? {
     guard let handle = nodes.first?.handle else { return nil }
     return remove(handle)
@@ -69,14 +68,14 @@ package struct IndexedHeap<Element: Comparable> {
 
   private mutating func release(_ handle: UInt32) {
     guard !nodes.isEmpty else {
-      // No handle is good any more; what very many took is given back.
+      // No handle is valid any more. Frees the memory if there were very many.
       let keeps = positions.count <= 1024
       positions.removeAll(keepingCapacity: keeps)
       nodes.removeAll(keepingCapacity: keeps)
       firstFree = nil
       return
     }
-    // The last free handle names itself.
+    // The last free handle refers to itself.
     positions[Int(handle)] = firstFree ?? handle
     firstFree = handle
   }

@@ -1,61 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The requests that leave in the order of their submission.
+/// The ordered requests, which are sent in the order of their submission.
 ///
-/// Such a request goes to a link when each earlier one that has not ended is on the same link and
-/// has been encoded to its end: what is still being sent, or is under way on another connection,
-/// could arrive behind it. One that comes back is sent again only while neither a later one nor it
-/// itself may have arrived: what is still on its way on the old connection, which nobody can call
-/// back, would arrive behind those that follow the second sending.
-struct OrderedLane: Equatable {
-  /// Those that wait, the earliest first.
+/// An ordered request is passed to a link when all earlier unfinished ones are on the same link and
+/// have been encoded completely. Otherwise an earlier one, partly sent or on another connection,
+/// could arrive after it. A returned request is retried only if neither it nor a later one may have
+/// arrived: its first attempt could still arrive on the old connection, after the requests that
+/// follow the retry.
+@usableFromInline struct OrderedLane: Equatable {
+  /// The waiting requests, earliest first.
   var waiting = IndexedHeap<RequestID>()
-  /// The numbers of those that a link carries, ascending. All are on one link.
+  /// The numbers of requests on a link, ascending. All are on one link.
   private var carried: [UInt64] = []
   private var link: UInt32 = 0
-  /// The number of the one whose last byte has not been encoded.
+  /// The number of the request that is not encoded completely.
   private var unfinished: UInt64?
-  /// The number of the latest one that may have arrived and is not carried any more, plus 1.
+  /// The number of the latest request that may have arrived and is on no link any more, plus 1.
   private var reached: UInt64 = 0
 
-  /// Whether the next one may go to a link.
+  /// Whether the next request can be passed to this link.
   func admits(_ link: UInt32) -> Bool {
     carried.isEmpty || (self.link == link && unfinished == nil)
   }
 
-  mutating func placed(_ number: UInt64, on link: UInt32, isWhole: Bool) {
+  @usableFromInline mutating func placed(_ number: UInt64, on link: UInt32, isWhole: Bool) {
     self.link = link
     carried.insert(number, at: position(of: number))
     if !isWhole { unfinished = number }
   }
 
-  /// Tells that the last byte of a request has been encoded.
+  /// Notes that the last byte of a request has been encoded.
   mutating func finished(_ number: UInt64) {
     if unfinished == number { unfinished = nil }
   }
 
-  /// Tells that no link carries a request any more.
-  mutating func left(_ number: UInt64) {
+  /// Notes that a request is on no link any more.
+  @usableFromInline mutating func left(_ number: UInt64) {
     let position = position(of: number)
     guard position < carried.count, carried[position] == number else { return }
     carried.remove(at: position)
     finished(number)
   }
 
-  /// Tells that a request may have arrived.
-  mutating func arrived(_ number: UInt64) {
+  /// Notes that a request may have arrived.
+  @usableFromInline mutating func arrived(_ number: UInt64) {
     reached = max(reached, number + 1)
   }
 
-  /// Whether neither it nor a later one has arrived or may have, and no later one is under way.
+  /// Whether neither this request nor a later one may have arrived, and no later one is on a link.
   func isUnpassed(_ number: UInt64) -> Bool {
     number >= reached && carried.last ?? 0 <= number
   }
 
-  /// Where a number stands, or would stand, among those that are carried.
+  /// The index of a number in `carried`, or where to insert it.
   private func position(of number: UInt64) -> Int {
     var range = 0..<carried.count
-    // Most come at the end.
+    // Most are appended.
     if let last = carried.last, last < number { return carried.count }
     while !range.isEmpty {
       let middle = (range.lowerBound + range.upperBound) / 2

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The serials that were given up here without a word to the peer, oldest first.
+/// The serials of requests that ended here without a cancel to the peer, oldest first.
 ///
-/// Each takes room at the peer until its answer comes.
+/// Each takes a slot at the peer until its response arrives.
 package struct OwedAnswers: ~Copyable {
   private var serials = SerialTable<Void>()
   private var order = Queue<UInt32>()
@@ -18,7 +18,7 @@ package struct OwedAnswers: ~Copyable {
 
   package func contains(_ serial: UInt32) -> Bool { serials.contains(serial) }
 
-  /// The answer has come.
+  /// Removes a serial, because its response has arrived.
   package mutating func remove(_ serial: UInt32) {
     guard serials.remove(serial) != nil else { return }
     if serials.isEmpty {
@@ -30,7 +30,7 @@ package struct OwedAnswers: ~Copyable {
     }
   }
 
-  /// Takes out the serial that was added first.
+  /// Removes and returns the oldest serial.
   package mutating func takeOldest() -> UInt32? {
     while let serial = order.popFirst() {
       if serials.remove(serial) != nil { return serial }

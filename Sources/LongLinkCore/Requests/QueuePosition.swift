@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a request that waits is judged by.
+/// The properties of a waiting request that determine its turn.
 package struct WaitTerms: Equatable, Sendable {
   /// Larger is more urgent.
   package var priority: UInt32
-  /// The distant future where there is none.
+  /// The distant future if there is none.
   package var deadline: LinkInstant
-  /// What its body takes, for the bound on all that wait.
+  /// The size of its body, for the limit on all waiting requests.
   package var bytes: Int
 
-  /// Whether its body goes in fragments, where the peer takes them.
+  /// Whether its body is sent in fragments, if the peer supports them.
   package var isLarge: Bool { bytes > Wire.fragmentLimit }
 
   package init(priority: UInt32, deadline: LinkInstant, bytes: Int) {
@@ -19,8 +19,8 @@ package struct WaitTerms: Equatable, Sendable {
   }
 }
 
-/// The place of a request among those that wait: by priority, then by deadline, then by the order
-/// of submission. The least goes first.
+/// The position of a waiting request in the queue: by priority, then by deadline, then by the order
+/// of submission. The least is first.
 struct QueuePosition: Comparable, Sendable {
   let priority: UInt32
   let deadline: LinkInstant

@@ -8,31 +8,45 @@ extension RequestTable {
   }
 
   /// Lets a request expire at its deadline.
-  @inline(__always)
+  @inlinable @inline(__always)
   mutating func expire(_ id: RequestID, _ deadline: LinkInstant, at now: LinkInstant) {
     if young.isFull(beside: entries.count) { sortDeadlines(upTo: now) }
     young.append(id, deadline)
   }
 
   /// Puts the deadlines into the wheel that are still awaited.
-  private mutating func sortDeadlines(upTo now: LinkInstant) {
-    // What is due already keeps its order if the wheel stands before it.
-    if wheel.isEmpty { wheel.advance(to: min(now, young.earliest)) }
+  @inlinable mutating func sortDeadlines(upTo now: LinkInstant) {
+    startTimers(at: min(now, young.earliest))
     for index in 0..<young.count {
       let (id, deadline) = young[index]
       guard let slot = entries.slot(of: id.serial), entries[slot: slot].number == id.number,
         entries[slot: slot].timer == .none
       else { continue }
-      entries[slot: slot].timer = wheel.insert(UInt64(id.serial), at: deadline)
+      entries[slot: slot].timer = insertTimer(id.serial, at: deadline)
     }
     young.removeAll()
+  }
+
+  /// Lets the wheel, while it is empty, begin where what is due already keeps its order.
+  @usableFromInline mutating func startTimers(at instant: LinkInstant) {
+    if wheel.isEmpty { wheel.advance(to: instant) }
+  }
+
+  @usableFromInline mutating func insertTimer(
+    _ serial: UInt32, at deadline: LinkInstant
+  ) -> TimingWheel.Handle {
+    wheel.insert(UInt64(serial), at: deadline)
+  }
+
+  @usableFromInline mutating func removeTimer(_ timer: TimingWheel.Handle) {
+    wheel.remove(timer)
   }
 
   /// A request whose deadline has passed, ended by this call.
   package mutating func nextExpired() -> (id: RequestID, entry: Entry)? {
     while let key = wheel.popExpired() {
       let serial = UInt32(truncatingIfNeeded: key)
-      guard key < RequestTable.resumeKey else {
+      guard key < Self.resumeKey else {
         resume(serial)
         continue
       }

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-extension RequestTable {
-  /// What is known of a request while it waits.
-  struct Wait: Equatable, Sendable {
-    let terms: WaitTerms
-    /// Its place in a heap; nil where it is in none until its time has come.
-    var handle: UInt32?
-    /// Runs until it may leave.
-    var timer = TimingWheel.Handle.none
-  }
+/// What is known of a request while it waits.
+@usableFromInline struct RequestWait: Equatable, Sendable {
+  let terms: WaitTerms
+  /// Its place in a heap; nil where it is in none until its time has come.
+  var handle: UInt32?
+  /// Runs until it may leave.
+  var timer = TimingWheel.Handle.none
+}
 
+extension RequestTable {
   /// Tells the wheel's keys of requests that wait for their time from those of deadlines.
-  static let resumeKey = UInt64(1) << 32
+  static var resumeKey: UInt64 { 1 << 32 }
 
   /// Requests that wait for a link, for room on it, or for their time.
-  package var waitingCount: Int { waits.count }
+  @inlinable package var waitingCount: Int { waits.count }
 
   /// Lets a request wait until its turn comes.
   package mutating func wait(_ id: RequestID, _ terms: WaitTerms) {
     guard let entry = entry(id), entry.link == 0, !waits.contains(id.serial) else { return }
     let handle = entry.isOrdered ? lane.waiting.insert(id) : insertReady(id, terms)
-    waits.insert(Wait(terms: terms, handle: handle), for: id.serial)
+    waits.insert(RequestWait(terms: terms, handle: handle), for: id.serial)
     waitingBytes += terms.bytes
   }
 
@@ -30,8 +30,8 @@ extension RequestTable {
   ) {
     guard let entry = entry(id), entry.link == 0, !waits.contains(id.serial) else { return }
     if wheel.isEmpty { wheel.advance(to: now) }
-    var wait = Wait(terms: terms, handle: entry.isOrdered ? lane.waiting.insert(id) : nil)
-    wait.timer = wheel.insert(RequestTable.resumeKey | UInt64(id.serial), at: time)
+    var wait = RequestWait(terms: terms, handle: entry.isOrdered ? lane.waiting.insert(id) : nil)
+    wait.timer = wheel.insert(Self.resumeKey | UInt64(id.serial), at: time)
     waits.insert(wait, for: id.serial)
     waitingBytes += terms.bytes
   }
@@ -51,12 +51,12 @@ extension RequestTable {
     return terms.isLarge ? readyLarge.insert(position) : ready.insert(position)
   }
 
-  mutating func stopWaiting(_ serial: UInt32, _ entry: Entry) {
+  @usableFromInline mutating func stopWaiting(_ serial: UInt32, isOrdered: Bool) {
     guard let wait = waits.remove(serial) else { return }
     waitingBytes -= wait.terms.bytes
     if wait.timer != .none { wheel.remove(wait.timer) }
     guard let handle = wait.handle else { return }
-    if entry.isOrdered {
+    if isOrdered {
       lane.waiting.remove(handle)
     } else if wait.terms.isLarge {
       readyLarge.remove(handle)
@@ -72,12 +72,16 @@ extension RequestTable {
   }
 
   /// Whether a new request may go to a link before any other.
-  @inline(__always)
+  @inlinable @inline(__always)
   package func isNext(
     _ id: RequestID, isOrdered: Bool, on link: UInt32, takesLarge: Bool = true
   ) -> Bool {
     if waits.isEmpty, !isOrdered { return true }
-    return !hasNext(on: link, takesLarge: takesLarge)
+    return isNextOfMany(isOrdered: isOrdered, on: link, takesLarge: takesLarge)
+  }
+
+  @usableFromInline func isNextOfMany(isOrdered: Bool, on link: UInt32, takesLarge: Bool) -> Bool {
+    !hasNext(on: link, takesLarge: takesLarge)
       && (!isOrdered || lane.waiting.isEmpty && lane.admits(link))
   }
 
@@ -98,17 +102,17 @@ extension RequestTable {
     guard let position = positions.compactMap({ $0 }).min(), let entry = entry(position.id) else {
       return nil
     }
-    stopWaiting(position.id.serial, entry)
+    stopWaiting(position.id.serial, isOrdered: entry.isOrdered)
     return position.id
   }
 
   /// The requests that wait and match, in the order of their creation.
   package func waitingRequests(
-    where matches: (UInt32) -> Bool = { _ in true }
+    where matches: (Entry) -> Bool = { _ in true }
   ) -> [(id: RequestID, entry: Entry)] {
     var found: [(id: RequestID, entry: Entry)] = []
-    for serial in waits.keys where matches(serial) {
-      guard let entry = entries[serial] else { continue }
+    for serial in waits.keys {
+      guard let entry = entries[serial], matches(entry) else { continue }
       found.append((RequestID(serial: serial, number: entry.number), entry))
     }
     found.sort { $0.id < $1.id }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Names one request of this side for as long as the process runs.
-package struct RequestID: Hashable, Comparable, Sendable {
+@usableFromInline package struct RequestID: Hashable, Comparable, Sendable {
   /// The serial on the wire.
-  package let serial: UInt32
+  @usableFromInline package let serial: UInt32
   /// Counts the requests from 1 on: it tells serials apart after a wrap.
-  package let number: UInt64
+  @usableFromInline package let number: UInt64
 
-  package init(serial: UInt32, number: UInt64) {
+  @inlinable package init(serial: UInt32, number: UInt64) {
     self.serial = serial
     self.number = number
   }
@@ -16,81 +16,104 @@ package struct RequestID: Hashable, Comparable, Sendable {
   package static let none = RequestID(serial: 0, number: 0)
 
   /// Orders requests by their creation.
-  package static func < (lhs: RequestID, rhs: RequestID) -> Bool { lhs.number < rhs.number }
+  @inlinable package static func < (lhs: RequestID, rhs: RequestID) -> Bool {
+    lhs.number < rhs.number
+  }
 }
 
 /// The requests of one side that have not ended: serials, deadlines, on which link each one is, and
-/// which of those that wait goes next.
+/// which of the waiting ones goes next.
 ///
 /// A request is registered when it is created, so that an early failure, a cancel or a late reply
-/// always finds it; it leaves exactly once. Bodies and continuations are the driver's.
-package struct RequestTable: ~Copyable {
+/// always finds it; it leaves exactly once. `Payload` is what the driver keeps with each request:
+/// its body and its caller.
+///
+/// What every request passes through is inlinable, since only that is specialised for the driver's
+/// payload; the rest is called by few requests.
+@usableFromInline package struct RequestTable<Payload>: ~Copyable {
   /// What is known of one request.
-  package struct Entry: Equatable, Sendable {
-    package let number: UInt64
+  @usableFromInline package struct Entry {
+    @usableFromInline package let number: UInt64
     /// The link that carries it; 0 while none does.
-    package fileprivate(set) var link: UInt32 = 0
-    package let notifiesCancel: Bool
+    @usableFromInline package var link: UInt32 = 0
+    @usableFromInline package let notifiesCancel: Bool
     /// Whether the peer was told the time that remained when the request was placed on its link.
-    package fileprivate(set) var isTimeTold = false
+    @usableFromInline package var isTimeTold = false
     /// Whether it keeps its place among the others of its kind.
-    package let isOrdered: Bool
+    @usableFromInline package let isOrdered: Bool
     /// Whether it has a deadline.
-    fileprivate let expires: Bool
+    @usableFromInline let expires: Bool
     /// What may have come of its earlier sendings, all together.
-    package fileprivate(set) var past = Delivery.notSent
+    @usableFromInline package var past = Delivery.notSent
     /// How often it has left and come back.
-    package fileprivate(set) var returns: UInt8 = 0
-    /// Where it stands in the link's stream.
-    package fileprivate(set) var placement = StreamPosition.keptBack
-    var timer = TimingWheel.Handle.none
+    @usableFromInline package var returns: UInt8 = 0
+    /// Its position in the link's stream.
+    @usableFromInline package var position = StreamPosition.keptBack
+    @usableFromInline var timer = TimingWheel.Handle.none
+    /// What the driver keeps with it.
+    @usableFromInline package let payload: Payload
+
+    @inlinable @inline(__always)
+    init(
+      number: UInt64, link: UInt32, position: StreamPosition, isTimeTold: Bool,
+      isOrdered: Bool, notifiesCancel: Bool, expires: Bool, payload: consuming Payload
+    ) {
+      self.number = number
+      self.link = link
+      self.position = position
+      self.isTimeTold = isTimeTold
+      self.isOrdered = isOrdered
+      self.notifiesCancel = notifiesCancel
+      self.expires = expires
+      self.payload = payload
+    }
 
     /// What may have come of the present sending, when the link has written so much.
     package func delivery(written: UInt64) -> Delivery {
-      guard let begin = placement.begin else { return .notSent }
+      guard let begin = position.begin else { return .notSent }
       return begin < written ? .sent : .notSent
     }
   }
 
-  private struct Load: Equatable {
-    let link: UInt32
-    var count: Int
+  @usableFromInline struct Load: Equatable {
+    @usableFromInline let link: UInt32
+    @usableFromInline var count: Int
   }
 
   /// The serials that are handed out in turn.
-  private let serials: ClosedRange<UInt32>
+  @usableFromInline let serials: ClosedRange<UInt32>
   private let anchor = Anchor()
-  private var nextSerial: UInt32
+  @usableFromInline var nextSerial: UInt32
   /// How many requests there may be at once: half of the serials.
-  private let mostAtOnce: Int
+  @usableFromInline let mostAtOnce: Int
   /// The serials that are not handed out again yet; none where there are so many of them that none
   /// comes round in the lifetime of a late answer.
   private var resting = OwedAnswers()
-  private let lacksSerials: Bool
-  private var created: UInt64 = 0
-  var entries = SerialTable<Entry>()
+  @usableFromInline let lacksSerials: Bool
+  @usableFromInline var created: UInt64 = 0
+  @usableFromInline var entries = SerialTable<Entry>()
   /// The deadlines of requests that are not young any more, and the times that others wait for.
   var wheel = TimingWheel(now: LinkInstant(nanoseconds: 0))
-  var young = YoungDeadlines()
+  @usableFromInline var young = YoungDeadlines()
   /// How many requests the link carries that was first given one last.
-  private var newest = Load(link: 0, count: 0)
+  @usableFromInline var newest = Load(link: 0, count: 0)
   /// How many each older link carries that carries any.
   private var loads: [Load] = []
   /// The present serials of requests that got another one, by number.
-  private var renewed: [UInt64: UInt32] = [:]
+  @usableFromInline var renewed: [UInt64: UInt32] = [:]
 
   // Waiting
-  var waits = SerialTable<Wait>()
+  @usableFromInline var waits = SerialTable<RequestWait>()
   /// Those that may leave at once, the most urgent first; ordered ones are in the lane.
   var ready = IndexedHeap<QueuePosition>()
   /// The same with bodies that go in fragments, which a link may not take while it takes others.
   var readyLarge = IndexedHeap<QueuePosition>()
-  var lane = OrderedLane()
+  @usableFromInline var lane = OrderedLane()
   /// The bytes of all that wait.
   package internal(set) var waitingBytes = 0
 
   /// Requests that have not ended.
-  package var count: Int { entries.count }
+  @inlinable package var count: Int { entries.count }
 
   /// Makes an empty table; the first request gets the first serial, or the next free one after it.
   package init(serials: ClosedRange<UInt32>, first: UInt32? = nil) {
@@ -109,6 +132,7 @@ package struct RequestTable: ~Copyable {
 
   /// The identity of a request that is to be registered next; nil when half of all serials are in
   /// use.
+  @inlinable @inline(__always)
   package mutating func nextID() -> RequestID? {
     // That many at once come about where a dialect has few.
     guard entries.count < mostAtOnce else { return nil }
@@ -116,45 +140,37 @@ package struct RequestTable: ~Copyable {
     return RequestID(serial: takeSerial(), number: created)
   }
 
-  /// Registers a request that a link carries already.
+  /// Registers a request: one that `link` carries already, or, with 0, one that is then placed on a
+  /// link or waits for one.
+  @inlinable @inline(__always)
   package mutating func register(
-    _ id: RequestID, deadline: LinkInstant?, isOrdered: Bool = false, notifiesCancel: Bool,
-    on link: UInt32, _ placement: StreamPosition, isTimeTold: Bool = false,
-    at now: LinkInstant
-  ) {
-    var entry = Entry(
-      number: id.number, notifiesCancel: notifiesCancel, isOrdered: isOrdered,
-      expires: deadline != nil)
-    entry.link = link
-    entry.placement = placement
-    entry.isTimeTold = isTimeTold
-    entries.insert(entry, for: id.serial)
-    load(link, 1)
-    if isOrdered { lane.placed(id.number, on: link, isWhole: placement.begin != nil) }
-    if let deadline { expire(id, deadline, at: now) }
-  }
-
-  /// Registers a request that is then placed on a link, or waits for one.
-  package mutating func register(
-    _ id: RequestID, deadline: LinkInstant?, isOrdered: Bool = false, notifiesCancel: Bool,
-    at now: LinkInstant
+    _ id: RequestID, _ payload: consuming Payload, deadline: LinkInstant?, isOrdered: Bool = false,
+    notifiesCancel: Bool, on link: UInt32 = 0, at position: StreamPosition = .keptBack,
+    isTimeTold: Bool = false, now: LinkInstant
   ) {
     entries.insert(
       Entry(
-        number: id.number, notifiesCancel: notifiesCancel, isOrdered: isOrdered,
-        expires: deadline != nil), for: id.serial)
+        number: id.number, link: link, position: position, isTimeTold: isTimeTold,
+        isOrdered: isOrdered, notifiesCancel: notifiesCancel, expires: deadline != nil,
+        payload: payload), for: id.serial)
+    if link != 0 {
+      load(link, 1)
+      if isOrdered { lane.placed(id.number, on: link, isWhole: position.begin != nil) }
+    }
     if let deadline { expire(id, deadline, at: now) }
   }
 
   /// The next serial that is not in use, counting up and wrapping.
-  @inline(__always)
-  private mutating func takeSerial() -> UInt32 {
+  @inlinable @inline(__always)
+  mutating func takeSerial() -> UInt32 {
     while true {
       let serial = nextSerial
       nextSerial = serial == serials.upperBound ? serials.lowerBound : serial + 1
-      if !entries.contains(serial), !lacksSerials || !resting.contains(serial) { return serial }
+      if !entries.contains(serial), !lacksSerials || !isResting(serial) { return serial }
     }
   }
+
+  @usableFromInline func isResting(_ serial: UInt32) -> Bool { resting.contains(serial) }
 
   /// Keeps the serial of a request that was given up after it had left from being handed out while
   /// its answer may still come, which would be taken for that of another.
@@ -196,17 +212,21 @@ extension RequestTable {
   package var carriedCount: Int { newest.count + loads.reduce(0) { $0 + $1.count } }
 
   /// Requests that one link carries.
-  @inline(__always)
+  @inlinable @inline(__always)
   package func carriedCount(by link: UInt32) -> Int {
-    newest.link == link ? newest.count : loads.first { $0.link == link }?.count ?? 0
+    newest.link == link ? newest.count : olderCount(by: link)
   }
 
-  @inline(__always)
-  private mutating func load(_ link: UInt32, _ change: Int) {
+  @usableFromInline func olderCount(by link: UInt32) -> Int {
+    loads.first { $0.link == link }?.count ?? 0
+  }
+
+  @inlinable @inline(__always)
+  mutating func load(_ link: UInt32, _ change: Int) {
     if newest.link == link { newest.count += change } else { loadOther(link, change) }
   }
 
-  private mutating func loadOther(_ link: UInt32, _ change: Int) {
+  @usableFromInline mutating func loadOther(_ link: UInt32, _ change: Int) {
     if let index = loads.firstIndex(where: { $0.link == link }) {
       loads[index].count += change
       if loads[index].count == 0 { loads.remove(at: index) }
@@ -218,17 +238,17 @@ extension RequestTable {
 
   /// Tells that a link carries a request now.
   package mutating func placed(
-    _ id: RequestID, on link: UInt32, _ placement: StreamPosition, isTimeTold: Bool = false
+    _ id: RequestID, on link: UInt32, _ position: StreamPosition, isTimeTold: Bool = false
   ) {
     guard let slot = entries.slot(of: id.serial), entries[slot: slot].number == id.number,
       entries[slot: slot].link == 0
     else { return }
     entries[slot: slot].link = link
-    entries[slot: slot].placement = placement
+    entries[slot: slot].position = position
     entries[slot: slot].isTimeTold = isTimeTold
     load(link, 1)
     if entries[slot: slot].isOrdered {
-      lane.placed(id.number, on: link, isWhole: placement.begin != nil)
+      lane.placed(id.number, on: link, isWhole: position.begin != nil)
     }
   }
 
@@ -238,7 +258,7 @@ extension RequestTable {
   ) {
     _ = entries.update(serial) { entry in
       guard entry.link == link else { return }
-      entry.placement = StreamPosition(begin: begin, ordinal: ordinal)
+      entry.position = StreamPosition(begin: begin, ordinal: ordinal)
     }
   }
 
@@ -248,7 +268,7 @@ extension RequestTable {
     lane.finished(entry.number)
   }
 
-  /// Whether somebody waits for a response with this serial on `link`.
+  /// Whether `link` carries a request with this serial.
   package func awaits(_ serial: UInt32, on link: UInt32) -> Bool {
     entries[serial]?.link == link
   }
@@ -277,20 +297,20 @@ extension RequestTable {
   /// come of this sending.
   package mutating func takeBack(_ id: RequestID, _ delivery: Delivery) {
     guard let entry = entry(id), entry.link != 0 else { return }
-    detach(entry)
+    detach(id.number, isOrdered: entry.isOrdered, from: entry.link)
     if delivery == .sent { arrived(entry) }
     _ = entries.update(id.serial) { entry in
       entry.link = 0
-      entry.placement = .keptBack
+      entry.position = .keptBack
       entry.past = delivery.after(entry.past)
       if delivery != .notSent, entry.returns < .max { entry.returns += 1 }
     }
   }
 
-  @inline(__always)
-  private mutating func detach(_ entry: Entry) {
-    load(entry.link, -1)
-    if entry.isOrdered { lane.left(entry.number) }
+  @inlinable @inline(__always)
+  mutating func detach(_ number: UInt64, isOrdered: Bool, from link: UInt32) {
+    load(link, -1)
+    if isOrdered { lane.left(number) }
   }
 
   /// Tells that a request may have arrived, for those whose order counts.
@@ -322,13 +342,18 @@ extension RequestTable {
 // MARK: - Ending
 
 extension RequestTable {
-  /// Ends the request that a response on `link` answers; nil when nobody waits for it any more.
-  package mutating func answered(
-    _ serial: UInt32, on link: UInt32, isRefused: Bool = false
-  ) -> RequestID? {
+  /// Where the request is that a response on `link` answers; nil if it has ended.
+  @inlinable @inline(__always)
+  package func slot(of serial: UInt32, on link: UInt32) -> Int? {
     guard let slot = entries.slot(of: serial), entries[slot: slot].link == link else { return nil }
+    return slot
+  }
+
+  /// Ends the request in a slot that `slot(of:on:)` has found: its response has come.
+  @inlinable @inline(__always)
+  package mutating func answered(_ serial: UInt32, at slot: Int, isRefused: Bool = false) -> Entry {
     if !isRefused, entries[slot: slot].isOrdered { lane.arrived(entries[slot: slot].number) }
-    return RequestID(serial: serial, number: remove(serial, at: slot).number)
+    return remove(serial, at: slot)
   }
 
   /// Ends a request for another reason; nil when it has ended already.
@@ -338,17 +363,19 @@ extension RequestTable {
     return remove(id.serial, at: slot)
   }
 
-  @inline(__always)
+  @inlinable @inline(__always)
   mutating func remove(_ serial: UInt32, at slot: Int) -> Entry {
-    let entry = entries.remove(slot: slot)
-    if entry.timer != .none { wheel.remove(entry.timer) }
-    if entry.link != 0 {
-      detach(entry)
+    // Read where it is: it is large, and is moved once.
+    let (number, link) = (entries[slot: slot].number, entries[slot: slot].link)
+    let (timer, isOrdered) = (entries[slot: slot].timer, entries[slot: slot].isOrdered)
+    if timer != .none { removeTimer(timer) }
+    if link != 0 {
+      detach(number, isOrdered: isOrdered, from: link)
     } else if !waits.isEmpty {
-      stopWaiting(serial, entry)
+      stopWaiting(serial, isOrdered: isOrdered)
     }
-    if !renewed.isEmpty { renewed[entry.number] = nil }
-    if entries.isEmpty { young.removeAll() }
-    return entry
+    if !renewed.isEmpty { renewed[number] = nil }
+    if entries.count == 1 { young.removeAll() }
+    return entries.remove(slot: slot)
   }
 }

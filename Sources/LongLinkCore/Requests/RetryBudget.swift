@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How many requests may be sent again although they may have run.
+/// The budget for retrying requests that may have run.
 ///
-/// A bucket of tokens, as in gRPC's proposal A6 for retries: each such loss takes a token, whether
-/// the request is sent again or not, and each success puts a part of one back. Requests are sent
-/// again only while at least half of the capacity is left. So a passing fault is bridged, and a
-/// peer that fails all the time is not burdened with everything twice.
+/// It is a token bucket, as in gRPC's proposal A6 for retries: each lost request takes a token,
+/// whether it is retried or not, and each success returns a part of a token. Requests are retried
+/// only while at least half of the capacity is left. So retries bridge a temporary fault, but do
+/// not double the load on a peer that fails permanently.
 public struct RetryBudget: Hashable, Sendable {
-  /// The tokens of a full bucket, which it is at first. Default 10; 0 lets nothing be sent again.
+  /// The tokens of a full bucket, which is the initial state. Default 10; 0 disables such retries.
   public var capacity: Double
-  /// What each request that succeeds puts back, in tokens. Default 0.1.
+  /// The tokens that each successful request returns. Default 0.1.
   public var perSuccess: Double
 
   /// Makes a budget; both numbers are finite and not negative.
@@ -19,7 +19,7 @@ public struct RetryBudget: Hashable, Sendable {
   }
 }
 
-/// What is left of a retry budget.
+/// The remaining tokens of a retry budget.
 package struct RetryTokens: Equatable, Sendable {
   private let budget: RetryBudget
   package private(set) var left: Double
@@ -29,13 +29,13 @@ package struct RetryTokens: Equatable, Sendable {
     left = budget.capacity
   }
 
-  /// Tells that a request succeeded.
+  /// Notes that a request succeeded.
   @inline(__always)
   package mutating func succeeded() {
     if left < budget.capacity { left = min(budget.capacity, left + budget.perSuccess) }
   }
 
-  /// Tells that a request was lost which may have run; true when it may be sent again.
+  /// Notes that a request was lost that may have run; returns whether it can be retried.
   package mutating func lost() -> Bool {
     guard left >= 1 else { return false }
     left -= 1

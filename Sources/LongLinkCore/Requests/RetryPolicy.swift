@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a client sends requests again by itself.
+/// How a client retries requests automatically.
 public struct RetryPolicy: Hashable, Sendable {
-  /// How often one request is sent again after it has left; 0 to 100. Default 5.
+  /// The most retries of a request after bytes of it were sent; 0 to 100. Default 5.
   ///
-  /// One of which no byte has left is always sent again, within its deadline.
+  /// A request of which no byte was sent is always retried, within its deadline.
   public var maxRetries: Int
-  /// The delay before a request that an overloaded server refused is sent again, when the server
-  /// states none. Default 100 ms; it doubles with each time, and at least half of it is waited.
+  /// The delay before retrying a request that an overloaded server refused without stating a delay.
+  /// Default 100 ms. It doubles with each retry; the actual delay is half to all of it.
   public var baseDelay: Duration
   /// The largest such delay. Default 5 s.
   public var maxDelay: Duration
-  /// How many requests may be sent again although they may have run.
+  /// The budget for retrying requests that may have run.
   public var budget: RetryBudget
 
-  /// Makes a policy; the first delay is above zero and not above the longest.
+  /// Makes a policy; `baseDelay` must be positive and at most `maxDelay`.
   public init(
     maxRetries: Int = 5,
     baseDelay: Duration = .milliseconds(100),
@@ -27,9 +27,8 @@ public struct RetryPolicy: Hashable, Sendable {
     self.budget = budget
   }
 
-  /// How long a refused request waits until it is sent for the `time`-th time again, from 64 random
-  /// bits, in nanoseconds: what the peer asked for (0 for nothing) and a part more, else a time
-  /// between half of the delay and the whole.
+  /// Delay before retry number `time`, in nanoseconds: the server's retry-after (0 for none) plus
+  /// jitter, else half to all of the exponential delay. `bits` are 64 random bits.
   package func delay(time: Int, askedFor: Int64, bits: UInt64) -> Int64 {
     let doublings = min(max(time - 1, 0), 62)
     let (scaled, overflow) =

@@ -3,29 +3,29 @@
 package import LongLinkCore
 internal import LongLinkTransport
 
-/// What a broadcast does with a connection that is above its high-water mark.
+/// How a broadcast treats a connection that is above its high-water mark.
 public enum SlowPeerPolicy: Hashable, Sendable {
-  /// The connection is passed over, and counted.
+  /// Skips the connection and counts it.
   case skip
-  /// The connection is ended for `unreadOutput`, and counted.
+  /// Closes the connection with `unreadOutput` and counts it.
   case drop
 }
 
-/// What became of a broadcast.
+/// The number of connections that a broadcast reached, skipped and closed.
 public struct BroadcastReport: Hashable, Sendable {
-  /// Connections to which the push was queued.
+  /// Connections for which the push was queued.
   public var queued = 0
-  /// Connections that were passed over since they were above their high-water mark.
+  /// Connections skipped because they were above their high-water mark.
   public var skipped = 0
-  /// Connections that were ended since they were above their high-water mark.
+  /// Connections closed because they were above their high-water mark.
   public var dropped = 0
-  /// Connections that were passed over since they do not accept a body of this size.
+  /// Connections skipped because they do not accept a body of this size.
   public var tooLarge = 0
 
-  /// Makes a report of nothing.
+  /// Makes a report whose counts are zero.
   public init() {}
 
-  /// Adds what another part of the server did.
+  /// Adds the counts of another lane of the server.
   package static func += (lhs: inout BroadcastReport, rhs: BroadcastReport) {
     lhs.queued += rhs.queued
     lhs.skipped += rhs.skipped
@@ -38,9 +38,9 @@ public struct BroadcastReport: Hashable, Sendable {
 package struct Broadcast: Sendable {
   let type: MessageType
   let body: [UInt8]
-  /// The whole frame, for connections to which it goes as one.
+  /// The complete frame; empty if the body is too large for any connection.
   let frame: [UInt8]
-  /// What it was encoded with, in a dialect.
+  /// The dialect that encoded `frame`; nil for the native protocol.
   let dialect: (any DialectFraming)?
   let policy: SlowPeerPolicy
 
@@ -75,7 +75,7 @@ package struct Broadcast: Sendable {
 }
 
 extension Link {
-  /// Sends a broadcast's frame, or does what is to be done with a connection that cannot take it.
+  /// Queues a broadcast's frame, or applies the policy if the connection has no room for it.
   package func push(_ broadcast: Broadcast, _ report: inout BroadcastReport) {
     guard isOpen else { return }
     if !accepts(bodyOf: broadcast.body.count) {
@@ -86,7 +86,7 @@ extension Link {
       if core.settings.dialect === broadcast.dialect {
         push(broadcast.type, broadcast.body, encoded: broadcast.frame)
       } else {
-        // Its frames have a session prefix of their own.
+        // This connection's frames have a different session prefix.
         let body = broadcast.body
         push(broadcast.type, count: body.count) { span in body.encode(into: &span) }
       }

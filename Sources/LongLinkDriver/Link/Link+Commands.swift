@@ -3,22 +3,22 @@
 package import LongLinkCore
 internal import LongLinkTransport
 
-// What owners, requests, handlers and pushes have a link do. Each command that sets anything off
-// ends in `settle` or, where its caller has to note the outcome first, in `settleAtEndOfTurn`.
+// The commands that owners, requests, handlers and pushes give a link. Each command that can cause
+// effects ends in `settle` or, if its caller must first record the result, in `settleAtEndOfTurn`.
 
 extension Link {
-  /// Tells the owner what a command has set off, has bytes leave by the end of the turn, and sets
+  /// Delivers a command's effects to the owner, schedules a write at the end of the turn, and sets
   /// the timer.
   @inline(__always)
   private func settle() {
-    // While the owner is being told, whatever is new is told behind that.
+    // If a drain is running, it delivers the new effects too.
     if !isDraining, isHeld || core.hasEffects { drain() }
     if endsTurn || core.wantsToWrite { writeAtEndOfTurn() }
     arm()
   }
 
-  /// Leaves that to the end of the turn, so that the owner hears of nothing before the caller knows
-  /// what became of its command.
+  /// The same, but the owner is called at the end of the turn, after the caller has recorded the
+  /// command's result.
   @inline(__always)
   private func settleAtEndOfTurn() {
     if endsTurn || core.wantsToWrite { writeAtEndOfTurn() }
@@ -41,20 +41,20 @@ extension Link {
     return placement
   }
 
-  /// Takes a request back, or tells the peer when that is asked for or needed; true when no byte of
-  /// it had left.
+  /// Withdraws a request and returns true if none of its bytes were written. Otherwise sends the
+  /// peer a cancel if `notifying`, or if the rest of the request was withdrawn.
   func cancel(_ serial: UInt32, _ placement: StreamPosition, notifying: Bool) -> Bool {
     let isUnsent = core.cancel(serial, placement, notifying: notifying)
     settleAtEndOfTurn()
     return isUnsent
   }
 
-  /// Collects no more fragments of a response that nobody waits for.
+  /// Stops collecting the fragments of a response whose request has ended.
   func abandonResponse(_ serial: UInt32) {
     core.abandonResponse(serial)
   }
 
-  /// Tells that a request which had left on this link was not answered in its time.
+  /// Reports that a request sent on this link passed its deadline without a response.
   func deadlineMissed() {
     core.deadlineMissed(at: loop.driver.now, unacknowledged: unacknowledgedBytes)
     settleAtEndOfTurn()
@@ -64,12 +64,12 @@ extension Link {
 // MARK: - Requests of the peer
 
 extension Link {
-  /// Lets the response to a request be as urgent as that was.
+  /// Gives the response to a request the request's priority.
   func setPriority(_ priority: UInt32, of serial: UInt32) {
     core.setPriority(priority, of: serial)
   }
 
-  /// Answers a request; false when no answer is owed any more, and `handlerReturned` is to be told.
+  /// Sends a response. Returns false if the request had already ended; then call `handlerReturned`.
   @inline(__always)
   func respond<Body: BodyEncodable>(
     _ serial: UInt32, count: Int, _ body: Body
@@ -79,7 +79,7 @@ extension Link {
     return isOwed
   }
 
-  /// Answers a request with bytes, in the same way.
+  /// Sends a response with a code and bytes; returns as the other form does.
   func respond(
     _ serial: UInt32, code: ResponseCode, isRefused: Bool = false, ownCode: UInt32? = nil,
     metadata: MetadataBlock? = nil, _ body: [UInt8]
@@ -90,12 +90,12 @@ extension Link {
     return isOwed
   }
 
-  /// Tells that a request is about to be answered before its handler has returned.
+  /// Reports that a request is about to be answered before its handler has returned.
   func outlives(_ serial: UInt32) {
     core.outlives(serial)
   }
 
-  /// Tells that the handler of a request has returned to which no answer was owed any more.
+  /// Reports that a handler has returned whose request had already ended.
   func handlerReturned(bytes: Int) {
     core.handlerReturned(bytes: bytes)
     followMemory()
@@ -115,7 +115,7 @@ extension Link {
     settle()
   }
 
-  /// Sends a one-way message whose whole frame was encoded before.
+  /// Sends a one-way message whose frame is already encoded.
   func push(_ type: MessageType, _ body: [UInt8], encoded frame: [UInt8]) {
     core.push(type, body, encoded: frame)
     settle()
@@ -125,26 +125,26 @@ extension Link {
 // MARK: - The connection
 
 extension Link {
-  /// Sends a ping and returns the number by which `.ponged` will name it.
+  /// Sends a ping and returns its number, which `.ponged` carries.
   package func ping() -> UInt64 {
     let id = core.ping(at: loop.driver.now)
     settleAtEndOfTurn()
     return id
   }
 
-  /// Asks the peer for a sign of life.
+  /// Sends a ping that the peer must answer within the heartbeat's timeout.
   package func probe() {
     core.probe(at: loop.driver.now, unacknowledged: unacknowledgedBytes)
     settleAtEndOfTurn()
   }
 
-  /// Sets how long this side itself lets a silence last, in nanoseconds.
+  /// Sets the interval between this side's pings, in nanoseconds; the agreed interval is the most.
   package func setPace(_ interval: Int64) {
     core.setPace(interval)
     followDeadline()
   }
 
-  /// Says that nothing new is taken here; what runs goes on.
+  /// Sends a goaway: new requests are refused, running ones continue.
   package func goAway(
     code: ResponseCode, reason: String, spread: UInt32, retryAfter: UInt32, alternatives: [String]
   ) {
@@ -154,27 +154,27 @@ extension Link {
     settle()
   }
 
-  /// Ends the link on purpose once what is encoded has left.
+  /// Closes the link once its encoded frames are written.
   package func shutDown() {
     core.shutDown(at: loop.now)
     settle()
   }
 
-  /// Ends the link in good order if no request of either side is under way on it, and nothing is
-  /// kept back.
+  /// Closes the link with `shutDown` if neither side has a request in flight on it and no message
+  /// waits to be encoded.
   package func shutDownIfUnused(by requests: Requests?) {
     guard requestsRunning == 0, !core.outbox.holdsBack, requests?.isUnused(self) ?? true
     else { return }
     shutDown()
   }
 
-  /// Ends the link at once.
+  /// Closes the link at once.
   package func close(_ reason: CloseReason) {
     core.close(reason)
     settle()
   }
 
-  /// Ends the connection, which holds the most while the server's memory is short.
+  /// Closes the connection because server memory is short and it holds the most.
   package func evict() {
     core.evict(at: loop.now)
     settle()

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-@_spi(Containers) internal import LongLinkCore
+internal import LongLinkCore
 internal import LongLinkTransport
 
 extension Link {
-  /// Differences below this are not told: what a connection holds for one turn is mostly less.
+  /// Changes below this many bytes are not reported; most of what a connection holds for one turn
+  /// stays below it.
   private static let memoryGrain = 4096
 
-  /// How much the connection is to blame where memory is short: the bytes that the budget counts
-  /// for it, times for how long it has held any, between a tenth of a second and a second. So a
-  /// large message that has just come is not to blame before smaller ones that never end.
+  /// The eviction rank: the connection's bytes in the budget, times how long it has held any,
+  /// clamped to 0.1 to 1 s. Smaller messages that never end rank above a large one that just arrived.
   package var memoryWeight: Int {
     let time = min(max(loop.now - heldSince, 100_000_000), 1_000_000_000)
     return counted.open * Int(time / 1_000_000)
   }
 
-  /// Tells the budget, where there is one, what the connection holds by now.
+  /// Reports the memory that the connection now holds to the budget, if any.
   @inline(__always)
   func followMemory() {
     if let share { followMemory(in: share) }
@@ -35,29 +35,29 @@ extension Link {
     share.add(more)
   }
 
-  /// Has the connection hold less while the server's memory is scarce, and as much as ever after
-  /// that.
+  /// Lowers the connection's bound on unread output while the server's memory is scarce, and lifts
+  /// it afterwards.
   @inline(__always)
   func followScarcity() {
     if let share { core.mostUnread = share.budget.mostUnread }
   }
 
-  /// Reads on where it was left since memory was scarce, which it is no more.
+  /// Resumes reading that was paused while memory was scarce.
   package func recover() {
     followScarcity()
     if isHeld, !core.holdsReading { awaitEndOfTurn() }
   }
 
-  /// Whether to leave what came unread for this turn; readiness tells of it again in the next.
+  /// Whether to read nothing in this turn; readiness reports the bytes again in the next.
   ///
-  /// While memory is short nothing is read until some connections have made room, which they do
-  /// within a turn. While handlers hold the rest whose requests were given up, they have some turns
-  /// to return in: then a request need not be refused for what others have left behind. Connections
-  /// that hold little are read a little meanwhile.
+  /// While memory is short, nothing is read until evicted connections have freed some, which takes
+  /// one turn. If the handlers of given-up requests hold it, they get up to 64 turns to return, so
+  /// that new requests need not be refused on their account. Small connections are still read,
+  /// 4 KiB at a time.
   @inline(__always)
   func postponesReading() -> Bool {
     guard let budget = share?.budget else { return false }
-    // The handlers of many requests wait for their turn: more would make those of others wait.
+    // Many of this connection's handlers are queued: more would delay those of other connections.
     if loop.hasBacklog, core.requestsRunning + core.requestsOutlived > 64 { return true }
     isSparing = budget.isShort || !hasMemory
     guard isSparing, !isSmall, postponements < 64 else {
@@ -68,12 +68,12 @@ extension Link {
     return true
   }
 
-  /// Whether the server has room for one more request; true where nothing bounds it.
+  /// Whether the server has room for one more request; true without a budget.
   @inline(__always)
   var hasMemory: Bool { share?.hasRoom ?? true || hasReserve }
 
-  /// Whether the connection is one of those that a reserve is kept for: it has few requests, and
-  /// has left none behind. So those that leave many behind do not shut it out.
+  /// Whether the reserve has room and the connection may use it: it has few requests and none that
+  /// outlived its deadline or cancel. Peers that leave many behind cannot shut it out.
   private var hasReserve: Bool {
     guard let budget = share?.budget, budget.hasReserve else { return false }
     return hasFewRequests
@@ -83,14 +83,14 @@ extension Link {
     core.requestsOutlived == 0 && core.requestsRunning <= Link.fewRequests
   }
 
-  /// Whether it is not to blame for what the server holds.
+  /// Whether it contributes little to what the server holds.
   private var isSmall: Bool { hasFewRequests && counted.open <= Link.smallBytes }
 
   private static let fewRequests = 4
-  /// A message of 64 KiB in memory that was doubled for it, and four requests.
+  /// A message of 64 KiB in a buffer that doubled to hold it, and four requests.
   private static let smallBytes = 2 * 65_536 + 4 * Connection.requestOverhead
 
-  /// Gives the loop its memory back that was read into, and keeps what is left of that.
+  /// Returns the loop's read buffer and keeps a copy of the unparsed rest.
   func returnMemory() {
     borrowsQueue = false
     if core.input.isEmpty {
@@ -103,21 +103,21 @@ extension Link {
     }
   }
 
-  /// Gives the loop the memory that was read into where it is large beside what is left.
+  /// Gives the input buffer to the loop if it is large compared with the unparsed rest.
   func releaseInput() {
     if !borrowsQueue {
       core.input.releaseRoom(to: &loop.spareQueue, upTo: Link.largestSpare)
     }
   }
 
-  /// Keeps nothing of what the peer sent once nothing more is done with it: handlers that go on may
-  /// keep the link.
+  /// Frees the peer's input once it is no longer parsed, because handlers that still run may
+  /// retain the link.
   func releaseMemory() {
     if !borrowsQueue { core.releaseInput() }
     lastMetadata = ReceivedMetadata()
   }
 
-  /// Gives back what is held for nothing.
+  /// Frees the connection's empty buffers.
   package func releaseRoom() {
     core.releaseRoom()
     followMemory()

@@ -3,17 +3,17 @@
 package import LongLinkCore
 
 extension Link {
-  /// The metadata of the message that the owner is being told of; nil where it has none.
+  /// The metadata of the message that is being delivered to the owner, if any.
   package var metadata: ReceivedMetadata? { hasMetadata ? lastMetadata : nil }
 
-  /// The same, where it says more of a request than the time that remains.
+  /// The same, if it holds more than the remaining time.
   var notableMetadata: ReceivedMetadata? { hasMetadata && !isPlain ? lastMetadata : nil }
 
-  /// The time that remains by it, in milliseconds; nil where it says nothing of that.
+  /// The remaining time that it states, in milliseconds, if any.
   var remaining: UInt32? { hasMetadata ? lastMetadata.remaining : nil }
 
-  /// Decodes a message's metadata; false when that cannot be done, which ends the connection,
-  /// whether anybody wants the message or not.
+  /// Decodes a message's metadata. Returns false if it is malformed, which ends the connection even
+  /// if the message would have been dropped.
   @inline(__always)
   func judgeMetadata(of message: Arrival) -> Bool {
     hasMetadata = message.hasMetadata

@@ -3,14 +3,14 @@
 package import LongLinkCore
 
 extension Link {
-  /// Whether this push need not wait. One without an encoding fails where it is sent.
+  /// Whether this push need not wait. A push that cannot be encoded fails when it is sent.
   func hasRoom(for body: any BodyEncodable & Sendable) -> Bool {
     guard isOpen else { return false }
     if takesLarge { return hasRoom }
     return core.hasRoom(for: (try? body.encodedByteCount) ?? 0)
   }
 
-  /// The bytes of a push's body; throws where it could not be sent even if there were room for it.
+  /// Returns the size of a push's body; throws if it could not be sent even with room for it.
   @discardableResult
   func judgePush(
     _ type: MessageType, _ body: any BodyEncodable & Sendable
@@ -26,7 +26,7 @@ extension Link {
       let size = try body.encodedByteCount
       guard accepts(bodyOf: size) else {
         throw BodyError(
-          .tooLarge, detail: "\(size) bytes, of which the peer accepts \(maxBody)")
+          .tooLarge, detail: "\(size) bytes; the peer accepts at most \(maxBody)")
       }
       try judge(body)
       return size
@@ -40,7 +40,7 @@ extension Link {
     return LongLinkError(code, doing: .push(type), detail: "\(error)", peer: peer)
   }
 
-  /// Sends a one-way message; it leaves by the end of this turn.
+  /// Sends a one-way message, which is written by the end of this turn.
   package func push(
     _ type: MessageType, _ body: any BodyEncodable & Sendable, priority: UInt32
   ) throws(LongLinkError) {
@@ -53,12 +53,12 @@ extension Link {
       throw failure(of: type, error)
     }
     guard isLive else {
-      // It was the one message too many for a peer that does not read.
+      // This push exceeded the bound on unread output.
       throw .lost(.unreadOutput, delivery: .notSent, doing: .push(type), peer: peer)
     }
   }
 
-  /// There is room again: requests and pushes take turns in being the first to use it.
+  /// Sends waiting requests and pushes when there is room again. Each kind goes first in turn.
   package func shareRoom(_ requests: Requests?, _ pushes: PushQueue?) {
     pushesGoFirst.toggle()
     if pushesGoFirst { pushes?.pump(over: self) }

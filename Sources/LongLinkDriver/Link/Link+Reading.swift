@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-@_spi(Containers) internal import LongLinkCore
+internal import LongLinkCore
 package import LongLinkTransport
 
 extension Link: StreamHandler {
-  /// The most that one read takes from the stream: what the processor's nearer caches hold while it
-  /// is taken apart. Twice or half as much is slower by a tenth and more with bodies of 64 KiB.
+  /// The most bytes of one read, sized to stay in the processor's nearer caches while they are
+  /// parsed. Twice or half of it costs 10 % or more with bodies of 64 KiB.
   private static let readSize = 2 * largeFrame
   /// The same while the server's memory is scarce.
   private static let sparingRead = largeFrame
   /// A frame with a body of 64 KiB and a little metadata.
   private static let largeFrame = 65_536 + 64
-  /// The same in a turn that has lasted for long.
+  /// The same in a long turn, and while memory is short.
   private static let littleRead = 4_096
-  /// The largest memory that a loop keeps for streams of which a frame has come in part.
+  /// The largest buffer that a loop keeps for streams with a partial frame.
   static let largestSpare = 524_288
-  /// Reads of one stream in one turn, so that the others get theirs.
+  /// Reads of one stream in one turn, so that other streams get their turn.
   private static let readsPerTurn = 4
 
   package func streamReady(_ readiness: Readiness, token: UInt64) {
@@ -59,7 +59,7 @@ extension Link: StreamHandler {
     for _ in 0..<min(Link.readsPerTurn, limit / Link.littleRead) {
       guard isAlive, !core.holdsReading, !core.waitsForHandlers else { return }
       let size = core.readSize(upTo: limit)
-      // While nothing is left over, the bytes go into the loop's memory, which is warm.
+      // With no partial frame, read into the loop's shared buffer, which is warm in the cache.
       borrowsQueue = core.input.isEmpty
       if borrowsQueue {
         loop.swapReadQueue(with: &core.input)
@@ -83,7 +83,7 @@ extension Link: StreamHandler {
     leavesBytes = true
   }
 
-  /// Takes the outcome of a read; true when more is likely to be there.
+  /// Handles the outcome of a read; returns true if more bytes are likely to wait.
   private func accept(_ outcome: ReadOutcome, of size: Int) -> Bool {
     switch outcome {
     case .bytes(let count):
@@ -102,8 +102,8 @@ extension Link: StreamHandler {
     }
   }
 
-  /// Stops to be told of bytes that are not read for the time being. The end of a turn does that
-  /// itself, after a write that may be all that they wait for.
+  /// Unsubscribes from read readiness while reading is on hold. If a turn's end is scheduled, it
+  /// does that instead, because its write may end the hold.
   func followReading() {
     guard isAlive, isConnected, !endsTurn else { return }
     if core.holdsReading { isHeld = true }

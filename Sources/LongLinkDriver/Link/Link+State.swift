@@ -2,77 +2,78 @@
 
 package import LongLinkCore
 
-// What may be asked of a link: nothing here changes it.
+// The read-only properties of a link.
 
 extension Link {
-  /// Whether requests and pushes may be handed over.
+  /// Whether requests and pushes may be sent.
   package var isOpen: Bool { core.isOpen }
-  /// Whether exchanges may still go on.
+  /// Whether exchanges may continue: neither side is closing the connection.
   package var isLive: Bool { core.isLive }
-  /// Whether nothing happens any more.
+  /// Whether the connection has ended.
   var isClosed: Bool { core.isClosed }
-  /// Why the peer takes nothing new; nil while it does.
+  /// The peer's goaway: why it takes no new requests; nil while it does.
   package var peerGoAway: GoAway? { core.peerGoAway }
   var role: Role { core.settings.role }
   package var counters: FrameCounters { core.counters }
 
-  // What was agreed.
+  // What the handshake agreed.
   var features: Features { core.agreement.features }
   var maxInFlight: Int { core.agreement.maxInFlight }
   var maxBody: Int { core.agreement.maxBody }
   package var heartbeatInterval: Int64 { core.agreement.heartbeatInterval }
-  /// What the peer calls itself.
+  /// The name that the peer gave itself.
   package var peerName: String { core.agreement.name }
 
-  /// Whether the peer can be asked for a sign of life.
+  /// Whether the peer can be pinged; some dialects have no ping.
   package var canPing: Bool { core.canPing }
-  /// The longest silence before what this side wrote last, and the peer has not answered.
+  /// The longest silence, in nanoseconds, that preceded bytes which the peer has not answered yet.
   package var silenceProbed: Int64 { core.silenceProbed }
 }
 
 // MARK: - Room
 
 extension Link {
-  /// Whether a request or push may be handed over, if it is not too large for `takesLarge`.
+  /// Whether a request or push may be sent; one in fragments also needs `takesLarge`.
   package var hasRoom: Bool { core.isOpen && !core.isAboveMark }
-  /// Whether one that goes in fragments may.
+  /// Whether a request or push in fragments may be sent.
   package var takesLarge: Bool { !core.isAboveLargeMark }
-  /// Whether a message of so many bytes, metadata included, is within what the peer accepts.
+  /// Whether the peer accepts a message of `count` bytes, metadata included.
   func accepts(bodyOf count: Int) -> Bool { core.accepts(bodyOf: count) }
 
-  /// Where in the stream the next byte goes that is written.
+  /// The number of bytes written: the stream position of the next byte.
   var bytesWritten: UInt64 { core.outbox.written }
   /// Bytes that wait to be written.
   package var bytesUnwritten: Int { core.outbox.totalBytes }
-  /// Whether there are none.
+  /// Whether no bytes wait to be written.
   package var hasWrittenAll: Bool { core.outbox.isEmpty }
   var waterMarks: WaterMarks { core.settings.waterMarks }
   /// The peer's requests that are not yet answered.
   package var requestsRunning: Int { core.requestsRunning }
-  /// The place, among this side's requests, of the last one of so many that the peer accepted.
+  /// Maps the peer's count of accepted requests to the ordinal of one of this side's requests.
   func ordinal(ofAccepted accepted: UInt64) -> UInt64 { core.ordinal(ofAccepted: accepted) }
 }
 
 // MARK: - Bodies and dialects
 
 extension Link {
-  /// Takes the body of the message that the owner is being told of, once.
+  /// Takes the body of the message that is being delivered to the owner; call it once.
   @inline(__always)
   package func takeBody(of message: Arrival) -> [UInt8] { core.takeBytes(of: message.payload) }
 
-  /// Whether the native protocol is spoken.
+  /// Whether the link speaks the native protocol.
   @inline(__always)
   var isNative: Bool { core.isNative }
-  /// What this side can do in the dialect that is spoken; nil for the native protocol.
+  /// What the link's dialect lets this side do; nil for the native protocol.
   var dialect: DialectFacts? { core.dialect }
-  /// What the code of the response means that the owner is being told of; nil outside of a dialect.
+  /// The dialect's code in the response that is being delivered to the owner; nil without a
+  /// dialect.
   var dialectCode: DialectErrorCode? { core.dialectCode }
 
-  /// Throws where the dialect refuses a body.
+  /// Throws if the dialect cannot carry a body.
   @inline(__always)
   func judge(_ body: some BodyEncodable) throws(BodyError) { try core.judge(body) }
 
-  /// Why a request cannot be said in the dialect, for people; nil where it can.
+  /// Why the dialect cannot express a request, as text; nil if it can.
   func objection(toRequest type: MessageType, serial: UInt32) -> String? {
     core.objection(toRequest: type, serial: serial)
   }

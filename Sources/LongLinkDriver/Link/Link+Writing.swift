@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-@_spi(Containers) internal import LongLinkCore
+internal import LongLinkCore
 internal import LongLinkTransport
 
 extension Link: TurnHandler {
-  /// About how many bytes are written to one stream in one turn, so that the others get theirs and
-  /// what is more urgent is heard of.
+  /// About the most bytes written to one stream in one turn, so that other streams get their turn
+  /// and more urgent messages are noticed.
   private static let writtenPerTurn = 1_048_576
 
-  /// Sees to it that what the connection has to send leaves by the end of this turn.
+  /// Schedules a write of the connection's output at the end of this turn.
   @inline(__always)
   func writeAtEndOfTurn() {
     guard !endsTurn else {
@@ -19,7 +19,7 @@ extension Link: TurnHandler {
     }
     guard isConnected else { return }
     guard !awaitsRoom else {
-      // The peer takes nothing now: readiness will tell when it does.
+      // The stream has no room; readiness reports when it has.
       if !borrowsQueue { followMemory() }
       arm()
       return
@@ -48,8 +48,8 @@ extension Link: TurnHandler {
     arm()
   }
 
-  /// Writes what the connection has so far, where that lets the peer work at the same time. All
-  /// that follows from a write is seen to when the turn ends.
+  /// Writes the output so far if that lets the peer work in parallel. The consequences of the write
+  /// are handled at the end of the turn.
   private func writeEarly() {
     guard isAlive, core.isOpen, !awaitsRoom else { return }
     let (writes, isTrial) = earlyWriting.begins()
@@ -58,15 +58,15 @@ extension Link: TurnHandler {
     do throws(SocketError) {
       if try write() { earlyWriting.leaveRest() }
     } catch {
-      // Whoever sends something does not expect the connection to end meanwhile, and what has been
-      // read is still to be taken.
+      // The caller that is sending does not expect the connection to end during its call, and
+      // bytes that were read are still to be parsed.
       earlyFailure = error.errno
       earlyWriting.leaveRest()
     }
   }
 
-  /// Looks, after a trial, whether the peer has worked at the same time: it has answered, and not
-  /// since it was given this side's processor.
+  /// Judges a trial of early writing: it helped if the peer has answered without having taken this
+  /// thread's processor.
   private func judgeEarlyWriting() {
     let isAnswered = isAlive && stream.hasUnreadBytes
     earlyWriting.judge(
@@ -88,7 +88,7 @@ extension Link: TurnHandler {
       }
     }
     let holds = core.holdsReading
-    // Frames that were left while the peer did not read are taken up again.
+    // Parse the frames that waited while the peer did not read.
     let resumes = isHeld && !holds
     isHeld = holds
     watch(bytes: !holds, room: isBlocked)
@@ -100,7 +100,7 @@ extension Link: TurnHandler {
     followReading()
   }
 
-  /// Writes what is encoded; true where more is to wait until the stream has room.
+  /// Writes encoded output; returns true if the rest must wait until the stream is ready again.
   private func write() throws(SocketError) -> Bool {
     var isBlocked = false
     var budget = Link.writtenPerTurn

@@ -1,89 +1,89 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Logging
-@_spi(Containers) package import LongLinkCore
+package import LongLinkCore
 package import LongLinkTransport
 
-/// Hears, on the loop, what happens on its links. It may give a link any command meanwhile.
+/// Receives, on the loop, the events of its links. A callback may give a link any command.
 package protocol LinkOwner: AnyObject {
-  /// A message of the peer; its bytes and the link's metadata are good during the call.
+  /// A message of the peer; its bytes and the link's metadata are valid during the call.
   func link(_ link: Link, received message: Arrival)
-  /// Anything else that has happened.
+  /// Any other event.
   func link(_ link: Link, tells news: LinkNews)
-  /// The link has ended; it says nothing more.
+  /// The link has ended; this is its last event.
   func link(_ link: Link, endedWith reason: CloseReason)
-  /// Everything that was to be sent has been written.
+  /// All output has been written.
   func linkWroteAll(_ link: Link)
 }
 
-/// One connection: a stream, the protocol's core, and the moving of bytes between them.
+/// One connection: moves bytes between a stream and the protocol's core.
 ///
 /// Everything is called on its loop. The loop drives the link by readiness, timers and the ends of
-/// turns. Owners, requests, handlers and pushes give it the commands of `Link+Commands` and ask
-/// what is in `Link+State`; nobody else touches the core. Each command settles the link by itself:
-/// the owner is told what it set off, its bytes leave by the end of the turn, and the timer is set.
+/// turns. Owners, requests, handlers and pushes use the commands of `Link+Commands` and the
+/// properties of `Link+State`; only the link touches the core. Each command delivers its effects to
+/// the owner, schedules a write at the end of the turn, and sets the timer.
 ///
-/// The owner is told before the command returns or, where the caller has to note the outcome first,
-/// as with `request` and `cancel`, at the end of the turn. It may give commands while it is told
-/// something: they return at once, and what they set off it hears next.
+/// The owner is called before the command returns or, for commands such as `request` and `cancel`
+/// whose caller must first record the result, at the end of the turn. Commands that the owner gives
+/// in a callback return at once; their effects are delivered after that callback.
 ///
-/// The core changes in place and hands nothing out that leads back to it while it does, so that the
-/// run-time checks of exclusive access are left out where every frame would pay for them.
+/// The core is mutated in place and gives out nothing that leads back to it meanwhile, so run-time
+/// exclusivity checks are switched off where every frame would pay for them.
 package final class Link {
   package let id: UInt32
   package let loop: EventLoop
   @safe @exclusivity(unchecked) var core: Connection
   package private(set) var peer: SocketAddress?
   private let peerLog: PeerLog
-  /// What the owner calls the connection in logs, where it does.
+  /// The key and number that identify the connection in the owner's logs, if any.
   private let label: (key: String, number: UInt64)?
-  /// The metadata that was decoded last.
+  /// The last decoded metadata.
   @safe @exclusivity(unchecked) var lastMetadata = ReceivedMetadata() {
     didSet { isPlain = lastMetadata.isPlain }
   }
-  /// Whether it says nothing of a request but the time that remains.
+  /// Whether `lastMetadata` holds nothing but the remaining time.
   @safe @exclusivity(unchecked) var isPlain = true
-  /// Whether that is the metadata of the message that the owner is being told of.
+  /// Whether `lastMetadata` belongs to the message that is being delivered to the owner.
   @safe @exclusivity(unchecked) var hasMetadata = false
-  /// The stream is the link's to the end; nothing is asked of it any more once the link has ended.
+  /// Owned by the link, and not used once the link has ended.
   let stream: any ByteStream
-  /// Whether anything may still come of the link.
+  /// Whether the link has not ended.
   @safe @exclusivity(unchecked) package private(set) var isAlive = true
   @safe @exclusivity(unchecked) var owner: (any LinkOwner)?
   var isConnected: Bool
-  /// Whether the stream was asked to tell of bytes, and of room for them.
+  /// Whether the stream is watched for read readiness, and for write readiness.
   var awaitsBytes = false
   var awaitsRoom = false
   private var timer: LoopTimer?
   private var armedFor = LinkInstant.distantFuture
   var endsTurn = false
   @safe @exclusivity(unchecked) var earlyWriting = EarlyWriting()
-  /// Why writing early failed in this turn, which is acted on at its end.
+  /// The `errno` of an early write that failed in this turn; handled at the turn's end.
   var earlyFailure: Int32?
-  /// How often the loop's thread had lost the processor when writing early was last tried.
+  /// The loop's preemption count when the last trial of early writing began.
   var preemptions: Int?
-  /// Whether the owner is being told.
+  /// Whether `drain` is running.
   @safe @exclusivity(unchecked) var isDraining = false
-  /// Whether pushes are the next to use room that there is again.
+  /// Whether pushes are the next to use new room.
   var pushesGoFirst = false
   /// Whether the connection's input is the loop's read queue for now.
   var borrowsQueue = false
-  /// What the server's connections may hold; nil for a client.
+  /// The loop's share of the server's memory budget; nil for a client.
   let share: MemoryShare?
-  /// What it was told that this one holds.
+  /// What was last reported to `share` for this connection.
   var counted = HeldMemory()
-  /// When it last began to hold anything.
+  /// When the connection last began to hold memory.
   var heldSince = LinkInstant(nanoseconds: 0)
-  /// Whether frames may have been left since the peer does not take its answers.
+  /// Whether reading was held because the peer does not read its responses; frames may wait.
   var isHeld = false
-  /// Whether bytes were left in the stream for want of memory or time.
+  /// Whether bytes were left in the stream for lack of memory or time.
   var leavesBytes = false
-  /// Turns in a row in which nothing was read, to wait for handlers that were cancelled.
+  /// Consecutive turns without a read, to let cancelled handlers return.
   var postponements: UInt8 = 0
-  /// Whether little is read at once since memory is short.
+  /// Whether reads are small because memory is short.
   var isSparing = false
 
-  /// Spreads the serials of peers in tables, so that they cannot pick ones that collide.
+  /// Randomizes the hashing of serials in tables, so that peers cannot pick colliding ones.
   static let serialMix = UInt32.random(in: 1...(.max))
 
   package init(
@@ -104,8 +104,8 @@ package final class Link {
     core = Connection(settings: settings, at: loop.driver.now)
   }
 
-  /// Logs a line that the peer can cause, with the connection: only a few a minute of each message
-  /// pass.
+  /// Logs a line that the peer can cause, with the connection's identity; each message is
+  /// rate-limited.
   package func log(
     _ level: Logger.Level, _ message: StaticString,
     _ metadata: @autoclosure () -> Logger.Metadata = [:]
@@ -115,7 +115,7 @@ package final class Link {
     }
   }
 
-  /// What tells the connection from others in logs.
+  /// The fields that identify the connection in logs.
   private var identity: Logger.Metadata {
     var identity: Logger.Metadata = [
       "peer": "\(peer.map(String.init(describing:)) ?? "unknown")"
@@ -124,7 +124,7 @@ package final class Link {
     return identity
   }
 
-  /// Starts to listen for readiness; `owner` hears of everything.
+  /// Starts the link; its events go to `owner`.
   package func start(for owner: any LinkOwner) {
     self.owner = owner
     stream.attach(self, token: UInt64(id))
@@ -136,7 +136,7 @@ package final class Link {
     arm()
   }
 
-  /// Asks the stream to tell of these things alone.
+  /// Watches the stream for exactly these kinds of readiness.
   @inline(__always)
   func watch(bytes: Bool, room: Bool) {
     if bytes != awaitsBytes || room != awaitsRoom { setInterest(bytes: bytes, room: room) }
@@ -150,18 +150,18 @@ package final class Link {
   }
 }
 
-// MARK: - Telling the owner
+// MARK: - Delivering to the owner
 
 extension Link {
-  /// Tells the owner what the core has for it until there is nothing, and sees to the stream.
+  /// Delivers the core's messages and effects to the owner until there are none left.
   ///
-  /// Nothing else asks the core for messages and effects.
+  /// Nothing else takes messages and effects from the core.
   func drain() {
-    // An owner that gives a command may come back here; the outer call goes on with the rest.
+    // A command that the owner gives may re-enter; the outer call continues with the rest.
     guard !isDraining else { return }
     isDraining = true
     repeat {
-      // Once the owner is let go of there are no messages any more.
+      // Once the owner is released, the core has no more messages.
       if let owner { handMessages(to: owner) }
     } while performEffect()
     isDraining = false
@@ -185,12 +185,12 @@ extension Link {
     if judgeMetadata(of: message) {
       owner.link(self, received: message)
     } else if message.kind == .request {
-      // The connection has ended over it, and there is no handler to return.
+      // Malformed metadata has ended the connection, and no handler will return.
       core.handlerReturned(bytes: message.byteCount)
     }
   }
 
-  /// Carries out the next effect; false when there is none.
+  /// Performs the next effect; returns false if there is none.
   private func performEffect() -> Bool {
     switch core.nextEffect() {
     case .message(let message):
@@ -234,14 +234,14 @@ extension Link {
 // MARK: - Time
 
 extension Link: TimerHandler {
-  /// Sets the loop's timer when the connection wants to be called earlier than it is set for.
+  /// Moves the loop's timer if the core's deadline is earlier than it.
   @inline(__always)
   func arm() {
     if core.deadline < armedFor { setTimer() }
   }
 
-  /// Sets the timer anew also where the connection wants to be called later: an idle link is not to
-  /// be woken for nothing.
+  /// Moves the timer even if the deadline is later than it, so that an idle link is not woken
+  /// needlessly.
   func followDeadline() {
     if core.deadline != armedFor { setTimer() }
   }
@@ -251,7 +251,7 @@ extension Link: TimerHandler {
     if let timer { loop.cancel(timer) }
     timer = nil
     armedFor = core.deadline
-    // A dialect may have nothing to wait for.
+    // A dialect may have no timeouts.
     guard armedFor != .distantFuture else { return }
     timer = loop.schedule(at: armedFor, self, token: UInt64(id))
   }
@@ -260,17 +260,17 @@ extension Link: TimerHandler {
     guard isAlive else { return }
     timer = nil
     armedFor = .distantFuture
-    // After a pause of the process the peer's bytes may wait in the socket: they count first.
+    // After a pause of this process, the peer's bytes may wait in the socket: read them first.
     if isConnected, awaitsBytes { read() }
     guard isAlive else { return }
-    // What this side has left unread is not the peer's silence.
+    // Bytes that this side left unread are not silence of the peer.
     if leavesBytes { core.resumedReading(at: loop.driver.now) }
     core.elapsed(to: loop.driver.now, unacknowledged: unacknowledgedBytes)
     drain()
     followMemory()
     if core.isIdle {
       core.releaseStorage()
-      // Both forget the last metadata, or one would take a later block for what the other knows.
+      // Both must forget the last metadata, because the core compares a later block with it.
       lastMetadata = ReceivedMetadata()
     }
     arm()

@@ -4,30 +4,32 @@ internal import LongLinkCore
 package import LongLinkTransport
 internal import Synchronization
 
-/// What the connections of one server may make it hold together, over all its loops.
+/// The memory budget of one server's connections, over all of its loops.
 ///
-/// Each loop has a share, which counts what its connections hold. Once open connections hold half
-/// of what they may, empty buffers left out, each is read less at a time, and not before its peer
-/// has taken most of what waits for it: so peers that take their answers are only slowed down. Once
-/// they hold more than three quarters of the limit, nothing is read from any of them until the loop
-/// that holds the most has given its empty buffers back and, where that is not enough, ended those
-/// of its connections that hold the most. So a connection that holds little is safe from those that
-/// hold much, and a quarter is left for requests whose handlers go on after they were given up,
-/// which no end of a connection frees.
+/// Each loop has a share, which counts what its connections hold. There are two thresholds:
+/// - Memory is scarce when open connections use half of their limit, not counting empty buffers.
+///   Reads become smaller, and a connection is read only when its peer has taken most of the output
+///   that waits for it. Peers that read their responses are only slowed down.
+/// - Memory is short when open connections hold more than three quarters of `limit`. No connection
+///   is read until the loop that holds the most has freed its empty buffers and, if that is not
+///   enough, evicted the connections that hold the most.
+///
+/// So connections that hold little are safe from those that hold much. A quarter is left for
+/// requests that were given up and whose handlers still run, because evicting frees none of that.
 package final class MemoryBudget: Sendable {
-  /// Past so many bytes no requests are taken but from connections that have few. What is held is a
-  /// quarter more at most, and what one turn of a loop adds.
+  /// In bytes. Above it, only connections with few requests may add more. At most a quarter more is
+  /// held, plus what one turn of a loop adds.
   package let limit: Int
   private let open = Atomic(0)
   private let room = Atomic(0)
   private let outlived = Atomic(0)
   private let scarce = Atomic(false)
   private let isRelieving = Atomic(false)
-  /// Whether connections were ended whose handlers have not returned yet.
+  /// Whether handlers of evicted connections have not returned yet.
   private let awaitsHandlers = Atomic(false)
   private let shares = Mutex<[Holder]>([])
 
-  /// A share has the budget, which must not keep it.
+  /// Weak, because a share retains the budget.
   private struct Holder {
     weak let share: MemoryShare?
   }
@@ -36,24 +38,24 @@ package final class MemoryBudget: Sendable {
     self.limit = limit
   }
 
-  /// What is held now.
+  /// The bytes held now.
   package var held: Int { open.load(ordering: .relaxed) + outlived.load(ordering: .relaxed) }
 
-  /// What open connections may hold: three quarters, or less where requests hold much that were
-  /// given up, but always a quarter.
+  /// The bytes that open connections may hold: three quarters of `limit`, less if given-up requests
+  /// hold much, but at least a quarter.
   private var openLimit: Int {
     let rest = limit - outlived.load(ordering: .relaxed)
     return min(limit / 4 * 3, max(limit / 4, rest))
   }
 
-  /// Whether open connections hold so much that some have to end.
+  /// Whether open connections hold so much that some must be evicted.
   package var isShort: Bool { open.load(ordering: .relaxed) > openLimit }
 
-  /// Whether they hold so much that each is to hold less.
+  /// Whether open connections hold so much that each should hold less.
   package var isScarce: Bool { scarce.load(ordering: .relaxed) }
 
-  /// How many bytes a peer may leave unread before it is read no more: while memory is scarce the
-  /// fewer, the less is left of it.
+  /// The most unread output, in bytes, of a peer that is still read. It shrinks with the memory
+  /// that is left; unlimited while memory is not scarce.
   package var mostUnread: Int {
     guard isScarce else { return .max }
     let limit = openLimit
@@ -61,20 +63,20 @@ package final class MemoryBudget: Sendable {
     return max(0, MemoryBudget.fewUnread * left / max(1, limit / 2))
   }
 
-  /// So many where memory begins to be scarce: more than is written at once in a long turn.
+  /// `mostUnread` when memory becomes scarce: more than a long turn writes at once.
   private static let fewUnread = 196_608
 
-  /// Whether no more requests can be taken, but for the reserve.
+  /// Whether new requests must come from the reserve.
   package var isExhausted: Bool { held > limit }
 
-  /// Whether connections with few requests can have more.
+  /// Whether the reserve for connections with few requests has room.
   package var hasReserve: Bool { held <= limit / 4 * 5 }
 
-  /// Where ending connections stops again: then there is some room before the next has to end.
+  /// Whether evicting can stop, with some room before the next eviction.
   package var isRelieved: Bool { open.load(ordering: .relaxed) <= openLimit / 6 * 5 }
 
-  /// Makes the share of one loop. `relieve` is called there when its connections are to make room,
-  /// `recover` when memory is scarce no more.
+  /// Makes the share of one loop. On that loop, `relieve` is called to free memory and `recover`
+  /// when memory is no longer scarce.
   package func makeShare(
     on loop: EventLoop, relieve: @escaping @Sendable () -> Void,
     recover: @escaping @Sendable () -> Void
@@ -98,7 +100,7 @@ package final class MemoryBudget: Sendable {
     }
   }
 
-  /// Memory is scarce from half of what may be held on, and until a sixth of that is free again.
+  /// Memory becomes scarce above half of `openLimit`, and stops being scarce at 5/6 of that half.
   private func followScarcity(of used: Int) {
     let limit = openLimit / 2
     guard scarce.load(ordering: .relaxed) else {
@@ -111,18 +113,18 @@ package final class MemoryBudget: Sendable {
     }
   }
 
-  /// What is worth to be given back to the system at once while memory is short.
+  /// The freed bytes that are worth returning to the system at once while memory is short.
   private static let largeBytes = 1_048_576
 
-  /// Gives back what ended connections have freed: the C library may keep it, beside what comes
-  /// next.
+  /// Returns memory that evicted connections freed to the system. The C library might otherwise
+  /// keep it in addition to later allocations.
   private func returnToSystem() {
     let isOver = outlived.load(ordering: .relaxed) < MemoryBudget.largeBytes
     awaitsHandlers.store(!isOver, ordering: .relaxed)
     SystemMemory.returnFree()
   }
 
-  /// Asks the loop whose connections hold the most to make room, one at a time.
+  /// Asks the loop whose connections hold the most to free memory. One loop does so at a time.
   private func relieve() {
     let isFirst = isRelieving.compareExchange(
       expected: false, desired: true, ordering: .relaxed
@@ -141,13 +143,13 @@ package final class MemoryBudget: Sendable {
         returnToSystem()
       }
       isRelieving.store(false, ordering: .relaxed)
-      // Another loop may hold the rest, or more by now.
+      // Another loop may now hold the most.
       if isShort, largest.open.load(ordering: .relaxed) < before { relieve() }
     }
   }
 }
 
-/// What the connections of one loop hold of a server's budget, and how they make room.
+/// One loop's share of a server's memory budget.
 package final class MemoryShare: Sendable {
   package let budget: MemoryBudget
   fileprivate let open = Atomic(0)
@@ -169,7 +171,7 @@ package final class MemoryShare: Sendable {
   @inline(__always)
   var hasRoom: Bool { !budget.isExhausted }
 
-  /// Tells of a change in what a connection holds.
+  /// Adds a change in what a connection holds.
   func add(_ more: HeldMemory) {
     open.add(more.open, ordering: .relaxed)
     budget.add(more)

@@ -5,19 +5,19 @@ package import LongLinkCore
 internal import LongLinkTransport
 
 extension CloseReason {
-  /// The reason in words, with the system's own for an error of the socket.
+  /// The reason as text, with the system's text for a socket error.
   package var detail: String {
     guard case .transport(let code) = self else { return description }
     return "the connection failed: \(SocketError.text(of: code))"
   }
 
-  /// What a log line tells of it: `reason` to search for, `detail` to read.
+  /// The reason's fields in a log line: `reason`, a constant to search for, and `detail`, a text.
   package var logMetadata: Logger.Metadata {
     ["reason": "\(token)", "detail": "\(detail)"]
   }
 
-  /// Whether it is a warning where a link ends so. What was not announced is a loss to a client,
-  /// whether it comes as an end or as a reset; a server's clients go as they like.
+  /// Whether such an end is logged as a warning. To a client, an unannounced end or reset is a
+  /// loss; to a server, it is normal that clients disconnect.
   fileprivate func isWarning(to role: Role) -> Bool {
     switch self {
     case .violation, .heartbeatLost, .stalledPeer, .unreadOutput, .memoryLimit: true
@@ -39,7 +39,7 @@ extension Link {
 }
 
 extension Logger.MetadataValue {
-  /// A duration in nanoseconds, as logs tell it: in whole milliseconds.
+  /// A duration in nanoseconds, logged in whole milliseconds.
   package static func milliseconds(_ nanoseconds: Int64) -> Logger.MetadataValue {
     "\(nanoseconds / 1_000_000)"
   }

@@ -3,9 +3,9 @@
 package import Logging
 package import LongLinkTransport
 
-/// The logger of a configuration: the one that was set, or a default.
+/// The logger of a configuration: the user's, or a default.
 package struct ConfiguredLogger: Sendable {
-  /// What is logged to; setting it, or its level, makes it the user's own.
+  /// Setting the logger or its level makes it the user's.
   package var logger: Logger {
     didSet { isDefault = false }
   }
@@ -15,7 +15,7 @@ package struct ConfiguredLogger: Sendable {
     logger = Logger(label: label)
   }
 
-  /// Leaves warnings alone to a default logger on a loop that is to be quiet.
+  /// Limits a default logger to warnings and errors if the loop is configured to be quiet.
   package mutating func settle(on loop: EventLoop) {
     guard isDefault, loop.configuration.isQuiet else { return }
     logger.logLevel = max(.warning, logger.logLevel)

@@ -4,27 +4,28 @@ package import Logging
 package import LongLinkCore
 internal import Synchronization
 
-/// A logger for lines that peers can cause: only a few a minute of each kind pass.
+/// A rate-limited logger for lines that peers can cause.
 ///
-/// The first `burst` lines of a kind pass at once, then one each `interval`. A line that passes
-/// tells as `suppressed` how many of its kind did not since the one before. Lines of a level that
-/// the logger leaves out are not counted. It may be used from any thread; what it logs for several
-/// connections is limited for all of them together.
+/// Of each kind, `burst` lines pass at once, then one for each `interval`. A line that passes has
+/// the number of lines of its kind dropped since the last one in the field `suppressed`. Lines
+/// below the logger's level are not counted. It may be used from any thread; its connections share
+/// one limit.
 package final class PeerLog: Sendable {
   private struct Kind {
-    /// When as many lines may pass at once again as at first; each that passes moves it on.
+    /// When the full burst is available again; each line that passes delays it.
     var restored: LinkInstant
     var suppressed: UInt64 = 0
   }
 
-  /// Where the lines go; for those that no peer can cause.
+  /// The underlying logger; use it directly for lines that no peer can cause.
   package let logger: Logger
   private let burst: Int
   private let interval: Int64
-  /// By the lines' messages, which are constants: no peer can make their number grow.
+  /// By message. Messages are constants, so no peer can make this grow.
   private let kinds = Mutex<[String: Kind]>([:])
 
-  /// Makes a log that lets five lines of a kind pass at once, and three a minute after that.
+  /// Makes a log; by default five lines of a kind pass at once, then three a minute. `interval` is
+  /// in nanoseconds.
   package init(_ logger: Logger, burst: Int = 5, interval: Int64 = 20_000_000_000) {
     precondition(burst > 0 && interval > 0)
     self.logger = logger
@@ -32,7 +33,7 @@ package final class PeerLog: Sendable {
     self.interval = interval
   }
 
-  /// Logs a line, or counts it. All lines of one message are of one kind.
+  /// Logs a line, or counts it as suppressed. All lines with one message are of one kind.
   package func log(
     _ level: Logger.Level, _ message: StaticString, at now: LinkInstant,
     _ metadata: () -> Logger.Metadata
@@ -43,7 +44,7 @@ package final class PeerLog: Sendable {
     logger.log(level: level, "\(message)", metadata: metadata)
   }
 
-  /// How many lines of the kind were left out since the last one; nil where this one is too.
+  /// Returns the number of lines suppressed since the last one; nil if this one is suppressed too.
   private func admit(_ message: String, at now: LinkInstant) -> UInt64? {
     kinds.withLock { kinds in
       var kind = kinds[message] ?? Kind(restored: now)

@@ -2,98 +2,96 @@
 
 public import LongLinkCore
 
-/// What one or more connections counted, each number since its beginning.
+/// Counters of one connection, or the totals of several, since they began.
 public struct ConnectionCounters: Hashable, Sendable {
   /// Bytes read.
   public package(set) var bytesReceived: UInt64 = 0
   /// Bytes written.
   public package(set) var bytesSent: UInt64 = 0
-  /// Whole, undamaged frames read.
+  /// Complete, undamaged frames read.
   public package(set) var framesReceived: UInt64 = 0
-  /// Requests of this side that left.
+  /// Requests sent.
   public package(set) var requestsSent: UInt64 = 0
-  /// Requests of the peer that arrived.
+  /// Requests received.
   public package(set) var requestsReceived: UInt64 = 0
-  /// Responses of the peer that arrived.
+  /// Responses received.
   public package(set) var responsesReceived: UInt64 = 0
-  /// Responses of this side that were queued to leave.
+  /// Responses queued for sending.
   public package(set) var responsesSent: UInt64 = 0
   /// Requests of the peer that were refused without calling a handler.
   public package(set) var refused: UInt64 = 0
-  /// Pushes that arrived.
+  /// Pushes received.
   public package(set) var pushesReceived: UInt64 = 0
-  /// Pushes that were queued to leave.
+  /// Pushes queued for sending.
   public package(set) var pushesSent: UInt64 = 0
   /// Pushes that had to wait for room.
   public package(set) var pushesWaited: UInt64 = 0
   /// Pushes that waited and were not sent: cancelled, past their deadline, or lost with their
   /// connection.
   public package(set) var pushesGivenUp: UInt64 = 0
-  /// Pushes that could not even wait: too many did, or the caller asked not to.
+  /// Pushes that failed with `overloaded`: too many waited, or `pushNow` found no room.
   public package(set) var pushesTurnedAway: UInt64 = 0
-  /// Broadcasts that passed a connection over, since it was above its high-water mark or does not
-  /// accept bodies of their size.
+  /// Broadcasts that skipped a connection because it was above its high-water mark or does not
+  /// accept bodies of that size.
   public package(set) var broadcastsSkipped: UInt64 = 0
-  /// Times that the bytes waiting for a peer reached the high-water mark.
+  /// Times that an outgoing buffer reached its high-water mark.
   public package(set) var highWaterEvents: UInt64 = 0
   /// Pings sent, heartbeats included.
   public package(set) var pingsSent: UInt64 = 0
   /// Pings received.
   public package(set) var pingsReceived: UInt64 = 0
-  /// Times that nothing had been read for so long that a sign of life was asked for.
+  /// Times that this side suspected a dead peer and sent it a ping.
   public package(set) var suspicions: UInt64 = 0
-  /// Those of them that requests without an answer were the reason for, before the interval was
-  /// over.
+  /// Suspicions that unanswered requests raised before the heartbeat's interval was over.
   public package(set) var earlySuspicions: UInt64 = 0
-  /// Times that this process, or its loop, had stood still for so long that timers came far too
-  /// late.
+  /// Times that timers fired far too late because this process, or its loop, stood still.
   public package(set) var pauses: UInt64 = 0
   /// Cancels sent.
   public package(set) var cancelsSent: UInt64 = 0
   /// Cancels received.
   public package(set) var cancelsReceived: UInt64 = 0
-  /// Cancels for requests that were unknown or had ended, and in a dialect responses to such:
-  /// dropped.
+  /// Dropped cancels for requests that were unknown or had ended; in a dialect, also dropped
+  /// responses to such requests.
   public package(set) var droppedUnknownSerials: UInt64 = 0
-  /// Pongs without a ping: dropped.
+  /// Dropped pongs that no ping had asked for.
   public package(set) var droppedPongs: UInt64 = 0
-  /// Frames of the kinds that are read and ignored: dropped.
+  /// Dropped frames of kinds that receivers ignore.
   public package(set) var droppedIgnorable: UInt64 = 0
-  /// Answers that were not owed any more, or that a dialect has no word for: dropped.
+  /// Dropped responses of handlers whose requests had ended, or that a dialect cannot express.
   public package(set) var droppedResponses: UInt64 = 0
-  /// In a dialect with delimiters, packets that were damaged: dropped.
+  /// Dropped damaged packets, in a dialect with delimiters.
   public package(set) var damagedPackets: UInt64 = 0
-  /// Messages in fragments that were given up, since the next one had not come in time.
+  /// Fragmented messages that were given up because their next fragment did not come in time.
   public package(set) var stalledMessages: UInt64 = 0
-  /// Requests that were refused since all connections together held as much as the server may.
+  /// Requests refused because the server's memory limit was reached.
   public package(set) var refusedForMemory: UInt64 = 0
-  /// Requests that were refused since their bodies were not the messages that their handlers take.
+  /// Requests refused because their bodies did not decode as the message that the handler takes.
   public package(set) var undecodable: UInt64 = 0
-  /// Requests that were handed to handlers, those in `undecodable` included.
+  /// Requests passed to handlers, including those in `undecodable`.
   public package(set) var handled: UInt64 = 0
-  /// Those of them that were given up before their handlers were called.
+  /// Requests in `handled` that were given up before their handlers were called.
   public package(set) var handlersSkipped: UInt64 = 0
   /// Requests whose handlers were cancelled by the peer.
   public package(set) var handlersCancelled: UInt64 = 0
-  /// Requests whose handlers were cancelled since their connection ended.
+  /// Requests whose handlers were cancelled because their connection ended.
   public package(set) var handlersAbandoned: UInt64 = 0
-  /// Requests refused or given up since their deadline had passed.
+  /// Requests refused or given up because their deadline had passed.
   public package(set) var handlersLate: UInt64 = 0
-  /// Handlers that failed with an error of their own.
+  /// Handlers that threw an error of their own.
   public package(set) var handlersFailed: UInt64 = 0
-  /// Connections that ended, by the kind of their `CloseReason`; among them `stalledPeer`, which
-  /// took no byte for too long, and `unreadOutput`, for which too many bytes waited.
+  /// Connections that ended, by the kind of their `CloseReason`. `stalledPeer` means that the peer
+  /// took no byte for too long, `unreadOutput` that too many bytes waited for it.
   public package(set) var endings: [CloseReason.Kind: UInt64] = [:]
   /// Connections that ended because the peer broke a rule, by rule.
   public package(set) var violations: [Violation.Rule: UInt64] = [:]
 
-  /// Connections whose peer was given up since it was silent for longer than the heartbeat allows.
+  /// Connections that ended because the peer was silent for longer than the heartbeat allows.
   public var heartbeatsLost: UInt64 { endings[.heartbeatLost] ?? 0 }
 
   /// Makes counters that are all zero.
   package init() {}
 
-  /// Adds what one connection and its handlers counted.
+  /// Adds the counters of one connection and its handlers.
   package mutating func add(_ connection: FrameCounters, _ responder: ResponderCounters) {
     bytesReceived += connection.bytesReceived
     bytesSent += connection.bytesSent
@@ -130,7 +128,7 @@ public struct ConnectionCounters: Hashable, Sendable {
     handlersFailed += responder.failed
   }
 
-  /// Adds what became of the pushes of one side that had to wait.
+  /// Adds the counters of one side's push queue.
   package mutating func add(_ pushes: PushQueueCounters) {
     pushesWaited += pushes.waited
     pushesGivenUp += pushes.givenUp
@@ -148,7 +146,7 @@ public struct ConnectionCounters: Hashable, Sendable {
     if wasSkipped { handlersSkipped += 1 } else { droppedResponses += 1 }
   }
 
-  /// Adds what another set of connections counted.
+  /// Adds the counters of other connections.
   package static func += (lhs: inout ConnectionCounters, rhs: ConnectionCounters) {
     lhs.bytesReceived += rhs.bytesReceived
     lhs.bytesSent += rhs.bytesSent

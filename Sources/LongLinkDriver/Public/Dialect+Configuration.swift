@@ -3,10 +3,10 @@
 package import LongLinkCore
 
 extension Dialect {
-  /// What a side can do; nil for the native protocol.
+  /// What the dialect lets a side do; nil for the native protocol.
   package func facts(_ role: Role) -> DialectFacts? { source?.facts(role) }
 
-  /// Throws `invalidConfiguration` when it is known beforehand that it cannot work.
+  /// Throws `invalidConfiguration` if the dialect cannot work in a role.
   package func validate(_ role: Role, field: String) throws(LongLinkError) {
     do throws(FrameLayoutError) {
       try source?.validate(role)
@@ -15,7 +15,7 @@ extension Dialect {
     }
   }
 
-  /// The heartbeat that holds: a dialect's own times in place of those that are configured.
+  /// Returns the effective heartbeat: a dialect's times replace the configured ones.
   package func heartbeat(_ configured: Heartbeat) -> Heartbeat {
     guard let facts = facts(.client) else { return configured }
     return Heartbeat(

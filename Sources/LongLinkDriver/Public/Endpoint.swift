@@ -3,7 +3,7 @@
 package import LongLinkCore
 public import LongLinkTransport
 
-/// Where a server is reached.
+/// The host and port, or the Unix-domain socket, of a server.
 public struct Endpoint: Hashable, Sendable {
   package enum Kind: Hashable, Sendable {
     case host(String, port: UInt16)
@@ -12,28 +12,29 @@ public struct Endpoint: Hashable, Sendable {
 
   package let kind: Kind
 
-  /// A host name or a literal IPv4 or IPv6 address, and a port of 1 to 65,535.
+  /// A host name or a literal IPv4 or IPv6 address, and a port of 1 to 65,535. A server may also
+  /// listen on port 0, for which the system picks a free one.
   public static func host(_ name: String, port: UInt16) -> Endpoint {
     Endpoint(kind: .host(name, port: port))
   }
 
-  /// A Unix-domain socket by its path in the file system: 107 bytes at most on Linux, 103 on macOS.
+  /// A Unix-domain socket by its file-system path: at most 107 bytes on Linux, 103 on macOS.
   public static func unix(path: String) -> Endpoint {
     Endpoint(kind: .unix(path: path))
   }
 
-  /// How a goaway names it; nil where it cannot.
+  /// The endpoint's text in a goaway; nil if a goaway cannot name it.
   package var alternativeText: String? {
     let text = description
     return Endpoint(alternative: text) == self ? text : nil
   }
 
-  /// It and one of its addresses, or that alone where both are the same.
+  /// The endpoint and one of its addresses, or only the address if both are the same.
   package func text(at address: SocketAddress) -> String {
     description == address.description ? description : "\(self), \(address)"
   }
 
-  /// Throws when a client could never reach it, or a server never listen there.
+  /// Throws if a client could never connect to it, or a server never listen on it.
   package func validate(field: String, by role: Role) throws(LongLinkError) {
     switch kind {
     case .host(let name, let port):
@@ -48,14 +49,14 @@ public struct Endpoint: Hashable, Sendable {
       let (count, longest) = (path.utf8.count, SocketAddress.longestUnixPath)
       if count > longest {
         throw .configuration(
-          field, "the path has \(count) bytes, and that of a Unix socket at most \(longest)")
+          field, "the path has \(count) bytes; a Unix socket's path has at most \(longest)")
       }
     }
   }
 }
 
 extension Endpoint {
-  /// The endpoint of an address, such as one that a server listens on.
+  /// Makes the endpoint of an address, such as one of a server's `addresses`.
   public init(_ address: SocketAddress) {
     if let host = address.host, let port = address.port {
       self = .host(host, port: port)
@@ -64,8 +65,7 @@ extension Endpoint {
     }
   }
 
-  /// A server as a goaway names it: `host:port`, an IPv6 address in brackets; nil where it is not
-  /// one.
+  /// Parses an endpoint in a goaway: `host:port`, with an IPv6 address in brackets.
   package init?(alternative text: String) {
     guard let colon = text.utf8.lastIndex(of: UInt8(ascii: ":")),
       let port = UInt16(text[text.index(after: colon)...]), port > 0,
@@ -79,7 +79,7 @@ extension Endpoint {
     } else if host.utf8.contains(UInt8(ascii: ":")) {
       return nil
     }
-    // 253 is the longest name of the DNS (RFC 1035, section 2.3.4).
+    // 253 bytes is the longest DNS name (RFC 1035, section 2.3.4).
     guard !host.isEmpty, host.utf8.count <= 253,
       host.utf8.allSatisfy({
         (33...126).contains($0) && $0 != UInt8(ascii: "[") && $0 != UInt8(ascii: "]")
@@ -90,7 +90,7 @@ extension Endpoint {
 }
 
 extension Endpoint: CustomStringConvertible {
-  /// `host:port`, or `unix:path`.
+  /// `host:port`, with an IPv6 address in brackets, or `unix:path`.
   public var description: String {
     switch kind {
     case .host(let name, let port): name.contains(":") ? "[\(name)]:\(port)" : "\(name):\(port)"

@@ -3,11 +3,11 @@
 public import LongLinkCore
 public import LongLinkTransport
 
-/// Why a request, a connect or a call failed, and what may have happened to what was sent.
+/// Why an operation failed and, for a request, whether it may have run.
 ///
-/// `delivery` alone tells whether a retry is safe; no `code` does.
+/// Decide on a retry by `delivery`, not by `code`: no code tells whether a retry is safe.
 public struct LongLinkError: Error, Sendable {
-  /// What went wrong; later versions may add codes.
+  /// The kind of failure. Later versions may add codes.
   public struct Code: Hashable, Sendable, CaseIterable, CustomStringConvertible {
     private let name: String
 
@@ -15,17 +15,17 @@ public struct LongLinkError: Error, Sendable {
       self.name = name
     }
 
-    /// There is no connection, and the caller asked not to wait for one.
+    /// There is no connection, and the operation does not wait for one.
     public static let notConnected = Code("notConnected")
-    /// The connect, or its handshake, came to nothing; `systemError` and `peer` tell more.
+    /// The connect or its handshake failed; see `systemError` and `peer`.
     public static let connectFailed = Code("connectFailed")
-    /// The connection ended before the answer came; `closeReason` says why.
+    /// The connection ended before the response came; `closeReason` states why.
     public static let connectionLost = Code("connectionLost")
-    /// The deadline passed before the answer came.
+    /// The deadline passed before the response came.
     public static let deadlineExceeded = Code("deadlineExceeded")
-    /// The caller, or its task, cancelled.
+    /// The caller cancelled the operation, or its task was cancelled.
     public static let cancelled = Code("cancelled")
-    /// The peer answered with a code other than 200; `response` and `body` tell which.
+    /// The peer responded with a code other than 200; see `response` and `body`.
     public static let rejected = Code("rejected")
     /// A frame failed its checksum; the connection was closed.
     public static let corrupted = Code("corrupted")
@@ -33,20 +33,20 @@ public struct LongLinkError: Error, Sendable {
     public static let protocolViolation = Code("protocolViolation")
     /// The body is larger than the peer accepts.
     public static let tooLarge = Code("tooLarge")
-    /// The message has no encoding.
+    /// The message cannot be encoded.
     public static let encodingFailed = Code("encodingFailed")
-    /// The reply arrived and is not the message that was expected.
+    /// The response or push arrived, but its body does not decode as the expected message.
     public static let decodingFailed = Code("decodingFailed")
-    /// The dialect has no word for what was asked; `detail` says what is missing.
+    /// The dialect cannot express the operation; `detail` states what is missing.
     public static let unsupported = Code("unsupported")
-    /// More waits than the configuration allows; `detail` names the bound and what waits.
+    /// A queue or buffer is full; `detail` states the bound and what waits.
     public static let overloaded = Code("overloaded")
     /// The client, server or connection was closed.
     public static let closed = Code("closed")
-    /// A configuration is wrong; `field` names what is, `detail` says why.
+    /// A configuration is invalid; `field` names the field, `detail` states why.
     public static let invalidConfiguration = Code("invalidConfiguration")
 
-    /// All codes that this version has.
+    /// All codes of this version.
     public static let allCases: [Code] = [
       .notConnected, .connectFailed, .connectionLost, .deadlineExceeded, .cancelled, .rejected,
       .corrupted, .protocolViolation, .tooLarge, .encodingFailed, .decodingFailed, .unsupported,
@@ -57,13 +57,13 @@ public struct LongLinkError: Error, Sendable {
     public var description: String { name }
   }
 
-  /// What was being done when it failed.
+  /// The operation that failed.
   package enum Operation: Hashable, Sendable {
     case request(MessageType, serial: UInt32? = nil)
     case push(MessageType)
-    /// The check of a field of a configuration.
+    /// The validation of a configuration's field.
     case check(String)
-    /// Anything else, in words.
+    /// Any other operation, as text.
     case other(String)
   }
 
@@ -120,44 +120,42 @@ public struct LongLinkError: Error, Sendable {
       systemError: systemError, closeReason: closeReason)
   }
 
-  /// What went wrong.
+  /// The kind of failure.
   public var code: Code { storage.code }
-  /// What may have happened to the request, in all of its sendings together.
+  /// What may have happened to the request, over all of its attempts.
   public var delivery: Delivery { storage.delivery }
-  /// What was being done, for an error that is made of this one.
+  /// The operation, for an error that is derived from this one.
   package var doing: Operation { storage.operation }
-  /// What was being done, in words, with the message type and serial of a request.
+  /// The operation as text, with the message type and serial of a request.
   public var operation: String { storage.operation.description }
   /// The message type of the request or push that failed.
   public var messageType: MessageType? { storage.operation.messageType }
-  /// The serial of the request that failed, by which the logs of both sides name it; nil where it
-  /// had none.
+  /// The serial of the request that failed, which the logs of both sides contain; nil if it had
+  /// none.
   public var serial: UInt32? { storage.operation.serial }
-  /// The field of a configuration that is wrong, such as `heartbeat.interval`.
+  /// The configuration field that is invalid, such as `heartbeat.interval`.
   public var field: String? { storage.operation.field }
-  /// More about it, for a person. What the peer said is cut to 200 bytes here and escaped; `body`
-  /// has all of it.
+  /// Details for people. Text from the peer is escaped and cut to 200 bytes; `body` has all of it.
   public var detail: String { storage.detail }
-  /// The peer that it was being done to, where one is known.
+  /// The peer of the operation, if known.
   public var peer: SocketAddress? { storage.peer }
-  /// The code of the peer's answer, when it rejected the request.
+  /// The code of the peer's response, if it rejected the request.
   public var response: ResponseCode? { storage.response }
   /// In a dialect, the number that stands for `response` on the wire, with its name and meaning.
   public var dialectCode: DialectErrorCode? { storage.dialectCode }
-  /// The body of the peer's answer: its own from code 1000 on, else a text for people.
+  /// The body of the peer's response: the application's from code 1000 on, else a text for people.
   public var body: [UInt8] { storage.body }
-  /// How long the peer asks to wait before the next try, when it said so: as it was said, up to 49
-  /// days. The library itself waits for no longer than `ReconnectPolicy.longestHint`.
+  /// The retry delay that the peer asked for, if any: unchanged, up to 49 days. The library itself
+  /// waits at most `ReconnectPolicy.longestHint`.
   public var retryAfter: Duration? { storage.retryAfter }
-  /// The system's `errno`, where a system call failed.
+  /// The system's `errno`, if a system call failed.
   public var systemError: Int32? { storage.systemError }
-  /// Why the connection ended, where that is what failed the request.
+  /// Why the connection ended, if that failed the operation.
   public var closeReason: CloseReason? { storage.closeReason }
 }
 
 extension LongLinkError: CustomStringConvertible {
-  /// What was being done, to which peer, and what went wrong; of a request or push, also what may
-  /// have happened to it.
+  /// The operation, the peer and the failure; for a request or push, also its delivery.
   public var description: String {
     var text = operation
     if let peer, !operation.contains("\(peer)") { text += " to \(peer)" }
@@ -170,12 +168,12 @@ extension LongLinkError: CustomStringConvertible {
     return text
   }
 
-  /// Whether something was to be delivered to the peer.
+  /// Whether the operation is a request or push.
   private var isExchange: Bool { messageType != nil }
 }
 
 extension LongLinkError: Equatable {
-  /// Whether all that both tell is the same.
+  /// Whether all properties are equal.
   public static func == (lhs: LongLinkError, rhs: LongLinkError) -> Bool {
     lhs.code == rhs.code && lhs.delivery == rhs.delivery
       && lhs.storage.operation == rhs.storage.operation
@@ -187,7 +185,7 @@ extension LongLinkError: Equatable {
 }
 
 extension LongLinkError {
-  /// The error of a request whose connection ended.
+  /// Returns the error of a request or push whose connection ended.
   package static func lost(
     _ reason: CloseReason, delivery: Delivery, doing operation: LongLinkError.Operation,
     peer: SocketAddress?
@@ -211,7 +209,7 @@ extension LongLinkError {
       systemError: systemError, closeReason: reason)
   }
 
-  /// A configuration error that names its field.
+  /// Returns the error of an invalid configuration field.
   package static func configuration(_ field: String, _ detail: String) -> LongLinkError {
     LongLinkError(.invalidConfiguration, doing: .check(field), detail: detail)
   }

@@ -3,7 +3,7 @@
 package import LongLinkCore
 
 extension WaterMarks {
-  /// Throws when they cannot work.
+  /// Throws `invalidConfiguration` if a mark is out of range.
   package func validate(field: String) throws(LongLinkError) {
     if high < 1 { throw .configuration("\(field).high", "\(high) is below 1") }
     if low < 0 { throw .configuration("\(field).low", "\(low) is negative") }
@@ -11,7 +11,7 @@ extension WaterMarks {
     if low >= high { throw .configuration("\(field).low", "\(low) is not below \(field).high") }
   }
 
-  /// With a mark for large bodies that leaves room for answers.
+  /// Lowers `large` to half of `maxUnreadOutput`, which leaves room for responses.
   package func limited(by maxUnreadOutput: Int) -> WaterMarks {
     WaterMarks(high: high, low: low, large: min(large, max(1, maxUnreadOutput / 2)))
   }

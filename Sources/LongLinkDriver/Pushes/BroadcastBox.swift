@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
-@_spi(Containers) internal import LongLinkCore
+internal import LongLinkCore
 internal import Synchronization
 
-/// What is handed to any number of subscribers, each with a buffer of its own.
+/// An element for any number of subscribers, each with its own buffer.
 package protocol Broadcastable: Sendable {
-  /// The bytes that a buffer counts for it.
+  /// The bytes that a buffer counts for the element.
   var bufferedBytes: Int { get }
-  /// What several of them are called.
+  /// The plural noun in error texts.
   static var plural: String { get }
 }
 
-/// The buffer between the loop, which puts elements in, and the one task that takes them out.
+/// One subscriber's buffer between the loop, which adds elements, and the task that takes them.
 package final class BroadcastBox<Element: Broadcastable>: Sendable {
-  /// What there is to take.
+  /// The result of taking an element.
   package enum Next: Sendable {
     case element(Element)
     case end
-    /// More came than the buffer may hold.
+    /// The buffer overflowed.
     case overflow(LongLinkError)
   }
 
-  /// What became of an element.
+  /// The result of offering an element.
   enum Offered {
     case taken
-    /// So many were dropped, this one or older ones.
+    /// The number of dropped elements: this one or older ones.
     case dropped(UInt64)
-    /// It did not fit, and the sequence ends with that.
+    /// It did not fit, which ends the sequence.
     case overflowed
   }
 
@@ -35,7 +35,7 @@ package final class BroadcastBox<Element: Broadcastable>: Sendable {
     var bytes = 0
     var dropped: UInt64 = 0
     var waiter: Waiter<Next>?
-    /// What comes behind the last element, once nothing more is added.
+    /// What follows the last buffered element; nil while elements may still be added.
     var ending: Next?
   }
 
@@ -54,7 +54,7 @@ package final class BroadcastBox<Element: Broadcastable>: Sendable {
     state.withLock { ($0.dropped, $0.elements.count) }
   }
 
-  /// Hands an element to whoever waits, or buffers it as far as there is room.
+  /// Hands an element to the waiting task, or buffers it.
   func offer(_ element: Element) -> Offered {
     let (waiter, offered) = state.withLock { state -> (Waiter<Next>?, Offered) in
       if state.ending != nil { return (nil, .dropped(0)) }
@@ -79,10 +79,10 @@ package final class BroadcastBox<Element: Broadcastable>: Sendable {
       case .close:
         state.dropped += 1
         let kind = Element.plural
-        let buffered = "\(state.elements.count) \(kind) of \(state.bytes) bytes were buffered"
+        let buffered = "\(state.elements.count) \(kind) (\(state.bytes) bytes)"
         state.ending = .overflow(
           LongLinkError(
-            .overloaded, doing: "take \(kind)", detail: "\(buffered), and one more came"))
+            .overloaded, doing: "take \(kind)", detail: "the buffer is full with \(buffered)"))
         return .overflowed
       }
     }
@@ -97,7 +97,7 @@ package final class BroadcastBox<Element: Broadcastable>: Sendable {
     return state.elements.count < maxCount && state.bytes + element.bufferedBytes <= maxBytes
   }
 
-  /// Adds nothing more; what is buffered can still be taken.
+  /// Ends the sequence after the buffered elements.
   func finish() {
     let waiter = state.withLock { state -> Waiter<Next>? in
       if state.ending == nil { state.ending = .end }
@@ -106,7 +106,7 @@ package final class BroadcastBox<Element: Broadcastable>: Sendable {
     waiter?(.end)
   }
 
-  /// Takes an element, or waits for one. One task at a time.
+  /// Takes an element, or waits for one; for one task at a time.
   package func next() async -> Next {
     if Task.isCancelled { return .end }
     if let next = state.withLock({ BroadcastBox.take(&$0) }) { return next }
@@ -121,7 +121,7 @@ package final class BroadcastBox<Element: Broadcastable>: Sendable {
         if let next {
           waiter(next)
         } else if Task.isCancelled {
-          // The handler may have run before the waiter stood there.
+          // The cancellation handler may have run before the waiter was set.
           stopWaiting()
         }
       }
@@ -139,7 +139,7 @@ package final class BroadcastBox<Element: Broadcastable>: Sendable {
       state.bytes -= element.bufferedBytes
       return .element(element)
     }
-    // A sequence throws once and has ended then.
+    // A sequence throws once and then has ended.
     if case .overflow = state.ending {
       defer { state.ending = .end }
       return state.ending

@@ -3,13 +3,13 @@
 internal import LongLinkCore
 internal import Synchronization
 
-/// Who subscribed to what, and what became of it. It may be used from any thread.
+/// The subscriptions by key, and counters of their losses. It may be used from any thread.
 package final class BroadcastList<Key: Hashable & Sendable, Element: Broadcastable>: Sendable {
-  /// What buffers lost, each number since the beginning.
+  /// The losses of all buffers since the list was made.
   package struct Counts: Sendable {
     /// Elements that a full buffer dropped.
     package var dropped: UInt64 = 0
-    /// Sequences that ended since their buffers were full.
+    /// Sequences that ended because their buffers were full.
     package var closed: UInt64 = 0
   }
 
@@ -32,7 +32,7 @@ package final class BroadcastList<Key: Hashable & Sendable, Element: Broadcastab
 
   package var counts: Counts { state.withLock { $0.counts } }
 
-  /// A subscription to what is published for one key, or to all; it ends when the list closes.
+  /// Subscribes to the elements of one key, or of all if nil; the sequence ends with the list.
   package func subscribe<Failure>(
     _ key: Key?, _ buffer: PushBuffer<Failure>
   ) -> BufferedSequence<Element, Failure> {
@@ -54,7 +54,7 @@ package final class BroadcastList<Key: Hashable & Sendable, Element: Broadcastab
     state.withLock { state in state.subscriptions.removeAll { $0.id == id } }
   }
 
-  /// Hands an element to everybody who asked for it; tells whether there was anybody.
+  /// Offers an element to the subscribers of its key; returns whether there were any.
   @discardableResult
   package func publish(_ element: Element, for key: Key) -> Bool {
     let subscriptions = state.withLock { state in
@@ -88,7 +88,7 @@ package final class BroadcastList<Key: Hashable & Sendable, Element: Broadcastab
   }
 }
 
-/// Keeps a box with its list for as long as somebody may take from it.
+/// Unsubscribes a box from its list when the last reference to the subscription is released.
 final class BroadcastSubscription<Element: Broadcastable>: Sendable {
   let box: BroadcastBox<Element>
   private let end: @Sendable () -> Void
@@ -102,7 +102,7 @@ final class BroadcastSubscription<Element: Broadcastable>: Sendable {
     end()
   }
 
-  /// The next element for a sequence whose buffer fails with `Failure`; nil at its end.
+  /// Returns the next element of a sequence that throws `Failure`; nil at its end.
   func next<Failure: Error>(failing: Failure.Type) async throws(Failure) -> Element? {
     switch await box.next() {
     case .element(let element):

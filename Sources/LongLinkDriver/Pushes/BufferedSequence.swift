@@ -2,42 +2,42 @@
 
 package import LongLinkCore
 
-/// What the peer said, from the moment in which the sequence was asked for: pushes, messages that
-/// were pushed, or events.
+/// A buffered sequence of pushes, decoded messages or events, from the moment it was made.
 ///
-/// It ends when the client closes; one whose buffer may close it ends by throwing `overloaded`
-/// when its consumer has fallen behind. One of messages throws `decodingFailed` for a body that is
-/// none, and goes on with the one behind it. One task at a time may await it, on any thread; all
-/// iterators take from the same buffer. When the task that awaits is cancelled, it gets nil, and
-/// the sequence goes on for others. The subscription ends with the last copy of the sequence and
-/// its iterators.
+/// It ends when the client closes. With a `close` buffer it ends by throwing `overloaded` when its
+/// consumer has fallen behind. A sequence of messages throws `decodingFailed` for a body that does
+/// not decode, and the next call to `next()` continues with the next message.
+///
+/// One task at a time may await it, on any thread; all iterators take from the same buffer. When
+/// the awaiting task is cancelled, it gets nil, and other tasks can continue with the sequence. The
+/// subscription ends when the last copy of the sequence and its iterators is released.
 public struct BufferedSequence<Element: Sendable, Failure: Error>: AsyncSequence, Sendable {
   private let counts: @Sendable () -> (dropped: UInt64, buffered: Int)
   private let take: @Sendable () async throws(Failure) -> Element?
 
-  /// How many elements this sequence has lost so far because its consumer fell behind.
+  /// The number of elements dropped so far because the consumer fell behind.
   public var dropped: UInt64 { counts().dropped }
 
-  /// How many elements wait to be taken.
+  /// The number of buffered elements.
   public var buffered: Int { counts().buffered }
 
-  /// Makes an iterator, which takes from the buffer of the sequence.
+  /// Makes an iterator over the sequence's buffer.
   public func makeAsyncIterator() -> Iterator {
     Iterator(take: take)
   }
 
-  /// Takes one element after the other.
+  /// An iterator over the sequence's buffer.
   public struct Iterator: AsyncIteratorProtocol, Sendable {
     fileprivate let take: @Sendable () async throws(Failure) -> Element?
 
-    /// The next element; nil when the sequence has ended, or the task is cancelled.
+    /// Returns the next element; nil when the sequence has ended or the task is cancelled.
     public mutating func next(
       isolation actor: isolated (any Actor)? = #isolation
     ) async throws(Failure) -> Element? {
       try await take()
     }
 
-    /// The next element; nil when the sequence has ended, or the task is cancelled.
+    /// Returns the next element; nil when the sequence has ended or the task is cancelled.
     public mutating func next() async throws(Failure) -> Element? {
       try await next(isolation: nil)
     }
@@ -45,7 +45,7 @@ public struct BufferedSequence<Element: Sendable, Failure: Error>: AsyncSequence
 }
 
 extension BufferedSequence where Element: Broadcastable {
-  /// Makes a sequence of what a subscription gets.
+  /// Makes the sequence of a subscription.
   init(_ subscription: BroadcastSubscription<Element>) {
     counts = { subscription.box.counts }
     take = { () async throws(Failure) in try await subscription.next(failing: Failure.self) }
@@ -53,7 +53,7 @@ extension BufferedSequence where Element: Broadcastable {
 }
 
 extension BufferedSequence {
-  /// Makes a sequence of messages of their pushes, decoded as they are taken.
+  /// Makes a sequence of messages from their pushes, which are decoded as they are taken.
   package init<Ending: Error>(_ pushes: BufferedSequence<Push, Ending>)
   where Element: PushMessage, Failure == LongLinkError {
     counts = pushes.counts

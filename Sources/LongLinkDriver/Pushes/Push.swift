@@ -4,7 +4,7 @@ public import LongLinkCore
 
 /// A one-way message from the peer.
 public struct Push: Hashable, Sendable {
-  /// What the body carries.
+  /// The message type of the body.
   public let type: MessageType
   /// The body.
   public let body: [UInt8]
@@ -16,15 +16,15 @@ public struct Push: Hashable, Sendable {
   }
 }
 
-/// What a caller may choose for one push that is sent. Everything has a default.
+/// The options of one push.
 public struct PushOptions: Hashable, Sendable {
-  /// How long the push may wait for room. Nil, the default, takes the time that requests get where
-  /// they say nothing (15 seconds unless configured otherwise).
+  /// How long the push may wait for room. Default nil: the default timeout of requests, which is
+  /// 15 seconds unless configured otherwise.
   public var timeout: Duration?
-  /// Larger is more urgent; 0, the default, is ordinary.
+  /// Larger is more urgent. Default 0, which is ordinary.
   ///
-  /// A more urgent push passes those that wait, not one that has begun to leave: all pushes of a
-  /// connection share a serial, so that one which goes in fragments is finished first.
+  /// A more urgent push overtakes waiting pushes, but not one that is partly sent: all pushes of a
+  /// connection share a serial, so a push in fragments is finished first.
   public var priority: UInt32
 
   /// Makes options.

@@ -3,15 +3,15 @@
 package import LongLinkCore
 internal import Synchronization
 
-/// Hands pushes to whoever subscribed. It may be used from any thread.
+/// Hands pushes to handlers and subscribers. It may be used from any thread.
 package final class PushHub: Sendable {
-  /// What became of pushes, each number since the beginning.
+  /// Losses since the hub was made.
   package struct Counts: Sendable {
     /// Pushes that a full buffer dropped.
     package var dropped: UInt64 = 0
-    /// Pushes that nobody had subscribed to.
+    /// Pushes without a subscriber or handler.
     package var unhandled: UInt64 = 0
-    /// Sequences that ended since their buffers were full.
+    /// Sequences that ended because their buffers were full.
     package var closed: UInt64 = 0
   }
 
@@ -32,14 +32,15 @@ package final class PushHub: Sendable {
       dropped: counts.dropped, unhandled: state.withLock { $0.unhandled }, closed: counts.closed)
   }
 
-  /// A sequence of the pushes of one type, or of all; it ends when the hub closes.
+  /// Subscribes to the pushes of one type, or of all if nil; the sequence ends when the hub closes.
   package func subscribe<Failure>(
     _ type: MessageType?, _ buffer: PushBuffer<Failure>
   ) -> BufferedSequence<Push, Failure> {
     list.subscribe(type, buffer)
   }
 
-  /// Sets the function that is called, on the loop, with each push of a type.
+  /// Sets the function that is called on the loop with each push of a type, replacing any earlier
+  /// one.
   package func handle(_ type: MessageType, _ handler: @escaping @Sendable (Push) -> Void) {
     state.withLock { state in
       state.handlers.removeAll { $0.type == type }
@@ -48,9 +49,9 @@ package final class PushHub: Sendable {
     }
   }
 
-  /// Hands a push to its handler and to every sequence that asked for it.
+  /// Hands a push to its handler and to every subscriber.
   ///
-  /// `isUsed` tells that somebody has made use of it already.
+  /// `isUsed` is true if the push was consumed elsewhere, so that it does not count as unhandled.
   package func publish(_ push: Push, isUsed: Bool = false) {
     let handler = state.withLock { state in
       state.handlers.first { $0.type == push.type }?.handler
@@ -60,7 +61,7 @@ package final class PushHub: Sendable {
     if !isTaken, !isUsed, handler == nil { state.withLock { $0.unhandled += 1 } }
   }
 
-  /// Ends every sequence.
+  /// Ends every sequence and removes the handlers.
   package func close() {
     state.withLock { state in
       state.isClosed = true

@@ -3,12 +3,12 @@
 package import LongLinkCore
 @_spi(Loop) package import LongLinkTransport
 
-/// A push that waits for room; the gate will tell what became of it.
+/// A push that waits for room; the gate opens with its result.
 typealias WaitingPush = (id: UInt64, gate: Gate<Result<Void, LongLinkError>>)
 
 /// The pushes of one side that wait for room on its connection, the most urgent first.
 ///
-/// It lives on its loop. Each push leaves it once: sent, cancelled, past its deadline, or with the
+/// It lives on its loop. Each push is removed once: sent, cancelled, past its deadline, or with the
 /// connection.
 package final class PushQueue: TimerHandler {
   private struct Waiting {
@@ -30,13 +30,13 @@ package final class PushQueue: TimerHandler {
   }
 
   private let loop: EventLoop
-  /// The most that may wait.
+  /// The most pushes that may wait.
   private let maxWaiting: Int
-  /// The most bytes of the bodies of those that wait.
+  /// The most bytes that the bodies of waiting pushes may have.
   private let maxWaitingBytes: Int
-  /// How long one waits that says nothing, in nanoseconds.
+  /// The timeout of a push without one, in nanoseconds.
   private let defaultTimeout: Int64
-  /// Looked up by number and never iterated.
+  /// Looked up by id and never iterated.
   private var waiting: [UInt64: Waiting] = [:]
   private var order = IndexedHeap<Position>()
   private var nextID: UInt64 = 0
@@ -53,7 +53,7 @@ package final class PushQueue: TimerHandler {
 
   package var count: Int { order.count }
 
-  /// Sends a push, or lets it wait for room; nil where it was sent.
+  /// Sends a push and returns nil, or queues it if there is no room.
   func push(
     _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: PushOptions,
     over link: Link
@@ -65,8 +65,8 @@ package final class PushQueue: TimerHandler {
     let bytes = try link.judgePush(type, body)
     guard order.count < maxWaiting, bytes <= maxWaitingBytes - waitingBytes else {
       counters.turnedAway += 1
-      let bounds = "\(maxWaiting) pushes of \(maxWaitingBytes) bytes may wait"
-      throw overloaded(type, link, "\(bounds); \(order.count) of \(waitingBytes) bytes do")
+      let bounds = "at most \(maxWaiting) pushes (\(maxWaitingBytes) bytes) may wait"
+      throw overloaded(type, link, "\(bounds); \(order.count) (\(waitingBytes) bytes) do")
     }
     return wait(type, body, bytes, options)
   }
@@ -87,7 +87,7 @@ package final class PushQueue: TimerHandler {
     return (id, gate)
   }
 
-  /// Sends a push if there is room for it now.
+  /// Sends a push, or throws `overloaded` if there is no room now.
   package func pushNow(
     _ type: MessageType, _ body: any BodyEncodable & Sendable, priority: UInt32, over link: Link
   ) throws(LongLinkError) {
@@ -98,7 +98,7 @@ package final class PushQueue: TimerHandler {
       throw overloaded(
         type, link,
         "\(link.bytesUnwritten) bytes wait for the peer; "
-          + "the marks are \(marks.high) and, for what goes in fragments, \(marks.large)")
+          + "the high-water marks are \(marks.high) and, for bodies in fragments, \(marks.large)")
     }
     try link.push(type, body, priority: priority)
   }
@@ -107,9 +107,9 @@ package final class PushQueue: TimerHandler {
     LongLinkError(.overloaded, doing: .push(type), detail: detail, peer: link.peer)
   }
 
-  /// Sends what waits, as far as there is room.
+  /// Sends waiting pushes while there is room.
   package func pump(over link: Link) {
-    // What is sent may make room at once; the outer call goes on with the rest.
+    // A push may re-enter by making room at once; the outer call continues with the rest.
     guard !isPumping else { return }
     isPumping = true
     defer { isPumping = false }
@@ -131,7 +131,7 @@ package final class PushQueue: TimerHandler {
     return push
   }
 
-  /// Ends everything that waits, the most urgent first.
+  /// Fails all waiting pushes, the most urgent first.
   package func failAll(_ make: (LongLinkError.Operation) -> LongLinkError) {
     while let position = order.first, let push = take(position.id) {
       fail(push, make(.push(push.type)))
@@ -143,7 +143,7 @@ package final class PushQueue: TimerHandler {
     push.gate.open(.failure(error))
   }
 
-  /// Ends a push because its caller does not want to wait any longer.
+  /// Fails a waiting push with `cancelled`.
   package func cancel(_ id: UInt64) {
     guard let push = take(id) else { return }
     fail(push, LongLinkError(.cancelled, doing: .push(push.type)))
@@ -154,11 +154,11 @@ package final class PushQueue: TimerHandler {
     fail(
       push,
       LongLinkError(
-        .deadlineExceeded, doing: .push(push.type), detail: "it waited for room"))
+        .deadlineExceeded, doing: .push(push.type), detail: "it was waiting for room"))
   }
 }
 
-/// What became of pushes that could not be sent at once, each number since the beginning.
+/// Counters of pushes that could not be sent at once.
 package struct PushQueueCounters: Equatable, Sendable {
   package var waited: UInt64 = 0
   package var givenUp: UInt64 = 0
@@ -167,16 +167,16 @@ package struct PushQueueCounters: Equatable, Sendable {
   package init() {}
 }
 
-/// What takes pushes, on its loop.
+/// The owner of a push queue and its links; used on its loop.
 package protocol PushSink: AnyObject {
-  /// Where pushes wait; nil while none ever did.
+  /// The queue; nil if it was never needed.
   var pushesIfAny: PushQueue? { get }
-  /// Where a push waits, and the link that it goes over; throws where it cannot go.
+  /// Returns the queue and the link for a push; throws if there is no link.
   func wayOfPush(_ type: MessageType) throws(LongLinkError) -> (PushQueue, Link)
 }
 
 extension PushSink {
-  /// Sends a push, or throws `overloaded` where there is no room now.
+  /// Sends a push, or throws `overloaded` if there is no room now.
   package func pushNow(
     _ type: MessageType, _ body: any BodyEncodable & Sendable, priority: UInt32
   ) throws(LongLinkError) {
@@ -185,7 +185,7 @@ extension PushSink {
   }
 }
 
-/// One push from a task: sent at once, or when there is room; cancelled with the task.
+/// Sends a push from a task, at once or when there is room. Cancelling the task cancels the wait.
 package func deliver<Sink: PushSink & SendableMetatype>(
   _ sink: LoopBound<Sink>, on loop: EventLoop, _ type: MessageType,
   _ body: any BodyEncodable & Sendable, _ options: PushOptions

@@ -4,7 +4,7 @@ import Dispatch
 import LongLinkTransport
 import Synchronization
 
-/// Where a plain thread waits for an outcome.
+/// An outcome that a plain thread blocks on.
 final class BlockingSlot: Sendable {
   private let semaphore = DispatchSemaphore(value: 0)
   private let outcome = Mutex<Outcome?>(nil)
@@ -21,7 +21,7 @@ final class BlockingSlot: Sendable {
 
   static func preconditionMayBlock(on loop: EventLoop) {
     precondition(
-      !loop.isCurrent, "a blocking request on the event loop that sends it would never end")
+      !loop.isCurrent, "a blocking request on its own event loop would never end")
     let isTask = unsafe withUnsafeCurrentTask { unsafe $0 != nil }
     precondition(
       !isTask, "a blocking request must not be made from a Swift task; use the async form")

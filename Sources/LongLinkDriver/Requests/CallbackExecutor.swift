@@ -2,31 +2,40 @@
 
 public import Dispatch
 
-/// Where a completion handler is called.
+/// The queue, executor or loop on which completion handlers run.
 public struct CallbackExecutor: Sendable {
-  private let run: @Sendable (@escaping @Sendable () -> Void) -> Void
+  /// Nil for the loop that the outcome comes up on.
+  private let run: (@Sendable (@escaping @Sendable () -> Void) -> Void)?
 
-  /// Makes an executor of a function that runs what it is given, once, somewhere.
+  /// Makes an executor from a function that runs the closure it gets exactly once, on any thread.
   public init(_ run: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void) {
     self.run = run
   }
 
-  /// Calls on a dispatch queue.
+  /// Runs completion handlers on a dispatch queue.
   public static func queue(_ queue: DispatchQueue) -> CallbackExecutor {
     CallbackExecutor { work in queue.async(execute: work) }
   }
 
-  /// Calls in a task that runs on an executor.
+  /// Runs each completion handler in a new task that prefers an executor.
   public static func executor(_ executor: any TaskExecutor) -> CallbackExecutor {
     CallbackExecutor { work in _ = Task(executorPreference: executor) { work() } }
   }
 
-  /// Calls on the loop of the connection, which the handler must not block.
+  /// Runs completion handlers on the loop of the connection, which they must not block.
   ///
-  /// It is never called within the call that makes the request, which may so be made again from it.
-  public static let connectionLoop = CallbackExecutor { work in work() }
+  /// A handler never runs inside the call that makes its request, so it may make the next request.
+  public static let connectionLoop = CallbackExecutor()
 
-  func callAsFunction(_ work: @escaping @Sendable () -> Void) {
-    run(work)
+  private init() {
+    run = nil
+  }
+
+  /// A function to be called on the loop, which calls `completion` where the executor says.
+  func calling(
+    _ completion: @escaping @Sendable (Outcome) -> Void
+  ) -> @Sendable (Outcome) -> Void {
+    guard let run else { return completion }
+    return { outcome in run { completion(outcome) } }
   }
 }

@@ -14,14 +14,17 @@ package enum Completion {
   case distantWaiter(Waiter<Outcome>)
   /// A suspended task that goes on on the global pool, as do many others at the same time.
   case pooledWaiter(Waiter<Outcome>)
-  /// A function that is called on the loop and must not block it.
+  /// A function of the driver, called on the loop and, where a request fails at once, within the
+  /// call that makes it.
   case function(@Sendable (Outcome) -> Void)
+  /// A caller's function, called on the loop, but never within the call that makes the request.
+  case handler(@Sendable (Outcome) -> Void)
 
   func callAsFunction(_ outcome: Outcome) {
     switch self {
     case .waiter(let waiter), .distantWaiter(let waiter), .pooledWaiter(let waiter):
       waiter(outcome)
-    case .function(let function): function(outcome)
+    case .function(let function), .handler(let function): function(outcome)
     }
   }
 }
@@ -31,8 +34,6 @@ struct PendingRequest {
   let type: MessageType
   let offline: OfflinePolicy
   let retry: RetryMode
-  /// Whether it keeps its place among the others of its kind.
-  let isOrdered: Bool
   let deadline: LinkInstant
   let body: RequestBody
   /// What is told to the peer beside the time that remains; nil in the usual case.
@@ -57,7 +58,6 @@ struct PendingRequest {
     self.type = type
     self.offline = offline
     retry = options.retry ?? .ifSafe
-    isOrdered = options.order == .ordered
     self.deadline = deadline
     self.body = body
     extras = options.hasMetadata ? Extras(Metadata(copy options, on: loop)) : nil

@@ -2,7 +2,7 @@
 
 internal import Synchronization
 
-/// A value that one side provides, once, and others await. Later values are ignored.
+/// A value that is set once and awaited by any number of tasks. Later values are ignored.
 package final class Gate<Value: Sendable>: Sendable {
   private struct State {
     var value: Value?

@@ -2,19 +2,19 @@
 
 public import LongLinkCore
 
-/// The body of a request, for as long as it may have to be sent.
+/// The body of a request, kept while the request may have to be sent.
 ///
-/// Bytes are told from other values since nearly all bodies are bytes by the time they get here:
-/// to ask one how long it is and to write it is then no call through a table.
+/// Bytes have their own case because nearly all bodies are bytes here: measuring and encoding them
+/// then needs no dynamic dispatch.
 @usableFromInline package enum RequestBody: Sendable {
   case bytes([UInt8])
-  /// A value that writes itself into the frame.
+  /// A value that encodes itself into the frame.
   indirect case value(any BodyEncodable & Sendable)
 
-  /// Takes bytes as they are; encodes what it would cost as much to measure.
+  /// Makes a body. A value that can only be measured by encoding it is encoded here, once.
   @inlinable @inline(__always)
   package init<Body: BodyEncodable & Sendable>(_ body: Body) {
-    // What has no encoding fails where any request does.
+    // A value that cannot be encoded fails later, when the request is submitted.
     if Body.isMeasuredByEncoding, let bytes = try? body.encodedBytes() {
       self = .bytes(bytes)
     } else {
@@ -40,7 +40,7 @@ public import LongLinkCore
     }
   }
 
-  /// Throws where the dialect of a connection refuses the body.
+  /// Throws if a link's dialect cannot carry the body.
   func judge(for link: Link) throws(BodyError) {
     switch self {
     case .bytes(let bytes): try link.judge(bytes)

@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How the requests of one side ended, each number since its beginning.
+/// Counters of one side's requests since it began.
 public struct RequestCounters: Hashable, Sendable {
   /// Requests that were made.
   public package(set) var submitted: UInt64 = 0
-  /// Answered with 200.
+  /// Requests answered with 200.
   public package(set) var succeeded: UInt64 = 0
-  /// Answered with another code, refusals included.
+  /// Requests answered with another code, including refusals.
   public package(set) var rejected: UInt64 = 0
-  /// Cancelled by their callers.
+  /// Requests cancelled by their callers.
   public package(set) var cancelled: UInt64 = 0
-  /// Not answered within their deadline.
+  /// Requests that ended because their deadlines passed.
   public package(set) var expired: UInt64 = 0
-  /// Lost with their connection, or closed with the client.
+  /// Requests that ended with their connection, or because the client was closed.
   public package(set) var lost: UInt64 = 0
-  /// Failed for another reason before they were sent: no connection, too large, no room.
+  /// Requests that failed on this side for another reason: no connection, too large, no room.
   public package(set) var failedLocally: UInt64 = 0
-  /// Of those that failed locally, the ones for which no room was left among those that wait.
+  /// Requests in `failedLocally` that failed with `overloaded`.
   public package(set) var turnedAway: UInt64 = 0
-  /// Put back to be sent again since no byte of them had left.
+  /// Retries of requests of which no byte was sent.
   public package(set) var retriedNotSent: UInt64 = 0
-  /// Put back to be sent again since the peer had not run them: a refusal with 429 or 503, or a
-  /// goaway that did not count them.
+  /// Retries of requests that the peer did not run: it refused them with 429 or 503, or its goaway
+  /// did not count them.
   public package(set) var retriedRefused: UInt64 = 0
-  /// Put back to be sent again, being idempotent, since their connection was lost.
+  /// Retries of idempotent requests that lost their connection.
   public package(set) var retriedIdempotent: UInt64 = 0
-  /// Idempotent requests that were lost and not sent again since the retry budget was spent.
+  /// Idempotent requests that were lost and not retried because the retry budget was spent.
   public package(set) var beyondBudget: UInt64 = 0
-  /// Responses that came after their request had ended.
+  /// Responses that came after their requests had ended.
   public package(set) var lateReplies: UInt64 = 0
 
-  /// Put back to be sent again, for any reason.
+  /// Retries for any reason.
   public var resent: UInt64 { retriedNotSent + retriedRefused + retriedIdempotent }
 
   package init() {}

@@ -3,7 +3,7 @@
 package import LongLinkCore
 @_spi(Loop) package import LongLinkTransport
 
-/// What a client or server does where a request says nothing.
+/// The defaults of a client or server for options that a request leaves nil.
 package struct RequestDefaults: Sendable {
   /// In nanoseconds.
   package var timeout: Int64
@@ -15,23 +15,23 @@ package struct RequestDefaults: Sendable {
   }
 }
 
-/// Where a request stands.
+/// The state of a request.
 public enum RequestState: String, Hashable, Sendable {
-  /// It waits for a connection, for room on it, or for its turn to be sent again.
+  /// The request waits for a connection, for room on it, or for a retry.
   case created
-  /// It is being written.
+  /// The request is being written.
   case sending
-  /// It was written; the answer is awaited.
+  /// The request was written, and the response has not come.
   case waiting
-  /// It has ended.
+  /// The request has ended.
   case completed
 }
 
 extension Metadata {
-  /// Whether it holds what only the peer can make use of.
+  /// Whether it holds an idempotency key or entries, which only the peer can use.
   var isMoreThanPriority: Bool { !idempotencyKey.isEmpty || !entries.isEmpty }
 
-  /// What a caller's options tell the peer; the key is made up where they want one.
+  /// Makes the metadata of a request with options; makes a random key if they ask for one.
   init(_ options: RequestOptions, on loop: EventLoop) {
     let wantsKey = options.idempotencyKey.isEmpty && options.retry == .idempotentByKey
     self.init(
@@ -43,18 +43,18 @@ extension Metadata {
 }
 
 extension RequestOptions {
-  /// Whether anything but the time that remains has to be told to the peer.
+  /// Whether the request needs metadata besides the remaining time.
   var hasMetadata: Bool {
     (priority ?? 0) != 0 || !idempotencyKey.isEmpty || !metadata.isEmpty
       || retry == .idempotentByKey
   }
 
-  /// Whether the peer is told when the caller stops waiting.
+  /// Whether a cancel is sent to the peer when the caller stops waiting.
   var notifiesCancel: Bool { cancellation != .local }
 }
 
 extension EventLoop {
-  /// An idempotency key that no other request has.
+  /// Makes an idempotency key of 16 random bytes.
   package func randomKey() -> [UInt8] {
     [driver.nextRandom(), driver.nextRandom()].flatMap { word in
       (0..<8).map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) }

@@ -6,10 +6,10 @@ package import LongLinkCore
 package struct RequestLimits: Sendable {
   /// The most requests that may wait.
   package var maxWaiting: Int
-  /// The most bytes of the bodies of those that wait.
+  /// The most bytes that the bodies of waiting requests may have.
   package var maxWaitingBytes: Int
   package var retry: RetryPolicy
-  /// The longest that a peer can ask a refused request to wait.
+  /// The longest retry delay that is accepted from a peer.
   package var longestHint: Duration
 
   package init(
@@ -22,24 +22,24 @@ package struct RequestLimits: Sendable {
     self.longestHint = longestHint
   }
 
-  /// Why one more request may not wait beside others; nil when it may.
+  /// Returns why another request cannot wait, as text; nil if it can.
   func problem(with bytes: Int, besides count: Int, of waitingBytes: Int) -> String? {
     if count >= maxWaiting {
-      return "maxWaiting is \(maxWaiting); \(count) requests of \(waitingBytes) bytes wait"
+      return "maxWaiting is \(maxWaiting); \(count) requests (\(waitingBytes) bytes) wait"
     }
     if bytes > maxWaitingBytes - waitingBytes {
-      return "maxWaitingBytes is \(maxWaitingBytes) and this one has \(bytes) bytes; "
-        + "\(count) requests of \(waitingBytes) bytes wait"
+      return "maxWaitingBytes is \(maxWaitingBytes) and this request has \(bytes) bytes; "
+        + "\(count) requests (\(waitingBytes) bytes) wait"
     }
     return nil
   }
 }
 
 extension RetryPolicy {
-  /// Throws when it cannot work.
+  /// Throws `invalidConfiguration` if a value is out of range.
   package func validate(field: String) throws(LongLinkError) {
     if maxRetries < 0 || maxRetries > 100 {
-      throw .configuration("\(field).maxRetries", "\(maxRetries) is not within 0 and 100")
+      throw .configuration("\(field).maxRetries", "\(maxRetries) is not between 0 and 100")
     }
     if baseDelay <= .zero {
       throw .configuration("\(field).baseDelay", "\(baseDelay) is not above zero")
@@ -49,7 +49,7 @@ extension RetryPolicy {
     }
     for (name, value) in [("capacity", budget.capacity), ("perSuccess", budget.perSuccess)]
     where !value.isFinite || value < 0 {
-      throw .configuration("\(field).budget.\(name)", "\(value) is negative or no number")
+      throw .configuration("\(field).budget.\(name)", "\(value) is negative or not finite")
     }
   }
 }

@@ -54,6 +54,18 @@ package protocol RequestSink: AnyObject {
     if !watch.begin(id) { sink.value.cancel(id) }
   }
 
+  /// Submits a request that was made elsewhere, unless it was cancelled meanwhile; on the loop.
+  func submitLater(
+    _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
+    _ completion: consuming Completion, _ watch: borrowing RequestWatch
+  ) {
+    if watch.isCancelled {
+      completion(.failure(LongLinkError(.cancelled, doing: .request(type))))
+    } else {
+      submit(type, body, options, completion, watch)
+    }
+  }
+
   /// A watch for a request, of which the caller owns a reference; on the loop.
   @inline(__always)
   func takeWatch() -> Unmanaged<RequestWatch> {
@@ -98,6 +110,13 @@ package protocol RequestSink: AnyObject {
 
   /// Whether its task was cancelled before the request was named.
   var isCancelled: Bool { number.load(ordering: .relaxed) == RequestWatch.cancelled }
+
+  /// The request's identity; nil until it is named.
+  var id: RequestID? {
+    let number = number.load(ordering: .acquiring)
+    guard number < RequestWatch.cancelled else { return nil }
+    return RequestID(serial: serial.load(ordering: .relaxed), number: number)
+  }
 
   /// Makes it ready for another request, once it watches no task.
   func forget() {
@@ -204,7 +223,7 @@ private func answer(
         place == .pool ? .pooledWaiter(waiter) : .distantWaiter(waiter)
       // The task may be over before the loop has seen to its watch.
       port.loop.execute { [watch = unsafe watch.takeUnretainedValue(), options = copy options] in
-        port.submit(type, body, options, completion, watch)
+        port.submitLater(type, body, options, completion, watch)
       }
     }
   }

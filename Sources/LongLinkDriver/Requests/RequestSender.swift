@@ -3,67 +3,66 @@
 public import LongLinkCore
 public import LongLinkTransport
 
-/// What sends requests to the other side: a client, and on both sides the connection with the peer.
+/// A type that sends requests: a client, or the ``Peer`` of a connection.
 ///
-/// Requests have bytes or a message as their body, and the answer's bytes come back; or they are
-/// those of an ``RPCMethod``, and its reply does. Both are made in four ways: awaited, with a
-/// handle, with a completion handler, and blocking a plain thread.
+/// A request has a message type and a body, and its result is the response's bytes; or it belongs
+/// to an ``RPCMethod``, and its result is a decoded reply. Each can be awaited, made with a handle
+/// or with a completion handler, or made on a plain thread, which it blocks.
 public protocol RequestSender: Sendable {
-  /// The loop that requests are sent on.
+  /// The loop that sends the requests.
   var loop: EventLoop { get }
 
-  /// Sends a request and waits for the body of its answer.
+  /// Sends a request and waits for the body of its response.
   ///
-  /// Cancelling the task cancels the request. The options' timeout covers everything from this call
-  /// on. Throws `LongLinkError`, whose `delivery` says what may have happened to the request.
+  /// Cancelling the task cancels the request. The options' timeout starts with this call. Throws
+  /// `LongLinkError`, whose `delivery` states what may have happened to the request.
   func request(
     _ type: MessageType, _ body: some BodyEncodable & Sendable, options: RequestOptions
   ) async throws(LongLinkError) -> [UInt8]
 
-  /// Sends a request and returns its handle at once.
-  ///
-  /// `completion` is called once, on the loop, which it must not block, and never before this
-  /// returns.
+  /// Sends a request and returns a task that you can await.
   func submit(
-    _ type: MessageType, _ body: some BodyEncodable & Sendable, options: RequestOptions,
-    completion: @escaping @Sendable (Result<[UInt8], LongLinkError>) -> Void
+    _ type: MessageType, _ body: some BodyEncodable & Sendable, options: RequestOptions
   ) -> RequestTask
+
+  /// Sends a request and calls `completion` once, on the given executor, and never before this
+  /// returns.
+  @discardableResult
+  func request(
+    _ type: MessageType, _ body: some BodyEncodable & Sendable, options: RequestOptions,
+    on executor: CallbackExecutor,
+    completion: @escaping @Sendable (Result<[UInt8], LongLinkError>) -> Void
+  ) -> RequestHandle
 }
 
 // MARK: - Bytes
 
 extension RequestSender {
-  /// Sends a request and returns its handle at once.
-  public func submit(
-    _ type: MessageType, _ body: some BodyEncodable & Sendable,
-    options: RequestOptions = RequestOptions()
-  ) -> RequestTask {
-    submit(type, body, options: options) { _ in }
+  /// Sends a request with the default options and returns a task that you can await.
+  public func submit(_ type: MessageType, _ body: some BodyEncodable & Sendable) -> RequestTask {
+    submit(type, body, options: RequestOptions())
   }
 
-  /// Sends a request and calls `completion`, once, on the executor that the caller names.
-  @discardableResult
+  /// Sends a request and calls `completion` once, on the given executor.
+  @inlinable @discardableResult
   public func request(
-    _ type: MessageType, _ body: some BodyEncodable & Sendable,
-    options: RequestOptions = RequestOptions(), on executor: CallbackExecutor,
+    _ type: MessageType, _ body: some BodyEncodable & Sendable, on executor: CallbackExecutor,
     completion: @escaping @Sendable (Result<[UInt8], LongLinkError>) -> Void
-  ) -> RequestTask {
-    submit(type, body, options: options) { outcome in
-      executor { completion(outcome) }
-    }
+  ) -> RequestHandle {
+    request(type, body, options: RequestOptions(), on: executor, completion: completion)
   }
 
   /// Sends a request and blocks the calling thread until it has ended.
   ///
-  /// For plain threads alone: from a Swift task, or on the loop, it would hold up the very thread
-  /// that it waits for, and traps.
+  /// Call it only on plain threads. It traps in a Swift task and on the loop, because it would
+  /// block the thread that it waits for.
   public func requestBlocking(
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     options: RequestOptions = RequestOptions()
   ) throws(LongLinkError) -> [UInt8] {
     BlockingSlot.preconditionMayBlock(on: loop)
     let slot = BlockingSlot()
-    _ = submit(type, body, options: options) { slot.fill($0) }
+    request(type, body, options: options, on: .connectionLoop) { slot.fill($0) }
     return try slot.wait().get()
   }
 }
@@ -73,8 +72,9 @@ extension RequestSender {
 extension RequestSender {
   /// Sends a request of a method and waits for its reply.
   ///
-  /// What `options` do not say, the method's say. Throws `decodingFailed`, delivery `answered`,
-  /// when the answer is not such a message, and otherwise as the form that takes a message type.
+  /// The method's options apply where `options` has none. Throws `decodingFailed`, delivery
+  /// `answered`, if the response does not decode as the reply, and otherwise as the form that takes
+  /// a message type.
   @inlinable public func request<Request: BodyEncodable, Reply: BodyDecodable>(
     _ method: RPCMethod<Request, Reply>, _ request: Request,
     options: RequestOptions = RequestOptions()
@@ -95,14 +95,13 @@ extension RequestSender {
     }
   }
 
-  /// Sends a request of a method and calls `completion`, once, with its reply, on the executor that
-  /// the caller names.
+  /// Sends a request of a method and calls `completion` once with its reply, on the given executor.
   @discardableResult
   public func request<Request: BodyEncodable, Reply: BodyDecodable>(
     _ method: RPCMethod<Request, Reply>, _ request: Request,
     options: RequestOptions = RequestOptions(), on executor: CallbackExecutor,
     completion: @escaping @Sendable (Result<Reply, LongLinkError>) -> Void
-  ) -> RequestTask {
+  ) -> RequestHandle {
     self.request(method.type, request, options: options.over(method.options), on: executor) {
       outcome in
       completion(
@@ -112,8 +111,9 @@ extension RequestSender {
     }
   }
 
-  /// Sends a request of a method and blocks the calling thread, which must not be a task's, until
-  /// it has ended.
+  /// Sends a request of a method and blocks the calling thread until it has ended.
+  ///
+  /// Call it only on plain threads; it traps in a Swift task and on the loop.
   public func requestBlocking<Request: BodyEncodable, Reply: BodyDecodable>(
     _ method: RPCMethod<Request, Reply>, _ request: Request,
     options: RequestOptions = RequestOptions()
@@ -124,7 +124,7 @@ extension RequestSender {
 }
 
 extension RPCMethod where Reply: BodyDecodable {
-  /// Decodes the body of an answer; throws `decodingFailed`, delivery `answered`.
+  /// Decodes the body of a response; throws `decodingFailed`, delivery `answered`.
   @usableFromInline func reply(of bytes: [UInt8]) throws(LongLinkError) -> Reply {
     do throws(BodyError) {
       return try Reply(copying: bytes)

@@ -4,81 +4,62 @@ public import LongLinkCore
 @_spi(Loop) internal import LongLinkTransport
 internal import Synchronization
 
-/// One request, for callers who keep it: it can be looked at, cancelled and awaited.
+/// A handle on one request: you can inspect, cancel and await it.
 ///
-/// It may be used from any thread. Letting go of it changes nothing: the request goes on.
+/// It may be used from any thread. Releasing it does not cancel the request.
 public final class RequestTask: Sendable {
   private struct Progress {
     var id: RequestID?
-    /// Whether the call that submits the request has gone past that.
-    var isSubmitted = false
     var isCancelled = false
     var outcome: Outcome?
     var waiters: [Waiter<Outcome>] = []
   }
 
-  /// What the body of the request carries.
+  /// The message type of the request.
   public let type: MessageType
   private let port: RequestPort
   private let progress = Mutex(Progress())
 
-  /// Sends a request, at once where the caller is on the loop. `completion` is called there, and
-  /// never before this returns.
-  package init(
-    _ port: RequestPort, _ type: MessageType, _ body: RequestBody, _ options: RequestOptions,
-    _ completion: @escaping @Sendable (Outcome) -> Void
+  /// Sends a request: within this call on the loop, and in a job of the loop from elsewhere.
+  @usableFromInline package init(
+    _ port: RequestPort, _ type: MessageType, _ body: RequestBody, _ options: RequestOptions
   ) {
     self.port = port
     self.type = type
     if port.loop.isCurrent {
-      submit(body, options, completion)
+      submit(body, options)
     } else {
-      port.loop.execute { self.submit(body, options, completion) }
+      port.loop.execute { self.submit(body, options) }
     }
   }
 
   /// Submits the request; on the loop.
-  private func submit(
-    _ body: RequestBody, _ options: RequestOptions,
-    _ completion: @escaping @Sendable (Outcome) -> Void
-  ) {
-    var id = RequestID.none
+  private func submit(_ body: RequestBody, _ options: RequestOptions) {
     if progress.withLock({ $0.isCancelled }) {
-      finish(.failure(LongLinkError(.cancelled, doing: .request(type))), completion)
-    } else {
-      id = port.sink.value.submit(
-        type, body, options, .function { self.finish($0, completion) })
+      return finish(.failure(LongLinkError(.cancelled, doing: .request(type))))
     }
+    let id = port.sink.value.submit(type, body, options, .function { self.finish($0) })
     let isCancelled = progress.withLock { progress in
-      progress.isSubmitted = true
       if id != .none { progress.id = id }
       return progress.isCancelled
     }
     if isCancelled { port.sink.value.cancel(id) }
   }
 
-  private func finish(_ outcome: Outcome, _ completion: @escaping @Sendable (Outcome) -> Void) {
-    let waiters = progress.withLock { progress -> [Waiter<Outcome>]? in
-      guard progress.isSubmitted else { return nil }
+  private func finish(_ outcome: Outcome) {
+    let waiters = progress.withLock { progress in
       progress.outcome = outcome
       defer { progress.waiters = [] }
       return progress.waiters
     }
-    guard let waiters else {
-      // It failed at once. A caller that tries again from its completion would come back here, one
-      // call deeper each time.
-      port.loop.execute { self.finish(outcome, completion) }
-      return
-    }
     for waiter in waiters { waiter(outcome) }
-    completion(outcome)
   }
 
-  /// The serial on the wire, by which the logs of both sides name the request; nil until it has
-  /// one. Sent again after a refusal it bears another.
+  /// The serial on the wire, which the logs of both sides contain; nil until it has one. A retry
+  /// after a refusal has a new serial.
   public var serial: UInt32? { progress.withLock { $0.id?.serial } }
 
-  /// Where the request stands.
+  /// The state of the request.
   public var state: RequestState {
     get async {
       let id: RequestID? = progress.withLock { $0.outcome == nil ? $0.id : nil }
@@ -88,7 +69,7 @@ public final class RequestTask: Sendable {
     }
   }
 
-  /// Ends the request with `cancelled`, unless it has ended.
+  /// Cancels the request, which fails with `cancelled` unless it has already ended.
   public func cancel() {
     let id: RequestID? = progress.withLock { progress in
       progress.isCancelled = true
@@ -97,7 +78,9 @@ public final class RequestTask: Sendable {
     if let id { port.loop.execute { [port] in port.sink.value.cancel(id) } }
   }
 
-  /// The body of the answer, awaited; cancelling the waiting task cancels the request.
+  /// The body of the response, once it has come. Cancelling the waiting task cancels the request.
+  ///
+  /// Throws the error of the request.
   public var value: [UInt8] {
     get async throws(LongLinkError) {
       let outcome = await withTaskCancellationHandler {

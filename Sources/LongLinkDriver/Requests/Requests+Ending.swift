@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-@_spi(Containers) package import LongLinkCore
+package import LongLinkCore
 internal import LongLinkTransport
 
 extension Requests {
   /// Takes a response: the one place where a request succeeds.
   @inline(__always)
   package func answered(_ arrival: Arrival, on link: Link) {
-    if arrival.isRefused, resend(refusedBy: arrival, on: link) { return }
-    let past = arrival.isRefused ? table.carried(arrival.serial, by: link.id)?.entry.past : nil
-    guard let id = table.answered(arrival.serial, on: link.id, isRefused: arrival.isRefused),
-      let request = pending.remove(arrival.serial)
-    else {
+    if arrival.isRefused, retry(refusedBy: arrival, on: link) { return }
+    guard let slot = table.slot(of: arrival.serial, on: link.id) else {
       // Its caller cancelled it, or its deadline passed, while the response was on its way.
       counters.lateReplies += 1
       owed.remove(arrival.serial)
@@ -19,31 +16,42 @@ extension Requests {
       if table.waitingCount > 0 { pump() }
       return
     }
+    let entry = table.answered(arrival.serial, at: slot, isRefused: arrival.isRefused)
     let body = link.takeBody(of: arrival)
     if arrival.code == .ok {
       counters.succeeded += 1
       retryTokens.succeeded()
-      complete(request, .success(body))
+      complete(entry.payload.completion, .success(body))
     } else {
-      let error = rejection(arrival, body, id, request, link).after(past ?? .notSent)
+      let error = rejection(arrival, body, entry, link)
       counters.count(error)
-      complete(request, .failure(error))
+      complete(entry.payload.completion, .failure(error))
     }
     wentOff(link)
     if table.count == 0 { onIdle?() }
   }
 
   @inline(__always)
-  private func complete(_ request: PendingRequest, _ outcome: Outcome) {
-    switch request.completion {
-    case .waiter, .function:
-      request.completion(outcome)
+  private func complete(_ completion: Completion, _ outcome: Outcome) {
+    switch completion {
+    case .waiter, .function, .handler:
+      completion(outcome)
     case .distantWaiter:
-      request.completion(outcome)
+      completion(outcome)
       loop.expectWork()
     case .pooledWaiter(let waiter):
       if resumptions.add(waiter, outcome) { resumeSoon() }
       loop.expectWork()
+    }
+  }
+
+  /// Reports the outcome of a request that ends without a response, maybe within the call that
+  /// makes it. A handler that retries from there would come back here, one call deeper each time.
+  func completeLater(_ completion: Completion, _ outcome: Outcome) {
+    if case .handler(let handler) = completion {
+      loop.execute { handler(outcome) }
+    } else {
+      complete(completion, outcome)
     }
   }
 
@@ -60,8 +68,11 @@ extension Requests {
   }
 
   private func rejection(
-    _ arrival: Arrival, _ body: [UInt8], _ id: RequestID, _ request: PendingRequest, _ link: Link
+    _ arrival: Arrival, _ body: [UInt8], _ entry: RequestTable<PendingRequest>.Entry, _ link: Link
   ) -> LongLinkError {
+    let (id, request) = (RequestID(serial: arrival.serial, number: entry.number), entry.payload)
+    // The peer vouches for this sending alone.
+    let past = arrival.isRefused ? entry.past : .notSent
     let hint = link.metadata?.retryAfter ?? 0
     let retryAfter: Duration? = hint > 0 ? .milliseconds(Int64(hint)) : nil
     let dialectCode = link.dialectCode
@@ -70,55 +81,51 @@ extension Requests {
     let detail = dialectCode.map(\.summary) ?? text
     if arrival.code == .deadlinePassed, !arrival.isRefused, request.deadline <= loop.now {
       // Both sides watch the deadline. The peer's word of it came before this side's own timer.
-      return error(.deadlineExceeded, id, request, .sent, detail, on: link)
+      return error(.deadlineExceeded, id, request, .sent, detail, on: link).after(past)
     }
     return LongLinkError(
       .rejected, delivery: arrival.isRefused ? .refused : .answered,
       doing: operation(id, request), detail: detail, peer: link.peer, response: arrival.code,
-      dialectCode: dialectCode, body: body, retryAfter: retryAfter)
+      dialectCode: dialectCode, body: body, retryAfter: retryAfter
+    ).after(past)
   }
 
   /// Ends a request because its caller wants no answer any more.
   package func cancel(_ id: RequestID) {
     let id = table.current(id)
-    guard let (entry, request) = takeOut(id) else { return }
-    let link = carrier(of: entry)
+    guard let entry = table.end(id) else { return }
+    let (request, link) = (entry.payload, carrier(of: entry))
     let delivery = withdraw(id, entry, notifying: entry.notifiesCancel)
     finish(request, .failure(error(.cancelled, id, request, delivery, "", on: link)))
   }
 
   /// The link that carries a request; nil while none does.
-  func carrier(of entry: RequestTable.Entry) -> Link? {
+  func carrier(of entry: RequestTable<PendingRequest>.Entry) -> Link? {
     entry.link == 0 ? nil : links.first { $0.id == entry.link }
   }
 
   /// Takes an ended request off its link and says what may have happened to it. `notifying` tells
   /// whether the peer is told also where that is not needed.
-  func withdraw(_ id: RequestID, _ entry: RequestTable.Entry, notifying: Bool) -> Delivery {
+  func withdraw(
+    _ id: RequestID, _ entry: RequestTable<PendingRequest>.Entry, notifying: Bool
+  ) -> Delivery {
     guard let link = carrier(of: entry) else { return entry.past }
     let written = link.bytesWritten
-    let isUnsent = link.cancel(id.serial, entry.placement, notifying: notifying)
+    let isUnsent = link.cancel(id.serial, entry.position, notifying: notifying)
     if !isUnsent, !notifying, link === current { owed.add(id.serial) }
     if !isUnsent { table.rest(id.serial) }
     // One that was kept back may have begun without word of it having come yet.
-    let hasBegun = !isUnsent && link.isOpen && entry.placement.begin == nil
+    let hasBegun = !isUnsent && link.isOpen && entry.position.begin == nil
     let delivery = hasBegun ? .sent : entry.delivery(written: written)
     if delivery == .sent { table.arrived(entry) }
     if link !== current, isUnused(link) { onRetired?(link) }
     return delivery.after(entry.past)
   }
 
-  /// Ends a request in both tables, so that its serial is free for another one from now on; nil
-  /// when it has ended already. Whoever calls this finishes it.
-  func takeOut(_ id: RequestID) -> (entry: RequestTable.Entry, request: PendingRequest)? {
-    guard let entry = table.end(id), let request = pending.remove(id.serial) else { return nil }
-    return (entry, request)
-  }
-
-  /// Tells whoever waits for a request that was taken out.
+  /// Reports the outcome of a request that has left the table.
   func finish(_ request: PendingRequest, _ outcome: Outcome) {
     if case .failure(let error) = outcome { counters.count(error) }
-    complete(request, outcome)
+    completeLater(request.completion, outcome)
     if table.waitingCount > 0 { pump() }
     if table.count == 0 { onIdle?() }
   }
@@ -139,7 +146,7 @@ extension Requests {
   /// Where a request stands; nil once it has ended.
   package func state(of id: RequestID) -> RequestState? {
     guard let entry = table.entry(table.current(id)) else { return nil }
-    guard let link = carrier(of: entry), let begin = entry.placement.begin else { return .created }
+    guard let link = carrier(of: entry), let begin = entry.position.begin else { return .created }
     return begin < link.bytesWritten ? .waiting : .sending
   }
 }

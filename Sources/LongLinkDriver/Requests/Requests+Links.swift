@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-@_spi(Containers) package import LongLinkCore
+package import LongLinkCore
 
 extension Requests {
   /// Tells that a link is open: new requests go to it from now on.
@@ -24,15 +24,15 @@ extension Requests {
     if current === link { current = nil }
     let last = link.ordinal(ofAccepted: accepted)
     let unaccepted = table.carried(by: link.id).filter { _, entry in
-      entry.placement.begin == nil || entry.placement.ordinal > last
+      entry.position.begin == nil || entry.position.ordinal > last
     }
     // What is kept back goes first, or it would begin in the room of the others.
     var taken: [(id: RequestID, delivery: Delivery)] = []
     for isKeptBack in [true, false] {
-      for (id, entry) in unaccepted where (entry.placement.begin == nil) == isKeptBack {
+      for (id, entry) in unaccepted where (entry.position.begin == nil) == isKeptBack {
         // Some may be written while others are taken back.
         let written = link.bytesWritten
-        let isUnsent = link.cancel(id.serial, entry.placement, notifying: false)
+        let isUnsent = link.cancel(id.serial, entry.position, notifying: false)
         let hasLeft = isKeptBack ? !isUnsent : entry.delivery(written: written) == .sent
         taken.append((id, hasLeft ? .refused : .notSent))
         table.takeBack(id, hasLeft ? .refused : .notSent)
@@ -70,10 +70,10 @@ extension Requests {
   package func failWaiting(all: Bool, _ make: (LongLinkError.Operation, [UInt8]) -> LongLinkError) {
     var ended: [(PendingRequest, LongLinkError)] = []
     for (id, _) in table.waitingRequests(where: {
-      all || pending[$0]?.offline == .failUnlessConnecting
+      all || $0.payload.offline == .failUnlessConnecting
     }) {
-      guard let (entry, request) = takeOut(id) else { continue }
-      ended.append((request, make(operation(id, request), []).after(entry.past)))
+      guard let entry = table.end(id) else { continue }
+      ended.append((entry.payload, make(operation(id, entry.payload), []).after(entry.past)))
     }
     for (request, error) in ended { finish(request, .failure(error)) }
     disarmIfUnused()

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-@_spi(Containers) internal import LongLinkCore
+internal import LongLinkCore
 internal import LongLinkTransport
 
 extension Requests {
   /// Lets a request that the peer refused be sent again, where that is wanted and may help.
-  func resend(refusedBy arrival: Arrival, on link: Link) -> Bool {
+  func retry(refusedBy arrival: Arrival, on link: Link) -> Bool {
     guard arrival.code == .overloaded || arrival.code == .draining,
       let (id, entry) = table.carried(arrival.serial, by: link.id),
-      let request = pending[id.serial], request.retry != .never,
+      entry.payload.retry != .never,
       entry.returns < limits.retry.maxRetries, table.keepsOrder(id, entry),
-      let time = retryTime(of: request, entry, refusedBy: arrival, on: link)
+      let time = retryTime(of: entry, refusedBy: arrival, on: link)
     else { return false }
-    pending.remove(id.serial)
+    let request = entry.payload
     table.takeBack(id, .refused)
     // Whatever the peer still says to the old serial is not the answer to this sending.
     let next = table.renew(id, deadline: request.deadline)
-    pending.insert(request, for: next.serial)
     counters.retriedRefused += 1
     if time > loop.now {
       table.wait(next, terms(of: request), until: time, at: loop.now)
@@ -30,10 +29,9 @@ extension Requests {
 
   /// When a refused request may be sent again; nil when that would be too late, or nowhere.
   private func retryTime(
-    of request: PendingRequest, _ entry: RequestTable.Entry, refusedBy arrival: Arrival,
-    on link: Link
+    of entry: RequestTable<PendingRequest>.Entry, refusedBy arrival: Arrival, on link: Link
   ) -> LinkInstant? {
-    guard mayWait(request) else { return nil }
+    guard mayWait(entry.payload) else { return nil }
     // The next link leads elsewhere, or to a server that has started anew.
     if arrival.code == .draining, link !== current { return loop.now }
     let asked = min(
@@ -41,7 +39,7 @@ extension Requests {
     let delay = limits.retry.delay(
       time: Int(entry.returns) + 1, askedFor: asked, bits: loop.driver.nextRandom())
     let time = loop.now + delay
-    if request.deadline <= time { return nil }
+    if entry.payload.deadline <= time { return nil }
     return time
   }
 
@@ -66,12 +64,13 @@ extension Requests {
   ) {
     var ended: [(PendingRequest, LongLinkError)] = []
     for (id, delivery) in requests {
-      guard let request = pending[id.serial], let entry = table.entry(id) else { continue }
+      guard let entry = table.entry(id) else { continue }
+      let request = entry.payload
       if resends, mayWait(request), table.keepsOrder(id, entry),
-        mayRetry(request, entry, delivery, repeats: repeats)
+        mayRetry(entry, delivery, repeats: repeats)
       {
         table.wait(id, terms(of: request))
-      } else if takeOut(id) != nil {
+      } else if table.end(id) != nil {
         ended.append((request, make(id, request, delivery).after(entry.past)))
       }
     }
@@ -81,9 +80,9 @@ extension Requests {
 
   /// Whether a request is sent again after this came of its last sending; if so, it is counted.
   private func mayRetry(
-    _ request: PendingRequest, _ entry: RequestTable.Entry, _ delivery: Delivery, repeats: Bool
+    _ entry: RequestTable<PendingRequest>.Entry, _ delivery: Delivery, repeats: Bool
   ) -> Bool {
-    guard request.retry != .never else { return false }
+    guard entry.payload.retry != .never else { return false }
     switch delivery {
     case .notSent:
       counters.retriedNotSent += 1
@@ -93,7 +92,7 @@ extension Requests {
       counters.retriedRefused += 1
       return true
     case .sent:
-      guard repeats, request.retry.repeats,
+      guard repeats, entry.payload.retry.repeats,
         entry.returns <= limits.retry.maxRetries
       else { return false }
       guard retryTokens.lost() else {

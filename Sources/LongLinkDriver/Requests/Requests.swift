@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-@_spi(Containers) package import LongLinkCore
+package import LongLinkCore
 package import LongLinkTransport
 
 /// The requests of one side, with what the core does not keep: bodies and whoever waits.
@@ -13,8 +13,7 @@ package import LongLinkTransport
 /// left out where every request would pay for them.
 package final class Requests: TimerHandler {
   let loop: EventLoop
-  @safe @exclusivity(unchecked) var table: RequestTable
-  @safe @exclusivity(unchecked) var pending = SerialTable<PendingRequest>()
+  @safe @exclusivity(unchecked) var table: RequestTable<PendingRequest>
   @safe @exclusivity(unchecked) private var coder = MetadataCoder()
   private var timer: LoopTimer?
   private var armedFor = LinkInstant.distantFuture
@@ -74,25 +73,24 @@ extension Requests {
     let request = PendingRequest(
       type, body, options, until: deadline, offline: options.offline ?? defaults.offline,
       on: loop, completion)
-    guard let link = current, isNext(id, request, on: link), hasRoom(link) else {
-      register(id, options, until: deadline, at: now)
-      pending.insert(request, for: id.serial)
+    let isOrdered = options.order == .ordered
+    guard let link = current, isNext(id, request, isOrdered: isOrdered, on: link), hasRoom(link)
+    else {
+      register(id, request, options, at: now)
       wait(id, request)
       return id
     }
-    // Into the tables last: there it need not be looked for, nor copied to be sent.
+    // Into the table last: there it need not be looked for, nor copied to be sent.
     switch send(id, request, on: link, at: now) {
-    case .placed(let placement, let isTimeTold):
+    case .sent(let position, let isTimeTold):
       table.register(
-        id, deadline: deadline, isOrdered: options.order == .ordered,
-        notifiesCancel: options.notifiesCancel, on: link.id, placement,
-        isTimeTold: isTimeTold, at: now)
+        id, consume request, deadline: deadline, isOrdered: isOrdered,
+        notifiesCancel: options.notifiesCancel, on: link.id, at: position,
+        isTimeTold: isTimeTold, now: now)
       if deadline < armedFor { arm() }
-      pending.insert(consume request, for: id.serial)
     case .failed(let code, let detail):
-      register(id, options, until: deadline, at: now)
-      pending.insert(request, for: id.serial)
-      fail(id, code, request, detail)
+      register(id, request, options, at: now)
+      fail(id, code, detail)
     }
     return id
   }
@@ -106,25 +104,24 @@ extension Requests {
     let deadline = now + (options.timeout.map(\.clampedNanoseconds) ?? defaults.timeout)
     counters.submitted += 1
     guard let id = table.nextID() else { return turnAway(type, completion) }
-    register(id, options, until: deadline, at: now)
     let request = PendingRequest(
       type, body, options, until: deadline, offline: .failUnlessConnecting, on: loop, completion)
-    pending.insert(request, for: id.serial)
-    guard takeOut(id) != nil else { return id }
+    register(id, request, options, at: now)
+    guard table.end(id) != nil else { return id }
     finish(request, .failure(make(operation(id, request))))
     disarmIfUnused()
     return id
   }
 
-  /// Gives a request its place in the table; nothing is sent yet.
+  /// Adds a request to the table that no link carries yet.
   private func register(
-    _ id: RequestID, _ options: borrowing RequestOptions, until deadline: LinkInstant,
+    _ id: RequestID, _ request: PendingRequest, _ options: borrowing RequestOptions,
     at now: LinkInstant
   ) {
     table.register(
-      id, deadline: deadline, isOrdered: options.order == .ordered,
-      notifiesCancel: options.notifiesCancel, at: now)
-    if deadline < armedFor { arm() }
+      id, request, deadline: request.deadline, isOrdered: options.order == .ordered,
+      notifiesCancel: options.notifiesCancel, now: now)
+    if request.deadline < armedFor { arm() }
   }
 
   /// Ends a request that could not be registered, since too few serials were free.
@@ -134,7 +131,7 @@ extension Requests {
       .overloaded, doing: .request(type),
       detail: "half of all serials are in use: \(table.count) requests", peer: current?.peer)
     counters.count(error)
-    completion(.failure(error))
+    completeLater(completion, .failure(error))
     return .none
   }
 
@@ -157,11 +154,10 @@ extension Requests {
   /// Whether a new request may go before any that waits, and the link takes one of its size.
   @inline(__always)
   private func isNext(
-    _ id: RequestID, _ request: borrowing PendingRequest, on link: Link
+    _ id: RequestID, _ request: borrowing PendingRequest, isOrdered: Bool, on link: Link
   ) -> Bool {
     let takesLarge = link.takesLarge
-    return table.isNext(
-      id, isOrdered: request.isOrdered, on: link.id, takesLarge: takesLarge)
+    return table.isNext(id, isOrdered: isOrdered, on: link.id, takesLarge: takesLarge)
       && (takesLarge || !request.isLarge)
   }
 
@@ -172,18 +168,18 @@ extension Requests {
         with: terms.bytes, besides: table.waitingCount, of: table.waitingBytes)
       if let problem {
         counters.turnedAway += 1
-        fail(id, .overloaded, request, problem)
+        fail(id, .overloaded, problem)
       } else {
         table.wait(id, terms)
       }
     } catch {
-      fail(id, .encodingFailed, request, "\(error)")
+      fail(id, .encodingFailed, "\(error)")
     }
   }
 
   /// What came of handing a request to a link.
   private enum Step {
-    case placed(StreamPosition, isTimeTold: Bool)
+    case sent(StreamPosition, isTimeTold: Bool)
     case failed(LongLinkError.Code, String)
   }
 
@@ -209,7 +205,7 @@ extension Requests {
         let limit = link.maxBody
         return .failed(.tooLarge, "\(length) bytes, of which the peer accepts \(limit)")
       }
-      let placement = try link.request(
+      let position = try link.request(
         id.serial, type: request.type, metadata: metadata,
         priority: request.priority, count: size, at: now
       ) { (span) throws(BodyError) in
@@ -217,7 +213,7 @@ extension Requests {
       }
       // A dialect may have so few serials that this one was that of a request given up.
       if owed.count > 0 { owed.remove(id.serial) }
-      return .placed(placement, isTimeTold: metadata != nil)
+      return .sent(position, isTimeTold: metadata != nil)
     } catch {
       return .failed(.encodingFailed, "\(error)")
     }
@@ -234,11 +230,9 @@ extension Requests {
     return link.objection(toRequest: request.type, serial: id.serial)
   }
 
-  private func fail(
-    _ id: RequestID, _ code: LongLinkError.Code, _ request: PendingRequest, _ detail: String
-  ) {
-    guard let (entry, _) = takeOut(id) else { return }
-    finish(request, .failure(error(code, id, request, entry.past, detail)))
+  private func fail(_ id: RequestID, _ code: LongLinkError.Code, _ detail: String) {
+    guard let entry = table.end(id) else { return }
+    finish(entry.payload, .failure(error(code, id, entry.payload, entry.past, detail)))
   }
 
   @inline(__always)
@@ -268,12 +262,12 @@ extension Requests {
     while let link = current, table.hasNext(on: link.id, takesLarge: link.takesLarge),
       hasRoom(link), let id = table.nextWaiting(on: link.id, takesLarge: link.takesLarge)
     {
-      guard let request = pending[id.serial] else { continue }
+      guard let request = table.entry(id)?.payload else { continue }
       switch send(id, request, on: link, at: loop.now) {
-      case .placed(let placement, let isTimeTold):
-        table.placed(id, on: link.id, placement, isTimeTold: isTimeTold)
+      case .sent(let position, let isTimeTold):
+        table.placed(id, on: link.id, position, isTimeTold: isTimeTold)
       case .failed(let code, let detail):
-        fail(id, code, request, detail)
+        fail(id, code, detail)
       }
     }
   }
@@ -308,7 +302,6 @@ extension Requests {
   /// Gives memory back that nothing needs while there are no requests.
   private func releaseStorage() {
     table.releaseStorage()
-    pending.releaseStorage(over: 16)
     resumptions.releaseStorage()
   }
 
@@ -317,13 +310,13 @@ extension Requests {
     armedFor = .distantFuture
     table.elapsed(to: loop.driver.now)
     while let (id, entry) = table.nextExpired() {
-      guard let request = pending.remove(id.serial) else { continue }
       if entry.link != 0 { onExpired?(entry.link) }
       let link = carrier(of: entry)
-      if entry.placement.begin != nil { link?.deadlineMissed() }
+      if entry.position.begin != nil { link?.deadlineMissed() }
       // One that was told the time that remains stops by itself. Its answer is a sign of life.
       let delivery = withdraw(
         id, entry, notifying: entry.notifiesCancel && !entry.isTimeTold)
+      let request = entry.payload
       finish(request, .failure(error(.deadlineExceeded, id, request, delivery, "", on: link)))
     }
     // The time of others has come to be sent again.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One request whose answer is a message, for callers who keep it.
+/// A handle on one request whose response is a message.
 ///
-/// It may be used from any thread. Letting go of it changes nothing: the request goes on.
+/// It may be used from any thread. Releasing it does not cancel the request.
 public struct TypedRequestTask<Reply: Sendable>: Sendable {
-  /// The request: its state, its serial, its cancellation.
+  /// The handle on the request's state, serial and cancellation.
   public let task: RequestTask
   private let decode: @Sendable ([UInt8]) throws(LongLinkError) -> Reply
 
@@ -15,14 +15,15 @@ public struct TypedRequestTask<Reply: Sendable>: Sendable {
     self.decode = decode
   }
 
-  /// The answer, awaited; cancelling the waiting task cancels the request.
+  /// The reply, once it has come. Cancelling the waiting task cancels the request.
   ///
-  /// Throws `decodingFailed`, delivery `answered`, when the body is not such a message.
+  /// Throws the request's error, or `decodingFailed`, delivery `answered`, if the body does not
+  /// decode.
   public var value: Reply {
     get async throws(LongLinkError) { try decode(try await task.value) }
   }
 
-  /// Ends the request with `cancelled`, unless it has ended.
+  /// Cancels the request, which fails with `cancelled` unless it has already ended.
   public func cancel() {
     task.cancel()
   }

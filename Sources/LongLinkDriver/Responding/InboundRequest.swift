@@ -3,24 +3,24 @@
 public import LongLinkCore
 public import LongLinkTransport
 
-/// A request of the peer, as its handler sees it.
+/// A request of the peer, as passed to its handler.
 public struct InboundRequest: Sendable {
-  /// What the body carries.
+  /// The message type of the body.
   public let type: MessageType
-  /// The body.
+  /// The body, without metadata.
   public let body: [UInt8]
-  /// The serial, by which logs of both sides name the request.
+  /// The serial on the wire; the logs of both sides contain it.
   public let serial: UInt32
-  /// The connection that it came on.
+  /// The peer that sent the request.
   public let peer: Peer
-  /// When the peer stops waiting for the answer; nil when it did not say.
+  /// When the peer stops waiting for the response; nil if it set no deadline.
   public let deadline: LinkInstant?
-  /// Bytes that it counts for until its handler has returned.
+  /// The bytes counted for the request until its handler returns.
   let byteCount: Int
-  /// Nil in the usual case, where there is nothing but the time that remains.
+  /// Nil in the usual case of no metadata but the remaining time.
   private let extras: Extras?
 
-  /// Apart from the request, which is small without it.
+  /// Stored separately to keep the request small.
   private final class Extras: Sendable {
     let metadata: ReceivedMetadata
 
@@ -29,7 +29,7 @@ public struct InboundRequest: Sendable {
     }
   }
 
-  /// `metadata` is what there is besides the deadline.
+  /// `metadata` is nil if it holds nothing but the deadline.
   package init(
     type: MessageType, body: [UInt8], byteCount: Int, serial: UInt32, peer: Peer,
     deadline: LinkInstant?, metadata: ReceivedMetadata?
@@ -45,43 +45,43 @@ public struct InboundRequest: Sendable {
 
   private var received: ReceivedMetadata? { extras?.metadata }
 
-  /// How urgent the peer says it is; 0 is ordinary.
+  /// The priority that the peer set: larger is more urgent; 0, the default, is ordinary.
   public var priority: UInt32 { received?.priority ?? 0 }
-  /// The same for two tries of one request; empty when the peer gave none.
+  /// A key that all attempts of one request share; empty if the peer set none.
   public var idempotencyKey: [UInt8] { received?.idempotencyKey ?? [] }
-  /// Trace context and the like, by key. Reading it takes time for each entry, at each call.
+  /// Trace context and other entries, by key. Each access builds the dictionary anew.
   public var metadata: [String: String] { received?.entries ?? [:] }
-  /// The clock of the connection's loop; its sleeps end when the request is cancelled.
+  /// The clock of the connection's loop. A `sleep` on it throws when the request is cancelled.
   public var clock: EventLoopClock { peer.clock }
 }
 
-/// Thrown by a handler to answer with a code other than 200.
+/// An error that a handler throws to respond with a code other than 200.
 public struct Rejection: Error, Sendable {
-  /// The code; from 1000 on it is the application's own. With 200, which rejects nothing, the
-  /// request fails with 500.
+  /// The code. Codes from 1000 on are the application's. With 200, the peer gets 500 instead.
   public var code: ResponseCode
-  /// From 1000 on the application's own bytes; below, a text for people.
+  /// The application's bytes for codes from 1000 on; otherwise a text for people.
   public var body: [UInt8]
-  /// In a dialect, the number that is written in place of what its table has for `code`. Default:
-  /// none. It has to be an error of the table, or else one that fits into the code field.
+  /// In a dialect, the error number to write instead of the one that its table has for `code`.
+  /// Default nil. Use an error of the table, or any number that fits into the code field.
   public var dialectCode: UInt32?
-  /// How long the peer should wait before the next try; told with 429 and 503 alone.
+  /// How long the peer should wait before a retry, in steps of 1 ms. Default nil. The protocol
+  /// defines it for codes 429 and 503 only.
   public var retryAfter: Duration?
 
-  /// Rejects with bytes of the application's own.
+  /// Rejects with bytes of the application.
   public init(_ code: ResponseCode, body: [UInt8], retryAfter: Duration? = nil) {
     self.code = code
     self.body = body
     self.retryAfter = retryAfter
   }
 
-  /// Rejects with a dialect's own code; with 500 where the native protocol is spoken.
+  /// Rejects with a dialect's error number; over the native protocol, the code is 500.
   public init(dialectCode: UInt32, body: [UInt8] = []) {
     self.init(.failed, body: body)
     self.dialectCode = dialectCode
   }
 
-  /// Rejects with a text.
+  /// Rejects with a text for people.
   public init(_ code: ResponseCode, _ detail: String = "", retryAfter: Duration? = nil) {
     self.init(code, body: Array(detail.utf8), retryAfter: retryAfter)
   }
@@ -89,10 +89,10 @@ public struct Rejection: Error, Sendable {
 
 /// Where an asynchronous handler runs.
 public enum HandlerPlacement: Sendable {
-  /// On the loop of the connection, which it must not block.
+  /// On the loop of the connection, which the handler must not block.
   case connectionLoop
-  /// On the global pool of the Swift runtime.
+  /// On the Swift runtime's global pool.
   case globalPool
-  /// On an executor of the caller's.
+  /// On the given executor.
   case executor(any TaskExecutor)
 }

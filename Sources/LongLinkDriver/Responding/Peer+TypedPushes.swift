@@ -3,15 +3,15 @@
 public import LongLinkCore
 
 extension Peer {
-  /// Sends a one-way message; it waits and throws as the form that takes a message type.
+  /// Sends a one-way message; waits and throws as `push(_:_:options:)` does.
   public func push(
     _ message: some PushMessage, options: PushOptions = PushOptions()
   ) async throws(LongLinkError) {
     try await push(type(of: message).pushType, message, options: options)
   }
 
-  /// Sends a one-way message at once; on the connection's loop alone. It throws as the form that
-  /// takes a message type.
+  /// Sends a one-way message at once; throws as `pushNow(_:_:priority:)` does. Call it only on the
+  /// connection's loop.
   public func pushNow(
     _ message: some PushMessage, priority: UInt32 = 0
   ) throws(LongLinkError) {

@@ -3,21 +3,21 @@
 public import LongLinkCore
 @_spi(Loop) public import LongLinkTransport
 
-/// What a connection's owner does for a `Peer`; on the loop.
+/// The owner of a `Peer`'s connection; used on the loop.
 package protocol PeerOwner: RequestSink, PushSink {
   /// Ends the connection with this number.
   func closeConnection(_ id: UInt64)
 }
 
-/// The other side of one connection, as handlers see it: it can be asked, and told.
+/// The other side of a connection, to which handlers can send requests and pushes.
 ///
-/// It may be used from any thread, and outlives its connection: on a server, what is asked of it
-/// then fails. On a client requests and pushes go over the connection that there is at the time,
-/// which may be a later one than that of the handler that was given the connection.
+/// It may be used from any thread. Once its connection has ended, its requests and pushes fail with
+/// `closed`. On a client, they go over the current connection, which may be a newer one while the
+/// peer's own connection finishes its requests.
 public final class Peer: RequestSender {
-  /// Finds the owner for as long as the connection lives: until `detach`.
+  /// Forwards to the owner until `detach`, when the connection ends.
   private final class Reference: RequestSink, PushSink {
-    // Not weak: an object that is weakly referenced counts its references the slow way.
+    // Not weak, because weak references slow down an object's reference counting.
     var owner: (any PeerOwner)?
     /// Why the connection ended.
     var reason: CloseReason?
@@ -53,14 +53,14 @@ public final class Peer: RequestSender {
     }
   }
 
-  /// A number that no other connection of this server or client has.
+  /// A number that is unique among the connections of this server or client.
   public let id: UInt64
-  /// The peer's address, where it has one.
+  /// The peer's address, if known.
   public let address: SocketAddress?
-  /// The loop that the connection lives on.
+  /// The loop of the connection.
   public let loop: EventLoop
   private let reference: LoopBound<Reference>
-  private let port: RequestPort
+  @usableFromInline let port: RequestPort
 
   package init(id: UInt64, address: SocketAddress?, on loop: EventLoop) {
     self.id = id
@@ -76,12 +76,15 @@ public final class Peer: RequestSender {
 
   /// Sends a one-way message.
   ///
-  /// It is queued when this returns, in the order of the calls, more urgent ones first where they
-  /// have to wait: while more than the high-water mark of bytes wait for the peer, this waits too,
-  /// within the options' deadline. Throws `closed` when the connection has ended (`closeReason`
-  /// says why), `connectionLost` when it ends meanwhile, `deadlineExceeded`, `cancelled` when the
-  /// task is while it waits, `overloaded` when too many wait already, `tooLarge` when the peer does
-  /// not accept a body of this size, and `encodingFailed`.
+  /// The message is queued when this returns; nothing confirms its arrival. Pushes go in the order
+  /// of the calls, more urgent ones first if they have to wait. While the outgoing buffer is above
+  /// its high-water mark, this suspends until there is room or the options' timeout has passed.
+  ///
+  /// Throws `closed` if the connection has ended (`closeReason` states why), `notConnected` while a
+  /// client has no connection, `connectionLost` if the connection ends during the wait,
+  /// `deadlineExceeded`, `cancelled` if the task is cancelled during the wait, `overloaded` if too
+  /// many pushes wait already, `tooLarge` if the peer does not accept a body of this size,
+  /// `encodingFailed`, and `unsupported` if the dialect has no such push.
   public func push(
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     options: PushOptions = PushOptions()
@@ -89,21 +92,21 @@ public final class Peer: RequestSender {
     try await deliver(reference, on: loop, type, body, options)
   }
 
-  /// Sends a one-way message at once; on the connection's loop alone, as synchronous handlers are.
+  /// Sends a one-way message at once, without waiting.
   ///
-  /// It waits for nothing: while more than the high-water mark of bytes wait for the peer it throws
-  /// `overloaded`. It throws `closed`, `tooLarge` and `encodingFailed` as the other form does, and
-  /// traps on any other thread.
+  /// Throws `overloaded` while the outgoing buffer is above its high-water mark, and otherwise as
+  /// `push` does. Call it only on the connection's loop, where synchronous handlers run; it traps
+  /// on other threads.
   public func pushNow(
     _ type: MessageType, _ body: some BodyEncodable & Sendable, priority: UInt32 = 0
   ) throws(LongLinkError) {
     try reference.value.pushNow(type, body, priority: priority)
   }
 
-  /// Asks the peer and waits for its answer.
+  /// Sends a request and waits for the body of its response.
   ///
-  /// Cancelling the task cancels the request. Throws what the peer rejected it with, or why there
-  /// was no answer; `delivery` in the error says what may have happened.
+  /// Cancelling the task cancels the request. Throws `rejected` with the peer's code, or the reason
+  /// why there was no response. The error's `delivery` states what may have happened.
   public func request(
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     options: RequestOptions = RequestOptions()
@@ -111,37 +114,45 @@ public final class Peer: RequestSender {
     try await awaitResponse(port, type, RequestBody(body), options)
   }
 
-  /// Asks the peer and returns the request's handle at once.
-  ///
-  /// `completion` is called once, on the loop, which it must not block.
-  public func submit(
-    _ type: MessageType, _ body: some BodyEncodable & Sendable, options: RequestOptions,
-    completion: @escaping @Sendable (Result<[UInt8], LongLinkError>) -> Void
+  /// Sends a request and returns a task that you can await.
+  @inlinable public func submit(
+    _ type: MessageType, _ body: some BodyEncodable & Sendable, options: RequestOptions
   ) -> RequestTask {
-    RequestTask(port, type, RequestBody(body), options, completion)
+    RequestTask(port, type, RequestBody(body), options)
   }
 
-  /// Ends this connection, and no later one, once what was written has left.
+  /// Sends a request and calls `completion` once, on the given executor, and never before this
+  /// returns.
+  @inlinable @discardableResult
+  public func request(
+    _ type: MessageType, _ body: some BodyEncodable & Sendable, options: RequestOptions,
+    on executor: CallbackExecutor,
+    completion: @escaping @Sendable (Result<[UInt8], LongLinkError>) -> Void
+  ) -> RequestHandle {
+    RequestHandle(port, type, RequestBody(body), options, executor, completion)
+  }
+
+  /// Closes this connection, and no later one, once its output is written.
   public func close() {
     loop.execute { [reference, id] in reference.value.owner?.closeConnection(id) }
   }
 
-  /// Sets who does for the connection what it is asked for; on the loop, before anybody has it.
+  /// Sets the owner; on the loop, before the peer is given out.
   package func attach(to owner: any PeerOwner) {
     reference.value.owner = owner
   }
 
-  /// Tells why the connection ended; on the loop.
+  /// Records why the connection ended; on the loop.
   package func ended(_ reason: CloseReason) {
     reference.value.reason = reason
   }
 
-  /// Lets go of the owner, when its connection has ended; on the loop.
+  /// Releases the owner when its connection has ended; on the loop.
   package func detach() {
     reference.value.owner = nil
   }
 
-  /// The error of what is asked of a connection that has ended; on the loop.
+  /// Returns the error of an operation on a connection that has ended; on the loop.
   package func endedError(doing operation: LongLinkError.Operation) -> LongLinkError {
     reference.value.ended(operation)
   }

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Logging
-@_spi(Containers) package import LongLinkCore
+package import LongLinkCore
 @_spi(Loop) internal import LongLinkTransport
 
-/// Runs the handlers of one connection's inbound requests, and sends what they answer.
+/// Runs the handlers of one connection's inbound requests, and sends their responses.
 ///
-/// It lives on its loop. A request leaves `running` exactly once: answered, cancelled by the peer,
-/// past its deadline, or with the connection. In the last three cases its handler goes on until it
-/// returns by itself, and the connection counts the request for as long.
+/// It lives on its loop. A request is removed from `running` exactly once: answered, cancelled by
+/// the peer, past its deadline, or with the connection. In the last three cases its handler's task
+/// is cancelled, and the connection counts the request until the handler returns.
 package final class Responder: TimerHandler {
   private struct Running {
-    /// Tells the request from a later one with the same serial.
+    /// Distinguishes the request from a later one with the same serial.
     let number: UInt64
     var task: Task<Void, any Error>?
     var timer: LoopTimer?
   }
 
-  /// What a peer is asked to wait when the server holds as much as it may.
+  /// The retry delay that a peer is given when the server's memory budget is spent.
   private static let pauseForMemory = Duration.seconds(1)
 
   private let link: Link
-  /// The link's; had here so that it need not be retained while the link is looked at.
+  /// The link's loop, copied so that reading it does not retain the link.
   private let loop: EventLoop
   private let routes: Routes
   private let peer: Peer
@@ -30,8 +30,8 @@ package final class Responder: TimerHandler {
   @safe @exclusivity(unchecked) package var counters = ResponderCounters()
   /// Called when the last handler has ended.
   package var onIdle: (() -> Void)?
-  /// Called in place of counting when a handler returns, or is skipped, for nobody: set where the
-  /// counters have been taken.
+  /// Called instead of counting when a handler of a given-up request returns or is skipped. Set
+  /// once the counters were added to the owner's totals.
   package var onLateReturn: ((_ wasSkipped: Bool) -> Void)?
 
   package init(link: Link, routes: Routes, peer: Peer) {
@@ -42,10 +42,10 @@ package final class Responder: TimerHandler {
     running = SerialTable(mix: Link.serialMix)
   }
 
-  /// Requests whose handlers have not ended.
+  /// The number of requests in `running`.
   package var runningCount: Int { running.count }
 
-  /// Takes a request that has arrived.
+  /// Handles a request that has arrived.
   package func handle(_ arrival: Arrival) {
     let type = arrival.type
     guard let route = routes[type] else {
@@ -62,7 +62,7 @@ package final class Responder: TimerHandler {
     guard link.hasMemory else {
       counters.outOfMemory += 1
       refuse(
-        arrival, .overloaded, "the server holds as much as it may",
+        arrival, .overloaded, "the server's memory limit is reached",
         retryAfter: Responder.pauseForMemory)
       return
     }
@@ -108,7 +108,7 @@ package final class Responder: TimerHandler {
     let work = HandlerRun(
       handler: handler, request: request, number: number, responder: LoopBound(self, on: loop),
       loop: loop)
-    // An executor may run the task at once, so that its end must find the entry.
+    // Inserted first, because an executor may run the task to its end at once.
     running.insert(entry, for: request.serial)
     let executor: any TaskExecutor =
       switch placement {
@@ -116,8 +116,8 @@ package final class Responder: TimerHandler {
       case .globalPool: globalConcurrentExecutor
       case .executor(let executor): executor
       }
-    // It throws nothing. One that cannot throw is wrapped by the runtime in one that can, which
-    // would be an allocation more for each request.
+    // The task never throws. A non-throwing one would cost another allocation for each request,
+    // because the runtime wraps it in a throwing one.
     let task = Task(executorPreference: executor) { () async throws -> Void in await work() }
     _ = running.update(request.serial) { entry in
       if entry.number == number { entry.task = task }
@@ -128,7 +128,7 @@ package final class Responder: TimerHandler {
     _ request: InboundRequest, _ number: UInt64, _ result: Result<AnyBody, any Error>
   ) {
     guard running[request.serial]?.number == number else {
-      // The peer cancelled it, its deadline passed, or the connection has ended meanwhile.
+      // Meanwhile the peer cancelled it, its deadline passed, or the connection ended.
       var wasSkipped = false
       if case .failure(is HandlerSkipped) = result { wasSkipped = true }
       if let onLateReturn {
@@ -155,7 +155,7 @@ package final class Responder: TimerHandler {
   }
 }
 
-// MARK: - Answers
+// MARK: - Responses
 
 extension Responder {
   private func answer<Body: BodyEncodable>(_ request: InboundRequest, _ body: Body) {
@@ -172,9 +172,9 @@ extension Responder {
       guard link.accepts(bodyOf: size) else {
         let limit = link.maxBody
         link.log(
-          .error, "An answer is larger than the peer accepts",
+          .error, "A response is larger than the peer accepts",
           ["type": "\(request.type)", "serial": "\(request.serial)", "bytes": "\(size)"])
-        send(request, .failed, text("the answer is larger than \(limit) bytes"))
+        send(request, .failed, text("the response is larger than \(limit) bytes"))
         return
       }
       try link.judge(body)
@@ -182,9 +182,9 @@ extension Responder {
       if !isOwed { link.handlerReturned(bytes: request.byteCount) }
     } catch {
       link.log(
-        .error, "An answer has no encoding",
+        .error, "A response could not be encoded",
         ["type": "\(request.type)", "serial": "\(request.serial)", "error": "\(error)"])
-      send(request, .failed, text("the answer has no encoding"))
+      send(request, .failed, text("the response could not be encoded"))
     }
   }
 
@@ -196,7 +196,7 @@ extension Responder {
         request, rejection.code, rejection.body,
         dialectCode: rejection.dialectCode, retryAfter: rejection.retryAfter)
     case let error as UndecodableRequest:
-      // The handler was not called: the mark says so.
+      // `isRefused` tells the peer that the handler was not called.
       counters.undecodable += 1
       send(request, .malformed, text("\(error.reason)"), isRefused: true)
     case let error as BodyError:
@@ -209,8 +209,8 @@ extension Responder {
       send(request, .cancelled, text("cancelled"))
     default:
       counters.failed += 1
-      // The error's own text may hold what the peer should not see; it is for the log alone. And it
-      // may hold what the peer said.
+      // The error's text may contain data that the peer must not see, so it is only logged. It may
+      // also contain text from the peer, so it is escaped and cut.
       link.log(
         .error, "A handler failed",
         [
@@ -231,7 +231,7 @@ extension Responder {
     if !isOwed { link.handlerReturned(bytes: request.byteCount) }
   }
 
-  /// Answers; false when no answer was owed.
+  /// Sends a response; returns false if the request had already ended.
   private func send(
     _ serial: UInt32, _ code: ResponseCode, _ body: [UInt8], isRefused: Bool = false,
     dialectCode: UInt32? = nil, retryAfter: Duration? = nil
@@ -246,13 +246,13 @@ extension Responder {
       if room < 0 { (metadata, room) = (nil, link.maxBody) }
     }
     var body = body.count > room ? Array(body.prefix(room)) : body
-    // Judged as it goes: where it is cut off, it may end with what makes a delimiter.
+    // Judged after it was cut, because a cut body may end with part of a delimiter.
     if (try? link.judge(body)) == nil { body = [] }
     return link.respond(
       serial, code: code, isRefused: isRefused, ownCode: dialectCode, metadata: metadata, body)
   }
 
-  /// The framework's own words to the peer: a dialect has no place for them.
+  /// The framework's text for the peer; empty in a dialect, which has no field for it.
   private func text(_ text: String) -> [UInt8] {
     link.isNative ? Array(text.utf8) : []
   }
@@ -266,10 +266,10 @@ extension Responder {
   }
 }
 
-// MARK: - Endings that are not answers
+// MARK: - Endings without a response
 
 extension Responder {
-  /// The peer wants no answer any more: the handler's task is cancelled.
+  /// Handles the peer's cancel: cancels the handler's task.
   package func cancel(_ serial: UInt32) {
     guard let task = running[serial]?.task else { return }
     counters.cancelled += 1
@@ -278,7 +278,7 @@ extension Responder {
     if running.isEmpty { onIdle?() }
   }
 
-  /// The connection has ended: every handler's task is cancelled.
+  /// Cancels every handler's task when the connection has ended.
   package func abandon() {
     let serials = running.keys.sorted()
     for serial in serials {
@@ -296,7 +296,7 @@ extension Responder {
     end(serial)
     task.cancel()
     link.outlives(serial)
-    _ = send(serial, .deadlinePassed, text("the deadline passed before the answer"))
+    _ = send(serial, .deadlinePassed, text("the deadline passed before the response"))
     if running.isEmpty { onIdle?() }
   }
 }
@@ -311,7 +311,7 @@ private struct HandlerRun: Sendable {
 
   func callAsFunction() async {
     if loop.isCurrent { loop.handlerBegins(request.type) }
-    // A handler is not called any more for a request that was given up before its turn came.
+    // A request that was given up before its task ran: skip the handler.
     let result: Result<AnyBody, any Error>
     do {
       if Task.isCancelled { throw HandlerSkipped() }
@@ -331,10 +331,10 @@ private struct HandlerRun: Sendable {
   }
 }
 
-/// Thrown in place of a handler that is not called any more.
+/// Thrown instead of calling the handler of a request that was given up.
 private struct HandlerSkipped: Error {}
 
-/// What one connection's handlers did, each number since its beginning.
+/// Counters of one connection's handlers since it began.
 package struct ResponderCounters: Equatable, Sendable {
   package var handled: UInt64 = 0
   package var rejected: UInt64 = 0
@@ -349,7 +349,7 @@ package struct ResponderCounters: Equatable, Sendable {
   package var outOfMemory: UInt64 = 0
 }
 
-/// Thrown in place of a typed handler whose message the body is not.
+/// Thrown instead of calling a typed handler if the body does not decode.
 package struct UndecodableRequest: Error {
   package let reason: BodyError
 
@@ -359,7 +359,7 @@ package struct UndecodableRequest: Error {
 }
 
 extension InboundRequest {
-  /// The body as a message; a request that holds none is refused with 400.
+  /// Decodes the body; a request whose body does not decode is refused with 400.
   package func decoded<Message: BodyDecodable>(
     as type: Message.Type
   ) throws(UndecodableRequest) -> Message {

@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 
-@_spi(Containers) package import LongLinkCore
+package import LongLinkCore
 internal import Synchronization
 
 /// A message body of any type, ready to be encoded.
 package typealias AnyBody = any BodyEncodable & Sendable
 
-/// What handles one message type.
+/// The handler of one message type.
 package enum Route: Sendable {
   case inline(@Sendable (InboundRequest) throws -> AnyBody)
-  /// Kept apart, since a route is copied for each request.
+  /// Indirect, because a route is copied for each request.
   indirect case task(HandlerPlacement, @Sendable (InboundRequest) async throws -> AnyBody)
 }
 
-/// Which handler takes which message type.
+/// The handlers by message type. It may be used from any thread.
 package final class Router: Sendable {
   private let routes = Mutex(SerialTable<Route>())
 
   package init() {}
 
-  /// Sets the handler of a type, in place of the one before.
+  /// Sets the handler of a type, replacing any earlier one.
   package func set(_ type: MessageType, _ route: Route) {
-    // Type 0 is a type like any other, but the table keeps 0 for free slots.
+    // Plus 1, because type 0 is valid but the table uses 0 for free slots.
     routes.withLock { $0[type.rawValue + 1] = route }
   }
 
-  /// The routes as they are now; connections opened later see later changes.
+  /// A snapshot of the routes. A connection keeps the snapshot that it was opened with.
   package var snapshot: Routes { Routes(table: routes.withLock { $0.copy() }) }
 }
 
-/// The routes that one connection uses.
+/// The routes of one connection.
 package final class Routes: Sendable {
   private let table: SerialTable<Route>
 

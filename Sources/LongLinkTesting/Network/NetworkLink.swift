@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-@_spi(Containers) internal import LongLinkCore
+internal import LongLinkCore
 internal import LongLinkTransport
 
 /// One end of a link: the connecting or the listening side.

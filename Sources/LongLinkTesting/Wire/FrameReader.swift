@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-@_spi(Containers) internal import LongLinkCore
+internal import LongLinkCore
 
 /// Splits a stream of bytes into frames, without checking rules.
 struct FrameReader {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-@_spi(Containers) internal import LongLinkCore
+internal import LongLinkCore
 
 /// Encodes the frames of a scripted peer for one connection, natively or in a dialect.
 struct PeerWire {

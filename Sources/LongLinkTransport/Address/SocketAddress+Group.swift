@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension SocketAddress {
-  /// What a host is known by for limits: an IPv4 address, or an IPv6 network of 64 bits, within
-  /// which one host may take any address (RFC 4291, section 2.5.1).
+  /// The identity of a host for limits: an IPv4 address, or a 64-bit IPv6 network, within which a
+  /// host can use any address (RFC 4291, section 2.5.1).
   package enum Group: Hashable, Sendable {
     case ipv4(UInt32)
     case ipv6(network: UInt64)
@@ -18,8 +18,8 @@ extension SocketAddress {
     }
   }
 
-  /// The group of the address; nil for a Unix-domain socket. An IPv4 address that is mapped into
-  /// IPv6 counts as what it is.
+  /// The group of the address; nil for a Unix-domain socket. An IPv4-mapped IPv6 address counts as
+  /// IPv4.
   package var group: Group? {
     switch storage {
     case .ipv4(let address, _): .ipv4(address)

@@ -9,7 +9,7 @@ internal import Musl
 #endif
 
 extension SocketAddress {
-  /// The bytes of a path that fit in the system's structure, with its final NUL.
+  /// The most bytes of a path that fit in the system's structure, besides the final NUL.
   package static var longestUnixPath: Int { MemoryLayout.size(ofValue: sockaddr_un().sun_path) - 1 }
 
   var nativeFamily: CInt {
@@ -53,7 +53,7 @@ extension SocketAddress {
     case .unix(let path):
       let length = path.utf8.count
       guard length <= Self.longestUnixPath else { throw Errno(ENAMETOOLONG) }
-      // The system would stop at the first NUL, and take a leading one for another name space.
+      // The system would stop at the first NUL, and treat a leading one as another namespace.
       guard length > 0, !path.utf8.contains(0) else { throw Errno(EINVAL) }
       var native = sockaddr_un()
       native.sun_family = sa_family_t(AF_UNIX)
@@ -65,13 +65,13 @@ extension SocketAddress {
   private static func store<T>(_ native: T, in bytes: UnsafeMutableRawBufferPointer) -> socklen_t {
     unsafe bytes.storeBytes(of: native, as: T.self)
     #if canImport(Darwin)
-    // The first byte of every address is its length here.
+    // On Darwin, the first byte of every address is its length.
     unsafe bytes[0] = UInt8(MemoryLayout<T>.size)
     #endif
     return socklen_t(MemoryLayout<T>.size)
   }
 
-  /// Reads what `body` makes the system put into its own form; nil for a family not known here.
+  /// Reads the address that `body` makes the system fill in; nil for an unknown family.
   static func native(
     _ body: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) throws(Errno) -> Void
   ) throws(Errno) -> SocketAddress? {
@@ -85,9 +85,9 @@ extension SocketAddress {
     }
   }
 
-  /// Reads the system's own form of an address; nil for a family not known here.
+  /// Reads the system's own form of an address; nil for an unknown family.
   init?(native bytes: UnsafeRawBufferPointer) {
-    // What the structure of every family begins with: on Linux a family of two bytes, elsewhere a
+    // The common start of every family's structure: on Linux a family of two bytes, elsewhere a
     // length and a family of one byte each.
     let header = MemoryLayout<sockaddr>.offset(of: \.sa_data)!
     guard bytes.count >= header else { return nil }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a socket is bound or connects to: an IPv4 or IPv6 address and port, or a Unix-domain path.
+/// The address of a socket: an IPv4 or IPv6 address and port, or a Unix-domain path.
 public struct SocketAddress: Hashable, Sendable {
-  /// What kind of address it is.
+  /// The kind of an address.
   public enum Family: Hashable, Sendable {
     /// An IPv4 address and a port.
     case ipv4
@@ -26,7 +26,7 @@ public struct SocketAddress: Hashable, Sendable {
     self.storage = storage
   }
 
-  /// An IPv4 address, given by its four bytes.
+  /// Makes an IPv4 address from its four bytes.
   public static func ipv4(_ a: UInt8, _ b: UInt8, _ c: UInt8, _ d: UInt8, port: UInt16)
     -> SocketAddress
   {
@@ -34,7 +34,7 @@ public struct SocketAddress: Hashable, Sendable {
     return SocketAddress(.ipv4(upper | UInt32(c) << 8 | UInt32(d), port: port))
   }
 
-  /// A Unix-domain address. A path that is too long for the system fails when it is used.
+  /// Makes a Unix-domain address. A path that is too long for the system fails when it is used.
   public static func unix(path: String) -> SocketAddress {
     SocketAddress(.unix(path))
   }
@@ -85,7 +85,7 @@ public struct SocketAddress: Hashable, Sendable {
 }
 
 extension SocketAddress: CustomStringConvertible {
-  /// The address as people write it: `127.0.0.1:9000`, `[::1]:9000` or `unix:/run/link`.
+  /// The address in the usual notation: `127.0.0.1:9000`, `[::1]:9000` or `unix:/run/link`.
   public var description: String {
     switch storage {
     case .ipv4(let address, let port):

@@ -10,16 +10,16 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// What the system answered when it refused something that was asked of a socket.
+/// An error of the system for an operation on a socket.
 public struct SocketError: Error, Equatable, Sendable {
-  /// What was being done, such as `connect` or `accept`.
+  /// The operation that failed, such as `connect` or `accept`.
   public var operation: String
   /// The system's error number, such as `ECONNREFUSED`.
   public var errno: CInt
-  /// The address it was being done to, where there is one.
+  /// The address that the operation was for, if any.
   public var address: SocketAddress?
 
-  /// Makes an error from what was being done, the system's error number and the address.
+  /// Makes an error from the operation, the system's error number and the address.
   public init(operation: String, errno: CInt, address: SocketAddress? = nil) {
     self.operation = operation
     self.errno = errno
@@ -28,12 +28,12 @@ public struct SocketError: Error, Equatable, Sendable {
 }
 
 extension SocketError: CustomStringConvertible {
-  /// What was being done, to which address, and the system's text and name for the error.
+  /// The operation, its address, and the system's text and name for the error.
   public var description: String {
     "\(address.map { "\(operation) \($0)" } ?? operation): \(reason)"
   }
 
-  /// The system's text and name for the error, and the limit where a path was too long.
+  /// The system's text and name for the error, and the limit if a path was too long.
   package var reason: String {
     let limit =
       errno == ENAMETOOLONG && address?.family == .unix
@@ -41,7 +41,7 @@ extension SocketError: CustomStringConvertible {
     return SocketError.text(of: errno) + limit
   }
 
-  /// The system's text for an error number, with its name: `Connection refused (ECONNREFUSED)`.
+  /// Returns the system's text and name for an error number: `Connection refused (ECONNREFUSED)`.
   package static func text(of errno: CInt) -> String {
     let text = unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
       unsafe cll_errno_text(errno, buffer.baseAddress!, buffer.count)
@@ -52,7 +52,7 @@ extension SocketError: CustomStringConvertible {
   }
 }
 
-/// Why a name could not be turned into addresses.
+/// An error in looking up the addresses of a name.
 public struct ResolveError: Error, Equatable, Sendable {
   /// The name that was looked up.
   public var host: String

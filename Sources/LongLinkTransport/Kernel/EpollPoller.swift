@@ -10,20 +10,20 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// Waits with epoll(7), level-triggered.
+/// A poller that uses epoll(7), level-triggered.
 ///
-/// What ends a wait in time is a timer of the poller's own (timerfd_create(2)). The kernel would
-/// set one up and take it down again for each wait that had a limit; this one is touched only when
-/// it is to expire earlier than it is set for.
+/// A timer of the poller (timerfd_create(2)) ends a wait at its deadline. With a timeout argument,
+/// the kernel would set up and remove a timer for each wait; this one is set only if it must expire
+/// earlier than before.
 @safe final class EpollPoller: Poller {
   let waker: Waker
   private var descriptor: CInt
   private let timer: CInt
-  /// When the timer expires; `.distantFuture` when it is not set.
+  /// When the timer expires; `.distantFuture` if it is not set.
   private var timerDeadline = LinkInstant.distantFuture
   private var events: UnsafeMutableBufferPointer<epoll_event>
 
-  // No slot table hands out these keys.
+  // Keys that no slot table produces.
   private static let wakeKey = UInt64.max
   private static let timerKey = UInt64.max - 1
   private static let mostEvents = 4096
@@ -63,20 +63,19 @@ internal import Musl
   }
 
   func remove(_ descriptor: CInt) {
-    // It fails only for one that is not watched, which is what is wanted.
+    // It fails only if the descriptor is not watched, which is the goal.
     try? control(EPOLL_CTL_DEL, descriptor, 0, 0)
   }
 
   func wait(until deadline: LinkInstant?) -> Int {
     if unsafe lastCount == events.count, lastCount < Self.mostEvents { grow() }
     let limit = prepareToWait(until: deadline ?? .distantFuture)
-    // An interrupted wait is one without events: the loop looks at the time and comes back.
+    // An interrupted wait returns no events: the loop checks the time and waits again.
     let count = unsafe epoll_wait(descriptor, events.baseAddress, CInt(events.count), limit)
     lastCount = max(0, Int(count))
     var kept = 0
     for index in 0..<lastCount {
-      // Neither the event counter nor the timer is ever read: each time that they are signalled is
-      // an edge of its own.
+      // The event counter and the timer are edge-triggered, so that they need not be read.
       switch unsafe cll_epoll_event_key(&events[index]) {
       case Self.wakeKey:
         break
@@ -90,8 +89,8 @@ internal import Musl
     return kept
   }
 
-  /// Sees to it that a wait ends at `deadline`, and returns its limit in milliseconds: none, or not
-  /// to wait at all.
+  /// Sets the timer for `deadline` if necessary, and returns the timeout argument: -1 for none, or
+  /// 0 for not waiting at all.
   private func prepareToWait(until deadline: LinkInstant) -> CInt {
     guard deadline.nanoseconds > 0 else { return 0 }
     if deadline < timerDeadline {
@@ -104,7 +103,7 @@ internal import Musl
   func event(at index: Int) -> PollEvent {
     let bits = unsafe events[index].events
     var readiness = Readiness.none
-    // The kernel reports errors and hang-ups unasked; whoever reads or writes then finds them.
+    // The kernel always reports errors and hang-ups; the next read or write finds them.
     let failed = bits & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0
     if failed || bits & EPOLLIN.rawValue != 0 { readiness.insert(.read) }
     if failed || bits & EPOLLOUT.rawValue != 0 { readiness.insert(.write) }
@@ -121,7 +120,7 @@ internal import Musl
 
   private var lastCount = 0
 
-  /// A full array says that there were more events than fitted.
+  /// Enlarges the array after it was full, because there may have been more events.
   private func grow() {
     let larger = unsafe UnsafeMutableBufferPointer<epoll_event>.allocate(
       capacity: events.count * 2

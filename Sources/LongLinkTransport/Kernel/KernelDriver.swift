@@ -10,25 +10,24 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// The kernel's world: sockets, a poller and the monotonic clock.
+/// The driver of a loop over the kernel: sockets, a poller and the monotonic clock.
 final class KernelDriver: LoopDriver {
-  /// The loop that this is the driver of. It owns the driver, and whoever else keeps the driver
-  /// keeps the loop too.
+  /// The driver's loop, which owns the driver. All other owners of the driver also own the loop.
   @safe unowned(unsafe) var loop: EventLoop!
   var systemCalls = SystemCallCounts()
   private let poller: any Poller
-  /// How long to ask again and again before sleeping, in nanoseconds.
+  /// How long to poll without sleeping, in nanoseconds.
   private let busyPoll: Int64
   private let waker: Waker
   private let resolver: Resolver
   @safe @exclusivity(unchecked) private var registrations = SlotTable<Registration>()
   private var random = SystemRandomNumberGenerator()
-  /// With whose event to begin next time: pollers tell of the same descriptors in the same order,
-  /// and in a long turn the last of them get little.
+  /// The stream to begin with next time. Pollers report descriptors in a constant order, and the
+  /// last ones get little time in a long turn.
   private var firstStream: PollKey?
   private(set) var isClosed = false
 
-  /// Who is told of a descriptor's readiness, and of which.
+  /// A descriptor's handler and interest.
   private struct Registration {
     let descriptor: CInt
     var handler: any StreamHandler
@@ -50,7 +49,7 @@ final class KernelDriver: LoopDriver {
   func wait(until deadline: LinkInstant?) {
     guard !isClosed else { return }
     var count = busyPoll > 0 ? askAgainAndAgain(until: deadline) : 0
-    // What was handed over meanwhile is not to wait for the sleep to end.
+    // Work that was handed over meanwhile must not wait for the sleep to end.
     if count == 0 {
       systemCalls.waits += 1
       count = poller.wait(until: busyPoll > 0 && loop.hasWork ? .distantPast : deadline)
@@ -67,7 +66,7 @@ final class KernelDriver: LoopDriver {
         if firstStream == nil, loop.hasReadLittle { firstStream = event.key }
         index = index + 1 < count ? index + 1 : 0
       }
-      // A handler that ran before may have closed this one, or lost interest in it.
+      // An earlier handler may have closed this stream or changed its interest.
       guard let registration = registrations[event.key.rawValue] else { continue }
       let readiness = event.readiness.intersection(registration.interest)
       guard !readiness.isEmpty else { continue }
@@ -75,7 +74,7 @@ final class KernelDriver: LoopDriver {
     }
   }
 
-  /// Asks for events without sleeping, until there are some, or work, or the time is up.
+  /// Polls without sleeping until there are events or work, or the time is up.
   private func askAgainAndAgain(until deadline: LinkInstant?) -> Int {
     let limit = min(now + busyPoll, deadline ?? .distantFuture)
     while !loop.hasWork, now < limit {
@@ -107,7 +106,7 @@ final class KernelDriver: LoopDriver {
   ) {
     let deliver = { @Sendable [loop = loop!] (result: Result<[SocketAddress], ResolveError>) in
       loop.execute {
-        // Nobody is left to be told once the loop was shut down.
+        // There is no receiver any more once the loop was shut down.
         if !loop.isStopped { completion(result) }
       }
     }
@@ -118,7 +117,7 @@ final class KernelDriver: LoopDriver {
     }
   }
 
-  /// Releases everything but the waker. Streams that are still open close by themselves.
+  /// Releases everything but the waker. Open streams close themselves when they are released.
   func close() {
     guard !isClosed else { return }
     isClosed = true
@@ -132,7 +131,7 @@ final class KernelDriver: LoopDriver {
 // MARK: - Registrations
 
 extension KernelDriver {
-  /// Gives a descriptor a handler and returns the registration's key.
+  /// Registers a handler for a descriptor and returns the registration's key.
   func register(_ descriptor: CInt, _ handler: any StreamHandler, token: UInt64) -> PollKey {
     let registration = Registration(
       descriptor: descriptor,
@@ -143,16 +142,16 @@ extension KernelDriver {
     return PollKey(rawValue: registrations.insert(registration))
   }
 
-  /// Gives a registration another handler and token.
+  /// Replaces the handler and token of a registration.
   func replace(_ key: PollKey, _ handler: any StreamHandler, token: UInt64) {
     registrations[key.rawValue]?.handler = handler
     registrations[key.rawValue]?.token = token
   }
 
-  /// Changes what is polled for, with a system call where that is not what it was.
+  /// Changes the interest, with a system call if it differs from before.
   ///
-  /// Where the poller refuses, the handler is told of readiness all the same, next turn, so that it
-  /// meets the failure, which the stream keeps.
+  /// If the poller fails, the handler is still notified of readiness in the next turn, so that it
+  /// finds the failure, which the stream keeps.
   func setInterest(_ key: PollKey, _ interest: Readiness) throws(Errno) {
     guard let registration = registrations[key.rawValue] else { return }
     let former = registration.interest
@@ -177,7 +176,7 @@ extension KernelDriver {
     }
   }
 
-  /// Ends a registration and releases its handler. The descriptor is still open.
+  /// Ends a registration and releases its handler. The descriptor must still be open.
   func unregister(_ key: PollKey) {
     guard let registration = registrations.remove(key.rawValue) else { return }
     guard !registration.interest.isEmpty, !isClosed else { return }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a stream and a listener have in common: a socket, and its registration with a loop's
-/// poller.
+/// The common part of a stream and a listener: a socket, and its registration with a loop's poller.
 final class KernelEndpoint {
   let loop: EventLoop
   let driver: KernelDriver
-  /// The socket's, and -1 once closed.
+  /// The socket's descriptor; -1 once closed.
   private(set) var descriptor: CInt
-  /// Why the poller would not watch the socket, which the next use of it is to report.
+  /// Why the poller could not watch the socket. The next use of the socket reports it.
   private(set) var failure: Errno?
   private var socket: Socket?
   private var key: PollKey?
@@ -25,7 +24,7 @@ final class KernelEndpoint {
     if loop.isCurrent {
       driver.unregister(key)
     } else if let descriptor = socket.take()?.relinquish() {
-      // The registration belongs to the loop, and must be gone before the descriptor is.
+      // The registration belongs to the loop, and must end before the descriptor is closed.
       loop.execute { [loop] in
         (loop.driver as? KernelDriver)?.unregister(key)
         SystemCall.close(descriptor)
@@ -59,7 +58,7 @@ final class KernelEndpoint {
     }
   }
 
-  /// Ends the registration and gives the socket up; nil when that was done before.
+  /// Ends the registration and returns the socket; nil if that was done before.
   func release() -> Socket? {
     descriptor = -1
     if let key = key.take() { driver.unregister(key) }
@@ -71,7 +70,7 @@ final class KernelEndpoint {
     precondition(descriptor >= 0, "a stream or listener was used after it was closed")
   }
 
-  /// The same, where a failure to watch the socket counts as one of its own.
+  /// Traps if the endpoint is closed, and throws if the poller could not watch the socket.
   @inline(__always)
   func requireUsable() throws(Errno) {
     requireOpen()

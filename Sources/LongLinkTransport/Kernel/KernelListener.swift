@@ -13,9 +13,9 @@ final class KernelListener: StreamListener {
   let localAddress: SocketAddress
   private let endpoint: KernelEndpoint
   private let options: SocketOptions
-  /// Given up for a moment when there is no descriptor left to accept with.
+  /// A spare descriptor, which is closed for a moment if there is none left to accept with.
   private var reserve: CInt
-  /// The file that listening made, which is removed at the end if it is still that one.
+  /// The file that binding made, which is removed at the end if it is still the same.
   private var file: SocketFile?
 
   init(
@@ -26,7 +26,7 @@ final class KernelListener: StreamListener {
   ) throws(Errno) {
     let socket = try Socket(address.nativeFamily)
     try SystemCall.setOption(socket.descriptor, SOL_SOCKET, SO_REUSEADDR, 1)
-    // What is accepted inherits the options.
+    // Accepted sockets inherit the options.
     try socket.configure(options, tcp: address.family != .unix)
     file = try Self.bind(socket.descriptor, to: address)
     do throws(Errno) {
@@ -45,8 +45,8 @@ final class KernelListener: StreamListener {
     giveUp()
   }
 
-  /// Binds, on a Unix-domain address in place of a file that nobody listens on any more. Returns
-  /// the file that came of it.
+  /// Binds, and returns the new file for a Unix-domain address. A stale file without a listener is
+  /// replaced.
   private static func bind(
     _ descriptor: CInt,
     to address: SocketAddress
@@ -65,7 +65,7 @@ final class KernelListener: StreamListener {
     return SystemCall.socketFile(at: path)
   }
 
-  /// True for the file of a socket that refuses to be connected to.
+  /// Whether a path is the file of a socket that refuses connections.
   private static func isAbandoned(_ path: String) -> Bool {
     guard SystemCall.socketFile(at: path) != nil else { return false }
     do throws(Errno) {
@@ -90,7 +90,7 @@ final class KernelListener: StreamListener {
       try endpoint.requireUsable()
       return try acceptNext()
     } catch {
-      // The system wants a descriptor before it looks whether anybody waits.
+      // The system allocates a descriptor before it checks whether a connection waits.
       if error.code == EMFILE || error.code == ENFILE, !turnOneAway() { return nil }
       throw SocketError(operation: "accept", errno: error.code, address: localAddress)
     }
@@ -105,10 +105,10 @@ final class KernelListener: StreamListener {
         #if !os(Linux)
         try stream.configure(options, tcp: localAddress.family != .unix)
         #endif
-        // A client's Unix-domain socket mostly has no path.
+        // A client's Unix-domain socket usually has no path.
         return KernelAcceptedStream(stream, peer: peer?.path == "" ? nil : peer)
       } catch {
-        // These are about a connection that came and went while it waited (accept(2)).
+        // These errors are about a connection that ended while it waited (accept(2)).
         switch error.code {
         case ECONNABORTED, EPROTO, ENOPROTOOPT, ENETDOWN, EHOSTUNREACH, ENETUNREACH: continue
         default: throw error
@@ -117,10 +117,10 @@ final class KernelListener: StreamListener {
     }
   }
 
-  /// With no descriptor left, a connection could neither be taken nor refused and would be reported
-  /// for ever. The reserve makes room to take it and close it, so that its peer knows.
+  /// Accepts and closes a waiting connection with the spare descriptor. Without any descriptor
+  /// left, the connection could neither be accepted nor refused, and would be reported forever.
   ///
-  /// Returns false when nobody waited after all.
+  /// Returns false if no connection waited after all.
   private func turnOneAway() -> Bool {
     defer { reopenReserve() }
     guard reserve >= 0 else { return true }
@@ -131,13 +131,13 @@ final class KernelListener: StreamListener {
       guard let (accepted, _) = try SystemCall.accept(endpoint.descriptor) else { return false }
       SystemCall.close(accepted)
     } catch {
-      // Another thread has taken the room. The connection still waits, for the next time.
+      // Another thread took the free descriptor. The connection still waits for the next try.
     }
     return true
   }
 
   private func reopenReserve() {
-    // Where another thread was quicker, the next time tries again.
+    // If another thread took the descriptor, the next call tries again.
     if reserve < 0 { reserve = (try? SystemCall.openNull()) ?? -1 }
   }
 
@@ -146,7 +146,7 @@ final class KernelListener: StreamListener {
     endpoint.release()?.close()
   }
 
-  /// Removes the file, so that nobody finds one that leads nowhere, and closes the reserve.
+  /// Removes the file, so that no stale one remains, and closes the spare descriptor.
   private func giveUp() {
     if let file = file.take(), let path = localAddress.path,
       SystemCall.socketFile(at: path) == file

@@ -39,7 +39,7 @@ final class KernelStream: ByteStream {
     } catch {
       throw SocketError(operation: "connect", errno: error.code, address: peerAddress)
     }
-    // No error and no peer: it is under way.
+    // No error and no peer: the connect is still in progress.
     return SystemCall.hasPeer(endpoint.descriptor)
   }
 
@@ -78,7 +78,7 @@ final class KernelStream: ByteStream {
 
   var unacknowledgedBytes: Int {
     endpoint.requireOpen()
-    // On a Unix-domain socket the count would be of the kernel's memory, and nothing is on its way.
+    // On a Unix-domain socket the call would count kernel memory, and no bytes are in flight.
     guard peerAddress?.family != .unix else { return 0 }
     return SystemCall.unacknowledgedBytes(endpoint.descriptor)
   }

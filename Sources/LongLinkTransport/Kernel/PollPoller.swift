@@ -10,11 +10,11 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// Waits with poll(2), which every system has. A wait costs time for each watched descriptor.
+/// A poller that uses poll(2), which every system has. Each wait costs O(watched descriptors).
 final class PollPoller: Poller {
   let waker: Waker
   private var watched: [pollfd]
-  /// The keys of `watched`, at the same places; the waker's own is first.
+  /// The keys of `watched`, at the same indices; the waker's own is first.
   private var keys: [PollKey]
   private var places: [CInt: Int] = [:]
   private var events: [PollEvent] = []
@@ -80,7 +80,7 @@ final class PollPoller: Poller {
     events.removeAll()
   }
 
-  /// Rounded up, since a wait that ends early would be begun again and again.
+  /// Rounds up, because a wait that ends early would be repeated.
   private static func milliseconds(until deadline: LinkInstant?) -> CInt {
     guard let deadline, deadline != .distantFuture else { return -1 }
     guard deadline.nanoseconds > 0 else { return 0 }

@@ -2,8 +2,8 @@
 
 internal import LongLinkCore
 
-/// Names a registration: a slot and the generation that it is used for, so that an event that was
-/// meant for a slot's former user is told apart.
+/// Identifies a registration by its slot and the slot's generation, so that events for a former
+/// user of the slot can be recognised.
 struct PollKey: Hashable {
   let rawValue: UInt64
 
@@ -18,25 +18,25 @@ struct PollEvent: Equatable {
   var readiness: Readiness
 }
 
-/// A way to wait for many descriptors at once. Level-triggered, used by one thread.
+/// A mechanism to wait for many descriptors. Level-triggered, used by one thread.
 protocol Poller: AnyObject {
-  /// Wakes `wait`, from any thread and for as long as the object lives, also after `close`.
+  /// Wakes `wait` from any thread. It is valid as long as the object lives, even after `close`.
   var waker: Waker { get }
 
-  /// Watches a descriptor that is not watched yet. The interest is never empty: a descriptor of
-  /// no interest is removed, since an error on it would be reported for ever.
+  /// Watches a descriptor that is not watched yet. The interest is never empty: a descriptor
+  /// without interest must be removed, because an error on it would be reported forever.
   func add(_ descriptor: CInt, key: PollKey, interest: Readiness) throws(Errno)
   /// Changes the interest in a watched descriptor.
   func modify(_ descriptor: CInt, key: PollKey, interest: Readiness) throws(Errno)
   /// Stops watching a descriptor, which is still open.
   func remove(_ descriptor: CInt)
-  /// Waits for events until `deadline` at the latest (nil: for ever; an instant in the past: not at
-  /// all) and returns their number.
+  /// Waits for events until `deadline` (nil: forever; an instant in the past: not at all) and
+  /// returns their number.
   ///
-  /// Errors and hang-ups are reported as whatever is of interest. A wake-up ends the wait and
-  /// is no event; a wait may also end for nothing.
+  /// Errors and hang-ups are reported as readiness for every interest. A wake-up ends the wait and
+  /// is not an event; a wait can also end spuriously.
   func wait(until deadline: LinkInstant?) -> Int
-  /// One of the events of the last wait.
+  /// Returns one of the events of the last wait.
   func event(at index: Int) -> PollEvent
   /// Releases everything but the waker.
   func close()

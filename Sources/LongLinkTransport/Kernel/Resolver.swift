@@ -11,13 +11,13 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// Looks names up with `getaddrinfo`, which blocks, on a few threads of its own.
+/// Looks names up with `getaddrinfo`, which blocks, on a few dedicated threads.
 ///
-/// A thread ends when there is nothing left to look up.
+/// A thread ends when there are no more names to look up.
 final class Resolver: Sendable {
   typealias Completion = @Sendable (Result<[SocketAddress], ResolveError>) -> Void
 
-  /// The one that all loops share, so that the bound holds for the process.
+  /// The resolver of all loops, so that the thread limit holds for the process.
   static let shared = Resolver(mostThreads: 4)
 
   private struct Query {
@@ -65,7 +65,7 @@ final class Resolver: Sendable {
     )
     guard failure != 0 else { return }
     unsafe Unmanaged.passUnretained(self).release()
-    // Another thread, if there is one, takes the query; else nobody would.
+    // Another thread, if there is one, takes the query. Otherwise the queries fail.
     let abandoned = state.withLock(of: self) { state -> [Query] in
       state.threads -= 1
       guard state.threads == 0 else { return [] }
@@ -95,12 +95,12 @@ final class Resolver: Sendable {
   }
 }
 
-/// Asks the system for the addresses of a name, in its order, each once.
+/// Returns the system's addresses of a name, in its order, without duplicates.
 private func systemLookUp(
   _ host: String,
   _ port: UInt16
 ) -> Result<[SocketAddress], ResolveError> {
-  // The system would stop at a NUL and look up something else.
+  // The system would stop at a NUL and look up another name.
   guard !host.isEmpty, !host.utf8.contains(0) else {
     return .failure(ResolveError(host: host, reason: "not a name", code: EAI_NONAME))
   }
@@ -139,7 +139,7 @@ private func systemLookUp(
 }
 
 extension SocketAddress {
-  /// The same address with another port.
+  /// Returns the same address with another port.
   package func with(port: UInt16) -> SocketAddress {
     switch storage {
     case .ipv4(let address, _):

@@ -8,7 +8,7 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// A socket's descriptor, closed once: when its owner lets go of it.
+/// A socket's descriptor, which is closed once, when its owner releases it.
 struct Socket: ~Copyable {
   let descriptor: CInt
 
@@ -27,7 +27,7 @@ struct Socket: ~Copyable {
   /// Closes now.
   consuming func close() {}
 
-  /// Gives the descriptor to somebody else, who closes it.
+  /// Transfers the descriptor to the caller, which must close it.
   consuming func relinquish() -> CInt {
     let descriptor = descriptor
     discard self
@@ -39,11 +39,11 @@ struct Socket: ~Copyable {
     SystemCall.setLingerToReset(descriptor)
   }
 
-  /// How many bytes that are not even sent yet the kernel takes (tcp(7), `TCP_NOTSENT_LOWAT`).
+  /// The number of unsent bytes that the kernel accepts (tcp(7), `TCP_NOTSENT_LOWAT`).
   private static let notSentLowWater: CInt = 131_072
 
-  /// Sets what every stream has: no delay for small writes, probes of an idle peer, a bound on what
-  /// waits in the kernel, and the options asked for. `tcp` is false for a Unix-domain socket.
+  /// Sets the options of every stream: no delay for small writes, keep-alive, a limit on unsent
+  /// bytes in the kernel, and the given options. `tcp` is false for a Unix-domain socket.
   borrowing func configure(_ options: SocketOptions, tcp: Bool) throws(Errno) {
     if let size = options.sendBuffer {
       try SystemCall.setOption(descriptor, SOL_SOCKET, SO_SNDBUF, CInt(clamping: size))
@@ -55,14 +55,14 @@ struct Socket: ~Copyable {
     let level = CInt(IPPROTO_TCP)
     try SystemCall.setOption(descriptor, level, TCP_NODELAY, 1)
     try SystemCall.setOption(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1)
-    // Little stands before a heartbeat or an urgent frame that comes later; the rest waits where it
-    // can still be overtaken and taken back.
+    // So little precedes a later heartbeat or urgent frame; the rest waits in this process, where
+    // it can still be passed and withdrawn.
     try SystemCall.setOption(descriptor, level, CInt(TCP_NOTSENT_LOWAT), Socket.notSentLowWater)
     guard let timeout = options.userTimeout else { return }
-    // The kernel takes 0 for its own bound.
+    // To the kernel, 0 means its own default.
     let milliseconds = CInt(clamping: max(1, (timeout - 1) / 1_000_000 + 1))
     #if canImport(Darwin)
-    // In whole seconds, and over retransmission alone.
+    // In whole seconds, and for retransmissions only.
     let seconds = milliseconds / 1000 + (milliseconds % 1000 == 0 ? 0 : 1)
     try SystemCall.setOption(descriptor, level, TCP_RXT_CONNDROPTIME, seconds)
     #else

@@ -10,7 +10,7 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// The system's number for a failure.
+/// A system error number.
 struct Errno: Error, Equatable {
   let code: CInt
 
@@ -19,12 +19,12 @@ struct Errno: Error, Equatable {
   }
 }
 
-/// The system calls, one function each, with one rule for interruption by a signal.
+/// The system calls, one function each, with common handling of signal interruptions.
 ///
-/// "Would block" is a value here, not an error. Every descriptor that is made closes on exec and
-/// does not block.
+/// "Would block" is a value here, not an error. Every new descriptor is close-on-exec and
+/// non-blocking.
 enum SystemCall {
-  /// Repeats a call for as long as a signal interrupts it.
+  /// Repeats a call while a signal interrupts it.
   @inline(__always)
   private static func retrying<I: FixedWidthInteger & SignedInteger>(
     _ call: () -> I
@@ -37,7 +37,7 @@ enum SystemCall {
     }
   }
 
-  /// The same for a transfer of bytes; nil when it would block.
+  /// The same for a transfer of bytes; nil if it would block.
   @inline(__always)
   private static func transferring(_ call: () -> Int) throws(Errno) -> Int? {
     while true {
@@ -76,14 +76,14 @@ enum SystemCall {
   }
   #endif
 
-  /// Makes a descriptor close on exec and not block, where it could not be made so.
+  /// Makes a descriptor close-on-exec and non-blocking, if it could not be created that way.
   static func prepare(_ descriptor: CInt) throws(Errno) {
     _ = try retrying { fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
     let flags = try retrying { fcntl(descriptor, F_GETFL) }
     _ = try retrying { fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) }
   }
 
-  /// Closes a descriptor. It is gone whatever the outcome, so that there is nothing to repeat.
+  /// Closes a descriptor. It is closed even after an error, so the call must not be repeated.
   static func close(_ descriptor: CInt) {
     #if canImport(Darwin)
     _ = Darwin.close(descriptor)
@@ -94,7 +94,7 @@ enum SystemCall {
     #endif
   }
 
-  /// Begins to connect. True when it is done already.
+  /// Starts to connect. Returns true if that is already complete.
   static func connect(_ descriptor: CInt, to address: SocketAddress) throws(Errno) -> Bool {
     try unsafe address.withNative { (native, length) throws(Errno) -> Bool in
       #if canImport(Darwin)
@@ -106,7 +106,7 @@ enum SystemCall {
       #endif
       if result == 0 { return true }
       let code = errno
-      // An interrupted connect goes on by itself, and is not to be repeated.
+      // An interrupted connect continues asynchronously, and must not be repeated.
       if code == EINPROGRESS || code == EINTR { return false }
       throw Errno(code)
     }
@@ -134,7 +134,7 @@ enum SystemCall {
     #endif
   }
 
-  /// Takes a connection that waits; nil when there is none.
+  /// Accepts a waiting connection; nil if there is none.
   static func accept(
     _ descriptor: CInt
   ) throws(Errno) -> (descriptor: CInt, peer: SocketAddress?)? {
@@ -155,7 +155,7 @@ enum SystemCall {
     return (accepted, peer)
   }
 
-  /// Receives at most as many bytes as `buffer` holds; nil when there are none yet.
+  /// Receives at most as many bytes as fit into `buffer`; nil if there are none yet.
   @inline(__always)
   static func receive(
     _ descriptor: CInt,
@@ -164,7 +164,7 @@ enum SystemCall {
     try transferring { unsafe recv(descriptor, buffer.baseAddress, buffer.count, 0) }
   }
 
-  /// Sends a prefix of `bytes`, without ever raising SIGPIPE; nil when there is no room.
+  /// Sends a prefix of `bytes` without raising SIGPIPE; nil if there is no room.
   @inline(__always)
   static func send(_ descriptor: CInt, _ bytes: UnsafeRawBufferPointer) throws(Errno) -> Int? {
     #if canImport(Darwin)
@@ -182,7 +182,7 @@ enum SystemCall {
   }
 
   static func shutDownWriting(_ descriptor: CInt) {
-    // It can only fail where the connection is gone, which the next read tells.
+    // It can fail only if the connection has ended, which the next read reports.
     _ = shutdown(descriptor, CInt(SHUT_WR))
   }
 
@@ -197,7 +197,7 @@ enum SystemCall {
     _ = try retrying { unsafe setsockopt(descriptor, level, name, &value, size) }
   }
 
-  /// Bytes in the send buffer, those that are on their way included; 0 where it is not known.
+  /// The number of bytes in the send buffer, including those in flight; 0 if not known.
   static func unacknowledgedBytes(_ descriptor: CInt) -> Int {
     #if canImport(Darwin)
     var value: CInt = 0
@@ -209,26 +209,26 @@ enum SystemCall {
     #endif
   }
 
-  /// Bytes that a read would find; 0 where it is not known.
+  /// The number of bytes that a read would find; 0 if not known.
   static func unreadBytes(_ descriptor: CInt) -> Int {
     Int(max(0, cll_unread(descriptor)))
   }
 
-  /// How often other threads have taken the processor from the calling one; nil where the system
-  /// does not tell.
+  /// The number of involuntary context switches of the calling thread; nil if the system does not
+  /// count them.
   static var preemptions: Int? {
     let count = cll_preemptions()
     return count < 0 ? nil : count
   }
 
-  /// Makes the next close drop what was not delivered and reset the connection.
+  /// Makes the next close drop undelivered bytes and reset the connection.
   static func setLingerToReset(_ descriptor: CInt) {
     var value = linger(l_onoff: 1, l_linger: 0)
     let size = socklen_t(MemoryLayout<linger>.size)
     _ = unsafe setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &value, size)
   }
 
-  /// The error that waits on a socket, which is thereby taken from it; 0 for none.
+  /// Returns and clears the pending error of a socket; 0 for none.
   static func pendingError(_ descriptor: CInt) throws(Errno) -> CInt {
     var value: CInt = 0
     var size = socklen_t(MemoryLayout<CInt>.size)
@@ -242,7 +242,7 @@ enum SystemCall {
     }
   }
 
-  /// True for a socket that is connected.
+  /// Whether a socket is connected.
   static func hasPeer(_ descriptor: CInt) -> Bool {
     let peer = try? unsafe SocketAddress.native { (native, length) throws(Errno) in
       _ = try retrying { unsafe getpeername(descriptor, native, length) }
@@ -250,12 +250,12 @@ enum SystemCall {
     return peer != nil
   }
 
-  /// A descriptor of no use in itself, which can be given up where one is needed.
+  /// Opens a descriptor whose only purpose is to be closed when another one is needed.
   static func openNull() throws(Errno) -> CInt {
     try retrying { unsafe open("/dev/null", O_RDONLY | O_CLOEXEC) }
   }
 
-  /// Which file a path names, when that is a socket; nil otherwise.
+  /// The identity of the socket file at a path; nil if there is none.
   static func socketFile(at path: String) -> SocketFile? {
     var status = stat()
     guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else { return nil }
@@ -270,12 +270,12 @@ enum SystemCall {
   }
 
   #if os(Linux)
-  /// A timer of the monotonic clock, as a descriptor that is readable once it has expired.
+  /// Makes a timer of the monotonic clock: a descriptor that is readable once it has expired.
   static func timer() throws(Errno) -> CInt {
     try retrying { cll_timer() }
   }
 
-  /// Makes a timer expire at an instant, in nanoseconds and above 0; at once where it has passed.
+  /// Makes a timer expire at an instant, in nanoseconds and above 0; at once if it has passed.
   static func setTimer(_ descriptor: CInt, at nanoseconds: Int64) {
     let result = cll_timer_set(descriptor, nanoseconds)
     precondition(result == 0, "a timer of the system could not be set")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How often a loop has called the system, by kind, since it began.
+/// The number of system calls of a loop since it started, by kind.
 package struct SystemCallCounts: Equatable, Sendable {
   /// `epoll_wait` or `poll`.
   package var waits: UInt64 = 0
@@ -8,7 +8,7 @@ package struct SystemCallCounts: Equatable, Sendable {
   package var reads: UInt64 = 0
   /// `send` on streams.
   package var writes: UInt64 = 0
-  /// Changes of what is polled for: `epoll_ctl`, or none with `poll`.
+  /// Changes of interest: `epoll_ctl`, or no system call with `poll`.
   package var controls: UInt64 = 0
   /// `accept` on listeners.
   package var accepts: UInt64 = 0
@@ -17,7 +17,7 @@ package struct SystemCallCounts: Equatable, Sendable {
 }
 
 extension EventLoop {
-  /// What the loop has asked of the system so far; nothing where it does not run over the kernel.
+  /// The loop's system calls so far; none if it does not run over the kernel.
   package var systemCalls: SystemCallCounts {
     preconditionCurrent()
     return (driver as? KernelDriver)?.systemCalls ?? SystemCallCounts()

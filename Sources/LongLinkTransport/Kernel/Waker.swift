@@ -10,16 +10,16 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// A descriptor that becomes readable when any thread says so.
+/// A descriptor that any thread can make readable.
 ///
-/// It stays open until the last thread that might use it has let go of it: a late wake-up must not
-/// write into a descriptor that was given to somebody else meanwhile.
+/// It stays open until the last thread that might use it has released it: a late wake-up must not
+/// write into a descriptor that the system has reused.
 final class Waker: Sendable {
-  /// What to poll for reading.
+  /// The descriptor to poll for reading.
   let readEnd: CInt
   private let writeEnd: CInt
 
-  /// An event counter where the system has them, else a pipe.
+  /// Makes an event counter if the system has them, else a pipe.
   init(preferringPipe: Bool = false) throws(Errno) {
     #if os(Linux)
     if !preferringPipe {
@@ -53,11 +53,11 @@ final class Waker: Sendable {
   /// Makes `readEnd` readable.
   func wake() {
     var one: UInt64 = 1
-    // It fails only where so many wake-ups wait that one more would not matter.
+    // It fails only if so many wake-ups are pending that one more makes no difference.
     _ = unsafe write(writeEnd, &one, MemoryLayout<UInt64>.size)
   }
 
-  /// Takes the wake-ups that wait.
+  /// Clears the pending wake-ups.
   func drain() {
     unsafe withUnsafeTemporaryAllocation(byteCount: 512, alignment: 8) { buffer in
       while unsafe read(readEnd, buffer.baseAddress!, buffer.count) == buffer.count {}

@@ -3,7 +3,8 @@
 internal import Synchronization
 
 extension EventLoop {
-  /// Runs a closure on the loop, after all that was handed over before it. From any thread.
+  /// Runs a closure on the loop, after all work that was submitted before. Callable from any
+  /// thread.
   public func execute(_ work: @escaping @Sendable () -> Void) {
     enqueue(.closure(work))
   }
@@ -15,8 +16,8 @@ extension EventLoop {
 
   /// Runs a job of a task that prefers the loop and is isolated to no actor.
   ///
-  /// It is told from an actor's job because it has to run as what it is: the runtime would queue it
-  /// once more to leave an actor's isolation.
+  /// It is distinguished from an actor's job because it must not run with an actor's isolation: the
+  /// runtime would queue it once more to leave that.
   @_implements(TaskExecutor,enqueue(_:))
   public func enqueueOnTaskExecutor(_ job: consuming ExecutorJob) {
     enqueue(.taskJob(UnownedJob(job)))
@@ -31,17 +32,17 @@ extension EventLoop {
     }
   }
 
-  /// True when the caller runs on this loop, which the runtime asks for.
+  /// Whether the caller runs on this loop. The Swift runtime calls it.
   public func isIsolatingCurrentContext() -> Bool? {
     isCurrent
   }
 
-  /// Traps when the caller does not run on this loop.
+  /// Traps if the caller does not run on this loop.
   public func checkIsolated() {
     precondition(isCurrent, "this code must run on the event loop \"\(name)\"")
   }
 
-  /// Puts work into the inbox, and wakes the loop where it sleeps and nobody has done so.
+  /// Puts work into the inbox, and wakes the loop if it sleeps and was not woken yet.
   private func handOver(_ item: consuming Work) {
     let item = item
     if let onHandOver { onHandOver(item.job) }

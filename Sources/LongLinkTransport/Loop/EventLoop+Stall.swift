@@ -3,21 +3,21 @@
 public import LongLinkCore
 
 extension EventLoop {
-  /// A time in which work that ran on a loop kept it from everything else.
+  /// A turn in which work blocked a loop for too long.
   public struct Stall: Equatable, Sendable {
     /// The loop's name.
     public let loop: String
-    /// How long it was kept busy.
+    /// How long the loop was blocked.
     public let duration: Duration
-    /// The message type of the handler that took most of it.
+    /// The message type of the handler that took most of the time.
     ///
-    /// Nil where no handler of a request did, and where that is not known: several began in that
-    /// time, and the loop had not stalled before. From its first stall on a loop times handlers.
+    /// Nil if no request handler did, or if that is not known: several handlers began in that turn,
+    /// and the loop had not stalled before. A loop times its handlers only after its first stall.
     public let messageType: MessageType?
   }
 
-  /// Which handlers ran in a turn. They are timed only on a loop that has stalled before: looking
-  /// at the clock for each would be paid for by all.
+  /// The handlers that ran in a turn. They are timed only on a loop that has stalled before,
+  /// because reading the clock has a cost for every request.
   struct HandlerTimes {
     private(set) var isTiming = false
     private var count = 0
@@ -51,20 +51,20 @@ extension EventLoop {
       self.current = nil
     }
 
-    /// The type to blame for a stall; from now on handlers are timed.
+    /// Returns the type that caused a stall, and starts to time handlers.
     mutating func stalled(for duration: Int64) -> MessageType? {
       defer { isTiming = true }
       return isTiming ? (longest > duration / 2 ? slowest : nil) : count == 1 ? current : nil
     }
   }
 
-  /// Tells that the handler of a request begins.
+  /// Notes that the handler of a request begins.
   @inline(__always)
   package func handlerBegins(_ type: MessageType) {
     handlerTimes.begins(type, at: driver.now)
   }
 
-  /// Tells that a handler has returned or waits, if one has begun.
+  /// Notes that the current handler, if any, has returned or was suspended.
   @inline(__always)
   package func handlerPauses() {
     if handlerTimes.isTiming { handlerTimes.pauses(at: driver.now) }

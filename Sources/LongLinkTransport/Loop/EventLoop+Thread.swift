@@ -12,9 +12,9 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// What has become of a loop's thread.
+/// The state of a loop's thread.
 enum LoopThread {
-  /// The loop has none: its maker turns it.
+  /// The loop has no thread: its creator calls `turn`.
   case none
   case running(cll_thread)
   case joined
@@ -22,10 +22,10 @@ enum LoopThread {
 
 extension EventLoop {
   private static let stackSize = 2 << 20
-  /// Enough for a million jobs that were queued when the loop was shut down.
+  /// The number of turns after a shutdown, enough for a million queued jobs.
   private static let lastTurns = 256
 
-  /// A loop for whoever does not need one of their own. It is made at its first use.
+  /// The default loop, which is created at its first use.
   public static let shared: EventLoop = {
     do throws(SocketError) {
       return try EventLoop(name: "longlink-shared")
@@ -34,9 +34,9 @@ extension EventLoop {
     }
   }()
 
-  /// Starts a loop with a thread of its own, which runs until `shutDown`.
+  /// Starts a loop with its own thread, which runs until `shutDown`.
   ///
-  /// Throws when the system has no descriptor or no thread left.
+  /// Throws if the system has no descriptor or no thread left.
   public convenience init(
     name: String = "longlink",
     configuration: Configuration = Configuration()
@@ -53,7 +53,7 @@ extension EventLoop {
     try start()
   }
 
-  /// Gives the loop its thread.
+  /// Starts the loop's thread.
   func start() throws(SocketError) {
     var started = cll_thread()
     let failure = unsafe cll_thread_start(
@@ -70,14 +70,14 @@ extension EventLoop {
     thread.withLock { $0 = .running(started) }
   }
 
-  /// Stops the loop: runs what is queued, fires what timers wait, and waits for its thread to end.
+  /// Stops the loop: runs queued work, fires all timers, and waits for its thread to end.
   ///
-  /// Calling it again does nothing. Calling it on the loop itself is a programming error. Close
-  /// what lives on the loop first. Work that comes afterwards still runs, in order, on a thread
-  /// that exists for as long as there is some; sleeps then end at once with `CancellationError`.
+  /// Calling it again has no effect. Calling it on the loop itself is a programming error. First
+  /// close the clients and servers on the loop. Work that is submitted afterwards still runs, in
+  /// order, on a temporary thread; sleeps then end at once with `CancellationError`.
   public func shutDown() {
     precondition(!isCurrent, "an event loop cannot be shut down from itself")
-    // Held while waiting, so that each caller returns when the thread has ended.
+    // Locked while waiting, so that every caller returns only after the thread has ended.
     thread.withLock { thread in
       guard case .running(let running) = thread else { return }
       execute { [unowned self] in isStopping = true }
@@ -93,7 +93,7 @@ extension EventLoop {
     isStopped = true
     expireTimers()
     driver.close()
-    // What never ends must not keep `shutDown` from returning.
+    // Work that never ends must not keep `shutDown` from returning.
     for _ in 0..<Self.lastTurns {
       turn(waitingUntil: .distantPast)
       if !hasWork, becomeIdle() { return }
@@ -106,7 +106,7 @@ extension EventLoop {
     startLateThread()
   }
 
-  /// Runs work that has come after the end, until there is no more of it.
+  /// Runs work that was submitted after the shutdown, until there is none left.
   private func runLateWork() {
     repeat {
       turn(waitingUntil: .distantPast)
@@ -122,7 +122,7 @@ extension EventLoop {
     }
   }
 
-  /// Starts the thread for work that has come after the end.
+  /// Starts the thread for work that was submitted after the shutdown.
   func startLateThread() {
     let failure = unsafe cll_thread_start(
       nil,
@@ -131,7 +131,8 @@ extension EventLoop {
       { unsafe Unmanaged<EventLoop>.fromOpaque($0).takeRetainedValue().runLateWork() },
       Unmanaged.passRetained(self).toOpaque()
     )
-    // The work can neither be dropped (a task would never end) nor run here (it may hold locks).
+    // The work can neither be dropped (a task would never end) nor run here (the caller may hold
+    // locks).
     precondition(failure == 0, "no thread for work on an event loop that was shut down")
   }
 }

@@ -3,10 +3,10 @@
 package import LongLinkCore
 
 extension EventLoop {
-  /// Calls `handler` once, at an instant or less than two milliseconds after it.
+  /// Calls `handler` once, at `deadline` or less than two milliseconds after it.
   ///
-  /// Timers of one instant fire in the order in which they were asked for. On a loop that was shut
-  /// down a timer fires at once, since nothing waits there any more.
+  /// Timers with the same deadline fire in the order of their scheduling. On a loop that was shut
+  /// down a timer fires at once, because the loop does not wait any more.
   package func schedule(
     at deadline: LinkInstant,
     _ handler: any TimerHandler,
@@ -19,13 +19,13 @@ extension EventLoop {
     return timer
   }
 
-  /// Cancels a timer, and releases its handler. One that has fired stays as it is. O(1).
+  /// Cancels a timer, and releases its handler. Has no effect on a timer that has fired. O(1).
   package func cancel(_ timer: LoopTimer) {
     preconditionCurrent()
     timers.remove(timer)
   }
 
-  /// Lets the work that waited for timers go on, once time is no longer looked at.
+  /// Makes all timers fire, because the loop does not wait any more.
   func expireTimers() {
     for timer in timers.expireAll() { work.append(.timer(timer)) }
   }

@@ -1,30 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLongLinkPOSIX
-@_spi(Containers) package import LongLinkCore
+package import LongLinkCore
 internal import Synchronization
 
-/// One thread that waits for sockets and timers, and runs the work of whoever lives on it.
+/// A thread that waits for sockets and timers, and executes actors and tasks.
 ///
 /// A loop is an executor for actors (`unownedExecutor`) and for tasks
-/// (`Task(executorPreference:)`). All of its work runs one piece after the other, in the order in
-/// which it was handed over, so that it must never block.
+/// (`Task(executorPreference:)`). It runs all work serially, in the order of submission. The work
+/// must never block.
 ///
-/// A task that works with an actor of the loop should prefer the loop as well: Swift resumes what
-/// was suspended where the task prefers to be, by default on the global pool, and only from there
-/// on the actor.
+/// A task that uses an actor of the loop should prefer the loop too: Swift resumes a suspended task
+/// on its preferred executor, by default the global pool, and only then switches to the actor.
 public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable {
-  // Everything here belongs to the loop's thread, except `inbox`, `signal`, `thread` and what is
-  // constant. What each turn changes is changed in one step, during which nothing else runs, so
-  // that the run-time checks of exclusive access are left out there.
+  // Everything here belongs to the loop's thread, except `inbox`, `signal`, `thread` and constants.
+  // The properties that change in every turn are never accessed re-entrantly, so that they need no
+  // run-time checks of exclusive access.
 
-  /// The name that the loop was given, which its thread has too.
+  /// The name of the loop and of its thread.
   public let name: String
 
   package let driver: any LoopDriver
   package let configuration: Configuration
-  /// Told of each piece of work that is handed over by somebody who is not on the loop, on the
-  /// thread that does so: the job, where it is one.
+  /// Called for each piece of work from outside the loop, on the submitting thread, with its job,
+  /// if any.
   let onHandOver: (@Sendable (UnownedJob?) -> Void)?
   let stallThreshold: Int64
 
@@ -33,32 +32,31 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   private var spareInbox: [Work] = []
   private var cachedNow: LinkInstant
   private var nowIsCurrent = false
-  /// How many pieces of work are likely to come at once from other threads, which were given what
-  /// they waited for.
+  /// The number of pool tasks resumed in this turn.
   private var expectedWork = 0
-  /// Whether this turn did without a look at the sockets.
+  /// Whether this turn skipped polling the sockets.
   private var hasSkippedWait = false
-  /// How often the loop is not to wait for such a thread, and how often next time.
+  /// The number of turns left to skip spinning, and the next back-off.
   private var lingering = (pause: 0, penalty: 0)
   /// When the loop began to be busy in this turn.
   var busySince: LinkInstant?
-  /// Streams that were read in this turn.
+  /// The number of streams that were read in this turn.
   private var streamsRead = 0
-  /// Whether one of them was to be read a little only, since the turn had lasted so long.
+  /// Whether the last stream should be read only a little, because the turn is long.
   private(set) var hasReadLittle = false
-  /// What is known of the handlers that ran in this turn.
+  /// The times of the handlers that ran in this turn.
   @safe @exclusivity(unchecked) var handlerTimes = HandlerTimes()
   @safe @exclusivity(unchecked) var timers: LoopTimers
-  /// True once nothing but late work runs here.
+  /// Whether the loop was shut down, so that only late work runs here.
   var isStopped = false
-  /// True once the loop's thread is to end.
+  /// Whether the loop's thread should end.
   var isStopping = false
-  /// Memory that the streams of this loop read into by turns, so that idle ones need none.
+  /// A read buffer that the streams of this loop share, so that idle ones need no memory.
   @safe @exclusivity(unchecked) private var readQueue = ByteQueue()
-  /// Memory for the next stream of which a frame has come in part: an empty queue.
+  /// An empty queue whose memory the next stream with an incomplete frame can take.
   @safe @exclusivity(unchecked) package var spareQueue = ByteQueue()
 
-  /// What other threads hand over.
+  /// The work that other threads submit.
   let inbox = Mutex(Inbox())
   let signal = Atomic(Signal.awake)
   let thread = Mutex<LoopThread>(.none)
@@ -72,22 +70,22 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
   struct Inbox {
     var work: [Work] = []
-    /// Work that comes once the loop has stopped gets a thread of its own, one at a time.
+    /// Work that is submitted after the loop has stopped gets a temporary thread, at most one.
     var isStopped = false
     var hasLateThread = false
   }
 
-  /// Tells whoever hands work over whether the loop has to be woken.
+  /// Whether a thread that submits work has to wake the loop.
   enum Signal: UInt8, AtomicRepresentable {
-    /// The loop is busy and will look at the inbox before it sleeps.
+    /// The loop is busy and will check the inbox before it sleeps.
     case awake
     /// The loop sleeps, or is about to.
     case asleep
-    /// There is something in the inbox, and the loop has been told.
+    /// There is work in the inbox, and the loop has been notified.
     case called
   }
 
-  /// Makes a loop without a thread: whoever made it calls `turn`.
+  /// Makes a loop without a thread: its creator calls `turn`.
   package init(
     driver: any LoopDriver,
     name: String,
@@ -104,37 +102,37 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     if let kernel = driver as? KernelDriver { kernel.loop = self }
   }
 
-  /// Makes a loop without a thread: whoever made it calls `turn`.
+  /// Makes a loop without a thread: its creator calls `turn`.
   package convenience init(driver: any LoopDriver, name: String) {
     self.init(driver: driver, name: name, configuration: Configuration())
   }
 
-  /// True when the caller runs on this loop.
+  /// Whether the caller runs on this loop.
   public var isCurrent: Bool {
     unsafe cll_current_loop() == Unmanaged.passUnretained(self).toOpaque()
   }
 
-  /// The loop whose work the calling thread runs; nil where it runs none.
+  /// The loop whose work the calling thread runs; nil if there is none.
   package static var current: EventLoop? {
     unsafe cll_current_loop().map {
       unsafe Unmanaged<EventLoop>.fromOpaque($0).takeUnretainedValue()
     }
   }
 
-  /// Traps with a clear message when the caller does not run on this loop.
+  /// Traps with a clear message if the caller does not run on this loop.
   @_spi(Loop) public func preconditionCurrent() {
     precondition(isCurrent, "this must be called on the event loop that it belongs to")
   }
 
-  /// The time at which this turn's events were there. `driver.now` tells the exact time.
+  /// The time at which this turn's events arrived. `driver.now` is the exact time.
   package var now: LinkInstant {
     if !nowIsCurrent { eventPhaseBegan(at: driver.now) }
     return cachedNow
   }
 
-  /// Hears from the driver that a wait is over and that handlers will run.
+  /// Notes that a wait is over and that handlers will run. The driver calls it.
   func eventPhaseBegan(at instant: LinkInstant) {
-    // Whoever hands work over from now on need not wake anybody.
+    // Threads that submit work from now on need not wake the loop.
     if signal.load(ordering: .relaxed) == .asleep {
       _ = signal.compareExchange(
         expected: .asleep, desired: .awake, ordering: .acquiringAndReleasing)
@@ -144,7 +142,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     if busySince == nil { busySince = instant }
   }
 
-  /// True while jobs, closures or handlers of the turn's end wait, also from other threads.
+  /// Whether jobs, closures or handlers of the turn's end wait, including those of other threads.
   package var hasWork: Bool {
     !work.isEmpty || !turnHandlers.isEmpty || signal.load(ordering: .acquiring) == .called
   }
@@ -152,28 +150,27 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   /// Whether more jobs wait than one turn runs.
   package var hasBacklog: Bool { work.count > EventLoop.mostJobs }
 
-  /// The time of the earliest timer; nil where there is none.
+  /// The time of the earliest timer; nil if there is none.
   package var nextDeadline: LinkInstant? {
     timers.nextDeadline
   }
 
-  /// Lends the memory that streams read into by turns in exchange for an empty queue, and takes it
-  /// back in exchange for that.
+  /// Exchanges the shared read buffer for an empty queue, or back.
   package func swapReadQueue(with queue: inout ByteQueue) {
     swap(&queue, &readQueue)
   }
 
-  /// Tells that a stream is about to be read, and whether this turn has lasted so long that it
-  /// should be a little only: others wait for their turn, and for the next one.
+  /// Notes that a stream is about to be read. Returns whether it should be read only a little,
+  /// because this turn is already long and other streams wait.
   package func readsLittle() -> Bool {
     streamsRead &+= 1
-    // The clock costs something, and where one stream alone is read nobody waits.
+    // Reading the clock has a cost, and after a single stream no other one has waited.
     guard streamsRead > 1, let busySince else { return false }
     hasReadLittle = driver.now - busySince > EventLoop.longTurn
     return hasReadLittle
   }
 
-  /// Calls `handler` once, when this turn ends; called between turns, when the next one does.
+  /// Calls `handler` once at the end of this turn, or of the next one if no turn is running.
   package func atEndOfTurn(_ handler: any TurnHandler, token: UInt64) {
     preconditionCurrent()
     turnHandlers.append(TurnEnd(handler: handler, token: token))
@@ -183,18 +180,19 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 // MARK: - The turn
 
 extension EventLoop {
-  /// Nanoseconds from which on streams are read a little each.
+  /// The duration of a turn in nanoseconds above which streams are read only a little each.
   private static let longTurn: Int64 = 10_000_000
   /// The most jobs that one turn runs, so that sockets get their turn too.
   private static let mostJobs = 4096
-  /// In nanoseconds: about what it takes to be woken. Where others want the processor, one of them
-  /// may have it for longer.
+  /// The longest time to spin, in nanoseconds: about the time of a wake-up. It can be exceeded if
+  /// another thread gets the processor.
   private static let longestLinger: Int64 = 20_000
-  /// In turns.
+  /// The longest back-off from spinning, in turns.
   private static let longestPause = 255
 
-  /// Runs one turn: waits for events, until `limit` at the latest and not at all where work waits,
-  /// and delivers them; fires the timers that are due; runs jobs and closures; ends the turn.
+  /// Runs one turn: delivers events, fires due timers, runs jobs and closures, and ends the turn.
+  ///
+  /// It waits for events until `limit`, or not at all if there is work.
   package func turn(waitingUntil limit: LinkInstant?) {
     let former = unsafe cll_current_loop()
     unsafe cll_set_current_loop(Unmanaged.passUnretained(self).toOpaque())
@@ -213,7 +211,7 @@ extension EventLoop {
     hasReadLittle = false
     handlerTimes.turnBegins()
     var deadline = limit
-    // What came meanwhile is for what has just been read: the sockets can wait for one turn.
+    // The new work probably belongs to data that was just read: the sockets can wait for one turn.
     if expectedWork > 0, linger(), !hasSkippedWait {
       hasSkippedWait = true
       eventPhaseBegan(at: driver.now)
@@ -225,7 +223,7 @@ extension EventLoop {
       deadline = .distantPast
     } else {
       if let timer = nextDeadline { deadline = min(timer, deadline ?? timer) }
-      // Whoever hands work over from now on sees that the loop sleeps, and wakes it.
+      // Threads that submit work from now on see that the loop sleeps, and wake it.
       let (slept, _) = signal.compareExchange(
         expected: .awake,
         desired: .asleep,
@@ -239,14 +237,14 @@ extension EventLoop {
     takeInbox()
   }
 
-  /// Tells that a task of another thread goes on, which is likely to hand more work over at once.
+  /// Notes that a task on another thread was resumed, which will probably submit more work soon.
   package func expectWork() {
     expectedWork += 1
   }
 
-  /// Waits a little, before it sleeps, for a thread that is likely to hand work over: for less than
-  /// the two of them would take to sleep and to be woken. Where that is for nothing, it is not done
-  /// for a while. True when there is work from elsewhere.
+  /// Spins for up to 20 µs after a pool task was resumed, because its next request usually arrives
+  /// within that time. Backs off exponentially if it does not. Returns whether other threads have
+  /// submitted work.
   private func linger() -> Bool {
     expectedWork = 0
     guard lingering.pause == 0 else {
@@ -261,14 +259,14 @@ extension EventLoop {
         lingering.pause = lingering.penalty
         return false
       }
-      // Others may have run for longer than that, and handed work over.
+      // Other threads may have run for longer than that and submitted work, so check once more.
       isOver = driver.now >= limit
     }
     lingering.penalty = 0
     return signal.load(ordering: .acquiring) == .called
   }
 
-  /// Moves what other threads have handed over to the loop's own queue.
+  /// Moves the work that other threads have submitted to the loop's own queue.
   private func takeInbox() {
     guard signal.load(ordering: .relaxed) != .awake else { return }
     guard signal.exchange(.awake, ordering: .acquiringAndReleasing) == .called else { return }
@@ -283,8 +281,8 @@ extension EventLoop {
 
   private func fireTimers() {
     guard let deadline = timers.nextDeadline, deadline <= now else { return }
-    // What came while the process was held up, after the wait and before the time was read, is
-    // delivered before any timer is judged by that time.
+    // If the process stood still between the wait and reading the time, events may have arrived.
+    // Deliver them before timers fire by that time.
     let judged = now
     driver.wait(until: .distantPast)
     timers.advance(to: judged)
@@ -318,7 +316,7 @@ extension EventLoop {
   }
 
   private func endTurn() {
-    // What the handlers ask for goes into the next turn.
+    // Handlers that are added by these handlers run at the end of the next turn.
     for _ in 0..<turnHandlers.count {
       turnHandlers.removeFirst().tell()
     }

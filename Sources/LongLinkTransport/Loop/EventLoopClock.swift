@@ -5,19 +5,19 @@ internal import Synchronization
 
 /// The clock of an event loop: the kernel's monotonic time, or a simulation's.
 ///
-/// Sleeping on it takes a timer of the loop and no thread, and ends early on cancellation.
+/// Sleeping on it uses a timer of the loop and no thread, and ends early on cancellation.
 public struct EventLoopClock: Clock {
   let loop: EventLoop
 
-  /// The time now. From any thread.
+  /// The current time. Usable on any thread.
   public var now: LinkInstant { loop.driver.now }
 
   /// Timers fire on whole milliseconds.
   public var minimumResolution: Duration { .milliseconds(1) }
 
-  /// Waits until an instant; `tolerance` is not made use of.
+  /// Waits until an instant; `tolerance` is ignored.
   ///
-  /// Throws `CancellationError` when the task is cancelled, or the loop shut down, before it.
+  /// Throws `CancellationError` if the task is cancelled or the loop is shut down before.
   public func sleep(until deadline: LinkInstant, tolerance: Duration? = nil) async throws {
     try await loop.sleep(until: deadline)
   }
@@ -27,9 +27,9 @@ extension EventLoop {
   /// The loop's clock.
   public var clock: EventLoopClock { EventLoopClock(loop: self) }
 
-  /// Waits for a time. Negative ones are over at once.
+  /// Waits for a duration, or not at all if it is negative.
   ///
-  /// Throws `CancellationError` when the task is cancelled, or the loop shut down, before the end.
+  /// Throws `CancellationError` if the task is cancelled or the loop is shut down before the end.
   public func sleep(for duration: Duration) async throws(CancellationError) {
     try await sleep(until: driver.now.advanced(by: duration))
   }
@@ -46,13 +46,13 @@ extension EventLoop {
     guard isOver else { throw CancellationError() }
   }
 
-  /// Runs a closure now where the caller is on the loop, else as soon as the loop gets to it.
+  /// Runs a closure at once if the caller is on the loop, else submits it to the loop.
   package func runOnLoop(_ work: @escaping @Sendable () -> Void) {
     if isCurrent { work() } else { execute(work) }
   }
 }
 
-/// One task that sleeps. Its state is touched on the loop alone.
+/// A sleeping task. Its state is accessed only on the loop.
 @safe private final class Sleeper: TimerHandler, @unchecked Sendable {
   private let loop: EventLoop
   private var continuation: UnsafeContinuation<Bool, Never>?
@@ -65,7 +65,7 @@ extension EventLoop {
 
   func begin(until deadline: LinkInstant, _ continuation: UnsafeContinuation<Bool, Never>) {
     loop.runOnLoop { [self] in
-      // A task that was cancelled before it slept says so before it gets here.
+      // The cancellation of a task may have arrived before its sleep.
       guard !isCancelled, !loop.isStopped else {
         return unsafe continuation.resume(returning: false)
       }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Holds what only one loop may touch, so that it can be reached from Sendable values.
+/// A value that only one loop can access, stored so that Sendable values can contain it.
 ///
-/// Each access asks whether the loop is the current one, and traps if it is not: one comparison,
-/// where the runtime's own check of isolation takes far longer.
+/// Each access traps if the loop is not the current one. That is a single comparison, far cheaper
+/// than the runtime's check of isolation.
 @_spi(Loop)
 @frozen
 public struct LoopBound<Value>: @unchecked Sendable {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Told, on its loop, that a timer's time has come.
+/// An observer that is notified on its loop when a timer fires.
 package protocol TimerHandler: AnyObject {
-  /// `token` is the value that was given to `schedule`.
+  /// `token` is the value passed to `schedule`.
   func timerFired(token: UInt64)
 }
 
-/// Told, on its loop, that the turn it asked in is at its end.
+/// An observer that is notified on its loop at the end of a turn.
 package protocol TurnHandler: AnyObject {
-  /// `token` is the value that was given to `atEndOfTurn`.
+  /// `token` is the value passed to `atEndOfTurn`.
   func turnEnds(token: UInt64)
 }
 
-/// Names a timer of one loop. It goes stale when the timer fires or is cancelled.
+/// Identifies a timer of one loop. It becomes stale when the timer fires or is cancelled.
 package struct LoopTimer: Hashable, Sendable {
   let key: UInt64
 
@@ -20,6 +20,6 @@ package struct LoopTimer: Hashable, Sendable {
     self.key = key
   }
 
-  /// The name of no timer; cancelling it does nothing.
+  /// Identifies no timer; cancelling it has no effect.
   package static let none = LoopTimer(key: 0)
 }

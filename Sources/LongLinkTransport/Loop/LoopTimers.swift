@@ -2,7 +2,7 @@
 
 internal import LongLinkCore
 
-/// The timers of one loop: who is told, over a wheel that knows when.
+/// The timers of one loop: their handlers, and a timing wheel.
 struct LoopTimers: ~Copyable {
   struct Entry {
     let handler: any TimerHandler
@@ -13,7 +13,7 @@ struct LoopTimers: ~Copyable {
   private var entries = SlotTable<Entry>()
   private var wheel: TimingWheel
   private let anchor = Anchor()
-  /// What the wheel said last of its next deadline, and whether it would say the same again.
+  /// The cached `wheel.nextDeadline`, and whether it is current.
   private var known: LinkInstant?
   private var isKnown = false
 
@@ -40,12 +40,12 @@ struct LoopTimers: ~Copyable {
     return LoopTimer(key: key)
   }
 
-  /// Adds a timer that is due whatever the time: the caller takes it out by its name.
+  /// Adds a timer without a deadline, which the caller removes to fire it.
   mutating func insert(_ handler: any TimerHandler, token: UInt64) -> LoopTimer {
     LoopTimer(key: entries.insert(Entry(handler: handler, token: token, place: .none)))
   }
 
-  /// Takes a timer out; nil for one that has fired or was taken out before.
+  /// Removes a timer; nil if it has fired or was removed before.
   @discardableResult
   mutating func remove(_ timer: LoopTimer) -> Entry? {
     guard let entry = entries.remove(timer.key) else { return nil }
@@ -59,7 +59,7 @@ struct LoopTimers: ~Copyable {
     isKnown = false
   }
 
-  /// Takes the next timer that is due out.
+  /// Removes and returns the next due timer.
   mutating func popExpired() -> Entry? {
     isKnown = false
     while let key = wheel.popExpired() {
@@ -68,7 +68,7 @@ struct LoopTimers: ~Copyable {
     return nil
   }
 
-  /// Makes every timer one that is due whatever the time, and returns them in their order.
+  /// Removes the deadlines of all timers, and returns the timers in order.
   mutating func expireAll() -> [LoopTimer] {
     wheel.expireAll()
     isKnown = false

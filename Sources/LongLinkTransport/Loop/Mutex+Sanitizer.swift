@@ -4,10 +4,10 @@ internal import CLongLinkPOSIX
 package import Synchronization
 
 extension Mutex where Value: Sendable {
-  /// The same as `withLock`, for a mutex that is part of the object `owner`.
+  /// Like `withLock`, for a mutex that is part of the object `owner`.
   ///
-  /// The thread sanitizer does not see what the standard library does when two threads meet at a
-  /// mutex, and would report whatever it protects. This tells it.
+  /// The thread sanitizer does not see the standard library's synchronisation for a contended
+  /// mutex, and would report the protected accesses. This function informs it.
   package borrowing func withLock<R: Sendable>(
     of owner: AnyObject,
     _ body: (inout Value) -> R

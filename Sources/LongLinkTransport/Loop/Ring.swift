@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A queue in a ring that doubles when it is full and never shrinks, so that it does not allocate
-/// in the steady state.
+/// A queue in a ring buffer that doubles when it is full and never shrinks, so that it does not
+/// allocate in the steady state.
 ///
-/// The `count` places from `head` on, round the end of the storage, are initialised, and no others.
+/// Only the `count` slots from `head` on, wrapping at the end of the storage, are initialized.
 @safe struct Ring<Element>: ~Copyable {
   private var storage: UnsafeMutablePointer<Element>
   private var mask: Int
@@ -28,7 +28,7 @@
     count &+= 1
   }
 
-  /// Takes the first one out. There must be one.
+  /// Removes the first element. There must be one.
   @inline(__always)
   mutating func removeFirst() -> Element {
     let index = head
@@ -48,7 +48,7 @@
   private mutating func grow() {
     let capacity = mask + 1
     let larger = UnsafeMutablePointer<Element>.allocate(capacity: capacity * 2)
-    // The part from the head to the end of the storage comes first.
+    // The elements from the head to the end of the storage are first.
     let upper = capacity - head
     unsafe larger.moveInitialize(from: storage + head, count: upper)
     unsafe (larger + upper).moveInitialize(from: storage, count: head)

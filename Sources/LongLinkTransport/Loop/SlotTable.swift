@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Elements under keys that are never used twice: a slot's number and the generation of its use.
+/// A table of elements whose keys are never reused: a key is a slot's index and its generation.
 struct SlotTable<Element> {
   private struct Slot {
     var element: Element?
@@ -26,7 +26,7 @@ struct SlotTable<Element> {
     return UInt64(slots[index].generation) << 32 | UInt64(index)
   }
 
-  /// The element under a key; nil for a key whose time is over.
+  /// The element for a key; nil for a stale key.
   subscript(key: UInt64) -> Element? {
     get {
       guard let index = index(of: key) else { return nil }
@@ -38,7 +38,7 @@ struct SlotTable<Element> {
     }
   }
 
-  /// Takes the element under a key out; nil for a key whose time is over.
+  /// Removes the element for a key; nil for a stale key.
   @discardableResult
   mutating func remove(_ key: UInt64) -> Element? {
     guard let index = index(of: key) else { return nil }
@@ -53,7 +53,7 @@ struct SlotTable<Element> {
     return element
   }
 
-  /// Takes everything out, in the order of the slots.
+  /// Removes and returns all elements, in the order of the slots.
   mutating func removeAll() -> [Element] {
     let keys = slots.indices.filter { slots[$0].element != nil }.map {
       UInt64(slots[$0].generation) << 32 | UInt64($0)

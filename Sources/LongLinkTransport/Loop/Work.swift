@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What waits to run on a loop.
+/// A piece of work that waits to run on a loop.
 enum Work {
   /// A job of an actor that lives on the loop.
   case actorJob(UnownedJob)
   /// A job of a task that prefers the loop and is isolated to no actor.
   case taskJob(UnownedJob)
   case closure(@Sendable () -> Void)
-  /// A timer that is due whatever the time.
+  /// A timer without a deadline, which fires at once.
   case timer(LoopTimer)
 
-  /// The job that it is; nil where it is none.
+  /// The job; nil for other work.
   var job: UnownedJob? {
     switch self {
     case .actorJob(let job), .taskJob(let job): job

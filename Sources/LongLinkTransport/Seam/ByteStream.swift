@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a stream can be ready for.
+/// The operations that a stream is ready for.
 package struct Readiness: OptionSet, Hashable, Sendable {
   package let rawValue: UInt8
 
@@ -8,13 +8,13 @@ package struct Readiness: OptionSet, Hashable, Sendable {
     self.rawValue = rawValue
   }
 
-  /// Bytes, an end, an error or, on a listener, a connection can be had without waiting.
+  /// Bytes, an end of stream, an error or, on a listener, a connection is available.
   package static let read = Readiness(rawValue: 1)
-  /// Bytes can be written without waiting, or a connect has come to its end.
+  /// Bytes can be written without waiting, or a connect has completed.
   package static let write = Readiness(rawValue: 2)
 }
 
-// The protocol's own are not specialised in other modules, and run for each turn of a connection.
+// `OptionSet`'s versions are not specialised in other modules. These run per turn of a connection.
 extension Readiness {
   @inlinable package static var none: Readiness { Readiness(rawValue: 0) }
 
@@ -31,27 +31,27 @@ extension Readiness {
   }
 }
 
-/// Told, on its loop, that a stream or listener is ready.
+/// An observer that is notified on its loop when a stream or listener is ready.
 ///
 /// The loop keeps a strong reference to the handler from `attach` until `close`.
 package protocol StreamHandler: AnyObject {
-  /// `token` is the value that was given to `attach`: it tells a stream from its successor.
+  /// `token` is the value passed to `attach`; it distinguishes a stream from its successor.
   func streamReady(_ readiness: Readiness, token: UInt64)
 }
 
-/// What came of a read.
+/// The result of a read.
 package enum ReadOutcome: Equatable, Sendable {
   /// At least one byte was appended to the span.
   case bytes(Int)
-  /// Nothing is there yet; readiness will tell when.
+  /// Nothing is available yet; wait for readiness.
   case wouldBlock
-  /// The peer has shut down its side: nothing more will come.
+  /// The peer has shut down its side: nothing more will arrive.
   case end
 }
 
-/// One connected, or connecting, stream of bytes; used only on the loop it was made on.
+/// A connected, or connecting, stream of bytes; used only on the loop it was made on.
 ///
-/// Readiness is level-triggered: it is delivered again each turn while it lasts and is of interest.
+/// Readiness is level-triggered: it is delivered in each turn while it lasts and is of interest.
 /// Dropping the last reference closes the stream. After `close` or `reset` no readiness is
 /// delivered, and every other call is a programming error.
 package protocol ByteStream: AnyObject {
@@ -62,25 +62,24 @@ package protocol ByteStream: AnyObject {
 
   /// Starts the delivery of readiness. A second call replaces the handler and the token.
   func attach(_ handler: any StreamHandler, token: UInt64)
-  /// Says what to be told of. Nothing changes where it equals the interest before.
+  /// Sets which readiness is delivered. Setting the same interest again has no effect.
   func setInterest(_ interest: Readiness)
-  /// After write readiness on a connecting stream: true once connected, false while under way.
+  /// Call it after write readiness on a connecting stream: returns true once it is connected.
   ///
-  /// Throws the reason when the connect has failed.
+  /// Throws the reason if the connect has failed.
   func finishConnecting() throws(SocketError) -> Bool
-  /// Appends what is there to `buffer`, at most its free capacity, in one system call.
+  /// Appends available bytes to `buffer`, at most its free capacity, in one system call.
   func read(into buffer: inout OutputRawSpan) throws(SocketError) -> ReadOutcome
-  /// Writes a prefix of `bytes` in one system call and returns its length; 0 when it would block.
+  /// Writes a prefix of `bytes` in one system call and returns its length; 0 if it would block.
   func write(_ bytes: RawSpan) throws(SocketError) -> Int
-  /// Bytes that were written and that the peer's system has not acknowledged; 0 where that cannot
-  /// be told.
+  /// The number of written bytes that the peer's system has not acknowledged; 0 if not known.
   var unacknowledgedBytes: Int { get }
-  /// Whether a read would find bytes; false where that cannot be told.
+  /// Whether a read would find bytes; false if not known.
   var hasUnreadBytes: Bool { get }
-  /// Sends the end of stream after what was written. Reading goes on.
+  /// Sends the end of stream after the written bytes. Reading continues.
   func shutDownWriting()
-  /// Closes; the kernel goes on to deliver what was written, if the peer takes it.
+  /// Closes; the kernel still delivers the written bytes, if the peer accepts them.
   func close()
-  /// Closes at once with a reset: what was written and not yet delivered is dropped.
+  /// Closes at once with a reset: written bytes that were not yet delivered are dropped.
   func reset()
 }

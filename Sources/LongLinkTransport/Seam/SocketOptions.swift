@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is set on every socket of a client or server.
+/// The options that are set on every socket of a client or server.
 package struct SocketOptions: Equatable, Sendable {
-  /// How long written bytes may stay unacknowledged before the kernel gives the connection up
-  /// (`TCP_USER_TIMEOUT`, RFC 5482), in nanoseconds; nil for the system's own bound.
+  /// How long written bytes can stay unacknowledged before the kernel drops the connection.
+  ///
+  /// In nanoseconds (`TCP_USER_TIMEOUT`, RFC 5482); nil for the system's default.
   package var userTimeout: Int64?
-  /// The size asked for the kernel's send and receive buffers, in bytes; nil for its own sizing.
+  /// The requested size of the kernel's send and receive buffers, in bytes; nil for its own sizing.
   package var sendBuffer: Int?
   package var receiveBuffer: Int?
-  /// The length asked for the queue of connections that wait to be accepted.
+  /// The requested length of the queue of connections to be accepted.
   package var backlog: Int32
 
   package init(

@@ -7,12 +7,12 @@ package protocol StreamListener: AnyObject {
 
   /// Starts the delivery of readiness (`.read`: a connection waits).
   func attach(_ handler: any StreamHandler, token: UInt64)
-  /// Says what to be told of; an empty interest pauses accepting.
+  /// Sets which readiness is delivered; an empty interest pauses accepting.
   func setInterest(_ interest: Readiness)
-  /// The next connection that waits, as a descriptor that any loop over the same world may adopt;
-  /// nil when there is none.
+  /// Accepts the next waiting connection, which any loop over the same environment can adopt; nil
+  /// if there is none.
   ///
-  /// Throws when one was there and could not be taken (`EMFILE` and the like).
+  /// Throws if a waiting connection could not be accepted (`EMFILE` and the like).
   func accept() throws(SocketError) -> (any AcceptedStream)?
   /// Stops listening and, on a Unix-domain address, removes its file.
   func close()
@@ -20,9 +20,9 @@ package protocol StreamListener: AnyObject {
 
 /// An accepted connection on its way from the listener's loop to the loop that will own it.
 package protocol AcceptedStream: AnyObject, Sendable {
-  /// The peer's address, where it has one.
+  /// The peer's address, if it has one.
   var peerAddress: SocketAddress? { get }
-  /// Makes the stream, on the loop that will own it. Called at most once; dropping it uncalled
-  /// closes the connection.
+  /// Makes the stream, on the loop that will own it. Call it at most once. Dropping the accepted
+  /// stream without this call closes the connection.
   func adopt(on loop: EventLoop) throws(SocketError) -> any ByteStream
 }

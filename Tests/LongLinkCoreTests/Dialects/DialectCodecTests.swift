@@ -27,7 +27,7 @@ import Testing
     #expect(client.pong(7)[4..<16] == [0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0])
   }
 
-  @Test func `the guarded dialect tells its frames apart`() throws {
+  @Test func `the guarded dialect distinguishes its frames`() throws {
     var (client, server) = try pair(.guarded())
     server.read(
       client.request(0x105, 51, [1, 2]) + client.cancel(51, of: 0x105) + client.pong(9))
@@ -44,7 +44,7 @@ import Testing
     #expect(client.violation == nil && server.violation == nil)
   }
 
-  @Test func `the bare dialect tells its frames apart`() throws {
+  @Test func `the bare dialect distinguishes its frames`() throws {
     var (client, server) = try pair(.bare)
     server.read(client.request(0x401, 0x401, [1]) + client.ping(1) + client.pong(8))
     #expect(server.heads == ["request 1025 1025 1", "ping 0 1 0", "pong 0 8 0"])

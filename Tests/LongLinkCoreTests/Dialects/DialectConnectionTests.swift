@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-@_spi(Containers) import LongLinkCore
+import LongLinkCore
 import LongLinkDialects
 import Testing
 
@@ -91,7 +91,7 @@ import Testing
     }
   }
 
-  @Test func `a prefix stands in front of what the client writes`() throws {
+  @Test func `a prefix precedes the frames of the client`() throws {
     let client = Side(try Self.settings(.client, .guarded(sessionWidth: 4)))
     client.connection.connected(at: client.now)
     client.drain()
@@ -100,7 +100,7 @@ import Testing
     #expect(client.takeWire().prefix(12) == [9, 8, 7, 6, 0, 0, 0, 7, 0, 0, 0, 51])
   }
 
-  @Test func `what has not left can be taken back`() throws {
+  @Test func `unsent frames can be withdrawn`() throws {
     for dialect in try Self.dialects() {
       let pair = try Self.pair(dialect)
       let first = dialect.serials.client.lowerBound
@@ -147,7 +147,7 @@ import Testing
     #expect(server.connection.counters.damagedPackets == damaged + 1)
   }
 
-  @Test func `what is kept back goes whole, and in its turn`() throws {
+  @Test func `frames that are held back are sent whole, and in their turn`() throws {
     for dialect in try Self.dialects() {
       let pair = try Self.pair(dialect) { $0.encodeLimit = 200 }
       let first = dialect.serials.client.lowerBound
@@ -167,7 +167,7 @@ import Testing
     }
   }
 
-  @Test func `more requests at once than are allowed are refused in the dialect's words`() throws {
+  @Test func `requests over the concurrency limit are refused with the dialect's code`() throws {
     let pair = try Self.pair(.small()) { $0.maxInFlight = 1 }
     pair.client.request(1, type: 7, [1])
     pair.client.request(2, type: 7, [1])

@@ -76,36 +76,36 @@ import Testing
     let text = try bare("\"width\": 4", "\"widht\": 4")
     #expect(
       fault(text)
-        == "layout.request.header[0].widht: there is no such key; there are "
+        == "layout.request.header[0].widht: unknown key; the keys are "
         + "field, width, name, byteOrder, of, algorithm, over, value")
     #expect(fault(try bare("\"serials\": {", "\"cereals\": {"))?.hasPrefix("cereals: ") == true)
   }
 
   @Test func `each mistake is named with its path`() throws {
     let mistakes: [(String, String, String)] = [
-      ("\"width\": 4", "\"width\": \"four\"", "layout.request.header[0].width: a number from"),
-      ("\"width\": 4", "\"width\": 1.5", "layout.request.header[0].width: a number from"),
+      ("\"width\": 4", "\"width\": \"four\"", "layout.request.header[0].width: it must be a num"),
+      ("\"width\": 4", "\"width\": 1.5", "layout.request.header[0].width: it must be a number"),
       ("\"width\": 4", "\"width\": 3", "layout.request.header[0]: (type) it is 3 bytes wide"),
       ("\"width\": 4", "\"name\": \"t\"", "layout.request.header[0].width: it is missing"),
-      ("\"of\": \"body\"", "\"of\": \"tail\"", "layout.request.header[2].of: \"tail\" is none"),
+      ("\"of\": \"body\"", "\"of\": \"tail\"", "layout.request.header[2].of: \"tail\" is not one"),
       ("\"field\": \"type\"", "\"field\": \"kind\"", "layout.request.header[0].field: \"kind\""),
       ("\"width\": 4", "\"width\": 4, \"of\": \"body\"", "layout.request.header[0].of: a type"),
-      ("\"big\"", "\"middle\"", "layout.byteOrder: \"middle\" is none of big, little"),
-      ("[\"0x401\", \"0xFFFFFFFE\"]", "[2, 1]", "serials.client: a number is wanted, or two"),
-      ("[\"0x401\", \"0xFFFFFFFE\"]", "[0, 9]", "serials.client: 0 is no serial"),
+      ("\"big\"", "\"middle\"", "layout.byteOrder: \"middle\" is not one of big, little"),
+      ("[\"0x401\", \"0xFFFFFFFE\"]", "[2, 1]", "serials.client: it must be a number, or the"),
+      ("[\"0x401\", \"0xFFFFFFFE\"]", "[0, 9]", "serials.client: 0 cannot be"),
       ("\"0x401\"", "\"0xGG\"", "serials.client: "),
-      ("\"type\": 1", "\"type\": true", "heartbeat.client.type: a number from"),
+      ("\"type\": 1", "\"type\": true", "heartbeat.client.type: it must be a number from"),
       ("\"type\": 1", "\"type\": 2", "pushes.fromServer: a frame from the server could be"),
       ("\"echo\"", "\"absent\"", "responseType: the response shape has a type"),
-      ("\"echo\"", "{}", "responseType: one of offset and fixed is wanted"),
-      ("\"drop\"", "\"ignore\"", "unknownSerial: \"ignore\" is none of violation, drop"),
-      ("16777216", "-1", "maximumBody: it may be 1 to"),
-      ("\"success\": [200]", "\"success\": []", "codes.success: no code says"),
-      ("\"code\": 101", "\"code\": 100", "codes.errors[1]: 100 has a meaning already"),
-      ("\"native\": 408", "\"native\": 8388608", "codes.errors[1].native: 8388608 is more"),
-      ("\"bare\"", "\"a name with blanks\"", "name: a name has 1 to 32 letters"),
+      ("\"echo\"", "{}", "responseType: it must have either offset or fixed"),
+      ("\"drop\"", "\"ignore\"", "unknownSerial: \"ignore\" is not one of violation, drop"),
+      ("16777216", "-1", "maximumBody: it must be 1 to"),
+      ("\"success\": [200]", "\"success\": []", "codes.success: it must not be empty"),
+      ("\"code\": 101", "\"code\": 100", "codes.errors[1]: 100 already has a meaning"),
+      ("\"native\": 408", "\"native\": 8388608", "codes.errors[1].native: 8388608 exceeds"),
+      ("\"bare\"", "\"a name with blanks\"", "name: a name has 1 to 32 ASCII"),
       ("\"bare\"", "null", "name: it is null"),
-      ("60000", "60000.5", "heartbeat.interval: a number from"),
+      ("60000", "60000.5", "heartbeat.interval: it must be a number from"),
     ]
     for (part, other, expected) in mistakes {
       let found = fault(try bare(part, other)) ?? "nothing"

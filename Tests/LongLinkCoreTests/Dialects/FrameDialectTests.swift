@@ -45,7 +45,7 @@ import Testing
     #expect(found.hasPrefix(start), "line \(line): \(found)")
   }
 
-  @Test func `a dialect whose layout has no code needs to say nothing of codes`() throws {
+  @Test func `a dialect whose layout has no code needs no codes`() throws {
     let shape = FrameLayout.Shape(
       header: [.type(2), .serial(4).ordered(.little), .length(2)])
     let dialect = try FrameDialect(
@@ -69,7 +69,7 @@ import Testing
     expect("nothing") { _ in }
   }
 
-  @Test func `serials that cannot work are refused`() {
+  @Test func `unusable serials are refused`() {
     expect("serials.client: 0 is no serial") { $0.client = 0...9 }
     expect("serials.client: one serial is not enough") { $0.client = 9...9 }
     expect("serials.client: 65536 does not fit") {
@@ -88,7 +88,7 @@ import Testing
     }
   }
 
-  @Test func `heartbeats that cannot work are refused`() {
+  @Test func `unusable heartbeats are refused`() {
     func heartbeat(
       _ client: Ping? = nil, _ server: Ping? = nil, _ interval: Duration = .seconds(1),
       _ timeout: Duration = .seconds(1)
@@ -96,11 +96,11 @@ import Testing
       FrameDialect.HeartbeatFrames(
         client: client, server: server, interval: interval, timeout: timeout)
     }
-    expect("heartbeat.interval: it may be 200 ms") {
+    expect("heartbeat.interval: it must be 200 ms") {
       $0.heartbeat = heartbeat(nil, nil, .milliseconds(199))
     }
-    expect("heartbeat.interval: it may be") { $0.heartbeat = heartbeat(nil, nil, .seconds(86_401)) }
-    expect("heartbeat.timeout: it may be 100 ms") {
+    expect("heartbeat.interval: it must") { $0.heartbeat = heartbeat(nil, nil, .seconds(86_401)) }
+    expect("heartbeat.timeout: it must be 100 ms") {
       $0.heartbeat = heartbeat(nil, nil, .seconds(1), .milliseconds(99))
     }
     expect("heartbeat.timeout: it is not a whole number") {
@@ -129,7 +129,7 @@ import Testing
     }
   }
 
-  @Test func `types that could be taken for others are refused`() {
+  @Test func `ambiguous types are refused`() {
     expect("responseType: the response shape has a type") { $0.responseType = .absent }
     expect("responseType: the response shape has no type") { $0.response[0] = .filler(2) }
     expect("responseType: 65536 does not") { $0.responseType = .fixed(65_536) }
@@ -140,11 +140,11 @@ import Testing
     expect("pushes.fromServer: 65536 does not fit") {
       $0.pushes = FrameDialect.Pushes(fromServer: [5...65_536])
     }
-    expect("pushes.fromClient: 16777216 is more than a message type") {
+    expect("pushes.fromClient: 16777216 exceeds the largest message type") {
       $0.request[0] = .type(4)
       $0.pushes = FrameDialect.Pushes(fromClient: [5...0x100_0000])
     }
-    expect("pushes.fromServer: no type in this direction") {
+    expect("pushes.fromServer: frames in this direction have no type") {
       $0.response[0] = .filler(2)
       $0.responseType = .absent
       $0.pushes = FrameDialect.Pushes(fromServer: [5...6])
@@ -172,7 +172,7 @@ import Testing
       $0.maximumBody = 3
       $0.cancel = FrameDialect.Cancel(type: 6, target: .body)
     }
-    expect("cancel.target: a serial in the body could hold the delimiter") {
+    expect("cancel.target: a serial in the body could contain the delimiter") {
       $0.delimiter = FrameLayout.Delimiter([10], inside: .refused)
       $0.cancel = FrameDialect.Cancel(type: 6, target: .body)
     }
@@ -182,25 +182,25 @@ import Testing
     }
   }
 
-  @Test func `codes that cannot work are refused`() {
+  @Test func `unusable codes are refused`() {
     typealias Codes = FrameDialect.Codes
-    expect("codes: the layout has a code, and nothing says") { $0.codes = nil }
+    expect("codes: the layout has a code, but no code") { $0.codes = nil }
     expect("codes: the layout has no code") { $0.response.remove(at: 2) }
-    expect("codes.success: no code says") { $0.codes = Codes(success: [], failure: 1) }
+    expect("codes.success: it must not be empty") { $0.codes = Codes(success: [], failure: 1) }
     expect("codes.success[0]: 256 does not") { $0.codes = Codes(success: [256], failure: 1) }
-    expect("codes.success[1]: 0 has a meaning") { $0.codes = Codes(success: [0, 0], failure: 1) }
-    expect("codes.failure: 0 says success") { $0.codes = Codes(success: [0], failure: 0) }
-    expect("codes.failure: 256 says") { $0.codes = Codes(success: [0], failure: 256) }
-    expect("codes.errors[0]: 0 has a meaning") {
+    expect("codes.success[1]: 0 already has") { $0.codes = Codes(success: [0, 0], failure: 1) }
+    expect("codes.failure: 0 means success") { $0.codes = Codes(success: [0], failure: 0) }
+    expect("codes.failure: 256 means") { $0.codes = Codes(success: [0], failure: 256) }
+    expect("codes.errors[0]: 0 already has a meaning") {
       $0.codes = Codes(success: [0], failure: 1, errors: [DialectErrorCode(0, "zero")])
     }
-    expect("codes.errors[0]: 200 stands for no error") {
+    expect("codes.errors[0]: 200 is no error code") {
       $0.codes = Codes(success: [0], failure: 1, errors: [DialectErrorCode(200, "two")])
     }
-    expect("codes.errors[0]: 9 stands for no error") {
+    expect("codes.errors[0]: 9 is no error code") {
       $0.codes = Codes(success: [0], failure: 1, errors: [DialectErrorCode(9, "nine", native: .ok)])
     }
-    expect("codes.errors[0]: 4294967295 stands for no error") {
+    expect("codes.errors[0]: 4294967295 is no error code") {
       $0.response[2] = .code(4)
       $0.codes = Codes(success: [0], failure: 1, errors: [DialectErrorCode(.max, "minus one")])
     }
@@ -212,8 +212,8 @@ import Testing
   }
 
   @Test func `a length too narrow for the largest body is refused`() {
-    expect("maximumBody: it may be 1 to") { $0.maximumBody = 0 }
-    expect("maximumBody: it may be 1 to") { $0.maximumBody = 1 << 30 + 1 }
+    expect("maximumBody: it must be 1 to") { $0.maximumBody = 0 }
+    expect("maximumBody: it must be 1 to") { $0.maximumBody = 1 << 30 + 1 }
     expect("maximumBody: 65536 bytes of body need a length") { $0.maximumBody = 65_536 }
     expect("nothing") { $0.maximumBody = 65_535 }
     expect("maximumBody: 65528 bytes of body need a length of more than the 2 bytes that the r") {
@@ -226,7 +226,7 @@ import Testing
     }
   }
 
-  @Test func `codes go to and fro between their numbers`() throws {
+  @Test func `codes are translated in both directions`() throws {
     let codes = try #require(try FrameDialect.guarded().codes)
     #expect(codes.native(of: 200) == .ok)
     #expect(codes.native(of: 401) == .unknownType)

@@ -32,10 +32,10 @@ import Testing
 
   @Test func `a layout without a part that it needs is refused`() {
     #expect(fault(Self.usual) == nil)
-    expect("header: no length and no delimiter", [.type(4), .serial(4)])
-    expect("header: no serial", [.type(4), .length(4)])
-    expect("header: no type", [.serial(4), .length(4)])
-    expect("header: no serial", [])
+    expect("header: without a delimiter, it needs a length", [.type(4), .serial(4)])
+    expect("header: it has no serial", [.type(4), .length(4)])
+    expect("header: it has no type", [.serial(4), .length(4)])
+    expect("header: it has no serial", [])
     let lines = FrameLayout.Delimiter([10], inside: .refused)
     #expect(fault([.type(4), .serial(4)], [], lines) == nil)
     #expect(throws: Never.self) {
@@ -45,7 +45,7 @@ import Testing
     }
   }
 
-  @Test func `two of what there is one of are refused`() {
+  @Test func `a field that may occur only once is refused if it occurs twice`() {
     expect("header[3]: (serial) a second serial; the first is header[1]", Self.usual + [.serial(2)])
     expect("header[3]: (length) a second length", Self.usual + [.length(2)])
     expect("header[3]: (again) a second type", Self.usual + [Field.type(2).named("again")])
@@ -79,13 +79,13 @@ import Testing
     expect("header: it is longer than 1024 bytes", Self.usual, wide)
   }
 
-  @Test func `a name that cannot be one is refused`() {
+  @Test func `an invalid name is refused`() {
     for name in ["", "a b", "é", "body", String(repeating: "x", count: 33), "a.b"] {
       expect("header[3]: (\(name)) a name has 1 to 32", Self.usual + [Field.code(1).named(name)])
     }
   }
 
-  @Test func `what the receiver needs before the body may not stand behind it`() {
+  @Test func `a field that the receiver needs before the body must not follow the body`() {
     expect("trailer[0]: (code) it has to stand before", Self.usual, [.code(1)])
     expect("trailer[0]: (session) it has to", Self.usual, [.session(1)])
     expect("trailer[0]: (serial) it has to", [.type(4), .length(4)], [.serial(4)])
@@ -94,7 +94,7 @@ import Testing
       "header[0]: (repeatedType) no type of the same", [.repeatedType(4)] + Self.usual)
   }
 
-  @Test func `a checksum over itself, or over nothing that there is, is refused`() {
+  @Test func `a checksum over itself, or over a missing part, is refused`() {
     func sum(_ from: String, _ to: String) -> Field {
       .checksum(4, .crc32, over: .range(from: from, to: to))
     }
@@ -103,7 +103,7 @@ import Testing
     expect("trailer[0]: (checksum) a checksum cannot", Self.usual, [sum("body", "checksum")])
     expect("header[3]: (checksum) no part is named \"kind\"", Self.usual + [sum("kind", "body")])
     expect(
-      "header[3]: (checksum) \"body\" stands behind \"type\"", Self.usual + [sum("body", "type")])
+      "header[3]: (checksum) \"body\" comes after \"type\"", Self.usual + [sum("body", "type")])
     expect(
       "header[5]: (checksum) several parts are named \"filler\"",
       Self.usual + [.filler(1), .filler(1), sum("filler", "body")])
@@ -113,7 +113,7 @@ import Testing
     #expect(fault(Self.usual + [.checksum(8, .crc32, over: .headerAndBody)]) == nil)
   }
 
-  @Test func `a delimiter that cannot work is refused`() {
+  @Test func `an unusable delimiter is refused`() {
     func delimiter(_ bytes: [UInt8], _ inside: FrameLayout.Delimiter.Inside) -> String? {
       fault([.type(4), .serial(4)], [], FrameLayout.Delimiter(bytes, inside: inside))
     }
@@ -122,13 +122,13 @@ import Testing
     #expect(
       delimiter([13, 10], .escaped(10))
         == "delimiter.escape: the escape byte 10 is part of the delimiter")
-    #expect(delimiter([10], .lengthChecked)?.hasPrefix("request.header: no length tells") == true)
+    #expect(delimiter([10], .lengthChecked)?.hasPrefix("request.header: it needs a length") == true)
     #expect(delimiter([10], .escaped(92)) == nil)
     let lines = FrameLayout.Delimiter([10], inside: .refused)
     expect("trailer: delimited frames end", Self.usual, [.filler(1)], lines)
     let escaped = FrameLayout.Delimiter([10], inside: .escaped(92))
     expect(
-      "header: where bodies are escaped", [.type(4), .serial(4), .length(4, of: .rest)], [],
+      "header: if bodies are escaped", [.type(4), .serial(4), .length(4, of: .rest)], [],
       escaped)
   }
 

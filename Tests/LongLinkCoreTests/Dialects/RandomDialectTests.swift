@@ -63,7 +63,7 @@ import Testing
   }
 
   @Test(arguments: 0..<300)
-  func `whatever a dialect says is understood`(seed: Int) throws {
+  func `the frames of any dialect are decoded as they were encoded`(seed: Int) throws {
     var dice = Seeded(UInt64(seed))
     let dialect = try dice.dialect()
     for role in [Role.client, .server] {
@@ -89,7 +89,7 @@ import Testing
   }
 
   @Test(arguments: 0..<300)
-  func `no bytes trap, and none are kept for ever`(seed: Int) throws {
+  func `no bytes cause a trap, and none are kept for ever`(seed: Int) throws {
     var dice = Seeded(UInt64(seed) &+ 7_000)
     let dialect = try dice.dialect()
     let role: Role = seed.isMultiple(of: 2) ? .client : .server

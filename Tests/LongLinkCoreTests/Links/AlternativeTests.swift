@@ -69,7 +69,7 @@ import Testing
   }
 
   @Test(arguments: [false, true])
-  func `alternatives are for the time in which the list asks to be left alone`(suspends: Bool) {
+  func `alternatives are used while the list asks to be left alone`(suspends: Bool) {
     for (end, target) in [
       (59_999, .alternative(1)), (60_000, .listed(0)),
     ] as [(Int64, LinkMachine.Target)] {

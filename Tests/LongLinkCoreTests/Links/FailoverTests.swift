@@ -127,7 +127,7 @@ import Testing
     #expect(machine.counts.migrations == 1 && machine.counts.failovers == 1)
   }
 
-  @Test func `a better server that fails costs the present link nothing, and rests`() {
+  @Test func `a better server that fails does not affect the present link, and cools down`() {
     var machine = onSecond()
     machine.elapsed(to: .ms(13_000), bits: most)
     machine.finishRound(up: false, at: 13_000)
@@ -153,7 +153,7 @@ import Testing
     #expect(machine.take() == [.use(2)])
   }
 
-  @Test func `servers that name each other keep a client from its list for so long`() {
+  @Test func `servers that name each other keep a client from its list only for a while`() {
     var machine = LinkMachine.up([0])
     machine.left(1, .goneAway(.draining), hint: nil, alternatives: 1, at: .ms(0), bits: most)
     machine.ended(1, .goneAway(.draining), at: .ms(0), bits: most)

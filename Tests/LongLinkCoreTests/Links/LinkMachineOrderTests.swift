@@ -22,7 +22,7 @@ import Testing
     machine.established(attempt, provenAfter: 1, at: .ms(700), bits: some)
   }
 
-  @Test func `word of an old attempt or round touches nothing new`() {
+  @Test func `a late result of an old attempt or round affects nothing new`() {
     let change: (inout ServerPolicy) -> Void = {
       $0.errorRatio = ErrorRatio(minimumRequests: 1, ratio: 0.1)
     }

@@ -9,7 +9,7 @@ import Testing
   private let most = { UInt64.max }
   private let life: Int64 = 30_000_000_000
 
-  @Test func `one round from wish to link`() {
+  @Test func `one round from the first request to the link`() {
     var machine = LinkMachine.make()
     #expect(machine.take() == [] && machine.state == .idle)
     machine.start(at: .ms(0), bits: most)

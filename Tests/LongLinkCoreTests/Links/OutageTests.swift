@@ -131,7 +131,7 @@ import Testing
         retryAfter: .max, spread: .max, bits: .max) == 2 * Int64(UInt32.max) * 1_000_000)
   }
 
-  @Test func `a server that turns clients away is heard too`() {
+  @Test func `the hint of a server that turns clients away counts too`() {
     var machine = LinkMachine.make()
     machine.start(at: .ms(0), bits: most)
     machine.resolved(round: 1, addresses: 1, at: .ms(0), bits: most)

@@ -46,7 +46,7 @@ import Testing
     #expect(list.hasUntried(at: .ms(0)))
   }
 
-  @Test func `equals are drawn by weight`() {
+  @Test func `servers of equal priority are chosen by weight`() {
     let list = list([(0, 1), (0, 6), (0, 3), (1, 1_000)])
     var dice = Seeded(9)
     var counts = [0, 0, 0, 0]

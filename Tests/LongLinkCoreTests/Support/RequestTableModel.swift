@@ -16,7 +16,7 @@ struct RequestTableModel: ~Copyable {
     var bytes = 0
   }
 
-  private var table: RequestTable
+  private var table: RequestTable<Void>
   /// By number, which is the order of creation.
   private var known: [UInt64: Known] = [:]
   private var ended: Set<UInt64> = []
@@ -29,7 +29,7 @@ struct RequestTableModel: ~Copyable {
   init(seed: UInt64) {
     dice = Seeded(seed)
     let near = dice.below(2) == 0
-    table = RequestTable(role: .client, firstSerial: near ? 0x7FFF_FFF0 : 50)
+    table = RequestTable<Void>(role: .client, firstSerial: near ? 0x7FFF_FFF0 : 50)
   }
 
   mutating func step() {
@@ -127,7 +127,9 @@ struct RequestTableModel: ~Copyable {
     guard let one = pick() else { return }
     let link = UInt32(1 + dice.below(2))
     let answered = table.answered(one.id.serial, on: link)
-    if (answered == one.id) != (one.link == link) { problems.append("answered \(one.id)") }
+    if (answered?.number == one.id.number) != (one.link == link) {
+      problems.append("answered \(one.id)")
+    }
     guard answered != nil else { return }
     arrived(one)
     end(one.id)

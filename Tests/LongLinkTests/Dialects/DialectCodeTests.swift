@@ -9,7 +9,7 @@ import Testing
 /// What the codes, serials and cancels of a dialect come to.
 @Suite struct DialectCodeTests {
   @Test(arguments: [Spoken.guarded, .bare])
-  func `each documented code is told with its number, name and meaning`(
+  func `each documented code is reported with its number, name and meaning`(
     _ spoken: Spoken
   ) async throws {
     try await Stage.simulate { stage, _ in
@@ -70,7 +70,7 @@ import Testing
     }
   }
 
-  @Test func `a failure that no code can say is counted`() async throws {
+  @Test func `a failure without a code is counted`() async throws {
     try await Stage.simulate { stage, _ in
       // The client's shape has no code.
       let (server, client) = try await stage.pair(.small) { server in
@@ -87,7 +87,7 @@ import Testing
   }
 
   @Test(arguments: TestEnvironment.allCases)
-  func `an answer for nobody falls under the dialect's rule`(_ environment: TestEnvironment)
+  func `an unexpected response is treated by the dialect's rule`(_ environment: TestEnvironment)
     async throws
   {
     try await Stage.run(environment) { stage in
@@ -123,7 +123,8 @@ import Testing
   }
 
   @Test(arguments: TestEnvironment.allCases)
-  func `an answer to what was given up is merely late`(_ environment: TestEnvironment) async throws
+  func `a response to an abandoned request is only late`(_ environment: TestEnvironment)
+    async throws
   {
     try await Stage.run(environment) { stage in
       let (server, client) = try await stage.scripted(.small)
@@ -174,7 +175,7 @@ import Testing
   }
 
   @Test(arguments: TestEnvironment.allCases)
-  func `a cancel by type waits until nobody wants another one of it`(
+  func `a cancel by type waits until no other request of that type is wanted`(
     _ environment: TestEnvironment
   ) async throws {
     try await Stage.run(environment) { stage in
@@ -208,7 +209,7 @@ import Testing
     }
   }
 
-  @Test func `without a word for it a cancel stays here`() async throws {
+  @Test func `without a frame for it a cancel is not sent`() async throws {
     try await Stage.simulate { stage, simulation in
       let (server, client) = try await stage.scripted(.bare)
       server.on(0x500, .never)

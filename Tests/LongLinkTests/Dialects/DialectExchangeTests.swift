@@ -120,14 +120,14 @@ import LongLinkDialects
       let peer = await server.peers()[0]
       let error = try await failure { try await peer.request(spoken.echo, [1]) }
       #expect(error.code == .unsupported && error.delivery == .notSent)
-      #expect(error.detail.contains("a server may not ask"))
+      #expect(error.detail.contains("does not let a server send requests"))
       let push = try await failure { try await client.push(spoken.serverPush, [1]) }
       #expect(push.code == .unsupported)
     }
   }
 
   @Test(arguments: Spoken.allCases)
-  func `what has no place on the wire is refused here`(_ spoken: Spoken) async throws {
+  func `options without a field on the wire are refused here`(_ spoken: Spoken) async throws {
     try await Stage.simulate { stage, _ in
       let (_, client) = try await stage.pair(spoken) { server in
         server.route(spoken.echo) { request in request.body }
@@ -152,7 +152,7 @@ import LongLinkDialects
   }
 
   @Test(arguments: TestEnvironment.allCases)
-  func `a body over the limit stays here`(_ environment: TestEnvironment) async throws {
+  func `a body over the limit is not sent`(_ environment: TestEnvironment) async throws {
     try await Stage.run(environment) { stage in
       let (_, client) = try await stage.pair(.guarded) { server in
         server.route(0x500) { request in [UInt8](repeating: 1, count: request.body.count + 1) }
@@ -262,7 +262,9 @@ import LongLinkDialects
   }
 
   @Test(arguments: TestEnvironment.allCases)
-  func `a late answer is nobody else's where serials are few`(_ environment: TestEnvironment)
+  func `a late response is not taken for another's if serials are few`(
+    _ environment: TestEnvironment
+  )
     async throws
   {
     try await Stage.run(environment) { stage in
@@ -302,7 +304,7 @@ import LongLinkDialects
     }
   }
 
-  @Test func `with few serials, few requests are at work`() async throws {
+  @Test func `with few serials, few requests are in flight`() async throws {
     try await Stage.simulate { stage, _ in
       let (server, client) = try await stage.scripted(FrameDialect.small(serials: 1...8))
       server.on(0x500) { .hold(untilThereAre: 4, .reply($0.body)) }
@@ -318,7 +320,7 @@ import LongLinkDialects
     }
   }
 
-  @Test func `who asks again upon a loss may get the serial of another that was lost`()
+  @Test func `a retry after a loss may get the serial of another lost request`()
     async throws
   {
     try await Stage.simulate { stage, _ in

@@ -115,7 +115,7 @@ import LongLinkDialects
     }
   }
 
-  @Test func `without heartbeats a silence says nothing`() async throws {
+  @Test func `without heartbeats a silence proves nothing`() async throws {
     try await Stage.simulate { stage, simulation in
       let plain = try FrameDialect.small().with(heartbeat: FrameDialect.HeartbeatFrames())
       let server = try await stage.serve {
@@ -132,7 +132,7 @@ import LongLinkDialects
     }
   }
 
-  @Test func `a ping that nobody answers is no reason to give a peer up`() async throws {
+  @Test func `a dialect's ping without a pong is no reason to close a connection`() async throws {
     try await Stage.simulate { stage, simulation in
       let oneWay = try FrameDialect.small().with(
         heartbeat: FrameDialect.HeartbeatFrames(
@@ -224,7 +224,8 @@ import LongLinkDialects
   }
 
   @Test(arguments: TestEnvironment.allCases)
-  func `what is lost says what may have happened`(_ environment: TestEnvironment) async throws {
+  func `a lost request states whether it may have run`(_ environment: TestEnvironment) async throws
+  {
     try await Stage.run(environment) { stage in
       let (server, client) = try await stage.scripted(.guarded)
       server.on(0x500, .never)

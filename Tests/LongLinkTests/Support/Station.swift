@@ -4,7 +4,7 @@ import Logging
 import LongLinkTesting
 
 @testable import LongLinkDriver
-@_spi(Containers) @testable import LongLinkCore
+@testable import LongLinkCore
 @testable import LongLinkTransport
 
 /// A server's link, whose peer the test plays.

@@ -4,20 +4,20 @@ import ArgumentParser
 import LongLink
 import LongLinkCommandSupport
 
-/// Where a server is: the same options for those that listen there and those that connect.
+/// The address of a server: the same options for servers that listen and clients that connect.
 struct EndpointOptions: ParsableArguments {
   @Option(help: "The server's name or address (default: 127.0.0.1).", transform: Values.host)
   private var host: String?
 
   @Option(
     parsing: .unconditional,
-    help: "The server's port, 1 to 65535 (default: 9000); a server takes a free one for 0.",
+    help: "The server's port, 1 to 65535 (default: 9000); 0 gives a server a free one.",
     transform: Values.listeningPort)
   private var port: UInt16?
 
   @Option(
     help: ArgumentHelp(
-      "The server's Unix socket, in place of a host and a port.", valueName: "path"))
+      "The server's Unix socket, instead of a host and a port.", valueName: "path"))
   private var unix: String?
 
   func validate() throws {

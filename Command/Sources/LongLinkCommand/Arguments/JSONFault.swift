@@ -2,13 +2,13 @@
 
 import Foundation
 
-/// Where data stops being JSON.
+/// The position of the first error in JSON data.
 struct JSONFault {
   private var line = 1
   private var column = 1
-  private var reason = "this is no JSON"
+  private var reason = "this is not JSON"
 
-  /// The decoder does not tell where; the serialization gives the offset, in words.
+  /// `JSONDecoder` reports no position; `JSONSerialization` has the offset in its message.
   init(in data: Data) {
     guard String(validating: data, as: UTF8.self) != nil else {
       reason += ": it is not UTF-8"
@@ -22,7 +22,7 @@ struct JSONFault {
       if let match = words.firstMatch(of: /around character ([0-9]+)/), let offset = Int(match.1) {
         place = offset
       }
-      reason += place < data.count ? "" : ": it ends too early"
+      reason += place < data.count ? "" : ": it ends prematurely"
     }
     for byte in data.prefix(place) {
       // A column is a character, whose further bytes are continuations (RFC 3629).
@@ -34,6 +34,6 @@ struct JSONFault {
     }
   }
 
-  /// The place and the reason, to follow the name of a file.
+  /// The position and the reason, to append to a file name.
   var text: String { ":\(line):\(column): \(reason)" }
 }

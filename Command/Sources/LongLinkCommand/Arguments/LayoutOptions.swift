@@ -6,7 +6,7 @@ import LongLinkCommandSupport
 import LongLinkCore
 internal import LongLinkDialects
 
-/// Which protocol is meant, where it is not the native one.
+/// The protocol to use, if it is not the native one.
 struct LayoutOptions: ParsableArguments {
   @Option(
     name: .customLong("layout"),
@@ -26,7 +26,7 @@ struct LayoutOptions: ParsableArguments {
     do {
       return try JSONDecoder().decode(FrameDialect.self, from: data)
     } catch DecodingError.dataCorrupted(let context) {
-      // What is wrong begins with the path of the key at fault, unless it is no JSON at all.
+      // A layout's error begins with the path of the key at fault. Any other is a JSON error.
       if let error = context.underlyingError as? FrameLayoutError {
         throw Output.usageError("\(file): \(error)")
       }

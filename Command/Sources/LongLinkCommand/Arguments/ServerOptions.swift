@@ -5,7 +5,7 @@ import Logging
 import LongLink
 import LongLinkCommandSupport
 
-/// Which server a client speaks to, and how much it says about it.
+/// The server that a client connects to, and how much the client logs.
 struct ServerOptions: ParsableArguments {
   @OptionGroup private var place: EndpointOptions
 
@@ -14,7 +14,7 @@ struct ServerOptions: ParsableArguments {
 
   var endpoint: Endpoint { place.endpoint }
 
-  /// A client of that server, which fails rather than waits where there is no connection.
+  /// Makes a client of that server. Its requests fail, and do not wait, without a connection.
   func makeClient(_ change: (inout ClientConfiguration) -> Void) throws -> LongLinkClient {
     var configuration = ClientConfiguration(servers: [endpoint])
     configuration.offline = .failUnlessConnecting

@@ -10,23 +10,24 @@ import LongLinkCommandSupport
 struct BenchCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "bench",
-    abstract: "Puts a load on a server and prints how long its answers take.",
+    abstract: "Puts load on a server and prints its response times.",
     discussion: """
-      Without --rate each of the requests in flight is followed by another as soon as it has ended \
-      (a closed loop): this measures what the server can do, but while the server stalls nothing \
-      is sent, so that a stall counts as one slow request.
+      Without --rate the load is a closed loop: each caller sends its next request as soon as \
+      the last one has ended. This measures the server's capacity, but nothing is sent while the \
+      server stalls, so a stall counts as one slow request.
 
-      With --rate requests are due at that rate, over all connections, whatever has become of \
-      those before them (an open loop), and the time of each counts from when it was due. What is \
-      due while --in-flight requests are under way on each connection waits, and that counts too.
+      With --rate the load is an open loop: requests become due at that rate, over all \
+      connections, whether earlier ones have ended or not, and the time of each counts from when \
+      it was due. A request that is due while --in-flight others are in flight on each connection \
+      waits, and its wait counts too.
 
-      Times are those of requests that were answered, with whatever code, of those that waited for \
-      an answer until their deadline, and of those that were due and never sent. After a lost \
-      connection a caller rests for 100 ms.
+      The times are those of requests with a response of any code, of those whose deadline \
+      passed, and of those that were due and never sent. After a lost connection a caller pauses \
+      for 100 ms.
 
-      SIGINT (Ctrl-C) ends it early, and it prints what was measured until then.
+      SIGINT (Ctrl-C) stops early and prints the measurements so far.
 
-      Exit codes: 0 all were answered with 200, 130 after SIGINT, else as `longlink call` for the \
+      Exit codes: 0 all responses had code 200, 130 after SIGINT, else as `longlink call` for the \
       first failure.
       """)
 
@@ -56,21 +57,21 @@ struct BenchCommand: AsyncParsableCommand {
 
   @Option(
     parsing: .unconditional,
-    help: ArgumentHelp("For how long requests are sent (default: 10).", valueName: "seconds"),
+    help: ArgumentHelp("How long to send requests (default: 10).", valueName: "seconds"),
     transform: Values.time)
   var duration: Duration = .seconds(10)
 
   @Option(
     parsing: .unconditional,
     help: ArgumentHelp(
-      "How many requests are due in a second, over all connections (default: as many as can be).",
+      "Requests per second, over all connections (default: as many as possible).",
       valueName: "requests"),
     transform: Values.rate)
   var rate: Double?
 
   @Option(
     parsing: .unconditional,
-    help: ArgumentHelp("How long each request may take (default: 15).", valueName: "seconds"),
+    help: ArgumentHelp("The timeout of each request (default: 15).", valueName: "seconds"),
     transform: Values.time)
   var timeout: Duration?
 
@@ -83,7 +84,7 @@ struct BenchCommand: AsyncParsableCommand {
     let clients = try (0..<connections).map { _ in
       try server.makeClient { configuration in
         if let timeout { configuration.timeout = timeout }
-        // The server may allow fewer at once than were asked for: the rest is queued.
+        // The server may allow fewer concurrent requests: the others are queued.
         configuration.maxWaiting = max(configuration.maxWaiting, inFlight)
         let bytes = inFlight.multipliedReportingOverflow(by: body)
         configuration.maxWaitingBytes = max(
@@ -113,7 +114,7 @@ struct BenchCommand: AsyncParsableCommand {
   }
 
   /// Connects all clients and sends requests through them, until the end or until the task is
-  /// cancelled. Returns how long requests were sent.
+  /// cancelled. Returns for how long.
   private func putLoad(
     on clients: [LongLinkClient], _ tally: BenchTally
   ) async -> Result<Duration, LongLinkError> {
@@ -125,7 +126,7 @@ struct BenchCommand: AsyncParsableCommand {
     let start = ContinuousClock.now
     let progress = Task { await showProgress(of: tally, since: start) }
     let schedule = makeSchedule(from: start)
-    // A task group looks through all of its children when one ends: slow with 100,000.
+    // A task group searches all of its children when one ends: slow with 100,000.
     let callers = (0..<inFlight).flatMap { _ in
       clients.map { client in
         Task(executorPreference: client.loop) { await send(through: client, as: schedule, tally) }
@@ -151,7 +152,7 @@ struct BenchCommand: AsyncParsableCommand {
     return schedule
   }
 
-  /// Makes one request after the other.
+  /// Sends one request after another.
   private func send(
     through client: LongLinkClient, as schedule: any BenchSchedule, _ tally: BenchTally
   ) async {
@@ -161,7 +162,7 @@ struct BenchCommand: AsyncParsableCommand {
         _ = try await client.request(type, bytes)
         tally.answered(after: ContinuousClock.now - due)
       } catch {
-        // What Ctrl-C has cancelled says nothing about the server.
+        // A request that Ctrl-C has cancelled says nothing about the server.
         if Task.isCancelled, error.code == .cancelled { return }
         tally.failed(error, after: ContinuousClock.now - due)
         if error.code != .rejected { try? await client.loop.sleep(for: .milliseconds(100)) }
@@ -169,7 +170,7 @@ struct BenchCommand: AsyncParsableCommand {
     }
   }
 
-  /// Rewrites a line on standard error, where that is a terminal, each second.
+  /// Rewrites a line on standard error each second, if that is a terminal.
   private func showProgress(of tally: BenchTally, since start: ContinuousClock.Instant) async {
     guard isatty(STDERR_FILENO) != 0 else { return }
     var before: UInt64 = 0

@@ -4,7 +4,7 @@ import Histogram
 import Foundation
 import LongLinkCommandSupport
 
-/// What came of a load, as it is printed.
+/// The results of a load, as printed.
 struct BenchReport: Encodable {
   /// Milliseconds.
   struct Latency: Encodable {
@@ -20,7 +20,7 @@ struct BenchReport: Encodable {
 
   let answered: UInt64
   let failed: UInt64
-  /// By what went wrong.
+  /// The number of failures by error.
   let failures: [String: UInt64]
   let unsent: UInt64
   let seconds: Double
@@ -59,7 +59,7 @@ struct BenchReport: Encodable {
     }
   }
 
-  /// For people.
+  /// The lines that are printed without `--json`.
   var lines: [String] {
     var lines = [
       String(
@@ -68,7 +68,7 @@ struct BenchReport: Encodable {
     ]
     for name in failures.keys.sorted() { lines.append("  \(failures[name] ?? 0) \(name)") }
     if unsent > 0 {
-      lines.append("\(unsent) were due and not sent: too few were free to send; see --in-flight")
+      lines.append("\(unsent) were due but not sent: all callers were busy; see --in-flight")
     }
     let times: [(String, Double)] = [
       ("min", latency.min), ("mean", latency.mean), ("p50", latency.p50), ("p90", latency.p90),
@@ -83,7 +83,7 @@ struct BenchReport: Encodable {
     return lines + [""] + bars(unit)
   }
 
-  /// A bar for each power of two that some time falls into.
+  /// A bar for each power of two that contains a time.
   private func bars(_ unit: Unit) -> [String] {
     let total = octaves.reduce(0) { $0 + $1.count }
     let longest = octaves.map(\.count).max() ?? 1
@@ -108,14 +108,14 @@ struct BenchReport: Encodable {
     }
   }
 
-  /// A bar of up to 40 columns, to an eighth of one.
+  /// A bar of up to 40 columns, in eighths of a column.
   private static func bar(_ share: Double) -> String {
     let eighths = Int((share * 40 * 8).rounded())
     let rest = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8]
     return String(repeating: "█", count: eighths / 8) + rest
   }
 
-  /// What times are shown in: one for all, which tells small ones apart.
+  /// The unit of all times, small enough to distinguish them.
   private enum Unit {
     case microseconds
     case milliseconds

@@ -3,18 +3,18 @@
 import Foundation
 import Synchronization
 
-/// When requests are to be sent.
+/// Decides when requests are sent.
 protocol BenchSchedule: Sendable {
-  /// Waits for the time of the next request, and returns it; nil when there is none any more.
+  /// Waits until a request is due, and returns when it was due; nil if there are no more.
   func next() async -> ContinuousClock.Instant?
-  /// Ends it before its time.
+  /// Ends the schedule early.
   func stop()
-  /// Ends it, and tells of each request that was due until then and that no caller took how long it
-  /// was due. Call it once, when all callers have ended.
+  /// Ends the schedule, and calls `unsent` for each due request that no caller took, with the time
+  /// it waited. Call this once, after all callers have ended.
   func finish(unsent: (Duration) -> Void)
 }
 
-/// A request follows as soon as one has ended.
+/// A closed loop: a caller's next request is due as soon as its last one has ended.
 final class ClosedSchedule: BenchSchedule {
   private let end: ContinuousClock.Instant
   private let isStopped = Atomic(false)
@@ -31,20 +31,20 @@ final class ClosedSchedule: BenchSchedule {
   func finish(unsent: (Duration) -> Void) { stop() }
 }
 
-/// Requests are due at a steady rate, whether those before them have ended or not.
+/// An open loop: requests are due at a steady rate, whether earlier ones have ended or not.
 ///
-/// Whoever comes late for one is given it with the time at which it was due, so that the time in
-/// which a slow answer kept all callers from sending counts as well.
+/// A late caller gets the time at which its request was due. So the time for which slow responses
+/// kept all callers busy counts too: there is no coordinated omission.
 final class OpenSchedule: BenchSchedule {
   private struct State {
     /// The number of the next request.
     var next = 0
     var waiters: [CheckedContinuation<ContinuousClock.Instant?, Never>] = []
-    /// When it ended; nil before.
+    /// The end; nil while it runs.
     var ended: ContinuousClock.Instant?
   }
 
-  /// How long a thread rests when requests are due and nobody is free to send them.
+  /// The thread's pause when requests are due and no caller is free.
   private static let rest: Duration = .microseconds(100)
 
   private let start: ContinuousClock.Instant
@@ -53,7 +53,7 @@ final class OpenSchedule: BenchSchedule {
   private let count: Int
   private let state = Mutex(State())
 
-  /// Makes a schedule of so many requests a second, which begins with `run`.
+  /// Makes a schedule of `rate` requests per second; `run` starts it.
   init(rate: Double, from start: ContinuousClock.Instant, for duration: Duration) {
     self.start = start
     end = start + duration
@@ -81,8 +81,8 @@ final class OpenSchedule: BenchSchedule {
     }
   }
 
-  /// Hands requests to those who wait, on a thread of its own: timers of the loop fire on whole
-  /// milliseconds.
+  /// Hands requests to waiting callers, from a separate thread because the loop's timers fire on
+  /// whole milliseconds.
   func run() {
     Thread.detachNewThread { [self] in
       while let wake = handOut() {
@@ -105,7 +105,7 @@ final class OpenSchedule: BenchSchedule {
   func finish(unsent: (Duration) -> Void) {
     stop()
     let (first, ended) = state.withLock { ($0.next, $0.ended ?? end) }
-    // After Ctrl-C nearly all of them are yet to come.
+    // After Ctrl-C nearly all of them are not due yet: stop at the first.
     for number in first..<count {
       let waited = ended - due(number)
       guard waited > .zero else { return }
@@ -113,7 +113,7 @@ final class OpenSchedule: BenchSchedule {
     }
   }
 
-  /// Hands out what is due, and returns when to come again; nil at the end.
+  /// Hands out due requests, and returns when to run again; nil at the end.
   private func handOut() -> ContinuousClock.Instant? {
     let now = ContinuousClock.now
     var given: [(CheckedContinuation<ContinuousClock.Instant?, Never>, ContinuousClock.Instant)] =

@@ -4,18 +4,18 @@ import Histogram
 import LongLink
 import Synchronization
 
-/// What has come of the requests so far; from any thread.
+/// The results of the requests so far. Thread-safe.
 final class BenchTally: Sendable {
   struct Counts: Sendable {
     /// Requests that the server answered with 200.
     var answered: UInt64 = 0
-    /// Those that failed, by what went wrong.
+    /// Failed requests, by error.
     var failures: [String: UInt64] = [:]
     /// The first of their errors.
     var firstFailure: LongLinkError?
-    /// Requests whose time to be sent had come, and which were not sent before the end.
+    /// Requests that were due but not sent before the end.
     var unsent: UInt64 = 0
-    /// The times of all that were answered or waited for an answer in vain, and of the unsent.
+    /// The times of requests that got a response or passed their deadline, and of the unsent.
     var times = Histogram<UInt64>(numberOfSignificantValueDigits: .three)
 
     var failed: UInt64 { failures.values.reduce(0, +) }
@@ -36,7 +36,7 @@ final class BenchTally: Sendable {
     counts.withLock { counts in
       counts.failures[BenchTally.name(of: error), default: 0] += 1
       if counts.firstFailure == nil { counts.firstFailure = error }
-      // A request that was never under way says nothing about how long they take.
+      // Other failures say nothing about response times.
       if error.code == .rejected || error.code == .deadlineExceeded {
         _ = counts.times.record(time.wholeNanoseconds)
       }

@@ -3,14 +3,14 @@
 import Histogram
 
 extension Histogram {
-  /// The values from one power of two up to the next, which are not below `from` and below `to`.
+  /// The values from one power of two to the next: in `from..<to`.
   struct Octave: Equatable {
     let from: UInt64
     let to: UInt64
     let count: UInt64
   }
 
-  /// How many values lie between powers of two, where there are any.
+  /// The non-empty octaves.
   var octaves: [Octave] {
     var counts = [UInt64](repeating: 0, count: UInt64.bitWidth + 1)
     for step in recordedValues() {

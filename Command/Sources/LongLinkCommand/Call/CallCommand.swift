@@ -8,16 +8,16 @@ import LongLinkCommandSupport
 struct CallCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "call",
-    abstract: "Sends requests and prints the bodies of their replies.",
+    abstract: "Sends requests and prints the bodies of their responses.",
     discussion: """
-      Bodies go to standard output, with a newline after each when there are several requests; \
-      errors and everything else go to standard error. Bodies come in the order of the requests. \
-      With --json there is one object a line, in the order in which the requests end: serial, code \
-      (null where nothing answered), refused, delivery, milliseconds and body (base64).
+      Bodies go to standard output in the order of the requests, each followed by a newline if \
+      there are several requests. Errors and everything else go to standard error. With --json \
+      there is one object per line, in the order in which the requests end: serial, code (null \
+      without a response), refused, delivery, milliseconds and body (base64).
 
-      Exit codes: 0 all were answered with 200, 64 wrong arguments, 3 could not connect, \
-      4 deadline, 5 rejected, 6 corrupted or a protocol violation, 7 connection lost. Where \
-      several requests fail, the first of them in the order of sending decides.
+      Exit codes: 0 all responses had code 200, 64 wrong arguments, 3 could not connect, \
+      4 deadline exceeded, 5 rejected, 6 corrupted or protocol violation, 7 connection lost. If \
+      several requests fail, the first one sent decides.
       """)
 
   @Argument(help: "The message type, 0 to 16777215.", transform: Values.messageType)
@@ -29,7 +29,7 @@ struct CallCommand: AsyncParsableCommand {
   @Option(
     parsing: .unconditional,
     help: ArgumentHelp(
-      "How long each request, and the connect before them, may take (default: 15).",
+      "The timeout of the connect and of each request (default: 15).",
       valueName: "seconds"),
     transform: Values.time)
   var timeout: Duration?
@@ -40,7 +40,7 @@ struct CallCommand: AsyncParsableCommand {
   var count = 1
 
   @Option(
-    parsing: .unconditional, help: "How many may be in flight at once (default: 1).",
+    parsing: .unconditional, help: "How many requests may be in flight (default: 1).",
     transform: Values.count)
   var inFlight = 1
 
@@ -64,7 +64,7 @@ struct CallCommand: AsyncParsableCommand {
     if let error = printer.firstFailure { throw ExitCode(ExitStatus.of(error)) }
   }
 
-  /// Connects, within the timeout where one was given.
+  /// Connects, within the timeout if one was given.
   private func connect(_ client: LongLinkClient) async throws(LongLinkError) {
     let outcome = await withTaskGroup(of: Result<Void, LongLinkError>.self) { group in
       group.addTask {
@@ -76,7 +76,7 @@ struct CallCommand: AsyncParsableCommand {
       }
       if let timeout {
         group.addTask {
-          // Cancelled where the connect was faster; nobody looks at what this returns then.
+          // If the connect was faster, this is cancelled and its result ignored.
           try? await Task.sleep(for: timeout)
           return .failure(LongLinkError(.deadlineExceeded, doing: "connect to \(server.endpoint)"))
         }
@@ -87,7 +87,7 @@ struct CallCommand: AsyncParsableCommand {
     try outcome?.get()
   }
 
-  /// Keeps as many requests in flight as may be, and hands out each result as it comes.
+  /// Keeps up to `inFlight` requests in flight, and passes on each result as it comes.
   private func send(
     _ bytes: [UInt8], through client: LongLinkClient, _ take: (CallResult) throws -> Void
   ) async throws {

@@ -7,7 +7,7 @@ import LongLinkCommandSupport
 struct CallPrinter {
   private let asJSON: Bool
   private let separates: Bool
-  /// Results that came before those of earlier requests.
+  /// Results that arrived before those of earlier requests.
   private var early: [Int: CallResult] = [:]
   private var next = 0
   private var failure: (index: Int, error: LongLinkError)?
@@ -18,7 +18,7 @@ struct CallPrinter {
     self.separates = separates
   }
 
-  /// The error of the first request, in the order of sending, that failed.
+  /// The error of the first failed request, in the order of sending.
   var firstFailure: LongLinkError? { failure?.error }
 
   mutating func take(_ result: CallResult) throws {
@@ -37,7 +37,7 @@ struct CallPrinter {
     }
   }
 
-  /// Tells of requests that were never made, since there was no connection for them.
+  /// Reports requests that were never made because there was no connection.
   mutating func notConnected(_ error: LongLinkError, requests: Int) throws {
     failure = (0, error)
     Output.error("\(error)")
@@ -55,7 +55,7 @@ struct CallPrinter {
     }
   }
 
-  /// The error, and what an application's own answer says where that is text.
+  /// The error, and the body of an application's own response if that is text.
   private static func describe(_ error: LongLinkError) -> String {
     guard error.detail.isEmpty, !error.body.isEmpty,
       let detail = String(validating: error.body, as: UTF8.self)

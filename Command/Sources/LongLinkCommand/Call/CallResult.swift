@@ -6,7 +6,7 @@ import LongLinkCommandSupport
 
 /// How one request of `longlink call` ended.
 struct CallResult: Sendable {
-  /// Which of the requests it was, from 0 on.
+  /// The request's position in the order of sending, from 0.
   let index: Int
   let serial: UInt32?
   let outcome: Result<[UInt8], LongLinkError>
@@ -16,7 +16,7 @@ struct CallResult: Sendable {
     if case .failure(let error) = outcome { error } else { nil }
   }
 
-  /// What the server answered with, where it did.
+  /// The body of the response; empty if there was none.
   var body: [UInt8] {
     switch outcome {
     case .success(let body): body

@@ -4,7 +4,7 @@ import ArgumentParser
 import Foundation
 import LongLinkCommandSupport
 
-/// Where the body of a request comes from; without any of it, the body is empty.
+/// The source of a request's body; without one, the body is empty.
 struct RequestBody: ParsableArguments {
   @Argument(help: ArgumentHelp("Read the body from standard input.", valueName: "-"))
   var standardInput: String?
@@ -27,7 +27,7 @@ struct RequestBody: ParsableArguments {
     }
     let given = [standardInput != nil, text != nil, hex != nil, file != nil]
     guard given.count(where: { $0 }) <= 1 else {
-      throw ValidationError("Give one of --text, --hex, --file and '-', not several.")
+      throw ValidationError("Give only one of --text, --hex, --file and '-'.")
     }
   }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The formats of files that captured packets are kept in. They hold whole packets, and no stream.
+/// The formats of packet capture files. They hold whole packets, not streams.
 enum CaptureFormat: String {
   case pcap
   case pcapng
 
-  /// The format that a file's first bytes tell; nil for anything else.
+  /// Recognizes the format by a file's first bytes; nil for anything else.
   ///
-  /// They are those of pcap in either byte order, with times in micro- or nanoseconds
+  /// The magic numbers are those of pcap in either byte order, with times in micro- or nanoseconds
   /// (pcap-savefile(5)), and of pcapng (draft-ietf-opsawg-pcapng, section 4.1).
   init?(_ bytes: [UInt8]) {
     switch bytes.prefix(4) {
@@ -19,20 +19,20 @@ enum CaptureFormat: String {
     }
   }
 
-  /// What to do with such a file, with a command that can be copied.
+  /// Advice on decoding such a file, with a command to copy.
   func advice(file: String, layout: String?) -> String {
     let columns = PacketDump.columns.map { "-e \($0)" }.joined(separator: " ")
     let options = layout.map { " --layout \(CaptureFormat.quoted($0))" } ?? ""
     let name = file == "-" ? "FILE" : CaptureFormat.quoted(file)
     return """
-      \(file == "-" ? "standard input" : file) is a capture file (\(rawValue)), and decode reads \
-      the bytes of streams. Let tshark extract them, with your server's port in place of 9000:
+      \(file == "-" ? "standard input" : file) is a capture file (\(rawValue)), but decode reads \
+      byte streams. Extract them with tshark, with your server's port in place of 9000:
         tshark -r \(name) -Y 'tcp.port==9000 && tcp.len>0' -T fields \(columns) \
       | longlink decode\(options)
       """
   }
 
-  /// A word for a shell.
+  /// Quotes a word for a shell.
   private static func quoted(_ word: String) -> String {
     let isPlain = word.allSatisfy { character in
       character.isASCII && (character.isLetter || character.isNumber || "/._-".contains(character))

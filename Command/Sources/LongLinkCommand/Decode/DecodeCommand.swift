@@ -5,7 +5,7 @@ import Foundation
 import LongLinkCommandSupport
 import LongLinkCore
 
-/// Who has sent a stream.
+/// The sender of a stream.
 enum Sender: String, ExpressibleByArgument, CaseIterable {
   case client
   case server
@@ -19,37 +19,36 @@ struct DecodeCommand: ParsableCommand {
     commandName: "decode",
     abstract: "Prints the frames in captured bytes.",
     discussion: """
-      The input is bytes as they were sent in one direction, or a dump of them: plain hexadecimal \
-      digits, or what xxd or hexdump -C prints. Of packets, as tcpdump -x and tshark -x print \
-      them, each direction of each connection is decoded by itself. A capture file goes through \
-      tshark:
+      The input is the bytes that one side sent, or a dump of them: plain hexadecimal digits, or \
+      the output of xxd or hexdump -C. In packets printed by tcpdump -x or tshark -x, each \
+      direction of each connection is decoded separately. Pass a capture file through tshark:
 
         tshark -r FILE -Y 'tcp.port==9000 && tcp.len>0' -T fields \
       \(PacketDump.columns.map { "-e \($0)" }.joined(separator: " ")) | longlink decode
 
-      Each frame has a line that begins with its offset, and so has what is wrong. With --json \
-      there is one object a line: stream, from, offset, length, kind, type, serial, code, refused, \
-      fragment, more, metadata and body (base64), error.
+      Each frame and each error has a line that begins with its offset. With --json there is one \
+      object per line: stream, from, offset, length, kind, type, serial, code, refused, fragment, \
+      more, metadata and body (base64), error.
 
-      Exit codes: 0 every byte belongs to a frame that is right, 6 something is damaged or cut \
-      off, 64 wrong arguments, layout or input.
+      Exit codes: 0 every byte belongs to a valid frame, 6 something is damaged or cut off, 64 \
+      wrong arguments, layout or input.
       """)
 
-  @Argument(help: ArgumentHelp("Where the bytes are; '-' is standard input.", valueName: "file"))
+  @Argument(help: ArgumentHelp("The input; '-' is standard input.", valueName: "file"))
   var file = "-"
 
   @OptionGroup var layout: LayoutOptions
 
   @Option(
     help: """
-      Who sent the bytes, client or server (default: the one as whose they make more sense).
+      Who sent the bytes, client or server (default: the one for which more of them decode).
       """)
   var from: Sender?
 
   @Flag(help: "Print one JSON object for each frame.")
   var json = false
 
-  @Flag(name: .shortAndLong, help: "Print every field, and bodies whole.")
+  @Flag(name: .shortAndLong, help: "Print every field, and whole bodies.")
   var verbose = false
 
   func run() throws {

@@ -4,14 +4,14 @@ import Foundation
 import LongLinkCommandSupport
 import LongLinkCore
 
-/// Writes what was decoded, for people or as JSON.
+/// Prints decoded items, as text or as JSON.
 struct DecodePrinter {
   let stream: String?
   let sender: Role
   let asJSON: Bool
   let isVerbose: Bool
 
-  /// The most bytes of a body that one line shows.
+  /// The maximum number of body bytes on a line.
   private static let preview = 24
 
   func begin() throws {
@@ -28,7 +28,7 @@ struct DecodePrinter {
     }
   }
 
-  /// Tells of bytes that were sent and are not in the dump.
+  /// Reports bytes that were sent but are missing from the dump.
   func gap(at offset: Int) throws {
     let text = "bytes are missing from the capture"
     if asJSON {
@@ -38,7 +38,7 @@ struct DecodePrinter {
     }
   }
 
-  // MARK: - For people
+  // MARK: - Text
 
   private func place(_ offset: Int) -> String {
     let digits = String(offset, radix: 16)
@@ -56,7 +56,7 @@ struct DecodePrinter {
       frame = decoded
       line = "error: \(reason)" + (decoded.map { " in \($0.summary)" } ?? "")
     case .skipped:
-      line = "error: \(item.length) bytes behind it belong to no frame"
+      line = "error: \(item.length) bytes after it belong to no frame"
     case .unfinished(let wanted):
       line = "error: the stream ends within a frame, with \(item.length) of \(wanted) bytes"
     }
@@ -76,7 +76,7 @@ struct DecodePrinter {
     }
   }
 
-  /// Metadata and payload of a frame, counted apart.
+  /// The sizes of a frame's metadata and payload, and a preview of the payload.
   private func contents(_ frame: DecodedFrame) -> String {
     let metadata = frame.metadata.map { " metadata=\($0.count)" } ?? ""
     guard !frame.body.isEmpty else { return metadata }
@@ -96,7 +96,7 @@ struct DecodePrinter {
 
   // MARK: - JSON
 
-  /// The object that `--json` prints; every key is always there.
+  /// The object that `--json` prints; every key is always present.
   private struct Record: Encodable {
     enum CodingKeys: String, CodingKey {
       case stream, from, offset, length, kind, type, serial, code, refused, fragment, more

@@ -3,9 +3,9 @@
 import LongLinkCore
 internal import LongLinkDialects
 
-/// What stands at some place of a stream.
+/// A frame or an error at an offset of a stream.
 struct DecodedItem: Equatable {
-  /// A field of a header or trailer, in words.
+  /// A field of a header or trailer, as text.
   struct Field: Equatable {
     let name: String
     let value: String
@@ -13,7 +13,7 @@ struct DecodedItem: Equatable {
 
   enum Content: Equatable {
     case frame(DecodedFrame)
-    /// Something is wrong here, and these bytes are passed over.
+    /// An error; these bytes are skipped.
     case damage(String, DecodedFrame?)
     /// Bytes that belong to no frame.
     case skipped
@@ -30,26 +30,26 @@ struct DecodedItem: Equatable {
   }
 }
 
-/// A frame, in words that do for every protocol.
+/// A frame, in terms that fit every protocol.
 struct DecodedFrame: Equatable {
   var kind: String
   /// The message type of a request or push.
   var type: UInt32?
-  /// The serial field, as it stands on the wire.
+  /// The serial field, as on the wire.
   var serial: UInt64
   var code: UInt32?
   var codeName: String?
   var isRefused = false
-  /// Which fragment of its message it is, from 1; nil for a message in one frame.
+  /// The number of this fragment of its message, from 1; nil for a message in one frame.
   var fragment: Int?
   var hasMore = false
-  /// The part of its message's metadata that it has, without its length; nil where there is none.
+  /// This frame's part of the metadata, without the metadata's length; nil if it has none.
   var metadata: [UInt8]?
-  /// The payload: what stands behind the metadata.
+  /// The payload: the bytes after the metadata.
   var body: [UInt8] = []
   var fields: [DecodedItem.Field] = []
 
-  /// What it is, on one line.
+  /// A description on one line.
   var summary: String {
     var text = kind
     if let type { text += " type=\(type)" }
@@ -61,9 +61,9 @@ struct DecodedFrame: Equatable {
   }
 }
 
-/// Finds the frames in the bytes that one side has sent.
+/// Finds the frames in the bytes that one side sent.
 enum FrameDecoder {
-  /// Reads a stream as the frames of a side; without one, of that as whose it makes more sense.
+  /// Decodes a stream as sent by `sender`; if that is nil, by the side for which more bytes decode.
   static func items(
     in bytes: [UInt8], of dialect: FrameDialect?, from sender: Role?
   ) throws -> (sender: Role, items: [DecodedItem]) {

@@ -3,12 +3,12 @@
 import LongLinkCore
 internal import LongLinkDialects
 
-/// A stream of a dialect.
+/// Decodes a stream of a dialect.
 enum DialectStream {
   static func items(
     in bytes: [UInt8], of dialect: FrameDialect, from sender: Role
   ) throws(FrameLayoutError) -> [DecodedItem] {
-    // A server need not know a session prefix, and reads what a client writes.
+    // A server's codec needs no session prefix, and reads the frames of a client.
     let server = try DialectCodec(dialect, role: .server)
     let codec = sender == .client ? server : server.mirrored
     var decoder = DialectDecoder(codec)
@@ -51,7 +51,7 @@ enum DialectStream {
     return items
   }
 
-  /// The fields of a whole frame, by name.
+  /// The fields of a whole frame, with their names.
   private static func fields(
     _ bytes: [UInt8], _ offset: Int, _ frame: DialectFrame, _ dialect: FrameDialect,
     _ sender: Role

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Bytes as people and tools write them down.
+/// Parses dumps of bytes.
 enum HexDump {
-  /// What one side of a connection has sent.
+  /// The bytes that one side of a connection sent.
   struct Stream: Equatable {
-    /// Who sent it to whom; nil where nobody says.
+    /// The sender and the receiver; nil if the input does not name them.
     var label: String?
     var bytes: [UInt8] = []
-    /// Where bytes are missing that were sent.
+    /// The offsets at which sent bytes are missing.
     var gaps: [Int] = []
   }
 
@@ -15,22 +15,22 @@ enum HexDump {
     let description: String
   }
 
-  /// The bytes of an input: of a dump, where it is one (plain digits, `xxd`, `hexdump -C`, or
-  /// packets of `tcpdump` or `tshark`, joined), and otherwise as they are.
+  /// Returns the streams in a dump (plain digits, `xxd`, `hexdump -C`, or packets of `tcpdump` or
+  /// `tshark`, joined). Any other input is returned as it is.
   static func streams(_ input: [UInt8]) throws -> [Stream] {
-    // What tshark prints besides is not all ASCII.
+    // The other output of tshark is not all ASCII.
     let isText = input.allSatisfy { $0 >= 0x20 && $0 != 0x7F || [9, 10, 13].contains($0) }
     guard isText, let text = String(validating: input, as: UTF8.self) else {
       return [Stream(bytes: input)]
     }
     let lines = text.split(whereSeparator: \.isNewline)
     if let streams = try PacketDump.streams(lines) { return streams }
-    // The last line of `hexdump -C` is an offset alone.
+    // The last line of `hexdump -C` is only an offset.
     let isCanonical = lines.contains(where: isCanonical)
     var bytes: [UInt8] = []
     for line in lines where !isCanonical || line.count != 8 {
       guard let part = digits(line) else {
-        // Text that is no dump is what was sent.
+        // Text that is not a dump is the stream itself.
         if bytes.isEmpty { return [Stream(bytes: input)] }
         throw Failure(
           description: "this line does not belong to a hex dump: \(line.prefix(80))")
@@ -41,7 +41,7 @@ enum HexDump {
     return [Stream(bytes: bytes)]
   }
 
-  /// The bytes of a line; nil where it is no line of a dump.
+  /// The bytes of a line; nil if it is not a line of a dump.
   static func digits(_ line: Substring) -> [UInt8]? {
     var rest = line
     if isCanonical(line) {
@@ -74,7 +74,7 @@ enum HexDump {
     return !digits.isEmpty && digits.allSatisfy(\.isHexDigit)
   }
 
-  /// The bytes that digits stand for; nil for anything else, and half of a byte.
+  /// The bytes of hexadecimal digits; nil for other characters or an odd number of digits.
   static func bytes(_ digits: String) -> [UInt8]? {
     let values = digits.map(\.hexDigitValue)
     guard values.count.isMultiple(of: 2) else { return nil }

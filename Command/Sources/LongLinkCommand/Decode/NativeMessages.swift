@@ -2,20 +2,19 @@
 
 import LongLinkCore
 
-/// The messages of a native stream that have begun in fragments, which tell what the next frames of
-/// their serials hold.
+/// The unfinished messages of a native stream: they determine what their next fragments contain.
 struct NativeMessages {
   private struct Begun {
     let tag: UInt32
     var fragments = 0
-    /// How many bytes of its metadata are still to come.
+    /// The number of metadata bytes still to come.
     var metadata = 0
   }
 
   private var begun: [UInt32: Begun] = [:]
 
-  /// Tells metadata and payload of a whole frame apart, and which fragment of its message it is.
-  /// Returns the rule that it breaks, if any.
+  /// Splits a whole frame into metadata and payload, and sets its fragment number. Returns the rule
+  /// that the frame breaks, if any.
   mutating func take(
     _ head: FrameHead, _ body: ArraySlice<UInt8>, into frame: inout DecodedFrame
   ) -> Violation.Rule? {

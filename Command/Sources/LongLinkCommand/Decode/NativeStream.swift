@@ -2,7 +2,7 @@
 
 import LongLinkCore
 
-/// A stream of the native protocol.
+/// Decodes a stream of the native protocol.
 enum NativeStream {
   static func items(in bytes: [UInt8], from sender: Role) -> [DecodedItem] {
     var (items, offset) = ([DecodedItem](), 0)
@@ -38,7 +38,7 @@ enum NativeStream {
         offset += total
         continue
       }
-      // A header that is wrong may have a length that is: only a whole frame is passed over.
+      // The length in a wrong header may be wrong too: skip the body only if the frame is whole.
       let length = !isEndless && total <= left ? total : width
       items.append(
         DecodedItem(offset: offset, length: length, content: .damage(problem, decoded)))
@@ -52,7 +52,7 @@ enum NativeStream {
   }
 
   private struct Frame {
-    /// Nil where the kind is unknown.
+    /// Nil if the kind is unknown.
     let head: FrameHead?
     let length: Int
     let isIntact: Bool
@@ -68,7 +68,7 @@ enum NativeStream {
     let length = Int(self.word(bytes, offset + 8))
     let isWhole = length <= bytes.count - offset - NativeLayout.headerLength
     let (head, isIntact) = unsafe bytes.withUnsafeBytes { buffer -> (FrameHead?, Bool) in
-      // There is a header at the offset, and the body where `isWhole` says so.
+      // There is a header at the offset, and a body if `isWhole`.
       let start = unsafe buffer.baseAddress! + offset
       let head = try? unsafe NativeLayout.head(at: start)
       guard isWhole else { return (head, false) }
@@ -104,7 +104,7 @@ enum NativeStream {
     return Frame(head: head, length: length, isIntact: isIntact, decoded: decoded)
   }
 
-  /// The rule that a header breaks by itself; nil where it breaks none.
+  /// The rule that a header alone breaks; nil if none.
   private static func brokenRule(_ head: FrameHead, _ rules: [DissectorRule]) -> String? {
     let kind = UInt32(head.kind.rawValue)
     let rule = rules.first { rule in

@@ -2,12 +2,12 @@
 
 /// Packets as `tcpdump` and `tshark` print them.
 enum PacketDump {
-  /// The columns that `tshark -T fields` is to print, one `-e` for each.
+  /// The columns that `tshark -T fields` must print, one `-e` for each.
   static let columns = [
     "tcp.stream", "tcp.srcport", "tcp.dstport", "tcp.seq_raw", "tcp.payload",
   ]
 
-  /// The streams that a dump of packets shows; nil for lines that are none.
+  /// The streams in a dump of packets; nil if the lines are not one.
   static func streams(_ lines: [Substring]) throws -> [HexDump.Stream]? {
     var streams = TCPStreams()
     if lines.contains(where: { $0.hasPrefix("\t0x") }) {
@@ -17,7 +17,7 @@ enum PacketDump {
       }
       for packet in packets { if let segment = TCPSegment(packet: packet) { streams.add(segment) } }
     } else if lines.contains(where: isRow) {
-      // `tshark -x`: each packet with the header of its link.
+      // `tshark -x`: each packet with its link-layer header.
       let packets = try packets(lines.filter(isRow)) { line in
         (line.prefix { $0 != " " }.allSatisfy { $0 == "0" }, bytes(ofRow: line))
       }
@@ -59,11 +59,11 @@ enum PacketDump {
   }
 
   private static func bytes(ofRow line: Substring) -> [UInt8]? {
-    // Sixteen pairs, each with a space; the text of the bytes is behind them.
+    // Sixteen pairs, each followed by a space; then the bytes as text.
     HexDump.bytes(line.drop { $0 != " " }.dropFirst(2).prefix(48).filter { $0 != " " })
   }
 
-  /// Where IP can begin: raw IP, loopback, Ethernet, with a VLAN, and both "cooked" forms.
+  /// The possible offsets of IP: raw IP, loopback, Ethernet, with a VLAN, and both "cooked" forms.
   private static let linkHeaders = [0, 4, 14, 18, 16, 20]
 
   private static func segment(inFrame frame: [UInt8]) -> TCPSegment? {
@@ -74,7 +74,7 @@ enum PacketDump {
     return nil
   }
 
-  /// Whether the checksum of an IPv4 header holds (RFC 791), or is left to the network card.
+  /// Whether the checksum of an IPv4 header is right (RFC 791), or is left to the network card.
   private static func isCredible(_ packet: [UInt8]) -> Bool {
     guard packet[0] >> 4 == 4 else { return true }
     let width = Int(packet[0] & 15) * 4
@@ -87,7 +87,7 @@ enum PacketDump {
 
   // MARK: - tshark -T fields
 
-  /// The segments that the columns tell; nil where the lines are something else.
+  /// The segments in the columns; nil if the lines are something else.
   private static func fields(_ lines: [Substring]) -> [TCPSegment]? {
     guard !lines.isEmpty else { return nil }
     var segments: [TCPSegment] = []

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Joins TCP segments to what each side of each connection has sent.
+/// Joins TCP segments into the streams that each side of each connection sent.
 struct TCPStreams {
-  /// What one side of one connection has sent, as far as it was captured.
+  /// The captured bytes of one side of a connection.
   private struct Flow {
     private struct Piece {
-      /// The sequence number of its first byte, counted on where those of TCP wrap.
+      /// The sequence number of its first byte, extended to 64 bits so that it does not wrap.
       let begin: Int64
       let bytes: ArraySlice<UInt8>
     }
 
     let label: String
-    /// The first byte's place; nil where the capture does not show how the connection began.
+    /// The stream's first sequence number; nil if the capture lacks the connection's beginning.
     private var first: Int64?
-    /// In the order of the capture.
+    /// In capture order.
     private var pieces: [Piece] = []
-    /// Where the segment began that came last.
+    /// The extended sequence number of the last segment.
     private var latest: Int64
 
     init(_ segment: TCPSegment) {
@@ -24,7 +24,7 @@ struct TCPStreams {
       add(segment)
     }
 
-    /// Whether a segment begins another connection of the same two ports.
+    /// Whether a segment begins another connection between the same two ports.
     func isEnded(by segment: TCPSegment) -> Bool {
       guard segment.begins else { return false }
       return first.map { UInt32(truncatingIfNeeded: $0) != segment.begin } ?? !pieces.isEmpty
@@ -37,15 +37,15 @@ struct TCPStreams {
       if !segment.payload.isEmpty { pieces.append(Piece(begin: latest, bytes: segment.payload)) }
     }
 
-    /// The bytes by their places: segments may overtake each other, and be sent again.
+    /// The bytes in sequence order: segments may be reordered and retransmitted.
     func joined() -> HexDump.Stream {
       var stream = HexDump.Stream(label: label)
-      // Of equals the one that was captured first comes first: sorting is stable.
+      // Of equals the one captured first comes first: sorting is stable.
       let sorted = pieces.sorted { $0.begin < $1.begin }
       var next = first ?? sorted.first?.begin ?? 0
       for piece in sorted {
         if piece.begin > next { stream.gaps.append(stream.bytes.count) }
-        // What was sent again is there already.
+        // Retransmitted bytes are there already.
         let new = piece.bytes.dropFirst(Int(max(0, next - piece.begin)))
         guard !new.isEmpty else { continue }
         stream.bytes += new
@@ -67,7 +67,7 @@ struct TCPStreams {
     }
   }
 
-  /// What was sent, by sender, in the order in which they begin. Throws where there is nothing.
+  /// The streams, in the order in which they begin. Throws if there are no bytes.
   func joined() throws -> [HexDump.Stream] {
     let streams = flows.map { $0.joined() }.filter { !$0.bytes.isEmpty }
     guard !streams.isEmpty else {
@@ -79,16 +79,16 @@ struct TCPStreams {
 
 /// A TCP segment.
 struct TCPSegment {
-  /// Who sent it to whom.
+  /// The sender and the receiver.
   let label: String
   let sequence: UInt32
   let begins: Bool
   let payload: ArraySlice<UInt8>
 
-  /// The sequence number of its first byte: SYN takes one for itself (RFC 9293, section 3.4).
+  /// The sequence number of its first byte: SYN consumes one (RFC 9293, section 3.4).
   var begin: UInt32 { begins ? sequence &+ 1 : sequence }
 
-  /// A segment as tshark's fields tell it.
+  /// A segment from tshark's fields.
   init(label: String, sequence: UInt32, payload: [UInt8]) {
     self.label = label
     self.sequence = sequence
@@ -96,7 +96,7 @@ struct TCPSegment {
     self.payload = payload[...]
   }
 
-  /// The segment in an IP packet; nil for any other packet, or one that was cut short.
+  /// The segment in an IP packet; nil for any other packet, or a truncated one.
   init?(packet: [UInt8]) {
     guard packet.count >= 20 else { return nil }
     let (header, end): (Int, Int)

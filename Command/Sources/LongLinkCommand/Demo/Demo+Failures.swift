@@ -5,7 +5,7 @@ import LongLink
 import LongLinkCommandSupport
 import LongLinkDemoMessages
 
-/// What a connection does when its server is killed and frozen.
+/// The steps in which the server is killed and frozen.
 extension Demo {
   func showKill(_ client: LongLinkClient, port: UInt16) async throws {
     try timeline.chapter("The server is killed with four requests in flight")
@@ -32,10 +32,10 @@ extension Demo {
       "a request that does not wait failed: \(refused.code), delivery notSent: it did not run",
       otherwise: "\(refused)")
     let waiting = client.submit(DemoRoutes.echo, Array("later".utf8), options: patient)
-    try timeline.tell("a request that waits is made, with a timeout of 20 s")
+    try timeline.tell("a request that waits for the server is made, with a timeout of 20 s")
     _ = await killed.exitCode()
 
-    try timeline.chapter("The server comes back, and the client goes on by itself")
+    try timeline.chapter("The server comes back, and the client reconnects automatically")
     let began = ContinuousClock.now
     _ = try await startServer(port: port)
     let outcome = await outcome(of: waiting)
@@ -45,14 +45,14 @@ extension Demo {
         + "after the start", otherwise: "\(outcome)")
     let connects = await client.counters().connects
     try timeline.check(
-      connects == 2, "the client has connected twice, the second time unasked",
+      connects == 2, "the client has connected twice, the second time automatically",
       otherwise: "it has connected \(connects) times")
   }
 
   func showFreeze(_ client: LongLinkClient) async throws {
     let bound = Demo.heartbeat.interval + Demo.heartbeat.timeout
     try timeline.chapter(
-      "The server freezes; the heartbeat (1 s + 0.5 s) finds out within \(bound.inSeconds)")
+      "The server freezes; the heartbeat (1 s + 0.5 s) notices within \(bound.inSeconds)")
     let task = startSleep(client, .seconds(15), options: RequestOptions(timeout: .seconds(20)))
     let running = try await stats(client) { $0.requestsRunning == 2 }
     try timeline.check(
@@ -60,7 +60,7 @@ extension Demo {
     let frozen = try process
     frozen.send(SIGSTOP)
     let begin = ContinuousClock.now
-    try timeline.tell("SIGSTOP to process \(frozen.number): its sockets stay open, it says nothing")
+    try timeline.tell("SIGSTOP to process \(frozen.number): its sockets stay open, it is silent")
     let error = try await failure(of: task, "a request to a frozen server")
     let took = ContinuousClock.now - begin
     try timeline.check(error, is: .connectionLost, .sent, "the request failed")
@@ -78,15 +78,15 @@ extension Demo {
     try timeline.tell("SIGCONT to process \(frozen.number)")
     let outcome = await outcome(of: waiting)
     try timeline.check(
-      outcome == .success(Array("again".utf8)), "the client came back by itself, and was answered",
-      otherwise: "\(outcome)")
+      outcome == .success(Array("again".utf8)),
+      "the client reconnected automatically, and was answered", otherwise: "\(outcome)")
   }
 
   func showEnd(_ client: LongLinkClient) async throws {
     try timeline.chapter("The end")
     let last = try await stats(client)
     try timeline.check(
-      last.protocolViolations == 0, "nobody broke a rule of the protocol", otherwise: "\(last)")
+      last.protocolViolations == 0, "neither side broke a protocol rule", otherwise: "\(last)")
     let counters = await client.counters().requests
     let ended =
       counters.succeeded + counters.rejected + counters.cancelled + counters.expired

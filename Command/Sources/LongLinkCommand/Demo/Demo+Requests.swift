@@ -4,10 +4,10 @@ import LongLink
 import LongLinkCommandSupport
 import LongLinkDemoMessages
 
-/// What a healthy connection does.
+/// The steps with a healthy connection.
 extension Demo {
   func showRequests(_ client: LongLinkClient) async throws {
-    try timeline.chapter("Typed requests, and every kind of answer")
+    try timeline.chapter("Typed requests, and every kind of response")
     let tick = Tick(number: 42)
     let echo = try await client.request(RPCMethod<Tick, Tick>(DemoRoutes.echo), tick)
     try timeline.check(
@@ -20,14 +20,14 @@ extension Demo {
       rejected, is: .rejected, .answered, "Fail with the application's code 1042")
     try timeline.check(
       rejected.response == 1042 && rejected.body == Array("no more tickets".utf8),
-      "its code and detail came through", otherwise: "\(rejected)")
+      "its code and detail arrived", otherwise: "\(rejected)")
 
     let unknown = try await failure(of: client.submit(99, EmptyBody()), "message type 99")
-    try timeline.check(unknown, is: .rejected, .refused, "message type 99, which nobody handles")
+    try timeline.check(unknown, is: .rejected, .refused, "message type 99, which has no handler")
   }
 
   func showOrder(_ client: LongLinkClient) async throws {
-    try timeline.chapter("Eight at once on one connection; the longest is sent first")
+    try timeline.chapter("Eight concurrent requests on one connection; the longest is sent first")
     let times = stride(from: 800, through: 100, by: -100).map(Duration.milliseconds)
     let begin = ContinuousClock.now
     let tasks = times.map { (time: $0, task: startSleep(client, $0)) }
@@ -51,8 +51,8 @@ extension Demo {
       otherwise: "\(answered)")
     let sum = times.reduce(.zero, +)
     try timeline.check(
-      total < sum, "all took \(total.inSeconds); one after the other is \(sum.inSeconds)",
-      otherwise: "they did not run at the same time")
+      total < sum, "all took \(total.inSeconds); one by one they take \(sum.inSeconds)",
+      otherwise: "they did not run concurrently")
   }
 
   func showPushes(_ client: LongLinkClient) async throws {
@@ -71,7 +71,7 @@ extension Demo {
       if numbers.count == 5 { break }
     }
     try timeline.check(
-      numbers == [1, 2, 3, 4, 5], "all came, in their order", otherwise: "\(numbers)")
+      numbers == [1, 2, 3, 4, 5], "all arrived, in order", otherwise: "\(numbers)")
   }
 
   func showCancel(_ client: LongLinkClient) async throws {

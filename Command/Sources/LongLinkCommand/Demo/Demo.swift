@@ -7,7 +7,7 @@ import LongLinkCommandSupport
 import LongLinkDemoMessages
 import Synchronization
 
-/// The steps of `longlink demo`, in their order.
+/// The steps of `longlink demo`, in order.
 final class Demo: Sendable {
   static let heartbeat = Heartbeat(interval: .seconds(1), timeout: .milliseconds(500))
 
@@ -18,10 +18,10 @@ final class Demo: Sendable {
     self.timeline = timeline
   }
 
-  /// Runs all of it. However it ends, no server process is left.
+  /// Runs all steps. However it ends, no server process is left.
   func run() async throws {
     defer { server.withLock { $0 }?.send(SIGKILL) }
-    try timeline.chapter("A server in a process of its own")
+    try timeline.chapter("A server in its own process")
     let port = try await startServer(port: 0)
     let client = try await connect(to: port)
     do {
@@ -39,7 +39,7 @@ final class Demo: Sendable {
     }
   }
 
-  /// The server process that runs now.
+  /// The running server process.
   var process: ChildProcess {
     get throws {
       guard let process = server.withLock({ $0 }) else { throw DemoFailure("there is no server") }
@@ -65,7 +65,7 @@ final class Demo: Sendable {
       afterClose: .milliseconds(200), afterLostHeartbeat: .milliseconds(500),
       afterRefused: .milliseconds(200), cap: .milliseconds(500))
     configuration.name = "longlink demo"
-    // The timeline tells of lost connections itself.
+    // The timeline itself reports lost connections.
     configuration.logger.logLevel = .error
     let client = try LongLinkClient(configuration)
     try await client.connect()
@@ -73,12 +73,12 @@ final class Demo: Sendable {
     return client
   }
 
-  /// What the server process counts now.
+  /// Fetches the server's counters.
   func stats(_ client: LongLinkClient) async throws -> StatsReply {
     try await client.request(DemoRoutes.stats, EmptyBody())
   }
 
-  /// Asks for stats until they say what is waited for, or too much time has passed.
+  /// Polls the server's counters until `isReached` holds, for at most five seconds.
   func stats(
     _ client: LongLinkClient, until isReached: (StatsReply) -> Bool
   ) async throws -> StatsReply {
@@ -90,7 +90,7 @@ final class Demo: Sendable {
     }
   }
 
-  /// Waits for the answer of a request, or why there is none.
+  /// Waits for the response to a request, or its error.
   func outcome(of task: RequestTask) async -> Result<[UInt8], LongLinkError> {
     do {
       return .success(try await task.value)
@@ -99,7 +99,7 @@ final class Demo: Sendable {
     }
   }
 
-  /// Waits for a request that is to fail.
+  /// Waits for a request that should fail.
   func failure(of task: RequestTask, _ what: String) async throws -> LongLinkError {
     switch await outcome(of: task) {
     case .success: throw DemoFailure("\(what) was answered")

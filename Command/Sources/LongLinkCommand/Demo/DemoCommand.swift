@@ -9,14 +9,14 @@ import LongLinkCommandSupport
 struct DemoCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "demo",
-    abstract: "Shows a client and a server process through good and bad times.",
+    abstract: "Shows a client whose server works, is killed, freezes and comes back.",
     discussion: """
-      Starts a server process, asks it many things at once, takes pushes, cancels, kills it, \
-      freezes it, and says what became of each request. Everything that is said is checked: what \
-      differs ends the demo with exit code 1.
+      Starts a server process, sends it concurrent requests, receives pushes, cancels a request, \
+      kills the server, freezes it, and prints the outcome of each request. Every statement is \
+      checked: if one does not hold, the demo ends with exit code 1.
       """)
 
-  /// The whole takes about seven seconds where the machine is idle.
+  /// The demo takes about seven seconds on an idle machine.
   private static let limit = Duration.seconds(30)
 
   func run() async throws {
@@ -29,7 +29,7 @@ struct DemoCommand: AsyncParsableCommand {
         group.addTask { try await demo.run() }
         group.addTask {
           try await Task.sleep(for: DemoCommand.limit)
-          throw DemoFailure("it was not over within \(DemoCommand.limit.inSeconds)")
+          throw DemoFailure("it did not end within \(DemoCommand.limit.inSeconds)")
         }
         group.addTask {
           if let signal = await signals.first() { throw ExitCode(128 + signal) }
@@ -38,13 +38,13 @@ struct DemoCommand: AsyncParsableCommand {
         try await group.next()
       }
     } catch let failure as DemoFailure {
-      Output.error("the demo differs: \(failure)")
+      Output.error("the demo failed: \(failure)")
       throw ExitCode(ExitStatus.failure)
     } catch let failure as ChildFailure {
-      Output.error("the demo differs: \(failure)")
+      Output.error("the demo failed: \(failure)")
       throw ExitCode(ExitStatus.failure)
     } catch let error as LongLinkError {
-      Output.error("the demo differs: \(error)")
+      Output.error("the demo failed: \(error)")
       throw ExitCode(ExitStatus.failure)
     }
   }

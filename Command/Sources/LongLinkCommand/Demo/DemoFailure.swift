@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Something differs from what the demo says.
+/// A statement of the demo does not hold.
 struct DemoFailure: Error, CustomStringConvertible {
   let description: String
 

@@ -4,7 +4,7 @@ import Foundation
 import LongLink
 import LongLinkCommandSupport
 
-/// Prints what happens, each line with the time since the start.
+/// Prints events, each line with the time since the start.
 struct Timeline: Sendable {
   private let start = ContinuousClock.now
   private let isColoured: Bool
@@ -26,18 +26,18 @@ struct Timeline: Sendable {
     try print(paint(title, "1;36"))
   }
 
-  /// Tells what happened.
+  /// Prints an event.
   func tell(_ text: String) throws {
     try print("  \(text)")
   }
 
-  /// Tells what was found to be so; throws where it is not.
+  /// Prints a statement; throws if it does not hold.
   func check(_ isSo: Bool, _ text: String, otherwise found: @autoclosure () -> String) throws {
     guard isSo else { throw DemoFailure("'\(text)' does not hold: \(found())") }
     try print("\(paint("✓", "32")) \(text)")
   }
 
-  /// Tells with which error a request failed; throws where it differs.
+  /// Prints the error that a request failed with; throws if it is not the expected one.
   func check(
     _ error: LongLinkError, is code: LongLinkError.Code, _ delivery: Delivery, _ text: String
   ) throws {

@@ -13,7 +13,7 @@ extension Dissector {
       ("title", .string(dialect.name)),
       ("port", .number(UInt64(port))),
       ("maximum", .number(UInt64(dialect.maximumBody))),
-      // What no rule claims: only where the other side makes no requests.
+      // The violation of a frame that no rule matches: only if the other side makes no requests.
       ("unknown", .string(Violation.Rule.serialOutOfRange.rawValue)),
       ("wrong_type", .string(Violation.Rule.typeNotAllowed.rawValue)),
       ("unknown_serial", .string(dialect.unknownSerial.rawValue)),
@@ -49,7 +49,7 @@ extension Dissector {
   private static func note(of rule: FrameDialect.UnknownSerial) -> DissectorNote {
     let text = "No request with this serial was seen"
     return switch rule {
-    // Of a connection that was captured from its beginning, the rule that is broken is noted.
+    // If the capture has the connection's beginning, the broken rule is noted instead.
     case .violation, .drop: DissectorNote("unknownSerial", text, severity: "WARN")
     case .heartbeat:
       DissectorNote("unknownSerial", "\(text): it is a heartbeat", severity: "NOTE")
@@ -128,7 +128,7 @@ extension Dissector {
       ] + further)
   }
 
-  /// The bytes of a number as they stand in a frame.
+  /// The bytes of a number as in a frame, in hexadecimal.
   private static func hex(_ value: UInt64, _ width: Int, _ isLittle: Bool) -> String {
     let bytes = (0..<width).map { UInt8(truncatingIfNeeded: value >> UInt64(8 * $0)) }
     return (isLittle ? bytes : bytes.reversed()).map { byte in
@@ -139,7 +139,7 @@ extension Dissector {
 
   // MARK: - Rules
 
-  /// What the frames from a side are, in the order in which they are claimed.
+  /// The rules for the frames from a side: the first that matches a frame applies.
   private static func rules(_ dialect: FrameDialect, from role: Role) -> [LuaValue] {
     let hasType = dialect.layout.shape(from: role).header.contains { $0.meaning == .type }
     var rules: [DissectorRule] = []
@@ -199,15 +199,14 @@ extension Dissector {
 }
 
 extension FrameDialect.Codes {
-  /// Every code that has a name, with it.
+  /// Every code that has a name, and its name.
   fileprivate var names: [(UInt32, String)] {
     success.map { ($0, "success") } + errors.map { ($0.code, $0.name) }
   }
 }
 
 extension FrameDialect.ResponseType {
-  /// What the type of a response is above that of its request; nil where they have nothing to do
-  /// with each other.
+  /// The type of a response minus that of its request; nil if they are unrelated.
   fileprivate var offset: UInt32? {
     switch self {
     case .echo: 0
@@ -227,7 +226,7 @@ extension FrameDialect.ResponseType {
   }
 }
 
-/// What a frame is, and what it then has to be like.
+/// How a kind of frame is recognized, and what such a frame must be like.
 struct DissectorRule {
   let kind: String
   var kinds: ClosedRange<UInt32>?
@@ -239,9 +238,9 @@ struct DissectorRule {
   var mustName: ClosedRange<UInt32>?
   var sizes: ClosedRange<Int>?
   var hasFlags: Bool?
-  /// The longest body, where that is not the protocol's.
+  /// The longest body, if it differs from the protocol's.
   var limit: Int?
-  /// The rule that is broken by such a frame itself.
+  /// The rule that every such frame breaks.
   var breaks: Violation.Rule?
   var target: String?
   var isLittle = false

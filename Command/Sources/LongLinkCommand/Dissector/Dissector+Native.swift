@@ -51,7 +51,7 @@ extension Dissector {
     var filter: String?
     var base = "dec"
     var values: [(UInt64, String)] = []
-    /// The kind of frame that alone has it, or that alone does not.
+    /// The only kind of frame that has it, or the only one that does not.
     var only: String?
     var except: String?
   }

@@ -10,7 +10,7 @@ struct DissectorCommand: ParsableCommand {
     commandName: "dissector",
     abstract: "Writes a dissector for Wireshark and tshark, in Lua.",
     discussion: """
-      Without --layout it is one of the native protocol. It goes to standard output:
+      It goes to standard output. Without --layout it is for the native protocol:
 
         longlink dissector > longlink.lua
         tshark -X lua_script:longlink.lua -r capture.pcap -O longlink

@@ -2,7 +2,7 @@
 
 import LongLinkCore
 
-/// The fields that a dissector shows: each has a name of its own that filters use.
+/// The fields that a dissector shows, each with a unique name for filters.
 struct DissectorFields {
   private struct Entry {
     var title: String
@@ -16,13 +16,13 @@ struct DissectorFields {
   private var names: [String] = []
   private var entries: [String: Entry] = [:]
 
-  /// Names that the program uses for what it finds out.
+  /// Names that the program uses for fields that it computes.
   private static let taken: Set<String> = [
     "kind", "body", "delimiter", "skipped", "computed_checksum", "checksum_status", "response_in",
     "request_in", "cancelled_in", "time", "port", "metadata", "type",
   ]
 
-  /// Makes a field known, and returns its name. The same one of both directions is one.
+  /// Adds a field, and returns its name. Equal fields of both directions share one.
   mutating func add(
     _ wanted: String, title: String? = nil, width: Int, isBytes: Bool = false,
     base: String = "dec", values: [(UInt64, String)] = [], mask: UInt64 = 0

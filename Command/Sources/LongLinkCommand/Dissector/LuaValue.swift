@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A constant of the language Lua.
+/// A Lua constant.
 indirect enum LuaValue: Equatable {
   case number(UInt64)
   case string([UInt8])
@@ -25,10 +25,10 @@ indirect enum LuaValue: Equatable {
     .range(UInt64(range.lowerBound), UInt64(range.upperBound))
   }
 
-  /// The constant as Lua is written, tables over several lines where they are long.
+  /// The constant in Lua's syntax, with long tables on several lines.
   func source(indent: String = "") -> String {
     switch self {
-    // What is wider than an integer of Lua 5.4 stays exact as far as a double is.
+    // A number that is too large for an integer of Lua 5.4 is written as a double.
     case .number(let number): number > 1 << 62 ? "\(number).0" : "\(number)"
     case .string(let bytes): LuaValue.quoted(bytes)
     case .bool(let value): "\(value)"
@@ -59,7 +59,7 @@ indirect enum LuaValue: Equatable {
     return isPlain && !["end", "in"].contains(name) ? name : "[\(quoted(Array(name.utf8)))]"
   }
 
-  /// Anything but printable ASCII is spelled out: Lua reads bytes, and a terminal shows them.
+  /// Everything but printable ASCII is escaped: Lua's strings are bytes, and terminals show them.
   private static func quoted(_ bytes: [UInt8]) -> String {
     var text = "\""
     for byte in bytes {

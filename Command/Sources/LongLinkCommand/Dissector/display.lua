@@ -42,7 +42,7 @@ local function is_text(data)
   return true
 end
 
--- A pair of a map, as text; nil where it cannot be read.
+-- An entry of a map, as text; nil if it is malformed.
 local function pair(data)
   local parts, place = { "", "" }, 1
   while place <= #data do
@@ -58,7 +58,7 @@ local function pair(data)
   return is_text(parts[1]) and is_text(parts[2]) and parts[1] .. " = " .. parts[2] or nil
 end
 
--- Shows a Protocol Buffers message and returns its numbers by name; nil where it cannot be read.
+-- Shows a Protocol Buffers message and returns its numbers by name; nil if it is malformed.
 local function show_message(tvb, description, tree)
   local data, place, numbers = tvb:raw(), 1, {}
   while place <= #data do
@@ -113,7 +113,7 @@ local function show_fields(tvb, tree, list, offset, kind)
       item = tree:add(shown, range, field.little and range:le_uint64() or range:uint64())
     else
       local value = field.little and range:le_uint() or range:uint()
-      -- It may be wider in the other direction.
+      -- The field may be wider in the other direction.
       item = tree:add(shown, range, wide[field.filter] and UInt64(value, 0) or value)
     end
     items[field.means] = item
@@ -234,7 +234,7 @@ local function show(frame, tvb, pinfo, tree, conversation, id)
     record = { number = pinfo.number, time = pinfo.rel_ts, notes = {} }
     conversation.records[id] = record
     if frame.rule and not frame.is_broken then follow(frame, record, conversation) end
-    -- Nothing was agreed to at the beginning of a connection; of one that is older, who knows.
+    -- A new connection has not negotiated any flags; those of an older one are unknown.
     record.flags = conversation.flags or conversation.is_whole and 0
   end
   local kind = frame.rule and frame.rule.kind
@@ -301,7 +301,7 @@ function proto.dissector(tvb, pinfo, tree)
   if not number or tvb:len() == 0 then return 0 end
   local conversation = conversation_of(number.value)
   local sender = sender_of(pinfo)
-  -- A packet may end one reassembled stretch and have another behind it, perhaps as long.
+  -- A packet may end one reassembled range and contain another, perhaps of the same length.
   local id = pinfo.number .. "/" .. tvb:offset() .. "/" .. tvb:len()
   if conversation.states[id] == nil then
     conversation.states[id] = conversation.is_lost[sender]
@@ -336,8 +336,8 @@ function proto.dissector(tvb, pinfo, tree)
   return tvb:len()
 end
 
--- Of packets without a byte, the dissector above is told nothing: of those that begin a stream, and
--- of those that end one, perhaps within a frame.
+-- The dissector above is not called for packets without payload. This one looks at those that begin
+-- a stream, and at those that end one, perhaps within a frame.
 local tail = Proto(protocol.name .. "_end", protocol.title .. ", the end of a stream")
 
 function tail.dissector(_, pinfo, tree)

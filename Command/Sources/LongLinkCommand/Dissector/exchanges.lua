@@ -1,7 +1,7 @@
 
--- What belongs together --------------------------------------------------------------------------
+-- Exchanges --------------------------------------------------------------------------------------
 
--- By the number of their TCP stream; what the first pass finds out is kept for the later ones.
+-- By the number of the TCP stream. The results of the first pass are kept for later passes.
 local conversations = {}
 
 function proto.init() conversations = {} end
@@ -14,7 +14,7 @@ local function new_conversation()
     waiting = { client = {}, server = {} },
     pings = { client = {}, server = {} },
     ping_times = { client = {}, server = {} },
-    -- Messages of which fragments have come.
+    -- The fragments of unfinished messages.
     parts = {},
     frames_seen = { client = 0, server = 0 },
     is_lost = { client = false, server = false },
@@ -29,8 +29,8 @@ local function remark(record, name, detail)
   record.notes[#record.notes + 1] = { name, detail }
 end
 
--- Tells how many bytes of a frame are metadata and how many are payload. `left` is what the frames
--- before it have left of their message's metadata. Returns what this one leaves.
+-- Counts the bytes of metadata and of payload in a frame. `left` is the number of metadata bytes
+-- that earlier fragments left to come. Returns the number that this one leaves.
 local function split(frame, record, left)
   local size = #frame.contents
   if not left and frame.flags >= 2 and size >= 2 then
@@ -43,7 +43,7 @@ local function split(frame, record, left)
   return left and left - metadata
 end
 
--- Joins fragments. Returns whether one begins a message, and whether it ends it.
+-- Joins fragments. Returns whether this one begins its message, and whether it ends it.
 local function join(frame, record, conversation)
   local key = frame.sender .. frame.rule.kind .. frame.serial
   local parts = conversation.parts[key]
@@ -64,7 +64,7 @@ local function join(frame, record, conversation)
   if parts then
     parts.left = left
     parts.size = parts.size + #frame.contents
-    -- A request that is too large is refused, and breaks no rule.
+    -- A request that is too large is refused, but breaks no rule.
     if frame.rule.kind ~= "request" and parts.size > conversation.limits[frame.sender] then
       remark(record, "lengthOverLimit", parts.size)
     end
@@ -89,7 +89,7 @@ local function ask(frame, record, waiting)
   record.exchange = exchange
 end
 
--- Counts the pings of a side, which may send only so many in a time.
+-- Counts the pings of a side, because their number per time is limited.
 local function count_ping(frame, record, conversation)
   local times = conversation.ping_times[frame.sender]
   times[#times + 1] = record.time
@@ -150,11 +150,11 @@ end
 
 local function ping_key(frame) return frame.serial .. "/" .. frame.contents end
 
--- Follows a frame in its conversation, once: frames are shown again and again.
+-- Updates the conversation for a frame, only once: Wireshark shows frames repeatedly.
 local function follow(frame, record, conversation)
   local kind, sender = frame.rule.kind, frame.sender
   local is_first, is_last = true, true
-  -- Of an answer that nobody waits for nothing is put together.
+  -- The fragments of an unsolicited response are not joined.
   local is_wanted = kind ~= "response" or conversation.waiting[other[sender]][frame.serial]
   if frame.flags and frame.rule.fragments then
     if is_wanted then
@@ -212,7 +212,7 @@ local function has_more_bits(value, than)
   return false
 end
 
--- What both sides have said about limits and features.
+-- Keeps the limits and features that both sides announce.
 local function agree(frame, record, conversation, message)
   local kind = frame.rule.kind
   if kind == "hello" then conversation.offer = message end

@@ -1,6 +1,6 @@
--- What is written from here on is the same for every protocol: it goes by the table above.
+-- From here on the source is the same for every protocol: the table above controls it.
 
--- Wireshark knows thousands of protocols, and perhaps another one of this name.
+-- Wireshark may already know another protocol of this name.
 local is_new, proto = pcall(Proto, protocol.name, protocol.title)
 if not is_new then
   protocol.name = "longlink_" .. protocol.name
@@ -9,7 +9,7 @@ if not is_new then
 end
 local filter = protocol.name .. "."
 
--- Sides and sums ---------------------------------------------------------------------------------
+-- Sides and checksums ----------------------------------------------------------------------------
 
 local other = { client = "server", server = "client" }
 
@@ -17,7 +17,7 @@ local function adler32(data, sum)
   local low, high = sum % 65536, math.floor(sum / 65536)
   local first, count = 1, #data
   while first <= count do
-    -- Few enough at once for sums that stay exact.
+    -- Few enough at once for the sums to stay exact.
     local last = math.min(first + 4095, count)
     for index = first, last do
       low = low + data:byte(index)
@@ -30,7 +30,7 @@ local function adler32(data, sum)
 end
 
 local bits = bit or bit32
--- Lua 5.3 and later have an operator, which earlier ones cannot even read.
+-- Lua 5.3 and later have an operator, which earlier versions cannot even parse.
 local xor = bits and bits.bxor or load("return function(a, b) return a ~ b end")()
 local crc_table
 
@@ -88,7 +88,7 @@ local function make(field)
     abbreviation, field.title, bases[field.base], field.values, field.mask)
 end
 
--- The fields of 8 bytes, which take no plain number.
+-- The fields of 8 bytes, which need a UInt64 in place of a number.
 local wide = {}
 
 for _, field in ipairs(protocol.fields) do

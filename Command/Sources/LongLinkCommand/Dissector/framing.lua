@@ -9,7 +9,7 @@ local function within(value, ranges)
   return false
 end
 
--- The number in a field, exact up to 2^53, which no rule goes beyond.
+-- The number in a field, exact up to 2^53; no rule has larger numbers.
 local function number(range, field)
   if field.width == 8 then
     local wide = field.little and range:le_uint64() or range:uint64()
@@ -44,7 +44,7 @@ local function read_parts(frame, field, value)
   end
 end
 
--- Fields that say something by standing there: constants, versions and the type again.
+-- Checks the fields with fixed values: constants, versions and the repeated type.
 local function check_fixed(frame, tvb, fields_, offset)
   for _, field in ipairs(fields_) do
     local range = tvb(offset, field.width)
@@ -57,7 +57,7 @@ local function check_fixed(frame, tvb, fields_, offset)
   end
 end
 
--- What flags say of a message's size, where there are any.
+-- Checks that the size of the body fits the flags.
 local function check_fragment(frame)
   if frame.flags % 2 == 1 and not within(frame.length, { { 1, protocol.fragment_limit } }) then
     break_rule(frame, "sizeNotAllowed", frame.length)
@@ -66,7 +66,7 @@ local function check_fragment(frame)
   end
 end
 
--- What the header at `offset` says. Every byte of it is there.
+-- Reads the header at `offset`, which must be complete.
 local function read_header(tvb, offset, sender, conversation)
   local shape = protocol.shapes[sender]
   local frame = { offset = offset, sender = sender, notes = {}, code = 0 }
@@ -116,7 +116,7 @@ local function read_header(tvb, offset, sender, conversation)
   return frame
 end
 
--- The number that a body is, in the byte order of the serial field.
+-- The body as a number, in the byte order of the serial field.
 local function body_number(frame)
   local value = 0
   for index = 1, #frame.contents do
@@ -126,7 +126,7 @@ local function body_number(frame)
   return value
 end
 
--- Sets what is known once the whole frame is there.
+-- Sets the values that need the whole frame.
 local function complete(frame, tvb, body, total, contents)
   local shape = protocol.shapes[frame.sender]
   frame.body, frame.total = body, total
@@ -162,8 +162,8 @@ end
 
 -- Framing by length ------------------------------------------------------------------------------
 
--- Steps through the bytes at hand and calls `show` for each frame. Returns where one begins whose
--- end is missing, and how many bytes more it needs.
+-- Steps through the available bytes and calls `show` for each frame. If the last frame is not
+-- complete, returns its offset and the number of bytes that it still needs.
 local function counted(tvb, stream, show)
   local shape = protocol.shapes[stream.sender]
   local offset, count = 0, tvb:len()
@@ -180,13 +180,13 @@ local function counted(tvb, stream, show)
       complete(frame, tvb, { offset + shape.length, frame.length }, total)
     end
     if stream.is_lost then
-      -- Only a frame beyond doubt is taken for one.
+      -- Resume only at an unambiguous frame.
       local is_sure = is_whole and not frame.is_broken and (shape.sum or total == left)
       if not is_sure then break end
       stream.is_lost = false
     end
     if frame.is_broken and not is_whole then
-      -- Whatever broke the header has perhaps broken the length: nothing behind can be trusted.
+      -- The length in a broken header may be wrong too: nothing after it can be trusted.
       stream.is_lost = true
       frame.total, frame.body, frame.contents = shape.length, { offset + shape.length, 0 }, ""
       show(frame)
@@ -203,8 +203,8 @@ end
 
 -- Framing by delimiter ---------------------------------------------------------------------------
 
--- Where the body that begins at `start` ends. Else nil, and how many bytes more are wanted, or
--- what is wrong.
+-- Returns the end of the body that begins at `start`; else nil and the number of missing bytes, or
+-- nil, nil and the broken rule.
 local function body_end(data, start, frame, limit)
   local marks = protocol.delimiter
   local mark, inside = marks.bytes, marks.inside
@@ -249,8 +249,8 @@ local function unescape(data)
   return table.concat(pieces)
 end
 
--- Looks for the delimiter that a credible packet follows. Returns where it begins; else nil, from
--- where on to search again, and how many bytes more that needs.
+-- Searches for a delimiter that a credible frame follows. Returns that frame's offset; else nil, the
+-- offset at which to search again, and the number of bytes that the search still needs.
 local function search(tvb, data, offset, stream)
   local shape, mark = protocol.shapes[stream.sender], protocol.delimiter.bytes
   local lead = shape.length + #mark

@@ -13,7 +13,7 @@ enum DemoRoutes {
   static let fail: MessageType = 4
   static let stats = RPCMethod<EmptyBody, StatsReply>(5)
 
-  /// Gives a server its routes, before it is started.
+  /// Installs the routes on a server before it starts.
   static func install(on server: LongLinkServer) {
     let tickers = Tickers()
     server.route(echo) { request in request.body }
@@ -27,9 +27,9 @@ enum DemoRoutes {
       }
       let peer = request.peer
       guard tickers.begin() else {
-        throw Rejection(.overloaded, "as many tickers run as may", retryAfter: .seconds(1))
+        throw Rejection(.overloaded, "too many tickers are running", retryAfter: .seconds(1))
       }
-      // The task cannot begin before this turn of the loop is over, and so follows the answer.
+      // The task cannot begin before this turn of the loop ends, so its pushes follow the response.
       Task(executorPreference: peer.loop) {
         await push(message, as: type, to: peer)
         tickers.end()
@@ -48,8 +48,7 @@ enum DemoRoutes {
     }
   }
 
-  /// The tickers that run: they go on when their requests are answered, so that nothing else bounds
-  /// them.
+  /// Counts the running tickers: they outlive their requests, so no other limit bounds them.
   private final class Tickers: Sendable {
     private static let most = 1_024
     private let count = Mutex(0)
@@ -81,7 +80,7 @@ enum DemoRoutes {
         if interval > .zero, number < request.count {
           try await peer.clock.sleep(for: interval)
         } else if number.isMultiple(of: 64) {
-          // Others of the loop get their turn, and what was pushed leaves.
+          // Lets other tasks of the loop run, and the loop write the pushes.
           await Task.yield()
         }
       } catch {

@@ -14,22 +14,22 @@ struct ServeCommand: AsyncParsableCommand {
       Prints `listening on HOST:PORT` or `listening on unix:PATH` as its first line on standard \
       output once it accepts connections. Message types: 1 Echo, 2 Sleep, 3 Ticks, 4 Fail, 5 Stats.
 
-      SIGTERM and SIGINT let running requests finish for at most 10 seconds and end it with exit \
-      code 0; a second signal ends it at once.
+      On SIGTERM or SIGINT it lets running requests finish for at most 10 seconds, then exits with \
+      code 0. A second signal ends it at once.
       """)
 
   @OptionGroup private var place: EndpointOptions
 
   @Option(
     parsing: .unconditional,
-    help: "How many event loops the peers are spread over (default: 1).",
+    help: "How many event loops connections are spread over (default: 1).",
     transform: Values.count)
   var loops = 1
 
   @Option(
     parsing: .unconditional,
     help: ArgumentHelp(
-      "A silent client is asked for a sign of life after so long (default: 30).",
+      "A client that is silent for this time is pinged (default: 30).",
       valueName: "seconds"),
     transform: Values.time)
   var heartbeat: Duration?
@@ -37,7 +37,7 @@ struct ServeCommand: AsyncParsableCommand {
   @Option(
     parsing: .unconditional,
     help: ArgumentHelp(
-      "A client that gives no sign for so long after that is dropped (default: 10).",
+      "A client that stays silent for this time after a ping is dropped (default: 10).",
       valueName: "seconds"),
     transform: Values.time)
   var heartbeatTimeout: Duration?
@@ -45,7 +45,7 @@ struct ServeCommand: AsyncParsableCommand {
   @Option(
     parsing: .unconditional,
     help: ArgumentHelp(
-      "The largest body that is accepted (default: 16777216).", valueName: "bytes"),
+      "The size of the largest body to accept (default: 16777216).", valueName: "bytes"),
     transform: Values.count)
   var maxBody: Int?
 
@@ -54,13 +54,13 @@ struct ServeCommand: AsyncParsableCommand {
 
   @Flag(
     help: ArgumentHelp(
-      "End at once when standard input does, and log errors alone.", visibility: .private))
+      "End at once when standard input does, and log only errors.", visibility: .private))
   var forDemo = false
 
   func run() async throws {
     Output.logToStandardError()
     if forDemo { ParentWatch.start() }
-    // From here on a signal waits for the server, even one that comes before it listens.
+    // From here on signals are kept for the server, even if they come before it listens.
     let signals = TerminationSignals()
     let server = try makeServer()
     DemoRoutes.install(on: server)

@@ -5,7 +5,7 @@ import LongLinkCommandSupport
 import LongLinkTesting
 import Synchronization
 
-/// Many scenarios, several at once on threads of their own, up to the first that breaks a promise.
+/// Runs many scenarios, several at once on separate threads, up to the first broken promise.
 final class ScenarioBatch: Sendable {
   private struct State {
     var next: UInt64?
@@ -28,8 +28,8 @@ final class ScenarioBatch: Sendable {
     state = Mutex(State(next: seeds.lowerBound))
   }
 
-  /// Runs all, and shows how far it has come once a second. When the task is cancelled, the
-  /// scenarios that run are the last ones.
+  /// Runs all scenarios, and shows the progress once a second. When the task is cancelled, no
+  /// further scenarios start.
   func run(
     jobs: Int, showing show: @escaping @Sendable (ScenarioTotal) -> Void
   ) async -> Result<ScenarioTotal, any Error> {
@@ -62,7 +62,7 @@ final class ScenarioBatch: Sendable {
       }
       done?.resume()
     }
-    // Tasks of a scenario run on the thread's stack, the user's code among them.
+    // The tasks of a scenario, with the user's code, run on the thread's stack.
     thread.stackSize = 8 << 20
     thread.start()
   }
@@ -73,7 +73,7 @@ final class ScenarioBatch: Sendable {
     return total
   }
 
-  /// Runs one seed after the other until none is left, or one has failed.
+  /// Runs one seed after another until none is left, or one has failed.
   private func work() {
     while let seed = take() {
       do {
@@ -100,7 +100,7 @@ final class ScenarioBatch: Sendable {
   }
 }
 
-/// What came of many scenarios.
+/// The combined results of scenarios.
 struct ScenarioTotal: Sendable {
   var seeds = 0
   var requests = 0
@@ -108,9 +108,9 @@ struct ScenarioTotal: Sendable {
   var virtualTime = Duration.zero
   var realTime = Duration.zero
   var faults: [FaultKind: Int] = [:]
-  /// Exclusive or of the hashes of all, which does not depend on their order.
+  /// The exclusive or of all hashes, which does not depend on their order.
   var hash: UInt64 = 0
-  /// Those that broke a promise, by their seeds.
+  /// Scenarios that broke a promise, sorted by seed.
   var failures: [ScenarioReport] = []
 
   mutating func add(_ report: ScenarioReport) {
@@ -138,7 +138,8 @@ struct ScenarioTotal: Sendable {
 
   var summary: String {
     let broken = failures.map { String($0.scenario.seed) }.joined(separator: ", ")
-    let outcome = failures.isEmpty ? "all promises were kept" : "promises were broken by \(broken)"
+    let outcome =
+      failures.isEmpty ? "all promises were kept" : "promises were broken by seeds \(broken)"
     return """
       \(seeds) seeds in \(realTime.inSeconds), \(speed): \(outcome)
       \(requests.grouped) requests, \(succeeded.grouped) succeeded, \

@@ -13,11 +13,11 @@ struct SimulateCommand: AsyncParsableCommand {
 }
 
 extension FaultProfile {
-  /// The profile of an argument; throws what tells which there are.
+  /// The profile with a name; if there is none, throws an error that lists the profiles.
   static func named(_ name: String) throws -> FaultProfile {
     guard let profile = FaultProfile(named: name) else {
       let names = FaultProfile.all.map(\.name).joined(separator: ", ")
-      throw Output.usageError("there is no profile \(name); there are \(names)")
+      throw Output.usageError("there is no profile \(name); the profiles are \(names)")
     }
     return profile
   }

@@ -12,14 +12,14 @@ struct SimulateReplayCommand: AsyncParsableCommand {
     abstract: "Runs the scenario of one seed again and draws what happened.",
     discussion: """
       Prints a line for each frame, fault, socket and change of state, with lanes for the clients \
-      and servers. ● is where a frame left and ▶ or ◀ where it arrived, ✕ where it never did; \
-      ✱ is a fault, ○ a socket, ◆ a state. Exit code 1 when a promise was broken.
+      and servers. ● is where a frame was sent and ▶ or ◀ where it arrived, ✕ one that never did; \
+      ✱ is a fault, ○ a socket, ◆ a state. Exit code 1 if a promise was broken.
       """)
 
   @Option(help: "The seed.")
   var seed: UInt64
 
-  @Option(help: "Which faults: default, calm, hostile-network, restarts or slow-peers.")
+  @Option(help: "The profile of faults: default, calm, hostile-network, restarts or slow-peers.")
   var profile = "default"
 
   @Option(help: "Begin the drawing at this virtual second.")
@@ -28,18 +28,18 @@ struct SimulateReplayCommand: AsyncParsableCommand {
   @Option(help: "End the drawing at this virtual second.")
   var to: Double?
 
-  @Option(help: "Write the drawing as SVG to this file too, cut after 1,000 events.")
+  @Option(help: "Also write the drawing to this file, as SVG, cut off after 1,000 events.")
   var svg: String?
 
   @Flag(help: "Draw pings and pongs too.")
   var pings = false
 
-  @Flag(help: "Print no drawing, only what came of it.")
+  @Flag(help: "Print no drawing, only the result.")
   var quiet = false
 
   func run() async throws {
     guard from >= 0, from < 1e9, to.map({ $0 >= from && $0 < 1e9 }) ?? true else {
-      throw Output.usageError("--from and --to have to be seconds, in this order")
+      throw Output.usageError("--from and --to must be seconds, and --from the earlier one")
     }
     let scenario = Scenario(seed: seed, profile: try FaultProfile.named(profile))
     let report = try await scenario.run(recording: true)

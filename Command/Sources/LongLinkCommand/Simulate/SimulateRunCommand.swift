@@ -12,23 +12,24 @@ struct SimulateRunCommand: AsyncParsableCommand {
     abstract: "Runs scenarios drawn from seeds and stops at the first broken promise.",
     discussion: """
       Each seed determines one to three servers and clients, at least 200 requests over at least \
-      ten virtual minutes, and faults. Oracles watch that each request ends once, that delivery is \
-      told truthfully, that dead peers are found, that nothing is left, and more. At the first \
-      broken promise the run stops with exit code 1, and says how to see that seed again.
+      ten virtual minutes, and faults. Oracles check that each request ends once, that delivery is \
+      reported truthfully, that dead peers are detected, that nothing leaks, and more. At the \
+      first broken promise the run stops with exit code 1, and prints the command that replays \
+      the seed.
 
-      SIGINT (Ctrl-C) ends it early, with the summary of the seeds until then and exit code 130.
+      SIGINT (Ctrl-C) stops early, prints the summary so far and exits with code 130.
       """)
 
-  @Option(help: "The seeds, as FROM..TO with both included, or one.")
+  @Option(help: "One seed, or a range FROM..TO that includes both.")
   var seeds: SeedRange
 
-  @Option(help: "Which faults: default, calm, hostile-network, restarts or slow-peers.")
+  @Option(help: "The profile of faults: default, calm, hostile-network, restarts or slow-peers.")
   var profile = "default"
 
-  @Option(help: "How many run at once; the number of cores where it is not given.")
+  @Option(help: "How many run at once (default: the number of cores).")
   var jobs: Int?
 
-  @Flag(help: "Go on after a broken promise, and list all seeds that broke one.")
+  @Flag(help: "Continue after a broken promise, and list all seeds that broke one.")
   var keepGoing = false
 
   @Flag(help: "Print the outcome as one JSON object.")
@@ -57,7 +58,7 @@ struct SimulateRunCommand: AsyncParsableCommand {
     if !json {
       for failure in total.failures {
         for finding in failure.findings.prefix(20) { try Output.line("  \(finding)") }
-        try Output.line("see it again: \(failure.replayCommand)")
+        try Output.line("replay it: \(failure.replayCommand)")
       }
     }
     if let signal { throw ExitCode.signal(signal) }
@@ -72,7 +73,7 @@ struct SimulateRunCommand: AsyncParsableCommand {
   }
 }
 
-/// Seeds as they are given: `FROM..TO`, or one.
+/// Seeds as an argument: `FROM..TO`, or one.
 struct SeedRange: ExpressibleByArgument {
   let range: ClosedRange<UInt64>
 

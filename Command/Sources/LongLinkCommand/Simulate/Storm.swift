@@ -3,25 +3,25 @@
 import LongLinkCore
 import LongLinkTesting
 
-/// What a storm is to be like: clients lose one server at the same moment, and it comes back.
+/// The options of a storm: clients lose one server at the same moment, and it comes back.
 struct StormOptions: Equatable, Sendable {
   var clients: Int
   /// How long connects are refused after the loss.
   var outage: Duration
-  /// Over how long clients are meant to spread.
+  /// The time over which clients should spread.
   var window: Duration
   var seed: UInt64
 
-  /// Connects a second where all clients come evenly within the window.
+  /// Connects per second if all clients come evenly within the window.
   var evenRate: Double { Double(clients) / (window / .seconds(1)) }
 }
 
-/// How many connects there were in each second since the loss.
+/// The number of connects in each second after the loss.
 struct StormCurve: Equatable, Sendable {
-  /// Attempts, those that were refused included.
+  /// Attempts, including refused ones.
   private(set) var attempts: [Int] = []
   private(set) var accepted: [Int] = []
-  /// When the last client was connected, since the loss.
+  /// The time from the loss until the last client was connected.
   private(set) var allBack = Duration.zero
 
   mutating func addAttempt(at time: Duration, isAccepted: Bool, clients: Int = 1) {
@@ -41,8 +41,8 @@ struct StormCurve: Equatable, Sendable {
   var peakAccepted: Int { accepted.max() ?? 0 }
 }
 
-/// A storm under one policy. Clients are independent of each other: the server takes all that
-/// come, so that each of them can be followed from the loss to its return by itself.
+/// A storm under one policy. Clients are independent of each other because the server accepts all
+/// of them, so each is followed separately from the loss to its return.
 enum Storm {
   static func run(_ options: StormOptions, _ policy: StormPolicy) -> StormCurve {
     var generator = SeededGenerator(seed: options.seed)
@@ -56,7 +56,7 @@ enum Storm {
         }
       }
     case .none, .fixed, .exponential:
-      // Without chance all do the same.
+      // Without random delays all clients do the same.
       let copies = policy == .none ? options.clients : 1
       for _ in 0..<options.clients / copies {
         var time = Duration.zero
@@ -74,13 +74,13 @@ enum Storm {
   }
 }
 
-/// One client of a storm: the decisions are those of the product, and nothing else is there.
+/// One client of a storm: the decisions of the product, and nothing else.
 private struct StormClient {
   private var machine: LinkMachine
 
   /// How long a connect takes to be refused, in nanoseconds.
   private static let refusal: Int64 = 1_000_000
-  /// What is never reached, in nanoseconds.
+  /// A time that is never reached, in nanoseconds.
   private static let longTime: Int64 = 1 << 60
 
   /// Makes a client whose link has worked, and is lost at instant 0.
@@ -102,14 +102,14 @@ private struct StormClient {
         machine.worked(id)
         link = id
       default:
-        break  // Nothing else changes where a client goes.
+        break  // No other effect matters here.
       }
     }
     guard let link else { preconditionFailure("a client that is started connects") }
     machine.ended(link, .closedByPeer, at: start) { generator.next() }
   }
 
-  /// Goes on until it is back; tells of each attempt.
+  /// Runs until the client is back; reports each attempt to `tell`.
   mutating func run(
     outage: Duration, using generator: inout SeededGenerator,
     _ tell: (Duration, _ isAccepted: Bool) -> Void
@@ -128,7 +128,7 @@ private struct StormClient {
           now = now + StormClient.refusal
           machine.failed(id, at: now) { generator.next() }
         default:
-          break  // Nothing else changes where a client goes.
+          break  // No other effect matters here.
         }
       }
       now = max(now, machine.deadline)

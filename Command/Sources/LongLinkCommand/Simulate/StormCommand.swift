@@ -9,17 +9,17 @@ import LongLinkCore
 struct StormCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "storm",
-    abstract: "Shows how clients come back that have lost their server all at once.",
+    abstract: "Shows how clients come back after they all lost their server at once.",
     discussion: """
-      Each client makes the decisions of the real one, in virtual time. The peaks are those of any \
-      whole second; the even rate is that of all clients coming evenly within the window. Attempts \
-      while the server is away count too. The three other policies are there to be compared with.
+      Each client makes the real client's decisions, in virtual time. The peaks are per whole \
+      second; the even rate is that of all clients spread evenly over the window. Attempts while \
+      the server is down count too. The three other policies are for comparison.
       """)
 
   enum Policy: String, ExpressibleByArgument, CaseIterable {
     /// Spread over the window.
     case spread
-    /// What a client does that is told nothing.
+    /// A client's default.
     case standard
 
     func reconnect(window: Duration) -> ReconnectPolicy {
@@ -35,28 +35,28 @@ struct StormCommand: AsyncParsableCommand {
 
   @Option(
     parsing: .unconditional,
-    help: ArgumentHelp("How long the server is away (default: 60).", valueName: "seconds"),
+    help: ArgumentHelp("How long the server is down (default: 60).", valueName: "seconds"),
     transform: StormCommand.outage)
   var outage: Duration = .seconds(60)
 
   @Option(
     parsing: .unconditional,
     help: ArgumentHelp(
-      "Over how long the clients are to spread (default: 30).", valueName: "seconds"),
+      "The time over which clients spread (default: 30).", valueName: "seconds"),
     transform: StormCommand.window)
   var window: Duration = .seconds(30)
 
   @Option(
     help: """
-      spread: the pauses are spread over the window; standard: those of a client that is told \
-      nothing (default: spread).
+      spread: delays are spread over the window; standard: a client's default delays (default: \
+      spread).
       """)
   var policy = Policy.spread
 
-  @Option(help: "What chance is drawn from (default: 1).")
+  @Option(help: "The seed of the random delays (default: 1).")
   var seed: UInt64 = 1
 
-  @Option(help: ArgumentHelp("Also draws the curves into a file.", valueName: "path"))
+  @Option(help: ArgumentHelp("Also draw the curves into this file, as SVG.", valueName: "path"))
   var svg: String?
 
   func run() async throws {
@@ -84,7 +84,7 @@ struct StormCommand: AsyncParsableCommand {
 
   private static func outage(_ text: String) throws -> Duration {
     let time = try Values.interval(text)
-    // An hour under the policy that never waits is as much as anybody wants to see.
+    // With the policy that never waits, more than an hour would be of no use.
     guard time <= .seconds(3_600) else { throw ValidationError("'\(text)' is over 3600 seconds.") }
     return time
   }
@@ -92,19 +92,19 @@ struct StormCommand: AsyncParsableCommand {
   private static func window(_ text: String) throws -> Duration {
     let time = try Values.interval(text)
     guard time >= .seconds(1), time <= .seconds(3_600) else {
-      throw ValidationError("'\(text)' is not within 1 and 3600 seconds.")
+      throw ValidationError("'\(text)' is not between 1 and 3600 seconds.")
     }
     return time
   }
 }
 
-/// What a policy made of a storm.
+/// A storm under one policy.
 struct StormResult: Sendable {
   let policy: StormPolicy
   let curve: StormCurve
 }
 
-/// The table that a storm ends with.
+/// The table that a storm prints.
 struct StormTable {
   let options: StormOptions
   let results: [StormResult]
@@ -136,7 +136,7 @@ struct StormTable {
     ] + text + price
   }
 
-  /// What a longer wait than that of the usual policy costs, and what it buys.
+  /// The cost and the benefit of a longer wait than that of the usual policy.
   private var price: [String] {
     guard let own = results.first, let usual = results.first(where: { $0.policy == .fixed }),
       back(own) > back(usual), usual.curve.peakAttempts > own.curve.peakAttempts

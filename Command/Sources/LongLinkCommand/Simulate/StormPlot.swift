@@ -27,7 +27,8 @@ struct StormPlot {
     return StormPlot.left + room * second / Double(seconds)
   }
 
-  /// One attempt a second is the lowest line that a logarithm can show; none lies on it too.
+  /// The lowest line is one attempt per second, because a logarithm cannot show zero; zero is
+  /// drawn there too.
   private func y(_ rate: Double) -> Double {
     let room = StormPlot.height - StormPlot.top - StormPlot.bottom
     return StormPlot.height - StormPlot.bottom - room * log10(max(rate, 1)) / Double(decades)
@@ -62,7 +63,7 @@ struct StormPlot {
       "<rect x=\"\(number(StormPlot.left))\" y=\"\(number(StormPlot.top))\" "
         + "width=\"\(number(end - StormPlot.left))\" height=\"\(number(floor - StormPlot.top))\" "
         + "fill=\"#eeeeee\"/>",
-      text("the server is away", x: StormPlot.left + 6, y: StormPlot.top + 16),
+      text("the server is down", x: StormPlot.left + 6, y: StormPlot.top + 16),
     ]
   }
 
@@ -115,7 +116,7 @@ struct StormPlot {
   }
 
   private func curve(_ curve: StormCurve, colour: String) -> String {
-    // Each second is a step as wide as it is; runs of the same height are drawn as one.
+    // Each second is a step; steps of the same height are drawn as one.
     var points = ["\(number(x(0))),\(number(y(0)))"]
     var last: Int?
     for (second, attempts) in curve.attempts.enumerated() where attempts != last {

@@ -3,17 +3,16 @@
 import LongLinkCore
 import LongLinkTesting
 
-/// How the clients of a storm come back: as the product's do, or as others do.
-///
-/// The others stand here to be compared with; the product has none of them.
+/// How the clients of a storm come back: with a policy of the product, or with another one for
+/// comparison that the product does not have.
 enum StormPolicy: Equatable, Sendable {
   /// The product's own decisions under one of its policies.
   case product(name: String, ReconnectPolicy)
-  /// At once, and again after each tenth of a second.
+  /// At once, and again every tenth of a second.
   case none
-  /// After five seconds each time, give or take a tenth.
+  /// After five seconds each time, ±10 %.
   case fixed
-  /// After 1, 2, 4 seconds and so on up to the window, each give or take a fifth.
+  /// After 1, 2, 4 seconds and so on up to the window, each ±20 %.
   case exponential
 
   static let others: [StormPolicy] = [.none, .fixed, .exponential]
@@ -27,7 +26,7 @@ enum StormPolicy: Equatable, Sendable {
     }
   }
 
-  /// How long a client of another policy waits before its attempt, counted from 0.
+  /// The delay of another policy before attempt number `attempt`, counted from 0.
   func delay(
     before attempt: Int, window: Duration, using generator: inout SeededGenerator
   ) -> Duration {

@@ -132,7 +132,7 @@ struct AttackTests {
     try await server.judge()
   }
 
-  @Test func `goaways over and over fill no log and forge no line`() async throws {
+  @Test func `repeated goaways neither flood the log nor forge a line`() async throws {
     let server = try await AttackedServer()
     let attacker = try Attacker(port: server.port)
     attacker.drain()
@@ -146,7 +146,7 @@ struct AttackTests {
     try await server.judge()
   }
 
-  @Test func `answers above the peer's limit fill no log`() async throws {
+  @Test func `responses above the peer's limit do not flood the log`() async throws {
     let server = try await AttackedServer()
     let attacker = try Attacker(port: server.port, hello: [0x08, 1, 0x10, 3, 0x18, 1])
     attacker.drain()
@@ -161,7 +161,7 @@ struct AttackTests {
     try await server.judge()
   }
 
-  @Test func `metadata cost little more than a payload of their size`() async throws {
+  @Test func `metadata costs little more than a payload of its size`() async throws {
     let server = try await AttackedServer()
     let attacker = try Attacker(port: server.port)
     attacker.drain()
@@ -228,7 +228,7 @@ struct AttackTests {
 /// What a hostile server can make a client hold.
 @Suite(.serialized, .timeLimit(.minutes(15)), .unless(AttackedServer.problem))
 struct AttackedClientTests {
-  @Test func `requests that nobody asked for are refused, and not collected`() async throws {
+  @Test func `unsolicited requests are refused, and not collected`() async throws {
     let piece = [UInt8](repeating: 7, count: 65_536)
     let flooded = DispatchSemaphore(value: 0)
     let peer = try ScriptedPeer { connection in

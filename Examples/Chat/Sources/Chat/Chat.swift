@@ -58,7 +58,7 @@ actor Screen {
     for await event in room.events {
       switch event {
       case .entered(let names, let last):
-        print("* here: \(names.joined(separator: ", "))   (/back: what was said before, /quit)")
+        print("* here: \(names.joined(separator: ", "))   (/back: earlier messages, /quit)")
         if history == nil {
           history = room.history(before: last + 1)
           await showMore()
@@ -67,13 +67,13 @@ actor Screen {
       case .came(let name): print("* \(name) has come")
       case .went(let name): print("* \(name) has gone")
       case .typing(let name): print("* \(name) is typing")
-      case .offline: print("* no connection; what you write is sent when it is back")
-      case .refused(let text, let reason): print("* not said: \(text) (\(reason))")
+      case .offline: print("* offline; your messages are sent after the reconnect")
+      case .refused(let text, let reason): print("* not sent: \(text) (\(reason))")
       }
     }
   }
 
-  /// Prints one page more of what was said before, the oldest first.
+  /// Prints another page of earlier messages, the oldest first.
   func showMore() async {
     do throws(CallError) {
       guard let page = try await history?.loadMore() else { return }

@@ -4,7 +4,7 @@ import ChatMessages
 import LongLinkCalls
 
 extension CallConfiguration {
-  /// What the chat's calls have in common. Each of them may be made twice, as the .proto file says.
+  /// The policy of the chat's calls. All are idempotent, as the .proto file declares.
   static var chat: CallConfiguration {
     let policy = CallPolicy(RequestOptions(timeout: .seconds(10)))
     return CallConfiguration(
@@ -13,12 +13,12 @@ extension CallConfiguration {
 }
 
 extension ChatError: ApplicationError {
-  /// The error of a code of the server's.
+  /// The error for a code of the server.
   public init?(code: ResponseCode, body: [UInt8]) {
     self.init(rawValue: code.rawValue)
   }
 
-  /// What people are told, in English whatever the language.
+  /// The text for users, in English for every language.
   public func text(in language: String) -> String? {
     switch self {
     case .emptyText: "Say something."

@@ -3,19 +3,18 @@
 import ChatMessages
 import LongLinkCalls
 
-/// A room as one client sees it: every message once and in order, whatever becomes of the
-/// connection.
+/// A client's view of a room: every message once and in order, even if the connection is lost.
 final class ChatRoom: Sendable {
   enum Event: Equatable, Sendable {
-    /// The room was entered, again after each reconnect: who is there, oneself included, and the
-    /// number of the last message.
+    /// The room was entered, again after each reconnect: the names of those in it, with this
+    /// client's, and the number of the last message.
     case entered([String], last: UInt64)
     case said(Message)
     case came(String)
     case went(String)
     case typing(String)
     case offline
-    /// A message that the server does not take, and why.
+    /// A message that the server rejected, and why.
     case refused(String, reason: String)
   }
 
@@ -26,13 +25,13 @@ final class ChatRoom: Sendable {
 
   let name: String
   let room: String
-  /// What happens in the room, for one consumer.
+  /// The events in the room, for one consumer.
   let events: AsyncStream<Event>
 
   private let api: CallClient
   private let random: @Sendable () -> UInt64
   private let tell: AsyncStream<Event>.Continuation
-  // What is lost here leaves a gap in the numbers, and is asked for.
+  // A push that is dropped here leaves a gap in the numbers, so its message is fetched.
   private let signals = AsyncStream.makeStream(
     of: Signal.self, bufferingPolicy: .bufferingNewest(256))
   private let outbox = AsyncStream.makeStream(of: SendRequest.self)
@@ -48,7 +47,7 @@ final class ChatRoom: Sendable {
     (events, tell) = AsyncStream.makeStream(of: Event.self)
   }
 
-  /// Says something: it is sent when there is a connection, in the order of the calls.
+  /// Sends a message, as soon as there is a connection and after the earlier messages.
   func send(_ text: String) {
     let id = [random(), random()].flatMap { word in
       (0..<8).map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) }
@@ -56,7 +55,7 @@ final class ChatRoom: Sendable {
     outbox.continuation.yield(SendRequest(room: room, author: name, text: text, id: id))
   }
 
-  /// What was said before a message, the newest first.
+  /// The messages before a number, the newest first.
   func history(before number: UInt64) -> PagedList<Message, UInt64> {
     api.pages(from: number, size: 20) { [room] page in
       let request = HistoryRequest(room: room, before: page.position, limit: UInt32(page.size))
@@ -67,7 +66,7 @@ final class ChatRoom: Sendable {
     }
   }
 
-  /// Lets the others know that something is being written, if there is a connection.
+  /// Tells the others that the user is typing, if there is a connection.
   func type() async {
     try? await api.client.push(Typing(room: room, name: name))
   }
@@ -111,7 +110,7 @@ final class ChatRoom: Sendable {
     }
   }
 
-  /// Sends one message after the other, each until it is known what became of it.
+  /// Sends one message after another, each until its outcome is known.
   private func deliver() async {
     for await request in outbox.stream {
       while !Task.isCancelled {
@@ -124,27 +123,27 @@ final class ChatRoom: Sendable {
             tell.yield(.refused(request.text, reason: error.text))
             break
           }
-          // It may have been said or not. Sent again, with the same id, it is said once.
+          // It may have been published. Sent again with the same id, it is published only once.
           try? await api.client.loop.sleep(for: .seconds(1))
         }
       }
     }
   }
 
-  /// Shows each message in its turn: those pushed, and what was missed.
+  /// Shows all messages in order: those pushed, and those missed.
   private func follow() async {
     var seen: UInt64?
     for await signal in signals.stream {
       do throws(CallError) {
         switch signal {
         case .connected:
-          // The pushes first, then what was said before them: nothing falls between.
+          // Join first, so that pushes begin, then fetch the earlier messages: there is no gap.
           let reply = try await api.call(ChatMethods.join, JoinRequest(room: room, name: name))
           tell.yield(.entered(reply.names, last: reply.last))
           seen = seen ?? reply.last
           try await catchUp(&seen, to: reply.last)
         case .pushed(let message):
-          // One that comes before the room was entered is among the first page of the history.
+          // A push from before the room was entered is on the first page of the history.
           guard let last = seen, message.number > last else { continue }
           if message.number == last + 1 {
             tell.yield(.said(message))
@@ -154,7 +153,7 @@ final class ChatRoom: Sendable {
           }
         }
       } catch {
-        // Without a connection the next one begins anew; with one, this has to.
+        // Without a connection, the next one begins again. With one, begin again here.
         guard api.client.state.isConnected else { continue }
         try? await api.client.loop.sleep(for: .seconds(1))
         signals.continuation.yield(.connected)
@@ -162,7 +161,7 @@ final class ChatRoom: Sendable {
     }
   }
 
-  /// Asks for what was missed. What has been shown stays so where it fails midway.
+  /// Fetches missed messages. If it fails midway, `seen` is the last one that was shown.
   private func catchUp(_ seen: inout UInt64?, to last: UInt64) async throws(CallError) {
     while let number = seen, number < last {
       let request = HistoryRequest(room: room, after: number, limit: 100)

@@ -2,15 +2,15 @@
 
 import Foundation
 
-/// What is typed, key by key where there is a keyboard.
+/// The input from the terminal, key by key if there is a keyboard.
 enum Terminal {
   enum Input: Sendable {
-    /// A line has been begun, or is written on after a while.
+    /// The user has begun a line, or continued it after a pause.
     case typing
     case line(String)
   }
 
-  /// All that is typed, up to the end of the input; read by a thread of its own.
+  /// The whole input; a separate thread reads it.
   static func inputs() -> AsyncStream<Input> {
     let (stream, continuation) = AsyncStream.makeStream(of: Input.self)
     Thread.detachNewThread {
@@ -42,7 +42,7 @@ enum Terminal {
         if !text.isEmpty { continuation.yield(.line(text)) }
         if text == "/quit" { return }
       case 8, 127:
-        // A character of several bytes goes as a whole.
+        // A character of several bytes is deleted as a whole.
         while let last = line.popLast(), last & 0xC0 == 0x80 {}
         if echoes { echo(Array("\r\u{1B}[K".utf8) + line) }
       default:

@@ -6,19 +6,19 @@ public import LongLinkProtobufC
 
 /// The methods of the service `chat.Chat`.
 public nonisolated enum ChatMethods {
-  /// Enters a room: from now on the connection gets its pushes.
+  /// Enters a room: from now on the room's pushes go to this connection.
   public static var join: LongLinkProtobufC::RPCMethod<ChatMessages::JoinRequest, ChatMessages::JoinReply> {
     LongLinkProtobufC::RPCMethod(1, "Join", of: "chat.Chat", idempotency: .idempotent)
   }
-  /// Leaves a room; the end of the connection does so too.
+  /// Leaves a room; the end of the connection has the same effect.
   public static var leave: LongLinkProtobufC::RPCMethod<ChatMessages::LeaveRequest, ChatMessages::LeaveReply> {
     LongLinkProtobufC::RPCMethod(2, "Leave", of: "chat.Chat", idempotency: .idempotent)
   }
-  /// Says something. Sent twice, it is said once.
+  /// Sends a message. A message that is sent twice is published once.
   public static var send: LongLinkProtobufC::RPCMethod<ChatMessages::SendRequest, ChatMessages::SendReply> {
     LongLinkProtobufC::RPCMethod(3, "Send", of: "chat.Chat", idempotency: .idempotent)
   }
-  /// Messages of a room, before a number or after one.
+  /// The messages of a room before or after a number.
   public static var history: LongLinkProtobufC::RPCMethod<ChatMessages::HistoryRequest, ChatMessages::HistoryReply> {
     LongLinkProtobufC::RPCMethod(4, "History", of: "chat.Chat", idempotency: .readOnly)
   }
@@ -34,7 +34,7 @@ public nonisolated struct Message: Swift.Hashable, Swift.Sendable {
   public var author: Swift.String = ""
   /// Field 4, `text`.
   public var text: Swift.String = ""
-  /// Made by the author's client, by which the server knows what it has already.
+  /// Made by the author's client; the server recognizes duplicates by it.
   public var id: [Swift.UInt8] = []
 
   /// Makes a message. Omitted fields have the values that absent fields decode to.
@@ -53,7 +53,7 @@ public nonisolated struct Message: Swift.Hashable, Swift.Sendable {
   }
 }
 
-/// Somebody has come or gone.
+/// Someone has come or gone.
 public nonisolated struct Presence: Swift.Hashable, Swift.Sendable {
   /// Field 1, `room`.
   public var room: Swift.String = ""
@@ -74,7 +74,7 @@ public nonisolated struct Presence: Swift.Hashable, Swift.Sendable {
   }
 }
 
-/// Somebody is typing; pushed by clients, and on to the others.
+/// Someone is typing. Clients push it to the server, which pushes it to the others.
 public nonisolated struct Typing: Swift.Hashable, Swift.Sendable {
   /// Field 1, `room`.
   public var room: Swift.String = ""
@@ -110,9 +110,9 @@ public nonisolated struct JoinRequest: Swift.Hashable, Swift.Sendable {
 
 /// The message `chat.JoinReply`.
 public nonisolated struct JoinReply: Swift.Hashable, Swift.Sendable {
-  /// The number of the last message; 0 where there is none.
+  /// The number of the last message; 0 if there is none.
   public var last: Swift.UInt64 = 0
-  /// Who is there, oneself included.
+  /// The names of those in the room, with your own.
   public var names: [Swift.String] = []
 
   /// Makes a message. Omitted fields have the values that absent fields decode to.
@@ -186,9 +186,9 @@ public nonisolated struct SendReply: Swift.Hashable, Swift.Sendable {
 public nonisolated struct HistoryRequest: Swift.Hashable, Swift.Sendable {
   /// Field 1, `room`.
   public var room: Swift.String = ""
-  /// The newest messages before this one come; 0 for none.
+  /// Asks for the newest messages before this number, unless it is 0.
   public var before: Swift.UInt64 = 0
-  /// The oldest messages after this one come, where `before` is 0.
+  /// Asks for the oldest messages after this number, if `before` is 0.
   public var after: Swift.UInt64 = 0
   /// Field 4, `limit`.
   public var limit: Swift.UInt32 = 0

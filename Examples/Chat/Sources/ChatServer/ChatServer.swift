@@ -5,16 +5,16 @@ import Dispatch
 import Foundation
 import LongLinkServer
 
-/// Serves the rooms, and keeps what is said in a file.
+/// Serves the rooms, and stores their messages in a file.
 @main
 struct ChatServer: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "ChatServer", abstract: "Serves the rooms of a chat.")
 
-  @Argument(help: "The port to listen on; 0 takes a free one.")
+  @Argument(help: "The port to listen on; 0 for a free one.")
   var port: UInt16 = 9010
 
-  @Argument(help: "The file that keeps what is said.")
+  @Argument(help: "The file that stores the messages.")
   var file = "chat.log"
 
   func run() async throws {
@@ -22,7 +22,7 @@ struct ChatServer: AsyncParsableCommand {
     let server = try LongLinkServer(listen: .host("127.0.0.1", port: port))
     rooms.register(with: server)
     try await server.start()
-    // Not held back by a buffer: whoever started it may wait for this.
+    // Unbuffered, because the parent process may wait for this line.
     FileHandle.standardOutput.write(Data("listening on \(server.addresses[0])\n".utf8))
 
     signal(SIGTERM, SIG_IGN)

@@ -5,19 +5,19 @@ import Foundation
 import LongLinkServer
 import Synchronization
 
-/// Where messages outlive the server.
+/// Storage in which messages outlive the server.
 protocol MessageLog: Sendable {
-  /// All messages, in their order.
+  /// All messages, in order.
   func load() throws -> [Message]
-  /// Keeps one more; it is safe when this returns.
+  /// Stores another message; it is on the disk when this returns.
   func append(_ message: Message) throws
 }
 
-/// A file of messages, each behind its length in four bytes.
+/// A file of messages, each after its length in four bytes.
 final class FileLog: MessageLog {
   private struct State {
     let file: FileHandle
-    /// Where the last whole message ends.
+    /// The end of the last whole message.
     var end: UInt64 = 0
   }
 
@@ -35,7 +35,7 @@ final class FileLog: MessageLog {
       try state.file.seek(toOffset: 0)
       var rest = [UInt8](try state.file.readToEnd() ?? Data())[...]
       var messages: [Message] = []
-      // A crash may have cut the last one short: it was never answered, and is sent again.
+      // A crash may have truncated the last one: it got no response, so its client sends it again.
       while rest.count >= 4 {
         let length = rest.prefix(4).reduce(0) { $0 << 8 | Int($1) }
         guard rest.count >= 4 + length else { break }
@@ -52,7 +52,7 @@ final class FileLog: MessageLog {
     let body = try message.encodedBytes()
     let length = withUnsafeBytes(of: UInt32(body.count).bigEndian) { Array($0) }
     try state.withLock { state in
-      // Over what a failed write may have left.
+      // Overwrites what a failed write may have left.
       try state.file.truncate(atOffset: state.end)
       try state.file.seek(toOffset: state.end)
       try state.file.write(contentsOf: Data(length + body))

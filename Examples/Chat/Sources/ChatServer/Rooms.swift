@@ -3,9 +3,9 @@
 import ChatMessages
 import LongLinkServer
 
-/// The rooms: what was said in each, and who is there.
+/// The rooms: their messages and members.
 ///
-/// It lives on an event loop of its own, since it waits for the disk.
+/// It lives on a separate event loop because it waits for the disk.
 actor Rooms: ChatService {
   private struct Room {
     var messages: [Message] = []
@@ -20,7 +20,7 @@ actor Rooms: ChatService {
 
   nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
-  /// Takes up what the log holds.
+  /// Loads the messages of the log.
   init(_ log: any MessageLog, on loop: EventLoop) throws {
     self.log = log
     self.loop = loop
@@ -30,7 +30,7 @@ actor Rooms: ChatService {
     }
   }
 
-  /// Has a server answer for the rooms, before it is started.
+  /// Registers the rooms with a server, before it is started.
   nonisolated func register(with server: LongLinkServer) {
     server.register(chat: self)
     server.onPush(Typing.self) { [self] typing, peer in
@@ -65,13 +65,13 @@ actor Rooms: ChatService {
   func send(_ request: SendRequest, context: InboundRequest) throws -> SendReply {
     if request.text.isEmpty { throw Rejection(.init(.emptyText)) }
     if request.text.utf8.count > longestText { throw Rejection(.init(.textTooLong)) }
-    // It was sent before, and the answer was lost.
+    // It was sent before, and the response was lost.
     if let number = rooms[request.room]?.numbers[request.id] { return SendReply(number: number) }
     let last = rooms[request.room]?.messages.count ?? 0
     let message = Message(
       room: request.room, number: UInt64(last + 1), author: request.author, text: request.text,
       id: request.id)
-    // On the disk before anybody hears of it.
+    // It must be on the disk before it is published.
     try log.append(message)
     rooms[request.room, default: Room()].messages.append(message)
     rooms[request.room]?.numbers[request.id] = message.number
@@ -82,7 +82,7 @@ actor Rooms: ChatService {
   func history(_ request: HistoryRequest, context: InboundRequest) -> HistoryReply {
     let messages = rooms[request.room]?.messages ?? []
     let limit = Int(min(request.limit, 100))
-    // Message n stands at place n - 1.
+    // Message n is at index n - 1.
     if request.before > 0 {
       let end = Int(min(request.before - 1, UInt64(messages.count)))
       return HistoryReply(messages: Array(messages[max(0, end - limit)..<end]))
@@ -97,7 +97,7 @@ actor Rooms: ChatService {
     for member in rooms[room]?.members ?? [] where member.peer.id != except {
       let peer = member.peer
       peer.loop.execute {
-        // Who is too slow has to come again, and asks then for what it has missed.
+        // A client that is too slow must connect again, and fetches then what it has missed.
         do { try peer.pushNow(type(of: push).pushType, push) } catch { peer.close() }
       }
     }
@@ -111,7 +111,7 @@ actor Rooms: ChatService {
     guard let place = rooms[name]?.members.firstIndex(where: { $0.peer.id == peer.id }),
       let member = rooms[name]?.members.remove(at: place)
     else { return }
-    // One person may be there twice.
+    // The same person may be in the room twice.
     if rooms[name]?.members.contains(where: { $0.name == member.name }) == true { return }
     tell(name, presence(name, member.name, false))
   }

@@ -6,22 +6,22 @@ public import LongLinkServer
 
 /// Handles the requests of the service `chat.Chat`.
 public nonisolated protocol ChatService: Swift.Sendable {
-  /// Enters a room: from now on the connection gets its pushes.
+  /// Enters a room: from now on the room's pushes go to this connection.
   func join(
     _ request: ChatMessages::JoinRequest, context: LongLinkServer::InboundRequest
   ) async throws -> ChatMessages::JoinReply
 
-  /// Leaves a room; the end of the connection does so too.
+  /// Leaves a room; the end of the connection has the same effect.
   func leave(
     _ request: ChatMessages::LeaveRequest, context: LongLinkServer::InboundRequest
   ) async throws -> ChatMessages::LeaveReply
 
-  /// Says something. Sent twice, it is said once.
+  /// Sends a message. A message that is sent twice is published once.
   func send(
     _ request: ChatMessages::SendRequest, context: LongLinkServer::InboundRequest
   ) async throws -> ChatMessages::SendReply
 
-  /// Messages of a room, before a number or after one.
+  /// The messages of a room before or after a number.
   func history(
     _ request: ChatMessages::HistoryRequest, context: LongLinkServer::InboundRequest
   ) async throws -> ChatMessages::HistoryReply

@@ -10,7 +10,7 @@ import Testing
     ("Chat", ["zoe", "lobby", "127.0.0.1", "65536"], "65536"), ("Chat", [], "<name>"),
     ("ChatServer", ["notaport"], "notaport"),
   ])
-  func `arguments that are wrong are refused, and named`(
+  func `wrong arguments are refused and named`(
     name: String, arguments: [String], word: String
   ) throws {
     let process = Process()

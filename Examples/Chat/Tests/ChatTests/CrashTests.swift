@@ -14,7 +14,7 @@ import Testing
 @Suite struct CrashTests {
   private let names = ["ann", "bob", "cat"]
 
-  /// Everybody says twenty things, and must see each of all sixty once, in the same order.
+  /// Each guest sends twenty messages, and must see each of all sixty once, in the same order.
   private func converse(
     _ guests: [Guest], pause: (Int) async throws -> Void, trouble: () async throws -> Void
   ) async throws {
@@ -37,7 +37,7 @@ import Testing
   }
 
   @Test(arguments: 0..<20)
-  func `nothing is lost and nothing comes twice, whatever happens`(_ seed: UInt64) async throws {
+  func `no message is lost or duplicated, whatever happens`(_ seed: UInt64) async throws {
     let simulation = Simulation(seed: seed)
     let disk = Disk()
     let endpoint = Endpoint.host("10.0.0.1", port: 9010)
@@ -58,7 +58,7 @@ import Testing
       }
       let stays = guests.map { guest in simulation.spawn { await guest.stay() } }
       try await converse(guests) { _ in
-        // Often no longer than a message and its answer are on their way.
+        // Often no longer than a message and its response take.
         let longest: Int64 = simulation.random(in: 0...3) == 0 ? 800 : 60
         try await simulation.sleep(for: .milliseconds(simulation.random(in: 0...longest)))
       } trouble: {
@@ -78,7 +78,7 @@ import Testing
     }
   }
 
-  @Test func `the programs: a server that gets SIGKILL, and one that goes on`() async throws {
+  @Test func `no message is lost or duplicated when the server process is killed`() async throws {
     let folder = FileManager.default.temporaryDirectory.appending(path: "chat-\(UUID())")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }
@@ -88,7 +88,7 @@ import Testing
     let guests = try names.map { try Guest($0, at: .host("127.0.0.1", port: port)) }
     let stays = guests.map { guest in Task { await guest.stay() } }
     try await converse(guests) { number in
-      // Some of what was said so far is still on its way.
+      // Some of the messages are still in flight.
       try await guests[0].until { $0.messages.count >= number * 3 - 4 }
     } trouble: {
       server.kill()
@@ -99,7 +99,7 @@ import Testing
     server.kill()
   }
 
-  @Test func `a message that a crash cut short is as if it had not been written`() throws {
+  @Test func `a message that a crash has truncated is ignored`() throws {
     let path = FileManager.default.temporaryDirectory.appending(path: "chat-\(UUID()).log").path
     defer { try? FileManager.default.removeItem(atPath: path) }
     let messages = (1...3).map { number in
@@ -119,7 +119,7 @@ import Testing
   }
 }
 
-/// The program `ChatServer` as a process of its own.
+/// The program `ChatServer` in a separate process.
 struct RunningServer {
   let port: UInt16
   private let process = Process()

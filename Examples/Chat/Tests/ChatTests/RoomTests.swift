@@ -7,7 +7,7 @@ import Testing
 
 @testable import Chat
 
-/// The client against a server that does what it is told.
+/// The client against a scripted server.
 @Suite struct RoomTests {
   private func run(
     _ body: @escaping @Sendable (SimulatedChatServer, Guest, Simulation) async throws -> Void
@@ -37,7 +37,7 @@ import Testing
     server.server.push(Message.pushType, try message(number).encodedBytes())
   }
 
-  @Test func `a pushed message is shown once, and what is missing is asked for`() async throws {
+  @Test func `a pushed message is shown once, and missing messages are fetched`() async throws {
     try await run { server, guest, _ in
       server.onHistory { request in
         HistoryReply(messages: (request.after + 1...9).map { self.message($0) })
@@ -49,7 +49,7 @@ import Testing
     }
   }
 
-  @Test func `a message is sent until it is known to be said, under one id`() async throws {
+  @Test func `a message is sent with one id until its outcome is known`() async throws {
     try await run { server, guest, _ in
       let said = ServerAction.reply(encoding: SendReply(number: 6))
       server.onSend([.reset, .never, .refuse(.draining), said])
@@ -63,7 +63,7 @@ import Testing
     }
   }
 
-  @Test func `what the server does not take is told, and the next goes on`() async throws {
+  @Test func `a rejected message is reported, and the next one is sent`() async throws {
     try await run { server, guest, _ in
       let said = ServerAction.reply(encoding: SendReply(number: 6))
       server.onSend([.reply(code: ResponseCode(rawValue: ChatError.textTooLong.rawValue)), said])
@@ -74,7 +74,7 @@ import Testing
     }
   }
 
-  @Test func `history comes by pages, from the newest back`() async throws {
+  @Test func `history comes by pages, the newest first`() async throws {
     try await run { server, guest, _ in
       server.onHistory { request in
         let first = request.before > 20 ? request.before - 20 : 1

@@ -10,7 +10,7 @@ import Testing
 @testable import Chat
 @testable import ChatServer
 
-/// Somebody in a room, and all that they were shown.
+/// A person in a room, and the events that they were shown.
 final class Guest: Sendable {
   let client: LongLinkClient
   let room: ChatRoom
@@ -44,7 +44,7 @@ final class Guest: Sendable {
   }
   var texts: [String] { messages.map(\.text) }
 
-  /// Waits until something holds of what was shown, in the time of the client's loop.
+  /// Waits until `condition` holds, in the time of the client's loop.
   func until(
     _ condition: (Guest) -> Bool, sourceLocation: SourceLocation = #_sourceLocation
   ) async throws {
@@ -59,7 +59,7 @@ final class Guest: Sendable {
   }
 }
 
-/// A disk: what is on it outlives the process that wrote it.
+/// A disk: its messages outlive the process that wrote them.
 final class Disk: Sendable {
   let messages = Mutex<[Message]>([])
 

@@ -42,7 +42,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
     _ request: Parcels::SendRequest, options: LongLink::RequestOptions = LongLink::RequestOptions(),
     on executor: LongLink::CallbackExecutor,
     completion: @escaping @Sendable (Swift.Result<Parcels::SendReply, LongLink::LongLinkError>) -> ()
-  ) -> LongLink::RequestTask {
+  ) -> LongLink::RequestHandle {
     sender.request(
       Parcels::ParcelsMethods.send.over(self.options), request, options: options,
       on: executor, completion: completion)
@@ -78,7 +78,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
     _ request: Parcels::FindRequest, options: LongLink::RequestOptions = LongLink::RequestOptions(),
     on executor: LongLink::CallbackExecutor,
     completion: @escaping @Sendable (Swift.Result<Parcels::Parcel, LongLink::LongLinkError>) -> ()
-  ) -> LongLink::RequestTask {
+  ) -> LongLink::RequestHandle {
     sender.request(
       Parcels::ParcelsMethods.find.over(self.options), request, options: options,
       on: executor, completion: completion)
@@ -114,7 +114,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
     _ request: LongLinkProtobufC::ProtobufEmpty, options: LongLink::RequestOptions = LongLink::RequestOptions(),
     on executor: LongLink::CallbackExecutor,
     completion: @escaping @Sendable (Swift.Result<LongLinkProtobufC::ProtobufEmpty, LongLink::LongLinkError>) -> ()
-  ) -> LongLink::RequestTask {
+  ) -> LongLink::RequestHandle {
     sender.request(
       Parcels::ParcelsMethods.clear.over(self.options), request, options: options,
       on: executor, completion: completion)

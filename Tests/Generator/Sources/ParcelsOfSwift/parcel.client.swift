@@ -43,7 +43,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
     _ request: ParcelsOfSwift::Parcel_SendRequest, options: LongLink::RequestOptions = LongLink::RequestOptions(),
     on executor: LongLink::CallbackExecutor,
     completion: @escaping @Sendable (Swift.Result<ParcelsOfSwift::Parcel_SendReply, LongLink::LongLinkError>) -> ()
-  ) -> LongLink::RequestTask {
+  ) -> LongLink::RequestHandle {
     sender.request(
       ParcelsOfSwift::ParcelsMethods.send.over(self.options), request, options: options,
       on: executor, completion: completion)
@@ -79,7 +79,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
     _ request: ParcelsOfSwift::Parcel_FindRequest, options: LongLink::RequestOptions = LongLink::RequestOptions(),
     on executor: LongLink::CallbackExecutor,
     completion: @escaping @Sendable (Swift.Result<ParcelsOfSwift::Parcel_Parcel, LongLink::LongLinkError>) -> ()
-  ) -> LongLink::RequestTask {
+  ) -> LongLink::RequestHandle {
     sender.request(
       ParcelsOfSwift::ParcelsMethods.find.over(self.options), request, options: options,
       on: executor, completion: completion)
@@ -115,7 +115,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
     _ request: SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty, options: LongLink::RequestOptions = LongLink::RequestOptions(),
     on executor: LongLink::CallbackExecutor,
     completion: @escaping @Sendable (Swift.Result<SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty, LongLink::LongLinkError>) -> ()
-  ) -> LongLink::RequestTask {
+  ) -> LongLink::RequestHandle {
     sender.request(
       ParcelsOfSwift::ParcelsMethods.clear.over(self.options), request, options: options,
       on: executor, completion: completion)

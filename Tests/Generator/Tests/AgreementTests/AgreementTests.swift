@@ -121,7 +121,7 @@ extension BodyDecodable {
     }
   }
 
-  @Test func `all three read the same of what was cut off at any byte`() throws {
+  @Test func `all three read the same from bodies that are cut off at any byte`() throws {
     for vector in Vector.all where vector.outcome == "prefixes" {
       let codec = try #require(Codec.all[vector.message])
       for (count, digit) in (vector.rest.first ?? "-").enumerated() where digit != "-" {
@@ -147,7 +147,7 @@ extension BodyDecodable {
     case (.failure(let error), .written):
       let isListed =
         [.interiorNUL, .wrongType].contains(error.code)
-        || error.detail?.hasSuffix("stands twice") == true
+        || error.detail?.hasSuffix("occurs twice") == true
         || ["wire type 3", "wire type 4"].contains(error.detail)
       #expect(isListed, "\(place): \(error)")
     }
@@ -162,19 +162,19 @@ extension BodyDecodable {
     #expect(throws: BodyError.self) { try Scalars(s: "a\0").encodedBytes() }
   }
 
-  @Test func `a field of another wire type is refused, where others pass it over`() {
+  @Test func `a field of another wire type is refused, though others skip it`() {
     let body: [UInt8] = [0x1d, 1, 2, 3, 4]
     #expect(Codec.all["Scalars"]?.swift(body) == .written(body))
     #expect(throws: BodyError.self) { try Scalars(copying: body) }
   }
 
-  @Test func `a message field that stands twice is refused, where others merge`() {
+  @Test func `a repeated singular message field is refused, though others merge it`() {
     let body: [UInt8] = [0x12, 2, 0x08, 1, 0x12, 2, 0x12, 0]
     #expect(Codec.all["Tree"]?.swift(body) == .written([0x12, 4, 0x08, 1, 0x12, 0]))
     #expect(throws: BodyError.self) { try Tree(copying: body) }
   }
 
-  @Test func `a group is refused, where others pass it over`() {
+  @Test func `a group is refused, though others skip it`() {
     let body: [UInt8] = [0x9b, 0x06, 0x9c, 0x06]
     #expect(Codec.all["Scalars"]?.swift(body) == .written(body))
     #expect(throws: BodyError.self) { try Scalars(copying: body) }

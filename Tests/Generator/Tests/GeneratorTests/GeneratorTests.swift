@@ -48,7 +48,9 @@ import Testing
     #expect(said.contains("bad.proto:4:1: error: B has the push type 1 of A (bad.proto:3:1)"))
   }
 
-  @Test func `places are found by an editor, and options are those of the command`() throws {
+  @Test func `an editor finds the places of errors, and options are named as in the command`()
+    throws
+  {
     let text = "import \"other.proto\";\nmessage A {\n  Other other = 1;\n}\n"
     let protoc = try Protoc(["Protos/bad.proto": text, "Protos/other.proto": "message Other {}\n"])
     defer { protoc.remove() }
@@ -77,7 +79,7 @@ import Testing
     #expect(said.contains("bad.proto:6:3: error: streams are not supported: S.Down"))
   }
 
-  @Test func `a message of a file that is not generated is refused, unless its module is told`()
+  @Test func `a message of a file that is not generated is refused, unless its module is given`()
     throws
   {
     let others = ["other.proto": "package other;\nmessage Other {}\n"]

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 @Suite struct NameTests {
-  @Test func `names that cannot be told apart are named`() throws {
+  @Test func `names that would clash are reported`() throws {
     let said = try Protoc.findings(
       Protoc.imported
         + """
@@ -27,7 +27,7 @@ import Testing
     #expect(said.contains("bad.proto:10:3: error: the name submitSay is taken by Two.Say"))
   }
 
-  @Test func `files that would be written to one place are named`() throws {
+  @Test func `files that would be written to the same path are reported`() throws {
     let protoc = try Protoc(["a/b.proto": "message A {}\n", "a_b.proto": "message B {}\n"])
     defer { protoc.remove() }
     let (status, said) = try protoc.run("", ["a/b.proto", "a_b.proto"])
@@ -36,7 +36,7 @@ import Testing
       said.contains("a_b.proto:1:1: error: a_b.proto and a/b.proto both make a_b.longlink.swift"))
   }
 
-  @Test func `messages of two files that C calls the same are named`() throws {
+  @Test func `messages of two files with the same name in C are reported`() throws {
     let text = "package same;\n"
     let protoc = try Protoc([
       "one.proto": text + "message HTTPBox {}\n", "two.proto": text + "message Httpbox {}\n",
@@ -49,7 +49,7 @@ import Testing
         "two.proto:3:1: error: the name same__httpbox is taken by same.HTTPBox (one.proto:3:1)"))
   }
 
-  @Test func `names that are the same in Swift get their numbers`() throws {
+  @Test func `fields and methods with the same name in Swift get numbers`() throws {
     let protoc = try Protoc([
       "good.proto": Protoc.imported
         + """
@@ -85,7 +85,7 @@ import Testing
     }
   }
 
-  @Test func `messages without a package do not hide words of Swift from the code beside them`()
+  @Test func `messages without a package do not hide Swift's names from the code beside them`()
     throws
   {
     let protoc = try Protoc([

@@ -104,7 +104,7 @@ let sample = Parcel(
     }
   }
 
-  @Test func `pushes arrive as messages, and others say that they are none`() async throws {
+  @Test func `pushes arrive as messages, and malformed ones as errors`() async throws {
     try await run { client, _ in
       var moves = client.pushes(of: Moved.self).makeAsyncIterator()
       _ = try await ParcelsClient(client).send(SendRequest(parcel: sample))

@@ -30,7 +30,7 @@ struct Depot: ParcelsService {
 }
 
 @Suite struct SwiftProtobufTests {
-  @Test func `services of SwiftProtobuf's messages are asked and answer`() async throws {
+  @Test func `services with SwiftProtobuf's messages can be called`() async throws {
     let simulation = Simulation(seed: 1)
     try await simulation.run {
       let server = try LongLinkServer(listen: .host("10.0.0.1", port: 0), on: [simulation.mainLoop])
@@ -66,7 +66,7 @@ struct Depot: ParcelsService {
     }
   }
 
-  @Test func `what cannot be decoded says why`() {
+  @Test func `a body that cannot be decoded gives an error with the reason`() {
     #expect(code([0x0a, 0x05]) == .truncated)
     #expect(code([0x12, 0x01, 0xff]) == .invalidUTF8)
     #expect(code([0x00]) == .malformed)

@@ -7,7 +7,7 @@ import LongLinkTransport
 import Testing
 
 /// How a client and a server find out whether the other one lives.
-@Suite struct LivenessTests {
+@Suite struct DeadPeerTests {
   /// Of an interval of 2 s and a timeout of 1 s.
   private static let bound = Duration.seconds(3)
   private static let heartbeat = Heartbeat(interval: .seconds(2), timeout: .seconds(1))
@@ -95,7 +95,7 @@ import Testing
   }
 
   @Test(arguments: [false, true], [false, true])
-  func `time that nobody watched is not held against the peer`(
+  func `time in which this side was paused is not held against the peer`(
     atServer: Bool, hasCome: Bool
   ) async throws {
     try await Stage.simulate { stage, simulation in
@@ -125,7 +125,7 @@ import Testing
     }
   }
 
-  @Test func `requests that get no answer make a dead server be found early`() async throws {
+  @Test func `unanswered requests reveal a dead server early`() async throws {
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve()
       let client = try stage.client(of: server) {

@@ -4,7 +4,7 @@ import LongLinkCore
 import Testing
 
 /// What bytes that are still on their way have to do with a judgement.
-@Suite struct LeavingTests {
+@Suite struct UnacknowledgedBytesTests {
   /// A side that suspects its peer, with this many bytes before the ping in its system.
   private func suspecting(_ ahead: Int, _ role: Role = .client) -> Side {
     let side = beating(role)

@@ -6,7 +6,7 @@ import LongLinkTesting
 import Testing
 
 /// Requests that are sent again by themselves.
-@Suite struct ResendTests {
+@Suite struct RetryTests {
   /// A scripted server, and a client of it that reconnects soon.
   private func pair(
     _ stage: Stage,
@@ -28,7 +28,9 @@ import Testing
     .refuse(code, metadata: WireMetadata(retryAfter: retryAfter))
   }
 
-  @Test func `an overloaded server is spared for as long as it asks`() async throws {
+  @Test func `a request that an overloaded server refused waits for as long as the server asks`()
+    async throws
+  {
     try await Stage.simulate { stage, simulation in
       let (server, client) = try await pair(stage)
       server.on(1, [refuse(.overloaded, retryAfter: .seconds(2)), .reply([7])])
@@ -60,7 +62,9 @@ import Testing
     }
   }
 
-  @Test func `without a hint the delays grow, and after five times it fails`() async throws {
+  @Test func `without a hint the delays grow, and after five retries the request fails`()
+    async throws
+  {
     try await Stage.simulate { stage, simulation in
       let (server, client) = try await pair(stage)
       server.on(1, .refuse(.overloaded, "busy"))
@@ -80,7 +84,9 @@ import Testing
     }
   }
 
-  @Test func `where the deadline does not allow a further try it fails at once`() async throws {
+  @Test func `if the deadline does not allow another attempt, the request fails at once`()
+    async throws
+  {
     try await Stage.simulate { stage, simulation in
       let (server, client) = try await pair(stage)
       server.on(1, refuse(.overloaded, retryAfter: .seconds(20)))
@@ -96,7 +102,9 @@ import Testing
     }
   }
 
-  @Test func `what asks not to be sent again is not, nor after other refusals`() async throws {
+  @Test func `requests that opt out are not retried, and none are after other refusals`()
+    async throws
+  {
     try await Stage.simulate { stage, simulation in
       let (server, client) = try await pair(stage)
       for code: ResponseCode in [.overloaded, .draining] {
@@ -122,7 +130,7 @@ import Testing
     }
   }
 
-  @Test func `a second answer to a refused sending completes nothing`() async throws {
+  @Test func `a second response to a refused attempt completes nothing`() async throws {
     try await Stage.simulate { stage, simulation in
       let (server, client) = try await pair(stage) { $0.retry.baseDelay = .milliseconds(10) }
       server.on(
@@ -138,7 +146,7 @@ import Testing
     }
   }
 
-  @Test func `one that waits to be sent again can be cancelled and is closed with the client`()
+  @Test func `a request that waits for a retry can be cancelled and ends with the client`()
     async throws
   {
     try await Stage.simulate { stage, simulation in
@@ -169,7 +177,7 @@ import Testing
     }
   }
 
-  @Test func `a deadline that passes tells of the refusal before`() async throws {
+  @Test func `the error of a deadline that passes shows the refusal before`() async throws {
     try await Stage.simulate { stage, simulation in
       let (server, client) = try await pair(stage)
       server.on(1, refuse(.overloaded, retryAfter: .seconds(1)))
@@ -185,7 +193,9 @@ import Testing
     }
   }
 
-  @Test func `a refusal by a server that goes away sends it to the next one`() async throws {
+  @Test func `a request refused by a server that goes away is retried at the next one`()
+    async throws
+  {
     try await Stage.simulate { stage, simulation in
       let (server, client) = try await pair(stage)
       // The goaway counts the request; the refusal comes behind it.
@@ -201,7 +211,7 @@ import Testing
     }
   }
 
-  @Test func `idempotent requests are sent again although they may have run`() async throws {
+  @Test func `idempotent requests are retried although they may have run`() async throws {
     try await Stage.simulate { stage, simulation in
       let (server, client) = try await pair(stage)
       for ending: ServerAction in [.reset, .close] {
@@ -226,7 +236,7 @@ import Testing
     }
   }
 
-  @Test func `the last refusal does not hide that an earlier sending may have run`() async throws {
+  @Test func `the last refusal does not hide that an earlier attempt may have run`() async throws {
     try await Stage.simulate { stage, simulation in
       let (server, client) = try await pair(stage)
       let idempotent = RequestOptions(timeout: .seconds(10), retry: .idempotent)
@@ -251,7 +261,7 @@ import Testing
     }
   }
 
-  @Test func `no more is sent twice than the budget allows`() async throws {
+  @Test func `no more requests are retried than the budget allows`() async throws {
     try await Stage.simulate { stage, simulation in
       let (server, client) = try await pair(stage) {
         $0.retry.budget = RetryBudget(capacity: 4, perSuccess: 1)
@@ -279,7 +289,7 @@ import Testing
     }
   }
 
-  @Test func `one that each server loses is not sent for ever`() async throws {
+  @Test func `a request that each server loses is not retried for ever`() async throws {
     try await Stage.simulate { stage, simulation in
       let (server, client) = try await pair(stage) {
         $0.retry.budget = RetryBudget(capacity: 1_000)
@@ -296,7 +306,7 @@ import Testing
     }
   }
 
-  @Test func `a peer that complains of requests does not get them again`() async throws {
+  @Test func `requests are not retried after a goaway that blames this side`() async throws {
     try await Stage.simulate { stage, simulation in
       let (server, client) = try await pair(stage)
       let idempotent = RequestOptions(retry: .idempotent)
@@ -311,7 +321,7 @@ import Testing
     }
   }
 
-  @Test func `a server's own requests are sent again to an overloaded client`() async throws {
+  @Test func `a server's own requests to an overloaded client are retried`() async throws {
     try await Stage.simulate { stage, simulation in
       let peers = Tally<Peer>()
       let server = try await stage.serve { $0.onConnect { peers.add($0) } }

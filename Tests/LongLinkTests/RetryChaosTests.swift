@@ -7,7 +7,7 @@ import Testing
 
 /// A peer that refuses, drains and resets as it likes: what is sent again runs no more often than
 /// it may, and in order where that was asked for.
-@Suite struct ResendChaosTests {
+@Suite struct RetryChaosTests {
   /// What came to the peer, and what it ran.
   private final class Ledger: Sendable {
     struct State {
@@ -29,7 +29,7 @@ import Testing
   private static func isIdempotent(_ number: UInt32) -> Bool { number % 3 == 0 }
 
   @Test(arguments: 0..<6)
-  func `what is sent again keeps its promises`(_ block: Int) async throws {
+  func `retried requests keep their promises`(_ block: Int) async throws {
     var total = RequestCounters.zero
     for seed in block * 10..<block * 10 + 10 {
       do {

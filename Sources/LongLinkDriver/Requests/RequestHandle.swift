@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import LongLinkCore
+@_spi(Loop) internal import LongLinkTransport
+
+/// A request whose outcome goes to a completion handler: you can look at it and cancel it.
+///
+/// You can use it from any thread. If you drop it, the request continues.
+public struct RequestHandle: Sendable {
+  private enum Target {
+    /// A request that was made on the loop.
+    case request(RequestID)
+    /// One that the loop has yet to make, or has made since.
+    case watch(RequestWatch)
+  }
+
+  /// The type of the request's message.
+  public let type: MessageType
+  private let port: RequestPort
+  private let target: Target
+
+  /// Sends a request: within this call on the loop, and in a job of the loop from elsewhere.
+  @usableFromInline package init(
+    _ port: RequestPort, _ type: MessageType, _ body: consuming RequestBody,
+    _ options: borrowing RequestOptions, _ executor: borrowing CallbackExecutor,
+    _ completion: @escaping @Sendable (Result<[UInt8], LongLinkError>) -> Void
+  ) {
+    self.port = port
+    self.type = type
+    let completion = Completion.handler(executor.calling(completion))
+    if port.loop.isCurrent {
+      target = .request(port.sink.value.submit(type, body, options, completion))
+    } else {
+      let watch = RequestWatch(port)
+      target = .watch(watch)
+      port.loop.execute { [body, options = copy options] in
+        port.submitLater(type, body, options, completion, watch)
+      }
+    }
+  }
+
+  private var id: RequestID? {
+    switch target {
+    case .request(let id): id
+    case .watch(let watch): watch.id
+    }
+  }
+
+  /// The serial on the wire, which appears in the logs of both sides; nil until the request has
+  /// one. A retry after a refusal has another.
+  public var serial: UInt32? {
+    guard let id, id != .none else { return nil }
+    return id.serial
+  }
+
+  /// The state of the request.
+  public var state: RequestState {
+    get async {
+      if case .watch(let watch) = target, watch.isCancelled { return .completed }
+      guard let id else { return .created }
+      return await port.loop.run { [port] in port.sink.value.state(of: id) } ?? .completed
+    }
+  }
+
+  /// Ends the request with `cancelled`, unless it has ended.
+  public func cancel() {
+    switch target {
+    case .request(let id): port.loop.execute { [port] in port.sink.value.cancel(id) }
+    case .watch(let watch): watch.cancel()
+    }
+  }
+}
