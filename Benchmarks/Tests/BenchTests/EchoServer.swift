@@ -4,15 +4,15 @@ import Foundation
 
 /// A server of one connection that answers each request with its body, or with a lie.
 ///
-/// It greets whoever says hello, and serves on a thread of its own until the connection ends. It
-/// ends the connection at a wrong checksum.
+/// It answers a hello, and serves on its own thread until the connection ends. It ends the
+/// connection at a wrong checksum.
 struct EchoServer {
   enum Lie: String {
     case wrongLastByte = "the last byte is wrong"
     case shortBody = "a byte is missing"
     /// Not for those that connect anew and ask again, as LongLink's client does.
     case wrongChecksum = "a checksum does not hold"
-    /// Takes requests by twos.
+    /// Takes two requests at a time.
     case swapped = "two answers are swapped"
   }
 

@@ -5,7 +5,7 @@ import BenchSupport
 import Foundation
 import Testing
 
-/// What is told of runs, and what LongLink may cost.
+/// Tests of the reported figures and of LongLink's costs.
 @Suite(.timeLimit(.minutes(5))) struct FigureTests {
   private func run(_ subject: String, round: Int, rate: UInt64, p50: UInt64) -> Run {
     Run(
@@ -90,7 +90,7 @@ import Testing
       return try #require(Summary([run], floor: []))
     }
     let loop = try costs("longlink")
-    // What is not the request's, such as a timer of the process, is a thousandth.
+    // Other costs, such as a timer of the process, are a thousandth.
     #expect(try #require(loop.clientAllocations) <= 1.02)
     #expect(try #require(loop.serverAllocations) <= 1.02)
     let pinned = try costs("longlink", .one)

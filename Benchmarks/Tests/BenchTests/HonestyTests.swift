@@ -5,15 +5,15 @@ import BenchSupport
 import Foundation
 import Testing
 
-/// Where the programs of the peers are: beside the tests.
+/// The folder of the peers' programs, which is that of the tests.
 let folder: URL = {
   let tests = CommandLine.arguments.first { $0.hasSuffix(".xctest") } ?? Bundle.main.bundlePath
   return URL(fileURLWithPath: tests).deletingLastPathComponent()
 }()
 
-/// Figures are worth nothing where what was measured did not happen.
+/// Tests that a run with wrong responses gives no figures.
 @Suite(.timeLimit(.minutes(5))) struct HonestyTests {
-  /// Those that speak the frames of this project.
+  /// The peers that use LongLink's frames.
   static let programs = ["FloorPeer", "LongLinkPeer", "NIOPeer"]
 
   private func load(_ program: String, _ server: EchoServer) throws -> (Int32, Outcome?) {
