@@ -132,7 +132,7 @@ import Testing
   }
 
   @Test func `a repeated singular message is refused`() {
-    let twice = BodyError(.notRepresentable, at: 5, detail: "field 17 stands twice")
+    let twice = BodyError(.notRepresentable, at: 5, detail: "field 17 occurs twice")
     #expect(failure(Probe.self, bytes("8a01021805 8a01022002")) == twice)
     let chosen = field(32, bytes("1801"))
     #expect(failure(Probe.self, chosen + bytes("f00105") + chosen)?.code == .notRepresentable)

@@ -70,7 +70,7 @@ import Testing
   }
 
   @Test func `unusable serials are refused`() {
-    expect("serials.client: 0 is no serial") { $0.client = 0...9 }
+    expect("serials.client: 0 cannot be") { $0.client = 0...9 }
     expect("serials.client: one serial is not enough") { $0.client = 9...9 }
     expect("serials.client: 65536 does not fit") {
       $0.client = 1...65_536

@@ -86,9 +86,9 @@ import Testing
   }
 
   @Test func `a field that the receiver needs before the body must not follow the body`() {
-    expect("trailer[0]: (code) it has to stand before", Self.usual, [.code(1)])
-    expect("trailer[0]: (session) it has to", Self.usual, [.session(1)])
-    expect("trailer[0]: (serial) it has to", [.type(4), .length(4)], [.serial(4)])
+    expect("trailer[0]: (code) it must be in the header", Self.usual, [.code(1)])
+    expect("trailer[0]: (session) it must be in", Self.usual, [.session(1)])
+    expect("trailer[0]: (serial) it must be in", [.type(4), .length(4)], [.serial(4)])
     expect("trailer[0]: (repeatedType) no type of the same width", Self.usual, [.repeatedType(2)])
     expect(
       "header[0]: (repeatedType) no type of the same", [.repeatedType(4)] + Self.usual)
