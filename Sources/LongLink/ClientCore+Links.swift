@@ -156,7 +156,7 @@ extension ClientCore: LinkOwner {
   }
 
   private func abandoned(_ link: Link, _ reason: CloseReason) {
-    counters.countEnded { $0.ended(reason) }
+    totals.ended(reason)
     connection(link.id)?.requestsLost = requests.carriedCount(by: link)
     connection(link.id)?.responder.abandon()
     requests.lost(link, reason, resends: closing == nil)
@@ -188,10 +188,7 @@ extension ClientCore: LinkOwner {
 
   func link(_ link: Link, endedWith reason: CloseReason) {
     guard let connection = connection(link.id) else { return }
-    counters.countEnded { $0.add(link.counters, connection.responder.counters) }
-    connection.responder.onLateReturn = { [weak self] wasSkipped in
-      self?.counters.countEnded { $0.handlerReturnedLate(wasSkipped: wasSkipped) }
-    }
+    link.count(in: totals)
     connections.removeAll { $0 === connection }
     connection.peer.detach()
     if connection.isEstablished {

@@ -76,6 +76,7 @@ final class ClientCore {
   /// What is known of it by an adaptive heartbeat; nil without one.
   var heartbeatSearch: HeartbeatSearch?
   var counters = ClientTotals()
+  lazy var totals = ConnectionTotals()
   var isPerforming = false
   private var shownState = LinkMachine.State.idle
   var machineTimer: LoopTimer?
@@ -120,26 +121,12 @@ final class ClientCore {
     let completion: @Sendable (Result<Duration, LongLinkError>) -> Void
   }
 
-  /// What is left of connections that have ended, and what they themselves cannot count.
+  /// What connections themselves cannot count.
   struct ClientTotals {
-    // A class, since most clients have but one connection for a long time.
-    private final class Ended {
-      var counters = ConnectionCounters()
-    }
-
-    private var endedConnections: Ended?
     var connects: UInt64 = 0
     var failedAttempts: UInt64 = 0
     var linksExpired: UInt64 = 0
     var alternativesIgnored: UInt64 = 0
-
-    var ended: ConnectionCounters { endedConnections?.counters ?? ConnectionCounters() }
-
-    mutating func countEnded(_ change: (inout ConnectionCounters) -> Void) {
-      let ended = endedConnections ?? Ended()
-      change(&ended.counters)
-      endedConnections = ended
-    }
   }
 
   init(

@@ -59,8 +59,6 @@ final class ServerConnection {
 
   /// Pushes that wait for room.
   var pushesWaiting: Int { pushesIfAny?.count ?? 0 }
-  var pushCounters: PushQueueCounters { pushesIfAny?.counters ?? PushQueueCounters() }
-
   var requestCounters: RequestCounters { requestsIfAny?.counters ?? RequestCounters() }
 
   /// Tells the client to go, and ends the connection when what runs has ended, or when the time is
@@ -180,9 +178,6 @@ extension ServerConnection: LinkOwner {
     peer.detach()
     // A handler's task may hold the responder for longer than the server holds this.
     responder.onIdle = nil
-    responder.onLateReturn = { [weak lane] wasSkipped in
-      lane?.handlerReturnedLate(wasSkipped: wasSkipped)
-    }
     lane.ended(self)
     finishDraining()
   }

@@ -70,7 +70,7 @@ package struct Connection: ~Copyable {
   /// What follows from the phase and is asked for with every message.
   private var standing = Phase.fresh.standing
   package internal(set) var agreement: Agreement
-  package internal(set) var counters = FrameCounters()
+  package var counters = ConnectionCounters()
   /// What was read and not yet taken; the driver appends here.
   package var input = ByteQueue()
   /// What waits to be written; the driver takes its chunks and tells `wrote`.

@@ -14,7 +14,7 @@ extension Link {
   /// Why the peer takes nothing new; nil while it does.
   package var peerGoAway: GoAway? { core.peerGoAway }
   var role: Role { core.settings.role }
-  package var counters: FrameCounters { core.counters }
+  package var counters: ConnectionCounters { core.counters }
 
   // What was agreed.
   var features: Features { core.agreement.features }

@@ -82,6 +82,8 @@ package final class Link {
   var postponements: UInt8 = 0
   /// Whether little is read at once since memory is short.
   var isSparing = false
+  /// What the link counts into once it has ended.
+  @safe @exclusivity(unchecked) var totals: ConnectionTotals?
 
   /// Spreads the serials of peers in tables, so that they cannot pick ones that collide.
   static let serialMix = UInt32.random(in: 1...(.max))
