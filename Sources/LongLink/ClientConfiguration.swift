@@ -210,12 +210,3 @@ public struct ClientConfiguration: Sendable {
     return settings
   }
 }
-
-/// The configuration, once for the client and its core: there may be thousands of clients.
-final class ClientSettings: Sendable {
-  let configuration: ClientConfiguration
-
-  init(_ configuration: ClientConfiguration) {
-    self.configuration = configuration
-  }
-}

@@ -40,8 +40,8 @@ final class ClientCore {
   }
 
   let loop: EventLoop
-  private let settings: ClientSettings
-  var configuration: ClientConfiguration { settings.configuration }
+  private let settings: Box<ClientConfiguration>
+  var configuration: ClientConfiguration { settings.value }
   let router: Router
   let hub: PushHub
   let states: StateHub
@@ -130,12 +130,12 @@ final class ClientCore {
   }
 
   init(
-    settings: ClientSettings, on loop: EventLoop, router: Router, hub: PushHub,
+    settings: Box<ClientConfiguration>, on loop: EventLoop, router: Router, hub: PushHub,
     states: StateHub
   ) {
     self.loop = loop
     self.settings = settings
-    let configuration = settings.configuration
+    let configuration = settings.value
     self.router = router
     self.hub = hub
     self.states = states

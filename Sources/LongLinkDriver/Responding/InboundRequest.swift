@@ -17,17 +17,9 @@ public struct InboundRequest: Sendable {
   public let deadline: LinkInstant?
   /// Bytes that it counts for until its handler has returned.
   let byteCount: Int
-  /// Nil in the usual case, where there is nothing but the time that remains.
-  private let extras: Extras?
-
-  /// Apart from the request, which is small without it.
-  private final class Extras: Sendable {
-    let metadata: ReceivedMetadata
-
-    init(_ metadata: ReceivedMetadata) {
-      self.metadata = metadata
-    }
-  }
+  /// Nil in the usual case, where there is nothing but the time that remains. Apart from the
+  /// request, which is small without it.
+  private let extras: Box<ReceivedMetadata>?
 
   /// `metadata` is what there is besides the deadline.
   package init(
@@ -40,10 +32,10 @@ public struct InboundRequest: Sendable {
     self.serial = serial
     self.peer = peer
     self.deadline = deadline
-    extras = metadata.map(Extras.init)
+    extras = metadata.map { Box($0) }
   }
 
-  private var received: ReceivedMetadata? { extras?.metadata }
+  private var received: ReceivedMetadata? { extras?.value }
 
   /// How urgent the peer says it is; 0 is ordinary.
   public var priority: UInt32 { received?.priority ?? 0 }

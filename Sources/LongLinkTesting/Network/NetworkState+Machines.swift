@@ -4,11 +4,6 @@ internal import LongLinkCore
 internal import LongLinkTransport
 internal import Synchronization
 
-/// How far a machine's clock is ahead of the world's. From any thread.
-final class MachineClock: Sendable {
-  let offset = Atomic<Int64>(0)
-}
-
 /// One way from a machine to another.
 struct MachinePath: Hashable {
   let from: Int
@@ -20,7 +15,8 @@ extension NetworkState {
   /// What the world knows of a machine.
   struct MachineRecord {
     let name: String
-    let clock = MachineClock()
+    /// How far its clock is ahead of the world's. From any thread.
+    let clock = Box(Atomic<Int64>(0))
     var isPaused = false
     /// True from a crash of the whole machine until its process is there again.
     var isOff = false
@@ -108,7 +104,7 @@ extension NetworkState {
   }
 
   mutating func moveClock(of machine: Int, by time: Int64) {
-    machines[machine].clock.offset.add(time, ordering: .acquiringAndReleasing)
+    machines[machine].clock.value.add(time, ordering: .acquiringAndReleasing)
     record(.clockMoved, value: Int(time), machine: machine)
   }
 

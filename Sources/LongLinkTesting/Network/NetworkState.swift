@@ -38,7 +38,7 @@ struct NetworkState {
     /// True once its process has crashed: nothing that it does reaches the world.
     var isGhost = false
     /// Whether there may be something in `ready`, for those who look without the lock.
-    let signal = ReadySignal()
+    let mayBeReady = Box(Atomic(false))
     var ready: [SocketName] = []
     var readyMembers: Set<SocketName> = []
   }
@@ -134,7 +134,7 @@ extension NetworkState {
     guard let loop = owner(of: name) else { return }
     guard loops[loop].readyMembers.insert(name).inserted else { return }
     loops[loop].ready.append(name)
-    loops[loop].signal.mayBeReady.store(true, ordering: .relaxed)
+    loops[loop].mayBeReady.value.store(true, ordering: .relaxed)
   }
 
   /// What the owner of a socket is to be told: what is there and of interest.
@@ -156,7 +156,7 @@ extension NetworkState {
       loops[loop].ready.removeFirst()
       loops[loop].readyMembers.remove(first)
     }
-    loops[loop].signal.mayBeReady.store(false, ordering: .relaxed)
+    loops[loop].mayBeReady.value.store(false, ordering: .relaxed)
     return false
   }
 

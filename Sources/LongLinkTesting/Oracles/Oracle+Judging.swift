@@ -13,7 +13,7 @@ extension Oracle {
   /// To be called now and then from a task of the simulation. It waits for processes that are
   /// paused.
   public func sample() async {
-    for watched in box.state.withLock({ $0.clients }) {
+    for watched in box.value.withLock({ $0.clients }) {
       let counters = await watched.client.counters()
       let configuration = watched.client.configuration
       // What was put back after a link was lost is not turned away.
@@ -24,7 +24,7 @@ extension Oracle {
           "in \(watched.name) \(counters.requestsWaiting) requests wait, \(most) may")
       }
     }
-    for watched in box.state.withLock({ $0.servers }) where !watched.isLost {
+    for watched in box.value.withLock({ $0.servers }) where !watched.isLost {
       let counters = await watched.server.counters()
       let configuration = watched.server.configuration
       let most = configuration.maxInFlight * max(counters.openConnections, 1)
@@ -65,7 +65,7 @@ extension Oracle {
   }
 
   private func name(of client: LongLinkClient) -> String {
-    box.state.withLock { $0.clients.first { $0.client === client }?.name } ?? "a client"
+    box.value.withLock { $0.clients.first { $0.client === client }?.name } ?? "a client"
   }
 
   /// Judges the whole run, when all clients and servers are closed, and returns all findings.
@@ -73,7 +73,7 @@ extension Oracle {
   /// It is to be called once: clients and servers are watched no longer.
   public func finish() async -> [OracleFinding] {
     let now = simulation.now
-    box.state.withLock { state in
+    box.value.withLock { state in
       state.links.judgeAll(at: now)
       state.findings += state.links.broken.map { OracleFinding($0.promise, at: $0.time, $0.detail) }
       for model in state.pacing { state.findings += model.broken }
@@ -83,12 +83,12 @@ extension Oracle {
     judgeLeftovers()
     await judgeCounters()
     // Their handlers may hold on to whoever holds this.
-    box.state.withLock { ($0.clients, $0.servers) = ([], []) }
+    box.value.withLock { ($0.clients, $0.servers) = ([], []) }
     return findings
   }
 
   private func judgeDeadlines() {
-    let pauses = box.state.withLock { $0.links.pauses }
+    let pauses = box.value.withLock { $0.links.pauses }
     for (key, asked, ended) in requests.late {
       // A process that is frozen ends nothing.
       guard !pauses.contains(where: { $0.from <= ended && asked <= $0.to }) else { continue }
@@ -107,7 +107,7 @@ extension Oracle {
   private func judgeCounters() async {
     var (sent, received, handled): (UInt64, UInt64, UInt64) = (0, 0, 0)
     var succeeded: UInt64 = 0
-    let (clients, servers) = box.state.withLock { ($0.clients, $0.servers) }
+    let (clients, servers) = box.value.withLock { ($0.clients, $0.servers) }
     for watched in clients {
       let counters = await watched.client.counters()
       if counters.requestsOpen > 0 {

@@ -55,21 +55,13 @@ public final class Oracle: Sendable {
     var recorder: TimelineRecorder?
   }
 
-  /// What observers write to. They do not hold on to it: the clients in it, and their loops, hold
-  /// on to them.
-  final class Box: Sendable {
-    let state: Mutex<State>
-
-    init(_ state: State) {
-      self.state = Mutex(state)
-    }
-  }
-
   /// Where the account of requests is kept.
   public let requests: RequestLedger
   /// The simulation that is watched.
   public let simulation: Simulation
-  let box: Box
+  /// What observers write to. They do not hold on to it: the clients in it, and their loops, hold
+  /// on to them.
+  let box: Box<Mutex<State>>
 
   /// Begins to watch the network of a simulation.
   public convenience init(_ simulation: Simulation) {
@@ -79,9 +71,9 @@ public final class Oracle: Sendable {
   init(_ simulation: Simulation, recorder: TimelineRecorder?) {
     self.simulation = simulation
     requests = RequestLedger { [networkState = simulation.networkState] in networkState.now }
-    box = Box(State(recorder: recorder))
+    box = Box(Mutex(State(recorder: recorder)))
     simulation.observe { [weak box] entry, bytes in
-      box?.state.withLock { state in
+      box?.value.withLock { state in
         state.links.observed(entry, bytes)
         state.recorder?.observed(entry, bytes)
       }
@@ -91,7 +83,7 @@ public final class Oracle: Sendable {
   /// Watches a client, on a loop of the simulation. To be called before it connects.
   public func watch(_ client: LongLinkClient, named name: String) {
     let machine = simulation.machine(of: client.loop)
-    let index = box.state.withLock { state in
+    let index = box.value.withLock { state in
       let configuration = client.configuration
       state.links.watch(
         LinkWatch.Owner(
@@ -104,14 +96,14 @@ public final class Oracle: Sendable {
     }
     client.observeLinks { [weak box, networkState = simulation.networkState] local, event in
       let now = networkState.now
-      box?.state.withLock { $0.heard(event, from: index, local: local, at: now) }
+      box?.value.withLock { $0.heard(event, from: index, local: local, at: now) }
     }
   }
 
   /// Watches a server on the loops that it was given. To be called before it is started.
   public func watch(_ server: LongLinkServer, on loops: [EventLoop], named name: String) {
     let machines = loops.map { simulation.machine(of: $0) }
-    box.state.withLock { state in
+    box.value.withLock { state in
       let configuration = server.configuration
       for machine in machines {
         state.links.watch(
@@ -127,7 +119,7 @@ public final class Oracle: Sendable {
 
   /// Tells that a server's process has crashed: what it counts is compared with nothing.
   public func lost(_ server: LongLinkServer) {
-    box.state.withLock { state in
+    box.value.withLock { state in
       for index in state.servers.indices where state.servers[index].server === server {
         state.servers[index].isLost = true
       }
@@ -135,17 +127,17 @@ public final class Oracle: Sendable {
   }
 
   /// The promises that were found to be broken so far.
-  public var findings: [OracleFinding] { box.state.withLock { $0.findings } }
+  public var findings: [OracleFinding] { box.value.withLock { $0.findings } }
 
   /// Tells of a broken promise that somebody else has found.
   public func found(_ promise: OraclePromise, _ detail: String) {
     let finding = OracleFinding(promise, at: simulation.now, detail)
-    box.state.withLock { $0.findings.append(finding) }
+    box.value.withLock { $0.findings.append(finding) }
   }
 
   /// Puts a note into the timeline, where one is drawn.
   func note(_ text: String) {
     let now = simulation.now
-    box.state.withLock { $0.recorder?.note(text, at: now) }
+    box.value.withLock { $0.recorder?.note(text, at: now) }
   }
 }

@@ -22,8 +22,8 @@ final class SimulatedDriver: LoopDriver {
   private var generator: SeededGenerator
   private var registrations: [NetworkState.SocketName: Registration] = [:]
   private var isClosed = false
-  private let clock: MachineClock
-  private let signal: ReadySignal
+  private let clock: Box<Atomic<Int64>>
+  private let mayBeReady: Box<Atomic<Bool>>
   /// True once the loop's process has crashed: nothing comes from the world or gets there.
   private let isCut = Atomic(false)
 
@@ -34,11 +34,11 @@ final class SimulatedDriver: LoopDriver {
 
   init(networkState: SharedNetwork, machine: Int, index: Int, generator: SeededGenerator) {
     self.networkState = networkState
-    (clock, signal) = networkState { networkState in
+    (clock, mayBeReady) = networkState { networkState in
       let record = NetworkState.LoopRecord(machine: machine)
       networkState.loops.append(record)
       networkState.record(.loopMade, value: index, machine: machine)
-      return (networkState.machines[machine].clock, record.signal)
+      return (networkState.machines[machine].clock, record.mayBeReady)
     }
     self.index = index
     self.generator = generator
@@ -47,11 +47,11 @@ final class SimulatedDriver: LoopDriver {
   var now: LinkInstant { networkState.now + lead }
 
   /// How far the loop's clock is ahead of the world's.
-  var lead: Int64 { clock.offset.load(ordering: .acquiring) }
+  var lead: Int64 { clock.value.load(ordering: .acquiring) }
 
   /// Whether there is readiness to deliver.
   var hasReady: Bool {
-    signal.mayBeReady.load(ordering: .relaxed) && networkState { $0.hasReady(index) }
+    mayBeReady.value.load(ordering: .relaxed) && networkState { $0.hasReady(index) }
   }
 
   /// Whether the loop gets no turn for now.
