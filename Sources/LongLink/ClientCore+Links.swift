@@ -28,9 +28,12 @@ extension ClientCore: LinkOwner {
     case .established:
       established(link)
     case .ponged(let id, let roundTrip):
-      ponged(id, on: link, .success(.nanoseconds(roundTrip)))
+      pings.take(id, on: link)?(.success(.nanoseconds(roundTrip)))
     case .heartbeatAnswered(let silence):
-      heartbeatAnswered(on: link, after: silence)
+      if let connection = connection(link.id) {
+        pathHeartbeat?.answered(after: silence, on: connection.path)
+        followPace()
+      }
     case .began(let serial, let begin, let ordinal):
       requests.began(serial, on: link, at: begin, ordinal: ordinal)
     case .finished(let serial):
@@ -131,9 +134,7 @@ extension ClientCore: LinkOwner {
 
   /// Keeps the servers that the machine has numbered since.
   private func take(_ named: [Endpoint], since number: Int) {
-    guard machine.alternativesNamed > number else { return }
-    alternatives = named
-    firstAlternative = number
+    if machine.alternativesNamed > number { servers.take(named, from: number) }
   }
 
   /// The error of what does not wait for a connection, and why there is none.
@@ -160,20 +161,9 @@ extension ClientCore: LinkOwner {
     connection(link.id)?.requestsLost = requests.carriedCount(by: link)
     connection(link.id)?.responder.abandon()
     requests.lost(link, reason, resends: closing == nil)
-    for waiter in pingWaiters where waiter.link === link {
-      ponged(
-        waiter.id, on: link,
-        .failure(.lost(reason, delivery: .sent, doing: "ping", peer: link.peer)))
+    for completion in pings.takeAll(on: link) {
+      completion(.failure(.lost(reason, delivery: .sent, doing: "ping", peer: link.peer)))
     }
-  }
-
-  private func ponged(
-    _ id: UInt64, on link: Link, _ result: Result<Duration, LongLinkError>
-  ) {
-    guard let index = pingWaiters.firstIndex(where: { $0.id == id && $0.link === link }) else {
-      return  // A heartbeat's own.
-    }
-    pingWaiters.remove(at: index).completion(result)
   }
 
   func linkWroteAll(_ link: Link) {
@@ -192,7 +182,8 @@ extension ClientCore: LinkOwner {
     connections.removeAll { $0 === connection }
     connection.peer.detach()
     if connection.isEstablished {
-      heartbeatLost(on: connection, reason)
+      pathHeartbeat?.lost(after: link.silenceProbed, reason, on: connection.path)
+      followPace()
       ended(connection, reason)
     } else {
       failed(connection, reason)

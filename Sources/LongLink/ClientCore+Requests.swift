@@ -53,25 +53,10 @@ extension ClientCore: PeerOwner {
       completion(.failure(LongLinkError(code, doing: "ping")))
       return
     }
-    guard link.canPing else {
-      completion(
-        .failure(
-          LongLinkError(
-            .unsupported, doing: "ping", detail: "in the dialect no ping of a client is answered",
-            peer: link.peer)))
-      return
+    do throws(LongLinkError) {
+      try pings.ping(over: link, at: loop.driver.now, completion)
+    } catch {
+      completion(.failure(error))
     }
-    let now = loop.driver.now
-    pingTimes.removeAll { now - $0 >= Wire.pingWindow }
-    guard pingTimes.count < ClientCore.mostPings else {
-      completion(
-        .failure(
-          LongLinkError(
-            .overloaded, doing: "ping", detail: "\(ClientCore.mostPings) within 10 s",
-            peer: link.peer)))
-      return
-    }
-    pingTimes.append(now)
-    pingWaiters.append(PingWaiter(id: link.ping(), link: link, completion: completion))
   }
 }

@@ -8,32 +8,6 @@ import LongLinkCore
 /// The client on its loop: it carries out what the link machine decides, and owns links, requests
 /// and handlers.
 final class ClientCore {
-  /// One connection with what belongs to it.
-  final class ClientConnection {
-    let link: Link
-    let peer: Peer
-    let responder: Responder
-    /// Whether its handshake was completed and won.
-    var isEstablished = false
-    /// Whether it has shown that the server is well.
-    var hasWorked = false
-    /// Over which of the client's paths it was made.
-    let path: Int
-    /// What the server said when it went away in place of a welcome.
-    var farewell: PeerText?
-    /// When new requests began to go to it.
-    var usedSince: LinkInstant?
-    /// The requests that it carried when it was lost.
-    var requestsLost = 0
-
-    init(link: Link, peer: Peer, responder: Responder, path: Int) {
-      self.link = link
-      self.peer = peer
-      self.responder = responder
-      self.path = path
-    }
-  }
-
   enum Timer: UInt64 {
     case machine = 1
     case closing
@@ -51,30 +25,17 @@ final class ClientCore {
   /// For lines that the network and servers can cause.
   let log: PeerLog
   @safe @exclusivity(unchecked) var machine: LinkMachine
-  /// The servers that the machine knows by their places.
-  var servers: [ServerEntry]
-  /// Those that a draining server named last, and the machine's number of the first.
-  var alternatives: [Endpoint] = []
-  var firstAlternative = 0
+  var servers: ServerDirectory
   var connections: [ClientConnection] = []
   /// Where the round that is under way, or was last, goes to.
   var roundServer: Endpoint
   var addresses: [SocketAddress] = []
-  /// Why the last attempt failed.
   var lastFailure: ConnectFailure?
   var connectWaiters: [@Sendable (Result<Void, LongLinkError>) -> Void] = []
   var suspendWaiters: [@Sendable () -> Void] = []
-  var pingWaiters: [PingWaiter] = []
-  /// When the callers' pings of the last 10 s were sent.
-  var pingTimes: [LinkInstant] = []
-  /// The most of them: a server closes after 100, the heartbeat's own included.
-  static let mostPings = 90
-  /// How often the client was told that the network has changed.
-  var path = 0
-  /// The name of the network that the client is in, where it was told one.
-  var network: String?
-  /// What is known of it by an adaptive heartbeat; nil without one.
-  var heartbeatSearch: HeartbeatSearch?
+  var pings = PingWaiters()
+  /// Nil where the heartbeat is not adaptive.
+  let pathHeartbeat: PathHeartbeat?
   var counters = ClientTotals()
   lazy var totals = ConnectionTotals()
   var isPerforming = false
@@ -82,44 +43,9 @@ final class ClientCore {
   var machineTimer: LoopTimer?
   var machineArmedFor = LinkInstant.distantFuture
   @safe @exclusivity(unchecked) var closing: Closing?
-  var watchers: [WeakWatcher] = []
+  var watchers = ClientWatchers()
   /// Hears of what happens to links; tests set it.
   var observer: LinkObserver?
-
-  // A class, since most clients have none.
-  final class ConnectFailure {
-    /// A short, stable name of what failed.
-    let token: String
-    let detail: String
-    let address: SocketAddress?
-    let systemError: Int32?
-    let reason: CloseReason?
-
-    /// A failure before there was a connection.
-    init(_ token: String, detail: String, address: SocketAddress? = nil) {
-      self.token = token
-      self.detail = detail
-      self.address = address
-      systemError = nil
-      reason = nil
-    }
-
-    init(
-      _ reason: CloseReason, detail: String, address: SocketAddress?, systemError: Int32? = nil
-    ) {
-      token = reason.token
-      self.detail = detail
-      self.address = address
-      self.systemError = systemError
-      self.reason = reason
-    }
-  }
-
-  struct PingWaiter {
-    let id: UInt64
-    let link: Link
-    let completion: @Sendable (Result<Duration, LongLinkError>) -> Void
-  }
 
   /// What connections themselves cannot count.
   struct ClientTotals {
@@ -148,16 +74,16 @@ final class ClientCore {
     requests = Requests(
       role: .client, limits: configuration.requestLimits,
       serials: configuration.dialect.facts(.client)?.serials, on: loop)
-    servers = configuration.servers
-    roundServer = servers[0].endpoint
+    servers = ServerDirectory(configuration.servers)
+    roundServer = configuration.servers[0].endpoint
     machine = LinkMachine(
-      servers: servers.map(\.entry),
+      servers: servers.entries,
       settings: LinkMachine.Settings(
         reconnect: configuration.reconnect,
         servers: configuration.serverPolicy,
         connectTimeout: configuration.connectTimeout.clampedNanoseconds,
         lingering: configuration.lingering.clampedNanoseconds))
-    heartbeatSearch = ClientCore.heartbeatSearch(configuration, network: nil)
+    pathHeartbeat = PathHeartbeat(configuration)
     requests.onIdle = { [unowned self] in finishClosingIfDone() }
     requests.onRetired = { [unowned self] in finishIfDone($0) }
     if configuration.serverPolicy.errorRatio?.countsDeadlines == true {
@@ -219,11 +145,7 @@ extension ClientCore: TimerHandler {
   }
 
   private func resolve(_ target: LinkMachine.Target, _ round: UInt32) {
-    let endpoint =
-      switch target {
-      case .listed(let index): servers[index].endpoint
-      case .alternative(let number): alternatives[number - firstAlternative]
-      }
+    let endpoint = servers[target]
     roundServer = endpoint
     switch endpoint.kind {
     case .unix(let path):
@@ -264,9 +186,10 @@ extension ClientCore: TimerHandler {
     let heartbeat = configuration.dialect.heartbeat(configuration.heartbeat)
     let options = SocketOptions(
       userTimeout: (heartbeat.interval + heartbeat.timeout * 2).clampedNanoseconds)
-    let settings: ConnectionSettings
+    var settings: ConnectionSettings
     do throws(FrameLayoutError) {
-      settings = try connectionSettings()
+      settings = try configuration.connectionSettings()
+      settings.pace = pathHeartbeat?.pace
     } catch {
       let failure = ConnectFailure(
         "sessionPrefixFailed", detail: error.reason, address: address)
@@ -282,7 +205,8 @@ extension ClientCore: TimerHandler {
       peer.attach(to: self)
       let responder = Responder(link: link, routes: router.snapshot, peer: peer)
       connections.append(
-        ClientConnection(link: link, peer: peer, responder: responder, path: path))
+        ClientConnection(
+          link: link, peer: peer, responder: responder, path: pathHeartbeat?.path ?? 0))
       link.start(for: self)
     } catch {
       let failure = ConnectFailure(

@@ -130,7 +130,7 @@ import Testing
       "@exclusivity(unchecked)",
       [
         "LongLink/ClientCore.swift": 2,
-        "LongLinkDriver/Link/Link.swift": 9,
+        "LongLinkDriver/Link/Link.swift": 10,
         "LongLinkDriver/Requests/Requests.swift": 11,
         "LongLinkTransport/Kernel/KernelDriver.swift": 1,
         "LongLinkTransport/Loop/EventLoop.swift": 6,

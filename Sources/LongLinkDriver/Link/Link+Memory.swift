@@ -4,16 +4,8 @@
 internal import LongLinkTransport
 
 extension Link {
-  /// Differences below this are not told: what a connection holds for one turn is mostly less.
-  private static let memoryGrain = 4096
-
-  /// How much the connection is to blame where memory is short: the bytes that the budget counts
-  /// for it, times for how long it has held any, between a tenth of a second and a second. So a
-  /// large message that has just come is not to blame before smaller ones that never end.
-  package var memoryWeight: Int {
-    let time = min(max(loop.now - heldSince, 100_000_000), 1_000_000_000)
-    return counted.open * Int(time / 1_000_000)
-  }
+  /// How much the connection is to blame where memory is short.
+  package var memoryWeight: Int { account.weight(at: loop.now) }
 
   /// Tells the budget, where there is one, what the connection holds by now.
   @inline(__always)
@@ -23,16 +15,7 @@ extension Link {
 
   private func followMemory(in share: MemoryShare) {
     let held = isAlive ? core.held : HeldMemory(outlived: core.held.outlived)
-    let more = HeldMemory(
-      open: held.open - counted.open, room: held.room - counted.room,
-      outlived: held.outlived - counted.outlived)
-    guard
-      abs(more.open) >= Link.memoryGrain || abs(more.room) >= Link.memoryGrain
-        || more.outlived != 0 || held.open == 0 && more.open != 0
-    else { return }
-    if counted.open < Link.memoryGrain { heldSince = loop.now }
-    counted = held
-    share.add(more)
+    if let more = account.change(to: held, at: loop.now) { share.add(more) }
   }
 
   /// Has the connection hold less while the server's memory is scarce, and as much as ever after
@@ -84,7 +67,7 @@ extension Link {
   }
 
   /// Whether it is not to blame for what the server holds.
-  private var isSmall: Bool { hasFewRequests && counted.open <= Link.smallBytes }
+  private var isSmall: Bool { hasFewRequests && account.told.open <= Link.smallBytes }
 
   private static let fewRequests = 4
   /// A message of 64 KiB in memory that was doubled for it, and four requests.

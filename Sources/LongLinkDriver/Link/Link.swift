@@ -70,10 +70,7 @@ package final class Link {
   var borrowsQueue = false
   /// What the server's connections may hold; nil for a client.
   let share: MemoryShare?
-  /// What it was told that this one holds.
-  var counted = HeldMemory()
-  /// When it last began to hold anything.
-  var heldSince = LinkInstant(nanoseconds: 0)
+  @safe @exclusivity(unchecked) var account = MemoryAccount()
   /// Whether frames may have been left since the peer does not take its answers.
   var isHeld = false
   /// Whether bytes were left in the stream for want of memory or time.

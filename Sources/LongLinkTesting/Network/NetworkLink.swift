@@ -161,6 +161,18 @@ final class Direction {
     return made
   }
 
+  /// The pieces in which bytes leave, each with the time at which it has left.
+  func pieces(of bytes: [UInt8], at now: LinkInstant) -> [([UInt8], LinkInstant)] {
+    guard let bandwidth = conditions.bandwidth else { return [(bytes, max(now, freeAt))] }
+    // A fiftieth of a second is small enough for a receiver to see that bytes go on coming.
+    let most = min(max(bandwidth / 50, 1_460), 1 << 20)
+    return stride(from: 0, to: bytes.count, by: most).map { start in
+      let piece = bytes[start..<min(start + most, bytes.count)]
+      freeAt = max(now, freeAt) + Int64(Double(piece.count) / Double(bandwidth) * 1e9)
+      return ([UInt8](piece), freeAt)
+    }
+  }
+
   /// Drops what is under way.
   func drop() {
     epoch += 1

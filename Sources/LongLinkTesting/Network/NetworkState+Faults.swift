@@ -73,10 +73,10 @@ extension NetworkState {
 
   /// Ends whatever lasts, or is still to come: on links, between machines and on them.
   mutating func heal() {
-    connectBehavior = .normal
-    connectBehaviorByAddress = [:]
+    conditions.connects = .normal
+    conditions.connectsByAddress = [:]
     for machine in machines.indices { resume(machine) }
-    for partition in partitions { endPartition(partition.number) }
+    for number in partitions.numbers { endPartition(number) }
     for number in links.keys.sorted() {
       for side in [Side.initiator, .acceptor] {
         let name = EndName(link: number, side: side)

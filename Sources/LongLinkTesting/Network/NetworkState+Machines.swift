@@ -4,12 +4,6 @@ internal import LongLinkCore
 internal import LongLinkTransport
 internal import Synchronization
 
-/// One way from a machine to another.
-struct MachinePath: Hashable {
-  let from: Int
-  let to: Int
-}
-
 // The machines of a world: their freezing, their death, and what stands between them.
 extension NetworkState {
   /// What the world knows of a machine.
@@ -22,29 +16,12 @@ extension NetworkState {
     var isOff = false
   }
 
-  /// Two groups of machines that cannot reach each other.
-  struct Partition {
-    let number: Int
-    let left: Set<Int>
-    /// Nil for all machines that are not in `left`, whenever they were made.
-    let right: Set<Int>?
-
-    func separates(_ one: Int, _ other: Int) -> Bool {
-      isAcross(one, other) || isAcross(other, one)
-    }
-
-    private func isAcross(_ one: Int, _ other: Int) -> Bool {
-      left.contains(one) && (right?.contains(other) ?? !left.contains(other))
-    }
-  }
-
   // MARK: Partitions
 
   /// Whether nothing gets from one machine to the other.
   func areCut(_ one: Int, _ other: Int) -> Bool {
     if machines[one].isOff || machines[other].isOff { return true }
-    guard one != other, !partitions.isEmpty else { return false }
-    return partitions.contains { $0.separates(one, other) }
+    return one != other && partitions.separate(one, other)
   }
 
   /// Whether what an end sends does not arrive.
@@ -55,15 +32,13 @@ extension NetworkState {
   }
 
   mutating func part(_ left: Set<Int>, from right: Set<Int>?) -> Int {
-    partitionsMade += 1
-    partitions.append(Partition(number: partitionsMade, left: left, right: right))
-    record(.partitioned, value: partitionsMade)
-    return partitionsMade
+    let number = partitions.add(left, right)
+    record(.partitioned, value: number)
+    return number
   }
 
   mutating func endPartition(_ number: Int) {
-    guard let index = partitions.firstIndex(where: { $0.number == number }) else { return }
-    partitions.remove(at: index)
+    guard partitions.remove(number) else { return }
     record(.partitionEnded, value: number)
     resendHeld()
   }
@@ -118,12 +93,11 @@ extension NetworkState {
     machines[machine].isPaused = false
     for index in loops.indices where loops[index].machine == machine {
       loops[index].isGhost = true
-      loops[index].ready = []
-      loops[index].readyMembers = []
+      _ = loops[index].ready.takeAll()
     }
-    for number in listeners.keys.sorted() where listeners[number]?.machine == machine {
-      if isWhole { listeners[number]?.queue = [] }
-      closeListener(number)
+    for listener in addresses.listeners(of: machine) {
+      if isWhole { addresses.listeners[listener]?.queue = [] }
+      closeListener(listener)
     }
     machines[machine].isOff = isWhole
     for number in links.keys.sorted() {

@@ -20,7 +20,7 @@ final class SimulatedDriver: LoopDriver {
   /// The loop that this is the driver of; it owns the driver.
   unowned var loop: EventLoop!
   private var generator: SeededGenerator
-  private var registrations: [NetworkState.SocketName: Registration] = [:]
+  private var registrations: [SocketName: Registration] = [:]
   private var isClosed = false
   private let clock: Box<Atomic<Int64>>
   private let mayBeReady: Box<Atomic<Bool>>
@@ -38,7 +38,7 @@ final class SimulatedDriver: LoopDriver {
       let record = NetworkState.LoopRecord(machine: machine)
       networkState.loops.append(record)
       networkState.record(.loopMade, value: index, machine: machine)
-      return (networkState.machines[machine].clock, record.mayBeReady)
+      return (networkState.machines[machine].clock, record.ready.mayBeAny)
     }
     self.index = index
     self.generator = generator
@@ -69,7 +69,7 @@ final class SimulatedDriver: LoopDriver {
 
   /// Delivers what is ready. It never waits: the simulation moves time between turns.
   func wait(until deadline: LinkInstant?) {
-    for name in networkState({ $0.takeReady(index) }) {
+    for name in networkState({ $0.loops[index].ready.takeAll() }) {
       // A handler that ran before may have closed this one, or lost interest in it.
       let readiness = networkState { $0.deliverable(name) }
       guard !readiness.isEmpty, let registration = registrations[name] else { continue }
@@ -141,11 +141,11 @@ final class SimulatedDriver: LoopDriver {
     registrations = [:]
   }
 
-  func register(_ name: NetworkState.SocketName, _ handler: any StreamHandler, token: UInt64) {
+  func register(_ name: SocketName, _ handler: any StreamHandler, token: UInt64) {
     registrations[name] = Registration(handler: handler, token: token)
   }
 
-  func unregister(_ name: NetworkState.SocketName) {
+  func unregister(_ name: SocketName) {
     registrations[name] = nil
   }
 }

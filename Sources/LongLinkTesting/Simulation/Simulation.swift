@@ -177,7 +177,7 @@ extension Simulation {
   /// The addresses that somebody listens on.
   public var openListeners: [SocketAddress] {
     networkState { networkState in
-      networkState.listeners.values.sorted { $0.number < $1.number }.map(\.address)
+      networkState.addresses.listeners.values.sorted { $0.number < $1.number }.map(\.address)
     }
   }
 
