@@ -215,12 +215,3 @@ public struct ClientConfiguration: Sendable {
     return settings
   }
 }
-
-/// The configuration, shared by the client and its core to save memory with thousands of clients.
-final class ClientSettings: Sendable {
-  let configuration: ClientConfiguration
-
-  init(_ configuration: ClientConfiguration) {
-    self.configuration = configuration
-  }
-}

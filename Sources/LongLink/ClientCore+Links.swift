@@ -28,9 +28,12 @@ extension ClientCore: LinkOwner {
     case .established:
       established(link)
     case .ponged(let id, let roundTrip):
-      ponged(id, on: link, .success(.nanoseconds(roundTrip)))
+      pings.take(id, on: link)?(.success(.nanoseconds(roundTrip)))
     case .heartbeatAnswered(let silence):
-      heartbeatAnswered(on: link, after: silence)
+      if let connection = connection(link.id) {
+        pathHeartbeat?.answered(after: silence, on: connection.path)
+        followPace()
+      }
     case .began(let serial, let begin, let ordinal):
       requests.began(serial, on: link, at: begin, ordinal: ordinal)
     case .finished(let serial):
@@ -131,9 +134,7 @@ extension ClientCore: LinkOwner {
 
   /// Keeps the servers named in a goaway if the machine has numbered them.
   private func take(_ named: [Endpoint], since number: Int) {
-    guard machine.alternativesNamed > number else { return }
-    alternatives = named
-    firstAlternative = number
+    if machine.alternativesNamed > number { servers.take(named, from: number) }
   }
 
   /// Returns the error of an operation that does not wait for a connection, with the reason why
@@ -157,24 +158,13 @@ extension ClientCore: LinkOwner {
   }
 
   private func abandoned(_ link: Link, _ reason: CloseReason) {
-    counters.countEnded { $0.ended(reason) }
+    totals.ended(reason)
     connection(link.id)?.requestsLost = requests.carriedCount(by: link)
     connection(link.id)?.responder.abandon()
     requests.lost(link, reason, resends: closing == nil)
-    for waiter in pingWaiters where waiter.link === link {
-      ponged(
-        waiter.id, on: link,
-        .failure(.lost(reason, delivery: .sent, doing: "ping", peer: link.peer)))
+    for completion in pings.takeAll(on: link) {
+      completion(.failure(.lost(reason, delivery: .sent, doing: "ping", peer: link.peer)))
     }
-  }
-
-  private func ponged(
-    _ id: UInt64, on link: Link, _ result: Result<Duration, LongLinkError>
-  ) {
-    guard let index = pingWaiters.firstIndex(where: { $0.id == id && $0.link === link }) else {
-      return  // A ping of the heartbeat.
-    }
-    pingWaiters.remove(at: index).completion(result)
   }
 
   func linkWroteAll(_ link: Link) {
@@ -189,14 +179,12 @@ extension ClientCore: LinkOwner {
 
   func link(_ link: Link, endedWith reason: CloseReason) {
     guard let connection = connection(link.id) else { return }
-    counters.countEnded { $0.add(link.counters, connection.responder.counters) }
-    connection.responder.onLateReturn = { [weak self] wasSkipped in
-      self?.counters.countEnded { $0.handlerReturnedLate(wasSkipped: wasSkipped) }
-    }
+    link.count(in: totals)
     connections.removeAll { $0 === connection }
     connection.peer.detach()
     if connection.isEstablished {
-      heartbeatLost(on: connection, reason)
+      pathHeartbeat?.lost(after: link.silenceProbed, reason, on: connection.path)
+      followPace()
       ended(connection, reason)
     } else {
       failed(connection, reason)

@@ -44,11 +44,17 @@ extension ClientCore {
 
   func pathChanged(network: String?) {
     guard closing == nil else { return }
-    path += 1
-    useNetwork(network)
+    pathHeartbeat?.pathChanged(network: network)
+    followPace()
     tell(.pathChanged(network: network))
     machine.pathChanged(at: loop.now, bits: bits)
     perform()
+  }
+
+  /// Has each connection keep the pace of an adaptive heartbeat.
+  func followPace() {
+    guard let pathHeartbeat else { return }
+    for connection in connections { connection.link.setPace(pathHeartbeat.pace) }
   }
 
   /// Suspends the client, and calls `completion` when its last connection has ended. `bound` is in
@@ -85,11 +91,9 @@ extension ClientCore {
 
   func switchServers(to servers: [ServerEntry]) {
     guard closing == nil else { return }
-    let old = self.servers
-    self.servers = servers
-    for entry in watchers { entry.watcher?.serversSwitched() }
-    let kept = servers.map { server in old.firstIndex { $0.endpoint == server.endpoint } }
-    machine.switchServers(to: servers.map(\.entry), kept: kept, at: loop.now, bits: bits)
+    let kept = self.servers.replace(with: servers)
+    watchers.serversSwitched()
+    machine.switchServers(to: self.servers.entries, kept: kept, at: loop.now, bits: bits)
     perform()
   }
 }

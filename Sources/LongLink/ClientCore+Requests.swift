@@ -53,26 +53,10 @@ extension ClientCore: PeerOwner {
       completion(.failure(LongLinkError(code, doing: "ping")))
       return
     }
-    guard link.canPing else {
-      completion(
-        .failure(
-          LongLinkError(
-            .unsupported, doing: "ping", detail: "the dialect does not answer a client's pings",
-            peer: link.peer)))
-      return
+    do throws(LongLinkError) {
+      try pings.ping(over: link, at: loop.driver.now, completion)
+    } catch {
+      completion(.failure(error))
     }
-    let now = loop.driver.now
-    pingTimes.removeAll { now - $0 >= Wire.pingWindow }
-    guard pingTimes.count < ClientCore.mostPings else {
-      completion(
-        .failure(
-          LongLinkError(
-            .overloaded, doing: "ping",
-            detail: "at most \(ClientCore.mostPings) pings may be sent within 10 s",
-            peer: link.peer)))
-      return
-    }
-    pingTimes.append(now)
-    pingWaiters.append(PingWaiter(id: link.ping(), link: link, completion: completion))
   }
 }

@@ -8,40 +8,14 @@ import LongLinkCore
 /// The client's state on its loop: performs the effects of the link machine, and owns links,
 /// requests and handlers.
 final class ClientCore {
-  /// A connection with its peer and its handlers.
-  final class ClientConnection {
-    let link: Link
-    let peer: Peer
-    let responder: Responder
-    /// Whether its handshake was completed and it won the race against other attempts.
-    var isEstablished = false
-    /// Whether it has shown that the server is healthy.
-    var hasWorked = false
-    /// The client's `path` when it was made.
-    let path: Int
-    /// The text of a goaway that the server sent instead of a welcome.
-    var farewell: PeerText?
-    /// When it began to take new requests.
-    var usedSince: LinkInstant?
-    /// The requests that it carried when it was lost.
-    var requestsLost = 0
-
-    init(link: Link, peer: Peer, responder: Responder, path: Int) {
-      self.link = link
-      self.peer = peer
-      self.responder = responder
-      self.path = path
-    }
-  }
-
   enum Timer: UInt64 {
     case machine = 1
     case closing
   }
 
   let loop: EventLoop
-  private let settings: ClientSettings
-  var configuration: ClientConfiguration { settings.configuration }
+  private let settings: Box<ClientConfiguration>
+  var configuration: ClientConfiguration { settings.value }
   let router: Router
   let hub: PushHub
   let states: StateHub
@@ -51,104 +25,43 @@ final class ClientCore {
   /// For lines that the network and servers can cause.
   let log: PeerLog
   @safe @exclusivity(unchecked) var machine: LinkMachine
-  /// The servers; the machine refers to them by index.
-  var servers: [ServerEntry]
-  /// The servers that a draining server named last, and the machine's number of the first.
-  var alternatives: [Endpoint] = []
-  var firstAlternative = 0
+  var servers: ServerDirectory
   var connections: [ClientConnection] = []
   /// The server of the current or last round.
   var roundServer: Endpoint
   var addresses: [SocketAddress] = []
-  /// Why the last attempt failed.
   var lastFailure: ConnectFailure?
   var connectWaiters: [@Sendable (Result<Void, LongLinkError>) -> Void] = []
   var suspendWaiters: [@Sendable () -> Void] = []
-  var pingWaiters: [PingWaiter] = []
-  /// When the callers' pings of the last 10 s were sent.
-  var pingTimes: [LinkInstant] = []
-  /// The most pings in `pingTimes`. A server closes after 100, heartbeats included.
-  static let mostPings = 90
-  /// The number of calls of `pathChanged`.
-  var path = 0
-  /// The name of the current network, if the caller gave one.
-  var network: String?
-  /// The adaptive heartbeat's search on the current network; nil without an adaptive heartbeat.
-  var heartbeatSearch: HeartbeatSearch?
+  var pings = PingWaiters()
+  /// Nil where the heartbeat is not adaptive.
+  let pathHeartbeat: PathHeartbeat?
   var counters = ClientTotals()
+  lazy var totals = ConnectionTotals()
   var isPerforming = false
   private var shownState = LinkMachine.State.idle
   var machineTimer: LoopTimer?
   var machineArmedFor = LinkInstant.distantFuture
   @safe @exclusivity(unchecked) var closing: Closing?
-  var watchers: [WeakWatcher] = []
+  var watchers = ClientWatchers()
   /// Observes link events; set by tests.
   var observer: LinkObserver?
 
-  // A class, because most clients have none.
-  final class ConnectFailure {
-    /// A short, stable name of the failure.
-    let token: String
-    let detail: String
-    let address: SocketAddress?
-    let systemError: Int32?
-    let reason: CloseReason?
-
-    /// A failure before there was a connection.
-    init(_ token: String, detail: String, address: SocketAddress? = nil) {
-      self.token = token
-      self.detail = detail
-      self.address = address
-      systemError = nil
-      reason = nil
-    }
-
-    init(
-      _ reason: CloseReason, detail: String, address: SocketAddress?, systemError: Int32? = nil
-    ) {
-      token = reason.token
-      self.detail = detail
-      self.address = address
-      self.systemError = systemError
-      self.reason = reason
-    }
-  }
-
-  struct PingWaiter {
-    let id: UInt64
-    let link: Link
-    let completion: @Sendable (Result<Duration, LongLinkError>) -> Void
-  }
-
-  /// The totals of ended connections, and counters that no connection has.
+  /// What connections themselves cannot count.
   struct ClientTotals {
-    // A class, because most clients have only one connection for a long time.
-    private final class Ended {
-      var counters = ConnectionCounters()
-    }
-
-    private var endedConnections: Ended?
     var connects: UInt64 = 0
     var failedAttempts: UInt64 = 0
     var linksExpired: UInt64 = 0
     var alternativesIgnored: UInt64 = 0
-
-    var ended: ConnectionCounters { endedConnections?.counters ?? ConnectionCounters() }
-
-    mutating func countEnded(_ change: (inout ConnectionCounters) -> Void) {
-      let ended = endedConnections ?? Ended()
-      change(&ended.counters)
-      endedConnections = ended
-    }
   }
 
   init(
-    settings: ClientSettings, on loop: EventLoop, router: Router, hub: PushHub,
+    settings: Box<ClientConfiguration>, on loop: EventLoop, router: Router, hub: PushHub,
     states: StateHub
   ) {
     self.loop = loop
     self.settings = settings
-    let configuration = settings.configuration
+    let configuration = settings.value
     self.router = router
     self.hub = hub
     self.states = states
@@ -161,16 +74,16 @@ final class ClientCore {
     requests = Requests(
       role: .client, limits: configuration.requestLimits,
       serials: configuration.dialect.facts(.client)?.serials, on: loop)
-    servers = configuration.servers
-    roundServer = servers[0].endpoint
+    servers = ServerDirectory(configuration.servers)
+    roundServer = configuration.servers[0].endpoint
     machine = LinkMachine(
-      servers: servers.map(\.entry),
+      servers: servers.entries,
       settings: LinkMachine.Settings(
         reconnect: configuration.reconnect,
         servers: configuration.serverPolicy,
         connectTimeout: configuration.connectTimeout.clampedNanoseconds,
         lingering: configuration.lingering.clampedNanoseconds))
-    heartbeatSearch = ClientCore.heartbeatSearch(configuration, network: nil)
+    pathHeartbeat = PathHeartbeat(configuration)
     requests.onIdle = { [unowned self] in finishClosingIfDone() }
     requests.onRetired = { [unowned self] in finishIfDone($0) }
     if configuration.serverPolicy.errorRatio?.countsDeadlines == true {
@@ -232,11 +145,7 @@ extension ClientCore: TimerHandler {
   }
 
   private func resolve(_ target: LinkMachine.Target, _ round: UInt32) {
-    let endpoint =
-      switch target {
-      case .listed(let index): servers[index].endpoint
-      case .alternative(let number): alternatives[number - firstAlternative]
-      }
+    let endpoint = servers[target]
     roundServer = endpoint
     switch endpoint.kind {
     case .unix(let path):
@@ -277,9 +186,10 @@ extension ClientCore: TimerHandler {
     let heartbeat = configuration.dialect.heartbeat(configuration.heartbeat)
     let options = SocketOptions(
       userTimeout: (heartbeat.interval + heartbeat.timeout * 2).clampedNanoseconds)
-    let settings: ConnectionSettings
+    var settings: ConnectionSettings
     do throws(FrameLayoutError) {
-      settings = try connectionSettings()
+      settings = try configuration.connectionSettings()
+      settings.pace = pathHeartbeat?.pace
     } catch {
       let failure = ConnectFailure(
         "sessionPrefixFailed", detail: error.reason, address: address)
@@ -295,7 +205,8 @@ extension ClientCore: TimerHandler {
       peer.attach(to: self)
       let responder = Responder(link: link, routes: router.snapshot, peer: peer)
       connections.append(
-        ClientConnection(link: link, peer: peer, responder: responder, path: path))
+        ClientConnection(
+          link: link, peer: peer, responder: responder, path: pathHeartbeat?.path ?? 0))
       link.start(for: self)
     } catch {
       let failure = ConnectFailure(

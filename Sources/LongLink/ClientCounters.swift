@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import LongLinkCore
 public import LongLinkDriver
 
 /// A snapshot of a client's counters since it was made.
@@ -8,6 +9,11 @@ public struct ClientCounters: Hashable, Sendable {
   public let requests: RequestCounters
   /// The totals of all connections, past and present.
   public let connections: ConnectionCounters
+  /// Connections that ended, by the kind of their `CloseReason`. `stalledPeer` means that the peer
+  /// took no byte for too long, `unreadOutput` that too many bytes waited for it.
+  public let endings: [CloseReason.Kind: UInt64]
+  /// Connections that ended because the peer broke a rule, by rule.
+  public let violations: [Violation.Rule: UInt64]
   /// Requests that have not ended.
   public let requestsOpen: Int
   /// Requests that wait for a connection, for room on it, or for a retry.
@@ -44,15 +50,14 @@ public struct ClientCounters: Hashable, Sendable {
 
 extension ClientCore {
   var snapshot: ClientCounters {
-    var totals = counters.ended
-    for connection in connections {
-      totals.add(connection.link.counters, connection.responder.counters)
-    }
-    totals.add(pushes.counters)
+    var counted = totals.counters
+    for connection in connections { counted += connection.link.counters }
     let hubCounts = hub.counts
     let bytes = connections.reduce(0) { $0 + $1.link.bytesUnwritten }
     return ClientCounters(
-      requests: requests.counters, connections: totals, requestsOpen: requests.count,
+      requests: requests.counters, connections: counted,
+      endings: totals.endings, violations: totals.violations,
+      requestsOpen: requests.count,
       requestsWaiting: requests.waitingCount, bytesWaiting: requests.waitingBytes,
       pushesWaiting: pushes.count, bytesUnwritten: bytes,
       connects: counters.connects, failedAttempts: counters.failedAttempts,

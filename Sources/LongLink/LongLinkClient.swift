@@ -12,12 +12,13 @@ public import LongLinkCore
 /// A client that is released without `close` aborts everything in flight.
 public final class LongLinkClient: Sendable {
   /// The configuration that the client was made with.
-  public var configuration: ClientConfiguration { settings.configuration }
+  public var configuration: ClientConfiguration { settings.value }
   /// The event loop of the connection.
   public let loop: EventLoop
   let core: LoopBound<ClientCore>
   @usableFromInline let port: RequestPort
-  private let settings: ClientSettings
+  /// Once for the client and its core: there may be thousands of clients.
+  private let settings: Box<ClientConfiguration>
   let router = Router()
   let hub = PushHub()
   let stateHub = StateHub()
@@ -29,7 +30,7 @@ public final class LongLinkClient: Sendable {
     _ configuration: ClientConfiguration, on loop: EventLoop = .shared
   ) throws(LongLinkError) {
     try configuration.validate()
-    let settings = ClientSettings(configuration.settled(on: loop))
+    let settings = Box(configuration.settled(on: loop))
     self.settings = settings
     self.loop = loop
     let core = ClientCore(

@@ -59,8 +59,6 @@ final class ServerConnection {
 
   /// The number of pushes that wait for room.
   var pushesWaiting: Int { pushesIfAny?.count ?? 0 }
-  var pushCounters: PushQueueCounters { pushesIfAny?.counters ?? PushQueueCounters() }
-
   var requestCounters: RequestCounters { requestsIfAny?.counters ?? RequestCounters() }
 
   /// Sends a goaway, and closes the connection when its requests have ended, or after `bound`
@@ -180,9 +178,6 @@ extension ServerConnection: LinkOwner {
     peer.detach()
     // A handler's task may retain the responder longer than the server retains this connection.
     responder.onIdle = nil
-    responder.onLateReturn = { [weak lane] wasSkipped in
-      lane?.handlerReturnedLate(wasSkipped: wasSkipped)
-    }
     lane.ended(self)
     finishDraining()
   }

@@ -20,7 +20,7 @@ final class ServerLane {
   /// This lane's share of the memory budget; set before the first connection opens.
   private(set) var memory: MemoryShare?
   private var connections: [UInt64: ServerConnection] = [:]
-  private var totals = ConnectionCounters()
+  private let totals = ConnectionTotals()
   private var requestTotals = RequestCounters()
   /// Whether new connections are closed at once.
   private var isDraining = false
@@ -136,15 +136,9 @@ final class ServerLane {
     totals.ended(reason)
   }
 
-  /// Counts a handler that returned after its connection had ended.
-  func handlerReturnedLate(wasSkipped: Bool) {
-    totals.handlerReturnedLate(wasSkipped: wasSkipped)
-  }
-
   func ended(_ connection: ServerConnection) {
     guard connections.removeValue(forKey: connection.id) != nil else { return }
-    totals.add(connection.link.counters, connection.responder.counters)
-    totals.add(connection.pushCounters)
+    connection.link.count(in: totals)
     requestTotals += connection.requestCounters
     shared.connectionEnded(connection.link.peer)
     if connection.wasOpened { shared.onDisconnect?(connection.peer) }
@@ -167,12 +161,13 @@ final class ServerLane {
 
   /// Adds the counters of this loop's connections, past and present.
   func count(in counters: inout ServerCounters) {
-    counters.connections += totals
+    counters.connections += totals.counters
+    counters.endings.merge(totals.endings, uniquingKeysWith: +)
+    counters.violations.merge(totals.violations, uniquingKeysWith: +)
     counters.requests += requestTotals
     for connection in connections.values {
       let link = connection.link
-      counters.connections.add(link.counters, connection.responder.counters)
-      counters.connections.add(connection.pushCounters)
+      counters.connections += link.counters
       counters.requests += connection.requestCounters
       counters.requestsRunning += link.requestsRunning
       counters.pushesWaiting += connection.pushesWaiting

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LongLinkDriver
-import LongLinkCore
+public import LongLinkDriver
+public import LongLinkCore
 import Synchronization
 
 /// The state that all loops of a server share.
@@ -155,6 +155,11 @@ public struct ServerCounters: Hashable, Sendable {
   public internal(set) var pushesUnhandled: UInt64 = 0
   /// The totals of all connections, past and present.
   public internal(set) var connections = ConnectionCounters()
+  /// Connections that ended, by the kind of their `CloseReason`; among them `stalledPeer`, which
+  /// took no byte for too long, and `unreadOutput`, for which too many bytes waited.
+  public internal(set) var endings: [CloseReason.Kind: UInt64] = [:]
+  /// Connections that ended because the peer broke a rule, by rule.
+  public internal(set) var violations: [Violation.Rule: UInt64] = [:]
   /// Counters of the server's own requests.
   public internal(set) var requests = RequestCounters()
 }

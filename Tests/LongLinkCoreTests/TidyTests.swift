@@ -130,9 +130,8 @@ import Testing
       "@exclusivity(unchecked)",
       [
         "LongLink/ClientCore.swift": 2,
-        "LongLinkDriver/Link/Link.swift": 8,
+        "LongLinkDriver/Link/Link.swift": 10,
         "LongLinkDriver/Requests/Requests.swift": 10,
-        "LongLinkDriver/Responding/Responder.swift": 1,
         "LongLinkTransport/Kernel/KernelDriver.swift": 1,
         "LongLinkTransport/Loop/EventLoop.swift": 6,
       ]

@@ -68,7 +68,7 @@ import Testing
       let settled = LearnedHeartbeat(interval: .seconds(150), failures: 2)
       #expect(memory.load(network: "home") == settled)
       let counters = await client.counters()
-      #expect(counters.connections.heartbeatsLost == 2)
+      #expect(counters.endings[.heartbeatLost] == 2)
       #expect(counters.connects == 3)
       #expect((23...24).contains(try await pings(client, simulation)))
 

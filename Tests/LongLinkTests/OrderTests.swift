@@ -155,7 +155,7 @@ import Testing
       let counters = await client.counters().requests
       #expect(counters.retriedRefused >= 3 && counters.lost == 0 && counters.rejected == 0)
       #expect(await old.counters().connections.handled == 1)
-      #expect(await old.counters().connections.violations.isEmpty)
+      #expect(await old.counters().violations.isEmpty)
     }
   }
 

@@ -157,7 +157,7 @@ import Testing
       #expect(await server.counters().openConnections == 1)
       try await simulation.sleep(for: .milliseconds(2_200))
       #expect(await server.counters().openConnections == 0)
-      #expect(await server.counters().connections.violations == [.firstFrameTimeout: 1])
+      #expect(await server.counters().violations == [.firstFrameTimeout: 1])
       _ = try await connecting.value
     }
   }
@@ -184,7 +184,7 @@ import Testing
       #expect(handled.count <= 12)
       #expect(try await other.request(.echo, [1]).count == 50_000)
       try await simulation.sleep(for: .seconds(20))
-      let endings = await server.counters().connections.endings
+      let endings = await server.counters().endings
       #expect(
         endings[.stalledPeer, default: 0] + endings[.transport, default: 0] == 1,
         "\(endings)"
@@ -219,7 +219,7 @@ import Testing
       try await simulation.sleep(for: .seconds(2))
       let error = try await failure { try await peer.push(7, [1]) }
       #expect(error.code == .closed && error.closeReason == .unreadOutput)
-      #expect(await server.counters().connections.endings[.unreadOutput] == 1)
+      #expect(await server.counters().endings[.unreadOutput] == 1)
       for handle in handles { handle.cancel() }
     }
   }

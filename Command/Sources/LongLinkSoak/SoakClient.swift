@@ -139,7 +139,7 @@ actor SoakClient {
       var report = SoakReport(
         clients: 1, open: open, started: started, ended: ended, heldBack: heldBack,
         connects: counters.connects, failedAttempts: counters.failedAttempts,
-        violations: counters.connections.violations.values.reduce(0, +))
+        violations: counters.violations.values.reduce(0, +))
       if case .connected = client.state { report.connected = 1 }
       return report
     }

@@ -74,7 +74,7 @@ import Testing
     #expect(lastAnswer.duration(to: end) >= FreezeTests.heartbeat.interval)
     let bound = FreezeTests.heartbeat.interval + FreezeTests.heartbeat.timeout
     #expect(frozen.duration(to: end) <= bound + FreezeTests.slack)
-    let endings = await client.counters().connections.endings
+    let endings = await client.counters().endings
     #expect(
       endings.keys.allSatisfy { [.heartbeatLost, .stalledPeer].contains($0) }, "\(endings)")
     writing.cancel()

@@ -70,7 +70,7 @@ package struct Connection: ~Copyable {
   /// The phase's `standing`, cached because every message needs it.
   private var standing = Phase.fresh.standing
   package internal(set) var agreement: Agreement
-  package internal(set) var counters = FrameCounters()
+  package var counters = ConnectionCounters()
   /// Received bytes that are not yet processed; the driver appends to it.
   package var input = ByteQueue()
   /// Bytes and messages that wait to be written; the driver writes its chunks and calls `wrote`.

@@ -47,34 +47,3 @@ package struct ConnectionSettings: Sendable {
     self.role = role
   }
 }
-
-/// The counters of a connection, each since its start.
-package struct FrameCounters: Equatable, Sendable {
-  package var framesReceived: UInt64 = 0
-  package var bytesReceived: UInt64 = 0
-  package var bytesSent: UInt64 = 0
-  package var requestsReceived: UInt64 = 0
-  package var responsesReceived: UInt64 = 0
-  package var pushesReceived: UInt64 = 0
-  package var requestsSent: UInt64 = 0
-  package var responsesSent: UInt64 = 0
-  package var pushesSent: UInt64 = 0
-  package var highWaterEvents: UInt64 = 0
-  package var broadcastsSkipped: UInt64 = 0
-  package var pingsSent: UInt64 = 0
-  package var pingsReceived: UInt64 = 0
-  package var suspicions: UInt64 = 0
-  package var earlySuspicions: UInt64 = 0
-  package var pauses: UInt64 = 0
-  package var cancelsSent: UInt64 = 0
-  package var cancelsReceived: UInt64 = 0
-  package var refused: UInt64 = 0
-  package var droppedUnknownSerials: UInt64 = 0
-  package var droppedPongs: UInt64 = 0
-  package var droppedIgnorable: UInt64 = 0
-  package var droppedResponses: UInt64 = 0
-  package var damagedPackets: UInt64 = 0
-  package var stalledMessages: UInt64 = 0
-
-  package init() {}
-}

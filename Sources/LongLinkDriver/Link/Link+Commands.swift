@@ -122,6 +122,22 @@ extension Link {
   }
 }
 
+// MARK: - Counting
+
+extension Link {
+  /// Counts what handlers and pushes do.
+  @inline(__always)
+  func count(_ change: (inout ConnectionCounters) -> Void) {
+    if let totals { change(&totals.counters) } else { change(&core.counters) }
+  }
+
+  /// Adds what the link has counted, now that it has ended, and what it counts from here on.
+  package func count(in totals: ConnectionTotals) {
+    totals.counters += core.counters
+    self.totals = totals
+  }
+}
+
 // MARK: - The connection
 
 extension Link {

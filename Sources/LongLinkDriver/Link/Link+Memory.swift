@@ -4,16 +4,8 @@ internal import LongLinkCore
 internal import LongLinkTransport
 
 extension Link {
-  /// Changes below this many bytes are not reported; most of what a connection holds for one turn
-  /// stays below it.
-  private static let memoryGrain = 4096
-
-  /// The eviction rank: the connection's bytes in the budget, times how long it has held any,
-  /// clamped to 0.1 to 1 s. Smaller messages that never end rank above a large one that just came.
-  package var memoryWeight: Int {
-    let time = min(max(loop.now - heldSince, 100_000_000), 1_000_000_000)
-    return counted.open * Int(time / 1_000_000)
-  }
+  /// How much the connection is to blame where memory is short.
+  package var memoryWeight: Int { account.weight(at: loop.now) }
 
   /// Reports the memory that the connection now holds to the budget, if any.
   @inline(__always)
@@ -23,16 +15,7 @@ extension Link {
 
   private func followMemory(in share: MemoryShare) {
     let held = isAlive ? core.held : HeldMemory(outlived: core.held.outlived)
-    let more = HeldMemory(
-      open: held.open - counted.open, room: held.room - counted.room,
-      outlived: held.outlived - counted.outlived)
-    guard
-      abs(more.open) >= Link.memoryGrain || abs(more.room) >= Link.memoryGrain
-        || more.outlived != 0 || held.open == 0 && more.open != 0
-    else { return }
-    if counted.open < Link.memoryGrain { heldSince = loop.now }
-    counted = held
-    share.add(more)
+    if let more = account.change(to: held, at: loop.now) { share.add(more) }
   }
 
   /// Lowers the connection's bound on unread output while the server's memory is scarce, and lifts
@@ -84,7 +67,7 @@ extension Link {
   }
 
   /// Whether it contributes little to what the server holds.
-  private var isSmall: Bool { hasFewRequests && counted.open <= Link.smallBytes }
+  private var isSmall: Bool { hasFewRequests && account.told.open <= Link.smallBytes }
 
   private static let fewRequests = 4
   /// A message of 64 KiB in a buffer that doubled to hold it, and four requests.

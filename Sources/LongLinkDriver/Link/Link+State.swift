@@ -14,7 +14,7 @@ extension Link {
   /// The peer's goaway: why it takes no new requests; nil while it does.
   package var peerGoAway: GoAway? { core.peerGoAway }
   var role: Role { core.settings.role }
-  package var counters: FrameCounters { core.counters }
+  package var counters: ConnectionCounters { core.counters }
 
   // What the handshake agreed.
   var features: Features { core.agreement.features }

@@ -70,10 +70,7 @@ package final class Link {
   var borrowsQueue = false
   /// The loop's share of the server's memory budget; nil for a client.
   let share: MemoryShare?
-  /// What was last reported to `share` for this connection.
-  var counted = HeldMemory()
-  /// When the connection last began to hold memory.
-  var heldSince = LinkInstant(nanoseconds: 0)
+  @safe @exclusivity(unchecked) var account = MemoryAccount()
   /// Whether reading was held because the peer does not read its responses; frames may wait.
   var isHeld = false
   /// Whether bytes were left in the stream for lack of memory or time.
@@ -82,6 +79,8 @@ package final class Link {
   var postponements: UInt8 = 0
   /// Whether reads are small because memory is short.
   var isSparing = false
+  /// What the link counts into once it has ended.
+  @safe @exclusivity(unchecked) var totals: ConnectionTotals?
 
   /// Randomizes the hashing of serials in tables, so that peers cannot pick colliding ones.
   static let serialMix = UInt32.random(in: 1...(.max))

@@ -67,7 +67,7 @@ public struct LongLinkError: Error, Sendable {
     case other(String)
   }
 
-  private final class Storage: Sendable {
+  private struct Storage: Equatable {
     let code: Code
     let delivery: Delivery
     let operation: Operation
@@ -79,27 +79,10 @@ public struct LongLinkError: Error, Sendable {
     let retryAfter: Duration?
     let systemError: Int32?
     let closeReason: CloseReason?
-
-    init(
-      code: Code, delivery: Delivery, operation: Operation, detail: String, peer: SocketAddress?,
-      response: ResponseCode?, dialectCode: DialectErrorCode?, body: [UInt8],
-      retryAfter: Duration?, systemError: Int32?, closeReason: CloseReason?
-    ) {
-      self.code = code
-      self.delivery = delivery
-      self.operation = operation
-      self.detail = detail
-      self.peer = peer
-      self.response = response
-      self.dialectCode = dialectCode
-      self.body = body
-      self.retryAfter = retryAfter
-      self.systemError = systemError
-      self.closeReason = closeReason
-    }
   }
 
-  private let storage: Storage
+  private let box: Box<Storage>
+  private var storage: Storage { box.value }
 
   package init(
     _ code: Code,
@@ -114,10 +97,11 @@ public struct LongLinkError: Error, Sendable {
     systemError: Int32? = nil,
     closeReason: CloseReason? = nil
   ) {
-    storage = Storage(
-      code: code, delivery: delivery, operation: operation, detail: detail, peer: peer,
-      response: response, dialectCode: dialectCode, body: body, retryAfter: retryAfter,
-      systemError: systemError, closeReason: closeReason)
+    box = Box(
+      Storage(
+        code: code, delivery: delivery, operation: operation, detail: detail, peer: peer,
+        response: response, dialectCode: dialectCode, body: body, retryAfter: retryAfter,
+        systemError: systemError, closeReason: closeReason))
   }
 
   /// The kind of failure.
@@ -175,12 +159,7 @@ extension LongLinkError: CustomStringConvertible {
 extension LongLinkError: Equatable {
   /// Whether all properties are equal.
   public static func == (lhs: LongLinkError, rhs: LongLinkError) -> Bool {
-    lhs.code == rhs.code && lhs.delivery == rhs.delivery
-      && lhs.storage.operation == rhs.storage.operation
-      && lhs.detail == rhs.detail && lhs.peer == rhs.peer && lhs.response == rhs.response
-      && lhs.dialectCode == rhs.dialectCode && lhs.body == rhs.body
-      && lhs.retryAfter == rhs.retryAfter
-      && lhs.systemError == rhs.systemError && lhs.closeReason == rhs.closeReason
+    lhs.storage == rhs.storage
   }
 }
 

@@ -17,6 +17,8 @@ package final class PushQueue: TimerHandler {
     let bytes: Int
     let gate: Gate<Result<Void, LongLinkError>>
     let timer: LoopTimer
+    /// The link that it began to wait for.
+    let link: Link
     let position: UInt32
   }
 
@@ -42,7 +44,6 @@ package final class PushQueue: TimerHandler {
   private var nextID: UInt64 = 0
   private var waitingBytes = 0
   private var isPumping = false
-  package private(set) var counters = PushQueueCounters()
 
   package init(maxWaiting: Int, maxWaitingBytes: Int, timeout: Int64, on loop: EventLoop) {
     self.loop = loop
@@ -64,15 +65,16 @@ package final class PushQueue: TimerHandler {
     }
     let bytes = try link.judgePush(type, body)
     guard order.count < maxWaiting, bytes <= maxWaitingBytes - waitingBytes else {
-      counters.turnedAway += 1
+      link.count { $0.pushesTurnedAway += 1 }
       let bounds = "at most \(maxWaiting) pushes (\(maxWaitingBytes) bytes) may wait"
       throw overloaded(type, link, "\(bounds); \(order.count) (\(waitingBytes) bytes) do")
     }
-    return wait(type, body, bytes, options)
+    return wait(type, body, bytes, options, for: link)
   }
 
   private func wait(
-    _ type: MessageType, _ body: any BodyEncodable & Sendable, _ bytes: Int, _ options: PushOptions
+    _ type: MessageType, _ body: any BodyEncodable & Sendable, _ bytes: Int, _ options: PushOptions,
+    for link: Link
   ) -> WaitingPush {
     nextID += 1
     let id = nextID
@@ -80,10 +82,10 @@ package final class PushQueue: TimerHandler {
     let time = options.timeout?.clampedNanoseconds ?? defaultTimeout
     waiting[id] = Waiting(
       type: type, body: body, bytes: bytes, gate: gate,
-      timer: loop.schedule(at: loop.now + time, self, token: id),
+      timer: loop.schedule(at: loop.now + time, self, token: id), link: link,
       position: order.insert(Position(priority: options.priority, id: id)))
     waitingBytes += bytes
-    counters.waited += 1
+    link.count { $0.pushesWaited += 1 }
     return (id, gate)
   }
 
@@ -93,7 +95,7 @@ package final class PushQueue: TimerHandler {
   ) throws(LongLinkError) {
     try link.judgePush(type, body)
     guard order.isEmpty, link.hasRoom(for: body) else {
-      counters.turnedAway += 1
+      link.count { $0.pushesTurnedAway += 1 }
       let marks = link.waterMarks
       throw overloaded(
         type, link,
@@ -139,7 +141,7 @@ package final class PushQueue: TimerHandler {
   }
 
   private func fail(_ push: Waiting, _ error: LongLinkError) {
-    counters.givenUp += 1
+    push.link.count { $0.pushesGivenUp += 1 }
     push.gate.open(.failure(error))
   }
 
@@ -156,15 +158,6 @@ package final class PushQueue: TimerHandler {
       LongLinkError(
         .deadlineExceeded, doing: .push(push.type), detail: "it was waiting for room"))
   }
-}
-
-/// Counters of pushes that could not be sent at once.
-package struct PushQueueCounters: Equatable, Sendable {
-  package var waited: UInt64 = 0
-  package var givenUp: UInt64 = 0
-  package var turnedAway: UInt64 = 0
-
-  package init() {}
 }
 
 /// The owner of a push queue and its links; used on its loop.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import LongLinkCore
+
 /// Counters of one side's requests since it began.
-public struct RequestCounters: Hashable, Sendable {
+public struct RequestCounters: CounterGroup, Hashable, Sendable {
   /// Requests that were made.
   public package(set) var submitted: UInt64 = 0
   /// Requests answered with 200.
@@ -43,21 +45,5 @@ public struct RequestCounters: Hashable, Sendable {
     case .connectionLost, .corrupted, .protocolViolation, .closed: lost += 1
     default: failedLocally += 1
     }
-  }
-
-  package static func += (lhs: inout RequestCounters, rhs: RequestCounters) {
-    lhs.submitted += rhs.submitted
-    lhs.succeeded += rhs.succeeded
-    lhs.rejected += rhs.rejected
-    lhs.cancelled += rhs.cancelled
-    lhs.expired += rhs.expired
-    lhs.lost += rhs.lost
-    lhs.failedLocally += rhs.failedLocally
-    lhs.turnedAway += rhs.turnedAway
-    lhs.retriedNotSent += rhs.retriedNotSent
-    lhs.retriedRefused += rhs.retriedRefused
-    lhs.retriedIdempotent += rhs.retriedIdempotent
-    lhs.beyondBudget += rhs.beyondBudget
-    lhs.lateReplies += rhs.lateReplies
   }
 }

@@ -17,17 +17,9 @@ public struct InboundRequest: Sendable {
   public let deadline: LinkInstant?
   /// The bytes counted for the request until its handler returns.
   let byteCount: Int
-  /// Nil in the usual case of no metadata but the remaining time.
-  private let extras: Extras?
-
-  /// Stored separately to keep the request small.
-  private final class Extras: Sendable {
-    let metadata: ReceivedMetadata
-
-    init(_ metadata: ReceivedMetadata) {
-      self.metadata = metadata
-    }
-  }
+  /// Nil in the usual case, where there is nothing but the time that remains. Apart from the
+  /// request, which is small without it.
+  private let extras: Box<ReceivedMetadata>?
 
   /// `metadata` is nil if it holds nothing but the deadline.
   package init(
@@ -40,10 +32,10 @@ public struct InboundRequest: Sendable {
     self.serial = serial
     self.peer = peer
     self.deadline = deadline
-    extras = metadata.map(Extras.init)
+    extras = metadata.map { Box($0) }
   }
 
-  private var received: ReceivedMetadata? { extras?.metadata }
+  private var received: ReceivedMetadata? { extras?.value }
 
   /// The priority that the peer set: larger is more urgent; 0, the default, is ordinary.
   public var priority: UInt32 { received?.priority ?? 0 }

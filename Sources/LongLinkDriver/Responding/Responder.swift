@@ -27,12 +27,8 @@ package final class Responder: TimerHandler {
   private let peer: Peer
   private var running: SerialTable<Running>
   private var started: UInt64 = 0
-  @safe @exclusivity(unchecked) package var counters = ResponderCounters()
   /// Called when the last handler has ended.
   package var onIdle: (() -> Void)?
-  /// Called instead of counting when a handler of a given-up request returns or is skipped. Set
-  /// once the counters were added to the owner's totals.
-  package var onLateReturn: ((_ wasSkipped: Bool) -> Void)?
 
   package init(link: Link, routes: Routes, peer: Peer) {
     self.link = link
@@ -49,18 +45,17 @@ package final class Responder: TimerHandler {
   package func handle(_ arrival: Arrival) {
     let type = arrival.type
     guard let route = routes[type] else {
-      counters.unknownTypes += 1
       refuse(arrival, .unknownType, "no handler for message type \(arrival.tag)")
       return
     }
     let remaining = link.remaining
     if remaining == 0 {
-      counters.late += 1
+      link.count { $0.handlersLate += 1 }
       refuse(arrival, .deadlinePassed, "the deadline had passed on arrival")
       return
     }
     guard link.hasMemory else {
-      counters.outOfMemory += 1
+      link.count { $0.refusedForMemory += 1 }
       refuse(
         arrival, .overloaded, "the server's memory limit is reached",
         retryAfter: Responder.pauseForMemory)
@@ -73,7 +68,7 @@ package final class Responder: TimerHandler {
       serial: arrival.serial, peer: peer,
       deadline: remaining.map { loop.now + Int64($0) * 1_000_000 },
       metadata: link.notableMetadata)
-    counters.handled += 1
+    link.count { $0.handled += 1 }
     if request.priority > 0 { link.setPriority(request.priority, of: request.serial) }
     switch route {
     case .inline(let handler): run(handler, request)
@@ -129,14 +124,10 @@ package final class Responder: TimerHandler {
   ) {
     guard running[request.serial]?.number == number else {
       // Meanwhile the peer cancelled it, its deadline passed, or the connection ended.
-      var wasSkipped = false
-      if case .failure(is HandlerSkipped) = result { wasSkipped = true }
-      if let onLateReturn {
-        onLateReturn(wasSkipped)
-      } else if wasSkipped {
-        counters.skipped += 1
+      if case .failure(is HandlerSkipped) = result {
+        link.count { $0.handlersSkipped += 1 }
       } else {
-        counters.droppedAnswers += 1
+        link.count { $0.droppedResponses += 1 }
       }
       link.handlerReturned(bytes: request.byteCount)
       return
@@ -191,24 +182,22 @@ extension Responder {
   private func reject(_ request: InboundRequest, _ error: any Error) {
     switch error {
     case let rejection as Rejection where rejection.code != .ok:
-      counters.rejected += 1
       send(
         request, rejection.code, rejection.body,
         dialectCode: rejection.dialectCode, retryAfter: rejection.retryAfter)
     case let error as UndecodableRequest:
       // `isRefused` tells the peer that the handler was not called.
-      counters.undecodable += 1
+      link.count { $0.undecodable += 1 }
       send(request, .malformed, text("\(error.reason)"), isRefused: true)
     case let error as BodyError:
-      counters.rejected += 1
       send(request, .malformed, text("\(error)"))
     case is CancellationError:
       send(request, .cancelled, text("cancelled"))
     case is HandlerSkipped:
-      counters.skipped += 1
+      link.count { $0.handlersSkipped += 1 }
       send(request, .cancelled, text("cancelled"))
     default:
-      counters.failed += 1
+      link.count { $0.handlersFailed += 1 }
       // The error's text may contain data that the peer must not see, so it is only logged. It may
       // also contain text from the peer, so it is escaped and cut.
       link.log(
@@ -272,7 +261,7 @@ extension Responder {
   /// Handles the peer's cancel: cancels the handler's task.
   package func cancel(_ serial: UInt32) {
     guard let task = running[serial]?.task else { return }
-    counters.cancelled += 1
+    link.count { $0.handlersCancelled += 1 }
     end(serial)
     task.cancel()
     if running.isEmpty { onIdle?() }
@@ -286,13 +275,13 @@ extension Responder {
       end(serial)
       task?.cancel()
     }
-    counters.abandoned += UInt64(serials.count)
+    link.count { $0.handlersAbandoned += UInt64(serials.count) }
   }
 
   package func timerFired(token: UInt64) {
     let serial = UInt32(token)
     guard let task = running[serial]?.task else { return }
-    counters.late += 1
+    link.count { $0.handlersLate += 1 }
     end(serial)
     task.cancel()
     link.outlives(serial)
@@ -333,21 +322,6 @@ private struct HandlerRun: Sendable {
 
 /// Thrown instead of calling the handler of a request that was given up.
 private struct HandlerSkipped: Error {}
-
-/// Counters of one connection's handlers since it began.
-package struct ResponderCounters: Equatable, Sendable {
-  package var handled: UInt64 = 0
-  package var rejected: UInt64 = 0
-  package var failed: UInt64 = 0
-  package var unknownTypes: UInt64 = 0
-  package var late: UInt64 = 0
-  package var cancelled: UInt64 = 0
-  package var abandoned: UInt64 = 0
-  package var droppedAnswers: UInt64 = 0
-  package var skipped: UInt64 = 0
-  package var undecodable: UInt64 = 0
-  package var outOfMemory: UInt64 = 0
-}
 
 /// Thrown instead of calling a typed handler if the body does not decode.
 package struct UndecodableRequest: Error {

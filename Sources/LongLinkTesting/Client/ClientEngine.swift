@@ -8,14 +8,15 @@ internal import Synchronization
 final class ClientEngine {
   private let loop: EventLoop
   private let journal: Journal
-  private let options: ClientOptions
+  /// Whether a ping is answered; from any thread.
+  private let answersPings: Box<Atomic<Bool>>
   private var connection: PeerConnection?
   private var connecting: (@Sendable (SocketError?) -> Void)?
 
-  init(on loop: EventLoop, journal: Journal, options: ClientOptions) {
+  init(on loop: EventLoop, journal: Journal, answersPings: Box<Atomic<Bool>>) {
     self.loop = loop
     self.journal = journal
-    self.options = options
+    self.answersPings = answersPings
   }
 
   /// Starts connecting, and calls `completion` once.
@@ -76,7 +77,7 @@ extension ClientEngine: PeerConnectionOwner {
       switch frame.kind {
       case .request, .response, .push: message = connection.joiner.join(frame)
       case .cancel: connection.joiner.drop(frame.serial)
-      case .ping where options.answersPings:
+      case .ping where answersPings.value.load(ordering: .relaxed):
         connection.send(.bytes(WireFrame.pong(frame.body).bytes))
       default: break
       }
@@ -98,15 +99,5 @@ extension ClientEngine: PeerConnectionOwner {
       time: loop.now
     )
     journal.update { $0.endings.append(ending) }
-  }
-}
-
-/// What a client does automatically. Any thread may set it.
-final class ClientOptions: Sendable {
-  private let pings = Atomic(true)
-
-  var answersPings: Bool {
-    get { pings.load(ordering: .relaxed) }
-    set { pings.store(newValue, ordering: .relaxed) }
   }
 }

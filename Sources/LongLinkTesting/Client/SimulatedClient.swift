@@ -2,6 +2,7 @@
 
 public import LongLinkCore
 @_spi(Loop) public import LongLinkTransport
+internal import Synchronization
 
 /// One connection to a server, on which a test sends any frames or bytes and sees what comes back.
 ///
@@ -24,7 +25,7 @@ public final class SimulatedClient: Sendable {
 
   private let engine: LoopBound<ClientEngine>
   private let journal: Journal
-  private let options: ClientOptions
+  private let pings: Box<Atomic<Bool>>
 
   /// Connects, by default on the shared loop.
   ///
@@ -34,11 +35,11 @@ public final class SimulatedClient: Sendable {
     on loop: EventLoop = .shared
   ) async throws -> SimulatedClient {
     let journal = Journal()
-    let options = ClientOptions()
+    let pings = Box(Atomic(true))
     let engine = await loop.perform {
-      LoopBound(ClientEngine(on: loop, journal: journal, options: options), on: loop)
+      LoopBound(ClientEngine(on: loop, journal: journal, answersPings: pings), on: loop)
     }
-    let client = SimulatedClient(loop, engine, journal, options)
+    let client = SimulatedClient(loop, engine, journal, pings)
     let error = await withCheckedContinuation { continuation in
       client.order { engine in
         engine.connect(to: address) { continuation.resume(returning: $0) }
@@ -52,12 +53,12 @@ public final class SimulatedClient: Sendable {
     _ loop: EventLoop,
     _ engine: LoopBound<ClientEngine>,
     _ journal: Journal,
-    _ options: ClientOptions
+    _ pings: Box<Atomic<Bool>>
   ) {
     self.loop = loop
     self.engine = engine
     self.journal = journal
-    self.options = options
+    self.pings = pings
   }
 
   deinit {
@@ -75,8 +76,8 @@ public final class SimulatedClient: Sendable {
 extension SimulatedClient {
   /// Whether the client answers each ping with a pong; initially true.
   public var answersPings: Bool {
-    get { options.answersPings }
-    set { options.answersPings = newValue }
+    get { pings.value.load(ordering: .relaxed) }
+    set { pings.value.store(newValue, ordering: .relaxed) }
   }
 
   /// Sends a frame.

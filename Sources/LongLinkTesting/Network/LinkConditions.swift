@@ -74,6 +74,29 @@ public struct LinkConditions: Hashable, Sendable {
   )
 }
 
+extension LinkConditions {
+  /// How long a packet travels, in nanoseconds.
+  func drawLatency(using generator: inout SeededGenerator) -> Int64 {
+    let least = max(latency.lowerBound.clampedNanoseconds, 0)
+    let most = max(latency.upperBound.clampedNanoseconds, least)
+    guard least < most else { return least }
+    // Only arithmetic with the same result on every platform, to the last bit.
+    switch spread {
+    case .even:
+      return Int64.random(in: least...most, using: &generator)
+    case .bell:
+      let quarter = (most - least) / 4
+      return (0..<4).reduce(least) { sum, _ in
+        sum + Int64.random(in: 0...quarter, using: &generator)
+      }
+    case .longTail:
+      var share = Double(generator.next() >> 11) * 0x1p-53
+      for _ in 0..<4 { share *= share }
+      return least + Int64(Double(most - least) * share)
+    }
+  }
+}
+
 /// How a simulated network answers an attempt to connect.
 public enum ConnectBehavior: Hashable, Sendable {
   /// A listener accepts it; without a listener it is refused.

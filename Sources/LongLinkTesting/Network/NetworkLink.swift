@@ -161,6 +161,18 @@ final class Direction {
     return made
   }
 
+  /// The pieces in which bytes leave, each with the time at which it has left.
+  func pieces(of bytes: [UInt8], at now: LinkInstant) -> [([UInt8], LinkInstant)] {
+    guard let bandwidth = conditions.bandwidth else { return [(bytes, max(now, freeAt))] }
+    // Pieces of 1/50 s are small enough for the receiver to see a steady stream of bytes.
+    let most = min(max(bandwidth / 50, 1_460), 1 << 20)
+    return stride(from: 0, to: bytes.count, by: most).map { start in
+      let piece = bytes[start..<min(start + most, bytes.count)]
+      freeAt = max(now, freeAt) + Int64(Double(piece.count) / Double(bandwidth) * 1e9)
+      return ([UInt8](piece), freeAt)
+    }
+  }
+
   /// Drops all packets in flight.
   func drop() {
     epoch += 1

@@ -12,3 +12,45 @@ public struct NetworkPartition: Sendable {
     networkState { $0.endPartition(number) }
   }
 }
+
+/// The partitions that there are now, in the order in which they were made.
+struct NetworkPartitions {
+  private struct Partition {
+    let number: Int
+    let left: Set<Int>
+    /// Nil for all machines outside `left`, including those made later.
+    let right: Set<Int>?
+
+    func separates(_ one: Int, _ other: Int) -> Bool {
+      isAcross(one, other) || isAcross(other, one)
+    }
+
+    private func isAcross(_ one: Int, _ other: Int) -> Bool {
+      left.contains(one) && (right?.contains(other) ?? !left.contains(other))
+    }
+  }
+
+  private var partitions: [Partition] = []
+  private var made = 0
+
+  var numbers: [Int] { partitions.map(\.number) }
+
+  /// Whether one of them keeps two machines apart.
+  func separate(_ one: Int, _ other: Int) -> Bool {
+    partitions.contains { $0.separates(one, other) }
+  }
+
+  /// Cuts machines off from others, or from all others; returns the partition's number.
+  mutating func add(_ left: Set<Int>, _ right: Set<Int>?) -> Int {
+    made += 1
+    partitions.append(Partition(number: made, left: left, right: right))
+    return made
+  }
+
+  /// Ends a partition; false where it has ended before.
+  mutating func remove(_ number: Int) -> Bool {
+    guard let index = partitions.firstIndex(where: { $0.number == number }) else { return false }
+    partitions.remove(at: index)
+    return true
+  }
+}

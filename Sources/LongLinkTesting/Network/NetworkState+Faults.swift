@@ -73,10 +73,10 @@ extension NetworkState {
 
   /// Ends all lasting or pending faults of links, between machines and of machines.
   mutating func heal() {
-    connectBehavior = .normal
-    connectBehaviorByAddress = [:]
+    conditions.connects = .normal
+    conditions.connectsByAddress = [:]
     for machine in machines.indices { resume(machine) }
-    for partition in partitions { endPartition(partition.number) }
+    for number in partitions.numbers { endPartition(number) }
     for number in links.keys.sorted() {
       for side in [Side.initiator, .acceptor] {
         let name = EndName(link: number, side: side)

@@ -4,42 +4,16 @@ internal import LongLinkCore
 internal import LongLinkTransport
 internal import Synchronization
 
-/// The offset of a machine's clock from the world's. Any thread may use it.
-final class MachineClock: Sendable {
-  let offset = Atomic<Int64>(0)
-}
-
-/// The path from one machine to another, in one direction.
-struct MachinePath: Hashable {
-  let from: Int
-  let to: Int
-}
-
 // The machines of a world: pauses, crashes and partitions.
 extension NetworkState {
   /// The state of a machine.
   struct MachineRecord {
     let name: String
-    let clock = MachineClock()
+    /// How far its clock is ahead of the world's. From any thread.
+    let clock = Box(Atomic<Int64>(0))
     var isPaused = false
     /// True from a crash of the whole machine until its process is started again.
     var isOff = false
-  }
-
-  /// Two groups of machines that cannot reach each other.
-  struct Partition {
-    let number: Int
-    let left: Set<Int>
-    /// Nil for all machines outside `left`, including those made later.
-    let right: Set<Int>?
-
-    func separates(_ one: Int, _ other: Int) -> Bool {
-      isAcross(one, other) || isAcross(other, one)
-    }
-
-    private func isAcross(_ one: Int, _ other: Int) -> Bool {
-      left.contains(one) && (right?.contains(other) ?? !left.contains(other))
-    }
   }
 
   // MARK: Partitions
@@ -47,8 +21,7 @@ extension NetworkState {
   /// Whether no packet gets from one machine to the other.
   func areCut(_ one: Int, _ other: Int) -> Bool {
     if machines[one].isOff || machines[other].isOff { return true }
-    guard one != other, !partitions.isEmpty else { return false }
-    return partitions.contains { $0.separates(one, other) }
+    return one != other && partitions.separate(one, other)
   }
 
   /// Whether packets from an end do not arrive.
@@ -59,15 +32,13 @@ extension NetworkState {
   }
 
   mutating func part(_ left: Set<Int>, from right: Set<Int>?) -> Int {
-    partitionsMade += 1
-    partitions.append(Partition(number: partitionsMade, left: left, right: right))
-    record(.partitioned, value: partitionsMade)
-    return partitionsMade
+    let number = partitions.add(left, right)
+    record(.partitioned, value: number)
+    return number
   }
 
   mutating func endPartition(_ number: Int) {
-    guard let index = partitions.firstIndex(where: { $0.number == number }) else { return }
-    partitions.remove(at: index)
+    guard partitions.remove(number) else { return }
     record(.partitionEnded, value: number)
     resendHeld()
   }
@@ -108,7 +79,7 @@ extension NetworkState {
   }
 
   mutating func moveClock(of machine: Int, by time: Int64) {
-    machines[machine].clock.offset.add(time, ordering: .acquiringAndReleasing)
+    machines[machine].clock.value.add(time, ordering: .acquiringAndReleasing)
     record(.clockMoved, value: Int(time), machine: machine)
   }
 
@@ -122,12 +93,11 @@ extension NetworkState {
     machines[machine].isPaused = false
     for index in loops.indices where loops[index].machine == machine {
       loops[index].isGhost = true
-      loops[index].ready = []
-      loops[index].readyMembers = []
+      _ = loops[index].ready.takeAll()
     }
-    for number in listeners.keys.sorted() where listeners[number]?.machine == machine {
-      if isWhole { listeners[number]?.queue = [] }
-      closeListener(number)
+    for listener in addresses.listeners(of: machine) {
+      if isWhole { addresses.listeners[listener]?.queue = [] }
+      closeListener(listener)
     }
     machines[machine].isOff = isWhole
     for number in links.keys.sorted() {

@@ -19,24 +19,18 @@ extension NetworkState {
       output.held.append(packet)
       return awaitAcknowledgement(end)
     }
-    guard case .bytes(let bytes) = packet, let bandwidth = output.conditions.bandwidth else {
+    guard case .bytes(let bytes) = packet else {
       return deliver(packet, from: end, leavingAt: max(now, output.freeAt))
     }
-    // Pieces of 1/50 s are small enough for the receiver to see a steady stream of bytes.
-    let most = min(max(bandwidth / 50, 1_460), 1 << 20)
-    var start = 0
-    while start < bytes.count {
-      let piece = bytes[start..<min(start + most, bytes.count)]
-      let time = Int64(Double(piece.count) / Double(bandwidth) * 1e9)
-      output.freeAt = max(now, output.freeAt) + time
-      deliver(.bytes([UInt8](piece)), from: end, leavingAt: output.freeAt)
-      start = piece.endIndex
+    for (piece, time) in output.pieces(of: bytes, at: now) {
+      deliver(.bytes(piece), from: end, leavingAt: time)
     }
   }
 
   private mutating func deliver(_ packet: Packet, from end: LinkEnd, leavingAt time: LinkInstant) {
     let output = end.output
-    output.lastArrival = max(time + drawLatency(output.conditions), output.lastArrival)
+    let arrival = time + output.conditions.drawLatency(using: &generator)
+    output.lastArrival = max(arrival, output.lastArrival)
     schedule.add(
       .packet(packet, to: end.name.other, epoch: output.epoch),
       at: output.lastArrival

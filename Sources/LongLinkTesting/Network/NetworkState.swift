@@ -2,7 +2,6 @@
 
 internal import LongLinkCore
 internal import LongLinkTransport
-internal import Synchronization
 
 /// The state that simulated loops share: time, links, listeners, names and scheduled events.
 ///
@@ -26,21 +25,12 @@ struct NetworkState {
     case call(@Sendable () -> Void)
   }
 
-  /// A socket that can become ready.
-  enum SocketName: Hashable {
-    case end(EndName)
-    case listener(Int)
-  }
-
   /// A loop, with those of its sockets that may be ready.
   struct LoopRecord {
     let machine: Int
     /// True once its process has crashed: its actions no longer affect the world.
     var isGhost = false
-    /// Whether `ready` may contain sockets, readable without the lock.
-    let signal = ReadySignal()
-    var ready: [SocketName] = []
-    var readyMembers: Set<SocketName> = []
+    var ready = ReadySockets()
   }
 
   var now = LinkInstant(nanoseconds: 0)
@@ -50,27 +40,14 @@ struct NetworkState {
   /// Called with each entry and its bytes, under the lock, so that it must not use the world.
   var observer: (@Sendable (Trace.Entry, [UInt8]) -> Void)?
 
-  var conditions = LinkConditions.normal
-  var conditionsByAddress: [SocketAddress: LinkConditions] = [:]
-  var conditionsByPath: [MachinePath: LinkConditions] = [:]
-  var connectBehavior = ConnectBehavior.normal
-  var connectBehaviorByAddress: [SocketAddress: ConnectBehavior] = [:]
-  var hosts: [String: HostRecord] = [:]
+  var conditions = NetworkConditions()
+  var addresses = AddressBook()
 
   var links: [Int: NetworkLink] = [:]
   var linksMade = 0
-  var listeners: [Int: NetworkListener] = [:]
-  var listenersMade = 0
-  var nextPort: UInt16 = NetworkState.firstPort
   var loops: [LoopRecord] = []
   var machines: [MachineRecord] = []
-  var partitions: [Partition] = []
-  var partitionsMade = 0
-  /// The machine that listened at an address last.
-  var machinesByAddress: [SocketAddress: Int] = [:]
-
-  /// The first dynamic port (RFC 6335, section 6).
-  static let firstPort: UInt16 = 49_152
+  var partitions = NetworkPartitions()
 
   init(generator: SeededGenerator, traceCapacity: Int) {
     self.generator = generator
@@ -104,26 +81,6 @@ struct NetworkState {
     range.lowerBound == range.upperBound
       ? range.lowerBound : Int.random(in: range, using: &generator)
   }
-
-  mutating func drawLatency(_ conditions: LinkConditions) -> Int64 {
-    let least = max(conditions.latency.lowerBound.clampedNanoseconds, 0)
-    let most = max(conditions.latency.upperBound.clampedNanoseconds, least)
-    guard least < most else { return least }
-    // Only arithmetic with the same result on every platform, to the last bit.
-    switch conditions.spread {
-    case .even:
-      return Int64.random(in: least...most, using: &generator)
-    case .bell:
-      let quarter = (most - least) / 4
-      return (0..<4).reduce(least) { sum, _ in
-        sum + Int64.random(in: 0...quarter, using: &generator)
-      }
-    case .longTail:
-      var share = Double(generator.next() >> 11) * 0x1p-53
-      for _ in 0..<4 { share *= share }
-      return least + Int64(Double(most - least) * share)
-    }
-  }
 }
 
 // MARK: - Readiness
@@ -131,10 +88,7 @@ struct NetworkState {
 extension NetworkState {
   /// Notes that a socket may have become ready.
   mutating func mark(_ name: SocketName) {
-    guard let loop = owner(of: name) else { return }
-    guard loops[loop].readyMembers.insert(name).inserted else { return }
-    loops[loop].ready.append(name)
-    loops[loop].signal.mayBeReady.store(true, ordering: .relaxed)
+    if let loop = owner(of: name) { loops[loop].ready.insert(name) }
   }
 
   /// The readiness that the owner of a socket is interested in.
@@ -144,7 +98,7 @@ extension NetworkState {
       guard let end = end(name) else { return [] }
       return end.readiness.intersection(end.interest)
     case .listener(let number):
-      guard let listener = listeners[number], !listener.queue.isEmpty else { return [] }
+      guard let listener = addresses.listeners[number], !listener.queue.isEmpty else { return [] }
       return listener.interest.intersection(.read)
     }
   }
@@ -154,18 +108,8 @@ extension NetworkState {
     while let first = loops[loop].ready.first {
       guard deliverable(first).isEmpty else { return true }
       loops[loop].ready.removeFirst()
-      loops[loop].readyMembers.remove(first)
     }
-    loops[loop].signal.mayBeReady.store(false, ordering: .relaxed)
     return false
-  }
-
-  /// Takes the sockets of a loop that may be ready, in the order in which they were marked.
-  mutating func takeReady(_ loop: Int) -> [SocketName] {
-    let names = loops[loop].ready
-    loops[loop].ready.removeAll(keepingCapacity: true)
-    loops[loop].readyMembers.removeAll(keepingCapacity: true)
-    return names
   }
 
   mutating func setInterest(_ interest: Readiness, of name: SocketName) {
@@ -173,7 +117,7 @@ extension NetworkState {
     case .end(let name):
       end(name)?.interest = interest
     case .listener(let number):
-      listeners[number]?.interest = interest
+      addresses.listeners[number]?.interest = interest
     }
     mark(name)
   }
@@ -183,8 +127,23 @@ extension NetworkState {
     case .end(let name):
       return end(name)?.loop
     case .listener(let number):
-      return listeners[number]?.loop
+      return addresses.listeners[number]?.loop
     }
+  }
+}
+
+// MARK: - Names
+
+extension NetworkState {
+  /// Looks a name up, and later calls `deliver` with the result, outside of the lock.
+  mutating func lookUp(
+    _ host: String,
+    port: UInt16,
+    _ deliver: @escaping @Sendable (Result<[SocketAddress], ResolveError>) -> Void
+  ) {
+    let found = addresses.lookUp(host, port: port)
+    schedule.add(.call { deliver(found.result) }, at: now + found.delay)
+    record(.lookedUp, value: (try? found.result.get().count) ?? 0)
   }
 }
 

@@ -53,7 +53,7 @@ final class SimulatedListener: StreamListener {
 
   func accept() throws(SocketError) -> (any AcceptedStream)? {
     requireOpen()
-    guard let link = networkState({ [number] in $0.accept(number) }) else { return nil }
+    guard let link = networkState({ [number] in $0.addresses.accept(number) }) else { return nil }
     return SimulatedAcceptedStream(EndName(link: link, side: .acceptor), networkState: networkState)
   }
 

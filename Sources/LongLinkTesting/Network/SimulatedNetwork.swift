@@ -10,13 +10,13 @@ public struct SimulatedNetwork: Sendable {
 
   /// The conditions of links made from now on, in both directions.
   public var conditions: LinkConditions {
-    get { networkState { $0.conditions } }
-    nonmutating set { networkState { $0.conditions = newValue } }
+    get { networkState { $0.conditions.general } }
+    nonmutating set { networkState { $0.conditions.general = newValue } }
   }
 
   /// Sets the conditions of new links to an address, in both directions; nil for the default.
   public func setConditions(_ conditions: LinkConditions?, to address: SocketAddress) {
-    networkState { $0.conditionsByAddress[address] = conditions }
+    networkState { $0.conditions.byAddress[address] = conditions }
   }
 
   /// Sets the conditions from one machine to another on new links, whichever side connects; nil for
@@ -27,18 +27,18 @@ public struct SimulatedNetwork: Sendable {
     to other: SimulatedMachine
   ) {
     let path = MachinePath(from: machine.index, to: other.index)
-    networkState { $0.conditionsByPath[path] = conditions }
+    networkState { $0.conditions.byPath[path] = conditions }
   }
 
   /// How the network answers attempts to connect from now on.
   public var connects: ConnectBehavior {
-    get { networkState { $0.connectBehavior } }
-    nonmutating set { networkState { $0.connectBehavior = newValue } }
+    get { networkState { $0.conditions.connects } }
+    nonmutating set { networkState { $0.conditions.connects = newValue } }
   }
 
   /// Sets how the network answers attempts to connect to an address; nil for the default.
   public func setConnects(_ behavior: ConnectBehavior?, to address: SocketAddress) {
-    networkState { $0.connectBehaviorByAddress[address] = behavior }
+    networkState { $0.conditions.connectsByAddress[address] = behavior }
   }
 
   // MARK: Partitions
@@ -87,11 +87,11 @@ public struct SimulatedNetwork: Sendable {
     addresses: [SocketAddress],
     delay: Duration = .milliseconds(1)
   ) {
-    let record = NetworkState.HostRecord(
+    let record = AddressBook.HostRecord(
       result: .success(addresses),
       delay: max(delay.clampedNanoseconds, 0)
     )
-    networkState { $0.hosts[name] = record }
+    networkState { $0.addresses.hosts[name] = record }
   }
 
   /// Makes look-ups of a name fail after a delay.
@@ -100,9 +100,9 @@ public struct SimulatedNetwork: Sendable {
     with error: ResolveError,
     delay: Duration = .milliseconds(1)
   ) {
-    let record = NetworkState.HostRecord(
+    let record = AddressBook.HostRecord(
       result: .failure(error), delay: max(delay.clampedNanoseconds, 0))
-    networkState { $0.hosts[name] = record }
+    networkState { $0.addresses.hosts[name] = record }
   }
 
   // MARK: Links

@@ -12,7 +12,7 @@ extension Oracle {
   ///
   /// Call it now and then from a task of the simulation. It waits for paused processes.
   public func sample() async {
-    for watched in box.state.withLock({ $0.clients }) {
+    for watched in box.value.withLock({ $0.clients }) {
       let counters = await watched.client.counters()
       let configuration = watched.client.configuration
       // Requests put back after a lost link are never rejected.
@@ -23,7 +23,7 @@ extension Oracle {
           "\(watched.name) has \(counters.requestsWaiting) requests waiting, of at most \(most)")
       }
     }
-    for watched in box.state.withLock({ $0.servers }) where !watched.isLost {
+    for watched in box.value.withLock({ $0.servers }) where !watched.isLost {
       let counters = await watched.server.counters()
       let configuration = watched.server.configuration
       let most = configuration.maxInFlight * max(counters.openConnections, 1)
@@ -64,7 +64,7 @@ extension Oracle {
   }
 
   private func name(of client: LongLinkClient) -> String {
-    box.state.withLock { $0.clients.first { $0.client === client }?.name } ?? "a client"
+    box.value.withLock { $0.clients.first { $0.client === client }?.name } ?? "a client"
   }
 
   /// Judges the whole run after all clients and servers are closed, and returns all findings.
@@ -72,7 +72,7 @@ extension Oracle {
   /// Call it once. It stops watching clients and servers.
   public func finish() async -> [OracleFinding] {
     let now = simulation.now
-    box.state.withLock { state in
+    box.value.withLock { state in
       state.links.judgeAll(at: now)
       state.findings += state.links.broken.map { OracleFinding($0.promise, at: $0.time, $0.detail) }
       for model in state.pacing { state.findings += model.broken }
@@ -82,12 +82,12 @@ extension Oracle {
     judgeLeftovers()
     await judgeCounters()
     // Breaks reference cycles: their handlers may hold the owner of this oracle.
-    box.state.withLock { ($0.clients, $0.servers) = ([], []) }
+    box.value.withLock { ($0.clients, $0.servers) = ([], []) }
     return findings
   }
 
   private func judgeDeadlines() {
-    let pauses = box.state.withLock { $0.links.pauses }
+    let pauses = box.value.withLock { $0.links.pauses }
     for (key, asked, ended) in requests.late {
       // A frozen process cannot end requests.
       guard !pauses.contains(where: { $0.from <= ended && asked <= $0.to }) else { continue }
@@ -106,7 +106,7 @@ extension Oracle {
   private func judgeCounters() async {
     var (sent, received, handled): (UInt64, UInt64, UInt64) = (0, 0, 0)
     var succeeded: UInt64 = 0
-    let (clients, servers) = box.state.withLock { ($0.clients, $0.servers) }
+    let (clients, servers) = box.value.withLock { ($0.clients, $0.servers) }
     for watched in clients {
       let counters = await watched.client.counters()
       if counters.requestsOpen > 0 {

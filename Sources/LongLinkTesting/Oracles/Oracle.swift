@@ -54,21 +54,13 @@ public final class Oracle: Sendable {
     var recorder: TimelineRecorder?
   }
 
-  /// The state that observers write to. They hold it weakly, because the clients in it, and their
-  /// loops, hold the observers.
-  final class Box: Sendable {
-    let state: Mutex<State>
-
-    init(_ state: State) {
-      self.state = Mutex(state)
-    }
-  }
-
   /// The record of requests.
   public let requests: RequestLedger
   /// The watched simulation.
   public let simulation: Simulation
-  let box: Box
+  /// The state that observers write to. They hold it weakly, because the clients in it, and their
+  /// loops, hold the observers.
+  let box: Box<Mutex<State>>
 
   /// Starts watching the network of a simulation.
   public convenience init(_ simulation: Simulation) {
@@ -78,9 +70,9 @@ public final class Oracle: Sendable {
   init(_ simulation: Simulation, recorder: TimelineRecorder?) {
     self.simulation = simulation
     requests = RequestLedger { [networkState = simulation.networkState] in networkState.now }
-    box = Box(State(recorder: recorder))
+    box = Box(Mutex(State(recorder: recorder)))
     simulation.observe { [weak box] entry, bytes in
-      box?.state.withLock { state in
+      box?.value.withLock { state in
         state.links.observed(entry, bytes)
         state.recorder?.observed(entry, bytes)
       }
@@ -90,7 +82,7 @@ public final class Oracle: Sendable {
   /// Watches a client on a loop of the simulation. Call it before the client connects.
   public func watch(_ client: LongLinkClient, named name: String) {
     let machine = simulation.machine(of: client.loop)
-    let index = box.state.withLock { state in
+    let index = box.value.withLock { state in
       let configuration = client.configuration
       state.links.watch(
         LinkWatch.Owner(
@@ -103,14 +95,14 @@ public final class Oracle: Sendable {
     }
     client.observeLinks { [weak box, networkState = simulation.networkState] local, event in
       let now = networkState.now
-      box?.state.withLock { $0.heard(event, from: index, local: local, at: now) }
+      box?.value.withLock { $0.heard(event, from: index, local: local, at: now) }
     }
   }
 
   /// Watches a server on its loops. Call it before the server starts.
   public func watch(_ server: LongLinkServer, on loops: [EventLoop], named name: String) {
     let machines = loops.map { simulation.machine(of: $0) }
-    box.state.withLock { state in
+    box.value.withLock { state in
       let configuration = server.configuration
       for machine in machines {
         state.links.watch(
@@ -126,7 +118,7 @@ public final class Oracle: Sendable {
 
   /// Records that a server's process has crashed. Its counters are no longer compared.
   public func lost(_ server: LongLinkServer) {
-    box.state.withLock { state in
+    box.value.withLock { state in
       for index in state.servers.indices where state.servers[index].server === server {
         state.servers[index].isLost = true
       }
@@ -134,17 +126,17 @@ public final class Oracle: Sendable {
   }
 
   /// The broken promises found so far.
-  public var findings: [OracleFinding] { box.state.withLock { $0.findings } }
+  public var findings: [OracleFinding] { box.value.withLock { $0.findings } }
 
   /// Adds a broken promise that the test has found.
   public func found(_ promise: OraclePromise, _ detail: String) {
     let finding = OracleFinding(promise, at: simulation.now, detail)
-    box.state.withLock { $0.findings.append(finding) }
+    box.value.withLock { $0.findings.append(finding) }
   }
 
   /// Adds a note to the timeline, if one is drawn.
   func note(_ text: String) {
     let now = simulation.now
-    box.state.withLock { $0.recorder?.note(text, at: now) }
+    box.value.withLock { $0.recorder?.note(text, at: now) }
   }
 }

@@ -75,7 +75,7 @@ final class ScenarioStage: Sendable {
       requests: oracle.requests.askedCount,
       succeeded: oracle.requests.succeededCount,
       faults: state.withLock { $0.faults },
-      timeline: isRecording ? oracle.box.state.withLock { $0.recorder?.timeline } : nil)
+      timeline: isRecording ? oracle.box.value.withLock { $0.recorder?.timeline } : nil)
   }
 }
 

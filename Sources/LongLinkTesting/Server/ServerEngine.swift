@@ -3,12 +3,13 @@
 internal import LongLinkDriver
 internal import LongLinkCore
 internal import LongLinkTransport
+internal import Synchronization
 
 /// The part of a simulated server that lives on its loop: it listens, and follows the script.
 final class ServerEngine: StreamHandler {
   let loop: EventLoop
   let journal: Journal
-  private let script: ScriptBox
+  private let script: Box<Mutex<ServerScript>>
   private let dialect: Dialect
   private let listener: any StreamListener
   private(set) var connections: [Int: PeerConnection] = [:]
@@ -40,7 +41,7 @@ final class ServerEngine: StreamHandler {
     on loop: EventLoop,
     at address: SocketAddress,
     dialect: Dialect,
-    script: ScriptBox,
+    script: Box<Mutex<ServerScript>>,
     journal: Journal
   ) throws(SocketError) {
     self.loop = loop
@@ -202,11 +203,11 @@ extension ServerEngine: PeerConnectionOwner {
     switch frame.kind {
     case .hello:
       greet(frame, on: connection)
-    case .ping where script.withLock({ $0.answersPings }):
+    case .ping where script.value.withLock({ $0.answersPings }):
       connection.send(connection.wire.pong(to: frame))
     case .request:
       guard let message else { return }
-      let action = script.withLock { $0.action(for: message) }
+      let action = script.value.withLock { $0.action(for: message) }
       perform(Pending(step: action().step, request: message))
     default:
       break
@@ -214,7 +215,7 @@ extension ServerEngine: PeerConnectionOwner {
   }
 
   private func greet(_ hello: WireFrame, on connection: PeerConnection) {
-    switch script.withLock({ $0.handshake.step }) {
+    switch script.value.withLock({ $0.handshake.step }) {
     case .welcome(let features):
       let fields = hello.helloFields
       let welcome = WireFrame.welcome(

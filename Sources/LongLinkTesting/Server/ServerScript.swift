@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import LongLinkCore
-internal import Synchronization
 
 /// The script of a server. A value behind the server's lock.
 struct ServerScript: Sendable {
@@ -31,14 +30,5 @@ struct ServerScript: Sendable {
       let action = actions.isEmpty ? .never : actions[min(taken, actions.count - 1)]
       return { action }
     }
-  }
-}
-
-/// A server's script behind its lock, shared by the server and its engine.
-final class ScriptBox: Sendable {
-  private let script = Mutex(ServerScript())
-
-  func withLock<T: Sendable>(_ body: (inout ServerScript) -> T) -> T {
-    script.withLock { body(&$0) }
   }
 }

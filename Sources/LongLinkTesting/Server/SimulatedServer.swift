@@ -3,6 +3,7 @@
 internal import LongLinkDriver
 public import LongLinkCore
 @_spi(Loop) public import LongLinkTransport
+internal import Synchronization
 
 /// A server that follows a test's script, correct or wrong, and records what it receives.
 ///
@@ -34,7 +35,7 @@ public final class SimulatedServer: Sendable {
 
   let engine: LoopBound<ServerEngine>
   let journal: Journal
-  let script: ScriptBox
+  let script: Box<Mutex<ServerScript>>
 
   /// Starts a server, by default on the shared loop and on a free port of 127.0.0.1.
   ///
@@ -49,7 +50,7 @@ public final class SimulatedServer: Sendable {
   ) async throws -> SimulatedServer {
     try dialect.validate(.server, field: "dialect")
     let journal = Journal()
-    let script = ScriptBox()
+    let script = Box(Mutex(ServerScript()))
     let started = await loop.perform {
       () -> Result<(LoopBound<ServerEngine>, SocketAddress), SocketError> in
       do throws(SocketError) {
@@ -69,7 +70,7 @@ public final class SimulatedServer: Sendable {
     _ address: SocketAddress,
     _ engine: LoopBound<ServerEngine>,
     _ journal: Journal,
-    _ script: ScriptBox
+    _ script: Box<Mutex<ServerScript>>
   ) {
     self.loop = loop
     self.address = address
@@ -104,36 +105,36 @@ extension SimulatedServer {
     _ type: MessageType,
     _ make: @escaping @Sendable (ReceivedMessage) -> ServerAction
   ) {
-    script.withLock { $0.rules[type] = .made(make) }
+    script.value.withLock { $0.rules[type] = .made(make) }
   }
 
   /// Performs an action for each request of a type, after `delay` if there is one.
   public func on(_ type: MessageType, _ action: ServerAction, after delay: Duration? = nil) {
     let action = delay.map { .delay($0, then: action) } ?? action
-    script.withLock { $0.rules[type] = .listed([action], taken: 0) }
+    script.value.withLock { $0.rules[type] = .listed([action], taken: 0) }
   }
 
   /// Performs the first action for the first request of a type, and so on. The last action repeats.
   public func on(_ type: MessageType, _ actions: [ServerAction]) {
     precondition(!actions.isEmpty, "a list of actions must not be empty")
-    script.withLock { $0.rules[type] = .listed(actions, taken: 0) }
+    script.value.withLock { $0.rules[type] = .listed(actions, taken: 0) }
   }
 
   /// For each request of a type without a script, performs the action that the closure returns.
   public func onOther(_ make: @escaping @Sendable (ReceivedMessage) -> ServerAction) {
-    script.withLock { $0.fallback = make }
+    script.value.withLock { $0.fallback = make }
   }
 
   /// The response to hellos from now on.
   public var handshake: ServerHandshake {
-    get { script.withLock { $0.handshake } }
-    set { script.withLock { $0.handshake = newValue } }
+    get { script.value.withLock { $0.handshake } }
+    set { script.value.withLock { $0.handshake = newValue } }
   }
 
   /// Whether the server answers each ping with a pong; initially true.
   public var answersPings: Bool {
-    get { script.withLock { $0.answersPings } }
-    set { script.withLock { $0.answersPings = newValue } }
+    get { script.value.withLock { $0.answersPings } }
+    set { script.value.withLock { $0.answersPings = newValue } }
   }
 }
 

@@ -20,10 +20,10 @@ final class SimulatedDriver: LoopDriver {
   /// The loop of this driver, which owns it.
   unowned var loop: EventLoop!
   private var generator: SeededGenerator
-  private var registrations: [NetworkState.SocketName: Registration] = [:]
+  private var registrations: [SocketName: Registration] = [:]
   private var isClosed = false
-  private let clock: MachineClock
-  private let signal: ReadySignal
+  private let clock: Box<Atomic<Int64>>
+  private let mayBeReady: Box<Atomic<Bool>>
   /// True once the loop's process has crashed: it exchanges nothing with the world any more.
   private let isCut = Atomic(false)
 
@@ -34,11 +34,11 @@ final class SimulatedDriver: LoopDriver {
 
   init(networkState: SharedNetwork, machine: Int, index: Int, generator: SeededGenerator) {
     self.networkState = networkState
-    (clock, signal) = networkState { networkState in
+    (clock, mayBeReady) = networkState { networkState in
       let record = NetworkState.LoopRecord(machine: machine)
       networkState.loops.append(record)
       networkState.record(.loopMade, value: index, machine: machine)
-      return (networkState.machines[machine].clock, record.signal)
+      return (networkState.machines[machine].clock, record.ready.mayBeAny)
     }
     self.index = index
     self.generator = generator
@@ -47,11 +47,11 @@ final class SimulatedDriver: LoopDriver {
   var now: LinkInstant { networkState.now + lead }
 
   /// The offset of the loop's clock from the world's.
-  var lead: Int64 { clock.offset.load(ordering: .acquiring) }
+  var lead: Int64 { clock.value.load(ordering: .acquiring) }
 
   /// Whether there is readiness to deliver.
   var hasReady: Bool {
-    signal.mayBeReady.load(ordering: .relaxed) && networkState { $0.hasReady(index) }
+    mayBeReady.value.load(ordering: .relaxed) && networkState { $0.hasReady(index) }
   }
 
   /// Whether the loop currently gets no turns.
@@ -69,7 +69,7 @@ final class SimulatedDriver: LoopDriver {
 
   /// Delivers readiness. It never waits: the simulation advances time between turns.
   func wait(until deadline: LinkInstant?) {
-    for name in networkState({ $0.takeReady(index) }) {
+    for name in networkState({ $0.loops[index].ready.takeAll() }) {
       // An earlier handler may have closed this socket or cleared its interest.
       let readiness = networkState { $0.deliverable(name) }
       guard !readiness.isEmpty, let registration = registrations[name] else { continue }
@@ -141,11 +141,11 @@ final class SimulatedDriver: LoopDriver {
     registrations = [:]
   }
 
-  func register(_ name: NetworkState.SocketName, _ handler: any StreamHandler, token: UInt64) {
+  func register(_ name: SocketName, _ handler: any StreamHandler, token: UInt64) {
     registrations[name] = Registration(handler: handler, token: token)
   }
 
-  func unregister(_ name: NetworkState.SocketName) {
+  func unregister(_ name: SocketName) {
     registrations[name] = nil
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LongLinkCore
 public import LongLinkTransport
 internal import Synchronization
 
@@ -68,7 +69,7 @@ extension Simulation {
     state: @escaping @Sendable () -> State,
     _ body: @escaping @Sendable (SimulatedProcess.Run, State) async throws -> Void
   ) -> SimulatedProcess {
-    let kept = KeptState<State>()
+    let kept = Box(Mutex<State?>(nil))
     return SimulatedProcess(name, in: self, loseState: { kept.value.withLock { $0 = nil } }) {
       run in
       let value = kept.value.withLock { value in
@@ -85,9 +86,4 @@ extension Simulation {
   public func heal() {
     networkState { $0.heal() }
   }
-}
-
-/// The state of a process that survives crashes.
-private final class KeptState<State: Sendable>: Sendable {
-  let value = Mutex<State?>(nil)
 }

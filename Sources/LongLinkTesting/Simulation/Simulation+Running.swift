@@ -23,7 +23,7 @@ extension Simulation {
   ) async throws -> T {
     let thread = try EventLoop(name: "simulation")
     defer { thread.shutDown() }
-    let outcome = Outcome<T>()
+    let outcome = Outcome<T>(Mutex(nil))
     let task = start(body, outcome)
     return try await withTaskCancellationHandler {
       try await withCheckedContinuation { continuation in
@@ -44,7 +44,7 @@ extension Simulation {
   ) throws -> T {
     precondition(!loops.contains { $0.isCurrent }, "a simulation cannot be run within itself")
     let thread = try EventLoop(name: "simulation")
-    let outcome = Outcome<T>()
+    let outcome = Outcome<T>(Mutex(nil))
     let task = start(body, outcome)
     let result = Mutex<Result<T, any Error>?>(nil)
     thread.execute {
@@ -63,9 +63,9 @@ extension Simulation {
     Task(executorPreference: mainLoop) {
       do {
         let value = try await body()
-        outcome.result.withLock { $0 = .success(value) }
+        outcome.value.withLock { $0 = .success(value) }
       } catch {
-        outcome.result.withLock { $0 = .failure(error) }
+        outcome.value.withLock { $0 = .failure(error) }
       }
     }
   }
@@ -88,13 +88,13 @@ extension Simulation {
     }
     let limit = now.advanced(by: configuration.timeLimit)
     do throws(SimulationError) {
-      try step(until: limit) { outcome.isThere }
+      try step(until: limit) { outcome.value.withLock { $0 != nil } }
       settle()
-      return outcome.result.withLock { $0! }
+      return outcome.value.withLock { $0! }
     } catch {
       task.cancel()
       // Gives tasks time to react to the cancellation; the error states why the run ended.
-      try? step(until: limit.advanced(by: .seconds(60))) { outcome.isThere }
+      try? step(until: limit.advanced(by: .seconds(60))) { outcome.value.withLock { $0 != nil } }
       settle()
       return .failure(error)
     }
@@ -102,11 +102,7 @@ extension Simulation {
 }
 
 /// The result of a body, once it has finished.
-private final class Outcome<T: Sendable>: Sendable {
-  let result = Mutex<Result<T, any Error>?>(nil)
-
-  var isThere: Bool { result.withLock { $0 != nil } }
-}
+private typealias Outcome<T: Sendable> = Box<Mutex<Result<T, any Error>?>>
 
 // MARK: - Steps
 

@@ -175,7 +175,7 @@ extension Simulation {
   /// The addresses of open listeners.
   public var openListeners: [SocketAddress] {
     networkState { networkState in
-      networkState.listeners.values.sorted { $0.number < $1.number }.map(\.address)
+      networkState.addresses.listeners.values.sorted { $0.number < $1.number }.map(\.address)
     }
   }
 

@@ -35,7 +35,7 @@ final class Side {
   var connection: Connection
   var now: LinkInstant
   private(set) var events: [Event] = []
-  private var counted = FrameCounters()
+  private var counted = ConnectionCounters()
   /// What was written and has not been taken yet.
   var wire: [UInt8] = []
   /// The end of the stream follows what was written.

@@ -63,9 +63,9 @@ struct DialectPeerTests {
       #expect(await peer.line() == "all is well")
       #expect(await peer.status() == 0)
       try await stage.until { await server.counters().openConnections == 0 }
-      let counters = await server.counters().connections
+      let counters = await server.counters()
       #expect(counters.violations == [.checksumMismatch: 1])
-      #expect(counters.requestsReceived == 51)
+      #expect(counters.connections.requestsReceived == 51)
     }
   }
 }

@@ -97,6 +97,6 @@ enum DemoRoutes {
       requestsRunning: UInt64(counters.requestsRunning),
       requestsCancelled: connections.handlersCancelled + connections.handlersAbandoned,
       responsesSent: connections.responsesSent,
-      protocolViolations: connections.violations.values.reduce(0, +))
+      protocolViolations: counters.violations.values.reduce(0, +))
   }
 }

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLinkDriver
+import LongLinkCore
+
+/// One connection of a client with what belongs to it.
+final class ClientConnection {
+  let link: Link
+  let peer: Peer
+  let responder: Responder
+  /// Whether its handshake was completed and it won the race against other attempts.
+  var isEstablished = false
+  /// Whether it has shown that the server is healthy.
+  var hasWorked = false
+  /// The client's `path` when it was made.
+  let path: Int
+  /// The text of a goaway that the server sent instead of a welcome.
+  var farewell: PeerText?
+  /// When it began to take new requests.
+  var usedSince: LinkInstant?
+  /// The requests that it carried when it was lost.
+  var requestsLost = 0
+
+  init(link: Link, peer: Peer, responder: Responder, path: Int) {
+    self.link = link
+    self.peer = peer
+    self.responder = responder
+    self.path = path
+  }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLinkDriver
+import LongLinkCore
+
+/// An adaptive heartbeat: what a client learns of the path that it is on, and remembers for the
+/// path's network.
+///
+/// Connections over an earlier path tell nothing of the present one.
+final class PathHeartbeat {
+  private let policy: AdaptiveHeartbeat
+  private let longest: Int64
+  private let memory: (any HeartbeatMemory)?
+  private var search: HeartbeatSearch
+  /// The name of the network, where the client was told one.
+  private var network: String?
+  /// The number of calls of `pathChanged`.
+  private(set) var path = 0
+
+  /// Nil where the heartbeat is not adaptive.
+  init?(_ configuration: ClientConfiguration) {
+    guard let policy = configuration.adaptiveHeartbeat else { return nil }
+    self.policy = policy
+    longest =
+      configuration.dialect.heartbeat(configuration.heartbeat).interval.clampedNanoseconds
+    memory = configuration.heartbeatMemory
+    search = HeartbeatSearch(policy, longest: longest)
+  }
+
+  /// How long connections are to let a silence last, in nanoseconds.
+  var pace: Int64 { search.interval }
+
+  /// Sets the name of the current network; nil for an unnamed one.
+  ///
+  /// The search begins anew, or continues from what is stored about that network. The same name
+  /// again changes nothing.
+  func pathChanged(network name: String?) {
+    path += 1
+    guard name == nil || name != network else { return }
+    network = name
+    search = HeartbeatSearch(
+      policy, longest: longest, learned: name.flatMap { memory?.load(network: $0) })
+  }
+
+  /// Handles a ping that was answered after a silence, in nanoseconds.
+  func answered(after silence: Int64, on path: Int) {
+    if path == self.path, search.answered(after: silence) { remember() }
+  }
+
+  /// A connection has ended after a silence, perhaps because its path had forgotten it.
+  func lost(after silence: Int64, _ reason: CloseReason, on path: Int) {
+    switch reason {
+    // A router without the connection's state drops its packets, or answers with a reset.
+    case .heartbeatLost, .transport: break
+    case .violation, .closedByPeer, .handshakeTimeout, .stalledPeer, .unreadOutput, .memoryLimit,
+      .goneAway, .closedHere, .left:
+      return
+    }
+    if path == self.path, search.lost(after: silence) { remember() }
+  }
+
+  private func remember() {
+    if let network { memory?.store(search.learned, network: network) }
+  }
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLinkDriver
+import LongLinkCore
+
+/// The pings of a client's user that wait for their pongs. Each is taken once.
+struct PingWaiters {
+  typealias Completion = @Sendable (Result<Duration, LongLinkError>) -> Void
+
+  private struct Waiter {
+    let id: UInt64
+    let link: Link
+    let completion: Completion
+  }
+
+  /// The most pings within 10 s: a server closes after 100, the heartbeat's own included.
+  private static let most = 90
+
+  private var waiters: [Waiter] = []
+  /// When the pings of the last 10 s were sent.
+  private var times: [LinkInstant] = []
+
+  /// Sends a ping, or throws where that is not possible, or was done too often.
+  mutating func ping(
+    over link: Link, at now: LinkInstant, _ completion: @escaping Completion
+  ) throws(LongLinkError) {
+    guard link.canPing else {
+      throw LongLinkError(
+        .unsupported, doing: "ping", detail: "the dialect does not answer a client's pings",
+        peer: link.peer)
+    }
+    times.removeAll { now - $0 >= Wire.pingWindow }
+    guard times.count < Self.most else {
+      throw LongLinkError(
+        .overloaded, doing: "ping", detail: "\(Self.most) within 10 s", peer: link.peer)
+    }
+    times.append(now)
+    waiters.append(Waiter(id: link.ping(), link: link, completion: completion))
+  }
+
+  /// Takes the one that waits for a pong; nil for a heartbeat's own.
+  mutating func take(_ id: UInt64, on link: Link) -> Completion? {
+    waiters.firstIndex { $0.id == id && $0.link === link }
+      .map { waiters.remove(at: $0).completion }
+  }
+
+  /// Takes those that wait for pongs on a link.
+  mutating func takeAll(on link: Link) -> [Completion] {
+    let taken = waiters.filter { $0.link === link }
+    waiters.removeAll { $0.link === link }
+    return taken.map(\.completion)
+  }
+}
