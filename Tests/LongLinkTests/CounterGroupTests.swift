@@ -11,9 +11,9 @@ import Testing
 
   private func expectSums<Group: CounterGroup>(of zero: Group) {
     var filled = zero
-    withUnsafeMutableBytes(of: &filled) { bytes in
+    unsafe withUnsafeMutableBytes(of: &filled) { bytes in
       let words = unsafe bytes.assumingMemoryBound(to: UInt64.self)
-      for index in unsafe words.indices { unsafe words[index] = UInt64(index) + 1 }
+      for index in words.indices { unsafe words[index] = UInt64(index) + 1 }
     }
     var sum = filled
     sum += filled

@@ -6,11 +6,11 @@ package protocol CounterGroup: BitwiseCopyable {}
 extension CounterGroup {
   /// Adds each counter of `addend` to the same one of `sum`.
   package static func += (sum: inout Self, addend: Self) {
-    withUnsafeBytes(of: addend) { addend in
-      withUnsafeMutableBytes(of: &sum) { sum in
+    unsafe withUnsafeBytes(of: addend) { addend in
+      unsafe withUnsafeMutableBytes(of: &sum) { sum in
         let addend = unsafe addend.assumingMemoryBound(to: UInt64.self)
         let sum = unsafe sum.assumingMemoryBound(to: UInt64.self)
-        for index in unsafe sum.indices { unsafe sum[index] += addend[index] }
+        for index in sum.indices { unsafe sum[index] += addend[index] }
       }
     }
   }
