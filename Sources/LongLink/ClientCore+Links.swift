@@ -18,7 +18,7 @@ extension ClientCore: LinkOwner {
     }
   }
 
-  func link(_ link: Link, tells news: LinkNews) {
+  func link(_ link: Link, reports news: LinkNews) {
     switch news {
     case .collect(let serial):
       requests.collect(serial, on: link)
@@ -32,7 +32,7 @@ extension ClientCore: LinkOwner {
     case .heartbeatAnswered(let silence):
       if let connection = connection(link.id) {
         pathHeartbeat?.answered(after: silence, on: connection.path)
-        followPace()
+        updateHeartbeatPace()
       }
     case .began(let serial, let begin, let ordinal):
       requests.began(serial, on: link, at: begin, ordinal: ordinal)
@@ -41,18 +41,18 @@ extension ClientCore: LinkOwner {
     case .resumeSending:
       resumeSending(link)
     case .damaged(let violation):
-      tell(.damaged(link.id, violation))
+      notifyObserver(.damaged(link.id, violation))
     case .peerLeaving(let goaway):
       leaving(link, goaway)
-      followPushes(.goneAway(ResponseCode(rawValue: goaway.code)))
+      updateWaitingPushes(.goneAway(ResponseCode(rawValue: goaway.code)))
     case .abandon(let reason):
       abandoned(link, reason)
-      followPushes(reason)
+      updateWaitingPushes(reason)
     }
   }
 
   /// Reports to the machine how a request on a link ended.
-  func noteOutcome(on link: UInt32, isError: Bool) {
+  func recordOutcome(on link: UInt32, isError: Bool) {
     machine.outcome(link, isError: isError, at: loop.now, bits: bits)
     perform()
   }
@@ -64,7 +64,7 @@ extension ClientCore: LinkOwner {
     if let ratio = configuration.serverPolicy.errorRatio,
       requests.awaits(arrival.serial, on: link)
     {
-      noteOutcome(on: link.id, isError: ratio.codes.contains(arrival.code))
+      recordOutcome(on: link.id, isError: ratio.codes.contains(arrival.code))
     } else {
       perform()
     }
@@ -84,7 +84,7 @@ extension ClientCore: LinkOwner {
         "accepted": "\(goaway.requestsAccepted)",
       ])
     let code = ResponseCode(rawValue: goaway.code)
-    tell(
+    notifyObserver(
       .goaway(
         link.id, code, retryAfter: .milliseconds(Int64(goaway.retryAfter)),
         spread: .milliseconds(Int64(goaway.spread))))
@@ -105,7 +105,7 @@ extension ClientCore: LinkOwner {
     }
     requests.leaving(
       link, accepted: goaway.requestsAccepted, code: code, reason: goaway.reason)
-    machine.left(
+    machine.peerLeft(
       link.id, .goneAway(code), hint: hint, alternatives: named.count, at: loop.now, bits: bits)
     take(named, since: number)
     lastFailure = ConnectFailure(
@@ -184,7 +184,7 @@ extension ClientCore: LinkOwner {
     connection.peer.detach()
     if connection.isEstablished {
       pathHeartbeat?.lost(after: link.silenceProbed, reason, on: connection.path)
-      followPace()
+      updateHeartbeatPace()
       ended(connection, reason)
     } else {
       failed(connection, reason)
@@ -195,7 +195,7 @@ extension ClientCore: LinkOwner {
 
   private func failed(_ connection: ClientConnection, _ reason: CloseReason) {
     let link = connection.link
-    tell(.failed(link.id, reason))
+    notifyObserver(.failed(link.id, reason))
     // An attempt that lost the race, or was dropped, reveals nothing about its server.
     guard reason != .left else { return }
     counters.failedAttempts += 1
@@ -227,7 +227,7 @@ extension ClientCore: LinkOwner {
         "ageMs": .milliseconds(loop.now - (connection.usedSince ?? loop.now)),
         "requests": "\(connection.requestsLost)",
       ])
-    tell(.ended(link.id, reason, worked: connection.hasWorked))
+    notifyObserver(.ended(link.id, reason, worked: connection.hasWorked))
     let wasCurrent = machine.isCurrent(link.id)
     machine.ended(link.id, reason, at: loop.now, bits: bits)
     guard wasCurrent else { return }

@@ -14,9 +14,9 @@ extension ClientCore {
     counters.connects += 1
     connection.usedSince = loop.now
     connection.link.log(.info, "Connected")
-    tell(.established(attempt))
+    notifyObserver(.established(attempt))
     // Publish the state before requests and `connect()` callers resume.
-    showState()
+    publishState()
     requests.opened(connection.link)
     pushes.pump(over: connection.link)
     resumeConnectWaiters(.success(()))
@@ -26,7 +26,7 @@ extension ClientCore {
   func retire(_ attempt: UInt32) {
     guard let link = connection(attempt)?.link else { return }
     requests.retire(link)
-    followPushes(.left)
+    updateWaitingPushes(.left)
     failOffline()
     finishIfDone(link)
   }
@@ -45,14 +45,14 @@ extension ClientCore {
   func pathChanged(network: String?) {
     guard closing == nil else { return }
     pathHeartbeat?.pathChanged(network: network)
-    followPace()
-    tell(.pathChanged(network: network))
+    updateHeartbeatPace()
+    notifyObserver(.pathChanged(network: network))
     machine.pathChanged(at: loop.now, bits: bits)
     perform()
   }
 
   /// Has each connection keep the pace of an adaptive heartbeat.
-  func followPace() {
+  func updateHeartbeatPace() {
     guard let pathHeartbeat else { return }
     for connection in connections { connection.link.setPace(pathHeartbeat.pace) }
   }
@@ -64,7 +64,7 @@ extension ClientCore {
       completion()
       return
     }
-    tell(.suspended)
+    notifyObserver(.suspended)
     lastFailure = ConnectFailure("suspended", detail: "the client is suspended")
     machine.suspend(lingering: bound, at: loop.now)
     perform()
@@ -83,7 +83,7 @@ extension ClientCore {
 
   func resume() {
     guard closing == nil else { return }
-    tell(.resumed)
+    notifyObserver(.resumed)
     machine.resume(at: loop.now, bits: bits)
     perform()
     resumeSuspendWaiters()

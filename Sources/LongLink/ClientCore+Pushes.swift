@@ -24,7 +24,7 @@ extension ClientCore {
 
   /// Sends the waiting pushes over the current link, or fails them if there is none, as a new push
   /// would.
-  func followPushes(_ reason: CloseReason) {
+  func updateWaitingPushes(_ reason: CloseReason) {
     guard pushes.count > 0 else { return }
     if let link = requests.current, link.isOpen {
       pushes.pump(over: link)

@@ -87,7 +87,7 @@ final class ClientCore {
     requests.onIdle = { [unowned self] in finishClosingIfDone() }
     requests.onRetired = { [unowned self] in finishIfDone($0) }
     if configuration.serverPolicy.errorRatio?.countsDeadlines == true {
-      requests.onExpired = { [unowned self] in noteOutcome(on: $0, isError: true) }
+      requests.onExpired = { [unowned self] in recordOutcome(on: $0, isError: true) }
     }
   }
 
@@ -115,7 +115,7 @@ extension ClientCore: TimerHandler {
     isPerforming = true
     while let effect = machine.nextEffect() { perform(effect) }
     isPerforming = false
-    showState()
+    publishState()
     armMachine()
   }
 
@@ -130,10 +130,10 @@ extension ClientCore: TimerHandler {
     case .probe(let attempt): probe(attempt)
     case .proven(let attempt):
       connection(attempt)?.hasWorked = true
-      tell(.worked(attempt))
+      notifyObserver(.worked(attempt))
     case .roundFailed: roundFailed()
     case .wait(let wait):
-      tell(
+      notifyObserver(
         .waiting(
           failures: wait.failures, window: .nanoseconds(wait.window),
           delay: .nanoseconds(wait.delay), wait.cause))
@@ -178,7 +178,7 @@ extension ClientCore: TimerHandler {
   }
 
   private func connect(_ attempt: UInt32, _ address: SocketAddress) {
-    tell(
+    notifyObserver(
       .attempt(
         attempt, round: machine.round, server: roundServer, address: address,
         replaces: machine.isReplacing))
@@ -219,14 +219,14 @@ extension ClientCore: TimerHandler {
   private func connectFailed(_ attempt: UInt32, _ failure: ConnectFailure) {
     counters.failedAttempts += 1
     lastFailure = failure
-    tell(.failed(attempt, failure.reason))
+    notifyObserver(.failed(attempt, failure.reason))
     machine.failed(attempt, at: loop.now, bits: bits)
   }
 
   private func roundFailed() {
     let endpoint = roundServer
     let failure = lastFailure
-    tell(.roundFailed(server: endpoint, replaces: machine.isReplacing))
+    notifyObserver(.roundFailed(server: endpoint, replaces: machine.isReplacing))
     log.log(.warning, "Could not connect", at: loop.now) {
       [
         "server": "\(endpoint)", "reason": "\(failure?.token ?? "unknown")",
@@ -237,7 +237,7 @@ extension ClientCore: TimerHandler {
     guard !machine.isReplacing else { return }
     // Callers that are about to be resumed may read the state. If another round follows at once,
     // its state is shown when it begins.
-    if case .waiting = machine.state { showState() }
+    if case .waiting = machine.state { publishState() }
     // The error has the address, which does not show the host name.
     let isNamed = failure?.address.map { "\($0)" != "\(endpoint)" } ?? false
     let detail = (isNamed ? "\(endpoint): " : "") + (failure?.detail ?? "unknown")
@@ -257,7 +257,7 @@ extension ClientCore: TimerHandler {
   }
 
   /// Publishes the machine's state as the client's `ConnectionState`.
-  func showState() {
+  func publishState() {
     let state = machine.state
     // Compare machine states, because the remaining time of `waiting` differs at each call.
     guard state != shownState else { return }

@@ -46,7 +46,7 @@ extension LongLinkClient {
 
 extension ClientCore {
   /// Reports an event to the observer, if any.
-  func tell(_ event: @autoclosure () -> LinkEvent) {
+  func notifyObserver(_ event: @autoclosure () -> LinkEvent) {
     if let observer { observer(loop.now, event()) }
   }
 }

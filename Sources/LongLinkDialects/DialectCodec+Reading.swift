@@ -22,7 +22,7 @@ extension DialectCodec {
   }
 
   /// Decodes and checks a complete header.
-  func judge(header bytes: UnsafeRawBufferPointer) throws(Violation) -> Facts {
+  func validate(header bytes: UnsafeRawBufferPointer) throws(Violation) -> Facts {
     // Every slot is within the header, whose bytes the caller guarantees.
     let start = bytes.baseAddress!
     let type = unsafe incoming.type?.read(start)

@@ -22,7 +22,7 @@ extension DialectDecoder {
     }
     let facts: DialectCodec.Facts
     do throws(Violation) {
-      facts = try unsafe codec.judge(header: raw)
+      facts = try unsafe codec.validate(header: raw)
     } catch {
       // The delimiter after its header does not end a packet.
       return lose(plan.lead, error)
@@ -154,7 +154,7 @@ extension DialectDecoder {
       return false
     }
     do throws(Violation) {
-      _ = try unsafe codec.judge(header: bytes)
+      _ = try unsafe codec.validate(header: bytes)
       return true
     } catch {
       return false

@@ -42,7 +42,7 @@ package struct DialectDecoder: DialectDecoding {
     guard bytes.count >= plan.headerLength else { return .needMore(atLeast: plan.headerLength) }
     do throws(Violation) {
       // The guard above ensures that the header is there.
-      let facts = try unsafe codec.judge(header: bytes)
+      let facts = try unsafe codec.validate(header: bytes)
       let body = plan.lead..<plan.lead + facts.length!
       guard bytes.count >= body.upperBound + plan.tail else {
         return .needMore(atLeast: body.upperBound + plan.tail)

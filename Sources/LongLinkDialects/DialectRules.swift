@@ -48,7 +48,7 @@ struct DialectRules: Equatable, Sendable {
     if let pong, pong.holds(type, serial) { return .pong }
     if let type {
       if let cancel, type == UInt64(cancel) {
-        try judgeCancel(serial)
+        try validateCancel(serial)
         return .cancel
       }
       if type <= UInt64(Wire.tagMask) {
@@ -68,13 +68,13 @@ struct DialectRules: Equatable, Sendable {
       throw Violation(.serialOutOfRange, serial: UInt32(exactly: serial), value: serial)
     }
     if let narrow, responses.contains(narrow) {
-      try judgeResponse(type, narrow)
+      try validateResponse(type, narrow)
       return .response
     }
     return try kindOfUnknown(serial)
   }
 
-  private func judgeCancel(_ serial: UInt64) throws(Violation) {
+  private func validateCancel(_ serial: UInt64) throws(Violation) {
     let isGood =
       switch target {
       case .serial: requests!.contains(UInt32(clamping: serial))
@@ -88,7 +88,7 @@ struct DialectRules: Equatable, Sendable {
     }
   }
 
-  private func judgeResponse(_ type: UInt64?, _ serial: UInt32) throws(Violation) {
+  private func validateResponse(_ type: UInt64?, _ serial: UInt32) throws(Violation) {
     let isGood =
       switch (responseType, type) {
       case (.echo, let type?): type <= UInt64(Wire.tagMask)

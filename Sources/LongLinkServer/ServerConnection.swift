@@ -121,7 +121,7 @@ extension ServerConnection: LinkOwner {
     }
   }
 
-  func link(_ link: Link, tells news: LinkNews) {
+  func link(_ link: Link, reports news: LinkNews) {
     switch news {
     case .cancel(let serial):
       responder.cancel(serial)

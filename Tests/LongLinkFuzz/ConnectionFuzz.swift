@@ -183,7 +183,7 @@ final class FuzzSide {
       codec.map({ $0.facts.serials?.contains(nextSerial) == true }) ?? true
     else { return }
     let body = [UInt8](repeating: input.pick(3, 0), count: count)
-    guard (try? connection.judge(body)) != nil else { return }
+    guard (try? connection.validate(body)) != nil else { return }
     do throws(BodyError) {
       let placement = try connection.request(
         nextSerial, type: type, metadata: metadata.map(MetadataBlock.init),
@@ -292,7 +292,7 @@ final class FuzzSide {
   private func perform(_ effect: Effect) throws(FuzzFailure) {
     switch effect {
     case .message(let arrival): try take(arrival)
-    case .tell(let news): try hear(news)
+    case .report(let news): try hear(news)
     case .shutDownWriting: break
     case .close:
       closes += 1

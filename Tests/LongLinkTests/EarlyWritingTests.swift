@@ -86,7 +86,7 @@ struct EarlyWritingTests {
       }
     }
 
-    func link(_ link: Link, tells news: LinkNews) {}
+    func link(_ link: Link, reports news: LinkNews) {}
     func link(_ link: Link, endedWith reason: CloseReason) { end = reason }
     func linkWroteAll(_ link: Link) {}
   }

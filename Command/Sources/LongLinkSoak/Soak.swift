@@ -67,7 +67,7 @@ actor Soak {
 
   private func runAll() async throws {
     try await open()
-    try await tellBeginning()
+    try await reportStart()
     try await reach("all clients are connected", within: .seconds(60)) {
       allConnected(since: start)
     }
@@ -115,7 +115,7 @@ actor Soak {
     }
   }
 
-  private func tellBeginning() async throws {
+  private func reportStart() async throws {
     var ports: [String] = []
     for server in servers { ports.append("\(await server.port)") }
     try Output.line(

@@ -87,7 +87,7 @@ actor SoakClient {
     let options = kind.options(key: key, using: &generator)
     let task = client.request(kind.type, body, options: options, on: .connectionLoop) { result in
       let outcome = SoakClient.outcome(of: result, kind, body)
-      self.assumeIsolated { $0.noteEnd(of: key, outcome) }
+      self.assumeIsolated { $0.recordEnd(of: key, outcome) }
     }
     guard kind == .cancelled else { return }
     let pause = Duration.milliseconds(Int.random(in: 0...60, using: &generator))
@@ -100,13 +100,13 @@ actor SoakClient {
   private func push(_ key: UInt64, _ body: [UInt8]) async {
     do {
       try await client.push(SoakType.push, body)
-      noteEnd(of: key, .succeeded)
+      recordEnd(of: key, .succeeded)
     } catch {
-      noteEnd(of: key, SoakOutcome(error.delivery))
+      recordEnd(of: key, SoakOutcome(error.delivery))
     }
   }
 
-  private func noteEnd(of key: UInt64, _ outcome: SoakOutcome) {
+  private func recordEnd(of key: UInt64, _ outcome: SoakOutcome) {
     open -= 1
     ended += 1
     ledger.append(SoakRecord(key: key, .ended(outcome)))

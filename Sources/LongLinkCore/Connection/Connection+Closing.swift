@@ -40,7 +40,7 @@ extension Connection {
     if settings.role == .server { goaway.alternatives = [] }
     goaway.reason = Connection.cut(goaway.reason)
     peerGoAway = goaway
-    tell(.peerLeaving(goaway))
+    report(.peerLeaving(goaway))
   }
 
   /// Processes an error that the system reported on the socket.
@@ -76,7 +76,7 @@ extension Connection {
     forgetPeer()
     outbox.dropPending()
     input.removeAll()
-    if wasLive { tell(.abandon(reason)) }
+    if wasLive { report(.abandon(reason)) }
     effects.append(.close(reason))
   }
 
@@ -90,7 +90,7 @@ extension Connection {
     become(.closing(reason))
     timers = ConnectionTimers()
     timers[.linger] = now + Wire.lingerTime
-    tell(.abandon(reason))
+    report(.abandon(reason))
   }
 
   /// Drops everything that the peer sent, including messages that wait to be passed on.

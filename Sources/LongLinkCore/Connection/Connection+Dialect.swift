@@ -33,8 +33,8 @@ extension Connection {
 
   /// Throws if a body contains the delimiter and the dialect forbids that.
   @inline(__always)
-  package func judge(_ body: some BodyEncodable) throws(BodyError) {
-    if !isNative { try settings.dialect?.judge(body) }
+  package func validate(_ body: some BodyEncodable) throws(BodyError) {
+    if !isNative { try settings.dialect?.validate(body) }
   }
 }
 
@@ -52,7 +52,7 @@ extension Connection {
       }
       switch step {
       case .needMore(let wanted):
-        noteIncompleteFrame()
+        trackIncompleteFrame()
         // The length of a delimited packet is not known in advance.
         if !dialect.facts.isDelimited { frameLength = wanted }
         // While the decoder searches for the next packet, no frame has begun.
@@ -90,7 +90,7 @@ extension Connection {
     frameBegan = nil
     timers.clear(.frame)
     counters.damagedPackets += 1
-    tell(.damaged(violation))
+    report(.damaged(violation))
   }
 
   private mutating func accept(
@@ -193,7 +193,7 @@ extension Connection {
       !dialect.facts.cancelsByType || !dialect.isAwaited(type)
     else { return }
     encodeCancel(serial, of: type)
-    followMarks()
+    updateWaterMarks()
   }
 }
 
@@ -237,6 +237,6 @@ extension Connection {
       counters.droppedPongs += 1
       return
     }
-    tell(.ponged(id: ping.id, roundTrip: now - ping.sent))
+    report(.ponged(id: ping.id, roundTrip: now - ping.sent))
   }
 }

@@ -18,7 +18,7 @@ extension Connection {
     }
     begin(head)
     try grow(head, slice)
-    if head.kind == .response { tell(.collect(serial: head.serial)) }
+    if head.kind == .response { report(.collect(serial: head.serial)) }
     return nil
   }
 

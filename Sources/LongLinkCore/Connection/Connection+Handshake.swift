@@ -131,7 +131,7 @@ extension Connection {
     outbox.usesFragments = agreement.features.contains(.fragments)
     timers.clear(.handshake)
     timers[.heartbeat] = heartbeatDue
-    tell(.established)
+    report(.established)
   }
 }
 

@@ -28,7 +28,7 @@ extension Connection {
       if liveness.stoodStill(since: due, at: now) {
         suspect(unacknowledged: unacknowledged)
       } else {
-        judge(unacknowledged: unacknowledged)
+        evaluateSuspicion(unacknowledged: unacknowledged)
       }
     } else if let dialect = framing.dialect {
       heartbeatElapsed(in: dialect, unacknowledged: unacknowledged)
@@ -53,7 +53,7 @@ extension Connection {
     timers[.heartbeat] = liveness.nextJudgement(at: now)
   }
 
-  private mutating func judge(unacknowledged: Int) {
+  private mutating func evaluateSuspicion(unacknowledged: Int) {
     let isDead = liveness.isDead(
       acknowledged: acknowledgedBytes(unacknowledged),
       allHasLeft: unacknowledged == 0 && outbox.encodedBytes == 0, at: now)
@@ -68,7 +68,7 @@ extension Connection {
   mutating func endSuspicion(after silence: Int64) {
     guard isOpen else { return }
     timers[.heartbeat] = heartbeatDue
-    if settings.pace != nil { tell(.heartbeatAnswered(silence: silence)) }
+    if settings.pace != nil { report(.heartbeatAnswered(silence: silence)) }
   }
 
   /// Sends a ping ahead of data after a long silence.
@@ -169,6 +169,6 @@ extension Connection {
       counters.droppedPongs += 1
       return
     }
-    tell(.ponged(id: id, roundTrip: now - ping.sent))
+    report(.ponged(id: id, roundTrip: now - ping.sent))
   }
 }

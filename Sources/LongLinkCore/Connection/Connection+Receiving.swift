@@ -105,8 +105,8 @@ extension Connection {
   /// Whether there are effects.
   package var hasEffects: Bool { !effects.isEmpty }
 
-  mutating func tell(_ news: LinkNews) {
-    effects.append(.tell(news))
+  mutating func report(_ news: LinkNews) {
+    effects.append(.report(news))
   }
 
   /// The result of processing the next frame.
@@ -127,7 +127,7 @@ extension Connection {
     if let dialect = framing.dialect { return nextFrame(in: dialect) }
     let headerLength = NativeLayout.headerLength
     guard input.count >= headerLength else {
-      noteIncompleteFrame()
+      trackIncompleteFrame()
       return .none
     }
     let position = input.position
@@ -136,9 +136,9 @@ extension Connection {
         // The guard above ensures `headerLength` bytes at `position`.
         try unsafe NativeLayout.head(at: storage.baseAddress! + position)
       }
-      try judge(head)
+      try validate(head)
       guard input.count >= headerLength + head.length else {
-        noteIncompleteFrame()
+        trackIncompleteFrame()
         frameLength = headerLength + head.length
         return .none
       }
@@ -161,7 +161,7 @@ extension Connection {
   }
 
   /// Starts the frame timer if the input contains part of a frame, and stops it if it is empty.
-  mutating func noteIncompleteFrame() {
+  mutating func trackIncompleteFrame() {
     guard !input.isEmpty else {
       frameBegan = nil
       timers.clear(.frame)
@@ -175,33 +175,33 @@ extension Connection {
 
   /// Checks a header before its body has arrived.
   @inline(__always)
-  private func judge(_ head: FrameHead) throws(Violation) {
+  private func validate(_ head: FrameHead) throws(Violation) {
     let rule = FrameRule(head.kind)
     guard rule.admits(head.serial, from: settings.role.peer) else {
       let isReserved = head.kind == .push && head.serial == Wire.acknowledgedPushSerial
       throw Violation(isReserved ? .kindNotAgreed : .serialOutOfRange, head)
     }
     switch rule.content {
-    case .message: try judgeMessage(head)
-    case .control(let limit): try judgeControl(head, limit)
-    case .ignored: try judgeLength(head)
+    case .message: try validateMessage(head)
+    case .control(let limit): try validateControl(head, limit)
+    case .ignored: try validateLength(head)
     case .unknown: throw Violation(.kindNotAgreed, head)
     }
   }
 
   @inline(__always)
-  private func judgeLength(_ head: FrameHead) throws(Violation) {
+  private func validateLength(_ head: FrameHead) throws(Violation) {
     guard head.length <= settings.maxBody else {
       throw Violation(.lengthOverLimit, head, value: UInt64(head.length))
     }
   }
 
   @inline(__always)
-  private func judgeMessage(_ head: FrameHead) throws(Violation) {
+  private func validateMessage(_ head: FrameHead) throws(Violation) {
     if head.kind == .response, head.tag == FrameRule.forbiddenResponseTag {
       throw Violation(.tagNotAllowed, head, value: UInt64(head.tag))
     }
-    try judgeLength(head)
+    try validateLength(head)
     if head.flags.isEmpty { return }
     if head.flags.contains(.metadata) {
       guard agreement.features.contains(.metadata) else { throw Violation(.flagNotAllowed, head) }
@@ -215,7 +215,7 @@ extension Connection {
     }
   }
 
-  private func judgeControl(_ head: FrameHead, _ limit: Int) throws(Violation) {
+  private func validateControl(_ head: FrameHead, _ limit: Int) throws(Violation) {
     guard head.flags.isEmpty else { throw Violation(.flagNotAllowed, head) }
     guard head.tag == 0 else { throw Violation(.tagNotAllowed, head, value: UInt64(head.tag)) }
     guard head.length <= limit else {
@@ -307,7 +307,7 @@ extension Connection {
       // The response arrived before the request was sent completely: cancel the rest.
       encodeCancel(arrival.serial)
     }
-    followMarks()
+    updateWaterMarks()
     return arrival
   }
 }

@@ -135,7 +135,7 @@ extension Connection {
     }
     counters.responsesSent += 1
     counters.refused += 1
-    followMarks()
+    updateWaterMarks()
   }
 }
 
@@ -222,7 +222,7 @@ extension Connection {
     framing.answered(serial)
     counters.responsesSent += 1
     if isRefused { counters.refused += 1 }
-    followMarks()
+    updateWaterMarks()
     return true
   }
 }
@@ -248,10 +248,10 @@ extension Connection {
     case .assembling:
       break
     case .running:
-      tell(.cancel(serial: serial))
+      report(.cancel(serial: serial))
     case .responding:
       _ = outbox.withdraw(.response, serial: serial, encodedAt: nil)
-      followMarks()
+      updateWaterMarks()
     }
   }
 

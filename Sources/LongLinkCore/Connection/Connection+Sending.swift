@@ -41,11 +41,11 @@ extension Connection {
     case .encoded(let begin):
       counters.requestsSent += 1
       requestsBegun += 1
-      followMarks()
+      updateWaterMarks()
       return StreamPosition(begin: begin, ordinal: requestsBegun)
     case .queued:
       refill()
-      followMarks()
+      updateWaterMarks()
       return .keptBack
     }
   }
@@ -67,7 +67,7 @@ extension Connection {
     let place = try outbox.append(head, metadata: metadata, priority: priority, body)
     if case .queued = place { refill() }
     counters.pushesSent += 1
-    followMarks()
+    updateWaterMarks()
   }
 
   /// Sends a one-way message whose frame was encoded once for many connections.
@@ -76,7 +76,7 @@ extension Connection {
       guard takesUnread() else { return }
       outbox.append(encoded: frame)
       counters.pushesSent += 1
-      followMarks()
+      updateWaterMarks()
     } else {
       push(type, count: body.count, at: now) { span in body.encode(into: &span) }
     }
@@ -97,12 +97,12 @@ extension Connection {
       // Its room is free for others, and perhaps nothing waits for the peer any more.
       if outbox.holdsBack { refill() }
       if outbox.encodedBytes == 0 { timers.clear(.writing) }
-      followMarks()
+      updateWaterMarks()
       return true
     case .partial:
       // Without a cancel the peer would wait forever for the other fragments.
       encodeCancel(serial)
-      followMarks()
+      updateWaterMarks()
     case .tooLate:
       if let dialect = framing.dialect {
         cancel(serial, in: dialect, notifying: notifying)
@@ -167,7 +167,7 @@ extension Connection {
   /// Updates the water marks: above the high one senders wait until the waiting bytes have fallen
   /// to the low one.
   @inline(__always)
-  mutating func followMarks() {
+  mutating func updateWaterMarks() {
     let waiting = outbox.totalBytes
     if isAboveMark || isAboveLargeMark || waiting >= settings.waterMarks.high
       || waiting >= settings.waterMarks.large
@@ -186,7 +186,7 @@ extension Connection {
     if isAboveMark, !wasAbove.0 { counters.highWaterEvents += 1 }
     if isAboveLargeMark, !wasAbove.1 { counters.highWaterEvents += 1 }
     let hasFallen = wasAbove.0 && !isAboveMark || wasAbove.1 && !isAboveLargeMark
-    if hasFallen, isOpen { tell(.resumeSending) }
+    if hasFallen, isOpen { report(.resumeSending) }
   }
 
   /// Maps the peer's count of accepted requests to one of our ordinals. Withdrawn requests have an
@@ -204,9 +204,9 @@ extension Connection {
       case .began(.request, let serial, let begin):
         counters.requestsSent += 1
         requestsBegun += 1
-        tell(.began(serial: serial, at: begin, ordinal: requestsBegun))
+        report(.began(serial: serial, at: begin, ordinal: requestsBegun))
       case .finished(.request, let serial):
-        tell(.finished(serial: serial))
+        report(.finished(serial: serial))
       case .finished(.response, let serial):
         peerRequests.endAnswer(serial)
       case .began, .finished:
@@ -234,7 +234,7 @@ extension Connection {
     }
     guard !isClosed else { return }
     if count > 0, outbox.holdsBack { refill() }
-    followMarks()
+    updateWaterMarks()
     if outbox.encodedBytes == 0 {
       timers.clear(.writing)
     } else if count > 0 || timers[.writing] == .distantFuture {

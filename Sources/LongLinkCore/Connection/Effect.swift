@@ -71,7 +71,7 @@ package enum Effect: Equatable, Sendable {
   /// Pass a message that follows other effects to the owner.
   case message(Arrival)
   /// Notify the owner.
-  case tell(LinkNews)
+  case report(LinkNews)
   /// End the stream in this direction, now that everything is written.
   case shutDownWriting
   /// Close the stream. No effects follow.
@@ -80,8 +80,8 @@ package enum Effect: Equatable, Sendable {
   /// Whether it passes on something that the peer sent.
   var isDelivery: Bool {
     switch self {
-    case .message, .tell(.cancel), .tell(.collect): true
-    case .tell, .shutDownWriting, .close: false
+    case .message, .report(.cancel), .report(.collect): true
+    case .report, .shutDownWriting, .close: false
     }
   }
 }

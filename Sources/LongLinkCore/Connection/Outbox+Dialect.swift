@@ -77,7 +77,7 @@ extension DialectFraming {
   }
 
   /// Throws if a body contains the delimiter and the dialect forbids that.
-  package func judge(_ body: some BodyEncodable) throws(BodyError) {
+  package func validate(_ body: some BodyEncodable) throws(BodyError) {
     guard facts.refusesDelimiter else { return }
     let bytes = try body.encodedBytes()
     let isAllowed = unsafe bytes.withUnsafeBytes { unsafe self.isAllowed($0) }

@@ -176,13 +176,13 @@ extension Outbox {
       kept.wasPassed(by: head.length)
       return .encoded(at: try encode(head, metadata: metadata, body))
     }
-    try keepBack(head, metadata, priority, isLarge: isLarge, body)
+    try enqueue(head, metadata, priority, isLarge: isLarge, body)
     return .queued
   }
 
   /// Queues a message with its own copy of the body.
   @inline(never)
-  private mutating func keepBack<Failure>(
+  private mutating func enqueue<Failure>(
     _ head: FrameHead, _ metadata: MetadataBlock?, _ priority: UInt32, isLarge: Bool,
     _ body: (inout OutputRawSpan) throws(Failure) -> Void
   ) throws(Failure) {

@@ -51,13 +51,13 @@ extension LinkMachine {
   ///
   /// The hint is the time for which the server asks clients to stay away, in nanoseconds, within
   /// the policy's limit; nil if it gave none.
-  package mutating func left(
+  package mutating func peerLeft(
     _ attempt: AttemptID, _ reason: CloseReason, hint: Int64?, alternatives count: Int,
     at now: LinkInstant, bits: () -> UInt64
   ) {
     guard let link = current, link.id == attempt else { return }
     if count > 0 { name(alternatives: count) }
-    leaveCurrent(at: now)
+    abandonCurrent(at: now)
     counts.migrations += 1
     lose(link, reason, hint: hint, at: now, bits: bits)
   }
@@ -82,7 +82,7 @@ extension LinkMachine {
     } else if isDraining {
       shortDrains += 1
     }
-    leaveAlone(link.target, for: hint, at: now)
+    avoid(link.target, for: hint, at: now)
     if link.hasWorked {
       let policy = settings.reconnect
       let first = reason == .heartbeatLost ? policy.afterLostHeartbeat : policy.afterClose
@@ -102,14 +102,14 @@ extension LinkMachine {
       guard isDraining, target == link.target else { return }
       abandonRound()
     }
-    if link.hasWorked, isDraining, follow(hint, at: now, bits: bits) { return }
+    if link.hasWorked, isDraining, apply(hint, at: now, bits: bits) { return }
     let cause: LinkWait.Cause =
       !link.hasWorked ? .unproven : reason == .heartbeatLost ? .heartbeatLost : .closed
     pause(cause, at: now, bits: bits)
   }
 
   /// Reconnects as a draining server asks; returns false if the usual delay applies instead.
-  private mutating func follow(_ hint: Int64?, at now: LinkInstant, bits: () -> UInt64) -> Bool {
+  private mutating func apply(_ hint: Int64?, at now: LinkInstant, bits: () -> UInt64) -> Bool {
     let inARow = shortDrains - LinkMachine.shortDrainsFollowed
     guard inARow <= 0 else {
       // Servers that drain repeatedly and name each other must not cause reconnects without delay.
@@ -127,8 +127,8 @@ extension LinkMachine {
   }
 
   /// Stays away from a server for the time of its hint, in nanoseconds.
-  mutating func leaveAlone(_ target: Target, for hint: Int64?, at now: LinkInstant) {
-    if let hint, case .listed(let index) = target { list.leaveAlone(index, until: now + hint) }
+  mutating func avoid(_ target: Target, for hint: Int64?, at now: LinkInstant) {
+    if let hint, case .listed(let index) = target { list.avoid(index, until: now + hint) }
   }
 
   mutating func coolDown(_ target: Target, at now: LinkInstant) {
@@ -142,7 +142,7 @@ extension LinkMachine {
 
 extension LinkMachine {
   /// Retires the current link, which finishes its requests. `next`, if any, gets new requests.
-  mutating func leaveCurrent(at now: LinkInstant, followedBy next: AttemptID? = nil) {
+  mutating func abandonCurrent(at now: LinkInstant, followedBy next: AttemptID? = nil) {
     if let next { effects.append(.use(next)) }
     guard let link = current else { return }
     current = nil

@@ -109,7 +109,7 @@ extension LinkMachine {
     _ attempt: AttemptID, hint: Int64?, alternatives count: Int, at now: LinkInstant
   ) {
     guard attempts.contains(where: { $0.id == attempt }) else { return }
-    leaveAlone(target, for: hint, at: now)
+    avoid(target, for: hint, at: now)
     // A working link needs no alternatives.
     if count > 0, current == nil { name(alternatives: count) }
   }
@@ -140,7 +140,7 @@ extension LinkMachine {
     attempts.remove(at: index)
     abandonRound()
     if current != nil { counts.migrations += 1 }
-    leaveCurrent(at: now, followedBy: attempt)
+    abandonCurrent(at: now, followedBy: attempt)
     current = Current(id: attempt, target: target, since: now, provenAt: now + life)
     outcomes = OutcomeWindow()
     if lastTarget != target, purpose != .preferred { counts.failovers += 1 }

@@ -285,7 +285,7 @@ extension LinkMachine {
     case .closed: return
     }
     abandonRound()
-    leaveCurrent(at: now)
+    abandonCurrent(at: now)
     let until = now + max(0, lingering)
     for index in retired.indices { retired[index].until = min(retired[index].until, until) }
     expireRetired(at: now)
@@ -319,7 +319,7 @@ extension LinkMachine {
         lastTarget = .listed(place)
         armPreferred(at: now, bits: bits)
       } else {
-        leaveCurrent(at: now)
+        abandonCurrent(at: now)
         counts.migrations += 1
       }
     }

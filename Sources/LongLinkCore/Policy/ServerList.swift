@@ -127,7 +127,7 @@ extension ServerList {
   }
 
   /// Notes until when a server asks clients to stay away. This does not affect other servers.
-  package mutating func leaveAlone(_ index: Int, until time: LinkInstant) {
+  package mutating func avoid(_ index: Int, until time: LinkInstant) {
     entries[index].awayUntil = max(entries[index].awayUntil, time)
   }
 

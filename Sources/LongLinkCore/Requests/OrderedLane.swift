@@ -35,7 +35,7 @@
   }
 
   /// Notes that a request is on no link any more.
-  @usableFromInline mutating func left(_ number: UInt64) {
+  @usableFromInline mutating func removed(_ number: UInt64) {
     let position = position(of: number)
     guard position < carried.count, carried[position] == number else { return }
     carried.remove(at: position)

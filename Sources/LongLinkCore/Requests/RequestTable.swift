@@ -310,7 +310,7 @@ extension RequestTable {
   @inlinable @inline(__always)
   mutating func detach(_ number: UInt64, isOrdered: Bool, from link: UInt32) {
     load(link, -1)
-    if isOrdered { lane.left(number) }
+    if isOrdered { lane.removed(number) }
   }
 
   /// Tells that a request may have arrived, for those whose order counts.

@@ -52,7 +52,7 @@ package struct Broadcast: Sendable {
     self.policy = policy
     self.dialect = dialect
     do throws(BodyError) {
-      try dialect?.judge(body)
+      try dialect?.validate(body)
       self.body = try body.encodedBytes()
     } catch {
       throw LongLinkError(.encodingFailed, doing: .push(type), detail: "\(error)")

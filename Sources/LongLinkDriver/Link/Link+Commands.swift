@@ -98,7 +98,7 @@ extension Link {
   /// Reports that a handler has returned whose request had already ended.
   func handlerReturned(bytes: Int) {
     core.handlerReturned(bytes: bytes)
-    followMemory()
+    reportMemory()
   }
 }
 
@@ -157,7 +157,7 @@ extension Link {
   /// Sets the interval between this side's pings, in nanoseconds; the agreed interval is the most.
   package func setPace(_ interval: Int64) {
     core.setPace(interval)
-    followDeadline()
+    rescheduleTimer()
   }
 
   /// Sends a goaway: new requests are refused, running ones continue.
@@ -194,6 +194,6 @@ extension Link {
   package func evict() {
     core.evict(at: loop.now)
     settle()
-    followMemory()
+    reportMemory()
   }
 }

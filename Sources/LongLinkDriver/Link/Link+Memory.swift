@@ -9,11 +9,11 @@ extension Link {
 
   /// Reports the memory that the connection now holds to the budget, if any.
   @inline(__always)
-  func followMemory() {
-    if let share { followMemory(in: share) }
+  func reportMemory() {
+    if let share { reportMemory(in: share) }
   }
 
-  private func followMemory(in share: MemoryShare) {
+  private func reportMemory(in share: MemoryShare) {
     let held = isAlive ? core.held : HeldMemory(outlived: core.held.outlived)
     if let more = account.change(to: held, at: loop.now) { share.add(more) }
   }
@@ -21,13 +21,13 @@ extension Link {
   /// Lowers the connection's bound on unread output while the server's memory is scarce, and lifts
   /// it afterwards.
   @inline(__always)
-  func followScarcity() {
+  func updateScarcity() {
     if let share { core.mostUnread = share.budget.mostUnread }
   }
 
   /// Resumes reading that was paused while memory was scarce.
   package func recover() {
-    followScarcity()
+    updateScarcity()
     if isHeld, !core.holdsReading { awaitEndOfTurn() }
   }
 
@@ -103,6 +103,6 @@ extension Link {
   /// Frees the connection's empty buffers.
   package func releaseRoom() {
     core.releaseRoom()
-    followMemory()
+    reportMemory()
   }
 }

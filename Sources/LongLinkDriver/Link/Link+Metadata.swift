@@ -15,7 +15,7 @@ extension Link {
   /// Decodes a message's metadata. Returns false if it is malformed, which ends the connection even
   /// if the message would have been dropped.
   @inline(__always)
-  func judgeMetadata(of message: Arrival) -> Bool {
+  func validateMetadata(of message: Arrival) -> Bool {
     hasMetadata = message.hasMetadata
     return !hasMetadata || core.repeatsMetadata(message) || decodeMetadata(of: message)
   }

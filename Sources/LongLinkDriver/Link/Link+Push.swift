@@ -12,7 +12,7 @@ extension Link {
 
   /// Returns the size of a push's body; throws if it could not be sent even with room for it.
   @discardableResult
-  func judgePush(
+  func validatePush(
     _ type: MessageType, _ body: any BodyEncodable & Sendable
   ) throws(LongLinkError) -> Int {
     guard isOpen else {
@@ -28,7 +28,7 @@ extension Link {
         throw BodyError(
           .tooLarge, detail: "\(size) bytes; the peer accepts at most \(maxBody)")
       }
-      try judge(body)
+      try validate(body)
       return size
     } catch {
       throw failure(of: type, error)
@@ -44,7 +44,7 @@ extension Link {
   package func push(
     _ type: MessageType, _ body: any BodyEncodable & Sendable, priority: UInt32
   ) throws(LongLinkError) {
-    let size = try judgePush(type, body)
+    let size = try validatePush(type, body)
     do throws(BodyError) {
       try push(type, priority: priority, count: size) { (span) throws(BodyError) in
         try body.encode(into: &span)

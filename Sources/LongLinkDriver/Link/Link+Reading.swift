@@ -26,9 +26,9 @@ extension Link: StreamHandler {
     }
     if readiness.contains(.write), isAlive {
       flush()
-      followMemory()
+      reportMemory()
     }
-    followReading()
+    updateReadInterest()
     arm()
   }
 
@@ -50,8 +50,8 @@ extension Link: StreamHandler {
 
   func read() {
     guard isAlive, !core.holdsReading else { return }
-    defer { followMemory() }
-    followScarcity()
+    defer { reportMemory() }
+    updateScarcity()
     let limit =
       loop.readsLittle() || isSparing
       ? Link.littleRead : core.mostUnread < .max ? Link.sparingRead : Link.readSize
@@ -90,7 +90,7 @@ extension Link: StreamHandler {
       let wasSuspecting = core.isSuspecting
       core.received(count, at: loop.now)
       drain()
-      if wasSuspecting { followDeadline() }
+      if wasSuspecting { rescheduleTimer() }
       return count == size
     case .wouldBlock:
       return false
@@ -104,7 +104,7 @@ extension Link: StreamHandler {
 
   /// Unsubscribes from read readiness while reading is on hold. If a turn's end is scheduled, it
   /// does that instead, because its write may end the hold.
-  func followReading() {
+  func updateReadInterest() {
     guard isAlive, isConnected, !endsTurn else { return }
     if core.holdsReading { isHeld = true }
     watch(bytes: !isHeld, room: awaitsRoom)

@@ -71,7 +71,7 @@ extension Link {
 
   /// Throws if the dialect cannot carry a body.
   @inline(__always)
-  func judge(_ body: some BodyEncodable) throws(BodyError) { try core.judge(body) }
+  func validate(_ body: some BodyEncodable) throws(BodyError) { try core.validate(body) }
 
   /// Why the dialect cannot express a request, as text; nil if it can.
   func objection(toRequest type: MessageType, serial: UInt32) -> String? {

@@ -20,7 +20,7 @@ extension Link: TurnHandler {
     guard isConnected else { return }
     guard !awaitsRoom else {
       // The stream has no room; readiness reports when it has.
-      if !borrowsQueue { followMemory() }
+      if !borrowsQueue { reportMemory() }
       arm()
       return
     }
@@ -42,9 +42,9 @@ extension Link: TurnHandler {
     } else if core.hasEffects {
       drain()
     }
-    if earlyWriting.ends() { judgeEarlyWriting() }
+    if earlyWriting.ends() { evaluateEarlyWriting() }
     flush()
-    followMemory()
+    reportMemory()
     arm()
   }
 
@@ -56,26 +56,26 @@ extension Link: TurnHandler {
     guard writes else { return }
     if isTrial { preemptions = loop.driver.preemptions }
     do throws(SocketError) {
-      if try write() { earlyWriting.leaveRest() }
+      if try write() { earlyWriting.deferRest() }
     } catch {
       // The caller that is sending does not expect the connection to end during its call, and
       // bytes that were read are still to be parsed.
       earlyFailure = error.errno
-      earlyWriting.leaveRest()
+      earlyWriting.deferRest()
     }
   }
 
   /// Judges a trial of early writing: it helped if the peer has answered without having taken this
   /// thread's processor.
-  private func judgeEarlyWriting() {
+  private func evaluateEarlyWriting() {
     let isAnswered = isAlive && stream.hasUnreadBytes
-    earlyWriting.judge(
+    earlyWriting.recordTrial(
       hasHelped: isAnswered && preemptions != nil && preemptions == loop.driver.preemptions)
   }
 
   func flush() {
     guard isAlive, isConnected else { return }
-    followScarcity()
+    updateScarcity()
     var isBlocked = false
     if let errno = earlyFailure {
       earlyFailure = nil
@@ -97,7 +97,7 @@ extension Link: TurnHandler {
     guard resumes || core.hasEffects || core.wantsToWrite else { return }
     drain()
     releaseInput()
-    followReading()
+    updateReadInterest()
   }
 
   /// Writes encoded output; returns true if the rest must wait until the stream is ready again.

@@ -9,7 +9,7 @@ package protocol LinkOwner: AnyObject {
   /// A message of the peer; its bytes and the link's metadata are valid during the call.
   func link(_ link: Link, received message: Arrival)
   /// Any other event.
-  func link(_ link: Link, tells news: LinkNews)
+  func link(_ link: Link, reports news: LinkNews)
   /// The link has ended; this is its last event.
   func link(_ link: Link, endedWith reason: CloseReason)
   /// All output has been written.
@@ -161,7 +161,7 @@ extension Link {
     isDraining = true
     repeat {
       // Once the owner is released, the core has no more messages.
-      if let owner { handMessages(to: owner) }
+      if let owner { deliverMessages(to: owner) }
     } while performEffect()
     isDraining = false
     if core.holdsReading {
@@ -175,13 +175,13 @@ extension Link {
     if core.wantsToWrite { writeAtEndOfTurn() }
   }
 
-  private func handMessages(to owner: any LinkOwner) {
-    while let message = core.nextMessage() { hand(message, to: owner) }
+  private func deliverMessages(to owner: any LinkOwner) {
+    while let message = core.nextMessage() { deliver(message, to: owner) }
   }
 
   @inline(__always)
-  private func hand(_ message: Arrival, to owner: any LinkOwner) {
-    if judgeMetadata(of: message) {
+  private func deliver(_ message: Arrival, to owner: any LinkOwner) {
+    if validateMetadata(of: message) {
       owner.link(self, received: message)
     } else if message.kind == .request {
       // Malformed metadata has ended the connection, and no handler will return.
@@ -193,9 +193,9 @@ extension Link {
   private func performEffect() -> Bool {
     switch core.nextEffect() {
     case .message(let message):
-      if let owner { hand(message, to: owner) }
-    case .tell(let news):
-      tell(news)
+      if let owner { deliver(message, to: owner) }
+    case .report(let news):
+      report(news)
     case .shutDownWriting:
       if isAlive { stream.shutDownWriting() }
     case .close(let reason):
@@ -206,14 +206,14 @@ extension Link {
     return true
   }
 
-  private func tell(_ news: LinkNews) {
+  private func report(_ news: LinkNews) {
     if case .damaged(let violation) = news {
       log(
         .warning, "Dropped a damaged packet",
         ["reason": "\(violation.rule.rawValue)", "detail": "\(violation)"])
     }
-    owner?.link(self, tells: news)
-    if case .established = news { followDeadline() }
+    owner?.link(self, reports: news)
+    if case .established = news { rescheduleTimer() }
   }
 
   private func end(_ reason: CloseReason) {
@@ -226,7 +226,7 @@ extension Link {
     let owner = owner
     self.owner = nil
     owner?.link(self, endedWith: reason)
-    followMemory()
+    reportMemory()
   }
 }
 
@@ -241,7 +241,7 @@ extension Link: TimerHandler {
 
   /// Moves the timer even if the deadline is later than it, so that an idle link is not woken
   /// needlessly.
-  func followDeadline() {
+  func rescheduleTimer() {
     if core.deadline != armedFor { setTimer() }
   }
 
@@ -266,7 +266,7 @@ extension Link: TimerHandler {
     if leavesBytes { core.resumedReading(at: loop.driver.now) }
     core.elapsed(to: loop.driver.now, unacknowledged: unacknowledgedBytes)
     drain()
-    followMemory()
+    reportMemory()
     if core.isIdle {
       core.releaseStorage()
       // Both must forget the last metadata, because the core compares a later block with it.

@@ -93,7 +93,7 @@ package final class MemoryBudget: Sendable {
     let open = open.add(more.open, ordering: .relaxed).newValue
     let room = room.add(more.room, ordering: .relaxed).newValue
     outlived.add(more.outlived, ordering: .relaxed)
-    followScarcity(of: open - room)
+    updateScarcity(of: open - room)
     if more.open > 0 || more.outlived > 0, isShort { relieve() }
     if more.outlived <= -MemoryBudget.largeBytes, awaitsHandlers.load(ordering: .relaxed) {
       returnToSystem()
@@ -101,7 +101,7 @@ package final class MemoryBudget: Sendable {
   }
 
   /// Memory becomes scarce above half of `openLimit`, and stops being scarce at 5/6 of that half.
-  private func followScarcity(of used: Int) {
+  private func updateScarcity(of used: Int) {
     let limit = openLimit / 2
     guard scarce.load(ordering: .relaxed) else {
       if used > limit { scarce.store(true, ordering: .relaxed) }

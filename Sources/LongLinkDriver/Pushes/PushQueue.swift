@@ -63,7 +63,7 @@ package final class PushQueue: TimerHandler {
       try link.push(type, body, priority: options.priority)
       return nil
     }
-    let bytes = try link.judgePush(type, body)
+    let bytes = try link.validatePush(type, body)
     guard order.count < maxWaiting, bytes <= maxWaitingBytes - waitingBytes else {
       link.count { $0.pushesTurnedAway += 1 }
       let bounds = "at most \(maxWaiting) pushes (\(maxWaitingBytes) bytes) may wait"
@@ -93,7 +93,7 @@ package final class PushQueue: TimerHandler {
   package func pushNow(
     _ type: MessageType, _ body: any BodyEncodable & Sendable, priority: UInt32, over link: Link
   ) throws(LongLinkError) {
-    try link.judgePush(type, body)
+    try link.validatePush(type, body)
     guard order.isEmpty, link.hasRoom(for: body) else {
       link.count { $0.pushesTurnedAway += 1 }
       let marks = link.waterMarks

@@ -41,10 +41,10 @@ public import LongLinkCore
   }
 
   /// Throws if a link's dialect cannot carry the body.
-  func judge(for link: Link) throws(BodyError) {
+  func validate(for link: Link) throws(BodyError) {
     switch self {
-    case .bytes(let bytes): try link.judge(bytes)
-    case .value(let body): try link.judge(body)
+    case .bytes(let bytes): try link.validate(bytes)
+    case .value(let body): try link.validate(body)
     }
   }
 }

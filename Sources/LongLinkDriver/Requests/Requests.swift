@@ -192,7 +192,7 @@ extension Requests {
       return .failed(.unsupported, objection)
     }
     do throws(BodyError) {
-      try request.body.judge(for: link)
+      try request.body.validate(for: link)
       var metadata = try metadata(for: request, on: link, at: now)
       let size = try request.body.encodedByteCount
       var length = metadata.map { 2 + $0.count + size } ?? size

@@ -168,7 +168,7 @@ extension Responder {
         send(request, .failed, text("the response is larger than \(limit) bytes"))
         return
       }
-      try link.judge(body)
+      try link.validate(body)
       let isOwed = try link.respond(request.serial, count: size, body)
       if !isOwed { link.handlerReturned(bytes: request.byteCount) }
     } catch {
@@ -236,7 +236,7 @@ extension Responder {
     }
     var body = body.count > room ? Array(body.prefix(room)) : body
     // Judged after it was cut, because a cut body may end with part of a delimiter.
-    if (try? link.judge(body)) == nil { body = [] }
+    if (try? link.validate(body)) == nil { body = [] }
     return link.respond(
       serial, code: code, isRefused: isRefused, ownCode: dialectCode, metadata: metadata, body)
   }

@@ -58,7 +58,7 @@ struct EarlyWriting {
   }
 
   /// Leaves the rest to the turn's end: the stream took only a part, or failed.
-  mutating func leaveRest() {
+  mutating func deferRest() {
     phase = .refused
   }
 
@@ -70,7 +70,7 @@ struct EarlyWriting {
   }
 
   /// Hears whether the peer did answer in the turn that has just ended.
-  mutating func judge(hasHelped: Bool) {
+  mutating func recordTrial(hasHelped: Bool) {
     isWorthwhile = hasHelped
     pause = hasHelped ? 0 : UInt8(min(2 * Int(pause) + 1, Int(Self.longestPause)))
     standing = hasHelped ? Self.trust : pause

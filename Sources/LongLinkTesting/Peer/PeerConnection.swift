@@ -79,7 +79,7 @@ final class PeerConnection: StreamHandler, TimerHandler, TurnHandler {
   func send(_ output: Output) {
     guard isOpen else { return }
     queue.append(output)
-    askForFlush()
+    scheduleFlush()
   }
 
   func setReading(_ isReading: Bool) {
@@ -91,7 +91,7 @@ final class PeerConnection: StreamHandler, TimerHandler, TurnHandler {
   func setFrozen(_ isFrozen: Bool) {
     self.isFrozen = isFrozen
     updateInterest()
-    if !isFrozen { askForFlush() }
+    if !isFrozen { scheduleFlush() }
   }
 
   func close() {
@@ -173,7 +173,7 @@ final class PeerConnection: StreamHandler, TimerHandler, TurnHandler {
 
   // MARK: Writing
 
-  private func askForFlush() {
+  private func scheduleFlush() {
     guard !flushIsAsked else { return }
     flushIsAsked = true
     loop.atEndOfTurn(self, token: 0)

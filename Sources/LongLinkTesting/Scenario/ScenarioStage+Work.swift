@@ -22,7 +22,7 @@ extension ScenarioStage {
       }
       try await wait(until: request.at)
       if request.isFromServer {
-        await askClient(request)
+        await requestFromClient(request)
       } else {
         ask(request, clients[request.client])
       }
@@ -90,7 +90,7 @@ extension ScenarioStage {
   // MARK: Requests and pushes of servers
 
   /// Sends a request from a server to one of its clients, if it has any.
-  private func askClient(_ request: ScenarioPlan.Request) async {
+  private func requestFromClient(_ request: ScenarioPlan.Request) async {
     guard let (peer, run) = await peer(request.key) else { return }
     let asked = Asked(request)
     oracle.requests.asked(request.key)

@@ -139,7 +139,7 @@ extension ScenarioStage {
       var key = UInt64(900_000 + index)
       // Hanging requests may fill the server, and waiting ones the client, until their deadlines.
       let end = elapsed + limit + Self.longestDeadline
-      while let error = await askFinally(client, key, deadline: end - elapsed) {
+      while let error = await requestFinally(client, key, deadline: end - elapsed) {
         guard error.code == .overloaded, elapsed < end else {
           oracle.found(.recovers, "a request of client-\(index) failed after the faults: \(error)")
           break
@@ -154,7 +154,7 @@ extension ScenarioStage {
   private static let longestDeadline = Duration.seconds(60)
 
   /// Sends a client's request ahead of all waiting ones; returns its error.
-  private func askFinally(
+  private func requestFinally(
     _ client: LongLinkClient, _ key: UInt64, deadline: Duration
   ) async -> LongLinkError? {
     oracle.requests.asked(key)

@@ -111,7 +111,7 @@ final class ServerEngine: StreamHandler {
     return connections[number].map { [$0] } ?? []
   }
 
-  func sayGoAway(_ make: (UInt64) -> WireFrame) {
+  func sendGoAway(_ make: (UInt64) -> WireFrame) {
     for connection in openConnections {
       connection.send(make(connection.requestsBegun))
     }

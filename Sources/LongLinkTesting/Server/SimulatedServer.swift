@@ -188,7 +188,7 @@ extension SimulatedServer {
     alternatives: [String] = []
   ) {
     order { engine in
-      engine.sayGoAway { accepted in
+      engine.sendGoAway { accepted in
         .goAway(
           code: code,
           reason: reason,

@@ -48,7 +48,7 @@ final class KernelDriver: LoopDriver {
 
   func wait(until deadline: LinkInstant?) {
     guard !isClosed else { return }
-    var count = busyPoll > 0 ? askAgainAndAgain(until: deadline) : 0
+    var count = busyPoll > 0 ? busyPoll(until: deadline) : 0
     // Work that was handed over meanwhile must not wait for the sleep to end.
     if count == 0 {
       systemCalls.waits += 1
@@ -75,7 +75,7 @@ final class KernelDriver: LoopDriver {
   }
 
   /// Polls without sleeping until there are events or work, or the time is up.
-  private func askAgainAndAgain(until deadline: LinkInstant?) -> Int {
+  private func busyPoll(until deadline: LinkInstant?) -> Int {
     let limit = min(now + busyPoll, deadline ?? .distantFuture)
     while !loop.hasWork, now < limit {
       systemCalls.waits += 1

@@ -42,7 +42,7 @@ final class KernelListener: StreamListener {
   }
 
   deinit {
-    giveUp()
+    stopListening()
   }
 
   /// Binds, and returns the new file for a Unix-domain address. A stale file without a listener is
@@ -142,12 +142,12 @@ final class KernelListener: StreamListener {
   }
 
   func close() {
-    giveUp()
+    stopListening()
     endpoint.release()?.close()
   }
 
   /// Removes the file, so that no stale one remains, and closes the spare descriptor.
-  private func giveUp() {
+  private func stopListening() {
     if let file = file.take(), let path = localAddress.path,
       SystemCall.socketFile(at: path) == file
     {

@@ -10,7 +10,7 @@ import Testing
 
   @Test func `alternatives come first, each once, best first, and then the list`() {
     var machine = LinkMachine.up([0, 1])
-    machine.left(1, draining, hint: nil, alternatives: 2, at: .ms(0), bits: most)
+    machine.peerLeft(1, draining, hint: nil, alternatives: 2, at: .ms(0), bits: most)
     #expect(machine.take() == [.retire(1), .resolve(.alternative(0), round: 2)])
     var tried: [LinkMachine.Target] = []
     var now: Int64 = 0
@@ -25,7 +25,7 @@ import Testing
 
   @Test func `from an alternative the client comes back to its list`() {
     var machine = LinkMachine.up([0]) { $0.preferredRetry = .seconds(10) }
-    machine.left(1, draining, hint: nil, alternatives: 1, at: .ms(0), bits: most)
+    machine.peerLeft(1, draining, hint: nil, alternatives: 1, at: .ms(0), bits: most)
     let second = machine.finishRound(up: true, at: 0)
     machine.worked(second)
     machine.ended(1, .closedHere, at: .ms(1), bits: most)
@@ -34,7 +34,7 @@ import Testing
     #expect(machine.take() == [.resolve(.listed(0), round: 3)])
     #expect(machine.state == .migrating(second, to: .listed(0)))
     // The next goaway's are other servers, with other numbers.
-    machine.left(second, draining, hint: nil, alternatives: 2, at: .ms(12_000), bits: most)
+    machine.peerLeft(second, draining, hint: nil, alternatives: 2, at: .ms(12_000), bits: most)
     machine.finishRound(up: false, at: 12_001)
     machine.elapsed(to: machine.deadline, bits: most)
     #expect(machine.target == .alternative(1))
@@ -42,13 +42,13 @@ import Testing
 
   @Test func `alternatives are not followed where the policy says so`() {
     var machine = LinkMachine.up([0]) { $0.followsAlternatives = false }
-    machine.left(1, draining, hint: nil, alternatives: 2, at: .ms(0), bits: most)
+    machine.peerLeft(1, draining, hint: nil, alternatives: 2, at: .ms(0), bits: most)
     #expect(machine.state == .waiting(.ms(1000)) && machine.alternativesNamed == 0)
   }
 
   @Test func `alternatives are forgotten once a server of the list has worked`() {
     var machine = LinkMachine.up([0])
-    machine.left(1, draining, hint: nil, alternatives: 3, at: .ms(0), bits: most)
+    machine.peerLeft(1, draining, hint: nil, alternatives: 3, at: .ms(0), bits: most)
     machine.finishRound(up: false, at: 0)
     machine.elapsed(to: machine.deadline, bits: most)
     #expect(machine.target == .alternative(1))
@@ -74,7 +74,7 @@ import Testing
       (59_999, .alternative(1)), (60_000, .listed(0)),
     ] as [(Int64, LinkMachine.Target)] {
       var machine = LinkMachine.up([0])
-      machine.left(1, draining, hint: 60_000_000_000, alternatives: 2, at: .ms(0), bits: most)
+      machine.peerLeft(1, draining, hint: 60_000_000_000, alternatives: 2, at: .ms(0), bits: most)
       machine.elapsed(to: .ms(1_000), bits: most)
       #expect(machine.target == .alternative(0))
       let second = machine.finishRound(up: true, at: 1_000)
@@ -92,10 +92,10 @@ import Testing
 
   @Test func `a named server that drains leaves the others that were named`() {
     var machine = LinkMachine.up([0])
-    machine.left(1, draining, hint: nil, alternatives: 2, at: .ms(0), bits: most)
+    machine.peerLeft(1, draining, hint: nil, alternatives: 2, at: .ms(0), bits: most)
     let second = machine.finishRound(up: true, at: 0)
     machine.worked(second)
-    machine.left(second, draining, hint: nil, alternatives: 0, at: .ms(10), bits: most)
+    machine.peerLeft(second, draining, hint: nil, alternatives: 0, at: .ms(10), bits: most)
     #expect(machine.state == .connecting(.alternative(1)))
   }
 

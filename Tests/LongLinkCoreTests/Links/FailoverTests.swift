@@ -155,7 +155,7 @@ import Testing
 
   @Test func `servers that name each other keep a client from its list only for a while`() {
     var machine = LinkMachine.up([0])
-    machine.left(1, .goneAway(.draining), hint: nil, alternatives: 1, at: .ms(0), bits: most)
+    machine.peerLeft(1, .goneAway(.draining), hint: nil, alternatives: 1, at: .ms(0), bits: most)
     machine.ended(1, .goneAway(.draining), at: .ms(0), bits: most)
     var tried: [LinkMachine.Target] = []
     for _ in 0..<12 {

@@ -12,7 +12,7 @@ import Testing
 
   @Test func `a draining server is left at once for another, and its link lingers`() {
     var machine = LinkMachine.up([0, 1])
-    machine.left(1, draining, hint: nil, alternatives: 0, at: .ms(100), bits: most)
+    machine.peerLeft(1, draining, hint: nil, alternatives: 0, at: .ms(100), bits: most)
     #expect(machine.take() == [.retire(1), .resolve(.listed(1), round: 2)])
     #expect(machine.state == .connecting(.listed(1)))
     let second = machine.finishRound(up: true, at: 200)
@@ -29,7 +29,7 @@ import Testing
 
   @Test func `a link that has lingered and ended is forgotten`() {
     var machine = LinkMachine.up([0, 1])
-    machine.left(1, draining, hint: nil, alternatives: 0, at: .ms(0), bits: most)
+    machine.peerLeft(1, draining, hint: nil, alternatives: 0, at: .ms(0), bits: most)
     machine.ended(1, .closedHere, at: .ms(50), bits: most)
     machine.finishRound(up: true, at: 100)
     machine.worked(2)
@@ -46,7 +46,7 @@ import Testing
     for life: Int64 in Array(repeating: 100, count: 20) + [60_000, 100] {
       now += life
       machine.worked(attempt)
-      machine.left(
+      machine.peerLeft(
         attempt, draining, hint: hint, alternatives: alternatives, at: .ms(now), bits: most)
       let begin = now
       while true {
@@ -90,7 +90,7 @@ import Testing
     var machine = LinkMachine.up([0, 1])
     machine.pathChanged(at: .ms(0), bits: most)
     let second = machine.finishRound(up: true, at: 0)
-    machine.left(1, draining, hint: 5, alternatives: 3, at: .ms(1), bits: most)
+    machine.peerLeft(1, draining, hint: 5, alternatives: 3, at: .ms(1), bits: most)
     #expect(machine.take() == [] && machine.state == .connected(second))
     #expect(machine.alternativesNamed == 0)
   }
@@ -100,7 +100,7 @@ import Testing
     same.pathChanged(at: .ms(0), bits: most)
     same.resolved(round: 2, addresses: 1, at: .ms(0), bits: most)
     _ = same.take()
-    same.left(1, draining, hint: 4_000_000_000, alternatives: 0, at: .ms(1), bits: most)
+    same.peerLeft(1, draining, hint: 4_000_000_000, alternatives: 0, at: .ms(1), bits: most)
     #expect(same.take() == [.retire(1), .abandon(2, .left)])
     #expect(same.state == .waiting(.ms(4001)))
   }
@@ -242,7 +242,7 @@ import Testing
 
   @Test func `a look-up that was asked for and not begun goes where its server stands now`() {
     var machine = LinkMachine.up([0, 1, 2])
-    machine.left(1, .goneAway(.draining), hint: nil, alternatives: 0, at: .ms(0), bits: most)
+    machine.peerLeft(1, .goneAway(.draining), hint: nil, alternatives: 0, at: .ms(0), bits: most)
     #expect(machine.target == .listed(1))
     var fork = machine
     machine.switchServers(to: entries(1), kept: [1], at: .ms(0), bits: most)

@@ -11,7 +11,7 @@ import Testing
   private func tellAll(_ machine: inout LinkMachine, attempt: UInt32, round: UInt32) {
     for reason in [CloseReason.closedByPeer, .heartbeatLost, .goneAway(.draining), .left] {
       machine.ended(attempt, reason, at: .ms(700), bits: some)
-      machine.left(attempt, reason, hint: 9, alternatives: 2, at: .ms(700), bits: some)
+      machine.peerLeft(attempt, reason, hint: 9, alternatives: 2, at: .ms(700), bits: some)
     }
     machine.failed(attempt, at: .ms(700), bits: some)
     machine.worked(attempt)
@@ -111,7 +111,7 @@ private struct RandomRun {
     case 6: machine.worked(attempt)
     case 7: machine.ended(attempt, .closedByPeer, at: now, bits: some)
     case 8:
-      machine.left(
+      machine.peerLeft(
         attempt, .goneAway(.draining), hint: hint, alternatives: dice.below(3), at: now,
         bits: some)
     case 9: machine.outcome(attempt, isError: dice.below(2) == 0, at: now, bits: some)

@@ -95,7 +95,7 @@ import Testing
   @Test func `what the server asks for overrides the policy, to the millisecond`() {
     for works in [true, false] {
       var machine = LinkMachine.up(works: works)
-      machine.left(
+      machine.peerLeft(
         1, .goneAway(.draining), hint: 7_000_000_000, alternatives: 0, at: .ms(0), bits: { 0 })
       #expect(machine.state == .waiting(.ms(7000)))
       #expect(machine.takeWait()?.cause == .goaway)
@@ -103,13 +103,13 @@ import Testing
     // Nothing asked for is nothing granted: a server that drains at once is not run down.
     for works in [true, false] {
       var machine = LinkMachine.up(works: works)
-      machine.left(1, .goneAway(.draining), hint: nil, alternatives: 0, at: .ms(0), bits: most)
+      machine.peerLeft(1, .goneAway(.draining), hint: nil, alternatives: 0, at: .ms(0), bits: most)
       #expect(machine.failures == (works ? 0 : 1))
       #expect(machine.state == .waiting(.ms(1000)))
     }
     // A short time asked for by a server that never worked does not shorten the pause.
     var machine = LinkMachine.up(works: false)
-    machine.left(1, .goneAway(.draining), hint: 1, alternatives: 0, at: .ms(0), bits: most)
+    machine.peerLeft(1, .goneAway(.draining), hint: 1, alternatives: 0, at: .ms(0), bits: most)
     #expect(machine.state == .waiting(.ms(1000)))
   }
 

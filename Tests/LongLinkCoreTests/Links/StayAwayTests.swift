@@ -10,7 +10,7 @@ import Testing
 
   @Test func `a hint keeps a client away from the server that gave it, and from no other`() {
     var machine = LinkMachine.up([0, 1])
-    machine.left(1, draining, hint: 20_000_000_000, alternatives: 0, at: .ms(0), bits: most)
+    machine.peerLeft(1, draining, hint: 20_000_000_000, alternatives: 0, at: .ms(0), bits: most)
     #expect(machine.takeWait()?.cause == .closed)
     #expect(machine.state == .waiting(.ms(1000)), "many clients may have been told the same")
     machine.elapsed(to: .ms(1000), bits: most)
@@ -28,7 +28,7 @@ import Testing
 
   @Test func `a client waits until the first of its servers may be asked`() {
     var machine = LinkMachine.up([0, 1])
-    machine.left(1, draining, hint: 20_000_000_000, alternatives: 0, at: .ms(0), bits: most)
+    machine.peerLeft(1, draining, hint: 20_000_000_000, alternatives: 0, at: .ms(0), bits: most)
     machine.elapsed(to: .ms(1000), bits: most)
     machine.resolved(round: 2, addresses: 1, at: .ms(1000), bits: most)
     _ = machine.take()
@@ -47,10 +47,11 @@ import Testing
 
   @Test func `the hint of an alternative keeps nobody away from the list`() {
     var machine = LinkMachine.up([0])
-    machine.left(1, draining, hint: nil, alternatives: 1, at: .ms(0), bits: most)
+    machine.peerLeft(1, draining, hint: nil, alternatives: 1, at: .ms(0), bits: most)
     let second = machine.finishRound(up: true, at: 0)
     machine.worked(second)
-    machine.left(second, draining, hint: 90_000_000_000, alternatives: 0, at: .ms(10), bits: most)
+    machine.peerLeft(
+      second, draining, hint: 90_000_000_000, alternatives: 0, at: .ms(10), bits: most)
     #expect(machine.state == .waiting(.ms(1010)))
     machine.elapsed(to: .ms(1010), bits: most)
     #expect(machine.target == .listed(0))
@@ -58,7 +59,7 @@ import Testing
 
   @Test func `neither another network nor a suspension cuts short what a server asks for`() {
     var machine = LinkMachine.up([0])
-    machine.left(1, draining, hint: 20_000_000_000, alternatives: 0, at: .ms(0), bits: most)
+    machine.peerLeft(1, draining, hint: 20_000_000_000, alternatives: 0, at: .ms(0), bits: most)
     machine.ended(1, .closedHere, at: .ms(0), bits: most)
     machine.pathChanged(at: .ms(5_000), bits: most)
     #expect(machine.state == .waiting(.ms(20_000)))
@@ -89,7 +90,7 @@ import Testing
 
   @Test func `another network sends nobody from a named server to one that wants to be left`() {
     var machine = LinkMachine.up([0])
-    machine.left(1, draining, hint: 20_000_000_000, alternatives: 1, at: .ms(0), bits: most)
+    machine.peerLeft(1, draining, hint: 20_000_000_000, alternatives: 1, at: .ms(0), bits: most)
     machine.elapsed(to: .ms(1_000), bits: most)
     let second = machine.finishRound(up: true, at: 1_000)
     machine.ended(1, .closedHere, at: .ms(1_000), bits: most)
@@ -103,7 +104,7 @@ import Testing
   @Test func `a server that is left over in the list is not asked too soon`() {
     // Both ask to be left alone, for 10 s and for 300 s.
     var machine = LinkMachine.up([0, 1])
-    machine.left(1, draining, hint: 10_000_000_000, alternatives: 0, at: .ms(0), bits: { 0 })
+    machine.peerLeft(1, draining, hint: 10_000_000_000, alternatives: 0, at: .ms(0), bits: { 0 })
     machine.elapsed(to: .ms(0), bits: most)
     machine.resolved(round: 2, addresses: 1, at: .ms(0), bits: most)
     machine.turnedAway(2, hint: 300_000_000_000, alternatives: 0, at: .ms(0))

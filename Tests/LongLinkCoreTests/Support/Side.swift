@@ -172,7 +172,7 @@ final class Side {
   private func perform(_ effect: Effect) {
     switch effect {
     case .message(let arrival): deliver(arrival)
-    case .tell(let news): hear(news)
+    case .report(let news): hear(news)
     case .shutDownWriting:
       hasEnded = true
       events.append(.shutDownWriting)

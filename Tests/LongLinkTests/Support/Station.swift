@@ -81,7 +81,7 @@ final class Station: LinkOwner {
       _ = link.respond(message.serial, code: .ok, answer)
     }
   }
-  func link(_ link: Link, tells news: LinkNews) {}
+  func link(_ link: Link, reports news: LinkNews) {}
   func link(_ link: Link, endedWith reason: CloseReason) {}
   func linkWroteAll(_ link: Link) {}
 }

@@ -92,7 +92,7 @@ struct BenchCommand: AsyncParsableCommand {
       }
     }
     let tally = BenchTally()
-    let (outcome, signal) = await signals.cancelling { await putLoad(on: clients, tally) }
+    let (outcome, signal) = await signals.cancelling { await generateLoad(on: clients, tally) }
     switch outcome {
     case .failure(let error):
       if let signal { throw ExitCode.signal(signal) }
@@ -115,7 +115,7 @@ struct BenchCommand: AsyncParsableCommand {
 
   /// Connects all clients and sends requests through them, until the end or until the task is
   /// cancelled. Returns for how long.
-  private func putLoad(
+  private func generateLoad(
     on clients: [LongLinkClient], _ tally: BenchTally
   ) async -> Result<Duration, LongLinkError> {
     do throws(LongLinkError) {
