@@ -36,7 +36,7 @@ import Testing
       (#"{"name": "x", "laoyut": {}}"#, "laoyut"),
       ("{", "layout.json:1:2: this is not JSON: it ends prematurely"),
       ("{\"name\": \"é\",\n  \"é\": ?}", "layout.json:2:8: this is not JSON"),
-      ("[1]", ": it has another type than it should have"),
+      ("[1]", ": it has the wrong type"),
       (
         #"{"name":"x","layout":{"both":{"header":[{"field":"serial","width":3}]}},"#
           + #""serials":{"client":[1,9]},"maximumBody":1}"#,
