@@ -5,6 +5,11 @@ import LongLinkCore
 import LongLinkTransport
 
 extension ClientCore {
+  /// Passes a push of the server on to watchers and subscribers.
+  func publish(_ push: Push) {
+    hub.publish(push, isUsed: watchers.received(push))
+  }
+
   var pushesIfAny: PushQueue? { pushes }
 
   func wayOfPush(_ type: MessageType) throws(LongLinkError) -> (PushQueue, Link) {

@@ -9,6 +9,8 @@ extension ClientCore: PeerOwner {
     _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
     _ completion: consuming Completion
   ) -> RequestID {
+    let submission = requests.submissionBegins(withHandler: completion.isHandler)
+    defer { requests.submissionEnds(submission) }
     if requests.hasLink, closing == nil {
       return requests.submit(type, body, options, completion, defaults: defaults)
     }

@@ -54,8 +54,4 @@ extension ClientCore {
     watchers.connectionChanged(to: state)
     states.set(state)
   }
-
-  func publish(_ push: Push) {
-    hub.publish(push, isUsed: watchers.received(push))
-  }
 }

@@ -16,7 +16,7 @@ final class ServerConnection {
   private(set) var pushesIfAny: PushQueue?
   /// Whether the handshake was completed.
   var wasOpened = false
-  private var isDraining = false
+  private var closesWhenUnused = false
   /// When the connection is closed even if requests still run.
   private var drainLimit = LinkInstant.distantFuture
   private var drainTimer: LoopTimer?
@@ -73,7 +73,7 @@ final class ServerConnection {
       return
     }
     onDrained.append(completion)
-    isDraining = true
+    closesWhenUnused = true
     link.goAway(
       code: .draining, reason: notice.reason, spread: notice.spread.wireMilliseconds,
       retryAfter: notice.retryAfter.wireMilliseconds, alternatives: notice.alternatives)
@@ -95,7 +95,7 @@ final class ServerConnection {
   }
 
   private func finishIfDrained() {
-    guard isDraining, link.hasWrittenAll, pushesWaiting == 0 else { return }
+    guard closesWhenUnused, link.hasWrittenAll, pushesWaiting == 0 else { return }
     link.shutDownIfUnused(by: requestsIfAny)
   }
 }
@@ -147,7 +147,7 @@ extension ServerConnection: LinkOwner {
         reason: goaway.reason)
       // Fail them, because a server's requests have no other link to wait for.
       requestsIfAny?.failWaiting(all: true) { operation, _ in goneAway(operation, goaway) }
-      isDraining = true
+      closesWhenUnused = true
       finishIfDrained()
     case .abandon(let reason):
       peer.ended(reason)
@@ -188,6 +188,8 @@ extension ServerConnection: PeerOwner {
     _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
     _ completion: consuming Completion
   ) -> RequestID {
+    let submission = requests.submissionBegins(withHandler: completion.isHandler)
+    defer { requests.submissionEnds(submission) }
     guard let failure = failureOfRequests else {
       return requests.submit(type, body, options, completion, defaults: lane.defaults)
     }

@@ -39,6 +39,18 @@ import Testing
     }
   }
 
+  @Test func `a call that a close ends is an event`() async throws {
+    try await Scene.run { scene in
+      scene.server.on(1, .never)
+      let events = scene.api.events()
+      let call = scene.spawn { try await scene.api.call(.raw(1), []) }
+      try await scene.server.waitForRequest(of: 1)
+      await scene.client.close()
+      _ = await call.result
+      #expect(events.buffered == 1)
+    }
+  }
+
   @Test func `a shared exchange is one event, a cached answer and a cancelled one are none`()
     async throws
   {

@@ -131,7 +131,7 @@ import Testing
       [
         "LongLink/ClientCore.swift": 2,
         "LongLinkDriver/Link/Link.swift": 10,
-        "LongLinkDriver/Requests/Requests.swift": 10,
+        "LongLinkDriver/Requests/Requests.swift": 11,
         "LongLinkTransport/Kernel/KernelDriver.swift": 1,
         "LongLinkTransport/Loop/EventLoop.swift": 6,
       ]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LongLink
+import LongLinkServer
 import LongLinkTesting
 import Synchronization
 import Testing
@@ -101,6 +102,114 @@ import Testing
       }
       await ends.reached(2)
       #expect(ends.elements == [.tooLarge, nil])
+    }
+  }
+
+  /// Asks a peer again from its own completion, so many times.
+  private final class Asker: Sendable {
+    private let peer: Peer
+    private let left: Atomic<Int>
+    let done = Latch()
+
+    init(_ peer: Peer, times: Int) {
+      self.peer = peer
+      left = Atomic(times)
+    }
+
+    func ask() {
+      guard left.wrappingSubtract(1, ordering: .relaxed).newValue >= 0 else {
+        done.open()
+        return
+      }
+      let hasReturned = Flag()
+      peer.request(.echo, [1], on: .connectionLoop) { result in
+        #expect(hasReturned.isSet)
+        guard case .failure(let error) = result, error.code == .closed else { return }
+        self.ask()
+      }
+      hasReturned.set()
+    }
+  }
+
+  @Test func `a peer that has ended may be asked again from a completion`() async throws {
+    try await Stage.simulate { stage, _ in
+      let server = try await stage.serve()
+      let client = try stage.client(of: server)
+      try await client.connect()
+      let peer = try #require(await server.peers().first)
+      await client.close()
+      try await stage.until { await server.counters().openConnections == 0 }
+      let asker = Asker(peer, times: 100_000)
+      peer.loop.execute { asker.ask() }
+      await asker.done.wait()
+    }
+  }
+
+  @Test func `completions are called before their connection has ended`() async throws {
+    try await Stage.simulate { stage, _ in
+      let order = Tally<String>()
+      let server = try await stage.serve {
+        $0.routeBasics()
+        $0.onDisconnect { _ in order.add("disconnected") }
+      }
+      let client = try stage.client(of: server)
+      client.onRequest(.hang) { request in
+        try await request.clock.sleep(for: .seconds(1_000_000))
+        return request.body
+      }
+      try await client.connect()
+      let peer = try #require(await server.peers().first)
+      peer.request(.hang, [1], on: .connectionLoop) { _ in order.add("completed") }
+      await server.shutDown(within: .zero)
+      order.add("shut down")
+      #expect(order.elements == ["completed", "disconnected", "shut down"])
+    }
+  }
+
+  @Test func `a suspend returns after the completions of what it ends`() async throws {
+    try await Stage.simulate { stage, _ in
+      let client = try stage.client(of: try await stage.serve())
+      try await client.connect()
+      let order = Tally<String>()
+      let options = RequestOptions(timeout: .seconds(1_000), offline: .failUnlessConnecting)
+      client.request(.hang, [1], options: options, on: .connectionLoop) { _ in
+        order.add("completed")
+      }
+      await client.suspend(within: .zero)
+      order.add("suspended")
+      #expect(order.elements == ["completed", "suspended"])
+    }
+  }
+
+  @Test(arguments: TestEnvironment.allCases)
+  func `a handle shows its request and cancels it`(environment: TestEnvironment) async throws {
+    try await Stage.run(environment) { stage in
+      let client = try stage.client(of: try await stage.serve())
+      try await client.connect()
+      let ends = Tally<LongLinkError.Code?>()
+      let begin: @Sendable () -> RequestHandle = {
+        client.request(.hang, [1], on: .connectionLoop) { result in
+          if case .failure(let error) = result { ends.add(error.code) } else { ends.add(nil) }
+        }
+      }
+      let here = await client.loop.run { begin() }
+      let elsewhere = begin()
+      for handle in [here, elsewhere] {
+        try await stage.until { await handle.state == .waiting }
+        #expect(handle.serial != nil && handle.type == .hang)
+      }
+      let early = begin()
+      early.cancel()
+      await ends.reached(1)
+      #expect(await early.state == .completed)
+      #expect(ends.elements == [.cancelled])
+      here.cancel()
+      elsewhere.cancel()
+      await ends.reached(3)
+      #expect(ends.elements == [.cancelled, .cancelled, .cancelled])
+      for handle in [here, elsewhere] { #expect(await handle.state == .completed) }
+      let counters = await client.counters().requests
+      #expect(counters.submitted == 3 && counters.cancelled == 3)
     }
   }
 }

@@ -11,6 +11,7 @@ extension Connection {
 
   /// Sets the ping interval of the adaptive heartbeat, capped at the agreed interval.
   package mutating func setPace(_ interval: Int64) {
+    guard liveness.pace != interval else { return }
     liveness.setPace(interval)
     guard isOpen, !isSuspecting else { return }
     timers[.heartbeat] = heartbeatDue

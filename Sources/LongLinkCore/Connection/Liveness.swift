@@ -27,7 +27,7 @@ struct Liveness: Equatable, Sendable {
   private var interval: Int64
   private(set) var timeout: Int64
   /// The ping interval of this side's adaptive heartbeat, in nanoseconds; `.max` without one.
-  private var pace: Int64
+  private(set) var pace: Int64
   /// The effective ping interval: the smaller of `interval` and `pace`.
   private(set) var pingInterval: Int64
 

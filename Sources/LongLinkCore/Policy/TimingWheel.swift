@@ -85,11 +85,11 @@
 
   private mutating func advance(toTick target: UInt64) {
     if count > 0 {
-      drain(.overdue)
+      redistribute(.overdue)
       while let next = nextSlot(), next.tick <= target {
         elapsed = max(elapsed, next.tick)
         levels.vacate(next.level, next.slot)
-        drain(next.list)
+        redistribute(next.list)
         nodes.release(next.list)
       }
     }
@@ -109,7 +109,7 @@
 
   /// Moves the entries of a list to where they now belong, in order. Entries of one tick are always
   /// in one list, so that moves keep the order of insertion.
-  private mutating func drain(_ list: UInt32) {
+  private mutating func redistribute(_ list: UInt32) {
     var index = nodes[list].next
     nodes.empty(list)
     while index != list {

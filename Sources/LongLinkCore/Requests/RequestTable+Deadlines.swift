@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension RequestTable {
-  /// When `elapsed(to:)` wants to be called; nil when no time is awaited.
+  /// The time of the next call of `elapsed(to:)`; nil if there is nothing to wait for.
   package var deadline: LinkInstant? {
     let first = min(young.earliest, wheel.nextDeadline ?? .distantFuture)
     return first == .distantFuture ? nil : first
@@ -14,7 +14,7 @@ extension RequestTable {
     young.append(id, deadline)
   }
 
-  /// Puts the deadlines into the wheel that are still awaited.
+  /// Moves the deadlines of open requests into the wheel.
   @inlinable mutating func sortDeadlines(upTo now: LinkInstant) {
     startTimers(at: min(now, young.earliest))
     for index in 0..<young.count {
@@ -27,7 +27,7 @@ extension RequestTable {
     young.removeAll()
   }
 
-  /// Lets the wheel, while it is empty, begin where what is due already keeps its order.
+  /// Starts an empty wheel early enough that overdue deadlines keep their order.
   @usableFromInline mutating func startTimers(at instant: LinkInstant) {
     if wheel.isEmpty { wheel.advance(to: instant) }
   }
@@ -42,7 +42,7 @@ extension RequestTable {
     wheel.remove(timer)
   }
 
-  /// A request whose deadline has passed, ended by this call.
+  /// Ends and returns a request whose deadline has passed.
   package mutating func nextExpired() -> (id: RequestID, entry: Entry)? {
     while let key = wheel.popExpired() {
       let serial = UInt32(truncatingIfNeeded: key)
@@ -57,14 +57,14 @@ extension RequestTable {
     return nil
   }
 
-  /// Gives memory back where there are no requests.
+  /// Frees memory while there are no requests.
   package mutating func releaseStorage() {
     entries.releaseStorage(over: 16)
     waits.releaseStorage(over: 16)
     if entries.isEmpty { young.releaseStorage() }
   }
 
-  /// Moves the clock; what is past its deadline comes out of `nextExpired()`.
+  /// Advances the clock; expired requests come from `nextExpired()`.
   package mutating func elapsed(to now: LinkInstant) {
     if young.earliest <= now { sortDeadlines(upTo: now) }
     wheel.advance(to: now)

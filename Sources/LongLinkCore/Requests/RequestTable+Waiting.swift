@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is known of a request while it waits.
+/// The state of a waiting request.
 @usableFromInline struct RequestWait: Equatable, Sendable {
   let terms: WaitTerms
-  /// Its place in a heap; nil where it is in none until its time has come.
+  /// Its handle in a heap; nil until its time has come.
   var handle: UInt32?
-  /// Runs until it may leave.
+  /// Fires when it may be sent.
   var timer = TimingWheel.Handle.none
 }
 
 extension RequestTable {
-  /// Tells the wheel's keys of requests that wait for their time from those of deadlines.
+  /// Distinguishes the wheel's keys of delayed requests from those of deadlines.
   static var resumeKey: UInt64 { 1 << 32 }
 
   /// Requests that wait for a link, for room on it, or for their time.
   @inlinable package var waitingCount: Int { waits.count }
 
-  /// Lets a request wait until its turn comes.
+  /// Queues a request.
   package mutating func wait(_ id: RequestID, _ terms: WaitTerms) {
     guard let entry = entry(id), entry.link == 0, !waits.contains(id.serial) else { return }
     let handle = entry.isOrdered ? lane.waiting.insert(id) : insertReady(id, terms)
@@ -24,7 +24,7 @@ extension RequestTable {
     waitingBytes += terms.bytes
   }
 
-  /// Lets a request wait until a time, and then for its turn. Ordered ones wait behind it.
+  /// Queues a request that may not be sent before `time`. Ordered requests wait behind it.
   package mutating func wait(
     _ id: RequestID, _ terms: WaitTerms, until time: LinkInstant, at now: LinkInstant
   ) {
@@ -36,7 +36,7 @@ extension RequestTable {
     waitingBytes += terms.bytes
   }
 
-  /// The time that a request waited for has come.
+  /// The time of a delayed request has come.
   mutating func resume(_ serial: UInt32) {
     guard var wait = waits[serial], let entry = entries[serial] else { return }
     wait.timer = .none
@@ -65,13 +65,14 @@ extension RequestTable {
     }
   }
 
-  /// Whether a request that waits may go to a link now, which takes large bodies or not.
+  /// Whether a waiting request may go to a link now; `takesLarge` says whether it takes large
+  /// bodies.
   package func hasNext(on link: UInt32, takesLarge: Bool = true) -> Bool {
     !ready.isEmpty || takesLarge && !readyLarge.isEmpty
       || lanePosition(on: link, takesLarge: takesLarge) != nil
   }
 
-  /// Whether a new request may go to a link before any other.
+  /// Whether a new request may go to a link before all waiting ones.
   @inlinable @inline(__always)
   package func isNext(
     _ id: RequestID, isOrdered: Bool, on link: UInt32, takesLarge: Bool = true
@@ -85,7 +86,7 @@ extension RequestTable {
       && (!isOrdered || lane.waiting.isEmpty && lane.admits(link))
   }
 
-  /// The first of the ordered ones, when it may go to a link now.
+  /// The first ordered request, if it may go to a link now.
   private func lanePosition(on link: UInt32, takesLarge: Bool) -> QueuePosition? {
     guard let id = lane.waiting.first, lane.admits(link), let wait = waits[id.serial],
       wait.timer == .none, takesLarge || !wait.terms.isLarge
@@ -93,7 +94,7 @@ extension RequestTable {
     return QueuePosition(id, wait.terms)
   }
 
-  /// The most urgent of the requests that wait and may go to a link; it waits no more.
+  /// Takes the most urgent waiting request that may go to a link.
   package mutating func nextWaiting(on link: UInt32, takesLarge: Bool = true) -> RequestID? {
     let positions = [
       ready.first, takesLarge ? readyLarge.first : nil,
@@ -106,7 +107,7 @@ extension RequestTable {
     return position.id
   }
 
-  /// The requests that wait and match, in the order of their creation.
+  /// The waiting requests that match, in the order of their creation.
   package func waitingRequests(
     where matches: (Entry) -> Bool = { _ in true }
   ) -> [(id: RequestID, entry: Entry)] {

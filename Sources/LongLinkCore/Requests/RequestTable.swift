@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Names one request of this side for as long as the process runs.
+/// The identity of a request of this side, unique in this process.
 @usableFromInline package struct RequestID: Hashable, Comparable, Sendable {
   /// The serial on the wire.
   @usableFromInline package let serial: UInt32
-  /// Counts the requests from 1 on: it tells serials apart after a wrap.
+  /// The ordinal of the request, from 1: it distinguishes requests whose serials are equal after a
+  /// wrap.
   @usableFromInline package let number: UInt64
 
   @inlinable package init(serial: UInt32, number: UInt64) {
@@ -12,7 +13,7 @@
     self.number = number
   }
 
-  /// Names no request, nor ever will.
+  /// An identity that no request has.
   package static let none = RequestID(serial: 0, number: 0)
 
   /// Orders requests by their creation.
@@ -21,36 +22,36 @@
   }
 }
 
-/// The requests of one side that have not ended: serials, deadlines, on which link each one is, and
-/// which of the waiting ones goes next.
+/// The open requests of one side: their serials, deadlines and links, and the order of the waiting
+/// ones.
 ///
-/// A request is registered when it is created, so that an early failure, a cancel or a late reply
-/// always finds it; it leaves exactly once. `Payload` is what the driver keeps with each request:
-/// its body and its caller.
+/// A request is registered when it is created, so that an early failure, a cancel or a late
+/// response finds it; it leaves exactly once. `Payload` is the driver's part of a request: its body
+/// and its caller.
 ///
-/// What every request passes through is inlinable, since only that is specialised for the driver's
-/// payload; the rest is called by few requests.
+/// The functions that every request uses are inlinable, because only inlinable ones are specialized
+/// for the driver's payload.
 @usableFromInline package struct RequestTable<Payload>: ~Copyable {
-  /// What is known of one request.
+  /// The state of one request.
   @usableFromInline package struct Entry {
     @usableFromInline package let number: UInt64
-    /// The link that carries it; 0 while none does.
+    /// The link that carries it; 0 if none does.
     @usableFromInline package var link: UInt32 = 0
     @usableFromInline package let notifiesCancel: Bool
-    /// Whether the peer was told the time that remained when the request was placed on its link.
+    /// Whether the peer was told the remaining time.
     @usableFromInline package var isTimeTold = false
-    /// Whether it keeps its place among the others of its kind.
+    /// Whether it is ordered among the other ordered requests.
     @usableFromInline package let isOrdered: Bool
     /// Whether it has a deadline.
     @usableFromInline let expires: Bool
-    /// What may have come of its earlier sendings, all together.
+    /// The delivery of its earlier attempts together.
     @usableFromInline package var past = Delivery.notSent
-    /// How often it has left and come back.
+    /// The number of attempts that have failed.
     @usableFromInline package var returns: UInt8 = 0
     /// Its position in the link's stream.
     @usableFromInline package var position = StreamPosition.keptBack
     @usableFromInline var timer = TimingWheel.Handle.none
-    /// What the driver keeps with it.
+    /// The driver's part of the request.
     @usableFromInline package let payload: Payload
 
     @inlinable @inline(__always)
@@ -68,7 +69,7 @@
       self.payload = payload
     }
 
-    /// What may have come of the present sending, when the link has written so much.
+    /// The delivery of the current attempt, after the link has written this many bytes.
     package func delivery(written: UInt64) -> Delivery {
       guard let begin = position.begin else { return .notSent }
       return begin < written ? .sent : .notSent
@@ -80,42 +81,42 @@
     @usableFromInline var count: Int
   }
 
-  /// The serials that are handed out in turn.
+  /// The serials, which are used in turn.
   @usableFromInline let serials: ClosedRange<UInt32>
   private let anchor = Anchor()
   @usableFromInline var nextSerial: UInt32
-  /// How many requests there may be at once: half of the serials.
+  /// The largest number of requests: half of the serials.
   @usableFromInline let mostAtOnce: Int
-  /// The serials that are not handed out again yet; none where there are so many of them that none
-  /// comes round in the lifetime of a late answer.
+  /// Serials that are not reused yet. Empty if there are so many serials that none is reused in the
+  /// lifetime of a late response.
   private var resting = OwedAnswers()
   @usableFromInline let lacksSerials: Bool
   @usableFromInline var created: UInt64 = 0
   @usableFromInline var entries = SerialTable<Entry>()
-  /// The deadlines of requests that are not young any more, and the times that others wait for.
+  /// Deadlines of requests that are no longer young, and times of delayed requests.
   var wheel = TimingWheel(now: LinkInstant(nanoseconds: 0))
   @usableFromInline var young = YoungDeadlines()
-  /// How many requests the link carries that was first given one last.
+  /// The load of the link that became known last.
   @usableFromInline var newest = Load(link: 0, count: 0)
-  /// How many each older link carries that carries any.
+  /// The loads of older links that carry requests.
   private var loads: [Load] = []
-  /// The present serials of requests that got another one, by number.
+  /// The current serials of requests that were given a new one, by ordinal.
   @usableFromInline var renewed: [UInt64: UInt32] = [:]
 
   // Waiting
   @usableFromInline var waits = SerialTable<RequestWait>()
-  /// Those that may leave at once, the most urgent first; ordered ones are in the lane.
+  /// Waiting requests that may be sent, the most urgent first; ordered ones are in the lane.
   var ready = IndexedHeap<QueuePosition>()
-  /// The same with bodies that go in fragments, which a link may not take while it takes others.
+  /// The same with bodies that are sent in fragments, which a link may not take yet.
   var readyLarge = IndexedHeap<QueuePosition>()
   @usableFromInline var lane = OrderedLane()
-  /// The bytes of all that wait.
+  /// The bytes of all waiting requests.
   package internal(set) var waitingBytes = 0
 
   /// Requests that have not ended.
   @inlinable package var count: Int { entries.count }
 
-  /// Makes an empty table; the first request gets the first serial, or the next free one after it.
+  /// Makes an empty table. The first request gets the serial `first`, or the lowest one.
   package init(serials: ClosedRange<UInt32>, first: UInt32? = nil) {
     precondition(serials.lowerBound > 0 && serials.contains(first ?? serials.lowerBound))
     self.serials = serials
@@ -124,24 +125,22 @@
     nextSerial = first ?? serials.lowerBound
   }
 
-  /// Makes an empty table with the native protocol's serials; the first one is that of a client.
+  /// Makes an empty table with the native protocol's serials.
   package init(role: Role, firstSerial: UInt32 = Wire.firstSerial) {
     self.init(
       serials: role.serials, first: role == .server ? firstSerial | Wire.serverBit : firstSerial)
   }
 
-  /// The identity of a request that is to be registered next; nil when half of all serials are in
-  /// use.
+  /// The identity for a new request; nil if half of all serials are in use.
   @inlinable @inline(__always)
   package mutating func nextID() -> RequestID? {
-    // That many at once come about where a dialect has few.
+    // Only a dialect has so few serials that this happens.
     guard entries.count < mostAtOnce else { return nil }
     created += 1
     return RequestID(serial: takeSerial(), number: created)
   }
 
-  /// Registers a request: one that `link` carries already, or, with 0, one that is then placed on a
-  /// link or waits for one.
+  /// Registers a request that `link` carries already; with 0, one that is sent or queued next.
   @inlinable @inline(__always)
   package mutating func register(
     _ id: RequestID, _ payload: consuming Payload, deadline: LinkInstant?, isOrdered: Bool = false,
@@ -172,33 +171,33 @@
 
   @usableFromInline func isResting(_ serial: UInt32) -> Bool { resting.contains(serial) }
 
-  /// Keeps the serial of a request that was given up after it had left from being handed out while
-  /// its answer may still come, which would be taken for that of another.
+  /// Keeps the serial of an abandoned request from being reused while its response may still come,
+  /// which would be taken for that of another request.
   ///
-  /// Of a quarter of all serials the one that was given up first is free again.
+  /// At most a quarter of all serials rest; then the oldest is reused.
   package mutating func rest(_ serial: UInt32) {
     guard lacksSerials else { return }
     resting.add(serial)
     if resting.count > mostAtOnce / 2 { _ = resting.takeOldest() }
   }
 
-  /// Frees a serial that was given up: its answer has come.
+  /// Frees the serial of an abandoned request: its response has come.
   package mutating func endRest(of serial: UInt32) {
     if resting.count > 0 { resting.remove(serial) }
   }
 
-  /// Frees all serials that were given up: no answer to them can come any more.
+  /// Frees the serials of all abandoned requests: no response to them can come any more.
   package mutating func endRests() {
     resting = OwedAnswers()
   }
 
-  /// What is known of a request; nil once it has ended.
+  /// The state of a request; nil once it has ended.
   package func entry(_ id: RequestID) -> Entry? {
     guard let entry = entries[id.serial], entry.number == id.number else { return nil }
     return entry
   }
 
-  /// The present identity of a request whose serial may have changed.
+  /// The current identity of a request whose serial may have changed.
   package func current(_ id: RequestID) -> RequestID {
     guard !renewed.isEmpty, let serial = renewed[id.number] else { return id }
     return RequestID(serial: serial, number: id.number)
@@ -236,7 +235,7 @@ extension RequestTable {
     }
   }
 
-  /// Tells that a link carries a request now.
+  /// A link carries a request now.
   package mutating func placed(
     _ id: RequestID, on link: UInt32, _ position: StreamPosition, isTimeTold: Bool = false
   ) {
@@ -252,7 +251,7 @@ extension RequestTable {
     }
   }
 
-  /// Tells that a request which its link had kept back has begun to leave.
+  /// A queued request has begun to be sent.
   package mutating func began(
     _ serial: UInt32, on link: UInt32, at begin: UInt64, ordinal: UInt64
   ) {
@@ -262,7 +261,7 @@ extension RequestTable {
     }
   }
 
-  /// Tells that a request which its link had kept back has been encoded to its end.
+  /// A queued request has been encoded to its end.
   package mutating func finished(_ serial: UInt32, on link: UInt32) {
     guard let entry = entries[serial], entry.link == link, entry.isOrdered else { return }
     lane.finished(entry.number)
@@ -293,8 +292,8 @@ extension RequestTable {
     return found
   }
 
-  /// Takes a request off its link, to be ended or to wait once more, and remembers what may have
-  /// come of this sending.
+  /// Takes a request off its link, to end or to wait again, and records the delivery of this
+  /// attempt.
   package mutating func takeBack(_ id: RequestID, _ delivery: Delivery) {
     guard let entry = entry(id), entry.link != 0 else { return }
     detach(id.number, isOrdered: entry.isOrdered, from: entry.link)
@@ -313,18 +312,18 @@ extension RequestTable {
     if isOrdered { lane.removed(number) }
   }
 
-  /// Tells that a request may have arrived, for those whose order counts.
+  /// An ordered request may have arrived.
   package mutating func arrived(_ entry: Entry) {
     if entry.isOrdered { lane.arrived(entry.number) }
   }
 
-  /// Whether sending a request once more keeps the order of those that have one.
+  /// Whether a retry of a request keeps the order of the ordered ones.
   package func keepsOrder(_ id: RequestID, _ entry: Entry) -> Bool {
     !entry.isOrdered || lane.isUnpassed(id.number)
   }
 
-  /// Gives a request that is on no link another serial, so that no further answer to the old one
-  /// can be taken for its own.
+  /// Gives a request that no link carries another serial, so that a late response to the old one is
+  /// not taken for its own.
   package mutating func renew(_ id: RequestID, deadline: LinkInstant) -> RequestID {
     guard var entry = entries.remove(id.serial) else { return id }
     precondition(entry.number == id.number && entry.link == 0 && !waits.contains(id.serial))
@@ -342,21 +341,21 @@ extension RequestTable {
 // MARK: - Ending
 
 extension RequestTable {
-  /// Where the request is that a response on `link` answers; nil if it has ended.
+  /// The slot of the request that a response on `link` answers; nil if it has ended.
   @inlinable @inline(__always)
   package func slot(of serial: UInt32, on link: UInt32) -> Int? {
     guard let slot = entries.slot(of: serial), entries[slot: slot].link == link else { return nil }
     return slot
   }
 
-  /// Ends the request in a slot that `slot(of:on:)` has found: its response has come.
+  /// Ends the request in a slot from `slot(of:on:)`, because its response has come.
   @inlinable @inline(__always)
   package mutating func answered(_ serial: UInt32, at slot: Int, isRefused: Bool = false) -> Entry {
     if !isRefused, entries[slot: slot].isOrdered { lane.arrived(entries[slot: slot].number) }
     return remove(serial, at: slot)
   }
 
-  /// Ends a request for another reason; nil when it has ended already.
+  /// Ends a request for another reason; nil if it has ended already.
   package mutating func end(_ id: RequestID) -> Entry? {
     guard let slot = entries.slot(of: id.serial), entries[slot: slot].number == id.number
     else { return nil }
@@ -365,7 +364,7 @@ extension RequestTable {
 
   @inlinable @inline(__always)
   mutating func remove(_ serial: UInt32, at slot: Int) -> Entry {
-    // Read where it is: it is large, and is moved once.
+    // Read in place: the entry is large, and moved once.
     let (number, link) = (entries[slot: slot].number, entries[slot: slot].link)
     let (timer, isOrdered) = (entries[slot: slot].timer, entries[slot: slot].isOrdered)
     if timer != .none { removeTimer(timer) }

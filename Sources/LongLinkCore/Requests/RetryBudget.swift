@@ -18,27 +18,3 @@ public struct RetryBudget: Hashable, Sendable {
     self.perSuccess = perSuccess
   }
 }
-
-/// The remaining tokens of a retry budget.
-package struct RetryTokens: Equatable, Sendable {
-  private let budget: RetryBudget
-  package private(set) var left: Double
-
-  package init(_ budget: RetryBudget) {
-    self.budget = budget
-    left = budget.capacity
-  }
-
-  /// Notes that a request succeeded.
-  @inline(__always)
-  package mutating func succeeded() {
-    if left < budget.capacity { left = min(budget.capacity, left + budget.perSuccess) }
-  }
-
-  /// Notes that a request was lost that may have run; returns whether it can be retried.
-  package mutating func lost() -> Bool {
-    guard left >= 1 else { return false }
-    left -= 1
-    return left >= budget.capacity / 2
-  }
-}

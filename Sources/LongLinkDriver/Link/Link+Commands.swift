@@ -12,7 +12,7 @@ extension Link {
   @inline(__always)
   private func settle() {
     // If a drain is running, it delivers the new effects too.
-    if !isDraining, isHeld || core.hasEffects { drain() }
+    if !isDelivering, isHeld || core.hasEffects { deliver() }
     if endsTurn || core.wantsToWrite { writeAtEndOfTurn() }
     arm()
   }

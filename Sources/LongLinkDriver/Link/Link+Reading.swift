@@ -38,13 +38,13 @@ extension Link: StreamHandler {
       guard try stream.finishConnecting() else { return false }
     } catch {
       core.failed(errno: error.errno)
-      drain()
+      deliver()
       return false
     }
     isConnected = true
     watch(bytes: true, room: false)
     core.connected(at: loop.driver.now)
-    drain()
+    deliver()
     return isAlive
   }
 
@@ -75,7 +75,7 @@ extension Link: StreamHandler {
         isFull = accept(outcome, of: size)
       } catch {
         core.failed(errno: error.errno)
-        drain()
+        deliver()
       }
       if borrowsQueue { returnMemory() } else { releaseInput() }
       guard isFull else { return }
@@ -89,7 +89,7 @@ extension Link: StreamHandler {
     case .bytes(let count):
       let wasSuspecting = core.isSuspecting
       core.received(count, at: loop.now)
-      drain()
+      deliver()
       if wasSuspecting { rescheduleTimer() }
       return count == size
     case .wouldBlock:
@@ -97,7 +97,7 @@ extension Link: StreamHandler {
     case .end:
       core.ended(at: loop.now)
       flush()
-      drain()
+      deliver()
       return false
     }
   }

@@ -37,10 +37,10 @@ extension Link: TurnHandler {
     endsTurn = false
     if core.waitsForHandlers {
       core.handlersHaveHadTurn()
-      drain()
+      deliver()
       core.handlersTurnEnds()
     } else if core.hasEffects {
-      drain()
+      deliver()
     }
     if earlyWriting.ends() { evaluateEarlyWriting() }
     flush()
@@ -95,7 +95,7 @@ extension Link: TurnHandler {
     if resumes { core.resumedReading(at: loop.now) }
     if core.outbox.isEmpty { owner?.linkWroteAll(self) }
     guard resumes || core.hasEffects || core.wantsToWrite else { return }
-    drain()
+    deliver()
     releaseInput()
     updateReadInterest()
   }

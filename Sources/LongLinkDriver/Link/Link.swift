@@ -62,8 +62,8 @@ package final class Link {
   var earlyFailure: Int32?
   /// The loop's preemption count when the last trial of early writing began.
   var preemptions: Int?
-  /// Whether `drain` is running.
-  @safe @exclusivity(unchecked) var isDraining = false
+  /// Whether `deliver` is running.
+  @safe @exclusivity(unchecked) var isDelivering = false
   /// Whether pushes are the next to use new room.
   var pushesGoFirst = false
   /// Whether the connection's input is the loop's read queue for now.
@@ -130,7 +130,7 @@ package final class Link {
     watch(bytes: isConnected, room: !isConnected)
     if isConnected {
       core.connected(at: loop.now)
-      drain()
+      deliver()
     }
     arm()
   }
@@ -155,15 +155,15 @@ extension Link {
   /// Delivers the core's messages and effects to the owner until there are none left.
   ///
   /// Nothing else takes messages and effects from the core.
-  func drain() {
+  func deliver() {
     // A command that the owner gives may re-enter; the outer call continues with the rest.
-    guard !isDraining else { return }
-    isDraining = true
+    guard !isDelivering else { return }
+    isDelivering = true
     repeat {
       // Once the owner is released, the core has no more messages.
       if let owner { deliverMessages(to: owner) }
     } while performEffect()
-    isDraining = false
+    isDelivering = false
     if core.holdsReading {
       isHeld = true
     } else if isHeld {
@@ -265,7 +265,7 @@ extension Link: TimerHandler {
     // Bytes that this side left unread are not silence of the peer.
     if leavesBytes { core.resumedReading(at: loop.driver.now) }
     core.elapsed(to: loop.driver.now, unacknowledged: unacknowledgedBytes)
-    drain()
+    deliver()
     reportMemory()
     if core.isIdle {
       core.releaseStorage()

@@ -8,11 +8,12 @@ internal import Synchronization
 ///
 /// Each loop has a share, which counts what its connections hold. There are two thresholds:
 /// - Memory is scarce when open connections use half of their limit, not counting empty buffers.
-///   Reads become smaller, and a connection is read only when its peer has taken most of the output
-///   that waits for it. Peers that read their responses are only slowed down.
+/// Reads become smaller, and a connection is read only when its peer has taken most of the output
+/// that waits for it. Peers that read their responses are only slowed down.
 /// - Memory is short when open connections hold more than three quarters of `limit`. No connection
 ///   is read until the loop that holds the most has freed its empty buffers and, if that is not
-///   enough, evicted the connections that hold the most.
+///   enough, evicted the connections with the greatest weight: bytes times the time that they are
+///   held.
 ///
 /// So connections that hold little are safe from those that hold much. A quarter is left for
 /// requests that were given up and whose handlers still run, because evicting frees none of that.

@@ -17,8 +17,8 @@ package final class PushQueue: TimerHandler {
     let bytes: Int
     let gate: Gate<Result<Void, LongLinkError>>
     let timer: LoopTimer
-    /// The link that it began to wait for.
-    let link: Link
+    /// The link that it waits for.
+    var link: Link
     let position: UInt32
   }
 
@@ -38,7 +38,7 @@ package final class PushQueue: TimerHandler {
   private let maxWaitingBytes: Int
   /// The timeout of a push without one, in nanoseconds.
   private let defaultTimeout: Int64
-  /// Looked up by id and never iterated.
+  /// By id; its order must not matter.
   private var waiting: [UInt64: Waiting] = [:]
   private var order = IndexedHeap<Position>()
   private var nextID: UInt64 = 0
@@ -115,6 +115,10 @@ package final class PushQueue: TimerHandler {
     guard !isPumping else { return }
     isPumping = true
     defer { isPumping = false }
+    // After a migration: the old link is not kept for those that go on waiting.
+    if let position = order.first, waiting[position.id]?.link !== link {
+      for id in waiting.keys { waiting[id]?.link = link }
+    }
     while let position = order.first, let next = waiting[position.id], link.hasRoom(for: next.body),
       let push = take(position.id)
     {

@@ -3,22 +3,25 @@
 internal import LongLinkCore
 internal import LongLinkTransport
 
-/// How a request ended: the body of a 200, or why there is none.
+/// The outcome of a request: the body of a 200, or an error.
 package typealias Outcome = Result<[UInt8], LongLinkError>
 
-/// Who waits for a request's outcome; it is called exactly once.
+/// The receiver of a request's outcome, called exactly once.
 package enum Completion {
   /// A suspended task of the loop.
   case waiter(Waiter<Outcome>)
-  /// A suspended task that goes on elsewhere.
+  /// A suspended task that continues elsewhere.
   case distantWaiter(Waiter<Outcome>)
-  /// A suspended task that goes on on the global pool, as do many others at the same time.
+  /// A suspended task that continues on the global pool, with many others at the same time.
   case pooledWaiter(Waiter<Outcome>)
-  /// A function of the driver, called on the loop and, where a request fails at once, within the
-  /// call that makes it.
+  /// A function of the driver, called on the loop, possibly within the call that makes the request.
   case function(@Sendable (Outcome) -> Void)
-  /// A caller's function, called on the loop, but never within the call that makes the request.
+  /// A completion handler, called on the loop, never within the call that makes the request.
   case handler(@Sendable (Outcome) -> Void)
+
+  package var isHandler: Bool {
+    if case .handler = self { true } else { false }
+  }
 
   func callAsFunction(_ outcome: Outcome) {
     switch self {
@@ -29,18 +32,18 @@ package enum Completion {
   }
 }
 
-/// A request that has not ended, as the driver knows it.
+/// The driver's part of a request that has not ended.
 struct PendingRequest {
   let type: MessageType
   let offline: OfflinePolicy
   let retry: RetryMode
   let deadline: LinkInstant
   let body: RequestBody
-  /// What is told to the peer beside the time that remains; nil in the usual case.
+  /// Metadata for the peer besides the remaining time; nil in the usual case.
   let extras: Extras?
   let completion: Completion
 
-  /// Metadata that the caller gave. Apart from the request, which is small without it.
+  /// The caller's metadata, stored separately to keep the request small.
   final class Extras {
     let metadata: Metadata
 
@@ -66,10 +69,10 @@ struct PendingRequest {
 
   var priority: UInt32 { extras?.metadata.priority ?? 0 }
 
-  /// Whether its body goes in fragments, where the peer takes them.
+  /// Whether its body is sent in fragments, if the peer takes them.
   var isLarge: Bool { (try? terms.isLarge) ?? false }
 
-  /// On what terms it waits; throws where its body has no encoding.
+  /// The terms on which it waits. Throws if its body has no encoding.
   var terms: WaitTerms {
     get throws(BodyError) {
       WaitTerms(priority: priority, deadline: deadline, bytes: try body.encodedByteCount)

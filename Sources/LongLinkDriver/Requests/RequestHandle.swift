@@ -34,7 +34,7 @@ public struct RequestHandle: Sendable {
       let watch = RequestWatch(port)
       target = .watch(watch)
       port.loop.execute { [body, options = copy options] in
-        port.submitLater(type, body, options, completion, watch)
+        port.submit(type, body, options, completion, watch)
       }
     }
   }
@@ -56,8 +56,11 @@ public struct RequestHandle: Sendable {
   /// The state of the request.
   public var state: RequestState {
     get async {
-      if case .watch(let watch) = target, watch.isCancelled { return .completed }
-      guard let id else { return .created }
+      guard let id else {
+        guard case .watch(let watch) = target, watch.isCancelled else { return .created }
+        // The job that makes the request also ends it.
+        return await port.loop.run { .completed }
+      }
       return await port.loop.run { [port] in port.sink.value.state(of: id) } ?? .completed
     }
   }

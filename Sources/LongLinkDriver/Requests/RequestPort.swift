@@ -5,30 +5,30 @@ public import LongLinkCore
 @_spi(Loop) package import LongLinkTransport
 internal import Synchronization
 
-/// What takes requests, on its loop.
+/// An object that takes requests, on its loop.
 package protocol RequestSink: AnyObject {
-  /// Sends a request, lets it wait or fails it, and says who it is; `completion` is called exactly
-  /// once, at the earliest before this returns.
+  /// Sends, queues or fails a request and returns its identity. `completion` is called exactly
+  /// once, possibly before this returns.
   func submit(
     _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
     _ completion: consuming Completion
   ) -> RequestID
   /// Ends a request with `cancelled`, unless it has ended.
   func cancel(_ id: RequestID)
-  /// Where a request stands; nil where it has ended.
+  /// The state of a request; nil once it has ended.
   func state(of id: RequestID) -> RequestState?
 }
 
-/// Where requests of tasks go to: a sink on its loop.
+/// The way of requests from tasks to a sink on its loop.
 @safe @usableFromInline package final class RequestPort: Sendable {
   package let loop: EventLoop
   let sink: LoopBound<any RequestSink>
-  // Watches for the next requests, in a chain that owns them: for the loop. No references are
-  // counted, since each request would pay for that several times.
+  // Spare watches, in a chain that owns them; used on the loop. Unmanaged, because each request
+  // would pay for reference counting several times.
   private nonisolated(unsafe) var spare: Unmanaged<RequestWatch>?
   private nonisolated(unsafe) var spareCount = 0
 
-  /// The most that are kept.
+  /// The largest number of spare watches.
   private static let mostSpare = 1024
 
   package init(_ sink: any RequestSink, on loop: EventLoop) {
@@ -50,23 +50,11 @@ package protocol RequestSink: AnyObject {
     _ completion: consuming Completion, _ watch: borrowing RequestWatch
   ) {
     let id = sink.value.submit(type, body, options, completion)
-    // Its task may have been cancelled meanwhile.
+    // The task may have been cancelled meanwhile.
     if !watch.begin(id) { sink.value.cancel(id) }
   }
 
-  /// Submits a request that was made elsewhere, unless it was cancelled meanwhile; on the loop.
-  func submitLater(
-    _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
-    _ completion: consuming Completion, _ watch: borrowing RequestWatch
-  ) {
-    if watch.isCancelled {
-      completion(.failure(LongLinkError(.cancelled, doing: .request(type))))
-    } else {
-      submit(type, body, options, completion, watch)
-    }
-  }
-
-  /// A watch for a request, of which the caller owns a reference; on the loop.
+  /// A watch for a request, with a reference that the caller owns; on the loop.
   @inline(__always)
   func takeWatch() -> Unmanaged<RequestWatch> {
     guard let watch = unsafe spare else {
@@ -77,7 +65,7 @@ package protocol RequestSink: AnyObject {
     return unsafe watch
   }
 
-  /// Keeps a watch that no task has any more, with the caller's reference; on the loop.
+  /// Keeps a watch that no task uses any more, with the caller's reference; on the loop.
   @inline(__always)
   func keep(_ watch: Unmanaged<RequestWatch>) {
     guard unsafe spareCount < RequestPort.mostSpare else { return unsafe watch.release() }
@@ -92,13 +80,13 @@ package protocol RequestSink: AnyObject {
 
 /// Ends a request when the task that waits for it is cancelled.
 @safe final class RequestWatch: Sendable {
-  // Whoever waits holds the port for as long.
+  // The waiting function holds the port.
   private unowned(unsafe) let port: RequestPort
   private let serial = Atomic<UInt32>(0)
-  /// The request's number, or one of the two below.
+  /// The request's number, or one of the two values below.
   private let number = Atomic<UInt64>(RequestWatch.unnamed)
 
-  /// The next one that is kept; for the loop, while no task has this one.
+  /// The next spare watch; used on the loop, while no task uses this one.
   fileprivate nonisolated(unsafe) var next: Unmanaged<RequestWatch>?
 
   private static let unnamed = UInt64.max
@@ -118,12 +106,12 @@ package protocol RequestSink: AnyObject {
     return RequestID(serial: serial.load(ordering: .relaxed), number: number)
   }
 
-  /// Makes it ready for another request, once it watches no task.
+  /// Makes it ready for another request, once no task uses it.
   func forget() {
     number.store(RequestWatch.unnamed, ordering: .relaxed)
   }
 
-  /// Names the request; false when its task was cancelled before.
+  /// Names the request; returns false if its task was cancelled before.
   func begin(_ id: RequestID) -> Bool {
     serial.store(id.serial, ordering: .relaxed)
     return number.compareExchange(
@@ -131,7 +119,7 @@ package protocol RequestSink: AnyObject {
     ).exchanged
   }
 
-  /// Hears that the task is cancelled; on any thread.
+  /// Handles the cancellation of the task; on any thread.
   func cancel() {
     let (isEarly, number) = number.compareExchange(
       expected: RequestWatch.unnamed, desired: RequestWatch.cancelled,
@@ -139,37 +127,36 @@ package protocol RequestSink: AnyObject {
     guard !isEarly else { return }
     let id = RequestID(serial: serial.load(ordering: .relaxed), number: number)
     let port = unsafe port
-    // The loop gets to it after the launch.
+    // The loop runs this after the job that submits the request.
     port.loop.execute { port.sink.value.cancel(id) }
   }
 }
 
 #if !LONGLINK_PORTABLE
-/// What `cll_task_watch` calls.
+/// The function that `cll_task_watch` calls.
 @_cdecl("cll_task_cancelled")
 func taskCancelled(_ context: UnsafeMutableRawPointer) {
-  // Whoever waits holds it until `cll_task_unwatch` has returned.
+  // The waiting function holds it until `cll_task_unwatch` has returned.
   unsafe Unmanaged<RequestWatch>.fromOpaque(context).takeUnretainedValue().cancel()
 }
 #endif
 
-/// One request from a task: registered on the loop, cancelled with the task, resumed once.
+/// Sends a request from a task, cancels it with the task, and returns the body of its response.
 ///
-/// On the loop itself the request is registered and sent by this very call, and nothing is
-/// allocated for it here. Anywhere else it is handed to the loop, which resumes the task where it
-/// was.
-// Neither generic nor to become part of a generic function: what watches a task takes memory of the
-// task, which has to be given back in reverse order.
+/// On the loop the request is sent within this call, and nothing is allocated for it here.
+/// Elsewhere it goes to the loop in a job, and the task continues where it was.
+// Neither generic nor inlined into a generic function: the record of cancellation is in the task's
+// memory, which must be freed in reverse order.
 @inline(never)
 @usableFromInline package func awaitResponse(
   _ port: RequestPort, _ type: MessageType, _ body: RequestBody,
   _ options: RequestOptions
 ) async throws(LongLinkError) -> [UInt8] {
   let isHere = port.loop.isCurrent
-  // Asked for by itself: as an operand of `&&` it would be nil.
+  // A statement of its own: as an operand of `&&` it would be nil.
   let actor = #isolation
   let place: CallerContext = isHere ? .loop : actor == nil && runsOnPool() ? .pool : .elsewhere
-  // The reference is this function's until the end, where the watch is kept or let go of.
+  // This function owns the reference until its end.
   let watch =
     unsafe isHere ? port.takeWatch() : Unmanaged.passRetained(RequestWatch(port))
   #if LONGLINK_PORTABLE
@@ -191,14 +178,14 @@ func taskCancelled(_ context: UnsafeMutableRawPointer) {
   }
 }
 
-/// Where the task runs that makes a request.
+/// The place where the calling task runs.
 private enum CallerContext {
   case loop
   case pool
   case elsewhere
 }
 
-/// Submits a request whose task is watched, and waits for its end.
+/// Submits a request whose task is watched, and waits for its outcome.
 @inline(__always)
 private func answer(
   _ port: RequestPort, _ type: MessageType, _ body: RequestBody, _ options: RequestOptions,
@@ -221,16 +208,16 @@ private func answer(
     } else {
       let completion: Completion =
         place == .pool ? .pooledWaiter(waiter) : .distantWaiter(waiter)
-      // The task may be over before the loop has seen to its watch.
+      // The task may have ended before the loop runs this.
       port.loop.execute { [watch = unsafe watch.takeUnretainedValue(), options = copy options] in
-        port.submitLater(type, body, options, completion, watch)
+        port.submit(type, body, options, completion, watch)
       }
     }
   }
 }
 
-/// Whether the current task, which is isolated to no actor, runs on the global pool, and not ahead
-/// of the others there.
+/// Whether the current task, which is isolated to no actor, runs on the global pool with ordinary
+/// priority.
 private func runsOnPool() -> Bool {
   unsafe withUnsafeCurrentTask { task in
     guard let task = unsafe task else { return false }
@@ -238,7 +225,7 @@ private func runsOnPool() -> Bool {
   }
 }
 
-/// An actor on a loop, to hop there.
+/// An actor on a loop.
 private actor LoopActor {
   private let loop: EventLoop
 
@@ -256,7 +243,7 @@ private actor LoopActor {
 }
 
 extension EventLoop {
-  /// Runs a function on the loop and returns its value; at once where the caller is there already.
+  /// Runs a function on the loop and returns its value; without suspending if already there.
   package func run<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value {
     if isCurrent { return work() }
     return await LoopActor(self).perform(work)

@@ -4,12 +4,12 @@ package import LongLinkCore
 internal import LongLinkTransport
 
 extension Requests {
-  /// Takes a response: the one place where a request succeeds.
+  /// Handles a response. Only here does a request succeed.
   @inline(__always)
   package func answered(_ arrival: Arrival, on link: Link) {
     if arrival.isRefused, retry(refusedBy: arrival, on: link) { return }
     guard let slot = table.slot(of: arrival.serial, on: link.id) else {
-      // Its caller cancelled it, or its deadline passed, while the response was on its way.
+      // The caller cancelled it, or its deadline passed, while the response was under way.
       counters.lateReplies += 1
       owed.remove(arrival.serial)
       table.endRest(of: arrival.serial)
@@ -45,17 +45,33 @@ extension Requests {
     }
   }
 
-  /// Reports the outcome of a request that ends without a response, maybe within the call that
-  /// makes it. A handler that retries from there would come back here, one call deeper each time.
-  func completeLater(_ completion: Completion, _ outcome: Outcome) {
-    if case .handler(let handler) = completion {
+  /// Reports the outcome of a request that ends without a response.
+  ///
+  /// Within a call that makes a request, a handler that retries would recurse, so it is called in a
+  /// job of the loop. At other times it is called here: before its connection has ended.
+  func completeWithoutResponse(_ completion: Completion, _ outcome: Outcome) {
+    if handlersDeferred > 0, case .handler(let handler) = completion {
       loop.execute { handler(outcome) }
     } else {
       complete(completion, outcome)
     }
   }
 
-  /// Tells that a link carries one request less.
+  /// Begins a call that makes a request, in which handlers are not called if it has one itself.
+  /// Returns what `submissionEnds` needs.
+  @inline(__always)
+  package func submissionBegins(withHandler: Bool) -> Int {
+    guard withHandler else { return 0 }
+    handlersDeferred += 1
+    return 1
+  }
+
+  @inline(__always)
+  package func submissionEnds(_ count: Int) {
+    handlersDeferred -= count
+  }
+
+  /// Handles that a link carries one request less.
   @inline(__always)
   func wentOff(_ link: Link) {
     if table.waitingCount > 0 { pump() }
@@ -71,16 +87,16 @@ extension Requests {
     _ arrival: Arrival, _ body: [UInt8], _ entry: RequestTable<PendingRequest>.Entry, _ link: Link
   ) -> LongLinkError {
     let (id, request) = (RequestID(serial: arrival.serial, number: entry.number), entry.payload)
-    // The peer vouches for this sending alone.
+    // A refusal covers only this attempt.
     let past = arrival.isRefused ? entry.past : .notSent
     let hint = link.metadata?.retryAfter ?? 0
     let retryAfter: Duration? = hint > 0 ? .milliseconds(Int64(hint)) : nil
     let dialectCode = link.dialectCode
-    // The bodies of a dialect are the application's, whatever the code.
+    // In a dialect all bodies are application data, whatever the code.
     let text = arrival.code.isApplication ? "" : PeerText(utf8: body).description
     let detail = dialectCode.map(\.summary) ?? text
     if arrival.code == .deadlinePassed, !arrival.isRefused, request.deadline <= loop.now {
-      // Both sides watch the deadline. The peer's word of it came before this side's own timer.
+      // Both sides watch the deadline, and the peer's response came before this side's timer.
       return error(.deadlineExceeded, id, request, .sent, detail, on: link).after(past)
     }
     return LongLinkError(
@@ -90,7 +106,7 @@ extension Requests {
     ).after(past)
   }
 
-  /// Ends a request because its caller wants no answer any more.
+  /// Cancels a request on behalf of its caller.
   package func cancel(_ id: RequestID) {
     let id = table.current(id)
     guard let entry = table.end(id) else { return }
@@ -104,8 +120,8 @@ extension Requests {
     entry.link == 0 ? nil : links.first { $0.id == entry.link }
   }
 
-  /// Takes an ended request off its link and says what may have happened to it. `notifying` tells
-  /// whether the peer is told also where that is not needed.
+  /// Takes an ended request off its link and returns its delivery. `notifying` sends a cancel even
+  /// if the peer does not need one.
   func withdraw(
     _ id: RequestID, _ entry: RequestTable<PendingRequest>.Entry, notifying: Bool
   ) -> Delivery {
@@ -114,7 +130,7 @@ extension Requests {
     let isUnsent = link.cancel(id.serial, entry.position, notifying: notifying)
     if !isUnsent, !notifying, link === current { owed.add(id.serial) }
     if !isUnsent { table.rest(id.serial) }
-    // One that was kept back may have begun without word of it having come yet.
+    // A queued request may have begun, and the notice of it not have arrived yet.
     let hasBegun = !isUnsent && link.isOpen && entry.position.begin == nil
     let delivery = hasBegun ? .sent : entry.delivery(written: written)
     if delivery == .sent { table.arrived(entry) }
@@ -125,7 +141,7 @@ extension Requests {
   /// Reports the outcome of a request that has left the table.
   func finish(_ request: PendingRequest, _ outcome: Outcome) {
     if case .failure(let error) = outcome { counters.count(error) }
-    completeLater(request.completion, outcome)
+    completeWithoutResponse(request.completion, outcome)
     if table.waitingCount > 0 { pump() }
     if table.count == 0 { onIdle?() }
   }
@@ -143,7 +159,7 @@ extension Requests {
       peer: (link ?? current ?? links.last)?.peer)
   }
 
-  /// Where a request stands; nil once it has ended.
+  /// The state of a request; nil once it has ended.
   package func state(of id: RequestID) -> RequestState? {
     guard let entry = table.entry(table.current(id)) else { return nil }
     guard let link = carrier(of: entry), let begin = entry.position.begin else { return .created }
@@ -152,7 +168,7 @@ extension Requests {
 }
 
 extension LongLinkError {
-  /// The error of a request that was sent before, of which this tells the last sending alone.
+  /// The error with a delivery that also covers earlier attempts of the request.
   package func after(_ past: Delivery) -> LongLinkError {
     let whole = delivery.after(past)
     guard whole != delivery else { return self }
@@ -163,7 +179,7 @@ extension LongLinkError {
       retryAfter: retryAfter, systemError: systemError, closeReason: closeReason)
   }
 
-  /// The same failure under another code.
+  /// The same error with another code.
   package func with(_ code: Code) -> LongLinkError {
     LongLinkError(
       code, delivery: delivery, doing: doing, detail: detail, peer: peer, response: response,

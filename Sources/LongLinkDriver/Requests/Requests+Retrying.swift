@@ -4,7 +4,8 @@ internal import LongLinkCore
 internal import LongLinkTransport
 
 extension Requests {
-  /// Lets a request that the peer refused be sent again, where that is wanted and may help.
+  /// Retries a request that the peer refused, if its policy allows and time is left; returns
+  /// whether it does.
   func retry(refusedBy arrival: Arrival, on link: Link) -> Bool {
     guard arrival.code == .overloaded || arrival.code == .draining,
       let (id, entry) = table.carried(arrival.serial, by: link.id),
@@ -14,7 +15,7 @@ extension Requests {
     else { return false }
     let request = entry.payload
     table.takeBack(id, .refused)
-    // Whatever the peer still says to the old serial is not the answer to this sending.
+    // With a new serial, because a late response to the old one does not belong to this attempt.
     let next = table.renew(id, deadline: request.deadline)
     counters.retriedRefused += 1
     if time > loop.now {
@@ -27,12 +28,12 @@ extension Requests {
     return true
   }
 
-  /// When a refused request may be sent again; nil when that would be too late, or nowhere.
+  /// The time of the retry; nil if it would be too late, or there is no link.
   private func retryTime(
     of entry: RequestTable<PendingRequest>.Entry, refusedBy arrival: Arrival, on link: Link
   ) -> LinkInstant? {
     guard mayWait(entry.payload) else { return nil }
-    // The next link leads elsewhere, or to a server that has started anew.
+    // The next link leads to another server, or to one that has restarted.
     if arrival.code == .draining, link !== current { return loop.now }
     let asked = min(
       Int64(link.metadata?.retryAfter ?? 0) * 1_000_000, limits.longestHint.clampedNanoseconds)
@@ -43,21 +44,21 @@ extension Requests {
     return time
   }
 
-  /// Whether a request may wait, or need not, since there is a link for it.
+  /// Whether a request may wait, or need not because there is a link.
   private func mayWait(_ request: PendingRequest) -> Bool {
     request.offline == .wait || current != nil
   }
 
-  /// The terms of a request that was sent before, so that its body has an encoding.
+  /// The terms of a request that was sent before, so its body has an encoding.
   private func terms(of request: PendingRequest) -> WaitTerms {
     (try? request.terms)
       ?? WaitTerms(priority: 0, deadline: request.deadline, bytes: 0)
   }
 
-  /// Lets requests that were taken off a link be sent again, as far as each wants that and may; the
-  /// others end with the error that is made for them.
+  /// Retries those of the requests that want it and may be retried; the others end with the error
+  /// that `make` returns.
   ///
-  /// `repeats` tells whether those come into question that may have run.
+  /// `repeats` allows retries of requests that may have run.
   func retryOrEnd(
     _ requests: [(id: RequestID, delivery: Delivery)], resends: Bool, repeats: Bool,
     _ make: (RequestID, PendingRequest, Delivery) -> LongLinkError
@@ -78,7 +79,8 @@ extension Requests {
     if table.waitingCount > 0 { pump() }
   }
 
-  /// Whether a request is sent again after this came of its last sending; if so, it is counted.
+  /// Whether a request is retried after this delivery of its last attempt; if so, the retry is
+  /// counted.
   private func mayRetry(
     _ entry: RequestTable<PendingRequest>.Entry, _ delivery: Delivery, repeats: Bool
   ) -> Bool {
@@ -108,8 +110,8 @@ extension Requests {
 }
 
 extension CloseReason {
-  /// Whether what was lost for this reason may fare better on another connection: the requests
-  /// themselves are not what the peer complained of, nor this side.
+  /// Whether a request that was lost for this reason may succeed on another connection: neither the
+  /// request nor this side was at fault.
   var isPassing: Bool {
     switch self {
     case .closedByPeer, .heartbeatLost, .stalledPeer, .unreadOutput, .memoryLimit, .transport,

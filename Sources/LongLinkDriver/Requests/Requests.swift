@@ -3,18 +3,18 @@
 package import LongLinkCore
 package import LongLinkTransport
 
-/// The requests of one side, with what the core does not keep: bodies and whoever waits.
+/// The requests of one side, with the bodies and callers that the core does not keep.
 ///
-/// It lives on its loop. The owner says which link may carry requests; everything that ends a
-/// request goes through `finish`, once.
+/// It lives on its loop. The owner decides which link carries requests. A request that has left the
+/// table ends in `answered` or in `finish`, once.
 ///
-/// No access to a stored property is open while another one begins: each call that may lead back
-/// here is made after what it needs has been read. So the run-time checks of exclusive access are
-/// left out where every request would pay for them.
+/// No access to a stored property is open while another one begins: calls that may come back here
+/// are made after their arguments have been read. So run-time exclusivity checks are off where
+/// every request would pay for them.
 package final class Requests: TimerHandler {
   let loop: EventLoop
   @safe @exclusivity(unchecked) var table: RequestTable<PendingRequest>
-  @safe @exclusivity(unchecked) private var coder = MetadataCoder()
+  @safe @exclusivity(unchecked) private var metadataCache = MetadataCache()
   private var timer: LoopTimer?
   private var armedFor = LinkInstant.distantFuture
   /// The links that carry requests, the newest last.
@@ -22,18 +22,20 @@ package final class Requests: TimerHandler {
   /// The link that new requests go to.
   @safe @exclusivity(unchecked) package internal(set) var current: Link?
   @safe @exclusivity(unchecked) package var counters = RequestCounters()
-  /// Requests that ended here and that the peer still runs, for all that is known.
+  /// Requests that ended here and may still run at the peer.
   @safe @exclusivity(unchecked) var owed = OwedAnswers()
   @safe @exclusivity(unchecked) var resumptions = Resumptions()
   private var isPumping = false
+  /// The number of calls on the stack that make requests with completion handlers.
+  @safe @exclusivity(unchecked) var handlersDeferred = 0
   let limits: RequestLimits
-  /// What is left to send requests again that may have run.
+  /// The tokens that are left for retries of requests that may have run.
   @safe @exclusivity(unchecked) var retryTokens: RetryTokens
   /// Called when the last request has ended.
   @safe @exclusivity(unchecked) package var onIdle: (() -> Void)?
-  /// Called when the last request of a link that takes no new ones has ended.
+  /// Called when the last request of a retired link has ended.
   @safe @exclusivity(unchecked) package var onRetired: ((Link) -> Void)?
-  /// Called when the deadline of a request passes that a link carries, with the link's number.
+  /// Called with a link's number when the deadline of a request on that link passes.
   package var onExpired: ((UInt32) -> Void)?
 
   package init(
@@ -50,18 +52,18 @@ package final class Requests: TimerHandler {
   package var waitingCount: Int { table.waitingCount }
   /// Whether there is a link that new requests go to.
   package var hasLink: Bool { current != nil }
-  /// Whether that is this one.
+  /// Whether that is `link`.
   package func isCurrent(_ link: Link) -> Bool { current === link }
   package var waitingBytes: Int { table.waitingBytes }
   package var carriedCount: Int { table.carriedCount }
-  /// Requests that one link carries.
+  /// Requests that a link carries.
   package func carriedCount(by link: Link) -> Int { table.carriedCount(by: link.id) }
 }
 
 // MARK: - Beginning
 
 extension Requests {
-  /// Sends a request, or lets it wait, as there is a link or not.
+  /// Sends a request, or queues it if there is no link or no room.
   package func submit(
     _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
     _ completion: consuming Completion, defaults: RequestDefaults
@@ -80,7 +82,7 @@ extension Requests {
       wait(id, request)
       return id
     }
-    // Into the table last: there it need not be looked for, nor copied to be sent.
+    // Into the table last, so it is neither looked up nor copied to be sent.
     switch send(id, request, on: link, at: now) {
     case .sent(let position, let isTimeTold):
       table.register(
@@ -95,7 +97,7 @@ extension Requests {
     return id
   }
 
-  /// Counts a request that cannot even wait, and fails it.
+  /// Fails a request that cannot even wait, and counts it.
   package func failAtOnce(
     _ type: MessageType, _ body: RequestBody, _ options: RequestOptions, _ completion: Completion,
     defaults: RequestDefaults, _ make: (LongLinkError.Operation) -> LongLinkError
@@ -124,19 +126,19 @@ extension Requests {
     if request.deadline < armedFor { arm() }
   }
 
-  /// Ends a request that could not be registered, since too few serials were free.
+  /// Fails a request for which no serial is free.
   private func turnAway(_ type: MessageType, _ completion: Completion) -> RequestID {
     counters.turnedAway += 1
     let error = LongLinkError(
       .overloaded, doing: .request(type),
       detail: "half of all serials are in use: \(table.count) requests", peer: current?.peer)
     counters.count(error)
-    completeLater(completion, .failure(error))
+    completeWithoutResponse(completion, .failure(error))
     return .none
   }
 
-  /// Whether the peer takes one more; it is told of requests that nobody waits for when they are
-  /// what fills it.
+  /// Whether the peer takes one more request. If abandoned requests fill it, the oldest is
+  /// cancelled.
   @inline(__always)
   private func hasRoom(_ link: Link) -> Bool {
     guard link.hasRoom else { return false }
@@ -151,7 +153,7 @@ extension Requests {
     return true
   }
 
-  /// Whether a new request may go before any that waits, and the link takes one of its size.
+  /// Whether a new request may overtake the waiting ones, and the link takes one of its size.
   @inline(__always)
   private func isNext(
     _ id: RequestID, _ request: borrowing PendingRequest, isOrdered: Bool, on link: Link
@@ -177,7 +179,7 @@ extension Requests {
     }
   }
 
-  /// What came of handing a request to a link.
+  /// The result of handing a request to a link.
   private enum Step {
     case sent(StreamPosition, isTimeTold: Bool)
     case failed(LongLinkError.Code, String)
@@ -197,7 +199,7 @@ extension Requests {
       let size = try request.body.encodedByteCount
       var length = metadata.map { 2 + $0.count + size } ?? size
       if request.extras == nil, !link.accepts(bodyOf: length) {
-        // The peer can do without the time that remains; the body it needs.
+        // The peer can do without the remaining time, but not without the body.
         metadata = nil
         length = size
       }
@@ -211,7 +213,7 @@ extension Requests {
       ) { (span) throws(BodyError) in
         try request.body.encode(into: &span)
       }
-      // A dialect may have so few serials that this one was that of a request given up.
+      // A dialect may have so few serials that this one belonged to an abandoned request.
       if owed.count > 0 { owed.remove(id.serial) }
       return .sent(position, isTimeTold: metadata != nil)
     } catch {
@@ -219,7 +221,7 @@ extension Requests {
     }
   }
 
-  /// Why the dialect has no word for a request; nil where it has.
+  /// Why the dialect cannot express a request; nil if it can.
   private func objection(
     to request: borrowing PendingRequest, _ id: RequestID, on link: Link
   ) -> String? {
@@ -240,7 +242,7 @@ extension Requests {
     for request: borrowing PendingRequest, on link: Link, at now: LinkInstant
   ) throws(BodyError) -> MetadataBlock? {
     guard link.features.contains(.metadata) else { return nil }
-    // Rounded up, so that the peer does not give up before this side does.
+    // Rounded up, so that the peer does not give up first.
     let remaining = UInt32(clamping: (request.deadline - now + 999_999) / 1_000_000)
     if var metadata = request.extras?.metadata {
       metadata.remaining = remaining
@@ -250,12 +252,12 @@ extension Requests {
       }
       return block
     }
-    return try coder.encode(remaining: remaining)
+    return try metadataCache.encode(remaining: remaining)
   }
 
-  /// Sends what waits, as far as the peer takes it.
+  /// Sends waiting requests while the peer takes them.
   package func pump() {
-    // What fails at once comes back here; the outer call goes on with the rest.
+    // A request that fails at once comes back here; the outer call continues.
     guard !isPumping else { return }
     isPumping = true
     defer { isPumping = false }
@@ -276,7 +278,7 @@ extension Requests {
 // MARK: - Deadlines
 
 extension Requests {
-  /// Lets go of the timer, when no request will come any more, and of whoever waited.
+  /// Cancels the timer when no more requests will come, and resumes the waiting tasks.
   package func stop() {
     if let timer { loop.cancel(timer) }
     timer = nil
@@ -290,7 +292,7 @@ extension Requests {
     timer = loop.schedule(at: deadline, self, token: 0)
   }
 
-  /// The timer would keep this alive, and its loop awake, long after the last request.
+  /// The timer would keep this object alive, and its loop awake, long after the last request.
   func disarmIfUnused() {
     guard table.count == 0, let timer else { return }
     loop.cancel(timer)
@@ -299,7 +301,7 @@ extension Requests {
     releaseStorage()
   }
 
-  /// Gives memory back that nothing needs while there are no requests.
+  /// Frees memory that is unused while there are no requests.
   private func releaseStorage() {
     table.releaseStorage()
     resumptions.releaseStorage()
@@ -313,13 +315,13 @@ extension Requests {
       if entry.link != 0 { onExpired?(entry.link) }
       let link = carrier(of: entry)
       if entry.position.begin != nil { link?.deadlineMissed() }
-      // One that was told the time that remains stops by itself. Its answer is a sign of life.
+      // A peer that knows the remaining time stops by itself, and its response is a sign of life.
       let delivery = withdraw(
         id, entry, notifying: entry.notifiesCancel && !entry.isTimeTold)
       let request = entry.payload
       finish(request, .failure(error(.deadlineExceeded, id, request, delivery, "", on: link)))
     }
-    // The time of others has come to be sent again.
+    // The delay of retries may be over.
     if table.waitingCount > 0 { pump() }
     arm()
     if table.count == 0 { releaseStorage() }

@@ -17,17 +17,28 @@ package protocol PeerOwner: RequestSink, PushSink {
 public final class Peer: RequestSender {
   /// Forwards to the owner until `detach`, when the connection ends.
   private final class Reference: RequestSink, PushSink {
+    private let loop: EventLoop
     // Not weak, because weak references slow down an object's reference counting.
     var owner: (any PeerOwner)?
     /// Why the connection ended.
     var reason: CloseReason?
+
+    init(on loop: EventLoop) {
+      self.loop = loop
+    }
 
     func submit(
       _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
       _ completion: consuming Completion
     ) -> RequestID {
       if let owner { return owner.submit(type, body, options, completion) }
-      completion(.failure(ended(.request(type))))
+      let error = ended(.request(type))
+      if case .handler(let handler) = completion {
+        // Never within the call that makes the request.
+        loop.execute { handler(.failure(error)) }
+      } else {
+        completion(.failure(error))
+      }
       return .none
     }
 
@@ -66,7 +77,7 @@ public final class Peer: RequestSender {
     self.id = id
     self.address = address
     self.loop = loop
-    let reference = Reference()
+    let reference = Reference(on: loop)
     self.reference = LoopBound(reference, on: loop)
     port = RequestPort(reference, on: loop)
   }

@@ -1,47 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whether a long turn writes before its end, so that the peer has something to do meanwhile.
+/// Decides whether a long turn writes before its end, to give the peer work meanwhile.
 ///
-/// One write at the end of a turn is the cheapest. Where a turn handles many messages, though, the
-/// peer sleeps all the time, and this side sleeps while the peer works: each of them has a
-/// processor, and only one is ever used. To write after every `stride` frames keeps both busy, and
-/// is for nothing where the two share a processor or are far apart. So it is tried: where the
-/// peer's answer has come by the end of the turn, it goes on, else it is left for a while.
+/// One write at the end of a turn is the cheapest. But in a turn with many messages the peer sleeps
+/// until then, and this side sleeps while the peer works, so only one of two processors is ever
+/// busy. Writing after every `stride` frames keeps both busy; it gains nothing if they share a
+/// processor or are far apart. So it is tried: if a response arrives by the end of the turn it
+/// continues, else it pauses for some turns.
 struct EarlyWriting {
-  /// Frames after which it is worth a system call.
+  /// The number of frames that are worth a system call.
   private static let stride = 32
-  /// Bytes after which it is, which are no longer in the nearer caches when more follow.
+  /// The number of bytes that are: more would fall out of the nearer caches.
   private static let bytes = 131_072
-  /// Turns for which it goes on without being tried again.
+  /// The number of turns after a success without another trial.
   private static let trust: UInt8 = 15
-  /// Turns for which it may be left, at most.
+  /// The largest number of turns without a trial after a failure.
   private static let longestPause: UInt8 = 255
 
-  /// Turns for which the last verdict stands, and which one that is.
+  /// Turns left for which the last result holds, and that result.
   private var standing: UInt8 = 0
   private var isWorthwhile = false
-  /// For how long it was left the last time.
+  /// The last pause, in turns.
   private var pause: UInt8 = 0
   private var phase = Phase.waiting
 
   private enum Phase {
     /// Nothing was written early in this turn.
     case waiting
-    /// Nothing will be.
+    /// Nothing will be written early in this turn.
     case refused
-    /// Something was, since that is worthwhile.
+    /// Something was written early, because that helps.
     case trusted
-    /// Something was, to see whether it is worthwhile.
+    /// Something was written early as a trial.
     case tried
   }
 
-  /// Whether so much waits that it may be time to write.
+  /// Whether enough waits that it may be time to write.
   @inline(__always)
   func isDue(frames: Int, bytes: Int) -> Bool {
     (frames >= Self.stride || bytes >= Self.bytes) && phase != .refused
   }
 
-  /// Whether to write now; where that is a trial, it has just begun.
+  /// Whether to write now, and whether that starts a trial.
   mutating func begins() -> (writes: Bool, isTrial: Bool) {
     switch phase {
     case .refused: return (false, false)
@@ -57,19 +57,19 @@ struct EarlyWriting {
     return (isWorthwhile, false)
   }
 
-  /// Leaves the rest to the turn's end: the stream took only a part, or failed.
+  /// Defers the rest to the end of the turn: the stream took only a part, or failed.
   mutating func deferRest() {
     phase = .refused
   }
 
-  /// Ends the turn; true where something was tried in it, of which `judge` is to be told.
+  /// Ends the turn; returns whether there was a trial, whose result `recordTrial` needs.
   @inline(__always)
   mutating func ends() -> Bool {
     defer { phase = .waiting }
     return phase == .tried
   }
 
-  /// Hears whether the peer did answer in the turn that has just ended.
+  /// Records whether the peer answered in the turn that has just ended.
   mutating func recordTrial(hasHelped: Bool) {
     isWorthwhile = hasHelped
     pause = hasHelped ? 0 : UInt8(min(2 * Int(pause) + 1, Int(Self.longestPause)))

@@ -2,15 +2,15 @@
 
 @_spi(Loop) internal import LongLinkTransport
 
-/// Tasks of the global pool whose requests have ended in this turn, to be resumed soon.
+/// Tasks of the global pool whose requests ended in this turn.
 ///
-/// The first one to be resumed wakes a thread of the pool. Where that has no processor of its own
-/// it takes the loop's, runs this one task and sleeps again, and so on for each of them. So several
-/// are resumed by one job of the pool, which finds its thread awake.
+/// Resuming a task wakes a thread of the pool. Without a processor of its own that thread takes the
+/// loop's, runs this one task and sleeps again, once for each task. So one job of the pool resumes
+/// many of them, on a thread that is awake.
 struct Resumptions {
-  /// Fewer than so many are resumed by the loop: the job is for tens of them.
+  /// Below this number the loop resumes the tasks itself.
   private static let fewest = 4
-  /// So many do not wait for more.
+  /// At this number they are resumed at once.
   private static let most = 128
 
   private struct Resumption: Sendable {
@@ -20,25 +20,25 @@ struct Resumptions {
 
   private var waiting: [Resumption] = []
 
-  /// Adds one; true when it is the first, so that somebody has to see to it.
+  /// Adds a task; returns true for the first one, after which the caller schedules `resume`.
   mutating func add(_ waiter: Waiter<Outcome>, _ outcome: Outcome) -> Bool {
     if waiting.count == Self.most { resume() }
     waiting.append(Resumption(waiter: waiter, outcome: outcome))
     return waiting.count == 1
   }
 
-  /// Resumes all of them from here.
+  /// Resumes all tasks from here.
   mutating func resumeAtOnce() {
     for resumption in waiting { resumption.waiter(resumption.outcome) }
     waiting.removeAll(keepingCapacity: true)
   }
 
-  /// Gives memory back where nobody waits.
+  /// Frees memory if no task waits.
   mutating func releaseStorage() {
     if waiting.isEmpty { waiting = [] }
   }
 
-  /// Resumes all of them.
+  /// Resumes all tasks.
   mutating func resume() {
     guard waiting.count >= Self.fewest else { return resumeAtOnce() }
     let batch = waiting
@@ -49,7 +49,7 @@ struct Resumptions {
 }
 
 extension Requests {
-  /// Resumes the tasks of the pool, behind what is being read and the work that waits.
+  /// Resumes the tasks of the pool after the current reading and the queued jobs.
   func resumeSoon() {
     loop.execute { [requests = LoopBound(self, on: loop)] in requests.value.resumptions.resume() }
   }

@@ -2,7 +2,7 @@
 
 import CLongLinkRuntimeHooks
 
-/// Someone suspended until a value comes. Whoever holds it calls it exactly once.
+/// A suspended caller. Its holder calls it exactly once.
 @safe package struct Waiter<Value: Sendable>: Sendable {
   private let continuation: UnsafeContinuation<Value, Never>
 
@@ -14,17 +14,17 @@ import CLongLinkRuntimeHooks
   @inline(__always)
   package func callAsFunction(_ value: Value) {
     unsafe cll_hand_over(continuation.address)
-    // The holders keep the promise of one call: they take the waiter out of its table first.
+    // Holders call it once: they take it out of their table first.
     unsafe continuation.resume(returning: value)
   }
 }
 
-/// Suspends until the waiter that `body` is given is called.
+/// Suspends until `body`'s waiter is called.
 @inline(__always)
 package func suspend<Value: Sendable>(_ body: (Waiter<Value>) -> Void) async -> Value {
   var address: UnsafeMutableRawPointer?
-  // The caller is where it wants to be. The other function would ask for that under the task's lock
-  // before it suspends; it is what there is where a later compiler has done away with this one.
+  // The caller stays on its executor. The documented function would look that up under the task's
+  // lock before it suspends; it is used where a later compiler lacks this one.
   #if compiler(<6.4) && !LONGLINK_PORTABLE
   let value: Value = await unsafe _unsafeInheritExecutor_withUnsafeContinuation { continuation in
     unsafe address = continuation.address
@@ -41,7 +41,7 @@ package func suspend<Value: Sendable>(_ body: (Waiter<Value>) -> Void) async -> 
 }
 
 extension UnsafeContinuation {
-  /// What a continuation is: the address of its task.
+  /// The representation of a continuation: the address of its task.
   fileprivate var address: UnsafeMutableRawPointer {
     unsafe unsafeBitCast(self, to: UnsafeMutableRawPointer.self)
   }

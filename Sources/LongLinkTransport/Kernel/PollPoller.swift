@@ -57,7 +57,7 @@ final class PollPoller: Poller {
       unsafe poll(buffer.baseAddress, nfds_t(buffer.count), milliseconds)
     }
     guard count > 0 else { return 0 }
-    if watched[0].revents != 0 { waker.drain() }
+    if watched[0].revents != 0 { waker.clear() }
     for place in 1..<watched.count where watched[place].revents != 0 {
       let bits = watched[place].revents
       let failed = bits & Int16(POLLERR | POLLHUP | POLLNVAL) != 0

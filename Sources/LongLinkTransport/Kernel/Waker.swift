@@ -58,7 +58,7 @@ final class Waker: Sendable {
   }
 
   /// Clears the pending wake-ups.
-  func drain() {
+  func clear() {
     unsafe withUnsafeTemporaryAllocation(byteCount: 512, alignment: 8) { buffer in
       while unsafe read(readEnd, buffer.baseAddress!, buffer.count) == buffer.count {}
     }

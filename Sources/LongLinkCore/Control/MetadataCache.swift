@@ -2,7 +2,7 @@
 
 /// An encoder of metadata that caches the last block, because most requests of a connection repeat
 /// it.
-package struct MetadataCoder {
+package struct MetadataCache {
   private var encodedRemaining: UInt32?
   private var encoded = MetadataBlock.short(0, count: 0)
 

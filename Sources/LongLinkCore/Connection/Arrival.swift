@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A range of bytes of a message in the connection's memory, valid until the next call of
+/// `nextMessage` or `nextEffect`.
+package struct BodySlice: Equatable, Sendable {
+  package var start: Int
+  package var count: Int
+  /// Whether it refers to the joined fragments instead of the input.
+  package var isAssembled: Bool
+
+  package init(start: Int, count: Int, isAssembled: Bool = false) {
+    self.start = start
+    self.count = count
+    self.isAssembled = isAssembled
+  }
+
+  package static let empty = BodySlice(start: 0, count: 0)
+}
+
+/// A received message, valid as long as a `BodySlice`.
+///
+/// One is passed on for every message. It contains only a few numbers, so that this is cheap.
+package struct Arrival: Equatable, Sendable {
+  /// The start of the payload; the metadata precedes it.
+  private var start: Int
+  private var count: Int
+  package var serial: UInt32
+  /// The message type of a request or push; the code and refused bit of a response.
+  package var tag: UInt32
+  private var metadataCount: UInt16
+  /// Request, response or push.
+  package var kind: FrameKind
+  private var isAssembled: Bool
+  package let hasMetadata: Bool
+
+  /// Makes a message with this number of metadata bytes in front of its payload, if any.
+  init(
+    _ kind: FrameKind, serial: UInt32, tag: UInt32, metadataCount: Int? = nil, payload: BodySlice
+  ) {
+    self.kind = kind
+    self.serial = serial
+    self.tag = tag
+    hasMetadata = metadataCount != nil
+    self.metadataCount = UInt16(metadataCount ?? 0)
+    start = payload.start
+    count = payload.count
+    isAssembled = payload.isAssembled
+  }
+
+  package var payload: BodySlice {
+    BodySlice(start: start, count: count, isAssembled: isAssembled)
+  }
+
+  /// The encoded metadata; nil if there is none.
+  package var metadata: BodySlice? {
+    guard hasMetadata else { return nil }
+    let count = Int(metadataCount)
+    return BodySlice(start: start - count, count: count, isAssembled: isAssembled)
+  }
+
+  /// The number of bytes of metadata and payload together.
+  package var byteCount: Int { count + Int(metadataCount) }
+
+  package var type: MessageType { MessageType(tag: tag) }
+  package var code: ResponseCode { ResponseCode(rawValue: tag & Wire.codeMask) }
+  package var isRefused: Bool { tag & Wire.refusedBit != 0 }
+}

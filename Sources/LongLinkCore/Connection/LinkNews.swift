@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A notification to the owner of a link, other than messages and the end of the connection.
+package enum LinkNews: Equatable, Sendable {
+  /// The handshake is complete, or the peer skipped it.
+  case established
+  /// The peer cancelled its request: stop the work on it.
+  case cancel(serial: UInt32)
+  /// A response arrives in fragments: call `abandonResponse` unless a caller waits for it.
+  case collect(serial: UInt32)
+  /// A ping was answered after this many nanoseconds.
+  case ponged(id: UInt64, roundTrip: Int64)
+  /// A suspicion ended because bytes arrived. `silence` is the time in nanoseconds for which
+  /// neither side had sent anything before the ping, or before data written ahead of it.
+  case heartbeatAnswered(silence: Int64)
+  /// A queued request has begun to be encoded.
+  case began(serial: UInt32, at: UInt64, ordinal: UInt64)
+  /// A queued request has been encoded completely.
+  case finished(serial: UInt32)
+  /// The outgoing bytes fell below the low-water mark: waiting messages can be sent.
+  case resumeSending
+  /// A damaged packet was dropped for this reason; the connection continues.
+  case damaged(Violation)
+  /// The peer is going away: start no new requests here.
+  indirect case peerLeaving(GoAway)
+  /// No exchange can complete any more. The close follows when the peer has been notified.
+  indirect case abandon(CloseReason)
+}
