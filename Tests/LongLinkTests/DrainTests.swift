@@ -83,7 +83,7 @@ import Testing
       #expect(try await first.value == [1])
       try await shutting.value
       #expect(began.count == 1)
-      #expect(await client.counters().requests.resent == 1)
+      #expect(await client.counters().requests.retried == 1)
     }
   }
 

@@ -136,7 +136,7 @@ import Darwin
       #expect(error.delivery == .notSent)
       #expect(try await waits.value == [1])
       #expect(received.elements == [[1]])
-      #expect(await client.counters().requests.resent == 1)
+      #expect(await client.counters().requests.retried == 1)
     }
   }
 

@@ -56,7 +56,7 @@ import Testing
       let remaining = sendings.compactMap(\.metadata?.remaining)
       #expect(remaining[0] > .seconds(59) && remaining[1] <= remaining[0] - .seconds(2))
       let counters = await client.counters()
-      #expect(counters.requests.retriedRefused == 1 && counters.requests.resent == 1)
+      #expect(counters.requests.retriedRefused == 1 && counters.requests.retried == 1)
       #expect(counters.requestsWaiting == 0 && counters.bytesWaiting == 0)
       await server.stop()
     }
@@ -125,7 +125,7 @@ import Testing
       server.on(1, [.reply(code: .overloaded), .reply([1])])
       let error = try await failure { try await client.request(1, [1]) }
       #expect(error.delivery == .answered)
-      #expect(await client.counters().requests.resent == 0)
+      #expect(await client.counters().requests.retried == 0)
       await server.stop()
     }
   }
@@ -229,7 +229,7 @@ import Testing
         #expect(other.delivery == .sent)
       }
       let counters = await client.counters().requests
-      #expect(counters.retriedIdempotent == 2 && counters.resent == 2)
+      #expect(counters.retriedIdempotent == 2 && counters.retried == 2)
       #expect(counters.lost == 4 && counters.beyondBudget == 0)
       #expect(server.requests(of: 1).filter { $0.metadata?.idempotencyKey == [5] }.count == 4)
       await server.stop()

@@ -48,7 +48,7 @@ import Testing
       simulation.network.connects = .normal
       for task in tasks { _ = try await task.value }
       #expect(arrived.elements == (1...7).map { [UInt8($0)] })
-      #expect(await client.counters().requests.resent == 0)
+      #expect(await client.counters().requests.retried == 0)
     }
   }
 

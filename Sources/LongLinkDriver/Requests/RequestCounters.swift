@@ -33,7 +33,7 @@ public struct RequestCounters: CounterGroup, Hashable, Sendable {
   public package(set) var lateReplies: UInt64 = 0
 
   /// Retries for any reason.
-  public var resent: UInt64 { retriedNotSent + retriedRefused + retriedIdempotent }
+  public var retried: UInt64 { retriedNotSent + retriedRefused + retriedIdempotent }
 
   package init() {}
 

@@ -16,7 +16,7 @@ extension Oracle {
       let counters = await watched.client.counters()
       let configuration = watched.client.configuration
       // Requests put back after a lost link are never rejected.
-      let most = configuration.maxWaiting + Int(counters.requests.resent)
+      let most = configuration.maxWaiting + Int(counters.requests.retried)
       if counters.requestsWaiting > most {
         found(
           .queuesBounded,
