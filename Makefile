@@ -151,7 +151,7 @@ bench-quick: bench-build
 bench-scale: bench-build
 	Benchmarks/.build/release/bench scale $(BENCH)
 
-# Encoding and decoding of the same message: values over libprotobuf-c compared with SwiftProtobuf's.
+# Encoding and decoding of the same message: types over libprotobuf-c compared with SwiftProtobuf's.
 bench-codec: setup
 	$(SWIFT) run --package-path Tests/Generator --scratch-path .build-generator-tests \
 		--configuration release CodecBenchmark

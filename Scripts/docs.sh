@@ -14,12 +14,15 @@ out=$scratch/docs
 rm -rf "$out"
 mkdir -p "$out/graphs"
 
-"$swift" build --scratch-path "$scratch" --disable-build-manifest-caching
-bin=$("$swift" build --scratch-path "$scratch" --show-bin-path)
-maps=
-for map in "$bin"/CLongLink*.build/module.modulemap "$PWD"/Sources/C*/module.modulemap; do
-  maps="$maps -Xcc -fmodule-map-file=$map"
-done
+# use BIN: takes the modules from this folder of build products.
+use() {
+  bin=$1
+  maps=
+  for map in "$bin"/CLongLink*.build/module.modulemap "$PWD"/Sources/C*/module.modulemap; do
+    maps="$maps -Xcc -fmodule-map-file=$map"
+  done
+}
+
 triple=$("$swift" -print-target-info | python3 -c 'import json, sys; print(json.load(sys.stdin)["target"]["triple"])')
 
 # graph MODULE: writes the symbol graph of its public declarations.
@@ -45,6 +48,8 @@ page() {
 
 shared='LongLinkDriver LongLinkCore LongLinkTransport'
 products='LongLink LongLinkServer LongLinkCalls LongLinkTesting LongLinkDialects LongLinkProtobufC'
+"$swift" build --scratch-path "$scratch" --disable-build-manifest-caching
+use "$("$swift" build --scratch-path "$scratch" --show-bin-path)"
 for module in $products $shared; do graph "$module"; done
 page LongLink $shared
 page LongLinkServer $shared
@@ -52,4 +57,13 @@ page LongLinkCalls
 page LongLinkTesting
 page LongLinkDialects
 page LongLinkProtobufC
+
+# LongLinkProtobuf is empty without its trait, with which the generator is built too.
+build="--traits SwiftProtobuf --scratch-path ${GENERATOR_BUILD-.build-generator}"
+# shellcheck disable=SC2086
+"$swift" build $build --target LongLinkProtobuf
+# shellcheck disable=SC2086
+use "$("$swift" build $build --show-bin-path)"
+graph LongLinkProtobuf
+page LongLinkProtobuf
 echo "docs: written to $out, without a warning"

@@ -34,7 +34,7 @@ look() {
   need libprotobuf-dev 'brew install protobuf' \
     protoc --descriptor_set_out=/dev/null google/protobuf/empty.proto
   [ "$1" = --tests ] || return 0
-  # For the golden frames, a peer in another language, and a third implementation of messages.
+  # For the test vectors, a peer in another language, and a third implementation of messages.
   need python3 'brew install python3' python3 --version
   need python3-protobuf 'pip install protobuf' Scripts/python.sh --version
   # To test the dissector.

@@ -59,6 +59,18 @@ def cancel(serial=50):
     return frame(CANCEL, serial)
 
 
+def item(body=b"", serial=50, **more):
+    return frame(ITEM, serial, body, **more)
+
+
+def finish(serial=50):
+    return frame(END, serial)
+
+
+def credit(count, serial=50):
+    return frame(CREDIT, serial, struct.pack(">I", count))
+
+
 # ---- Protocol Buffers ---------------------------------------------------------------------------
 
 
@@ -81,6 +93,11 @@ def data(field, value):
 
 def block(metadata):
     return struct.pack(">H", len(metadata)) + metadata
+
+
+def terms(credit=None, items=False):
+    """The metadata that open a stream."""
+    return (b"" if credit is None else number(6, credit)) + (number(7, 1) if items else b"")
 
 
 DEADLINE = number(1, 1500)
@@ -126,8 +143,8 @@ def spaced(raw):
 
 
 def vector(file, name, sender, about, *steps, state="welcomed", features="metadata fragments", **setup):
-    """Steps are bytes (a frame), ("at", ms), ("end",), ("answer", serial), ("times", n, frame) and
-    text (an expectation)."""
+    """Steps are bytes (a frame), ("times", n, frame), ("write", serial, item), text (an
+    expectation), and otherwise the words of a line, such as ("at", ms) or ("answer", serial)."""
     assert name not in names, name
     names.add(name)
     lines = [f"name: {name}", f"about: {about}", f"from: {sender}", f"state: {state}"]
@@ -144,6 +161,8 @@ def vector(file, name, sender, about, *steps, state="welcomed", features="metada
             lines.append(f"expect: {step}")
         elif step[0] == "times":
             lines.append(f"hex: {step[2].hex()}*{step[1]}")
+        elif step[0] == "write":
+            lines.append(f"write: {step[1]} {short(step[2]).replace('+', ' ')}".rstrip())
         else:
             lines.append(" ".join([f"{step[0]}:", *map(str, step[1:])]))
     if not expected:
@@ -174,6 +193,14 @@ def got_push(body=b"", type=7, **more):
 
 def pong(body=b""):
     return got("reply pong", None, body)
+
+
+def got_item(body=b"", serial=50):
+    return got("item", serial, body)
+
+
+def sent_item(body=b"", serial=50):
+    return got("reply item", serial, body)
 
 
 def refuse(serial, code):
@@ -249,10 +276,18 @@ def frames():
         frame(0x0D, 50), violation("unknownKind"))
     add("unknown-kind-last", "server", "The last one below those that are ignored.",
         frame(0x2F, 0), violation("unknownKind"))
-    add("item-not-agreed", "client", "Items are reserved.", frame(ITEM, 50), violation("kindNotAgreed"))
-    add("end-not-agreed", "client", "Ends are reserved.", frame(END, 50), violation("kindNotAgreed"))
-    add("credit-not-agreed", "client", "Credit is reserved.",
-        frame(CREDIT, 50, b"\x00\x01\x00\x00"), violation("kindNotAgreed"))
+    add("item-not-agreed", "client", "The welcome did not name streams.",
+        request(), got_request(), item(), violation("kindNotAgreed"))
+    add("item-not-agreed-from-server", "server", "The same in a response's place.",
+        item(), violation("kindNotAgreed"), waiting="50")
+    add("item-before-hello", "client", "Nothing is agreed without a hello.",
+        item(), violation("kindNotAgreed"), state="fresh")
+    add("item-before-welcome", "server", "Nothing is agreed before the welcome.",
+        item(), violation("kindNotAgreed"), state="fresh")
+    add("end-not-agreed", "client", "The welcome did not name streams.",
+        finish(), violation("kindNotAgreed"))
+    add("credit-not-agreed", "client", "The welcome did not name streams.",
+        credit(65_536), violation("kindNotAgreed"))
     add("push-acknowledged-not-agreed", "server", "Pushes with serial 2 are reserved.",
         push(struct.pack(">Q", 1) + b"x", serial=2), violation("kindNotAgreed"))
     add("push-ack-not-agreed", "client", "Push acks are reserved.",
@@ -271,17 +306,17 @@ def headers():
         frame(PING, 0, b"x", flip=0x100), violation("checksumMismatch"))
     add("checksum-ignored-kind", "client", "Frames that are ignored have to be whole as well.",
         frame(0x30, 0, b"x", flip=1), violation("checksumMismatch"))
-    add("checksum-awaits-body", "client", "It is judged when the body is complete.",
+    add("checksum-awaits-body", "client", "It is verified when the body is complete.",
         request(50, b"hello", flip=1)[:-1])
     add("checksum-largest-sums", "client", "Both sums wrap many times.",
         request(50, b"\xff" * 20_000), got_request(50, b"\xff" * 20_000))
-    add("judged-on-header", "client", "A bad header is a violation before any byte of the body.",
+    add("checked-on-header", "client", "A bad header is a violation before any byte of the body.",
         frame(0x0D, 50, b"", length=5)[:16], violation("unknownKind"))
-    add("judged-before-checksum", "client", "What the header forbids is named, not the checksum.",
+    add("checked-before-checksum", "client", "What the header forbids is named, not the checksum.",
         frame(PING, 50, flip=1), violation("serialOutOfRange"))
     add("body-at-limit", "client", "The limit itself is allowed.",
         request(50, b"x" * 100), got_request(50, b"x" * 100), limits="max_body=100")
-    add("body-over-limit", "client", "Judged on the header alone.",
+    add("body-over-limit", "client", "The header alone is the violation.",
         request(50, b"", length=101)[:16], violation("lengthOverLimit"), limits="max_body=100")
     add("body-over-default", "server", "Without a word about it the limit is 16 MiB.",
         push(b"", length=16_777_217)[:16], violation("lengthOverLimit"))
@@ -378,6 +413,17 @@ def metadata():
     add("metadata-unknown-field", "client", "Fields that a receiver does not know are ignored.",
         request(50, block(number(99, 1) + DEADLINE), flags=METADATA),
         got_request(50, b"", metadata=number(99, 1) + DEADLINE))
+    opening = terms(4_000, True)
+    add("metadata-stream-not-agreed", "client", "Without streams the fields have no effect.",
+        request(50, block(opening), flags=METADATA), got_request(50, metadata=opening), ("answer", 50),
+        request(51, block(terms(2**31)), flags=METADATA), got_request(51, metadata=terms(2**31)))
+    add("metadata-stream-in-response", "server", "Nor do they have any in a response.",
+        response(50, block(terms(2**31, True)), flags=METADATA),
+        got_response(50, metadata=terms(2**31, True)),
+        waiting="50", features="metadata fragments streams")
+    add("metadata-stream-in-push", "client", "Nor in a push.",
+        push(block(terms(2**31, True)), flags=METADATA), got_push(metadata=terms(2**31, True)),
+        features="metadata fragments streams")
     bad = violation("metadataTooLong")
     add("metadata-no-count", "client", "There is no room for the count.",
         request(50, b"\0", flags=METADATA), bad)
@@ -385,10 +431,10 @@ def metadata():
         request(50, b"\0\x04" + DEADLINE, flags=METADATA), bad)
     add("metadata-over-body-response", "server", "The same in a response.",
         response(50, b"\xff\xff", flags=METADATA), bad, waiting="50")
-    add("metadata-over-body-refused", "client", "The block is judged before the refusal.",
+    add("metadata-over-body-refused", "client", "The block is checked before the refusal.",
         request(50), got_request(50), request(51, b"\0\x04" + DEADLINE, flags=METADATA), bad,
         limits="max_in_flight=1")
-    add("metadata-over-body-late", "server", "Nobody waits for the response; it is judged all the same.",
+    add("metadata-over-body-late", "server", "No request waits for the response; it is checked all the same.",
         response(50, b"\0\x01", flags=METADATA), bad)
     add("metadata-malformed-late", "server", "Nobody waits for it, but the block cannot be decoded.",
         response(50, block(DEADLINE[:-1]), flags=METADATA), violation("malformedControl"))
@@ -507,15 +553,22 @@ def handshake():
         f" heartbeat_interval={interval} heartbeat_timeout={timeout}")
     add("hello-empty", "client", "Every field absent: the defaults, no features.", hello(), "hello", reply())
     every = (number(1, 1) + number(2, 3) + number(3, 1_000_000) + number(4, 10) + number(5, 5_000)
-             + number(6, 2_000) + data(7, b"\x00\xff") + data(8, "probe") + data(9, b"\x09") + number(10, 4))
+             + number(6, 2_000) + data(7, b"\x00\xff") + data(8, "probe") + data(9, b"\x09") + number(10, 4)
+             + number(11, 9_000))
     add("hello-full", "client", "Every field.", hello(every),
         "hello version=1 features=3 max_body=1000000 max_in_flight=10 heartbeat_interval=5000"
-        " heartbeat_timeout=2000 credential=00ff name=probe session=09 last_push=4",
+        " heartbeat_timeout=2000 credential=00ff name=probe session=09 last_push=4 stream_credit=9000",
         reply(5_000, 2_000, 3))
     add("hello-then-request", "client", "Requests may follow at once.",
         hello(), "hello", reply(), request(), got_request())
     add("hello-features-both-have", "client", "The welcome names the features that both have.",
         hello(number(2, 0xFFFF_FFFF_FFFF_FFFE)), "hello features=18446744073709551614", reply(features=2))
+    add("hello-streams", "client", "Streams, and the first credit that the client grants.",
+        hello(number(2, 7) + number(11, 1_000)), "hello features=7 stream_credit=1000", reply(features=7))
+    add("hello-streams-without-metadata", "client", "Streams need metadata.",
+        hello(number(2, 6)), "hello features=6", reply(features=2))
+    add("hello-streams-without-fragments", "client", "Streams need fragments.",
+        hello(number(2, 5)), "hello features=5", reply(features=1))
     add("hello-later-version", "client", "The server answers with what it speaks.",
         hello(number(1, 2)), "hello version=2", reply())
     add("hello-heartbeat-smaller", "client", "The smaller of both interval and timeout is used.",
@@ -552,16 +605,21 @@ def handshake():
     add("welcome-empty", "server", "Every field absent: the defaults, no features.", welcome(), "welcome")
     add("welcome-full", "server", "Every field.",
         welcome(number(1, 1) + number(2, 3) + number(3, 1_000_000) + number(4, 10) + number(5, 5_000)
-                + number(6, 2_000) + data(7, b"\x09") + number(8, 1) + data(9, "host")),
+                + number(6, 2_000) + data(7, b"\x09") + number(8, 1) + data(9, "host")
+                + number(10, 9_000)),
         "welcome version=1 features=3 max_body=1000000 max_in_flight=10 heartbeat_interval=5000"
-        " heartbeat_timeout=2000 session=09 resumed=1 name=host")
+        " heartbeat_timeout=2000 session=09 resumed=1 name=host stream_credit=9000")
     add("welcome-not-first", "server", "Pings, pushes and a goaway may come before it.",
         frame(PING, 0, b"a"), pong(b"a"), push(b"b"), got_push(b"b"), welcome(), "welcome")
     add("welcome-second", "server", "It is sent once.",
         welcome(), "welcome", welcome(), violation("unexpectedWelcome"))
     add("welcome-from-client", "client", "A client sends none.", welcome(), violation("unexpectedWelcome"))
-    add("welcome-feature-not-offered", "server", "The hello did not name streams.",
-        welcome(number(2, 7)), violation("featureNotOffered"))
+    add("welcome-feature-not-offered", "server", "The hello did not name acknowledged pushes.",
+        welcome(number(2, 15)), violation("featureNotOffered"))
+    add("welcome-streams-without-metadata", "server", "Streams need metadata.",
+        welcome(number(2, 6)), violation("featureNotOffered"))
+    add("welcome-streams-without-fragments", "server", "Streams need fragments.",
+        welcome(number(2, 5)), violation("featureNotOffered"))
     add("welcome-version-not-offered", "server", "The hello named version 1.",
         welcome(number(1, 2)), violation("versionNotOffered"))
     add("welcome-malformed", "server", "It cannot be decoded.",
@@ -637,6 +695,294 @@ def control():
         got_request(50), ("at", 49_999), request(51)[1:], got_request(51))
 
 
+def streams():
+    opening(), ordering(), crediting(), ending(), crossing(), stream_headers()
+
+
+def add_stream(*arguments, **setup):
+    vector("streams", *arguments, **{"features": "metadata fragments streams", **setup})
+
+
+def asked(serial=50, credit=None, items=False, body=b""):
+    """A request that opens a stream, and what its receiver makes of it."""
+    metadata = terms(credit, items)
+    return (request(serial, block(metadata) + body, flags=METADATA),
+            got_request(serial, body, metadata=metadata))
+
+
+def opening():
+    add = add_stream
+    add("stream-up", "client", "Items of the requester, then the end.",
+        *asked(items=True, body=b"hello"), item(b"one"), got_item(b"one"), item(b"two"), got_item(b"two"),
+        finish(), "end serial=50", ("answer", 50))
+    add("stream-up-empty", "client", "An end without an item.",
+        *asked(items=True), finish(), "end serial=50")
+    add("stream-down", "server", "Items of the responder, then the response.",
+        ("ask", 50, "credit=4000"), item(b"one"), got_item(b"one"), item(b"two"), got_item(b"two"),
+        response(50, b"done"), got_response(50, b"done"))
+    add("stream-down-empty", "server", "A response without an item.",
+        ("ask", 50, "credit=4000"), response(), got_response())
+    add("stream-both", "client", "Items in both directions.",
+        *asked(credit=4_000, items=True), item(b"ping"), got_item(b"ping"),
+        ("write", 50, b"pong"), sent_item(b"pong"), finish(), "end serial=50")
+    add("stream-half-closed", "client", "The responder may go on behind the end.",
+        *asked(credit=4_000, items=True), finish(), "end serial=50",
+        ("write", 50, b"more"), sent_item(b"more"))
+    add("stream-from-server", "server", "Either side may open a stream.",
+        *asked(SERVER | 50, credit=4_000, items=True), item(b"up", SERVER | 50), got_item(b"up", SERVER | 50),
+        ("write", SERVER | 50, b"down"), sent_item(b"down", SERVER | 50),
+        finish(SERVER | 50), f"end serial={SERVER | 50}")
+    add("stream-of-server", "client", "The same, asked for by the receiver.",
+        ("ask", SERVER | 50, "credit=4000", "items"), item(b"down", SERVER | 50),
+        got_item(b"down", SERVER | 50), ("write", SERVER | 50, b"up"), sent_item(b"up", SERVER | 50),
+        ("finish", SERVER | 50), f"reply end serial={SERVER | 50}",
+        response(SERVER | 50), got_response(SERVER | 50))
+    add("stream-request-in-fragments", "client", "The metadata are whole with the last fragment.",
+        request(50, block(terms(None, True)) + b"a", flags=METADATA | MORE), request(50, b"b"),
+        got_request(50, b"ab", metadata=terms(None, True)), item(b"x"), got_item(b"x"))
+    add("stream-while-draining", "client", "Refused like any request; its items are dropped.",
+        request(50, block(terms(None, True)), flags=METADATA), refuse(50, 503),
+        item(b"x"), "drop lateItem serial=50", draining="yes")
+    add("stream-overloaded", "client", "It counts as a request, and is refused like one.",
+        *asked(items=True), request(51, block(terms(None, True)), flags=METADATA), refuse(51, 429),
+        item(b"x", 51), "drop lateItem serial=51", finish(51), "drop lateEnd serial=51",
+        limits="max_in_flight=1")
+
+
+def ordering():
+    add = add_stream
+    add("item-empty", "client", "An item may be empty.", *asked(items=True), item(), got_item())
+    add("item-fragments", "client", "Joined in order, up to the first frame without the flag.",
+        *asked(items=True), item(b"a", flags=MORE), item(b"b", flags=MORE), item(b"c"), got_item(b"abc"),
+        item(b"d"), got_item(b"d"))
+    add("item-fragments-last-empty", "client", "The last fragment may be empty.",
+        *asked(items=True), item(b"a", flags=MORE), item(), got_item(b"a"))
+    add("item-fragments-interleaved", "client", "Other frames may stand between them.",
+        *asked(items=True), *asked(51, items=True), item(b"a", flags=MORE), item(b"1", 51, flags=MORE),
+        frame(PING, 0), pong(), request(52, b"x", flags=MORE), item(b"b"), got_item(b"ab"),
+        request(52, b"y"), got_request(52, b"xy"), item(b"2", 51), got_item(b"12", 51))
+    add("item-fragments-both-ways", "server", "Each direction has items of its own.",
+        ("ask", 50, "credit=4000", "items"), item(b"a", flags=MORE), ("write", 50, b"up"), sent_item(b"up"),
+        item(b"b"), got_item(b"ab"))
+    add("item-largest", "server", "65,536 bytes in one frame, and more in two.",
+        ("ask", 50, "credit=200000"), item(b"x" * 65_536), got_item(b"x" * 65_536),
+        item(b"y" * 65_536, flags=MORE), item(b"z"), got_item(b"y" * 65_536 + b"z"))
+    add("item-at-limit", "client", "The limit itself is allowed.",
+        *asked(items=True), item(b"x" * 60, flags=MORE), item(b"x" * 40), got_item(b"x" * 100),
+        limits="max_body=100")
+    add("item-over-limit", "client", "The body limit holds for the sum.",
+        *asked(items=True), item(b"x" * 60, flags=MORE), item(b"x" * 60), violation("lengthOverLimit"),
+        limits="max_body=100")
+    add("item-over-limit-in-one", "client", "And for the frame.",
+        *asked(items=True), item(length=101)[:16], violation("lengthOverLimit"), limits="max_body=100")
+    bad = violation("itemNotExpected")
+    add("item-not-announced", "client", "The request did not say that items follow.",
+        *asked(credit=4_000), item(), bad)
+    add("end-not-announced", "client", "Nor has it an end.", *asked(credit=4_000), finish(), bad)
+    add("item-of-plain-request", "client", "A request without a stream.", request(), got_request(), item(), bad)
+    add("end-of-plain-request", "client", "A request without a stream.",
+        request(), got_request(), finish(), bad)
+    add("item-not-asked-for", "server", "The request did not ask for items.",
+        ("ask", 50, "items"), item(), bad)
+    add("item-for-plain-request", "server", "A request without a stream.", item(), bad, waiting="50")
+    half = request(50, block(terms(4_000, True)) + b"a", flags=METADATA | MORE)
+    add("item-before-request-whole", "client", "The whole request comes first.", half, item(), bad)
+    add("end-before-request-whole", "client", "Before the end as well.", half, finish(), bad)
+    add("credit-before-request-whole", "client", "And before credit.", half, credit(1_000), bad)
+    add("item-after-end", "client", "The end was the end.",
+        *asked(items=True), finish(), "end serial=50", item(), violation("itemAfterEnd"))
+    add("end-twice", "client", "There is one end.",
+        *asked(items=True), finish(), "end serial=50", finish(), violation("itemAfterEnd"))
+    add("end-within-item", "client", "The item before it has to be whole.",
+        *asked(items=True), item(b"a", flags=MORE), finish(), violation("itemCutOff"))
+    add("response-within-item", "server", "200 says that all items were whole.",
+        ("ask", 50, "credit=4000"), item(b"a", flags=MORE), response(), violation("itemCutOff"))
+    add("response-within-item-in-fragments", "server", "The first fragment says it.",
+        ("ask", 50, "credit=4000"), item(b"a", flags=MORE), response(50, b"a", flags=MORE),
+        violation("itemCutOff"))
+
+
+def crediting():
+    add = add_stream
+    upward = lambda body: [("write", 50, body), sent_item(body)]
+    add("credit", "client", "What the responder may send grows by the number.",
+        *asked(credit=100), *upward(b"x" * 84), ("write", 50, b"yy"), "nothing",
+        credit(18), sent_item(b"yy"))
+    add("credit-none-at-first", "client", "With 0, nothing may be sent until credit comes.",
+        *asked(credit=0), ("write", 50, b""), "nothing", credit(15), "nothing", credit(1), sent_item())
+    add("credit-default", "server", "Without a word in the greeting, a requester begins with 65,536.",
+        ("ask", 50, "items"), *upward(b"x" * 65_520), ("write", 50, b"y"), "nothing",
+        credit(17), sent_item(b"y"))
+    add("credit-of-welcome", "server", "The welcome states what a requester begins with.",
+        welcome(number(2, 7) + number(10, 1_000)), "welcome features=7 stream_credit=1000",
+        ("ask", 50, "items"), *upward(b"x" * 984), ("write", 50, b"y"), "nothing",
+        credit(17), sent_item(b"y"), state="fresh")
+    own = SERVER | 50
+    add("credit-of-hello", "client", "For requests of the server, the hello states it.",
+        hello(number(2, 7) + number(11, 1_000)), "hello features=7 stream_credit=1000",
+        "reply welcome features=7", ("ask", own, "items"), ("write", own, b"x" * 984),
+        sent_item(b"x" * 984, own), ("write", own, b"y"), "nothing",
+        credit(17, own), sent_item(b"y", own), state="fresh")
+    add("credit-of-hello-too-large", "client", "A larger first credit counts as 2,147,483,647.",
+        hello(number(2, 7) + number(11, 2**32 - 1)), "hello features=7 stream_credit=4294967295",
+        "reply welcome features=7", ("ask", own, "items"), credit(1, own), violation("creditOverflow"),
+        state="fresh")
+    add("credit-in-lumps", "client", "An item larger than the credit goes as the credit comes.",
+        *asked(credit=1_024), ("write", 50, b"x" * 3_000), "nothing", credit(1_024), "nothing",
+        credit(3_000), sent_item(b"x" * 3_000))
+    add("credit-when-taken", "client", "The receiver grants more when its application has taken items.",
+        *asked(items=True), *[step for _ in range(4) for step in (item(b"x" * 1_008), got_item(b"x" * 1_008))],
+        ("take", 50, 4), "credit serial=50 least=1024", limits="stream_credit=4096")
+    large = lambda last=False: item(b"x" * 1_008, flags=0 if last else MORE)
+    add("credit-within-item", "client", "An item larger than the window comes whole.",
+        *asked(items=True), large(), large(), "credit serial=50 least=1024", large(),
+        "credit serial=50 least=2048", large(True), got_item(b"x" * 4_032), limits="stream_credit=2048")
+    add("credit-within-next-item", "client", "So does the next one, when the first has been taken.",
+        *asked(items=True), large(True), got_item(b"x" * 1_008), large(), ("take", 50, 1),
+        "credit serial=50 least=1024", large(True), got_item(b"x" * 2_016), limits="stream_credit=2048")
+    add("credit-used-up", "client", "All of the credit may be used.",
+        *asked(items=True), item(b"x" * 1_000), got_item(b"x" * 1_000), item(b"y" * 16), got_item(b"y" * 16),
+        limits="stream_credit=1048")
+    bad = violation("creditExceeded")
+    add("credit-exceeded", "client", "The header counts too.",
+        *asked(items=True), item(b"x" * 1_009), bad, limits="stream_credit=1024")
+    add("credit-exceeded-by-empty-items", "client", "Empty items are not free.",
+        *asked(items=True), ("times", 64, item()), got_item() + " times=64", item(), bad,
+        limits="stream_credit=1024")
+    add("credit-exceeded-by-fragment", "client", "A fragment has to be within the credit like an item.",
+        *asked(items=True), item(b"x" * 1_009, flags=MORE), bad, limits="stream_credit=1024")
+    add("credit-exceeded-down", "server", "The responder has what the request grants.",
+        ("ask", 50, "credit=1024"), item(b"x" * 1_009), bad)
+    add("credit-largest", "client", "2,147,483,647 is the most that may be out.",
+        *asked(credit=0), credit(2**31 - 1), ("write", 50, b"x"), sent_item(b"x"))
+    add("credit-overflow", "client", "More than that is out.",
+        *asked(credit=1), credit(2**31 - 1), violation("creditOverflow"))
+    bad = violation("creditNotAllowed")
+    add("credit-zero", "client", "0 grants nothing.", *asked(credit=1), credit(0), bad)
+    add("credit-too-large", "client", "A number has 31 bits.", *asked(credit=0), credit(2**31), bad)
+    add("credit-zero-late", "client", "The number is checked in a frame that is dropped, too.",
+        credit(0, 77), bad)
+    add("credit-of-request-too-large", "client", "The same in a request.",
+        request(50, block(terms(2**31)), flags=METADATA), bad)
+    add("credit-not-asked-for", "client", "The responder sends no items.",
+        *asked(items=True), credit(1_000), bad)
+    add("credit-not-announced", "server", "The requester sends no items.",
+        ("ask", 50, "credit=4000"), credit(1_000), bad)
+    add("credit-of-plain-request", "client", "A request without a stream.",
+        request(), got_request(), credit(1_000), bad)
+    add("credit-for-plain-request", "server", "A request without a stream.",
+        credit(1_000), bad, waiting="50")
+    add("windows-full", "client", "A first credit that does not fit: refused; what follows is dropped.",
+        *asked(items=True), request(51, block(terms(None, True)), flags=METADATA), refuse(51, 429),
+        item(b"x", 51), "drop lateItem serial=51", finish(51), "drop lateEnd serial=51",
+        *asked(52, credit=4_000), limits="stream_credit=60000 max_windows=100000")
+    add("windows-full-in-fragments", "client", "The same with a request in fragments.",
+        *asked(items=True), request(51, block(terms(None, True)), flags=METADATA | MORE),
+        request(51, b"x"), refuse(51, 429), item(b"x", 51), "drop lateItem serial=51",
+        limits="stream_credit=60000 max_windows=100000")
+    add("windows-free-again", "client", "The end of the items makes room.",
+        *asked(items=True), finish(), "end serial=50", *asked(51, items=True),
+        limits="stream_credit=60000 max_windows=100000")
+
+
+def ending():
+    add = add_stream
+    add("stream-error", "server", "An error comes behind the items in front of it.",
+        ("ask", 50, "credit=4000"), item(b"one"), got_item(b"one"),
+        response(50, b"\x01", 1000), got_response(50, b"\x01", 1000))
+    add("stream-error-within-item", "server", "What has come of an item is discarded.",
+        ("ask", 50, "credit=4000"), item(b"one"), got_item(b"one"), item(b"tw", flags=MORE),
+        response(50, b"broken", 500), got_response(50, b"broken", 500))
+    add("stream-refused", "server", "It did not run.",
+        ("ask", 50, "credit=4000", "items"), response(50, b"", REFUSED | 404),
+        got_response(50, b"", 404, "yes"))
+    bad = violation("refusedAfterItems")
+    add("stream-refused-after-item", "server", "The mark contradicts the item.",
+        ("ask", 50, "credit=4000"), item(), got_item(), response(50, b"", REFUSED | 503), bad)
+    add("stream-refused-after-fragment", "server", "A part of an item is enough.",
+        ("ask", 50, "credit=4000"), item(b"a", flags=MORE), response(50, b"", REFUSED | 503), bad)
+    add("stream-refused-after-credit", "server", "So does credit.",
+        ("ask", 50, "items"), credit(1_000), response(50, b"", REFUSED | 503), bad)
+    add("stream-refused-after-late-credit", "server", "Also when it was dropped.",
+        ("ask", 50, "items"), ("finish", 50), "reply end serial=50", credit(1_000),
+        "drop lateCredit serial=50", response(50, b"", REFUSED | 503), bad)
+    add("stream-answered-early", "server", "The requester stops: no end, no cancel, no further item.",
+        ("ask", 50, "items"), ("write", 50, b"one"), sent_item(b"one"), response(), got_response(),
+        ("write", 50, b"two"), ("finish", 50), "nothing")
+    add("stream-answered-within-item", "server", "It stops within an item, too.",
+        welcome(number(2, 7) + number(10, 1_024)), "welcome features=7 stream_credit=1024",
+        ("ask", 50, "items"), ("write", 50, b"x" * 3_000), response(50, b"", 1000),
+        got_response(50, b"", 1000), credit(4_000), "drop lateCredit serial=50", state="fresh")
+    add("stream-cancelled", "client", "A cancel stops both directions.",
+        *asked(credit=4_000, items=True), item(b"a", flags=MORE), cancel(), "cancel serial=50",
+        ("write", 50, b"x"), "nothing")
+    add("stream-cut", "server", "Without a response it is no normal end.",
+        ("ask", 50, "credit=4000"), item(b"one"), got_item(b"one"), ("end",), "closed")
+
+
+def crossing():
+    add = add_stream
+    add("late-item", "client", "It crossed the response.",
+        *asked(items=True), item(b"1"), got_item(b"1"), ("answer", 50), item(b"2"),
+        "drop lateItem serial=50", item(), "drop lateItem serial=50")
+    add("late-end", "client", "It crossed the response.",
+        *asked(items=True), ("answer", 50), finish(), "drop lateEnd serial=50")
+    add("late-credit", "client", "It crossed the response.",
+        *asked(credit=4_000), ("answer", 50), credit(1_000), "drop lateCredit serial=50")
+    add("late-credit-after-end", "server", "It crossed the end.",
+        ("ask", 50, "items"), ("finish", 50), "reply end serial=50",
+        credit(1_000), "drop lateCredit serial=50", response(), got_response())
+    add("late-after-cancel", "server", "All of it crossed the cancel.",
+        ("ask", 50, "credit=4000", "items"), ("cancel", 50), item(b"x"), "drop lateItem serial=50",
+        credit(1_000), "drop lateCredit serial=50", response(), "drop lateReply serial=50")
+    add("late-item-after-cancel", "client", "Its sender should not have sent it, but it harms nobody.",
+        *asked(items=True), cancel(), "cancel serial=50", item(b"x"), "drop lateItem serial=50")
+    add("late-unknown", "client", "There never was such an exchange.",
+        item(b"x", 77), "drop lateItem serial=77", finish(77), "drop lateEnd serial=77",
+        credit(1, 77), "drop lateCredit serial=77", item(b"x", SERVER | 77),
+        f"drop lateItem serial={SERVER | 77}", credit(1, SERVER | 77),
+        f"drop lateCredit serial={SERVER | 77}")
+    add("late-item-fragments", "client", "Nothing is remembered of what is dropped; it counts once.",
+        item(b"a", 77, flags=MORE), item(b"b", 77, flags=MORE), item(b"c", 77),
+        "drop lateItem serial=77", item(b"d", 77), "drop lateItem serial=77")
+    add("late-item-over-limit", "client", "The sum of what is dropped is not checked.",
+        item(b"x" * 60, 77, flags=MORE), item(b"x" * 60, 77), "drop lateItem serial=77",
+        limits="max_body=100")
+    add("late-item-too-large", "client", "Its header is.",
+        item(b"", 77, length=65_537)[:16], violation("sizeNotAllowed"))
+    add("late-behind-response-fragment", "server", "The first frame of the response ends the stream.",
+        ("ask", 50, "credit=4000", "items"), response(50, b"a", flags=MORE), item(b"x"),
+        "drop lateItem serial=50", credit(1_000), "drop lateCredit serial=50",
+        response(50, b"b"), got_response(50, b"ab"))
+
+
+def stream_headers():
+    add = add_stream
+    begin = asked(credit=4_000, items=True)
+    add("flag-on-item", "client", "Items have no metadata.",
+        *begin, item(b"\0\0", flags=METADATA), violation("flagNotAllowed"))
+    for name, raw in {"end": frame(END, 50, flags=MORE), "credit": frame(CREDIT, 50, b"\0\0\0\1", flags=MORE)}.items():
+        add(f"flag-on-{name}", "client", "The kind has no flags.", *begin, raw, violation("flagNotAllowed"))
+    for name, raw in {
+        "item": frame(ITEM, 50, tag=1), "end": frame(END, 50, tag=1), "credit": frame(CREDIT, 50, b"\0\0\0\1", tag=1),
+    }.items():
+        add(f"tag-on-{name}", "client", "The tag has to be 0.", *begin, raw, violation("tagNotAllowed"))
+    bad = violation("sizeNotAllowed")
+    add("size-of-item", "client", "A frame of an item has at most 65,536 bytes.",
+        *begin, item(length=65_537)[:16], bad)
+    add("size-of-item-fragment", "client", "One with the more flag carries something.",
+        *begin, item(flags=MORE), bad)
+    add("size-of-end", "client", "An end has no body.", *begin, frame(END, 50, b"x"), bad)
+    add("size-of-credit", "client", "Credit has 4 bytes.", *begin, frame(CREDIT, 50, b"\0\0\1"), bad)
+    add("size-of-credit-too-large", "client", "Not one more.", *begin, frame(CREDIT, 50, b"\0\0\0\0\1"), bad)
+    bad = violation("serialOutOfRange")
+    add("serial-of-item", "client", "No request has a reserved serial.", item(b"", 49), bad)
+    add("serial-of-item-reserved-server", "client", "Nor with bit 31.", item(b"", SERVER | 49), bad)
+    add("serial-of-end", "client", "No request has a reserved serial.", finish(0), bad)
+    add("serial-of-end-from-responder", "server", "Only the requester ends.", finish(50), bad)
+    add("serial-of-credit", "client", "No request has a reserved serial.", credit(1, 1), bad)
+
+
 HEAD = """\
 # Made by generate.py; README.md describes the format.
 """
@@ -668,17 +1014,25 @@ def examples():
     show("The request `hello` with serial 53 in two fragments.",
          request(53, b"hel", flags=MORE), request(53, b"lo"))
     show("A cancel of request 53.", cancel(53))
+    show("A request of type 6 with serial 54 that asks for items, with 4,096 bytes of credit, and announces"
+         "\nitems of its own: count `00 05`, `30 80 20` credit, `38 01` items.",
+         request(54, block(terms(4_096, True)), tag=6, flags=METADATA))
+    show("An item of that exchange, `tick`, which takes 20 bytes of credit. Either side's would look like this.",
+         item(b"tick", 54))
+    show("Credit for 32,768 bytes more, and the end of the requester's items.",
+         credit(32_768, 54), finish(54))
     show("A push of type 7 with the payload `news`.", push(b"news"))
     show("A ping that carries eight bytes, and its pong.",
          frame(PING, 0, b"\0\0\0\0\0\0\0\x01"), frame(PONG, 0, b"\0\0\0\0\0\0\0\x01"))
-    show("A goaway: code 503, reason `restart`, 7 requests accepted, to be spread over 5,000 ms.",
+    show("A goaway: code 503, reason `restart`, 7 requests accepted, "
+         "reconnects to be spread over 5,000 ms.",
          goaway(number(1, 503) + data(2, "restart") + number(3, 7) + number(4, 5_000)))
     return "\n".join(lines)
 
 
 def main():
     check = "--check" in sys.argv[1:]
-    for topic in (frames, headers, serials, metadata, fragments, handshake, control):
+    for topic in (frames, headers, serials, metadata, fragments, handshake, control, streams):
         topic()
     failures = []
 

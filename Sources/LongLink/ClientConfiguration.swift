@@ -38,9 +38,12 @@ public struct ClientConfiguration: Sendable {
   ///
   /// A response to one of the server's requests ends the connection if more bytes wait already.
   public var maxUnreadOutput = 67_108_864
+  /// How far the writers of streams can run ahead of their readers, on each connection. Defaults:
+  /// 64 KiB, growing to 4 MiB, and 16 MiB for all streams together.
+  public var streamWindows = StreamWindows()
   /// The most time for one connect, including its handshake; above zero. Default 10 s.
   public var connectTimeout: Duration = .seconds(10)
-  /// How a dead server is found. The server may shorten the times.
+  /// How a dead server is detected. The server may shorten the times.
   public var heartbeat = Heartbeat()
   /// How the client searches for the longest ping interval that its network allows, up to
   /// `heartbeat.interval`. Default nil: it always uses `heartbeat.interval`.
@@ -118,6 +121,7 @@ public struct ClientConfiguration: Sendable {
     if maxWaitingBytes < 0 { throw .configuration("maxWaitingBytes", "it is negative") }
     try retry.validate(field: "retry")
     try waterMarks.validate(field: "waterMarks")
+    try streamWindows.validate(field: "streamWindows")
     if maxUnreadOutput < waterMarks.high {
       throw .configuration("maxUnreadOutput", "it is below waterMarks.high")
     }
@@ -203,6 +207,7 @@ public struct ClientConfiguration: Sendable {
     settings.maxBody = maxBody
     settings.maxInFlight = maxInFlight
     settings.maxRequestBytes = maxRequestBytes
+    settings.windows = streamWindows
     settings.heartbeatInterval = heartbeat.interval.clampedNanoseconds
     settings.heartbeatTimeout = heartbeat.timeout.clampedNanoseconds
     settings.missedDeadlines = heartbeat.missedDeadlines

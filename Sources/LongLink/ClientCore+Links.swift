@@ -13,6 +13,8 @@ extension ClientCore: LinkOwner {
       requests.answered(message, on: link)
     case .request:
       connection(link.id)?.responder.handle(message)
+    case .item, .end:
+      side(of: message.serial, on: link)?.received(item: message, on: link)
     default:
       publish(Push(type: message.type, body: link.takeBody(of: message)))
     }
@@ -38,17 +40,28 @@ extension ClientCore: LinkOwner {
       requests.began(serial, on: link, at: begin, ordinal: ordinal)
     case .finished(let serial):
       requests.finishedSending(serial, on: link)
+    case .itemSent(let serial):
+      side(of: serial, on: link)?.itemSent(serial, on: link)
+    case .stray(let kind, let serial):
+      requests.stray(kind, serial, on: link)
+    case .overLimit(let serial):
+      side(of: serial, on: link)?.streamOverLimit(serial, on: link)
     case .resumeSending:
       resumeSending(link)
     case .damaged(let violation):
       notifyObserver(.damaged(link.id, violation))
     case .peerLeaving(let goaway):
       leaving(link, goaway)
-      updateWaitingPushes(.goneAway(ResponseCode(rawValue: goaway.code)))
+      updateWaitingPushes(.goneAway(ResponseCode(wire: goaway.code)))
     case .abandon(let reason):
       abandoned(link, reason)
       updateWaitingPushes(reason)
     }
+  }
+
+  /// The side that a stream belongs to.
+  private func side(of serial: UInt32, on link: Link) -> (any StreamSide)? {
+    link.owns(serial) ? requests : connection(link.id)?.responder
   }
 
   /// Reports to the machine how a request on a link ended.
@@ -83,7 +96,7 @@ extension ClientCore: LinkOwner {
         "code": "\(goaway.code)", "detail": "\(PeerText(goaway.reason))",
         "accepted": "\(goaway.requestsAccepted)",
       ])
-    let code = ResponseCode(rawValue: goaway.code)
+    let code = ResponseCode(wire: goaway.code)
     notifyObserver(
       .goaway(
         link.id, code, retryAfter: .milliseconds(Int64(goaway.retryAfter)),

@@ -51,7 +51,7 @@ extension ClientCore {
     perform()
   }
 
-  /// Has each connection keep the pace of an adaptive heartbeat.
+  /// Sets the adaptive heartbeat's pace on each connection.
   func updateHeartbeatPace() {
     guard let pathHeartbeat else { return }
     for connection in connections { connection.link.setPace(pathHeartbeat.pace) }

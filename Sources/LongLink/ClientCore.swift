@@ -108,6 +108,25 @@ extension ClientCore: TimerHandler {
     perform()
   }
 
+  /// Calls `completion` when there is a connection, or when an attempt has failed.
+  func connect(_ completion: @escaping @Sendable (Result<Void, LongLinkError>) -> Void) {
+    guard closing == nil else {
+      completion(
+        .failure(LongLinkError(.closed, doing: "connect", detail: "the client was closed")))
+      return
+    }
+    if requests.current != nil {
+      completion(.success(()))
+      return
+    }
+    if machine.state == .suspended {
+      completion(.failure(notConnected("connect")))
+      return
+    }
+    connectWaiters.append(completion)
+    start()
+  }
+
   /// Performs the machine's effects, and sets its timer.
   func perform() {
     // An effect may fail at once and re-enter; the outer call continues with the rest.
@@ -272,6 +291,13 @@ extension ClientCore: TimerHandler {
     case .suspended: show(.suspended)
     case .closed: if connections.isEmpty { show(.closed) }
     }
+  }
+
+  /// Tells the watchers and then the subscribers of a state.
+  func show(_ state: ConnectionState) {
+    guard state != states.state else { return }
+    watchers.connectionChanged(to: state)
+    states.set(state)
   }
 
   private func armMachine() {

@@ -26,7 +26,7 @@ public struct ClientCounters: Hashable, Sendable {
   public let bytesUnwritten: Int
   /// Completed handshakes; all but the first were reconnects.
   public let connects: UInt64
-  /// Connects, or their handshakes, that failed.
+  /// Attempts to connect that failed, during the handshake or before.
   public let failedAttempts: UInt64
   /// Connections to a different server because the previous one failed, drained, or exceeded the
   /// error ratio.
@@ -66,24 +66,5 @@ extension ClientCore {
       alternativesIgnored: counters.alternativesIgnored,
       pushesDropped: hubCounts.dropped, pushSequencesClosed: hubCounts.closed,
       pushesUnhandled: hubCounts.unhandled)
-  }
-
-  /// Calls `completion` when there is a connection, or when an attempt has failed.
-  func connect(_ completion: @escaping @Sendable (Result<Void, LongLinkError>) -> Void) {
-    guard closing == nil else {
-      completion(
-        .failure(LongLinkError(.closed, doing: "connect", detail: "the client was closed")))
-      return
-    }
-    if requests.current != nil {
-      completion(.success(()))
-      return
-    }
-    if machine.state == .suspended {
-      completion(.failure(notConnected("connect")))
-      return
-    }
-    connectWaiters.append(completion)
-    start()
   }
 }

@@ -6,8 +6,8 @@ package import LongLinkCore
 
 /// An event of a client's links, for oracles and tests. No event is per request.
 package enum LinkEvent: Hashable, Sendable {
-  /// A connect to one address begins. `replaces` means that another link carries the requests
-  /// meanwhile.
+  /// An attempt to connect to one address begins. `replaces` means that another link carries the
+  /// requests meanwhile.
   case attempt(UInt32, round: UInt32, server: Endpoint, address: SocketAddress, replaces: Bool)
   /// The connect or its handshake failed, or lost the race.
   case failed(UInt32, CloseReason?)

@@ -33,4 +33,7 @@ extension LongLinkClient: RequestSender {
   ) -> RequestHandle {
     RequestHandle(port, type, RequestBody(body), options, executor, completion)
   }
+
+  /// Sends a request that carries items. Use `stream`, `sendItems` and `exchange` instead.
+  public func start(_ stream: StreamRequest) -> RequestHandle { stream.start(on: port) }
 }

@@ -129,4 +129,20 @@ extension LongLinkClient {
   ) {
     router.set(type, .task(placement, handler))
   }
+
+  /// Sets the handler of the server's requests of a type whose exchanges carry items, for
+  /// connections made after this call.
+  ///
+  /// `shape` says which side sends items; the server is the requester. Otherwise it is like
+  /// `LongLinkServer.routeStream`.
+  public func onStreamRequest(
+    _ type: MessageType, _ shape: StreamShape, on placement: HandlerPlacement = .connectionLoop,
+    itemTimeout: Duration? = nil,
+    _ handler:
+      @escaping @Sendable (InboundRequest, Items, ItemWriter) async throws
+      -> any BodyEncodable & Sendable
+  ) {
+    router.set(
+      type, .stream(StreamRoute(shape, on: placement, itemTimeout: itemTimeout, handler)))
+  }
 }

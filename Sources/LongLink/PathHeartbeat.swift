@@ -3,16 +3,16 @@
 import LongLinkDriver
 import LongLinkCore
 
-/// An adaptive heartbeat: what a client learns of the path that it is on, and remembers for the
+/// An adaptive heartbeat: what a client learns about the path that it is on, and stores for the
 /// path's network.
 ///
-/// Connections over an earlier path tell nothing of the present one.
+/// Connections over an earlier path reveal nothing about the present one.
 final class PathHeartbeat {
   private let policy: AdaptiveHeartbeat
   private let longest: Int64
   private let memory: (any HeartbeatMemory)?
   private var search: HeartbeatSearch
-  /// The name of the network, where the client was told one.
+  /// The name of the network, if the client was told one.
   private var network: String?
   /// The number of calls of `pathChanged`.
   private(set) var path = 0
@@ -27,7 +27,7 @@ final class PathHeartbeat {
     search = HeartbeatSearch(policy, longest: longest)
   }
 
-  /// How long connections are to let a silence last, in nanoseconds.
+  /// The longest silence that connections should allow before a ping, in nanoseconds.
   var pace: Int64 { search.interval }
 
   /// Sets the name of the current network; nil for an unnamed one.

@@ -3,7 +3,7 @@
 import LongLinkDriver
 import LongLinkCore
 
-/// The pings of a client's user that wait for their pongs. Each is taken once.
+/// The application's pings that wait for their pongs. Each is taken once.
 struct PingWaiters {
   typealias Completion = @Sendable (Result<Duration, LongLinkError>) -> Void
 
@@ -20,7 +20,7 @@ struct PingWaiters {
   /// When the pings of the last 10 s were sent.
   private var times: [LinkInstant] = []
 
-  /// Sends a ping, or throws where that is not possible, or was done too often.
+  /// Sends a ping. Throws if that is not possible, or was done too often.
   mutating func ping(
     over link: Link, at now: LinkInstant, _ completion: @escaping Completion
   ) throws(LongLinkError) {

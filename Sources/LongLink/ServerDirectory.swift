@@ -3,8 +3,8 @@
 import LongLinkDriver
 import LongLinkCore
 
-/// The servers of a client, as its link machine names them: by their places in the list, and by the
-/// numbers of those that draining servers named.
+/// The servers of a client, as its link machine names them: by their indices in the list, and by
+/// numbers for those that draining servers named.
 struct ServerDirectory {
   private var listed: [ServerEntry]
   /// The servers that a draining server named last, and the machine's number of the first.
@@ -24,7 +24,7 @@ struct ServerDirectory {
     }
   }
 
-  /// Puts another list in the place of the one that there is; returns where the servers were.
+  /// Replaces the list; returns for each server its index in the old list, if any.
   mutating func replace(with servers: [ServerEntry]) -> [Int?] {
     let old = listed
     listed = servers

@@ -78,7 +78,7 @@ extension DialectCodec {
       values.type = responseType(to: head.about) ?? 0
       values.code =
         head.flags.contains(.ownCode)
-        ? UInt64(head.tag) : UInt64(wireCode(ResponseCode(rawValue: head.tag)))
+        ? UInt64(head.tag) : UInt64(wireCode(ResponseCode(wire: head.tag)))
     case .cancel:
       values.type = UInt64(dialect.cancel?.type ?? 0)
       switch dialect.cancel?.target {

@@ -28,8 +28,8 @@ extension FrameDialect {
     package func native(of code: UInt32) -> ResponseCode {
       if success.contains(code) { return .ok }
       if let entry = error(code) { return entry.meaning }
-      let isPlain = code <= Wire.codeMask && code != ResponseCode.ok.rawValue
-      return isPlain ? ResponseCode(rawValue: code) : .failed
+      guard let plain = ResponseCode(rawValue: code), plain != .ok else { return .failed }
+      return plain
     }
 
     /// The code on the wire, at most `largest`, for a code of the library.

@@ -63,10 +63,10 @@ extension DialectErrorCode: Codable {
     var native: ResponseCode?
     if values.has("native") {
       let number: UInt32 = try values.number("native")
-      guard number <= Wire.codeMask else {
+      native = ResponseCode(rawValue: number)
+      guard native != nil else {
         throw values.fault("native", "\(number) exceeds \(Wire.codeMask)")
       }
-      native = ResponseCode(rawValue: number)
     }
     self.init(
       try values.number("code"), try values.read("name"), try values.read("text", or: ""),

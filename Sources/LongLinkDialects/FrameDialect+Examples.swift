@@ -3,8 +3,7 @@
 public import LongLinkCore
 
 extension FrameDialect {
-  /// Makes a dialect seen in the field: a session prefix, Adler-32 over the body, and the type
-  /// again.
+  /// Makes a real-world dialect: a session prefix, Adler-32 over the body, and the type again.
   ///
   /// The server pings and the client echoes; a cancel identifies requests by their type. The prefix
   /// is 1 to 255 bytes wide; any other width throws.
@@ -31,7 +30,7 @@ extension FrameDialect {
       maximumBody: 20_000)
   }
 
-  /// A dialect seen in the field: four numbers before a JSON body, without a checksum.
+  /// A real-world dialect: four numbers before a JSON body, without a checksum.
   ///
   /// The client pings with serial 1, the server with any other, and each echoes the other's.
   public static let bare = FrameDialect(

@@ -2,7 +2,7 @@
 
 public import LongLinkCore
 
-/// A Swift value for a message whose C structure `protoc-c` generated.
+/// A Swift type for a message whose C structure `protoc-c` generated.
 ///
 /// A conformance defines how its fields are copied to the C structure, which libprotobuf-c packs,
 /// and how they are read from a body. `protoc-c` generates `…__init` with the structure:
@@ -33,7 +33,7 @@ public import LongLinkCore
 /// }
 /// ```
 public protocol ProtobufCBody: BodyEncodable, BodyDecodable {
-  /// The functions that copy the value to its C message and read it from a body.
+  /// The functions that copy a value to its C message and read it from a body.
   static var layout: ProtobufCLayout<Self> { get }
 
   /// The most memory in bytes that decoding a body of `byteCount` bytes may take.

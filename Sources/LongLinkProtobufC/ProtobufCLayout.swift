@@ -49,7 +49,7 @@ public struct ProtobufCLayout<Value>: Sendable {
   @usableFromInline
   nonisolated(unsafe) let parts: UnsafePointer<Parts>
 
-  /// Joins a value to the structure `CMessage`.
+  /// Connects the Swift type with the structure `CMessage`.
   ///
   /// `initialize` is the generated `…__init` of the structure; any other function traps here or
   /// causes undefined behavior later. `fill` copies a value into an initialized message, takes

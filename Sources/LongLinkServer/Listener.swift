@@ -10,6 +10,7 @@ final class Listener: StreamHandler, TimerHandler {
   private let loop: EventLoop
   private let lanes: [LoopBound<ServerLane>]
   private let loops: [EventLoop]
+  private let onAccept: (@Sendable (SocketAddress?) -> Bool)?
   private let shared: ServerShared
   private var socket: (any StreamListener)?
   private var next = 0
@@ -22,12 +23,14 @@ final class Listener: StreamHandler, TimerHandler {
 
   init(
     socket: any StreamListener, on loop: EventLoop, loops: [EventLoop],
-    lanes: [LoopBound<ServerLane>], shared: ServerShared
+    lanes: [LoopBound<ServerLane>], onAccept: (@Sendable (SocketAddress?) -> Bool)?,
+    shared: ServerShared
   ) {
     self.socket = socket
     self.loop = loop
     self.loops = loops
     self.lanes = lanes
+    self.onAccept = onAccept
     self.shared = shared
   }
 
@@ -57,7 +60,8 @@ final class Listener: StreamHandler, TimerHandler {
   private func deal(_ accepted: any AcceptedStream) {
     let id: UInt64
     do throws(ServerShared.Objection) {
-      id = try shared.admit(accepted.peerAddress)
+      let address = accepted.peerAddress
+      id = try shared.admit(address, isWanted: onAccept?(address) ?? true)
     } catch {
       shared.log.log(.warning, "Rejected a connection", at: loop.now) {
         [

@@ -26,6 +26,26 @@ extension LongLinkServer {
     setRoute(type, .task(placement, handler))
   }
 
+  /// Sets the handler of a message type whose exchanges carry items. Call it before `start`; it
+  /// traps afterwards.
+  ///
+  /// `shape` says which side sends items: `.requestItems`, `.responseItems`, or both. A request
+  /// with another shape is refused with 400. The handler reads the client's items, writes its own,
+  /// and returns the body of the response; what it throws ends the stream in band, behind the items
+  /// that it wrote, as for any handler. It runs in a task, which is cancelled when the client
+  /// cancels, the connection ends, or the request's deadline passes, if it has one. If a wait for
+  /// an item, or for the client to take one, lasts longer than `itemTimeout` (default: no limit),
+  /// reading or writing throws `deadlineExceeded`; thrown on, that responds with 408.
+  public func routeStream(
+    _ type: MessageType, _ shape: StreamShape, on placement: HandlerPlacement = .connectionLoop,
+    itemTimeout: Duration? = nil,
+    _ handler:
+      @escaping @Sendable (InboundRequest, Items, ItemWriter) async throws
+      -> any BodyEncodable & Sendable
+  ) {
+    setRoute(type, .stream(StreamRoute(shape, on: placement, itemTimeout: itemTimeout, handler)))
+  }
+
   /// Sets a synchronous handler for a method, which gets the decoded request.
   ///
   /// A request whose body does not decode is refused with 400, without calling the handler. Call

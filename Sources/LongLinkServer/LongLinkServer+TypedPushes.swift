@@ -5,9 +5,9 @@ public import LongLinkCore
 
 extension LongLinkServer {
   /// Sets the function that is called with each push of one kind of message, replacing any earlier
-  /// one.
+  /// one. Call it before `start`; it traps afterwards.
   ///
-  /// It is called on the connection's loop, which it must not block. For a body that does not
+  /// The function runs on the connection's loop, which it must not block. For a body that does not
   /// decode it gets `decodingFailed`.
   public func onPush<Message: PushMessage>(
     _ message: Message.Type,

@@ -18,20 +18,47 @@ public final class LongLinkServer: Sendable {
     var lanes: [LoopBound<ServerLane>] = []
     var listeners: [LoopBound<Listener>] = []
     var addresses: [SocketAddress] = []
+    var hooks = ServerHooks()
+
+    /// Enters a phase in which the server stops, and returns who stops it.
+    mutating func stop(as next: Phase) -> Stopping {
+      switch phase {
+      case .made, .started:
+        defer { (phase, ownLoops, listeners) = (next, [], []) }
+        return .here(ownLoops, listeners)
+      case .failing:
+        phase = .shutDown
+        return .start
+      case .shutDown:
+        return .earlier
+      }
+    }
   }
 
   private enum Phase {
     case made
     case started
+    /// `start` has failed, and stops what it had begun.
+    case failing
     case shutDown
+  }
+
+  /// Who stops a server.
+  private enum Stopping {
+    /// The caller, with these parts.
+    case here([EventLoop], [LoopBound<Listener>])
+    /// The `start` that has failed; it opens `ended` afterwards.
+    case start
+    /// An earlier `shutDown`, which may have finished.
+    case earlier
   }
 
   /// The configuration that the server was made with.
   public let configuration: ServerConfiguration
-  private let settings: ConnectionSettings
+  let settings: ConnectionSettings
   private let givenLoops: [EventLoop]
   private let router = Router()
-  private let shared: ServerShared
+  let shared: ServerShared
   private let state = Mutex(State())
   private let ended = Gate<Void>()
 
@@ -57,13 +84,19 @@ public final class LongLinkServer: Sendable {
     try self.init(ServerConfiguration(listen: endpoints), on: loops)
   }
 
-  /// Sets the handler of a message type. It traps once the server has started, because the loops
-  /// then have a snapshot of the routes.
+  /// Sets the handler of a message type.
   func setRoute(_ type: MessageType, _ route: Route) {
+    beforeStart("set the route of message type \(type)") { _ in router.set(type, route) }
+  }
+
+  /// Sets functions of the application. It traps once the server has started, because the loops
+  /// then have a snapshot of them.
+  private func beforeStart(
+    _ action: @autoclosure () -> String, _ set: (inout ServerHooks) -> Void
+  ) {
     state.withLock { state in
-      precondition(
-        state.phase == .made, "set the route of message type \(type) before the server is started")
-      router.set(type, route)
+      precondition(state.phase == .made, "\(action()) before the server is started")
+      set(&state.hooks)
     }
   }
 
@@ -79,32 +112,37 @@ public final class LongLinkServer: Sendable {
     return first
   }
 
-  /// Sets the function that accepts connections by address. Set it before `start`.
+  /// Sets the function that accepts connections by address. Call it before `start`; it traps
+  /// afterwards.
   ///
-  /// It is called before anything is read. If it returns false, the connection is closed and
-  /// counted in `connectionsTurnedAway`. The address is nil if the peer has none, as over a Unix
-  /// socket. It runs on a loop, which it must not block: look the address up in a table.
+  /// The function is called before anything is read. If it returns false, the connection is closed
+  /// and counted in `connectionsTurnedAway`. The address is nil if the peer has none, as over a
+  /// Unix socket. The function runs on a loop, which it must not block: look the address up in a
+  /// table.
   public func onAccept(_ handler: @escaping @Sendable (SocketAddress?) -> Bool) {
-    shared.onAccept = handler
+    beforeStart("set onAccept") { $0.accept = handler }
   }
 
-  /// Sets the function that is called on the loop of a new connection. Set it before `start`.
+  /// Sets the function that is called on the loop of a new connection. Call it before `start`; it
+  /// traps afterwards.
   public func onConnect(_ handler: @escaping @Sendable (Peer) -> Void) {
-    shared.onConnect = handler
+    beforeStart("set onConnect") { $0.connect = handler }
   }
 
   /// Sets the function that is called on the loop of a connection that `onConnect` got, when it has
-  /// ended. Set it before `start`.
+  /// ended. Call it before `start`; it traps afterwards.
   public func onDisconnect(_ handler: @escaping @Sendable (Peer) -> Void) {
-    shared.onDisconnect = handler
+    beforeStart("set onDisconnect") { $0.disconnect = handler }
   }
 
-  /// Sets the function that is called with each push of a type, replacing any earlier one. It runs
-  /// on the connection's loop, which it must not block.
+  /// Sets the function that is called with each push of a type, replacing any earlier one. Call it
+  /// before `start`; it traps afterwards.
+  ///
+  /// The function runs on the connection's loop, which it must not block.
   public func onPush(
     _ type: MessageType, _ handler: @escaping @Sendable (Push, Peer) -> Void
   ) {
-    shared.handle(type, handler)
+    beforeStart("set onPush of message type \(type)") { $0.pushes[type] = handler }
   }
 }
 
@@ -116,19 +154,20 @@ extension LongLinkServer {
   /// Throws `connectFailed` with the system's error if it cannot listen on an endpoint, after which
   /// you may start it again, and `closed` if it is already running or was shut down.
   public func start() async throws(LongLinkError) {
-    let isFirst = state.withLock { state in
-      guard state.phase == .made else { return false }
+    let hooks = state.withLock { state -> ServerHooks? in
+      guard state.phase == .made else { return nil }
       state.phase = .started
-      return true
+      return state.hooks
     }
-    guard isFirst else {
+    guard let hooks else {
       throw LongLinkError(
         .closed, doing: "start the server", detail: "it is already running, or was shut down")
     }
     let (loops, own) = try makeLoopsOrReset()
     let routes = router.snapshot
     let lanes = loops.map { loop in
-      let lane = ServerLane(loop: loop, configuration, settings, routes: routes, shared: shared)
+      let lane = ServerLane(
+        loop: loop, configuration, settings, routes: routes, hooks: hooks, shared: shared)
       lane.share(shared.memory)
       return LoopBound(lane, on: loop)
     }
@@ -144,22 +183,34 @@ extension LongLinkServer {
       throw LongLinkServer.shutDownMeanwhile
     }
     do throws(LongLinkError) {
-      for endpoint in configuration.listen { try await listen(on: endpoint, loops, lanes) }
+      for endpoint in configuration.listen { try await listen(on: endpoint, loops, lanes, hooks) }
     } catch {
       let notice = DrainNotice(
         reason: "the server could not start", configuration, spread: nil, retryAfter: nil,
         alternatives: nil)
-      let wasShutDown = await tearDown(within: .zero, notice) == nil
-      if !wasShutDown { state.withLock { $0 = State() } }
+      if case .here(let own, let listeners) = state.withLock({ $0.stop(as: .failing) }) {
+        await tearDown(own, listeners, within: .zero, notice)
+        reset()
+      }
       throw error
     }
+  }
+
+  /// Lets a server whose `start` has failed be started again, unless it was shut down meanwhile.
+  private func reset() {
+    let wasShutDown = state.withLock { state in
+      guard state.phase != .shutDown else { return true }
+      state = State(hooks: state.hooks)
+      return false
+    }
+    if wasShutDown { ended.open(()) }
   }
 
   private func makeLoopsOrReset() throws(LongLinkError) -> (all: [EventLoop], own: [EventLoop]) {
     do throws(LongLinkError) {
       return try makeLoops()
     } catch {
-      state.withLock { $0 = State() }
+      reset()
       throw error
     }
   }
@@ -195,7 +246,8 @@ extension LongLinkServer {
   }
 
   private func listen(
-    on endpoint: Endpoint, _ loops: [EventLoop], _ lanes: [LoopBound<ServerLane>]
+    on endpoint: Endpoint, _ loops: [EventLoop], _ lanes: [LoopBound<ServerLane>],
+    _ hooks: ServerHooks
   ) async throws(LongLinkError) {
     for address in try await addresses(of: endpoint, loops[0]) {
       let result = await loops[0].run { [shared] in
@@ -203,7 +255,8 @@ extension LongLinkServer {
           let loop = loops[0]
           let socket = try loop.driver.listen(on: address, options: SocketOptions())
           let listener = Listener(
-            socket: socket, on: loop, loops: loops, lanes: lanes, shared: shared)
+            socket: socket, on: loop, loops: loops, lanes: lanes, onAccept: hooks.accept,
+            shared: shared)
           listener.start()
           return (LoopBound(listener, on: loop), socket.localAddress)
         }
@@ -274,7 +327,11 @@ extension LongLinkServer {
           "boundMs": .milliseconds(bound.clampedNanoseconds),
         ])
     }
-    guard await tearDown(within: bound, notice) != nil else { return }
+    switch state.withLock({ $0.stop(as: .shutDown) }) {
+    case .here(let own, let listeners): await tearDown(own, listeners, within: bound, notice)
+    case .start: await ended.value
+    case .earlier: return
+    }
     if wasStarted {
       let after = await counters().connections
       let given = after.handlersAbandoned - before.connections.handlersAbandoned
@@ -283,40 +340,11 @@ extension LongLinkServer {
     ended.open(())
   }
 
-  /// Drains one connection: sends the client a goaway, lets its running requests finish within
-  /// `bound`, and returns when the connection has ended.
-  ///
-  /// It returns at once if the connection has ended already, or belongs to another server. A client
-  /// of this framework opens its next connection before it closes this one: drain connections to
-  /// move clients to `alternatives`, or to balance the load. The other parameters are those of
-  /// `shutDown`.
-  public func drain(
-    _ peer: Peer, within bound: Duration = .seconds(10), spread: Duration? = nil,
-    retryAfter: Duration? = nil, alternatives: [Endpoint]? = nil
+  /// Stops everything.
+  private func tearDown(
+    _ own: [EventLoop], _ listeners: [LoopBound<Listener>], within bound: Duration,
+    _ notice: DrainNotice
   ) async {
-    let notice = DrainNotice(
-      reason: "the server drains this connection", configuration, spread: spread,
-      retryAfter: retryAfter, alternatives: alternatives)
-    guard let (loop, lane) = lanesNow.first(where: { $0.0 === peer.loop }) else { return }
-    await suspend { (waiter: Waiter<Void>) in
-      loop.execute {
-        lane.value.drain(peer, within: bound.clampedNanoseconds, notice) { waiter(()) }
-      }
-    }
-  }
-
-  /// Stops everything; returns nil if an earlier call did so, or is doing so.
-  private func tearDown(within bound: Duration, _ notice: DrainNotice) async -> Void? {
-    let parts = state.withLock { state -> (own: [EventLoop], listeners: [LoopBound<Listener>])? in
-      guard state.phase != .shutDown else { return nil }
-      defer {
-        state.phase = .shutDown
-        state.listeners = []
-        state.ownLoops = []
-      }
-      return (state.ownLoops, state.listeners)
-    }
-    guard let (own, listeners) = parts else { return nil }
     // The lanes stay in the state, so that `counters()` still works.
     let lanes = lanesNow
     for listener in listeners {
@@ -334,7 +362,6 @@ extension LongLinkServer {
       }
     }
     await stop(own)
-    return ()
   }
 
   private func stop(_ own: [EventLoop]) async {
@@ -347,54 +374,9 @@ extension LongLinkServer {
   public func waitUntilShutDown() async {
     await ended.value
   }
-}
 
-// MARK: - Connections
-
-extension LongLinkServer {
-  /// Returns the peers of all open connections.
-  public func peers() async -> [Peer] {
-    var peers: [Peer] = []
-    for (loop, lane) in lanesNow {
-      peers += await loop.run { lane.value.peers }
-    }
-    return peers
-  }
-
-  /// Sends a one-way message to every connection, without waiting for any. It is encoded once.
-  ///
-  /// `policy` decides whether a connection above its high-water mark is skipped (the default) or
-  /// closed. A connection that does not accept a body of this size is skipped. The report counts
-  /// both. Throws `encodingFailed`, and `unsupported` if the dialect has no such push.
-  @discardableResult
-  public func broadcast(
-    _ type: MessageType, _ body: some BodyEncodable & Sendable,
-    toSlow policy: SlowPeerPolicy = .skip
-  ) async throws(LongLinkError) -> BroadcastReport {
-    let broadcast = try Broadcast(type, body, toSlow: policy, in: settings.dialect)
-    var report = BroadcastReport()
-    for (loop, lane) in lanesNow {
-      report += await loop.run { lane.value.broadcast(broadcast) }
-    }
-    return report
-  }
-
-  /// Returns a snapshot of the server's counters.
-  public func counters() async -> ServerCounters {
-    var counters = ServerCounters()
-    shared.fill(&counters)
-    for (loop, lane) in lanesNow {
-      let soFar = counters
-      counters = await loop.run {
-        var counters = soFar
-        lane.value.count(in: &counters)
-        return counters
-      }
-    }
-    return counters
-  }
-
-  private var lanesNow: [(EventLoop, LoopBound<ServerLane>)] {
+  /// The loops and their parts; none before `start`. They stay after `shutDown`, for the counters.
+  var lanesNow: [(EventLoop, LoopBound<ServerLane>)] {
     state.withLock { Array(zip($0.loops, $0.lanes)) }
   }
 }

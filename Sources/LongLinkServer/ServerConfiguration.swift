@@ -23,7 +23,7 @@ public struct ServerConfiguration: Sendable {
   /// least 1; further ones are closed and counted. Default 1,000.
   ///
   /// Unix sockets do not count, and loopback addresses only with `limitsLoopback`. Behind a proxy,
-  /// all clients have the proxy's address: raise the limit to `maxConnections` there.
+  /// all clients have the proxy's address: raise the limit to `maxConnections` in that case.
   public var maxConnectionsPerAddress = 1_000
   /// Whether `maxConnectionsPerAddress` applies to loopback addresses. Default false.
   public var limitsLoopback = false
@@ -61,6 +61,9 @@ public struct ServerConfiguration: Sendable {
   /// The sizes of a connection's outgoing buffer at which pushes and the server's own requests
   /// begin to wait, and continue. Defaults: 1 MiB, 512 KiB, and 32 MiB of bodies in fragments.
   public var waterMarks = WaterMarks()
+  /// How far the writers of streams can run ahead of their readers, on each connection. Defaults:
+  /// 64 KiB, growing to 4 MiB, and 16 MiB for all streams together.
+  public var streamWindows = StreamWindows()
   /// The most time until a new connection's first frame; above zero. Default 10 s.
   public var firstFrameTimeout: Duration = .seconds(10)
   /// The most time from the first byte of a frame to its last; above zero. Default 30 s.
@@ -69,7 +72,8 @@ public struct ServerConfiguration: Sendable {
   ///
   /// After it, a request is refused with 408; an incomplete push ends the connection.
   public var messageTimeout: Duration = .seconds(60)
-  /// How a dead client is found. The shorter times of this and the client's apply.
+  /// How a dead client is detected. For the interval and for the timeout, the shorter of the
+  /// client's and the server's values applies.
   public var heartbeat = Heartbeat()
   /// The timeout of the server's own requests without one; above zero. Default 15 s.
   public var timeout: Duration = .seconds(15)
@@ -123,6 +127,7 @@ public struct ServerConfiguration: Sendable {
     let leastBodies = dialect.facts(.server)?.isDelimited == true ? 4 : 2
     try atLeast(leastBodies * maxBody, memoryLimit, "memoryLimit")
     try waterMarks.validate(field: "waterMarks")
+    try streamWindows.validate(field: "streamWindows")
     try atLeast(max(maxBody, waterMarks.high), maxUnreadOutput, "maxUnreadOutput")
     try positive(firstFrameTimeout, "firstFrameTimeout")
     try positive(frameTimeout, "frameTimeout")
@@ -161,6 +166,7 @@ public struct ServerConfiguration: Sendable {
     settings.maxBody = maxBody
     settings.maxInFlight = maxInFlight
     settings.maxRequestBytes = maxRequestBytes
+    settings.windows = streamWindows
     settings.maxUnread = maxUnreadOutput
     settings.waterMarks = waterMarks.limited(by: maxUnreadOutput)
     settings.heartbeatInterval = heartbeat.interval.clampedNanoseconds

@@ -116,6 +116,8 @@ extension ServerConnection: LinkOwner {
     case .response:
       requests.answered(message, on: link)
       finishIfDrained()
+    case .item, .end:
+      side(of: message.serial).received(item: message, on: link)
     default:
       lane.received(Push(type: message.type, body: link.takeBody(of: message)), from: peer)
     }
@@ -136,6 +138,12 @@ extension ServerConnection: LinkOwner {
       requests.began(serial, on: link, at: begin, ordinal: ordinal)
     case .finished(let serial):
       requests.finishedSending(serial, on: link)
+    case .itemSent(let serial):
+      side(of: serial).itemSent(serial, on: link)
+    case .stray(let kind, let serial):
+      requestsIfAny?.stray(kind, serial, on: link)
+    case .overLimit(let serial):
+      side(of: serial).streamOverLimit(serial, on: link)
     case .resumeSending:
       link.shareRoom(requestsIfAny, pushesIfAny)
     case .peerLeaving(let goaway):
@@ -143,7 +151,7 @@ extension ServerConnection: LinkOwner {
         .info, "The client is going away",
         ["code": "\(goaway.code)", "detail": "\(PeerText(goaway.reason))"])
       requestsIfAny?.leaving(
-        link, accepted: goaway.requestsAccepted, code: ResponseCode(rawValue: goaway.code),
+        link, accepted: goaway.requestsAccepted, code: ResponseCode(wire: goaway.code),
         reason: goaway.reason)
       // Fail them, because a server's requests have no other link to wait for.
       requestsIfAny?.failWaiting(all: true) { operation, _ in goneAway(operation, goaway) }
@@ -163,6 +171,11 @@ extension ServerConnection: LinkOwner {
     case .damaged, .ponged, .heartbeatAnswered:
       break
     }
+  }
+
+  /// The side that a stream belongs to.
+  private func side(of serial: UInt32) -> any StreamSide {
+    link.owns(serial) ? requests : responder
   }
 
   func linkWroteAll(_ link: Link) {
@@ -214,7 +227,7 @@ extension ServerConnection: PeerOwner {
   /// Returns the error of a request to a client that has sent goaway.
   private func goneAway(_ operation: LongLinkError.Operation, _ goaway: GoAway) -> LongLinkError {
     .lost(
-      .goneAway(ResponseCode(rawValue: goaway.code)), delivery: .notSent, doing: operation,
+      .goneAway(ResponseCode(wire: goaway.code)), delivery: .notSent, doing: operation,
       peer: link.peer)
   }
 

@@ -13,6 +13,7 @@ final class ServerLane {
   private let configuration: ServerConfiguration
   let defaults: RequestDefaults
   let routes: Routes
+  private let hooks: ServerHooks
   var log: PeerLog { shared.log }
   /// The bounds of waiting requests, and of waiting pushes, to one connection.
   let requestLimits = RequestLimits(maxWaiting: 1_024)
@@ -22,16 +23,18 @@ final class ServerLane {
   private var connections: [UInt64: ServerConnection] = [:]
   private let totals = ConnectionTotals()
   private var requestTotals = RequestCounters()
+  private var pushesUnhandled: UInt64 = 0
   /// Whether new connections are closed at once.
   private var isDraining = false
   private var onDrained: (@Sendable () -> Void)?
 
   init(
     loop: EventLoop, _ configuration: ServerConfiguration, _ settings: ConnectionSettings,
-    routes: Routes, shared: ServerShared
+    routes: Routes, hooks: ServerHooks, shared: ServerShared
   ) {
     self.loop = loop
     self.routes = routes
+    self.hooks = hooks
     self.shared = shared
     self.configuration = configuration
     self.settings = settings
@@ -43,7 +46,7 @@ final class ServerLane {
   func share(_ budget: MemoryBudget) {
     let reference = LoopBound(Reference(lane: self), on: loop)
     memory = budget.makeShare(on: loop) {
-      reference.value.lane?.makeRoom()
+      reference.value.lane?.relieveMemory()
     } recover: {
       reference.value.lane?.recover()
     }
@@ -59,7 +62,7 @@ final class ServerLane {
   }
 
   /// Frees empty buffers, and then evicts the connections that hold the most until enough is free.
-  private func makeRoom() {
+  private func relieveMemory() {
     guard let budget = memory?.budget else { return }
     for connection in connections.values { connection.link.releaseRoom() }
     guard budget.isShort else { return }
@@ -124,11 +127,15 @@ final class ServerLane {
     let link = connection.link
     link.log(.debug, "Connection opened", ["name": "\(PeerText(link.peerName))"])
     connection.wasOpened = true
-    shared.onConnect?(connection.peer)
+    hooks.connect?(connection.peer)
   }
 
   func received(_ push: Push, from peer: Peer) {
-    shared.received(push, from: peer)
+    guard let handler = hooks.pushes[push.type] else {
+      pushesUnhandled += 1
+      return
+    }
+    handler(push, peer)
   }
 
   /// Counts why a connection ends. The connection may linger until the peer has read the reason.
@@ -141,7 +148,7 @@ final class ServerLane {
     connection.link.count(in: totals)
     requestTotals += connection.requestCounters
     shared.connectionEnded(connection.link.peer)
-    if connection.wasOpened { shared.onDisconnect?(connection.peer) }
+    if connection.wasOpened { hooks.disconnect?(connection.peer) }
     if connections.isEmpty { finishDraining() }
   }
 
@@ -165,6 +172,7 @@ final class ServerLane {
     counters.endings.merge(totals.endings, uniquingKeysWith: +)
     counters.violations.merge(totals.violations, uniquingKeysWith: +)
     counters.requests += requestTotals
+    counters.pushesUnhandled += pushesUnhandled
     for connection in connections.values {
       let link = connection.link
       counters.connections += link.counters

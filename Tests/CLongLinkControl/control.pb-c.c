@@ -193,7 +193,7 @@ void   longlink__control__metadata__free_unpacked
   assert(message->base.descriptor == &longlink__control__metadata__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-static const ProtobufCFieldDescriptor longlink__control__hello__field_descriptors[10] =
+static const ProtobufCFieldDescriptor longlink__control__hello__field_descriptors[11] =
 {
   {
     "version",
@@ -315,6 +315,18 @@ static const ProtobufCFieldDescriptor longlink__control__hello__field_descriptor
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "stream_credit",
+    11,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Longlink__Control__Hello, stream_credit),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned longlink__control__hello__field_indices_by_name[] = {
   6,   /* field[6] = credential */
@@ -326,12 +338,13 @@ static const unsigned longlink__control__hello__field_indices_by_name[] = {
   3,   /* field[3] = max_in_flight */
   7,   /* field[7] = name */
   8,   /* field[8] = session */
+  10,   /* field[10] = stream_credit */
   0,   /* field[0] = version */
 };
 static const ProtobufCIntRange longlink__control__hello__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 10 }
+  { 0, 11 }
 };
 const ProtobufCMessageDescriptor longlink__control__hello__descriptor =
 {
@@ -341,14 +354,14 @@ const ProtobufCMessageDescriptor longlink__control__hello__descriptor =
   "Longlink__Control__Hello",
   "longlink.control",
   sizeof(Longlink__Control__Hello),
-  10,
+  11,
   longlink__control__hello__field_descriptors,
   longlink__control__hello__field_indices_by_name,
   1,  longlink__control__hello__number_ranges,
   (ProtobufCMessageInit) longlink__control__hello__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor longlink__control__welcome__field_descriptors[9] =
+static const ProtobufCFieldDescriptor longlink__control__welcome__field_descriptors[10] =
 {
   {
     "version",
@@ -458,6 +471,18 @@ static const ProtobufCFieldDescriptor longlink__control__welcome__field_descript
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "stream_credit",
+    10,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Longlink__Control__Welcome, stream_credit),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned longlink__control__welcome__field_indices_by_name[] = {
   1,   /* field[1] = features */
@@ -468,12 +493,13 @@ static const unsigned longlink__control__welcome__field_indices_by_name[] = {
   8,   /* field[8] = name */
   7,   /* field[7] = resumed */
   6,   /* field[6] = session */
+  9,   /* field[9] = stream_credit */
   0,   /* field[0] = version */
 };
 static const ProtobufCIntRange longlink__control__welcome__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 9 }
+  { 0, 10 }
 };
 const ProtobufCMessageDescriptor longlink__control__welcome__descriptor =
 {
@@ -483,7 +509,7 @@ const ProtobufCMessageDescriptor longlink__control__welcome__descriptor =
   "Longlink__Control__Welcome",
   "longlink.control",
   sizeof(Longlink__Control__Welcome),
-  9,
+  10,
   longlink__control__welcome__field_descriptors,
   longlink__control__welcome__field_indices_by_name,
   1,  longlink__control__welcome__number_ranges,
@@ -644,7 +670,7 @@ const ProtobufCMessageDescriptor longlink__control__metadata__entries_entry__des
   (ProtobufCMessageInit) longlink__control__metadata__entries_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor longlink__control__metadata__field_descriptors[5] =
+static const ProtobufCFieldDescriptor longlink__control__metadata__field_descriptors[7] =
 {
   {
     "remaining",
@@ -706,10 +732,36 @@ static const ProtobufCFieldDescriptor longlink__control__metadata__field_descrip
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "credit",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    offsetof(Longlink__Control__Metadata, items_wanted_case),
+    offsetof(Longlink__Control__Metadata, credit),
+    NULL,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "items",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Longlink__Control__Metadata, items),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned longlink__control__metadata__field_indices_by_name[] = {
+  5,   /* field[5] = credit */
   3,   /* field[3] = entries */
   2,   /* field[2] = idempotency_key */
+  6,   /* field[6] = items */
   1,   /* field[1] = priority */
   0,   /* field[0] = remaining */
   4,   /* field[4] = retry_after */
@@ -717,7 +769,7 @@ static const unsigned longlink__control__metadata__field_indices_by_name[] = {
 static const ProtobufCIntRange longlink__control__metadata__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 5 }
+  { 0, 7 }
 };
 const ProtobufCMessageDescriptor longlink__control__metadata__descriptor =
 {
@@ -727,7 +779,7 @@ const ProtobufCMessageDescriptor longlink__control__metadata__descriptor =
   "Longlink__Control__Metadata",
   "longlink.control",
   sizeof(Longlink__Control__Metadata),
-  5,
+  7,
   longlink__control__metadata__field_descriptors,
   longlink__control__metadata__field_indices_by_name,
   1,  longlink__control__metadata__number_ranges,

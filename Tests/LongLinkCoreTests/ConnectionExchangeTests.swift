@@ -12,6 +12,7 @@ import Testing
         $0.name = "host"
         $0.maxBody = 1000
         $0.maxInFlight = 7
+        $0.windows.first = 2_000
       },
       cutting: cutting, isGreeted: false)
     #expect(pair.client.connection.isOpen == false)
@@ -20,17 +21,19 @@ import Testing
     let answer = pair.server.peekFrames()
     pair.exchange()
     let hello = Hello(
-      version: 1, features: 3, maxBody: 16_777_216, maxInFlight: 1024, heartbeatInterval: 30_000,
-      heartbeatTimeout: 10_000, name: "probe")
+      version: 1, features: 7, maxBody: 16_777_216, maxInFlight: 1024, heartbeatInterval: 30_000,
+      heartbeatTimeout: 10_000, name: "probe", streamCredit: 65_536)
     let welcome = Welcome(
-      version: 1, features: 3, maxBody: 1000, maxInFlight: 7, heartbeatInterval: 30_000,
-      heartbeatTimeout: 10_000, name: "host")
+      version: 1, features: 7, maxBody: 1000, maxInFlight: 7, heartbeatInterval: 30_000,
+      heartbeatTimeout: 10_000, name: "host", streamCredit: 2_000)
     #expect(try greeting.map { try $0.decoded(Hello.self) } == [hello])
     #expect(try answer.map { try $0.decoded(Welcome.self) } == [welcome])
     #expect(pair.client.takeEvents() == [.established])
     #expect(pair.server.takeEvents() == [.established])
     #expect(pair.client.connection.agreement.maxBody == 1000)
     #expect(pair.client.connection.agreement.maxInFlight == 7)
+    #expect(pair.client.connection.agreement.streamCredit == 2_000)
+    #expect(pair.server.connection.agreement.streamCredit == 65_536)
     #expect(pair.client.connection.agreement.name == "host")
     #expect(pair.server.connection.agreement.name == "probe")
     #expect(pair.server.connection.agreement.features == .supported)

@@ -78,7 +78,7 @@ import Testing
     #expect(side.connection.isClosed == true)
   }
 
-  @Test func `after a pause of the process a peer whose bytes wait is not judged`() {
+  @Test func `after a pause of the process a peer whose bytes wait is not declared dead`() {
     let side = beating(.client)
     side.pass(to: .ms(1100))
     // The driver reads before it lets time pass.
@@ -113,7 +113,7 @@ import Testing
     #expect(side.connection.isClosed == true)
   }
 
-  @Test func `a server that keeps itself from reading judges by what it writes`() {
+  @Test func `a server that has suspended reading detects a dead peer by what it writes`() {
     let side = beating(.server) {
       $0.encodeLimit = 10_000
       $0.writingTimeout = 5_000_000_000

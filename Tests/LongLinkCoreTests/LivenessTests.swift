@@ -47,7 +47,7 @@ import Testing
     #expect(isDead)
   }
 
-  @Test func `a suspected peer is judged at the limit, and checked before it`() {
+  @Test func `a suspected peer is declared dead at the limit, and checked before it`() {
     var liveness = liveness()
     #expect(liveness.nextJudgement(at: at(30)) == .distantFuture)
     liveness.suspect(pingEnd: 100, acknowledged: nil, pingHasLeft: false, at: at(30))

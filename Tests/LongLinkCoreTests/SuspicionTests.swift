@@ -3,7 +3,7 @@
 import LongLinkCore
 import Testing
 
-/// When a peer is asked for a sign of life, and by what it is judged.
+/// When a peer is asked for a sign of life, and when it is declared dead.
 @Suite struct SuspicionTests {
   // MARK: Missed deadlines
 
@@ -53,7 +53,7 @@ import Testing
   // MARK: A pause of the process
 
   @Test(arguments: [Role.client, .server])
-  func `a judgement that comes far too late gives the peer its time anew`(role: Role) {
+  func `a check that comes far too late gives the peer its whole time again`(role: Role) {
     let side = beating(role)
     side.pass(to: .ms(1_000))
     #expect(side.takeKinds() == [.ping])
@@ -80,7 +80,7 @@ import Testing
     #expect(side.connection.counters.suspicions == 2)
   }
 
-  @Test func `a judgement that is only a little late stands`() {
+  @Test func `a check that is only a little late still counts`() {
     let side = beating(.client)
     side.pass(to: .ms(1_000))
     side.elapse(to: .ms(1_600))

@@ -42,12 +42,17 @@ import Testing
     for case let file as URL in walk where extensions.contains(file.pathExtension) {
       let path = folder + file.resolvingSymlinksInPath().path.dropFirst(start.path.count)
       if folder == "Tests", path.hasPrefix("Tests/Generator/") { continue }
-      let data = try Data(contentsOf: file)
-      let lines = String(decoding: data, as: UTF8.self)
-        .split(separator: "\n", omittingEmptySubsequences: false)
-      sources.append(Source(path: path, data: data, lines: lines))
+      sources.append(try source(path))
     }
     return sources.sorted { $0.path < $1.path }
+  }
+
+  /// One file of the package.
+  static func source(_ path: String) throws -> Source {
+    let data = try Data(contentsOf: root.appending(path: path))
+    let lines = String(decoding: data, as: UTF8.self)
+      .split(separator: "\n", omittingEmptySubsequences: false)
+    return Source(path: path, data: data, lines: lines)
   }
 
   private static let executables: Set<String> = ["protoc-gen-longlink"]
@@ -130,7 +135,7 @@ import Testing
       "@exclusivity(unchecked)",
       [
         "LongLink/ClientCore.swift": 2,
-        "LongLinkDriver/Link/Link.swift": 10,
+        "LongLinkDriver/Link/Link.swift": 8,
         "LongLinkDriver/Requests/Requests.swift": 11,
         "LongLinkTransport/Kernel/KernelDriver.swift": 1,
         "LongLinkTransport/Loop/EventLoop.swift": 6,

@@ -3,7 +3,7 @@
 import LongLinkCore
 import Testing
 
-/// What bytes that are still on their way have to do with a judgement.
+/// How bytes that are still on their way affect when a peer is declared dead.
 @Suite struct UnacknowledgedBytesTests {
   /// A side that suspects its peer, with this many bytes before the ping in its system.
   private func suspecting(_ ahead: Int, _ role: Role = .client) -> Side {
@@ -16,7 +16,7 @@ import Testing
   }
 
   @Test(arguments: [Role.client, .server])
-  func `a peer is not judged while bytes before the ping go on leaving`(role: Role) {
+  func `a peer is not declared dead while bytes before the ping are still being sent`(role: Role) {
     let side = suspecting(50_000, role)
     for time in stride(from: Int64(1_100), through: 20_000, by: 100) {
       side.arrived! += 100
@@ -72,7 +72,7 @@ import Testing
     #expect(side.takeEvents() == [.abandon(.heartbeatLost), .close(.heartbeatLost)])
   }
 
-  @Test func `a path on which nothing leaves is judged as if nothing were before the ping`() {
+  @Test func `a path on which nothing is sent counts as if nothing were before the ping`() {
     let side = suspecting(50_000)
     side.pass(to: .ms(1_399))
     #expect(side.connection.isOpen == true)

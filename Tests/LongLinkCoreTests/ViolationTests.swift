@@ -13,6 +13,8 @@ struct Breach: Sendable, CustomTestStringConvertible {
   var maxBody = 1000
   /// Frames that break nothing.
   var before: [[UInt8]] = []
+  /// Whether the receiver has sent a request that announces items.
+  var asks = false
   /// The frame that does.
   var breach: [UInt8]
   /// How much of `breach` is enough to tell; nil for all of it.
@@ -25,6 +27,7 @@ struct Breach: Sendable, CustomTestStringConvertible {
       isFresh
       ? Side(ConnectionSettings(role) { $0.maxBody = maxBody })
       : opened(role, features: features) { $0.maxBody = maxBody }
+    if asks { side.stream(50, items: true) }
     _ = side.takeFrames()
     _ = side.takeEvents()
     return side
@@ -48,7 +51,11 @@ extension Breach {
     return bytes
   }
 
-  static let all: [Breach] = [
+  private static let plain: Features = [.metadata, .fragments]
+
+  static let all: [Breach] = ofMessages + ofStreams
+
+  private static let ofMessages: [Breach] = [
     Breach(
       rule: .checksumMismatch,
       breach: damaged(RawFrame(.request, tag: 1, serial: 50, body: [1]), at: 16)),
@@ -61,9 +68,9 @@ extension Breach {
     header(.lengthOverLimit, RawFrame(.hello, serial: 3), length: 65_537, isFresh: true),
     header(.unknownKind, RawFrame(wire: 0x0D, serial: 50)),
     header(.unknownKind, RawFrame(wire: 0x2F, serial: 0), length: .max),
-    header(.kindNotAgreed, RawFrame(.item, serial: 50)),
-    header(.kindNotAgreed, RawFrame(.end, serial: 50)),
-    header(.kindNotAgreed, RawFrame(.credit, serial: 50, body: [0, 0, 0, 1])),
+    header(.kindNotAgreed, RawFrame(.item, serial: 50), features: plain),
+    header(.kindNotAgreed, RawFrame(.end, serial: 50), features: plain),
+    header(.kindNotAgreed, RawFrame(.credit, serial: 50), length: 4, features: plain),
     header(.kindNotAgreed, RawFrame(.pushAck, serial: 2), length: 8),
     header(.kindNotAgreed, RawFrame(.push, tag: 1, serial: 2), length: 9),
     header(.flagNotAllowed, RawFrame(.ping, flags: .more)),
@@ -82,6 +89,10 @@ extension Breach {
     header(.sizeNotAllowed, RawFrame(.cancel, serial: 50), length: 1),
     header(.sizeNotAllowed, RawFrame(.ping), length: 65),
     header(.sizeNotAllowed, RawFrame(.request, flags: .more, serial: 50), length: 0),
+    header(.flagNotAllowed, RawFrame(.item, flags: .metadata, serial: 50), length: 2),
+    header(.tagNotAllowed, RawFrame(.end, tag: 1, serial: 50)),
+    header(.sizeNotAllowed, RawFrame(.credit, serial: 50), length: 5),
+    header(.serialOutOfRange, RawFrame(.item, serial: 49)),
     header(.serialOutOfRange, RawFrame(.request, serial: 49)),
     header(.serialOutOfRange, RawFrame(.request, serial: 0x8000_0032)),
     header(.serialOutOfRange, RawFrame(.request, serial: 50), role: .client),
@@ -133,6 +144,33 @@ extension Breach {
     Breach(
       rule: .tooManyPings, before: Array(repeating: RawFrame(.ping).bytes, count: 100),
       breach: RawFrame(.ping).bytes),
+  ]
+
+  /// A request that asks for items and announces some.
+  private static let opening = RawFrame(
+    .request, flags: .metadata, tag: 1, serial: 50, body: [0, 4, 0x30, 100, 0x38, 1]
+  ).bytes
+  private static let end = RawFrame(.end, serial: 50).bytes
+  private static let half = RawFrame(.item, flags: .more, serial: 50, body: [1]).bytes
+  private static func credit(_ bytes: [UInt8]) -> [UInt8] {
+    RawFrame(.credit, serial: 50, body: bytes).bytes
+  }
+
+  private static let ofStreams: [Breach] = [
+    Breach(
+      rule: .itemNotExpected, before: [RawFrame(.request, tag: 1, serial: 50).bytes],
+      breach: RawFrame(.item, serial: 50).bytes),
+    Breach(rule: .itemAfterEnd, before: [opening, end], breach: end),
+    Breach(rule: .itemCutOff, before: [opening, half], breach: end),
+    Breach(rule: .creditNotAllowed, before: [opening], breach: credit([0, 0, 0, 0])),
+    Breach(rule: .creditOverflow, before: [opening], breach: credit([0x7F, 0xFF, 0xFF, 0xFF])),
+    Breach(
+      rule: .creditExceeded, maxBody: 100_000, before: [opening],
+      breach: RawFrame(.item, serial: 50, body: [UInt8](repeating: 1, count: 65_521)).bytes),
+    Breach(
+      rule: .refusedAfterItems, role: .client,
+      before: [credit([0, 0, 0, 1])], asks: true,
+      breach: RawFrame(.response, tag: 0x80_0194, serial: 50).bytes),
   ]
 
   static let code: [Violation.Rule: UInt32] = [
@@ -208,7 +246,7 @@ extension Breach {
     let violated = opened(.server)
     violated.receive(RawFrame(wire: 0x20))
     let late = opened(.server)
-    late.connection.failed(toDecode: .goaway, serial: 4)
+    late.connection.rejectStray(.item, serial: Role.server.serials.lowerBound)
     let shut = opened(.server)
     shut.connection.shutDown(at: .start)
     for side in [violated, late, shut] {

@@ -18,6 +18,11 @@ enum ConnectionFuzz {
     if flags & 8 != 0 { settings.encodeLimit = 200 }
     if flags & 16 != 0 { settings.maxUnread = 4000 }
     if flags & 32 != 0 { settings.features = [] }
+    if flags & 128 != 0 {
+      settings.windows.first = 1_024
+      settings.windows.largest = 2_048
+      settings.windows.total = 2_048
+    }
     if inDialect {
       guard let dialect = input.dialect(isDelimited: flags & 64 != 0) else { return }
       let prefix = dialect.layout.shape(from: role).header.first { $0.meaning == .session }
@@ -36,16 +41,20 @@ enum ConnectionFuzz {
 /// One end of a connection, and what its driver does for it.
 final class FuzzSide {
   var connection: Connection
-  private let role: Role
+  let role: Role
   private let settings: ConnectionSettings
   private let codec: DialectCodec?
-  private var now = LinkInstant(nanoseconds: 1_000_000_000_000)
+  private(set) var now = LinkInstant(nanoseconds: 1_000_000_000_000)
   /// The peer's requests that run, with what each counts for.
-  private var running: [(serial: UInt32, bytes: Int)] = []
+  var running: [(serial: UInt32, bytes: Int)] = []
   /// What the handlers count for whose requests are over.
   private var outlived: [Int] = []
-  private var asked: [(serial: UInt32, placement: StreamPosition)] = []
-  private var nextSerial: UInt32
+  var asked: [(serial: UInt32, placement: StreamPosition)] = []
+  var nextSerial: UInt32
+  /// The costs of the items that nobody has taken, by stream.
+  var untaken: [UInt32: [Int]] = [:]
+  /// The streams of which an item waits to be sent.
+  var sending: Set<UInt32> = []
   private var given: UInt64 = 0
   private var written: UInt64 = 0
   private var abandons = 0
@@ -87,7 +96,7 @@ final class FuzzSide {
       case 4: connection.setPace(200_000_000 + Int64(input.word()) * 1_000_000)
       case 5: returnHandlers()
       case 6: connection.evict(at: now)
-      default: break
+      default: if codec == nil { try actOnStream(&input) }
       }
     default: write(.max)
     }
@@ -135,11 +144,11 @@ final class FuzzSide {
   private func greeting(_ input: inout FuzzInput) -> [UInt8] {
     let kind: FrameKind = input.pick(role == .server ? .hello : .welcome, .goaway)
     let serial = kind == .goaway ? Wire.goawaySerial : Wire.handshakeSerial
-    let features = [0x10, input.byte() & 3]
+    let features = [0x10, input.byte() & 7]
     return sealed(kind.rawValue, 0, serial, features + input.take(Int(input.byte() % 16)))
   }
 
-  private func sealed(_ kind: UInt8, _ tag: UInt32, _ serial: UInt32, _ body: [UInt8]) -> [UInt8] {
+  func sealed(_ kind: UInt8, _ tag: UInt32, _ serial: UInt32, _ body: [UInt8]) -> [UInt8] {
     let word = UInt32(kind) << 24 | tag & Wire.tagMask
     var bytes: [UInt8] = []
     for value in [word, serial, UInt32(body.count)] {
@@ -153,7 +162,7 @@ final class FuzzSide {
     return bytes + body
   }
 
-  private func receive(_ bytes: [UInt8]) throws(FuzzFailure) {
+  func receive(_ bytes: [UInt8]) throws(FuzzFailure) {
     guard !connection.isClosed, !connection.holdsReading else { return }
     given += UInt64(bytes.count)
     unsafe connection.received(bytes.span.bytes, at: now)
@@ -204,7 +213,10 @@ final class FuzzSide {
     let own: UInt32? = codec == nil ? nil : input.pick(nil, 9, 7, 12)
     let isEarly = input.byte() & 3 == 0
     if isEarly { connection.outlives(serial) }
-    let isOwed = connection.respond(serial, code: input.pick(.ok, .failed), ownCode: own, body)
+    // A response with code 200 is not for within an item.
+    let code: ResponseCode = sending.contains(serial) ? .failed : input.pick(.ok, .failed)
+    forgetStream(serial)
+    let isOwed = connection.respond(serial, code: code, ownCode: own, body)
     if isEarly {
       outlived.append(bytes)
     } else if !isOwed {
@@ -225,9 +237,10 @@ final class FuzzSide {
     connection.push(type, count: count, at: now) { span in body.encode(into: &span) }
   }
 
-  private func cancel(_ index: Int, notifying: Bool) {
+  func cancel(_ index: Int, notifying: Bool) {
     guard asked.indices.contains(index) else { return }
     let (serial, placement) = asked.remove(at: index)
+    forgetStream(serial)
     _ = connection.cancel(serial, placement, notifying: notifying)
   }
 
@@ -267,18 +280,20 @@ final class FuzzSide {
     let told =
       counters.requestsReceived + counters.responsesReceived + counters.pushesReceived
       + counters.pingsReceived + counters.cancelsReceived + counters.droppedPongs
-      + counters.droppedIgnorable
+      + counters.droppedIgnorable + counters.itemsReceived + counters.lateItems
+      + counters.lateEnds + counters.lateCredits
     try expect(counters.damagedPackets <= given, "more damage than bytes")
     try expect(told <= counters.framesReceived, "something was counted twice")
     try expect(connection.requestsRunning <= settings.maxInFlight, "too many requests run")
     try expect(running.count + outlived.count <= settings.maxInFlight, "too many handlers")
     try expect(connection.requestsOutlived == outlived.count, "handlers are not counted")
-    let held = outlived.reduce(0) { $0 + $1 + Connection.requestOverhead }
-    try expect(connection.held.outlived == held, "the bytes of handlers are not counted")
+    let abandoned = outlived.reduce(0) { $0 + $1 + Connection.requestOverhead }
+    try expect(connection.held.outlived == abandoned, "the bytes of handlers are not counted")
     let open = connection.held.open
     try expect(open >= 0 && open >= connection.held.room, "memory is counted that is not there")
     let most = settings.maxRequestBytes + settings.maxBody
     try expect(role == .client || connection.requestBytes <= most, "the requests hold too much")
+    try expect(held(in: untaken) <= windowLimit, "more items than windows for them")
     try expect(connection.requestsAccepted <= counters.requestsReceived, "accepted, not received")
     try expect(
       connection.input.capacity <= 2 * Int(given) + 4096, "memory was promised for what never came")
@@ -303,6 +318,7 @@ final class FuzzSide {
   private func hear(_ news: LinkNews) throws(FuzzFailure) {
     switch news {
     case .cancel(let serial):
+      forgetStream(serial)
       if let index = running.firstIndex(where: { $0.serial == serial }) {
         outlived.append(running.remove(at: index).bytes)
       }
@@ -316,10 +332,19 @@ final class FuzzSide {
       abandons += 1
       outlived += running.map(\.bytes)
       running = []
+      untaken = [:]
+      sending = []
       try expect(abandons == 1, "everything was abandoned twice")
     case .established, .ponged, .heartbeatAnswered, .finished, .resumeSending, .peerLeaving,
       .damaged:
       break
+    case .itemSent(let serial):
+      try expect(sending.remove(serial) != nil, "an item was sent for which nobody waited")
+    case .overLimit(let serial): overLimit(serial)
+    case .stray(let kind, let serial):
+      if asked.contains(where: { $0.serial == serial }) {
+        connection.rejectStray(kind, serial: serial)
+      }
     }
   }
 
@@ -327,33 +352,29 @@ final class FuzzSide {
     switch arrival.kind {
     case .request:
       try expect(arrival.payload.count <= settings.maxBody, "a body over the limit")
-      if read(arrival, .request) {
-        running.append((arrival.serial, arrival.byteCount))
-      } else {
-        connection.handlerReturned(bytes: arrival.byteCount)
-      }
+      read(arrival)
+      running.append((arrival.serial, arrival.byteCount))
     case .response:
       asked.removeAll { $0.serial == arrival.serial }
-      _ = read(arrival, .response)
+      forgetStream(arrival.serial)
+      read(arrival)
+    case .item:
+      try expect(arrival.payload.count <= settings.maxBody, "an item over the limit")
+      read(arrival)
+      untaken[arrival.serial, default: []].append(arrival.cost)
     default:
-      _ = read(arrival, .push)
+      read(arrival)
     }
   }
 
   /// Reads every byte of a message, as whoever it is for would.
-  private func read(_ arrival: Arrival, _ kind: FrameKind) -> Bool {
-    do throws(BodyError) {
-      if let slice = arrival.metadata {
-        _ = try connection.withBody(slice) { (bytes) throws(BodyError) in
-          try Metadata(decoding: bytes)
-        }
+  private func read(_ arrival: Arrival) {
+    if let slice = arrival.metadata {
+      connection.withBody(slice) { bytes in
+        precondition((try? Metadata(decoding: bytes)) != nil, "malformed metadata was passed on")
       }
-      _ = connection.takeBytes(of: arrival.payload)
-      return true
-    } catch {
-      connection.failed(toDecode: kind, serial: arrival.serial)
-      return false
     }
+    _ = connection.takeBytes(of: arrival.payload)
   }
 
   /// The peer goes: whatever was under way, the connection comes to its end.

@@ -4,7 +4,7 @@ package import Foundation
 import LongLinkCore
 import LongLinkDialects
 
-/// What fuzzers begin with: the golden frames, and frames of layouts that a seed describes.
+/// What fuzzers begin with: the test vectors, and frames of layouts that a seed describes.
 package enum FuzzCorpus {
   /// The inputs for a target, made from the files of `Protocols/Vectors`.
   package static func inputs(
@@ -34,7 +34,7 @@ package enum FuzzCorpus {
     return Set(words).sorted().map { "\"\\\"\($0)\\\"\"\n" }.joined()
   }
 
-  // MARK: - Golden frames
+  // MARK: - Test vectors
 
   private static func files(_ folder: URL, _ kind: String) throws -> [Data] {
     try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
@@ -90,7 +90,7 @@ package enum FuzzCorpus {
 
   /// The commands that give a connection its bytes, behind a greeting that agrees to everything.
   private static func connection(_ bytes: [UInt8]) -> [UInt8] {
-    var commands: [UInt8] = [0, 5, 0, 3, 0]
+    var commands: [UInt8] = [0, 5, 0, 7, 0]
     for start in stride(from: 0, to: bytes.count, by: 255) {
       let part = bytes[start..<min(start + 255, bytes.count)]
       commands += [0, UInt8(part.count)] + part + [15]

@@ -98,7 +98,7 @@ extension Hello {
       maxBody: .random(using: &generator), maxInFlight: .random(using: &generator),
       heartbeatInterval: .random(using: &generator), heartbeatTimeout: .random(using: &generator),
       credential: generator.bytes(), name: generator.text(), session: generator.bytes(),
-      lastPush: generator.number())
+      lastPush: generator.number(), streamCredit: .random(using: &generator))
   }
 }
 
@@ -108,7 +108,8 @@ extension Welcome {
       version: .random(using: &generator), features: generator.number(),
       maxBody: .random(using: &generator), maxInFlight: .random(using: &generator),
       heartbeatInterval: .random(using: &generator), heartbeatTimeout: .random(using: &generator),
-      session: generator.bytes(), resumed: generator.next() & 1 == 0, name: generator.text())
+      session: generator.bytes(), resumed: generator.next() & 1 == 0, name: generator.text(),
+      streamCredit: .random(using: &generator))
   }
 }
 
@@ -130,7 +131,9 @@ extension Metadata {
       entries: (0..<Int(generator.next() % 5)).map { _ in
         Entry(key: generator.text(), value: generator.text())
       },
-      retryAfter: .random(using: &generator))
+      retryAfter: .random(using: &generator),
+      credit: generator.next() & 1 == 0 ? nil : .random(using: &generator),
+      items: generator.next() & 1 == 0)
     metadata.entries = metadata.canonicalEntries
     return metadata
   }

@@ -36,7 +36,7 @@ import Testing
     var watch = greeted()
     watch.tell(.resetSent, Self.client, 1, at: 15)
     watch.tell(.closed, Self.server, 2, at: 16)
-    watch.judgeAll(at: LinkInstant(nanoseconds: 100_000_000_000))
+    watch.checkAll(at: LinkInstant(nanoseconds: 100_000_000_000))
     #expect(watch.broken.isEmpty)
   }
 
@@ -44,7 +44,7 @@ import Testing
     var watch = greeted()
     watch.tell(.closed, Self.client, 1, at: 17)
     #expect(watch.broken.map(\.promise) == [.deadPeersFound])
-    watch.judgeAll(at: LinkInstant(nanoseconds: 17_000_000_000))
+    watch.checkAll(at: LinkInstant(nanoseconds: 17_000_000_000))
     #expect(watch.broken.count == 2)
   }
 
@@ -113,7 +113,7 @@ import Testing
     watch.tell(.paused, nil, 1, at: 1)
     watch.tell(.clockMoved, nil, 1, at: 2, value: 60)
     #expect(watch.pauses.isEmpty)
-    watch.judgeAll(at: LinkInstant(nanoseconds: 30_000_000_000))
+    watch.checkAll(at: LinkInstant(nanoseconds: 30_000_000_000))
     #expect(
       watch.broken.map { $0.detail.prefix(9) } == ["machine 2"], "the frozen one is not judged")
     watch.tell(.processCrashed, nil, 1, at: 40)

@@ -23,6 +23,7 @@ struct ResumptionTests {
       case .pooledWaiter: kinds.append("pooled")
       case .function: kinds.append("function")
       case .handler: kinds.append("handler")
+      case .stream: kinds.append("stream")
       }
       completion(.success([UInt8(kinds.count)]))
       return RequestID(serial: 1, number: UInt64(kinds.count))

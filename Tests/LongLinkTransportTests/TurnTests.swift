@@ -42,7 +42,7 @@ import Testing
     #expect(journal.entries == ["event", "timer 1", "job", "end 2"])
   }
 
-  @Test func `events are looked for once more before a timer is judged`() {
+  @Test func `the loop looks for events once more before a timer fires`() {
     driver.onWait = { [unowned driver, journal] in
       // The process was held up after the wait; something has come meanwhile.
       if driver.deadlines.count == 1 { driver.advance(by: .seconds(60)) }

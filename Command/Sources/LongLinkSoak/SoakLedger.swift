@@ -110,7 +110,7 @@ final class SoakLedger: Sendable {
     let written = unsafe bytes.withUnsafeBytes { buffer in
       unsafe write(descriptor, buffer.baseAddress, buffer.count)
     }
-    // A missing line would be judged as a request that did not run.
+    // A missing line would count as a request that did not run.
     precondition(written == bytes.count, "the ledger cannot be written")
   }
 

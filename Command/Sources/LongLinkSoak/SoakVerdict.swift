@@ -29,7 +29,7 @@ struct SoakVerdict {
   /// Idempotent requests that ran more than once.
   private(set) var ranAgain = 0
 
-  /// Judges all lines of all ledgers, in any order.
+  /// Checks all lines of all ledgers, in any order.
   init(_ records: some Sequence<SoakRecord>) {
     var entries: [UInt64: Entry] = [:]
     for record in records {

@@ -32,7 +32,7 @@ struct DissectorRuleTests {
   /// noted at the last frame of each.
   private func judge(_ cases: [Case], _ dialect: String?) async throws {
     let tshark = try await Tshark(
-      layout: dialect.map { GoldenStream.layout($0).path }, name: dialect ?? "longlink")
+      layout: dialect.map { VectorStream.layout($0).path }, name: dialect ?? "longlink")
     defer { tshark.remove() }
     var capture = PacketCapture()
     for each in cases { capture.add(each.connection, isWhole: each.isWhole) }
@@ -52,7 +52,7 @@ struct DissectorRuleTests {
   }
 
   @Test func `a response with the wrong type for its request breaks a rule`() async throws {
-    let bare = try GoldenStream.dialect("bare")
+    let bare = try VectorStream.dialect("bare")
     let (client, server) = (
       try DialectFrames(bare, from: .client), try DialectFrames(bare, from: .server)
     )
@@ -65,7 +65,7 @@ struct DissectorRuleTests {
           error: "A type that is not allowed here (1026 in place of 1025)"),
       ], "bare")
 
-    let small = try GoldenStream.dialect("small")
+    let small = try VectorStream.dialect("small")
     let (asking, answering) = (
       try DialectFrames(small, from: .server), try DialectFrames(small, from: .client)
     )
@@ -80,7 +80,7 @@ struct DissectorRuleTests {
   }
 
   @Test func `an unsolicited response is treated as the dialect says`() async throws {
-    let small = try GoldenStream.dialect("small")
+    let small = try VectorStream.dialect("small")
     var (client, server) = (
       try DialectFrames(small, from: .client), try DialectFrames(small, from: .server)
     )
@@ -98,7 +98,7 @@ struct DissectorRuleTests {
         Case((.client, request), (.client, client.cancel(1)), (.server, response)),
       ], "small")
 
-    let bare = try GoldenStream.dialect("bare")
+    let bare = try VectorStream.dialect("bare")
     client = try DialectFrames(bare, from: .client)
     server = try DialectFrames(bare, from: .server)
     let late = server.response(to: 1025, 1030)
@@ -112,7 +112,7 @@ struct DissectorRuleTests {
   }
 
   @Test func `a request with the serial of a running request breaks a rule`() async throws {
-    let small = try GoldenStream.dialect("small")
+    let small = try VectorStream.dialect("small")
     let client = try DialectFrames(small, from: .client)
     let server = try DialectFrames(small, from: .server)
     let request = client.request(5, 1)
@@ -127,7 +127,7 @@ struct DissectorRuleTests {
   }
 
   @Test func `a cancel by body names a serial that a request can have`() async throws {
-    let client = try DialectFrames(GoldenStream.dialect("lines"), from: .client)
+    let client = try DialectFrames(VectorStream.dialect("lines"), from: .client)
     try await judge(
       [
         Case((.client, client.request(9, 3)), (.client, client.cancel(3))),
@@ -138,7 +138,7 @@ struct DissectorRuleTests {
   }
 
   @Test func `pings of a dialect are counted`() async throws {
-    let guarded = try GoldenStream.dialect("guarded")
+    let guarded = try VectorStream.dialect("guarded")
     let server = try DialectFrames(guarded, from: .server)
     // Any response that nobody asked for is a ping there; the capture takes no time over them.
     let beat = (Role.server, server.response(to: 261, 7))
@@ -146,7 +146,7 @@ struct DissectorRuleTests {
     func connection(_ parts: [(Role, [UInt8])]) -> RecordedRun.Connection {
       parts.map { (sender: $0.0, bytes: $0.1) }
     }
-    let tshark = try await Tshark(layout: GoldenStream.layout("guarded").path, name: "guarded")
+    let tshark = try await Tshark(layout: VectorStream.layout("guarded").path, name: "guarded")
     defer { tshark.remove() }
     var capture = PacketCapture()
     capture.add(connection(most))

@@ -18,11 +18,11 @@ struct DissectorTests {
 
   private static func tshark(_ dialect: String?) async throws -> Tshark {
     try await Tshark(
-      layout: dialect.map { GoldenStream.layout($0).path }, name: dialect ?? "longlink")
+      layout: dialect.map { VectorStream.layout($0).path }, name: dialect ?? "longlink")
   }
 
   private static func judge(
-    _ streams: [GoldenStream], _ findings: [Tshark.Finding]
+    _ streams: [VectorStream], _ findings: [Tshark.Finding]
   ) {
     for (stream, finding) in zip(streams, findings) {
       let broken = Set(stream.broken)
@@ -37,12 +37,12 @@ struct DissectorTests {
   }
 
   @Test(arguments: dialects, [60_000, 3])
-  func `every golden frame of a dialect is judged as by a decoder`(
+  func `every test vector of a dialect is checked as by a decoder`(
     dialect: String, size: Int
   ) async throws {
     let tshark = try await DissectorTests.tshark(dialect)
     defer { tshark.remove() }
-    let streams = try GoldenStream.all(in: "Dialects/\(dialect).txt")
+    let streams = try VectorStream.all(in: "Dialects/\(dialect).txt")
     var capture = PacketCapture()
     for stream in streams {
       // A decoder knows nothing of the requests that responses belong to.
@@ -57,12 +57,13 @@ struct DissectorTests {
     }
   }
 
-  @Test func `every golden frame of the native protocol is judged as by a connection`() async throws
+  @Test func `every test vector of the native protocol is checked as by a connection`()
+    async throws
   {
     let tshark = try await DissectorTests.tshark(nil)
     defer { tshark.remove() }
     let files = ["control", "fragments", "frames", "handshake", "headers", "metadata", "serials"]
-    let streams = try files.flatMap { try GoldenStream.all(in: "\($0).txt") }
+    let streams = try files.flatMap { try VectorStream.all(in: "\($0).txt") }
       .filter { !$0.hasMore && $0.bytes.count < 100_000 }
     var capture = PacketCapture()
     for stream in streams { capture.add(DissectorTests.greeted(stream)) }
@@ -71,7 +72,7 @@ struct DissectorTests {
   }
 
   /// A vector's bytes behind what has been said before.
-  private static func greeted(_ stream: GoldenStream) -> RecordedRun.Connection {
+  private static func greeted(_ stream: VectorStream) -> RecordedRun.Connection {
     let hello = ScriptedConnection.frame(kind: 0x0A, tag: 0, serial: 3, body: [8, 1, 16, 3])
     let welcome = ScriptedConnection.frame(
       kind: 0x0B, tag: 0, serial: 3, body: [8, 1, 16, stream.features])
@@ -97,7 +98,7 @@ struct DissectorTests {
 
     func record() async throws -> RecordedRun.Connection {
       try await RecordedRun.connection(
-        dialect.map(GoldenStream.dialect), echo: MessageType(tag: echo),
+        dialect.map(VectorStream.dialect), echo: MessageType(tag: echo),
         push: MessageType(tag: push), largest: largest)
     }
   }

@@ -96,7 +96,7 @@ import Testing
     #expect(clock.now - frozen <= bound + FreezeTests.slack)
   }
 
-  @Test func `a server that was frozen reads waiting bytes before it judges its clients`()
+  @Test func `a server that was frozen reads waiting bytes before it declares a client dead`()
     async throws
   {
     let server = try await RunningServer("--heartbeat", "4", "--heartbeat-timeout", "2")

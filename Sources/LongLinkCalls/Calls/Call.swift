@@ -2,7 +2,7 @@
 
 public import LongLinkCore
 
-/// A call as a value, to be made alone, in a group, or for a page of a list.
+/// A call that can be made alone, in a group, or for a page of a list.
 public struct Call<Reply: Sendable>: Sendable {
   /// The message type of the request.
   public let type: MessageType

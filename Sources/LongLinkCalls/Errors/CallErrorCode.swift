@@ -44,6 +44,8 @@ public struct CallErrorCode: RawRepresentable, Hashable, Sendable, CustomStringC
   public static let invalidConfiguration = CallErrorCode(rawValue: 13)
   /// 14: the dialect cannot express the operation.
   public static let unsupported = CallErrorCode(rawValue: 14)
+  /// 15: the items of a stream have ended.
+  public static let streamEnded = CallErrorCode(rawValue: 15)
   /// 99: a failure that this version has no code for.
   public static let other = CallErrorCode(rawValue: 99)
 
@@ -53,7 +55,7 @@ public struct CallErrorCode: RawRepresentable, Hashable, Sendable, CustomStringC
     .cancelled: .cancelled, .corrupted: .corrupted, .protocolViolation: .protocolViolation,
     .tooLarge: .tooLarge, .encodingFailed: .encodingFailed, .decodingFailed: .decodingFailed,
     .overloaded: .overloaded, .closed: .closed, .invalidConfiguration: .invalidConfiguration,
-    .unsupported: .unsupported,
+    .unsupported: .unsupported, .streamEnded: .streamEnded,
   ]
 
   /// Makes the code of a `LongLinkError`.

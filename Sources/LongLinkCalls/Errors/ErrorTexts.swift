@@ -55,6 +55,7 @@ public struct ErrorTexts: Sendable {
       .closed: "The connection was closed.",
       .invalidConfiguration: "This program is not configured correctly.",
       .unsupported: "The server does not support this.",
+      .streamEnded: "The transfer has already ended.",
       CallErrorCode(.malformed): "The server could not understand the request.",
       CallErrorCode(.unauthenticated): "Sign in first.",
       CallErrorCode(.forbidden): "This is not allowed.",

@@ -25,10 +25,11 @@ package struct Arrival: Equatable, Sendable {
   private var start: Int
   private var count: Int
   package var serial: UInt32
-  /// The message type of a request or push; the code and refused bit of a response.
+  /// The message type of a request or push; the code and refused bit of a response; what an item
+  /// cost, in bytes of credit.
   package var tag: UInt32
   private var metadataCount: UInt16
-  /// Request, response or push.
+  /// Request, response, push, item or end.
   package var kind: FrameKind
   private var isAssembled: Bool
   package let hasMetadata: Bool
@@ -62,6 +63,8 @@ package struct Arrival: Equatable, Sendable {
   package var byteCount: Int { count + Int(metadataCount) }
 
   package var type: MessageType { MessageType(tag: tag) }
-  package var code: ResponseCode { ResponseCode(rawValue: tag & Wire.codeMask) }
+  /// What an item cost, in bytes of credit.
+  package var cost: Int { Int(tag) }
+  package var code: ResponseCode { ResponseCode(wire: tag) }
   package var isRefused: Bool { tag & Wire.refusedBit != 0 }
 }

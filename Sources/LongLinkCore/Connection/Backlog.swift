@@ -17,15 +17,17 @@ struct Backlog: ~Copyable {
     let priority: UInt32
     /// Whether it is sent in fragments.
     let isLarge: Bool
-    /// The number of body bytes that have been encoded.
+    /// The number of body bytes in front of the next one to encode.
     var sent = 0
+    /// The number of body bytes up to the last one to encode.
+    let end: Int
     fileprivate var turn: UInt64
     /// Its handle in its heap; nil for the push that has begun.
     fileprivate var position: UInt32?
     fileprivate var age: UInt32
 
     /// The number of bytes still waiting, including the header.
-    func waiting(headerLength: Int) -> Int { headerLength + body.count - sent }
+    func waiting(headerLength: Int) -> Int { headerLength + end - sent }
   }
 
   /// The message whose next piece should be encoded.
@@ -72,10 +74,14 @@ struct Backlog: ~Copyable {
   private var passed = 0
   /// The number of messages.
   private(set) var count = 0
-  /// The number of waiting bytes, including headers.
+  /// The number of waiting bytes, including headers. Without items: they are the application's,
+  /// which waits with each of them.
   private(set) var bytes = 0
   /// The waiting bytes of fragmented messages.
   private(set) var largeBytes = 0
+
+  /// The number of items in `small`.
+  private var smallItems = 0
 
   private let serialMix: UInt32
 
@@ -86,8 +92,8 @@ struct Backlog: ~Copyable {
   }
 
   var isEmpty: Bool { count == 0 }
-  /// Whether a message that is not fragmented waits, other than a push.
-  var holdsSmall: Bool { !small.isEmpty }
+  /// Whether a message that is not fragmented waits, other than a push or an item.
+  var holdsSmall: Bool { small.count > smallItems }
 
   /// Whether a new message that is not fragmented must wait behind one of these.
   func precedes(_ kind: FrameKind, _ priority: UInt32) -> Bool {
@@ -109,7 +115,9 @@ struct Backlog: ~Copyable {
 // MARK: - Adding and removing
 
 extension Backlog {
-  mutating func insert(_ head: FrameHead, _ body: [UInt8], priority: UInt32, isLarge: Bool) {
+  mutating func insert(
+    _ head: FrameHead, _ body: [UInt8], from start: Int = 0, priority: UInt32, isLarge: Bool
+  ) {
     let slot = free.popLast() ?? messages.count
     if slot == messages.count { messages.append(nil) }
     let turn = takeTurn()
@@ -121,18 +129,21 @@ extension Backlog {
       precondition(!slots.contains(head.serial), "the serial is in use")
       slots.insert(slot, for: head.serial)
       handle = isLarge ? large.insert(position) : small.insert(position)
+      if head.kind == .item, !isLarge { smallItems += 1 }
     }
     let message = Message(
-      head: head, body: body, priority: priority, isLarge: isLarge, turn: turn, position: handle,
+      head: head, body: body, priority: priority, isLarge: isLarge, sent: start,
+      end: start + head.length, turn: turn, position: handle,
       age: ages.insert(Age(arrival: turn, slot: slot)))
     messages[slot] = message
     count += 1
-    add(message.waiting(headerLength: headerLength), isLarge: isLarge)
+    add(message.waiting(headerLength: headerLength), of: message)
   }
 
-  private mutating func add(_ count: Int, isLarge: Bool) {
+  private mutating func add(_ count: Int, of message: Message) {
+    guard message.head.kind != .item else { return }
     bytes += count
-    if isLarge { largeBytes += count }
+    if message.isLarge { largeBytes += count }
   }
 
   private mutating func takeTurn() -> UInt64 {
@@ -156,7 +167,7 @@ extension Backlog {
     if ages.first?.slot == slot { passed = 0 }
     ages.remove(message.age)
     count -= 1
-    add(-message.waiting(headerLength: headerLength), isLarge: message.isLarge)
+    add(-message.waiting(headerLength: headerLength), of: message)
     messages[slot] = nil
     free.append(slot)
     guard isEmpty else { return }
@@ -176,6 +187,7 @@ extension Backlog {
       large.remove(position)
     } else {
       small.remove(position)
+      if message.head.kind == .item { smallItems -= 1 }
     }
   }
 
@@ -246,7 +258,7 @@ extension Backlog {
       message.position = large.insert(position)
     }
     messages[slot] = message
-    add(-count, isLarge: true)
+    add(-count, of: message)
     if ages.first?.slot == slot { passed = 0 } else { passed += count }
   }
 

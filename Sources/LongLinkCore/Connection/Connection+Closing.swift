@@ -98,6 +98,7 @@ extension Connection {
     peerRequests.cancelAll()
     framing.forgetExchanges()
     assemblies.removeAll()
+    streams.removeAll()
     // A request that was not passed on has no handler that could return.
     var unseen: [Int] = []
     effects.removeAll { effect in
@@ -123,7 +124,7 @@ extension Connection {
     input.releaseStorage(over: 0)
     if isClosed { outbox.releaseAll() } else { outbox.releaseRoom() }
     assembled = []
-    lastMetadata = []
+    forgetMetadata()
   }
 
   /// Frees unused memory, because other connections need it.
@@ -132,6 +133,7 @@ extension Connection {
     if outbox.isEmpty { outbox.releaseStorage() } else { outbox.releaseRoom() }
     peerRequests.releaseStorage()
     assemblies.releaseStorage()
+    streams.releaseStorage()
   }
 
   /// Frees memory that an idle connection does not need.
@@ -141,7 +143,8 @@ extension Connection {
     peerRequests.releaseStorage()
     framing.releaseStorage()
     assemblies.releaseStorage()
+    streams.releaseStorage()
     assembled = []
-    lastMetadata = []
+    forgetMetadata()
   }
 }

@@ -16,6 +16,7 @@ extension Connection {
       }
       peerRequests.begin(head.serial)
     }
+    if head.kind == .response, !streams.isEmpty { try streamAnswered(head.serial, tag: head.tag) }
     begin(head)
     try grow(head, slice)
     if head.kind == .response { report(.collect(serial: head.serial)) }
@@ -40,7 +41,13 @@ extension Connection {
     joined.length = assembled.count
     let body = BodySlice(start: 0, count: assembled.count, isAssembled: true)
     let arrival = try arrival(joined, body)
-    guard head.kind == .request else { return deliver(arrival) }
+    guard head.kind == .request else { return try acceptAnswer(arrival) }
+    try readMetadata(of: arrival)
+    guard try beginStream(of: arrival) else {
+      peerRequests.abandon(head.serial)
+      refuse(head.serial, .tooMuchCredit)
+      return nil
+    }
     peerRequests.complete(head.serial, holding: arrival.byteCount)
     return arrival
   }

@@ -19,12 +19,17 @@ extension Connection {
   var ownHello: Hello {
     Hello(
       version: Wire.version,
-      features: settings.features.rawValue,
+      features: settings.features.withNeeds.rawValue,
       maxBody: UInt32(clamping: settings.maxBody),
       maxInFlight: UInt32(clamping: settings.maxInFlight),
       heartbeatInterval: UInt32(clamping: settings.heartbeatInterval / 1_000_000),
       heartbeatTimeout: UInt32(clamping: settings.heartbeatTimeout / 1_000_000),
-      name: settings.name)
+      name: settings.name, streamCredit: ownStreamCredit)
+  }
+
+  /// The stream credit that this side states, if it supports streams.
+  private var ownStreamCredit: UInt32 {
+    settings.features.withNeeds.contains(.streams) ? UInt32(clamping: settings.windows.first) : 0
   }
 
   /// Opens a server's connection if the client's first frame is not a hello: it skips the
@@ -40,7 +45,9 @@ extension Connection {
     guard phase == .fresh else { throw Violation(.helloNotFirst, head) }
     let hello: Hello = try decode(body, of: head)
     heardHello = true
-    agreement.features = settings.features.intersection(Features(rawValue: hello.features))
+    agreement.features =
+      settings.features.intersection(Features(rawValue: hello.features)).withNeeds
+    agreeCredit(hello.streamCredit)
     agreement.maxBody = Int(hello.maxBody.or(Wire.defaultBody))
     agreement.maxInFlight = Int(hello.maxInFlight.or(Wire.defaultInFlight))
     let interval = min(
@@ -60,7 +67,8 @@ extension Connection {
         maxInFlight: UInt32(clamping: settings.maxInFlight),
         heartbeatInterval: UInt32(clamping: agreement.heartbeatInterval / 1_000_000),
         heartbeatTimeout: UInt32(clamping: agreement.heartbeatTimeout / 1_000_000),
-        name: settings.name))
+        name: settings.name,
+        streamCredit: agreement.features.contains(.streams) ? ownStreamCredit : 0))
     open()
   }
 
@@ -72,13 +80,14 @@ extension Connection {
     let welcome: Welcome = try decode(body, of: head)
     let kind = FrameKind.welcome.rawValue
     let features = Features(rawValue: welcome.features)
-    guard features.isSubset(of: settings.features) else {
+    guard features.isSubset(of: settings.features), features.withNeeds == features else {
       throw Violation(.featureNotOffered, kind: kind, value: welcome.features)
     }
     guard welcome.version <= Wire.version else {
       throw Violation(.versionNotOffered, kind: kind, value: UInt64(welcome.version))
     }
     agreement.features = features
+    agreeCredit(welcome.streamCredit)
     agreement.maxBody = Int(welcome.maxBody.or(Wire.defaultBody))
     agreement.maxInFlight = Int(welcome.maxInFlight.or(Wire.defaultInFlight))
     setName(welcome.name)
@@ -104,9 +113,8 @@ extension Connection {
     }
   }
 
-  /// Ends the connection because a metadata block could not be decoded.
-  package mutating func failed(toDecode kind: FrameKind, serial: UInt32) {
-    violate(Violation(.malformedControl, kind: kind.rawValue, serial: serial))
+  private mutating func agreeCredit(_ credit: UInt32) {
+    agreement.streamCredit = min(Int(credit.or(Wire.defaultCredit)), Wire.mostCredit)
   }
 
   private mutating func setName(_ name: String) {

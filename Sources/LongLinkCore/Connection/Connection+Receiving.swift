@@ -62,7 +62,7 @@ extension Connection {
       break
     case .fresh, .open:
       if input.isEmpty || framing.isLost {
-        let code = peerGoAway.map { ResponseCode(rawValue: $0.code) }
+        let code = peerGoAway.map { ResponseCode(wire: $0.code) }
         close(code.map { .goneAway($0) } ?? .closedByPeer)
       } else {
         close(.violation(Violation(.truncatedFrame)))
@@ -75,7 +75,10 @@ extension Connection {
   /// The caller ends each request with `respond`, and passes each response to its waiting request.
   package mutating func nextMessage() -> Arrival? {
     // The receiver has already used or taken the last message's bytes.
-    if !assembled.isEmpty, effects.isEmpty { assembled = [] }
+    if effects.isEmpty {
+      if !assembled.isEmpty { assembled = [] }
+      forgetLongMetadata()
+    }
     while effects.isEmpty, isReceiving, !holdsReading, !waitsForHandlers {
       switch nextFrame() {
       case .none:
@@ -179,11 +182,14 @@ extension Connection {
     let rule = FrameRule(head.kind)
     guard rule.admits(head.serial, from: settings.role.peer) else {
       let isReserved = head.kind == .push && head.serial == Wire.acknowledgedPushSerial
-      throw Violation(isReserved ? .kindNotAgreed : .serialOutOfRange, head)
+      let isAgreed = agreement.features.contains(FrameRule.features(head.kind))
+      throw Violation(isReserved || !isAgreed ? .kindNotAgreed : .serialOutOfRange, head)
     }
     switch rule.content {
     case .message: try validateMessage(head)
-    case .control(let limit): try validateControl(head, limit)
+    case .item: try validateItem(head)
+    case .control(let limit): try validateControl(head, 0...limit)
+    case .number(let count): try validateControl(head, count...count)
     case .ignored: try validateLength(head)
     case .unknown: throw Violation(.kindNotAgreed, head)
     }
@@ -215,12 +221,29 @@ extension Connection {
     }
   }
 
-  private func validateControl(_ head: FrameHead, _ limit: Int) throws(Violation) {
+  private func validateItem(_ head: FrameHead) throws(Violation) {
+    guard agreement.features.contains(.streams) else { throw Violation(.kindNotAgreed, head) }
+    guard head.flags.isSubset(of: .more) else { throw Violation(.flagNotAllowed, head) }
+    guard head.tag == 0 else { throw Violation(.tagNotAllowed, head, value: UInt64(head.tag)) }
+    try validateLength(head)
+    let least = head.flags.contains(.more) ? 1 : 0
+    guard (least...Wire.fragmentLimit).contains(head.length) else {
+      throw Violation(.sizeNotAllowed, head, value: UInt64(head.length))
+    }
+  }
+
+  private func validateControl(
+    _ head: FrameHead, _ sizes: ClosedRange<Int>
+  ) throws(Violation) {
+    guard agreement.features.contains(FrameRule.features(head.kind)) else {
+      throw Violation(.kindNotAgreed, head)
+    }
     guard head.flags.isEmpty else { throw Violation(.flagNotAllowed, head) }
     guard head.tag == 0 else { throw Violation(.tagNotAllowed, head, value: UInt64(head.tag)) }
-    guard head.length <= limit else {
-      let rule = limit == Wire.controlLimit ? Violation.Rule.lengthOverLimit : .sizeNotAllowed
-      throw Violation(rule, head, value: UInt64(head.length))
+    guard sizes.contains(head.length) else {
+      let isLong = sizes.upperBound == Wire.controlLimit
+      throw Violation(
+        isLong ? .lengthOverLimit : .sizeNotAllowed, head, value: UInt64(head.length))
     }
   }
 
@@ -238,8 +261,11 @@ extension Connection {
         return try acceptFragment(head, body)
       }
       return try acceptMessage(head, body)
-    case .cancel, .ping, .pong, .hello, .welcome, .goaway, .ignorable, .item, .end, .credit,
-      .pushAck:
+    case .item:
+      return try acceptItem(head, body)
+    case .end:
+      return try acceptEnd(head)
+    case .cancel, .ping, .pong, .hello, .welcome, .goaway, .ignorable, .credit, .pushAck:
       try acceptControl(head, body)
       return nil
     }
@@ -261,7 +287,9 @@ extension Connection {
       received(goaway: try decode(body, of: head))
     case .ignorable:
       counters.droppedIgnorable += 1
-    case .request, .response, .push, .item, .end, .credit, .pushAck:
+    case .credit:
+      try acceptCredit(head, body)
+    case .request, .response, .push, .item, .end, .pushAck:
       throw Violation(.kindNotAgreed, head)
     }
   }
@@ -272,7 +300,17 @@ extension Connection {
     _ head: FrameHead, _ body: BodySlice
   ) throws(Violation) -> Arrival? {
     let arrival = try arrival(head, body)
-    return head.kind == .request ? try acceptRequest(arrival) : deliver(arrival)
+    return head.kind == .request ? try acceptRequest(arrival) : try acceptAnswer(arrival)
+  }
+
+  /// Processes a complete response or push.
+  @inline(__always)
+  mutating func acceptAnswer(_ arrival: Arrival) throws(Violation) -> Arrival {
+    try readMetadata(of: arrival)
+    if !streams.isEmpty, arrival.kind == .response {
+      try streamAnswered(arrival.serial, tag: arrival.tag)
+    }
+    return deliver(arrival)
   }
 
   /// Separates the metadata and payload of a complete message.

@@ -32,7 +32,8 @@ extension Connection {
   package var held: HeldMemory {
     HeldMemory(
       open: input.capacity + assemblies.bytes + peerRequests.bytes - peerRequests.outlivedBytes
-        + outbox.heldBytes + tableBytes + peerRequests.handled * Connection.requestOverhead
+        + outbox.heldBytes + streams.heldBytes + tableBytes
+        + peerRequests.handled * Connection.requestOverhead
         + assemblies.count * Connection.assemblyOverhead,
       room: input.capacity - input.count + outbox.room,
       outlived: peerRequests.outlivedBytes + peerRequests.outlived * Connection.requestOverhead)
@@ -43,8 +44,9 @@ extension Connection {
   /// A slot for a request includes its slot in the table of handlers.
   private var tableBytes: Int {
     let (requests, messages) = (peerRequests.capacity, assemblies.capacity)
-    guard requests + messages > 64 else { return 0 }
+    guard requests + messages + streams.capacity > 64 else { return 0 }
     return requests * 80 + messages * (MemoryLayout<Assembly>.stride + 4)
+      + streams.capacity * (MemoryLayout<StreamState>.stride + 4)
   }
 
   /// The number of bytes that count towards `maxRequestBytes`.
@@ -71,6 +73,11 @@ extension Connection {
       refuse(arrival.serial, refusal)
       return nil
     }
+    try readMetadata(of: arrival)
+    guard try beginStream(of: arrival) else {
+      refuse(arrival.serial, .tooMuchCredit)
+      return nil
+    }
     peerRequests.run(arrival.serial, holding: arrival.byteCount)
     return arrival
   }
@@ -80,6 +87,8 @@ extension Connection {
     case draining
     case tooManyRequests
     case tooManyBytes
+    /// The first credit for its items exceeds the limit of all windows.
+    case tooMuchCredit
     case tooLarge
     case stalled
   }
@@ -121,9 +130,11 @@ extension Connection {
       switch refusal {
       case .draining: (.draining, "going away")
       case .tooLarge: (.tooLarge, "the body is larger than \(settings.maxBody) bytes")
-      case .tooManyRequests: (.overloaded, "more than \(settings.maxInFlight) requests at once")
+      case .tooManyRequests: (.overloaded, "more than \(settings.maxInFlight) concurrent requests")
       case .tooManyBytes:
         (.overloaded, "the requests hold more than \(settings.maxRequestBytes) bytes")
+      case .tooMuchCredit:
+        (.overloaded, "the windows of all streams exceed \(settings.windows.total) bytes")
       case .stalled: (.deadlinePassed, "the next fragment has not come in time")
       }
     let tag = code.rawValue | Wire.refusedBit
@@ -193,6 +204,8 @@ extension Connection {
       counters.droppedResponses += 1
       return false
     }
+    // Credit is granted for the rest of a large item before anything reads the items.
+    let isRefused = isRefused && !streams.hasSpoken(serial)
     let tag = code.rawValue | (isRefused ? Wire.refusedBit : 0)
     var head = messageHead(.response, tag: tag, serial, metadata, count)
     if let dialect = framing.dialect {
@@ -204,6 +217,9 @@ extension Connection {
         return true
       }
     }
+    precondition(
+      code != .ok || streams.pending(serial) == nil, "a response with code 200 within an item")
+    endStream(serial)
     let place: Outbox.Placement
     if isRefused, !framing.hasControlFrames {
       // It is short, and should not count as a running request while it waits for room.
@@ -244,6 +260,7 @@ extension Connection {
       return
     }
     framing.answered(serial)
+    endStream(serial)
     switch request.state {
     case .assembling:
       break

@@ -28,6 +28,7 @@ extension Connection {
     metadata: MetadataBlock?,
     priority: UInt32 = 0,
     count: Int,
+    stream: StreamTerms? = nil,
     at now: LinkInstant,
     _ body: (inout OutputRawSpan) throws(BodyError) -> Void
   ) throws(BodyError) -> StreamPosition {
@@ -37,10 +38,12 @@ extension Connection {
     let head = messageHead(.request, tag: type.rawValue, serial, metadata, count)
     let place = try outbox.append(head, metadata: metadata, priority: priority, body)
     framing.asked(serial, type)
+    if let stream { openStream(serial, stream, priority: priority) }
     switch place {
     case .encoded(let begin):
       counters.requestsSent += 1
       requestsBegun += 1
+      if stream != nil, let slot = streams.slot(of: serial) { streams.setRequestWhole(slot) }
       updateWaterMarks()
       return StreamPosition(begin: begin, ordinal: requestsBegun)
     case .queued:
@@ -82,7 +85,8 @@ extension Connection {
     }
   }
 
-  /// Withdraws a request, or else sends a cancel if `notifying` is true or the peer needs it.
+  /// Withdraws a request, or else sends a cancel if `notifying` is true or the peer needs it: for
+  /// the rest of the request, or because it would wait for credit forever.
   ///
   /// Returns true if no byte of the request was written.
   package mutating func cancel(
@@ -90,7 +94,11 @@ extension Connection {
   ) -> Bool {
     guard isOpen else { return false }
     abandonResponse(serial)
-    switch outbox.withdraw(.request, serial: serial, encodedAt: placement.begin) {
+    let isStream = !streams.isEmpty && streams.slot(of: serial) != nil
+    endStream(serial)
+    switch outbox.withdraw(
+      .request, serial: serial, encodedAt: placement.begin, takesFollowing: isStream)
+    {
     case .unsent:
       framing.withdrew(serial)
       if placement.begin != nil { withdrawn.insert(placement.ordinal) }
@@ -106,7 +114,7 @@ extension Connection {
     case .tooLate:
       if let dialect = framing.dialect {
         cancel(serial, in: dialect, notifying: notifying)
-      } else if notifying {
+      } else if notifying || isStream {
         encodeCancel(serial)
       }
     }
@@ -197,21 +205,33 @@ extension Connection {
 
   /// Encodes queued messages as room allows, and reports requests that begin or finish.
   mutating func refill() {
+    // What the events of one round queue is encoded in the next.
     var events: [Outbox.Event] = []
-    outbox.refill { events.append($0) }
-    for event in events {
-      switch event {
-      case .began(.request, let serial, let begin):
-        counters.requestsSent += 1
-        requestsBegun += 1
-        report(.began(serial: serial, at: begin, ordinal: requestsBegun))
-      case .finished(.request, let serial):
-        report(.finished(serial: serial))
-      case .finished(.response, let serial):
-        peerRequests.endAnswer(serial)
-      case .began, .finished:
-        break
+    repeat {
+      events.removeAll(keepingCapacity: true)
+      outbox.refill { events.append($0) }
+      for event in events { handle(event) }
+    } while !events.isEmpty
+  }
+
+  private mutating func handle(_ event: Outbox.Event) {
+    switch event {
+    case .began(.request, let serial, let begin):
+      counters.requestsSent += 1
+      requestsBegun += 1
+      report(.began(serial: serial, at: begin, ordinal: requestsBegun))
+    case .finished(.request, let serial):
+      report(.finished(serial: serial))
+      if let slot = streams.slot(of: serial) {
+        streams.setRequestWhole(slot)
+        sendPending(serial)
       }
+    case .finished(.response, let serial):
+      peerRequests.endAnswer(serial)
+    case .finished(.item, let serial):
+      fragmentSent(serial)
+    case .began, .finished:
+      break
     }
   }
 }

@@ -60,6 +60,8 @@ package struct Connection: ~Copyable {
     package var maxInFlight = Int(Wire.defaultInFlight)
     package var heartbeatInterval: Int64
     package var heartbeatTimeout: Int64
+    /// The first credit, in bytes, of each request of this side with items.
+    package var streamCredit = Int(Wire.defaultCredit)
     /// The peer's name, truncated to the length that a configuration can have.
     package var name = ""
   }
@@ -91,6 +93,7 @@ package struct Connection: ~Copyable {
   /// The body size from which on a frame is large.
   static let largeBody = 16_384
   var peerRequests: PeerRequests
+  var streams: StreamTable
   /// Whether handlers should get a turn before more frames are processed.
   package internal(set) var waitsForHandlers = false
   /// Whether handlers have just had a turn.
@@ -101,8 +104,14 @@ package struct Connection: ~Copyable {
   var assemblies: Assemblies
   /// The joined fragments of the last returned message.
   var assembled: [UInt8] = []
-  /// The metadata last passed to `repeatsMetadata`; nil if it was too long to remember.
-  var lastMetadata: [UInt8]? = []
+  /// The last metadata, decoded; it belongs to the last message that had some.
+  package internal(set) var lastMetadata = ReceivedMetadata() {
+    didSet { isPlain = lastMetadata.isPlain }
+  }
+  /// Whether the last metadata holds nothing but the remaining time.
+  package private(set) var isPlain = true
+  /// The bytes of the last metadata; nil if they were too many to remember.
+  var lastBlock: [UInt8]? = []
   /// The number of the peer's requests whose first frame arrived before this side's goaway.
   package internal(set) var requestsAccepted: UInt64 = 0
   var heardHello = false
@@ -125,6 +134,7 @@ package struct Connection: ~Copyable {
     self.settings = settings
     self.now = now
     peerRequests = PeerRequests(serialMix: settings.serialMix)
+    streams = StreamTable(limit: settings.windows.total, serialMix: settings.serialMix)
     assemblies = Assemblies(serialMix: settings.serialMix)
     liveness = Liveness(settings, at: now)
     readingResumed = now

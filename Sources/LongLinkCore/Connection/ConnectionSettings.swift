@@ -38,6 +38,8 @@ package struct ConnectionSettings: Sendable {
   /// The marks at which requests and pushes of this side begin to wait, and resume.
   package var waterMarks = WaterMarks()
   package var features = Features.supported
+  /// The windows of streams.
+  package var windows = StreamWindows()
   package var name = ""
   /// A secret that spreads the peer's serials in tables, so that the peer cannot pick serials that
   /// collide. It affects only the time of look-ups.

@@ -17,6 +17,13 @@ package enum LinkNews: Equatable, Sendable {
   case began(serial: UInt32, at: UInt64, ordinal: UInt64)
   /// A queued request has been encoded completely.
   case finished(serial: UInt32)
+  /// The item that waited to be sent has been encoded completely: the next one can be sent.
+  case itemSent(serial: UInt32)
+  /// A frame of a stream was dropped whose serial belongs to this side: call `rejectStray` if a
+  /// request without a stream waits for a response with this serial.
+  case stray(FrameKind, serial: UInt32)
+  /// The rest of an item that is arriving exceeds the limit of all windows: end the exchange.
+  case overLimit(serial: UInt32)
   /// The outgoing bytes fell below the low-water mark: waiting messages can be sent.
   case resumeSending
   /// A damaged packet was dropped for this reason; the connection continues.

@@ -84,7 +84,7 @@ struct Liveness: Equatable, Sendable {
   }
 
   /// Whether a timer fires so late that the process or its loop must have stood still. The peer
-  /// must not be judged by a time in which this side could not have received anything.
+  /// must not be declared dead for a time in which this side could not have received anything.
   func stoodStill(since due: LinkInstant, at now: LinkInstant) -> Bool {
     now - due > min(timeout / 2, Liveness.lateness)
   }

@@ -20,7 +20,7 @@ extension Outbox {
   /// Encodes a fragment, or the rest of a message.
   private mutating func encodePiece(of next: Backlog.Next, _ report: (Event) -> Void) {
     let message = kept[next.slot]
-    let left = message.body.count - message.sent
+    let left = message.end - message.sent
     var head = message.head
     head.length = next.isLarge ? min(left, Wire.fragmentLimit) : left
     if head.length < left { head.flags.insert(.more) }

@@ -30,9 +30,9 @@ extension Outbox {
   }
 
   /// Withdraws a message: a queued one, or one encoded at `begin` of which no byte has been
-  /// written.
+  /// written. `takesFollowing` also withdraws the frames of its exchange behind it.
   package mutating func withdraw(
-    _ kind: FrameKind, serial: UInt32, encodedAt begin: UInt64?
+    _ kind: FrameKind, serial: UInt32, encodedAt begin: UInt64?, takesFollowing: Bool = false
   ) -> Withdrawal {
     let message = kept.remove(kind, serial: serial)
     if message?.sent == 0 { return .unsent }
@@ -43,8 +43,26 @@ extension Outbox {
     // `room(for:)`.
     guard let length = encodedLength(kind, serial, at: begin) else { return .tooLate }
     takeOut(begin..<begin + UInt64(length))
+    if takesFollowing { takeOutFrames(of: serial, behind: begin + UInt64(length)) }
     skipHole()
     return .unsent
+  }
+
+  /// Takes out all encoded frames of an exchange from an offset on.
+  private mutating func takeOutFrames(of serial: UInt32, behind offset: UInt64) {
+    guard dialect == nil else { return }
+    var offset = offset
+    while offset < end {
+      let start = bytes.position + Int(offset - written)
+      let head = unsafe bytes.withStorage { storage in
+        // A whole frame of this side is here: `offset` is the end of the one before.
+        try? unsafe NativeLayout.head(at: storage.baseAddress! + start)
+      }
+      guard let head else { return }
+      let next = offset + UInt64(NativeLayout.headerLength + head.length)
+      if head.serial == serial, !isHole(offset) { takeOut(offset..<next) }
+      offset = next
+    }
   }
 
   /// The index of the first hole that ends behind an offset.

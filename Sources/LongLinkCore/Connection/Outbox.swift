@@ -121,6 +121,34 @@ extension Outbox {
     return begin
   }
 
+  /// Whether an item of this size would be encoded at once. Fewer bytes may wait than for other
+  /// messages, because its sender can wait.
+  func takesItem(_ count: Int, _ priority: UInt32) -> Bool {
+    bytes.count < min(encodeLimit / 2, Wire.fragmentLimit)
+      && (kept.isEmpty || !Outbox.isLargeItem(count) && !kept.precedes(.item, priority))
+  }
+
+  /// Encodes an item at once.
+  @inline(__always)
+  mutating func encodeItem<Failure>(
+    _ head: FrameHead, _ body: (inout OutputRawSpan) throws(Failure) -> Void
+  ) throws(Failure) {
+    kept.wasPassed(by: head.length)
+    try encode(head, body)
+  }
+
+  /// Queues a fragment of an item. It shares the memory of the item.
+  mutating func enqueue(
+    _ head: FrameHead, of item: [UInt8], from start: Int, priority: UInt32
+  ) {
+    kept.insert(
+      head, item, from: start, priority: priority, isLarge: Outbox.isLargeItem(item.count))
+  }
+
+  /// Whether an item takes turns with fragments. Smaller ones go before fragments, like other
+  /// messages of one frame.
+  private static func isLargeItem(_ count: Int) -> Bool { count > 16_384 }
+
   /// Appends a frame that is already encoded.
   package mutating func append(encoded frame: [UInt8]) {
     preconditionAtRest()
@@ -201,7 +229,7 @@ extension Outbox {
 
   /// Writes metadata and payload, which must fill `memory` exactly.
   @inline(__always)
-  private static func write<Failure>(
+  static func write<Failure>(
     _ metadata: MetadataBlock?, _ body: (inout OutputRawSpan) throws(Failure) -> Void,
     into memory: UnsafeMutableRawBufferPointer
   ) throws(Failure) {

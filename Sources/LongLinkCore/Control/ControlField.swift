@@ -25,7 +25,7 @@ extension Hello {
     ControlField(4, "max_in_flight"), ControlField(5, "heartbeat_interval"),
     ControlField(6, "heartbeat_timeout"), ControlField(7, "credential", .bytes),
     ControlField(8, "name", .text), ControlField(9, "session", .bytes),
-    ControlField(10, "last_push"),
+    ControlField(10, "last_push"), ControlField(11, "stream_credit"),
   ]
 }
 
@@ -35,6 +35,7 @@ extension Welcome {
     ControlField(4, "max_in_flight"), ControlField(5, "heartbeat_interval"),
     ControlField(6, "heartbeat_timeout"), ControlField(7, "session", .bytes),
     ControlField(8, "resumed"), ControlField(9, "name", .text),
+    ControlField(10, "stream_credit"),
   ]
 }
 
@@ -50,6 +51,6 @@ extension Metadata {
   package static let fields = [
     ControlField(1, "remaining"), ControlField(2, "priority"),
     ControlField(3, "idempotency_key", .bytes), ControlField(4, "entries", .entry),
-    ControlField(5, "retry_after"),
+    ControlField(5, "retry_after"), ControlField(6, "credit"), ControlField(7, "items"),
   ]
 }

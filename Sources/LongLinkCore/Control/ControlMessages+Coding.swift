@@ -51,6 +51,7 @@ extension Hello: ControlBody {
     try writer.string(8, name)
     writer.bytes(9, session)
     writer.uint64(10, lastPush)
+    writer.uint32(11, streamCredit)
   }
 
   package static func read(from reader: inout ProtobufReader) throws(BodyError) -> Hello {
@@ -67,6 +68,7 @@ extension Hello: ControlBody {
       case 8: value.name = try reader.string()
       case 9: value.session = try reader.bytes()
       case 10: value.lastPush = try reader.uint64()
+      case 11: value.streamCredit = try reader.uint32()
       default: try reader.skip()
       }
     }
@@ -85,6 +87,7 @@ extension Welcome: ControlBody {
     writer.bytes(7, session)
     writer.bool(8, resumed)
     try writer.string(9, name)
+    writer.uint32(10, streamCredit)
   }
 
   package static func read(from reader: inout ProtobufReader) throws(BodyError) -> Welcome {
@@ -100,6 +103,7 @@ extension Welcome: ControlBody {
       case 7: value.session = try reader.bytes()
       case 8: value.resumed = try reader.bool()
       case 9: value.name = try reader.string()
+      case 10: value.streamCredit = try reader.uint32()
       default: try reader.skip()
       }
     }
@@ -146,6 +150,8 @@ extension Metadata: ControlBody {
       }
     }
     writer.uint32(5, retryAfter)
+    if let credit { writer.present(6, UInt64(credit)) }
+    writer.bool(7, items)
   }
 
   package static func read(from reader: inout ProtobufReader) throws(BodyError) -> Metadata {
@@ -157,6 +163,8 @@ extension Metadata: ControlBody {
       case 3: value.idempotencyKey = try reader.bytes()
       case 4: value.entries.append(try reader.message(Entry.read))
       case 5: value.retryAfter = try reader.uint32()
+      case 6: value.credit = try reader.uint32()
+      case 7: value.items = try reader.bool()
       default: try reader.skip()
       }
     }

@@ -15,6 +15,8 @@ package struct Hello: Equatable, Sendable {
   package var name: String
   package var session: [UInt8]
   package var lastPush: UInt64
+  /// The first credit of each request with items that the client receives, in bytes.
+  package var streamCredit: UInt32
 
   package init(
     version: UInt32 = 0,
@@ -26,7 +28,8 @@ package struct Hello: Equatable, Sendable {
     credential: [UInt8] = [],
     name: String = "",
     session: [UInt8] = [],
-    lastPush: UInt64 = 0
+    lastPush: UInt64 = 0,
+    streamCredit: UInt32 = 0
   ) {
     self.version = version
     self.features = features
@@ -38,6 +41,7 @@ package struct Hello: Equatable, Sendable {
     self.name = name
     self.session = session
     self.lastPush = lastPush
+    self.streamCredit = streamCredit
   }
 }
 
@@ -55,6 +59,8 @@ package struct Welcome: Equatable, Sendable {
   package var session: [UInt8]
   package var resumed: Bool
   package var name: String
+  /// The first credit of each request with items that the server receives, in bytes.
+  package var streamCredit: UInt32
 
   package init(
     version: UInt32 = 0,
@@ -65,7 +71,8 @@ package struct Welcome: Equatable, Sendable {
     heartbeatTimeout: UInt32 = 0,
     session: [UInt8] = [],
     resumed: Bool = false,
-    name: String = ""
+    name: String = "",
+    streamCredit: UInt32 = 0
   ) {
     self.version = version
     self.features = features
@@ -76,6 +83,7 @@ package struct Welcome: Equatable, Sendable {
     self.session = session
     self.resumed = resumed
     self.name = name
+    self.streamCredit = streamCredit
   }
 }
 
@@ -116,19 +124,27 @@ package struct Metadata: Equatable, Sendable {
   package var entries: [Entry]
   /// In milliseconds; 0 for no hint.
   package var retryAfter: UInt32
+  /// The first credit for items of the responder, in bytes; nil if it is to send none.
+  package var credit: UInt32?
+  /// Whether items of the requester follow.
+  package var items: Bool
 
   package init(
     remaining: UInt32? = nil,
     priority: UInt32 = 0,
     idempotencyKey: [UInt8] = [],
     entries: [Entry] = [],
-    retryAfter: UInt32 = 0
+    retryAfter: UInt32 = 0,
+    credit: UInt32? = nil,
+    items: Bool = false
   ) {
     self.remaining = remaining
     self.priority = priority
     self.idempotencyKey = idempotencyKey
     self.entries = entries
     self.retryAfter = retryAfter
+    self.credit = credit
+    self.items = items
   }
 }
 

@@ -11,6 +11,10 @@ package struct ReceivedMetadata: Equatable, Sendable {
   package var idempotencyKey: [UInt8] = []
   /// In milliseconds; 0 for no hint.
   package var retryAfter: UInt32 = 0
+  /// The first credit for items of the responder, in bytes; nil if it is to send none.
+  package var credit: UInt32?
+  /// Whether items of the requester follow.
+  package var items = false
   private var hasEntries = false
   /// The whole block; empty if it has no entries.
   private var block: [UInt8] = []
@@ -56,6 +60,8 @@ extension ReceivedMetadata {
         value.hasEntries = true
         try reader.message(checkEntry)
       case 5: value.retryAfter = try reader.uint32()
+      case 6: value.credit = try reader.uint32()
+      case 7: value.items = try reader.bool()
       default: try reader.skip()
       }
     }

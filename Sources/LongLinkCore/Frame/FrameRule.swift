@@ -10,6 +10,8 @@ package struct FrameRule: Equatable, Sendable {
     case sender
     /// The receiver's: the frame answers a request of its receiver.
     case receiver
+    /// Either side's: the frame belongs to an exchange, whichever side began it.
+    case exchange
     /// One reserved serial.
     case reserved(UInt32)
     case any
@@ -19,11 +21,15 @@ package struct FrameRule: Equatable, Sendable {
   package enum Content: Equatable, Sendable {
     /// A message or a fragment of one, with a tag and flags.
     case message
+    /// An item or a fragment of one, with the flag `more` at most, and without a tag.
+    case item
     /// At most this number of bytes, without a tag or flags.
     case control(Int)
+    /// Exactly this number of bytes, without a tag or flags.
+    case number(Int)
     /// Anything up to the largest body; it is read and ignored.
     case ignored
-    /// Nothing: no feature of version 1 uses the kind.
+    /// Nothing: the feature that uses the kind is not supported.
     case unknown
   }
 
@@ -43,11 +49,14 @@ package struct FrameRule: Equatable, Sendable {
       case .request: FrameRule(.sender, .message)
       case .response: FrameRule(.receiver, .message)
       case .push: FrameRule(.reserved(Wire.plainPushSerial), .message)
-      case .cancel: FrameRule(.sender, .control(0))
+      case .cancel: FrameRule(.sender, .number(0))
       case .ping, .pong: FrameRule(.reserved(0), .control(Wire.pingLimit))
       case .hello, .welcome: FrameRule(.reserved(Wire.handshakeSerial), .control(Wire.controlLimit))
       case .goaway: FrameRule(.reserved(Wire.goawaySerial), .control(Wire.controlLimit))
-      case .item, .end, .credit, .pushAck: FrameRule(.any, .unknown)
+      case .item: FrameRule(.exchange, .item)
+      case .end: FrameRule(.sender, .number(0))
+      case .credit: FrameRule(.exchange, .number(4))
+      case .pushAck: FrameRule(.any, .unknown)
       case .ignorable: FrameRule(.any, .ignored)
       }
   }
@@ -55,13 +64,24 @@ package struct FrameRule: Equatable, Sendable {
   /// The tag that no response can have: refused and successful at once.
   package static let forbiddenResponseTag = Wire.refusedBit | ResponseCode.ok.rawValue
 
-  /// The serials that a frame from this side can have; nil for any.
-  package func serials(from sender: Role) -> ClosedRange<UInt32>? {
+  /// The ranges of serials that a frame from this side can have; empty for any.
+  package func serials(from sender: Role) -> [ClosedRange<UInt32>] {
     switch serials {
-    case .sender: sender.serials
-    case .receiver: sender.peer.serials
-    case .reserved(let serial): serial...serial
-    case .any: nil
+    case .sender: [sender.serials]
+    case .receiver: [sender.peer.serials]
+    case .exchange: [Role.client.serials, Role.server.serials]
+    case .reserved(let serial): [serial...serial]
+    case .any: []
+    }
+  }
+
+  /// The features without which a frame of this kind is not allowed.
+  package static func features(_ kind: FrameKind) -> Features {
+    switch kind {
+    case .item, .end, .credit: .streams
+    case .request, .response, .cancel, .push, .pushAck, .ping, .pong, .hello, .welcome, .goaway,
+      .ignorable:
+      []
     }
   }
 
@@ -71,6 +91,7 @@ package struct FrameRule: Equatable, Sendable {
     switch serials {
     case .sender: sender.owns(serial)
     case .receiver: sender.peer.owns(serial)
+    case .exchange: serial & ~Wire.serverBit >= Wire.firstSerial
     case .reserved(let reserved): serial == reserved
     case .any: true
     }

@@ -34,13 +34,14 @@ extension Violation {
       let expected = expected.map { ", not 0x\(String($0, radix: 16))" } ?? ""
       return " has 0x\(String(value, radix: 16))\(expected)"
     case .lengthOverLimit, .sizeNotAllowed: return " has \(value) bytes"
+    case .creditNotAllowed, .creditOverflow, .creditExceeded: return " of \(value) bytes"
     case .metadataTooLong: return " has \(value) bytes of metadata"
     case .featureNotOffered: return " has features 0x\(String(value, radix: 16))"
     case .versionNotOffered: return " has version \(value)"
     case .checksumMismatch, .frameTimeout, .unknownKind, .kindNotAgreed, .flagNotAllowed,
       .serialOutOfRange, .serialInUse, .malformedControl, .helloNotFirst, .unexpectedHello,
       .unexpectedWelcome, .fragmentMismatch, .tooManyPings, .firstFrameTimeout, .truncatedFrame,
-      .delimiterMissing:
+      .delimiterMissing, .itemNotExpected, .itemAfterEnd, .itemCutOff, .refusedAfterItems:
       return ""
     }
   }

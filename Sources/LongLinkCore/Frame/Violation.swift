@@ -48,6 +48,21 @@ public struct Violation: Error, Hashable, Sendable, CustomStringConvertible {
     case firstFrameTimeout
     /// The stream ended in the middle of a frame.
     case truncatedFrame
+    /// An item or end without a stream in that direction, or an item, end or credit before the
+    /// last frame of its request.
+    case itemNotExpected
+    /// An item or end behind the end.
+    case itemAfterEnd
+    /// An end, or a response with code 200, within an item of its sender.
+    case itemCutOff
+    /// Credit of a size, or for a direction, that has none.
+    case creditNotAllowed
+    /// More credit than 2,147,483,647 bytes.
+    case creditOverflow
+    /// An item beyond the credit.
+    case creditExceeded
+    /// A response with the refused mark behind an item or credit of its sender.
+    case refusedAfterItems
     /// In a dialect, a constant, version or repeated type has the wrong value.
     case fieldMismatch
     /// In a dialect, a required delimiter is missing.

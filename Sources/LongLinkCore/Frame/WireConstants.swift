@@ -6,6 +6,12 @@ package enum Wire {
   package static let version: UInt32 = 1
   /// The largest body of one fragment, in bytes.
   package static let fragmentLimit = 65_536
+  /// The most credit, in bytes, that one side can have at a time.
+  package static let mostCredit = Int(Int32.max)
+  /// The credit from which on a sender sends a part of its item, in bytes.
+  package static let leastCredit = 1_024
+  /// What a frame of an item costs besides its length, in bytes of credit.
+  package static let itemOverhead = 16
   /// The largest body of a hello, welcome or goaway, in bytes.
   package static let controlLimit = 65_536
   /// The largest metadata block, in bytes: the largest value of its 16-bit count.
@@ -42,6 +48,7 @@ package enum Wire {
   package static let defaultInFlight: UInt32 = 1_024
   package static let defaultInterval: UInt32 = 30_000
   package static let defaultTimeout: UInt32 = 10_000
+  package static let defaultCredit: UInt32 = 65_536
   /// The shortest heartbeat interval that a server accepts, in milliseconds.
   package static let shortestInterval: UInt32 = 200
   package static let shortestTimeout: UInt32 = 100
@@ -61,6 +68,8 @@ public struct Features: OptionSet, Hashable, Sendable {
   public static let metadata = Features(rawValue: 1)
   /// Large bodies may be sent in fragments.
   public static let fragments = Features(rawValue: 2)
+  /// Requests may carry items in either direction. Needs the other two.
+  public static let streams = Features(rawValue: 4)
 
   /// Replaces `OptionSet`'s version, which is not specialised in other modules. Runs per message.
   @inlinable public func contains(_ other: Features) -> Bool {
@@ -68,7 +77,12 @@ public struct Features: OptionSet, Hashable, Sendable {
   }
 
   /// The features that this version of the library supports.
-  package static let supported: Features = [.metadata, .fragments]
+  package static let supported: Features = [.metadata, .fragments, .streams]
+
+  /// These features without those that need one that is missing.
+  package var withNeeds: Features {
+    contains([.metadata, .fragments]) ? self : subtracting(.streams)
+  }
 }
 
 /// The role of one side of a connection.

@@ -25,5 +25,5 @@ public struct DialectErrorCode: Hashable, Sendable {
     return text.isEmpty ? title : "\(title): \(text)"
   }
 
-  package var meaning: ResponseCode { native ?? ResponseCode(rawValue: code) }
+  package var meaning: ResponseCode { native ?? ResponseCode(rawValue: code) ?? .failed }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A value that can write itself as the body of a frame.
+/// A type whose values can be written as the body of a frame.
 ///
 /// The members can be called from any thread and must agree with each other while the value does
 /// not change. The bytes go straight into the outgoing frame. So the members must not use a client,
@@ -28,7 +28,7 @@ public protocol BodyEncodable {
   static var isMeasuredByEncoding: Bool { get }
 }
 
-/// A value that can be read from the body of a frame.
+/// A type whose values can be read from the body of a frame.
 public protocol BodyDecodable {
   /// Reads the value from a whole body, which is valid only during the call.
   ///
@@ -37,5 +37,5 @@ public protocol BodyDecodable {
   init(decoding body: RawSpan) throws(BodyError)
 }
 
-/// A value that can be written as a body and read from one.
+/// A type whose values can be written as a body and read from one.
 public typealias BodyCodable = BodyEncodable & BodyDecodable

@@ -63,14 +63,27 @@ package struct LinkMachine: Equatable {
 
   /// Whether the machine should have a link.
   enum Mode: Equatable, Sendable {
-    /// No link. Can become: active, suspended, closed.
+    /// No link.
     case idle
-    /// A link. Can become: suspended, closed.
+    /// A link.
     case active
-    /// No link for the time being. Can become: idle, active, closed.
+    /// No link for the time being; afterwards one, if it is wanted.
     case suspended(wantsLink: Bool)
     /// Nothing, for good.
     case closed
+
+    /// Whether this mode can be followed by `next`.
+    func canBecome(_ next: Mode) -> Bool {
+      switch (self, next) {
+      case (.idle, .active), (.idle, .suspended(wantsLink: false)), (.idle, .closed): true
+      case (.active, .suspended(wantsLink: true)), (.active, .closed): true
+      case (.suspended(wantsLink: false), .idle): true
+      case (.suspended(wantsLink: false), .suspended(wantsLink: true)): true
+      case (.suspended(wantsLink: true), .active): true
+      case (.suspended, .closed): true
+      case (.idle, _), (.active, _), (.suspended, _), (.closed, _): false
+      }
+    }
   }
 
   /// The state of the current round of connection attempts.
@@ -128,7 +141,7 @@ package struct LinkMachine: Equatable {
 
   package let settings: Settings
   private let watchesErrors: Bool
-  var mode = Mode.idle
+  private(set) var mode = Mode.idle
   var roundState = Round.none
   /// The number of the last round, and its purpose.
   package internal(set) var round: UInt32 = 0
@@ -162,6 +175,12 @@ package struct LinkMachine: Equatable {
     self.settings = settings
     watchesErrors = settings.servers.errorRatio != nil
     list = ServerList(servers, policy: settings.servers)
+  }
+
+  /// Enters another mode. Nothing else changes the mode.
+  mutating func become(_ next: Mode) {
+    precondition(mode.canBecome(next), "a machine that is \(mode) cannot become \(next)")
+    mode = next
   }
 
   package mutating func nextEffect() -> Effect? {
@@ -251,11 +270,11 @@ extension LinkMachine {
   package mutating func start(at now: LinkInstant, bits: () -> UInt64) {
     switch mode {
     case .idle:
-      mode = .active
+      become(.active)
       beginRound(at: now, bits: bits)
-    case .suspended:
-      mode = .suspended(wantsLink: true)
-    case .active, .closed:
+    case .suspended(wantsLink: false):
+      become(.suspended(wantsLink: true))
+    case .active, .suspended(wantsLink: true), .closed:
       break
     }
   }
@@ -279,8 +298,8 @@ extension LinkMachine {
   /// Suspends the machine: no link is wanted for now. Existing ones can linger for the given time.
   package mutating func suspend(lingering: Int64, at now: LinkInstant) {
     switch mode {
-    case .idle: mode = .suspended(wantsLink: false)
-    case .active: mode = .suspended(wantsLink: true)
+    case .idle: become(.suspended(wantsLink: false))
+    case .active: become(.suspended(wantsLink: true))
     case .suspended: break
     case .closed: return
     }
@@ -294,7 +313,7 @@ extension LinkMachine {
   /// Ends a suspension. Connects at once if a link is wanted, unless all servers ask to stay away.
   package mutating func resume(at now: LinkInstant, bits: () -> UInt64) {
     guard case .suspended(let wantsLink) = mode else { return }
-    mode = wantsLink ? .active : .idle
+    become(wantsLink ? .active : .idle)
     // The suspension may have been long.
     forgetAlternatives(at: now)
     if wantsLink { beginRoundWhenAllowed(at: now, bits: bits) }
@@ -353,8 +372,9 @@ extension LinkMachine {
 
   /// Ends the machine for good.
   package mutating func close() {
+    guard mode != .closed else { return }
     abandonRound()
-    mode = .closed
+    become(.closed)
     current = nil
     retired = []
     preferredAt = .distantFuture

@@ -18,6 +18,18 @@ public struct ConnectionCounters: CounterGroup, Hashable, Sendable {
   public package(set) var responsesSent: UInt64 = 0
   /// Requests of the peer that were refused without calling a handler.
   public package(set) var refused: UInt64 = 0
+  /// Items received.
+  public package(set) var itemsReceived: UInt64 = 0
+  /// Items sent, or of which a part was sent.
+  public package(set) var itemsSent: UInt64 = 0
+  /// Dropped items of exchanges that had ended.
+  public package(set) var lateItems: UInt64 = 0
+  /// Dropped ends of exchanges that had ended.
+  public package(set) var lateEnds: UInt64 = 0
+  /// Dropped credit of exchanges, or of directions, that had ended.
+  public package(set) var lateCredits: UInt64 = 0
+  /// Streams that ended because the rest of an item exceeded the limit of all windows.
+  public package(set) var streamsOverLimit: UInt64 = 0
   /// Pushes received.
   public package(set) var pushesReceived: UInt64 = 0
   /// Pushes queued for sending.

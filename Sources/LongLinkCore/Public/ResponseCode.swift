@@ -8,15 +8,21 @@ public struct ResponseCode: RawRepresentable, Hashable, Sendable, ExpressibleByI
   /// The number on the wire, 0 to 8,388,607 (23 bits).
   public let rawValue: UInt32
 
-  /// Makes a code from the low 23 bits of a number.
-  public init(rawValue: UInt32) {
-    self.rawValue = rawValue & Wire.codeMask
+  /// Makes a code; nil for a number over 8,388,607.
+  public init?(rawValue: UInt32) {
+    guard rawValue <= Wire.codeMask else { return nil }
+    self.rawValue = rawValue
   }
 
   /// Makes a code from a literal. A number over 8,388,607 is a programming error.
   public init(integerLiteral value: UInt32) {
     precondition(value <= Wire.codeMask, "a response code has 23 bits; \(value) is too large")
     rawValue = value
+  }
+
+  /// Makes a code from the low 23 bits of a number that a peer sent.
+  package init(wire number: UInt32) {
+    rawValue = number & Wire.codeMask
   }
 
   /// 200: success, with the reply as the body.
@@ -35,7 +41,7 @@ public struct ResponseCode: RawRepresentable, Hashable, Sendable, ExpressibleByI
   public static let conflict: ResponseCode = 409
   /// 413: the body exceeds the accepted size.
   public static let tooLarge: ResponseCode = 413
-  /// 429: too many requests at once.
+  /// 429: too many concurrent requests.
   public static let overloaded: ResponseCode = 429
   /// 499: cancelled.
   public static let cancelled: ResponseCode = 499

@@ -348,6 +348,10 @@ extension RequestTable {
     return slot
   }
 
+  /// The driver's part of the request in a slot from `slot(of:on:)`.
+  @inlinable @inline(__always)
+  package func payload(at slot: Int) -> Payload { entries[slot: slot].payload }
+
   /// Ends the request in a slot from `slot(of:on:)`, because its response has come.
   @inlinable @inline(__always)
   package mutating func answered(_ serial: UInt32, at slot: Int, isRefused: Bool = false) -> Entry {

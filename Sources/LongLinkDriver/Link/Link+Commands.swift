@@ -11,7 +11,7 @@ extension Link {
   /// the timer.
   @inline(__always)
   private func settle() {
-    // If a drain is running, it delivers the new effects too.
+    // If `deliver` is running, it delivers the new effects too.
     if !isDelivering, isHeld || core.hasEffects { deliver() }
     if endsTurn || core.wantsToWrite { writeAtEndOfTurn() }
     arm()
@@ -33,10 +33,12 @@ extension Link {
   @inline(__always)
   func request(
     _ serial: UInt32, type: MessageType, metadata: MetadataBlock?, priority: UInt32, count: Int,
-    at now: LinkInstant, _ body: (inout OutputRawSpan) throws(BodyError) -> Void
+    stream: StreamTerms? = nil, at now: LinkInstant,
+    _ body: (inout OutputRawSpan) throws(BodyError) -> Void
   ) throws(BodyError) -> StreamPosition {
     let placement = try core.request(
-      serial, type: type, metadata: metadata, priority: priority, count: count, at: now, body)
+      serial, type: type, metadata: metadata, priority: priority, count: count, stream: stream,
+      at: now, body)
     settleAtEndOfTurn()
     return placement
   }
@@ -59,6 +61,58 @@ extension Link {
     core.deadlineMissed(at: loop.driver.now, unacknowledged: unacknowledgedBytes)
     settleAtEndOfTurn()
   }
+}
+
+// MARK: - Streams
+
+extension Link {
+  /// Sends an item, or keeps it until there are credit and room; see `Connection.sendItem`.
+  @inline(__always)
+  func sendItem(
+    _ serial: UInt32, count: Int, _ body: (inout OutputRawSpan) throws(BodyError) -> Void
+  ) throws(BodyError) -> Connection.ItemPlacement {
+    let placement = try core.sendItem(serial, count: count, at: loop.now, body)
+    settleAtEndOfTurn()
+    return placement
+  }
+
+  /// Ends this side's items behind those that wait.
+  func endItems(_ serial: UInt32) {
+    core.endItems(serial, at: loop.now)
+    settleAtEndOfTurn()
+  }
+
+  /// Reports that the application has taken items, with what they cost.
+  func tookItems(_ serial: UInt32, cost: Int) {
+    core.tookItems(serial, cost: cost, at: loop.now)
+    settleAtEndOfTurn()
+  }
+
+  /// Ends the connection because a frame of a stream came for a request that has none.
+  func rejectStray(_ kind: FrameKind, serial: UInt32) {
+    core.rejectStray(kind, serial: serial)
+    settleAtEndOfTurn()
+  }
+
+  /// The directions in which a request of the peer opened a stream.
+  func streamShape(of serial: UInt32) -> StreamShape { core.streamShape(of: serial) }
+
+  /// Whether the limit of all windows has room for another stream's first credit.
+  func hasWindow(of credit: Int) -> Bool { core.hasWindow(of: credit) }
+
+  /// Moves the item that is being delivered to the owner into an inbox.
+  @inline(__always)
+  func moveItem(_ item: Arrival, to inbox: inout ItemInbox) {
+    if item.payload.isAssembled {
+      inbox.append(joined: core.takeBytes(of: item.payload), cost: item.cost)
+    } else {
+      core.withBody(item.payload) { inbox.append($0, cost: item.cost) }
+    }
+  }
+
+  /// Whether a serial belongs to a request of this side.
+  @inline(__always)
+  package func owns(_ serial: UInt32) -> Bool { role.owns(serial) }
 }
 
 // MARK: - Requests of the peer

@@ -97,7 +97,7 @@ extension Link {
   /// retain the link.
   func releaseMemory() {
     if !borrowsQueue { core.releaseInput() }
-    lastMetadata = ReceivedMetadata()
+    core.forgetMetadata()
   }
 
   /// Frees the connection's empty buffers.

@@ -46,6 +46,8 @@ extension Link {
   package var bytesUnwritten: Int { core.outbox.totalBytes }
   /// Whether no bytes wait to be written.
   package var hasWrittenAll: Bool { core.outbox.isEmpty }
+  /// The first window of a stream, in bytes.
+  var firstWindow: Int { core.settings.windows.first }
   var waterMarks: WaterMarks { core.settings.waterMarks }
   /// The peer's requests that are not yet answered.
   package var requestsRunning: Int { core.requestsRunning }

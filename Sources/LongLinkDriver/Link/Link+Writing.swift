@@ -65,8 +65,8 @@ extension Link: TurnHandler {
     }
   }
 
-  /// Judges a trial of early writing: it helped if the peer has answered without having taken this
-  /// thread's processor.
+  /// Evaluates a trial of early writing: it helped if the peer has answered without having taken
+  /// this thread's processor.
   private func evaluateEarlyWriting() {
     let isAnswered = isAlive && stream.hasUnreadBytes
     earlyWriting.recordTrial(

@@ -37,13 +37,7 @@ package final class Link {
   private let peerLog: PeerLog
   /// The key and number that identify the connection in the owner's logs, if any.
   private let label: (key: String, number: UInt64)?
-  /// The last decoded metadata.
-  @safe @exclusivity(unchecked) var lastMetadata = ReceivedMetadata() {
-    didSet { isPlain = lastMetadata.isPlain }
-  }
-  /// Whether `lastMetadata` holds nothing but the remaining time.
-  @safe @exclusivity(unchecked) var isPlain = true
-  /// Whether `lastMetadata` belongs to the message that is being delivered to the owner.
+  /// Whether the message that is being delivered to the owner has metadata.
   @safe @exclusivity(unchecked) var hasMetadata = false
   /// Owned by the link, and not used once the link has ended.
   let stream: any ByteStream
@@ -169,7 +163,6 @@ extension Link {
     } else if isHeld {
       awaitEndOfTurn()
     }
-    if core.forgetsMetadata() { lastMetadata = ReceivedMetadata() }
     if !core.isLive { releaseMemory() }
     if core.waitsForHandlers { awaitEndOfTurn() }
     if core.wantsToWrite { writeAtEndOfTurn() }
@@ -181,12 +174,8 @@ extension Link {
 
   @inline(__always)
   private func deliver(_ message: Arrival, to owner: any LinkOwner) {
-    if validateMetadata(of: message) {
-      owner.link(self, received: message)
-    } else if message.kind == .request {
-      // Malformed metadata has ended the connection, and no handler will return.
-      core.handlerReturned(bytes: message.byteCount)
-    }
+    hasMetadata = message.hasMetadata
+    owner.link(self, received: message)
   }
 
   /// Performs the next effect; returns false if there is none.
@@ -269,8 +258,6 @@ extension Link: TimerHandler {
     reportMemory()
     if core.isIdle {
       core.releaseStorage()
-      // Both must forget the last metadata, because the core compares a later block with it.
-      lastMetadata = ReceivedMetadata()
     }
     arm()
   }

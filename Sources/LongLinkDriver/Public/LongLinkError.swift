@@ -5,7 +5,7 @@ public import LongLinkTransport
 
 /// Why an operation failed and, for a request, whether it may have run.
 ///
-/// Decide on a retry by `delivery`, not by `code`: no code tells whether a retry is safe.
+/// Let `delivery` decide whether you retry, not `code`: no code tells whether a retry is safe.
 public struct LongLinkError: Error, Sendable {
   /// The kind of failure. Later versions may add codes.
   public struct Code: Hashable, Sendable, CaseIterable, CustomStringConvertible {
@@ -41,6 +41,8 @@ public struct LongLinkError: Error, Sendable {
     public static let unsupported = Code("unsupported")
     /// A queue or buffer is full; `detail` states the bound and what waits.
     public static let overloaded = Code("overloaded")
+    /// The items of a stream have ended: the peer has responded, or this side has ended them.
+    public static let streamEnded = Code("streamEnded")
     /// The client, server or connection was closed.
     public static let closed = Code("closed")
     /// A configuration is invalid; `field` names the field, `detail` states why.
@@ -50,7 +52,7 @@ public struct LongLinkError: Error, Sendable {
     public static let allCases: [Code] = [
       .notConnected, .connectFailed, .connectionLost, .deadlineExceeded, .cancelled, .rejected,
       .corrupted, .protocolViolation, .tooLarge, .encodingFailed, .decodingFailed, .unsupported,
-      .overloaded, .closed, .invalidConfiguration,
+      .overloaded, .streamEnded, .closed, .invalidConfiguration,
     ]
 
     /// The code's name.
@@ -68,10 +70,10 @@ public struct LongLinkError: Error, Sendable {
   }
 
   private struct Storage: Equatable {
-    let code: Code
-    let delivery: Delivery
+    var code: Code
+    var delivery: Delivery
     let operation: Operation
-    let detail: String
+    var detail: String
     let peer: SocketAddress?
     let response: ResponseCode?
     let dialectCode: DialectErrorCode?
@@ -79,6 +81,7 @@ public struct LongLinkError: Error, Sendable {
     let retryAfter: Duration?
     let systemError: Int32?
     let closeReason: CloseReason?
+    var itemsReceived: UInt64?
   }
 
   private let box: Box<Storage>
@@ -102,6 +105,17 @@ public struct LongLinkError: Error, Sendable {
         code: code, delivery: delivery, operation: operation, detail: detail, peer: peer,
         response: response, dialectCode: dialectCode, body: body, retryAfter: retryAfter,
         systemError: systemError, closeReason: closeReason))
+  }
+
+  private init(_ storage: Storage) {
+    box = Box(storage)
+  }
+
+  /// The same error with some properties changed.
+  private func changed(_ change: (inout Storage) -> Void) -> LongLinkError {
+    var storage = storage
+    change(&storage)
+    return LongLinkError(storage)
   }
 
   /// The kind of failure.
@@ -136,6 +150,36 @@ public struct LongLinkError: Error, Sendable {
   public var systemError: Int32? { storage.systemError }
   /// Why the connection ended, if that failed the operation.
   public var closeReason: CloseReason? { storage.closeReason }
+  /// For a stream, the number of items that were read before the error; nil for anything else.
+  public var itemsReceived: UInt64? { storage.itemsReceived }
+}
+
+extension LongLinkError {
+  /// The error with a delivery that also covers earlier attempts of the request.
+  package func after(_ past: Delivery) -> LongLinkError {
+    let whole = delivery.after(past)
+    guard whole != delivery else { return self }
+    let note = whole == .sent ? "an earlier sending may have run" : "an earlier sending was refused"
+    return changed {
+      $0.delivery = whole
+      $0.detail = $0.detail.isEmpty ? note : "\($0.detail); \(note)"
+    }
+  }
+
+  /// The same error with another code.
+  package func with(_ code: Code) -> LongLinkError {
+    changed { $0.code = code }
+  }
+
+  /// Whether a read or write of a stream with this serial waited for too long.
+  package func isItemTimeout(of serial: UInt32) -> Bool {
+    code == .deadlineExceeded && self.serial == serial
+  }
+
+  /// The same error of a stream of which this number of items was read.
+  package func with(itemsReceived: UInt64) -> LongLinkError {
+    changed { $0.itemsReceived = itemsReceived }
+  }
 }
 
 extension LongLinkError: CustomStringConvertible {
@@ -149,6 +193,7 @@ extension LongLinkError: CustomStringConvertible {
     if !detail.isEmpty { text += " (\(detail))" }
     text += "; delivery: \(delivery.rawValue)"
     if let retryAfter { text += "; retry after \(retryAfter)" }
+    if let itemsReceived { text += "; items received: \(itemsReceived)" }
     return text
   }
 

@@ -31,11 +31,20 @@ package final class BroadcastList<Key: Hashable & Sendable, Element: Broadcastab
   package init() {}
 
   package var counts: Counts { state.withLock { $0.counts } }
+  /// The number of subscriptions.
+  var subscriberCount: Int { state.withLock { $0.subscriptions.count } }
 
   /// Subscribes to the elements of one key, or of all if nil; the sequence ends with the list.
   package func subscribe<Failure>(
     _ key: Key?, _ buffer: PushBuffer<Failure>
   ) -> BufferedSequence<Element, Failure> {
+    BufferedSequence(subscription(to: key, buffer))
+  }
+
+  /// The same without a sequence.
+  func subscription<Failure>(
+    to key: Key?, _ buffer: PushBuffer<Failure>
+  ) -> BroadcastSubscription<Element> {
     let box = BroadcastBox<Element>(buffer)
     let id: UInt64? = state.withLock { state in
       guard !state.isClosed else { return nil }
@@ -44,10 +53,9 @@ package final class BroadcastList<Key: Hashable & Sendable, Element: Broadcastab
       return state.nextID
     }
     if id == nil { box.finish() }
-    return BufferedSequence(
-      BroadcastSubscription(box) { [weak self] in
-        if let id { self?.unsubscribe(id) }
-      })
+    return BroadcastSubscription(box) { [weak self] in
+      if let id { self?.unsubscribe(id) }
+    }
   }
 
   private func unsubscribe(_ id: UInt64) {

@@ -4,19 +4,19 @@ import Dispatch
 import LongLinkTransport
 import Synchronization
 
-/// An outcome that a plain thread blocks on.
-final class BlockingSlot: Sendable {
+/// A value that a plain thread blocks on.
+final class BlockingSlot<Value: Sendable>: Sendable {
   private let semaphore = DispatchSemaphore(value: 0)
-  private let outcome = Mutex<Outcome?>(nil)
+  private let value = Mutex<Value?>(nil)
 
-  func fill(_ outcome: Outcome) {
-    self.outcome.withLock { $0 = outcome }
+  func fill(_ value: Value) {
+    self.value.withLock { $0 = value }
     semaphore.signal()
   }
 
-  func wait() -> Outcome {
+  func wait() -> Value {
     semaphore.wait()
-    return outcome.withLock { $0! }
+    return value.withLock { $0! }
   }
 
   static func preconditionMayBlock(on loop: EventLoop) {

@@ -31,6 +31,11 @@ public struct CallbackExecutor: Sendable {
     run = nil
   }
 
+  /// Runs a function where the executor says; called on the loop.
+  func perform(_ work: @escaping @Sendable () -> Void) {
+    if let run { run(work) } else { work() }
+  }
+
   /// A function to be called on the loop, which calls `completion` where the executor says.
   func calling(
     _ completion: @escaping @Sendable (Outcome) -> Void

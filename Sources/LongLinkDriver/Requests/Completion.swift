@@ -18,9 +18,15 @@ package enum Completion {
   case function(@Sendable (Outcome) -> Void)
   /// A completion handler, called on the loop, never within the call that makes the request.
   case handler(@Sendable (Outcome) -> Void)
+  /// A stream, whose items come before the outcome.
+  case stream(BoundChannel)
 
   package var isHandler: Bool {
     if case .handler = self { true } else { false }
+  }
+
+  var isStream: Bool {
+    if case .stream = self { true } else { false }
   }
 
   func callAsFunction(_ outcome: Outcome) {
@@ -28,6 +34,7 @@ package enum Completion {
     case .waiter(let waiter), .distantWaiter(let waiter), .pooledWaiter(let waiter):
       waiter(outcome)
     case .function(let function), .handler(let function): function(outcome)
+    case .stream(let channel): channel.value.ended(outcome)
     }
   }
 }
@@ -63,8 +70,21 @@ struct PendingRequest {
     retry = options.retry ?? .ifSafe
     self.deadline = deadline
     self.body = body
-    extras = options.hasMetadata ? Extras(Metadata(copy options, on: loop)) : nil
+    extras =
+      options.hasMetadata || completion.isStream
+      ? Extras(Metadata(copy options, on: loop)) : nil
     self.completion = completion
+  }
+
+  /// Whether it may be sent again at all: not once an item of its stream was written.
+  var mayRetry: Bool { retry != .never && channel?.hasWritten != true }
+
+  /// Its deadline, if it has one.
+  var limit: LinkInstant? { deadline == .distantFuture ? nil : deadline }
+
+  /// This side of its stream, if it carries items; on the loop.
+  var channel: ItemChannel? {
+    if case .stream(let channel) = completion { channel.value } else { nil }
   }
 
   var priority: UInt32 { extras?.metadata.priority ?? 0 }

@@ -25,9 +25,21 @@ public struct RequestHandle: Sendable {
     _ options: borrowing RequestOptions, _ executor: borrowing CallbackExecutor,
     _ completion: @escaping @Sendable (Result<[UInt8], LongLinkError>) -> Void
   ) {
+    self.init(port, type, body, options, .handler(executor.calling(completion)))
+  }
+
+  /// Sends a request that carries items, in the same way.
+  init(_ port: RequestPort, _ stream: StreamRequest) {
+    let options = stream.options.request
+    self.init(port, stream.type, stream.body, options, .stream(stream.channel))
+  }
+
+  private init(
+    _ port: RequestPort, _ type: MessageType, _ body: consuming RequestBody,
+    _ options: borrowing RequestOptions, _ completion: Completion
+  ) {
     self.port = port
     self.type = type
-    let completion = Completion.handler(executor.calling(completion))
     if port.loop.isCurrent {
       target = .request(port.sink.value.submit(type, body, options, completion))
     } else {

@@ -33,6 +33,9 @@ public protocol RequestSender: Sendable {
     on executor: CallbackExecutor,
     completion: @escaping @Sendable (Result<[UInt8], LongLinkError>) -> Void
   ) -> RequestHandle
+
+  /// Sends a request that carries items. Use `stream`, `sendItems` and `exchange` instead.
+  func start(_ stream: StreamRequest) -> RequestHandle
 }
 
 // MARK: - Bytes
@@ -60,8 +63,8 @@ extension RequestSender {
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     options: RequestOptions = RequestOptions()
   ) throws(LongLinkError) -> [UInt8] {
-    BlockingSlot.preconditionMayBlock(on: loop)
-    let slot = BlockingSlot()
+    BlockingSlot<Outcome>.preconditionMayBlock(on: loop)
+    let slot = BlockingSlot<Outcome>()
     request(type, body, options: options, on: .connectionLoop) { slot.fill($0) }
     return try slot.wait().get()
   }

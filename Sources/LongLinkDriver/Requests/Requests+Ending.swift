@@ -34,7 +34,7 @@ extension Requests {
   @inline(__always)
   private func complete(_ completion: Completion, _ outcome: Outcome) {
     switch completion {
-    case .waiter, .function, .handler:
+    case .waiter, .function, .handler, .stream:
       completion(outcome)
     case .distantWaiter:
       completion(outcome)
@@ -164,26 +164,5 @@ extension Requests {
     guard let entry = table.entry(table.current(id)) else { return nil }
     guard let link = carrier(of: entry), let begin = entry.position.begin else { return .created }
     return begin < link.bytesWritten ? .waiting : .sending
-  }
-}
-
-extension LongLinkError {
-  /// The error with a delivery that also covers earlier attempts of the request.
-  package func after(_ past: Delivery) -> LongLinkError {
-    let whole = delivery.after(past)
-    guard whole != delivery else { return self }
-    let note = whole == .sent ? "an earlier sending may have run" : "an earlier sending was refused"
-    return LongLinkError(
-      code, delivery: whole, doing: doing, detail: detail.isEmpty ? note : "\(detail); \(note)",
-      peer: peer, response: response, dialectCode: dialectCode, body: body,
-      retryAfter: retryAfter, systemError: systemError, closeReason: closeReason)
-  }
-
-  /// The same error with another code.
-  package func with(_ code: Code) -> LongLinkError {
-    LongLinkError(
-      code, delivery: delivery, doing: doing, detail: detail, peer: peer, response: response,
-      dialectCode: dialectCode, body: body, retryAfter: retryAfter, systemError: systemError,
-      closeReason: closeReason)
   }
 }

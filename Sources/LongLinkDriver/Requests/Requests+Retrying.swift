@@ -9,11 +9,12 @@ extension Requests {
   func retry(refusedBy arrival: Arrival, on link: Link) -> Bool {
     guard arrival.code == .overloaded || arrival.code == .draining,
       let (id, entry) = table.carried(arrival.serial, by: link.id),
-      entry.payload.retry != .never,
+      entry.payload.mayRetry,
       entry.returns < limits.retry.maxRetries, table.keepsOrder(id, entry),
       let time = retryTime(of: entry, refusedBy: arrival, on: link)
     else { return false }
     let request = entry.payload
+    request.channel?.detached()
     table.takeBack(id, .refused)
     // With a new serial, because a late response to the old one does not belong to this attempt.
     let next = table.renew(id, deadline: request.deadline)
@@ -70,6 +71,7 @@ extension Requests {
       if resends, mayWait(request), table.keepsOrder(id, entry),
         mayRetry(entry, delivery, repeats: repeats)
       {
+        request.channel?.detached()
         table.wait(id, terms(of: request))
       } else if table.end(id) != nil {
         ended.append((request, make(id, request, delivery).after(entry.past)))
@@ -84,7 +86,7 @@ extension Requests {
   private func mayRetry(
     _ entry: RequestTable<PendingRequest>.Entry, _ delivery: Delivery, repeats: Bool
   ) -> Bool {
-    guard entry.payload.retry != .never else { return false }
+    guard entry.payload.mayRetry else { return false }
     switch delivery {
     case .notSent:
       counters.retriedNotSent += 1

@@ -69,7 +69,7 @@ extension Requests {
     _ completion: consuming Completion, defaults: RequestDefaults
   ) -> RequestID {
     let now = loop.now
-    let deadline = now + (options.timeout.map(\.clampedNanoseconds) ?? defaults.timeout)
+    let deadline = deadline(of: completion, options, at: now, defaults)
     counters.submitted += 1
     guard let id = table.nextID() else { return turnAway(type, completion) }
     let request = PendingRequest(
@@ -86,15 +86,27 @@ extension Requests {
     switch send(id, request, on: link, at: now) {
     case .sent(let position, let isTimeTold):
       table.register(
-        id, consume request, deadline: deadline, isOrdered: isOrdered,
+        id, request, deadline: request.limit, isOrdered: isOrdered,
         notifiesCancel: options.notifiesCancel, on: link.id, at: position,
         isTimeTold: isTimeTold, now: now)
       if deadline < armedFor { arm() }
+      // Once it is in the table: items may wait to be sent.
+      request.channel?.opened(on: link, serial: id.serial)
     case .failed(let code, let detail):
       register(id, request, options, at: now)
       fail(id, code, detail)
     }
     return id
+  }
+
+  /// When a request ends without a response; a stream has no deadline unless it was given one.
+  @inline(__always)
+  private func deadline(
+    of completion: borrowing Completion, _ options: borrowing RequestOptions, at now: LinkInstant,
+    _ defaults: RequestDefaults
+  ) -> LinkInstant {
+    if let timeout = options.timeout { return now + timeout.clampedNanoseconds }
+    return completion.isStream ? .distantFuture : now + defaults.timeout
   }
 
   /// Fails a request that cannot even wait, and counts it.
@@ -103,7 +115,7 @@ extension Requests {
     defaults: RequestDefaults, _ make: (LongLinkError.Operation) -> LongLinkError
   ) -> RequestID {
     let now = loop.now
-    let deadline = now + (options.timeout.map(\.clampedNanoseconds) ?? defaults.timeout)
+    let deadline = deadline(of: completion, options, at: now, defaults)
     counters.submitted += 1
     guard let id = table.nextID() else { return turnAway(type, completion) }
     let request = PendingRequest(
@@ -121,7 +133,7 @@ extension Requests {
     at now: LinkInstant
   ) {
     table.register(
-      id, request, deadline: request.deadline, isOrdered: options.order == .ordered,
+      id, request, deadline: request.limit, isOrdered: options.order == .ordered,
       notifiesCancel: options.notifiesCancel, now: now)
     if request.deadline < armedFor { arm() }
   }
@@ -190,12 +202,16 @@ extension Requests {
     _ id: RequestID, _ request: borrowing PendingRequest, on link: Link, at now: LinkInstant
   ) -> Step {
     if request.deadline <= now { return .failed(.deadlineExceeded, "") }
+    let terms = request.channel?.terms(on: link)
+    if let terms, let (code, detail) = objection(to: terms, on: link) {
+      return .failed(code, detail)
+    }
     if !link.isNative, let objection = objection(to: request, id, on: link) {
       return .failed(.unsupported, objection)
     }
     do throws(BodyError) {
       try request.body.validate(for: link)
-      var metadata = try metadata(for: request, on: link, at: now)
+      var metadata = try metadata(for: request, terms, on: link, at: now)
       let size = try request.body.encodedByteCount
       var length = metadata.map { 2 + $0.count + size } ?? size
       if request.extras == nil, !link.accepts(bodyOf: length) {
@@ -209,16 +225,32 @@ extension Requests {
       }
       let position = try link.request(
         id.serial, type: request.type, metadata: metadata,
-        priority: request.priority, count: size, at: now
+        priority: request.priority, count: size, stream: terms, at: now
       ) { (span) throws(BodyError) in
         try request.body.encode(into: &span)
       }
       // A dialect may have so few serials that this one belonged to an abandoned request.
       if owed.count > 0 { owed.remove(id.serial) }
-      return .sent(position, isTimeTold: metadata != nil)
+      // The peer of a stream is told of a cancel in any case: it may wait for credit.
+      return .sent(position, isTimeTold: metadata != nil && terms == nil)
     } catch {
       return .failed(.encodingFailed, "\(error)")
     }
+  }
+
+  /// Why a link cannot carry a stream; nil if it can.
+  private func objection(
+    to terms: StreamTerms, on link: Link
+  ) -> (LongLinkError.Code, String)? {
+    guard link.features.contains(.streams) else {
+      return (
+        .unsupported, link.isNative ? "the peer has no streams" : "the dialect has no streams"
+      )
+    }
+    guard terms.credit.map({ link.hasWindow(of: $0) }) ?? true else {
+      return (.overloaded, "the windows of all streams would exceed the connection's limit")
+    }
+    return nil
   }
 
   /// Why the dialect cannot express a request; nil if it can.
@@ -239,20 +271,24 @@ extension Requests {
 
   @inline(__always)
   private func metadata(
-    for request: borrowing PendingRequest, on link: Link, at now: LinkInstant
+    for request: borrowing PendingRequest, _ terms: StreamTerms?, on link: Link,
+    at now: LinkInstant
   ) throws(BodyError) -> MetadataBlock? {
     guard link.features.contains(.metadata) else { return nil }
     // Rounded up, so that the peer does not give up first.
-    let remaining = UInt32(clamping: (request.deadline - now + 999_999) / 1_000_000)
+    let remaining = request.limit.map { UInt32(clamping: ($0 - now + 999_999) / 1_000_000) }
     if var metadata = request.extras?.metadata {
       metadata.remaining = remaining
+      metadata.credit = terms?.credit.map { UInt32(clamping: $0) }
+      metadata.items = terms?.sendsItems ?? false
       let block = try metadata.encodedBlock()
       guard block.count <= Wire.metadataLimit else {
         throw BodyError(.tooLarge, detail: "the metadata has \(block.count) bytes")
       }
       return block
     }
-    return try metadataCache.encode(remaining: remaining)
+    return try remaining.map { (time) throws(BodyError) in try metadataCache.encode(remaining: time)
+    }
   }
 
   /// Sends waiting requests while the peer takes them.
@@ -268,6 +304,7 @@ extension Requests {
       switch send(id, request, on: link, at: loop.now) {
       case .sent(let position, let isTimeTold):
         table.placed(id, on: link.id, position, isTimeTold: isTimeTold)
+        request.channel?.opened(on: link, serial: id.serial)
       case .failed(let code, let detail):
         fail(id, code, detail)
       }

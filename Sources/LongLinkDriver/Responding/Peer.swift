@@ -143,6 +143,9 @@ public final class Peer: RequestSender {
     RequestHandle(port, type, RequestBody(body), options, executor, completion)
   }
 
+  /// Sends a request that carries items. Use `stream`, `sendItems` and `exchange` instead.
+  public func start(_ stream: StreamRequest) -> RequestHandle { stream.start(on: port) }
+
   /// Closes this connection, and no later one, once its output is written.
   public func close() {
     loop.execute { [reference, id] in reference.value.owner?.closeConnection(id) }

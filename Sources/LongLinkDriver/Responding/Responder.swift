@@ -10,22 +10,24 @@ package import LongLinkCore
 /// the peer, past its deadline, or with the connection. In the last three cases its handler's task
 /// is cancelled, and the connection counts the request until the handler returns.
 package final class Responder: TimerHandler {
-  private struct Running {
+  struct Running {
     /// Distinguishes the request from a later one with the same serial.
     let number: UInt64
     var task: Task<Void, any Error>?
     var timer: LoopTimer?
+    /// This side of its stream, if it carries items.
+    var channel: ItemChannel?
   }
 
   /// The retry delay that a peer is given when the server's memory budget is spent.
   private static let pauseForMemory = Duration.seconds(1)
 
-  private let link: Link
+  let link: Link
   /// The link's loop, copied so that reading it does not retain the link.
   private let loop: EventLoop
   private let routes: Routes
   private let peer: Peer
-  private var running: SerialTable<Running>
+  var running: SerialTable<Running>
   private var started: UInt64 = 0
   /// Called when the last handler has ended.
   package var onIdle: (() -> Void)?
@@ -54,6 +56,10 @@ package final class Responder: TimerHandler {
       refuse(arrival, .deadlinePassed, "the deadline had passed on arrival")
       return
     }
+    if let problem = shapeProblem(of: arrival, route) {
+      refuse(arrival, .malformed, problem)
+      return
+    }
     guard link.hasMemory else {
       link.count { $0.refusedForMemory += 1 }
       refuse(
@@ -73,6 +79,7 @@ package final class Responder: TimerHandler {
     switch route {
     case .inline(let handler): run(handler, request)
     case .task(let placement, let handler): start(handler, placement, request)
+    case .stream(let route): start(route, request)
     }
   }
 
@@ -90,13 +97,13 @@ package final class Responder: TimerHandler {
     }
   }
 
-  private func start(
+  func start(
     _ handler: @escaping @Sendable (InboundRequest) async throws -> AnyBody,
-    _ placement: HandlerPlacement, _ request: InboundRequest
+    _ placement: HandlerPlacement, _ request: InboundRequest, _ channel: ItemChannel? = nil
   ) {
     started += 1
     let number = started
-    var entry = Running(number: number)
+    var entry = Running(number: number, channel: channel)
     if let deadline = request.deadline {
       entry.timer = loop.schedule(at: deadline, self, token: UInt64(request.serial))
     }
@@ -132,6 +139,11 @@ package final class Responder: TimerHandler {
       link.handlerReturned(bytes: request.byteCount)
       return
     }
+    // A response with code 200 follows the last item, also one that nobody waited for.
+    if case .success = result, let channel = running[request.serial]?.channel, !channel.isFlushed {
+      channel.whenWritten { self.finished(request, number, result) }
+      return
+    }
     end(request.serial)
     switch result {
     case .success(let body): answer(request, body)
@@ -140,9 +152,10 @@ package final class Responder: TimerHandler {
     if running.isEmpty { onIdle?() }
   }
 
-  private func end(_ serial: UInt32) {
+  func end(_ serial: UInt32) {
     guard let entry = running.remove(serial) else { return }
     if let timer = entry.timer { loop.cancel(timer) }
+    entry.channel?.close("the exchange has ended")
   }
 }
 
@@ -191,6 +204,8 @@ extension Responder {
       send(request, .malformed, text("\(error.reason)"), isRefused: true)
     case let error as BodyError:
       send(request, .malformed, text("\(error)"))
+    case let error as LongLinkError where error.isItemTimeout(of: request.serial):
+      send(request, .deadlinePassed, text(error.detail))
     case is CancellationError:
       send(request, .cancelled, text("cancelled"))
     case is HandlerSkipped:
@@ -221,7 +236,7 @@ extension Responder {
   }
 
   /// Sends a response; returns false if the request had already ended.
-  private func send(
+  func send(
     _ serial: UInt32, _ code: ResponseCode, _ body: [UInt8], isRefused: Bool = false,
     dialectCode: UInt32? = nil, retryAfter: Duration? = nil
   ) -> Bool {
@@ -235,14 +250,14 @@ extension Responder {
       if room < 0 { (metadata, room) = (nil, link.maxBody) }
     }
     var body = body.count > room ? Array(body.prefix(room)) : body
-    // Judged after it was cut, because a cut body may end with part of a delimiter.
+    // Checked after it was cut, because a cut body may end with part of a delimiter.
     if (try? link.validate(body)) == nil { body = [] }
     return link.respond(
       serial, code: code, isRefused: isRefused, ownCode: dialectCode, metadata: metadata, body)
   }
 
   /// The framework's text for the peer; empty in a dialect, which has no field for it.
-  private func text(_ text: String) -> [UInt8] {
+  func text(_ text: String) -> [UInt8] {
     link.isNative ? Array(text.utf8) : []
   }
 

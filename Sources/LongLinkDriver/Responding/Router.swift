@@ -11,6 +11,30 @@ package enum Route: Sendable {
   case inline(@Sendable (InboundRequest) throws -> AnyBody)
   /// Indirect, because a route is copied for each request.
   indirect case task(HandlerPlacement, @Sendable (InboundRequest) async throws -> AnyBody)
+  indirect case stream(StreamRoute)
+}
+
+/// The handler of a message type whose exchanges carry items.
+package struct StreamRoute: Sendable {
+  /// The handler of a stream.
+  package typealias Handler =
+    @Sendable (InboundRequest, Items, ItemWriter) async throws -> AnyBody
+
+  let shape: StreamShape
+  let placement: HandlerPlacement
+  /// The longest wait for an item or for credit, in nanoseconds.
+  let itemTimeout: Int64?
+  let handler: Handler
+
+  package init(
+    _ shape: StreamShape, on placement: HandlerPlacement, itemTimeout: Duration?,
+    _ handler: @escaping Handler
+  ) {
+    self.shape = shape
+    self.placement = placement
+    self.itemTimeout = itemTimeout?.clampedNanoseconds
+    self.handler = handler
+  }
 }
 
 /// The handlers by message type. It may be used from any thread.

@@ -90,7 +90,7 @@ struct LinkWatch {
       readsOn(name)
       ends[name]?.lastArrival = entry.time
     case .closed, .resetSent:
-      judge(name, at: entry.time, "was closed")
+      check(name, at: entry.time, "was closed")
       if name.side == .initiator, let end = ends[name] { lastClosed[end.machine] = (name, end) }
       ends[name] = nil
     case .paused:
@@ -136,7 +136,7 @@ struct LinkWatch {
 
   private mutating func arrived(_ name: EndName, _ entry: Trace.Entry) {
     adopt(name, entry)
-    judge(name, at: entry.time, "had not been closed when bytes came")
+    check(name, at: entry.time, "had not been closed when bytes came")
     guard var end = ends[name] else { return }
     end.lastArrival = entry.time
     end.received += Int(entry.value)
@@ -172,14 +172,14 @@ struct LinkWatch {
     ends[name.other]?.peer = machine
   }
 
-  /// Judges the ends that are still open at the end of a run.
-  mutating func judgeAll(at now: LinkInstant) {
+  /// Checks the ends that are still open at the end of a run.
+  mutating func checkAll(at now: LinkInstant) {
     let names = ends.keys.sorted { ($0.link, $0.side.rawValue) < ($1.link, $1.side.rawValue) }
-    for name in names { judge(name, at: now, "is still open") }
+    for name in names { check(name, at: now, "is still open") }
   }
 
-  /// Judges whether an end stayed open for longer than detecting a dead peer may take.
-  private mutating func judge(_ name: EndName, at now: LinkInstant, _ state: String) {
+  /// Checks whether an end stayed open for longer than detecting a dead peer may take.
+  private mutating func check(_ name: EndName, at now: LinkInstant, _ state: String) {
     guard let end = ends[name], let owner = owners[end.machine], owner.pausedSince == nil else {
       return
     }
@@ -228,7 +228,7 @@ struct LinkWatch {
     return index.map { connects.remove(at: $0).link }
   }
 
-  /// Judges a client that considered its peer dead, on a link that it has just closed.
+  /// Checks a client that considered its peer dead, on a link that it has just closed.
   mutating func tookForDead(link: Int, on machine: Int, at now: LinkInstant) {
     guard let (name, end) = lastClosed[machine], name.link == link, !end.readsNothing,
       let owner = owners[machine]

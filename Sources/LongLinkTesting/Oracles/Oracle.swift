@@ -23,9 +23,10 @@ internal import Synchronization
 /// let findings = await oracle.finish()
 /// ```
 ///
-/// The oracle judges by the network, by the records of callers and handlers, and by counters. It
-/// computes bounds independently of the clients. Make one oracle for a simulation, and keep a
-/// reference: it watches until it is released. Any thread may use it.
+/// The oracle's evidence is the bytes on the network, the records of callers and handlers, and the
+/// counters. It computes the expected bounds itself, independently of the code under test. Make one
+/// oracle for a simulation, and keep a reference: it watches until it is released. Any thread may
+/// use it.
 public final class Oracle: Sendable {
   struct WatchedClient {
     let name: String

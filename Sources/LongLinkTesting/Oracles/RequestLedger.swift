@@ -138,7 +138,7 @@ public final class RequestLedger: Sendable {
       var broken = state.early.map { (promise: $0.0, detail: $0.1) }
       for key in state.entries.keys.sorted() {
         guard let entry = state.entries[key] else { continue }
-        broken += Self.judge(key, entry).map { (promise: $0.0, detail: $0.1) }
+        broken += Self.check(key, entry).map { (promise: $0.0, detail: $0.1) }
       }
       return broken
     }
@@ -159,7 +159,7 @@ public final class RequestLedger: Sendable {
   /// How long after its deadline a request may end: the precision of timers.
   private static let lateness: Int64 = 50_000_000
 
-  private static func judge(_ key: UInt64, _ entry: Entry) -> [(OraclePromise, String)] {
+  private static func check(_ key: UInt64, _ entry: Entry) -> [(OraclePromise, String)] {
     guard entry.asked != nil else {
       return [(.ownAnswers, "request \(key) ran and was never made")]
     }

@@ -36,7 +36,7 @@ public struct ReceivedMessage: Hashable, Sendable {
   /// The type of a request or push.
   public var type: MessageType { MessageType(tag: tag) }
   /// The code of a response.
-  public var code: ResponseCode { ResponseCode(rawValue: tag & Wire.codeMask) }
+  public var code: ResponseCode { ResponseCode(wire: tag) }
   /// Whether a response has the refused bit, so that no handler was called.
   public var isRefused: Bool { tag & Wire.refusedBit != 0 }
   /// The body as text, with replacement characters for invalid UTF-8.

@@ -82,7 +82,7 @@ final class ScenarioStage: Sendable {
 // MARK: - The course of the run
 
 extension ScenarioStage {
-  /// Plays the whole plan, and lets the oracle judge it.
+  /// Plays the whole plan, and lets the oracle check it.
   func play() async throws {
     simulation.network.conditions = plan.conditions
     makeProcesses()

@@ -5,9 +5,9 @@ public import LongLinkCore
 @_spi(Loop) public import LongLinkTransport
 internal import Synchronization
 
-/// A server that follows a test's script, correct or wrong, and records what it receives.
+/// A server that follows a test's script, and records what it receives.
 ///
-/// It sends any frames, so that it can misbehave in any way. It runs on any event loop: over
+/// It can send any frames, so it can also misbehave in any way. It runs on any event loop: over
 /// loopback or Unix-domain sockets on a real one, or in a ``Simulation``, where its delays take
 /// virtual time. By default it responds to a hello with a welcome and to a ping with a pong, and
 /// refuses requests of types without a script with 404.

@@ -53,7 +53,7 @@ extension Simulation {
 
   /// Makes a process, which does not run yet. Each start runs its body.
   ///
-  /// Values that the body captures survive a crash, like a disk.
+  /// Values that the body captures survive a crash, like the contents of a disk.
   public func process(
     named name: String,
     _ body: @escaping @Sendable (SimulatedProcess.Run) async throws -> Void

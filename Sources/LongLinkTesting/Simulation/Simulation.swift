@@ -9,8 +9,8 @@ internal import Synchronization
 ///
 /// Clients and servers run in it unchanged, on its event loops. Virtual time stands still while a
 /// loop has work, and jumps to the next event when none has, so that hours pass instantly. The same
-/// seed gives the same run if all code takes time, random numbers and tasks from the simulation. A
-/// task made without its parent's executor (`Task.detached`, and `Task.init` without
+/// seed gives the same run if all code gets its clock, random numbers and tasks from the
+/// simulation. A task made without its parent's executor (`Task.detached`, and `Task.init` without
 /// `executorPreference`) leaves the simulation. ``escapes`` reports work that comes back.
 ///
 /// ```swift

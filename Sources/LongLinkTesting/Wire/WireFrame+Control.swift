@@ -111,7 +111,7 @@ extension WireFrame {
       return nil
     }
     return GoAwayFields(
-      code: ResponseCode(rawValue: goAway.code),
+      code: ResponseCode(wire: goAway.code),
       reason: goAway.reason,
       requestsAccepted: goAway.requestsAccepted,
       spread: .milliseconds(goAway.spread),

@@ -81,7 +81,7 @@ extension WireFrame {
 
 extension WireFrame {
   /// The code of a response.
-  public var code: ResponseCode { ResponseCode(rawValue: tag & Wire.codeMask) }
+  public var code: ResponseCode { ResponseCode(wire: tag) }
 
   /// Whether a response has the refused bit, so that no handler was called.
   public var isRefused: Bool { tag & Wire.refusedBit != 0 }

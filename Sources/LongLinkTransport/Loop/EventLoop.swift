@@ -283,9 +283,9 @@ extension EventLoop {
     guard let deadline = timers.nextDeadline, deadline <= now else { return }
     // If the process stood still between the wait and reading the time, events may have arrived.
     // Deliver them before timers fire by that time.
-    let judged = now
+    let instant = now
     driver.wait(until: .distantPast)
-    timers.advance(to: judged)
+    timers.advance(to: instant)
     while let entry = timers.popExpired() {
       entry.handler.timerFired(token: entry.token)
     }

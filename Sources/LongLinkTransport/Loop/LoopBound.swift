@@ -8,7 +8,8 @@
 @frozen
 public struct LoopBound<Value>: @unchecked Sendable {
   @usableFromInline var storage: Value
-  @usableFromInline let loop: EventLoop
+  /// The loop.
+  public let loop: EventLoop
 
   /// Binds a value to a loop. The value must not be reachable from elsewhere.
   @inlinable public init(_ value: Value, on loop: EventLoop) {

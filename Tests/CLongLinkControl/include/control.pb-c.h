@@ -47,7 +47,7 @@ struct  Longlink__Control__Hello
    */
   uint32_t max_body;
   /*
-   * The most requests at once that the client accepts from the server; 0 for the default.
+   * The most concurrent requests that the client accepts from the server; 0 for the default.
    */
   uint32_t max_in_flight;
   /*
@@ -74,10 +74,15 @@ struct  Longlink__Control__Hello
    * The last acknowledged push that arrived in that session.
    */
   uint64_t last_push;
+  /*
+   * The credit in bytes with which the server begins to send the items of each of its requests; 0
+   * for the default.
+   */
+  uint32_t stream_credit;
 };
 #define LONGLINK__CONTROL__HELLO__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&longlink__control__hello__descriptor) \
-    , 0, 0, 0, 0, 0, 0, {0,NULL}, (char *)protobuf_c_empty_string, {0,NULL}, 0 }
+    , 0, 0, 0, 0, 0, 0, {0,NULL}, (char *)protobuf_c_empty_string, {0,NULL}, 0, 0 }
 
 
 /*
@@ -99,7 +104,7 @@ struct  Longlink__Control__Welcome
    */
   uint32_t max_body;
   /*
-   * The most requests at once that the server accepts from the client; 0 for the default.
+   * The most concurrent requests that the server accepts from the client; 0 for the default.
    */
   uint32_t max_in_flight;
   /*
@@ -122,10 +127,15 @@ struct  Longlink__Control__Welcome
    * What the server calls itself, for logs.
    */
   char *name;
+  /*
+   * The credit in bytes with which the client begins to send the items of each of its requests; 0
+   * for the default.
+   */
+  uint32_t stream_credit;
 };
 #define LONGLINK__CONTROL__WELCOME__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&longlink__control__welcome__descriptor) \
-    , 0, 0, 0, 0, 0, 0, {0,NULL}, 0, (char *)protobuf_c_empty_string }
+    , 0, 0, 0, 0, 0, 0, {0,NULL}, 0, (char *)protobuf_c_empty_string, 0 }
 
 
 /*
@@ -183,6 +193,12 @@ typedef enum {
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LONGLINK__CONTROL__METADATA__DEADLINE__CASE)
 } Longlink__Control__Metadata__DeadlineCase;
 
+typedef enum {
+  LONGLINK__CONTROL__METADATA__ITEMS_WANTED__NOT_SET = 0,
+  LONGLINK__CONTROL__METADATA__ITEMS_WANTED_CREDIT = 6
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LONGLINK__CONTROL__METADATA__ITEMS_WANTED__CASE)
+} Longlink__Control__Metadata__ItemsWantedCase;
+
 /*
  * What stands before the payload in a frame that has the metadata flag.
  */
@@ -207,6 +223,10 @@ struct  Longlink__Control__Metadata
    * no hint.
    */
   uint32_t retry_after;
+  /*
+   * Items of the requester follow the request, and then an end.
+   */
+  protobuf_c_boolean items;
   Longlink__Control__Metadata__DeadlineCase deadline_case;
   union {
     /*
@@ -214,10 +234,18 @@ struct  Longlink__Control__Metadata
      */
     uint32_t remaining;
   };
+  Longlink__Control__Metadata__ItemsWantedCase items_wanted_case;
+  union {
+    /*
+     * The request asks for items of the responder, which begins with this much credit, in bytes.
+     * Absent: it asks for none. 0: the responder waits for credit.
+     */
+    uint32_t credit;
+  };
 };
 #define LONGLINK__CONTROL__METADATA__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&longlink__control__metadata__descriptor) \
-    , 0, {0,NULL}, 0,NULL, 0, LONGLINK__CONTROL__METADATA__DEADLINE__NOT_SET, {0} }
+    , 0, {0,NULL}, 0,NULL, 0, 0, LONGLINK__CONTROL__METADATA__DEADLINE__NOT_SET, {0}, LONGLINK__CONTROL__METADATA__ITEMS_WANTED__NOT_SET, {0} }
 
 
 /* Longlink__Control__Hello methods */

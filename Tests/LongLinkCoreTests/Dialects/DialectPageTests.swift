@@ -48,7 +48,7 @@ import Testing
   @Test func `the table of codes is the library's`() throws {
     let text = try page()
     for entry in try #require(FrameDialect.bare.codes).errors {
-      let native = entry.native ?? ResponseCode(rawValue: entry.code)
+      let native = try #require(entry.native ?? ResponseCode(rawValue: entry.code))
       #expect(text.contains("| \(entry.code) | \(entry.name) | \(entry.text) | \(native) |"))
     }
   }

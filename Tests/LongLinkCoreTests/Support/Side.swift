@@ -9,6 +9,10 @@ enum Event: Equatable {
   case response(
     UInt32, code: UInt32, refused: Bool = false, metadata: [UInt8]? = nil, body: [UInt8])
   case push(type: UInt32, metadata: [UInt8]? = nil, body: [UInt8])
+  case item(UInt32, body: [UInt8])
+  case end(UInt32)
+  case itemSent(UInt32)
+  case overLimit(UInt32)
   case cancel(UInt32)
   case ponged(UInt64, roundTrip: Int64)
   case heartbeatAnswered(Int64)
@@ -28,14 +32,18 @@ enum Drop: String {
   case ignoredKind
   case unsolicitedPong
   case unknownSerial
+  case lateItem
+  case lateEnd
+  case lateCredit
 }
 
 /// One end of a connection: a connection, and what its driver would do for it, without any stream.
 final class Side {
   var connection: Connection
   var now: LinkInstant
-  private(set) var events: [Event] = []
+  var events: [Event] = []
   private var counted = ConnectionCounters()
+  private var isDraining = false
   /// What was written and has not been taken yet.
   var wire: [UInt8] = []
   /// The end of the stream follows what was written.
@@ -51,12 +59,20 @@ final class Side {
   /// The requests of this side that somebody waits for.
   var awaited: Set<UInt32> = []
   var placements: [UInt32: StreamPosition] = [:]
+  /// The application takes each item as it comes; without it, `take` does.
+  var takesItems = false
+  /// The costs of the items that the application has not taken, by serial.
+  var untaken: [UInt32: [Int]] = [:]
+  /// The streams of which an item waits for credit or room.
+  var sending: Set<UInt32> = []
   /// Handlers go on when their requests are cancelled, until `returnHandlers` is called.
   var isDeaf = false
   /// The peer's requests that are not answered, and what each counts for.
-  private var running: [UInt32: Int] = [:]
+  private(set) var running: [UInt32: Int] = [:]
+  /// The running ones whose handlers go on after the answer.
+  private var outliving: Set<UInt32> = []
   /// What the handlers count for that go on.
-  private var outlived: [Int] = []
+  private(set) var outlived: [Int] = []
 
   init(_ settings: ConnectionSettings, at now: LinkInstant = .start) {
     connection = Connection(settings: settings, at: now)
@@ -146,10 +162,14 @@ final class Side {
   }
 
   func drain() {
+    // Within a delivery, the outer one goes on.
+    guard !isDraining else { return }
+    isDraining = true
     while let effect = connection.nextStep() {
       noteDrops()
       perform(effect)
     }
+    isDraining = false
     noteDrops()
     guard connection.waitsForHandlers else { return }
     connection.handlersHaveHadTurn()
@@ -161,6 +181,9 @@ final class Side {
     let counters = connection.counters
     note(.unsolicitedPong, counters.droppedPongs - counted.droppedPongs)
     note(.unknownSerial, counters.droppedUnknownSerials - counted.droppedUnknownSerials)
+    note(.lateItem, counters.lateItems - counted.lateItems)
+    note(.lateEnd, counters.lateEnds - counted.lateEnds)
+    note(.lateCredit, counters.lateCredits - counted.lateCredits)
     note(.ignoredKind, counters.droppedIgnorable - counted.droppedIgnorable)
     counted = counters
   }
@@ -187,6 +210,8 @@ final class Side {
     case .established: events.append(.established)
     case .cancel(let serial):
       if let bytes = running.removeValue(forKey: serial) { outlived.append(bytes) }
+      outliving.remove(serial)
+      forgetStream(serial)
       if !isDeaf { returnHandlers() }
       events.append(.cancel(serial))
     case .collect(let serial):
@@ -198,11 +223,17 @@ final class Side {
       placements[serial] = StreamPosition(begin: begin, ordinal: ordinal)
       events.append(.began(serial, ordinal: ordinal))
     case .finished(let serial): events.append(.finished(serial))
+    case .itemSent(let serial):
+      sending.remove(serial)
+      events.append(.itemSent(serial))
+    case .stray(let kind, let serial): hearStray(kind, serial)
+    case .overLimit(let serial): hearOverLimit(serial)
     case .damaged(let violation): events.append(.damaged(violation))
     case .peerLeaving(let goaway): events.append(.leaving(goaway))
     case .abandon(let reason):
       outlived += running.values
       running = [:]
+      outliving = []
       if !isDeaf { returnHandlers() }
       events.append(.abandon(reason))
     }
@@ -216,63 +247,65 @@ extension Side {
     outlived = []
   }
 
+  /// A request's handler goes on after its answer, until `returnHandlers` is called.
+  func outlive(_ serial: UInt32) {
+    guard running[serial] != nil else { return }
+    connection.outlives(serial)
+    outliving.insert(serial)
+  }
+
   private func deliver(_ arrival: Arrival) {
     switch arrival.kind {
     case .request:
       deliverRequest(arrival)
     case .response:
       awaited.remove(arrival.serial)
-      guard let metadata = metadata(arrival, .response) else { return }
+      forgetStream(arrival.serial)
       events.append(
         .response(
           arrival.serial, code: arrival.code.rawValue, refused: arrival.isRefused,
-          metadata: metadata, body: body(arrival)))
+          metadata: metadata(arrival), body: body(arrival)))
+    case .item:
+      deliverItem(arrival)
+    case .end:
+      events.append(.end(arrival.serial))
     default:
-      guard let metadata = metadata(arrival, .push) else { return }
-      events.append(.push(type: arrival.tag, metadata: metadata, body: body(arrival)))
+      events.append(.push(type: arrival.tag, metadata: metadata(arrival), body: body(arrival)))
     }
   }
 
   private func deliverRequest(_ arrival: Arrival) {
-    guard let metadata = metadata(arrival, .request) else {
-      connection.handlerReturned(bytes: arrival.byteCount)
-      return
-    }
     running[arrival.serial] = arrival.byteCount
-    let body = body(arrival)
+    let (metadata, body) = (metadata(arrival), body(arrival))
     events.append(.request(arrival.serial, type: arrival.tag, metadata: metadata, body: body))
     if echoes { respond(arrival.serial, body) }
+  }
+
+  private func deliverItem(_ arrival: Arrival) {
+    events.append(.item(arrival.serial, body: body(arrival)))
+    untaken[arrival.serial, default: []].append(arrival.cost)
+    if takesItems { take(arrival.serial) }
   }
 
   private func body(_ arrival: Arrival) -> [UInt8] {
     connection.takeBytes(of: arrival.payload)
   }
 
-  /// The metadata block, nil inside where there is none; nil where it is a violation.
-  private func metadata(_ arrival: Arrival, _ kind: FrameKind) -> [UInt8]?? {
-    guard let slice = arrival.metadata else { return .some(nil) }
-    do {
-      _ = try connection.withBody(slice) { (bytes) throws(BodyError) in
-        try Metadata(decoding: bytes)
-      }
-    } catch {
-      connection.failed(toDecode: kind, serial: arrival.serial)
-      return nil
-    }
-    return connection.withBody(slice) { [UInt8](decoding: $0) }
+  /// The metadata block; nil where there is none.
+  private func metadata(_ arrival: Arrival) -> [UInt8]? {
+    arrival.metadata.map { slice in connection.withBody(slice) { [UInt8](decoding: $0) } }
   }
 
   @discardableResult
   func request(
     _ serial: UInt32, type: UInt32 = 1, metadata: [UInt8]? = nil, priority: UInt32 = 0,
-    _ body: [UInt8] = []
+    stream: StreamTerms? = nil, _ body: [UInt8] = []
   ) -> StreamPosition {
     awaited.insert(serial)
     // Bytes are encoded without fail.
     let placement = try! connection.request(
       serial, type: MessageType(tag: type), metadata: metadata.map(MetadataBlock.init),
-      priority: priority,
-      count: body.count, at: now
+      priority: priority, count: body.count, stream: stream, at: now
     ) { span in body.encode(into: &span) }
     placements[serial] = placement
     drain()
@@ -286,7 +319,11 @@ extension Side {
   ) -> Bool {
     let isOwed = connection.respond(
       serial, code: code, isRefused: refused, metadata: metadata.map(MetadataBlock.init), body)
-    if isOwed { running[serial] = nil }
+    if isOwed {
+      let bytes = running.removeValue(forKey: serial)
+      if outliving.remove(serial) != nil, let bytes { outlived.append(bytes) }
+      forgetStream(serial)
+    }
     drain()
     return isOwed
   }
@@ -303,6 +340,7 @@ extension Side {
   /// Cancels as the table of requests would, and says whether no byte had left.
   func cancel(_ serial: UInt32, notifying: Bool = true) -> Bool {
     awaited.remove(serial)
+    forgetStream(serial)
     let isUnsent = connection.cancel(serial, placements[serial]!, notifying: notifying)
     drain()
     return isUnsent

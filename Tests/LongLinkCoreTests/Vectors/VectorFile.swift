@@ -10,6 +10,11 @@ struct Vector: Sendable, CustomTestStringConvertible {
     case at(Int64)
     case bytes([UInt8])
     case answer(UInt32)
+    case ask(UInt32, credit: UInt32?, items: Bool)
+    case write(UInt32, [UInt8])
+    case finish(UInt32)
+    case take(UInt32, Int)
+    case cancel(UInt32)
     case end
     case expect(Expectation)
   }
@@ -114,6 +119,7 @@ extension Vector {
     case "features":
       if words.contains("metadata") { features.insert(.metadata) }
       if words.contains("fragments") { features.insert(.fragments) }
+      if words.contains("streams") { features.insert(.streams) }
     case "waiting": waiting = words.compactMap { UInt32($0) }
     case "limits":
       for word in words {
@@ -128,11 +134,30 @@ extension Vector {
     case "hex":
       guard let bytes = Vector.bytes(of: words) else { return false }
       steps.append(.bytes(bytes))
-    case "answer":
-      guard let serial = UInt32(value) else { return false }
-      steps.append(.answer(serial))
     case "end": steps.append(.end)
     case "expect": return takeExpectation(words)
+    default: return takeAct(key, words)
+    }
+    return true
+  }
+
+  /// What the receiver's application does, with the serial of a request.
+  private mutating func takeAct(_ key: Substring, _ words: [String]) -> Bool {
+    guard let serial = words.first.flatMap({ UInt32($0) }) else { return false }
+    switch key {
+    case "answer": steps.append(.answer(serial))
+    case "ask":
+      let credit = words.first { $0.hasPrefix("credit=") }.map { UInt32($0.dropFirst(7)) }
+      if case .some(nil) = credit { return false }
+      steps.append(.ask(serial, credit: credit ?? nil, items: words.contains("items")))
+    case "write":
+      guard let item = Vector.bytes(of: Array(words.dropFirst())) else { return false }
+      steps.append(.write(serial, item))
+    case "finish": steps.append(.finish(serial))
+    case "take":
+      guard words.count == 2, let count = Int(words[1]) else { return false }
+      steps.append(.take(serial, count))
+    case "cancel": steps.append(.cancel(serial))
     default: return false
     }
     return true

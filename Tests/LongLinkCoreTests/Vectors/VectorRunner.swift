@@ -12,15 +12,22 @@ final class VectorRunner {
 
   private let vector: Vector
   private let mode: Mode
-  private let side: Side
+  let side: Side
   private let beginning = LinkInstant.start
   private var seen: [Expectation] = []
-  private var replies: [Expectation] = []
+  var replies: [Expectation] = []
   private var trailingLeft = 0
-  private(set) var problems: [String] = []
+  private static let trailingDrop = Expectation(name: "drop", fields: ["ignoredKind"])
+  var problems: [String] = []
   /// All that the connection was given.
   private var given: [UInt8] = []
   private var goawaysSeen = 0
+  /// The requests that the vector has the receiver answer: these are no replies of its own.
+  private var answered: Set<UInt32> = []
+  /// The credit that the receiver has granted beyond the first, by serial.
+  var granted: [UInt32: Int] = [:]
+  /// The items of which the receiver has sent a part, by serial.
+  var partialItems: [UInt32: [UInt8]] = [:]
 
   init(_ vector: Vector, _ mode: Mode) {
     self.vector = vector
@@ -33,6 +40,8 @@ final class VectorRunner {
       if let limit = vector.limits["max_body"] { $0.maxBody = limit }
       if let limit = vector.limits["max_in_flight"] { $0.maxInFlight = limit }
       if let limit = vector.limits["max_request_bytes"] { $0.maxRequestBytes = limit }
+      if let limit = vector.limits["max_windows"] { $0.windows.total = limit }
+      if let credit = vector.limits["stream_credit"] { $0.windows.first = credit }
     }
     let side = Side(settings)
     if vector.isWelcomed {
@@ -57,20 +66,37 @@ final class VectorRunner {
     }
     var expectations: [Expectation] = []
     for (index, step) in vector.steps.enumerated() {
-      switch step {
-      case .at(let time): side.pass(to: beginning + time * 1_000_000)
-      case .bytes(let bytes): give(bytes, isLast: index == lastBytes)
-      case .answer(let serial): side.respond(serial)
-      case .end: side.receiveEnd()
-      case .expect(let expectation):
+      if case .expect(let expectation) = step {
         expectations.append(expectation)
         observe()
         check(expectation)
-        continue
+      } else {
+        perform(step, isLast: index == lastBytes)
+        observe()
       }
-      observe()
     }
     finish(expectations)
+  }
+
+  private func perform(_ step: Vector.Step, isLast: Bool) {
+    switch step {
+    case .at(let time): side.pass(to: beginning + time * 1_000_000)
+    case .bytes(let bytes): give(bytes, isLast: isLast)
+    case .answer(let serial):
+      answered.insert(serial)
+      side.respond(serial)
+    case .ask(let serial, let credit, let items):
+      waiting.insert(serial)
+      side.stream(serial, credit: credit, items: items)
+    case .write(let serial, let item): side.write(serial, item)
+    case .finish(let serial): side.endItems(serial)
+    case .take(let serial, let count): side.take(serial, count)
+    case .cancel(let serial):
+      waiting.remove(serial)
+      _ = side.cancel(serial)
+    case .end: side.receiveEnd()
+    case .expect: break
+    }
   }
 
   private func give(_ bytes: [UInt8], isLast: Bool) {
@@ -107,8 +133,7 @@ final class VectorRunner {
         "serial=\(frame.serial)", "code=\(frame.tag & 0x7F_FFFF)",
         "refused=\(frame.tag & 0x80_0000 != 0 ? "yes" : "no")",
       ]
-      // What the vector had the receiver answer is no reply of the receiver's own.
-      if frame.tag & 0x80_0000 != 0 {
+      if !answered.contains(frame.serial) {
         replies.append(Expectation(name: "response", fields: fields, isReply: true))
       }
     case .welcome:
@@ -116,7 +141,8 @@ final class VectorRunner {
       replies.append(Expectation(name: "welcome", fields: welcome.fields, isReply: true))
     case .goaway:
       if let goaway: GoAway = message(frame, .goaway) { goawayCode = goaway.code }
-    case .ping, .cancel: break
+    case .item, .end, .credit: observeStream(frame)
+    case .ping, .cancel, .request: break
     default: if frame.kind != 0x0B { problems.append("unexpected frame \(frame)") }
     }
   }
@@ -134,6 +160,9 @@ final class VectorRunner {
     case .push(let type, let metadata, let body):
       seen.append(
         Expectation(name: "push", fields: ["type=\(type)"], body: body, metadata: metadata))
+    case .item(let serial, let body):
+      seen.append(Expectation(name: "item", fields: ["serial=\(serial)"], body: body))
+    case .end(let serial): seen.append(Expectation(name: "end", fields: ["serial=\(serial)"]))
     case .cancel(let serial): seen.append(Expectation(name: "cancel", fields: ["serial=\(serial)"]))
     case .dropped(let reason):
       seen.append(Expectation(name: "drop", fields: [reason.rawValue]))
@@ -143,7 +172,7 @@ final class VectorRunner {
     case .abandon(.closedByPeer): seen.append(Expectation(name: "closed"))
     case .abandon(let reason): problems.append("unexpected end: \(reason)")
     case .ponged, .heartbeatAnswered, .began, .finished, .resumeSending, .damaged,
-      .shutDownWriting, .close:
+      .shutDownWriting, .close, .itemSent, .overLimit:
       break
     }
   }
@@ -201,10 +230,12 @@ extension VectorRunner {
   private func check(_ expected: Expectation) {
     switch expected.name {
     case "nothing":
+      let seen = seen.filter { trailingLeft == 0 || $0 != VectorRunner.trailingDrop }
       if !seen.isEmpty || !replies.isEmpty || !side.connection.isOpen {
         problems.append("something has come of it: \(seen) \(replies)")
       }
       return
+    case "credit": return checkCredit(expected)
     default: break
     }
     let found = expected.isReply ? replies.first : seen.first
@@ -238,7 +269,7 @@ extension VectorRunner {
   private func finish(_ expectations: [Expectation]) {
     observe()
     if trailingLeft > 0, !vector.expectsViolation {
-      let drop = Expectation(name: "drop", fields: ["ignoredKind"])
+      let drop = VectorRunner.trailingDrop
       if !side.connection.isClosed, seen.last != drop { problems.append("trailing frame not read") }
       if seen.last == drop { seen.removeLast() }
     }
@@ -257,45 +288,5 @@ extension Expectation {
     let bytes = body.map { " body=\($0.count > 40 ? "\($0.count) bytes" : "\($0)")" } ?? ""
     return ([isReply ? "reply" : nil, name].compactMap { $0 } + fields).joined(separator: " ")
       + (metadata.map { " metadata=\($0)" } ?? "") + bytes
-  }
-}
-
-private func hex(_ bytes: [UInt8]) -> String {
-  bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
-}
-
-private func fields(_ pairs: [(String, String)]) -> [String] {
-  pairs.filter { $0.1 != "0" && $0.1 != "" }.map { "\($0.0)=\($0.1)" }
-}
-
-extension Hello {
-  var fields: [String] {
-    LongLinkCoreTests.fields([
-      ("version", "\(version)"), ("features", "\(features)"), ("max_body", "\(maxBody)"),
-      ("max_in_flight", "\(maxInFlight)"), ("heartbeat_interval", "\(heartbeatInterval)"),
-      ("heartbeat_timeout", "\(heartbeatTimeout)"), ("credential", hex(credential)),
-      ("name", name), ("session", hex(session)), ("last_push", "\(lastPush)"),
-    ])
-  }
-}
-
-extension Welcome {
-  var fields: [String] {
-    LongLinkCoreTests.fields([
-      ("version", "\(version)"), ("features", "\(features)"), ("max_body", "\(maxBody)"),
-      ("max_in_flight", "\(maxInFlight)"), ("heartbeat_interval", "\(heartbeatInterval)"),
-      ("heartbeat_timeout", "\(heartbeatTimeout)"), ("session", hex(session)),
-      ("resumed", resumed ? "1" : "0"), ("name", name),
-    ])
-  }
-}
-
-extension GoAway {
-  var fields: [String] {
-    LongLinkCoreTests.fields(
-      [
-        ("code", "\(code)"), ("reason", reason), ("requests_accepted", "\(requestsAccepted)"),
-        ("spread", "\(spread)"), ("retry_after", "\(retryAfter)"),
-      ] + alternatives.map { ("alternatives", $0) })
   }
 }

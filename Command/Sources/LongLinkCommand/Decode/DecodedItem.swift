@@ -40,6 +40,8 @@ struct DecodedFrame: Equatable {
   var code: UInt32?
   var codeName: String?
   var isRefused = false
+  /// The bytes that a frame of credit grants.
+  var credit: UInt32?
   /// The number of this fragment of its message, from 1; nil for a message in one frame.
   var fragment: Int?
   var hasMore = false
@@ -56,6 +58,7 @@ struct DecodedFrame: Equatable {
     if let code { text += " code=\(code)" + (codeName.map { " (\($0))" } ?? "") }
     if isRefused { text += " refused" }
     text += " serial=\(serial)"
+    if let credit { text += " bytes=\(credit)" }
     if let fragment { text += " fragment=\(fragment) \(hasMore ? "more" : "last")" }
     return text
   }

@@ -7,11 +7,13 @@ struct NativeMessages {
   private struct Begun {
     let tag: UInt32
     var fragments = 0
-    /// The number of metadata bytes still to come.
-    var metadata = 0
+    /// The number of metadata bytes still to come, and those that have come.
+    var metadataLeft = 0
+    var metadata: [UInt8] = []
   }
 
   private var begun: [UInt32: Begun] = [:]
+  private var items = NativeItems()
 
   /// Splits a whole frame into metadata and payload, and sets its fragment number. Returns the rule
   /// that the frame breaks, if any.
@@ -22,9 +24,13 @@ struct NativeMessages {
     switch head.kind {
     case .request, .response, .push:
       return message(head, body, into: &frame)
+    case .item: return items.item(head, into: &frame)
+    case .end: return items.end(head.serial)
+    case .credit: return items.credit(head.serial, body, into: &frame)
     case .cancel:
       begun[head.serial] = nil
-    case .ping, .pong, .hello, .welcome, .goaway, .ignorable, .item, .end, .credit, .pushAck:
+      items.cancelled(head.serial)
+    case .ping, .pong, .hello, .welcome, .goaway, .ignorable, .pushAck:
       break
     }
     return nil
@@ -46,16 +52,26 @@ struct NativeMessages {
     var rest = body
     if head.flags.contains(.metadata) {
       guard rest.count >= 2 else { return .metadataTooLong }
-      message.metadata = rest.prefix(2).reduce(0) { $0 << 8 | Int($1) }
+      message.metadataLeft = rest.prefix(2).reduce(0) { $0 << 8 | Int($1) }
       rest = rest.dropFirst(2)
     }
-    let metadata = rest.prefix(message.metadata)
+    let metadata = rest.prefix(message.metadataLeft)
     if head.flags.contains(.metadata) || !metadata.isEmpty { frame.metadata = Array(metadata) }
-    message.metadata -= metadata.count
+    message.metadataLeft -= metadata.count
+    message.metadata += metadata
     frame.body = Array(rest.dropFirst(metadata.count))
     if hasMore || earlier != nil { frame.fragment = message.fragments }
-    guard hasMore else { return message.metadata > 0 ? .metadataTooLong : nil }
-    begun[head.serial] = message
+    if earlier == nil, head.kind == .response,
+      let problem = items.answered(head.serial, tag: head.tag)
+    {
+      return problem
+    }
+    if hasMore {
+      begun[head.serial] = message
+      return nil
+    }
+    if message.metadataLeft > 0 { return .metadataTooLong }
+    if head.kind == .request { items.asked(head.serial, message.metadata) }
     return nil
   }
 }

@@ -113,8 +113,10 @@ enum NativeStream {
     guard let rule else { return nil }
     func broken() -> Violation.Rule? {
       if let breaks = rule.breaks { return breaks }
-      if rule.hasFlags == false, !head.flags.isEmpty { return .flagNotAllowed }
-      if rule.mustSerials?.contains(head.serial) == false { return .serialOutOfRange }
+      if rule.flags?.contains(UInt32(head.flags.rawValue)) == false { return .flagNotAllowed }
+      if let serials = rule.mustSerials, !serials.contains(where: { $0.contains(head.serial) }) {
+        return .serialOutOfRange
+      }
       if let types = rule.mustTypes, !types.contains(where: { $0.contains(head.tag) }) {
         return .tagNotAllowed
       }

@@ -155,8 +155,8 @@ extension Dissector {
       var rule = DissectorRule("cancel", types: [cancel.type...cancel.type], serials: nil)
       rule.target = cancel.target.rawValue
       switch cancel.target {
-      case .serial: rule.mustSerials = asked
-      case .type: rule.mustSerials = 0...Wire.tagMask
+      case .serial: rule.mustSerials = [asked]
+      case .type: rule.mustSerials = [0...Wire.tagMask]
       case .body:
         let serial = dialect.layout.shape(from: role).header.first { $0.meaning == .serial }
         rule.isLittle = (serial?.byteOrder ?? dialect.layout.byteOrder) == .little
@@ -233,11 +233,12 @@ struct DissectorRule {
   let types: [ClosedRange<UInt32>]?
   let serials: ClosedRange<UInt32>?
   var mustTypes: [ClosedRange<UInt32>]?
-  var mustSerials: ClosedRange<UInt32>?
+  var mustSerials: [ClosedRange<UInt32>]?
   /// The serials that a body can name.
   var mustName: ClosedRange<UInt32>?
   var sizes: ClosedRange<Int>?
-  var hasFlags: Bool?
+  /// The two bits of flags: 2 for metadata, 1 for more fragments.
+  var flags: ClosedRange<UInt32>?
   /// The longest body, if it differs from the protocol's.
   var limit: Int?
   /// The rule that every such frame breaks.
@@ -260,13 +261,13 @@ struct DissectorRule {
     if let types { parts.append(("types", .list(types.map(LuaValue.range)))) }
     if let serials { parts.append(("serials", .list([.range(serials)]))) }
     if let mustTypes { must.append(("types", .list(mustTypes.map(LuaValue.range)))) }
-    if let mustSerials { must.append(("serials", .list([.range(mustSerials)]))) }
+    if let mustSerials { must.append(("serials", .list(mustSerials.map(LuaValue.range)))) }
     if let mustName { must.append(("body", .list([.range(mustName)]))) }
     if let sizes {
       must.append(
         ("sizes", .list([.range(UInt64(sizes.lowerBound), UInt64(sizes.upperBound))])))
     }
-    if hasFlags == false { must.append(("flags", .list([.range(0, 0)]))) }
+    if let flags { must.append(("flags", .list([.range(flags)]))) }
     if !must.isEmpty { parts.append(("must", .table(must))) }
     if let limit { parts.append(("limit", .number(UInt64(limit)))) }
     if let breaks { parts.append(("breaks", .string(breaks.rawValue))) }

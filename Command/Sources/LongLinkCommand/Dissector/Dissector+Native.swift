@@ -150,14 +150,24 @@ extension Dissector {
         let first = UInt32(kind.rawValue)
         rule.kinds = first...(kind == .ignorable ? 0x3F : first)
         let allowed = FrameRule(kind)
-        rule.mustSerials = allowed.serials(from: role)
+        let serials = allowed.serials(from: role)
+        rule.mustSerials = serials.isEmpty ? nil : serials
         switch allowed.content {
         case .message:
           rule.showsType = kind != .response
           rule.fragments = true
+        case .item:
+          rule.mustTypes = [0...0]
+          rule.flags = 0...1
+          rule.sizes = 0...Wire.fragmentLimit
+          rule.fragments = true
+        case .number(let size):
+          rule.mustTypes = [0...0]
+          rule.flags = 0...0
+          rule.sizes = size...size
         case .control(let limit):
           rule.mustTypes = [0...0]
-          rule.hasFlags = false
+          rule.flags = 0...0
           if limit == Wire.controlLimit { rule.limit = limit } else { rule.sizes = 0...limit }
         case .ignored:
           break

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 
 -- Showing ----------------------------------------------------------------------------------------
 
@@ -234,8 +235,10 @@ local function show(frame, tvb, pinfo, tree, conversation, id)
     record = { number = pinfo.number, time = pinfo.rel_ts, notes = {} }
     conversation.records[id] = record
     if frame.rule and not frame.is_broken then follow(frame, record, conversation) end
-    -- A new connection has not negotiated any flags; those of an older one are unknown.
+    -- A new connection has not negotiated anything; what an older one has is unknown.
     record.flags = conversation.flags or conversation.is_whole and 0
+    record.lacks_streams = conversation.has_streams == false
+      or conversation.has_streams == nil and conversation.is_whole
   end
   local kind = frame.rule and frame.rule.kind
   local text = summary(frame, record)
@@ -272,6 +275,11 @@ local function show(frame, tvb, pinfo, tree, conversation, id)
     and (frame.flags >= 2 and record.flags % 2 == 0 or frame.flags % 2 == 1 and record.flags < 2)
   then
     add_note(top, "flagNotAllowed")
+  end
+  if not frame.is_broken and record.lacks_streams
+    and (kind == "item" or kind == "end" or kind == "credit")
+  then
+    add_note(top, "kindNotAgreed")
   end
 end
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 
 -- Exchanges --------------------------------------------------------------------------------------
 
@@ -223,6 +224,7 @@ local function agree(frame, record, conversation, message)
   if kind == "welcome" then
     local features = message.features or 0
     conversation.flags = features % 4
+    conversation.has_streams = features % 8 >= 4
     local offer = conversation.offer
     if offer and has_more_bits(features, offer.features or 0) then
       remark(record, "featureNotOffered")

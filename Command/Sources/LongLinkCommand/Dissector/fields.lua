@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- From here on the source is the same for every protocol: the table above controls it.
 
 -- Wireshark may already know another protocol of this name.

@@ -37,8 +37,7 @@ enum DemoRoutes {
       return EmptyBody()
     }
     server.route(RPCMethod<FailRequest, EmptyBody>(fail)) { message, _ in
-      let code = ResponseCode(rawValue: message.code)
-      guard code.rawValue == message.code, code.rawValue > 0, code != .ok else {
+      guard message.code > 0, let code = ResponseCode(rawValue: message.code), code != .ok else {
         throw Rejection(.malformed, "code must be within 1 and 8388607, and not 200")
       }
       throw Rejection(code, message.detail)

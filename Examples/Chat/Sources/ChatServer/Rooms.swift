@@ -123,6 +123,9 @@ actor Rooms: ChatService {
 
 extension ResponseCode {
   init(_ error: ChatError) {
-    self.init(rawValue: error.rawValue)
+    guard let code = ResponseCode(rawValue: error.rawValue) else {
+      preconditionFailure("the codes of an application have at most 23 bits")
+    }
+    self = code
   }
 }

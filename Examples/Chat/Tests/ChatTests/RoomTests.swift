@@ -66,7 +66,8 @@ import Testing
   @Test func `a rejected message is reported, and the next one is sent`() async throws {
     try await run { server, guest, _ in
       let said = ServerAction.reply(encoding: SendReply(number: 6))
-      server.onSend([.reply(code: ResponseCode(rawValue: ChatError.textTooLong.rawValue)), said])
+      let tooLong = try #require(ResponseCode(rawValue: ChatError.textTooLong.rawValue))
+      server.onSend([.reply(code: tooLong), said])
       guest.room.send("too long")
       guest.room.send("short")
       _ = try await server.waitForSend(count: 2)

@@ -67,26 +67,26 @@ extension Oracle {
     box.value.withLock { $0.clients.first { $0.client === client }?.name } ?? "a client"
   }
 
-  /// Judges the whole run after all clients and servers are closed, and returns all findings.
+  /// Checks the whole run after all clients and servers are closed, and returns all findings.
   ///
   /// Call it once. It stops watching clients and servers.
   public func finish() async -> [OracleFinding] {
     let now = simulation.now
     box.value.withLock { state in
-      state.links.judgeAll(at: now)
+      state.links.checkAll(at: now)
       state.findings += state.links.broken.map { OracleFinding($0.promise, at: $0.time, $0.detail) }
       for model in state.pacing { state.findings += model.broken }
     }
     for (promise, detail) in requests.broken { found(promise, detail) }
-    judgeDeadlines()
-    judgeLeftovers()
-    await judgeCounters()
+    checkDeadlines()
+    checkLeftovers()
+    await checkCounters()
     // Breaks reference cycles: their handlers may hold the owner of this oracle.
     box.value.withLock { ($0.clients, $0.servers) = ([], []) }
     return findings
   }
 
-  private func judgeDeadlines() {
+  private func checkDeadlines() {
     let pauses = box.value.withLock { $0.links.pauses }
     for (key, asked, ended) in requests.late {
       // A frozen process cannot end requests.
@@ -97,13 +97,13 @@ extension Oracle {
     }
   }
 
-  private func judgeLeftovers() {
+  private func checkLeftovers() {
     for stream in simulation.openStreams { found(.nothingLeft, "a stream is open: \(stream)") }
     for listener in simulation.openListeners { found(.nothingLeft, "\(listener) is listened on") }
     for timer in simulation.pendingTimers { found(.nothingLeft, "a timer is set: \(timer)") }
   }
 
-  private func judgeCounters() async {
+  private func checkCounters() async {
     var (sent, received, handled): (UInt64, UInt64, UInt64) = (0, 0, 0)
     var succeeded: UInt64 = 0
     let (clients, servers) = box.value.withLock { ($0.clients, $0.servers) }
@@ -112,7 +112,7 @@ extension Oracle {
       if counters.requestsOpen > 0 {
         found(.nothingLeft, "\(watched.name) has \(counters.requestsOpen) requests open")
       }
-      judge(counters.requests, of: watched.name)
+      check(counters.requests, of: watched.name)
       sent += counters.connections.requestsSent
       received += counters.connections.requestsReceived
       handled += counters.connections.handled - counters.connections.handlersSkipped
@@ -126,7 +126,7 @@ extension Oracle {
       if counters.requestsRunning > 0 {
         found(.nothingLeft, "\(watched.name) runs \(counters.requestsRunning) requests")
       }
-      judge(counters.requests, of: watched.name)
+      check(counters.requests, of: watched.name)
       sent += counters.connections.requestsSent
       received += counters.connections.requestsReceived
       handled += counters.connections.handled - counters.connections.handlersSkipped
@@ -147,7 +147,7 @@ extension Oracle {
     }
   }
 
-  private func judge(_ counters: RequestCounters, of name: String) {
+  private func check(_ counters: RequestCounters, of name: String) {
     let ended =
       counters.succeeded + counters.rejected + counters.cancelled + counters.expired
       + counters.lost + counters.failedLocally

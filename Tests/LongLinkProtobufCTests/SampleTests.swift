@@ -6,7 +6,7 @@ import LongLinkDemoMessages
 import LongLinkProtobufC
 import Testing
 
-@Suite struct GoldenTests {
+@Suite struct SampleTests {
   @Test(arguments: Sample.all)
   func `a value is written as protoc writes it`(_ sample: Sample) throws {
     let (body, count) = try sample.encode()

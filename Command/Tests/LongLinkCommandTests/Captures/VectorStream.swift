@@ -5,7 +5,7 @@ import LongLinkCore
 import LongLinkDialects
 
 /// What a vector of `Protocols/Vectors` sends, and what is wrong with it.
-struct GoldenStream: Sendable {
+struct VectorStream: Sendable {
   private(set) var name = ""
   private(set) var sender = Role.client
   private(set) var state = ""
@@ -29,11 +29,11 @@ struct GoldenStream: Sendable {
   }
 
   /// The vectors of a file, in order.
-  static func all(in file: String) throws -> [GoldenStream] {
+  static func all(in file: String) throws -> [VectorStream] {
     let text = try String(contentsOf: vectors.appending(path: file), encoding: .utf8)
     return text.split(separator: "\n\n").compactMap { block in
       let lines = block.split(separator: "\n").filter { !$0.hasPrefix("#") }
-      return lines.isEmpty ? nil : GoldenStream(lines)
+      return lines.isEmpty ? nil : VectorStream(lines)
     }
   }
 

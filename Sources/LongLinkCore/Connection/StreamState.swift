@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The items of one exchange on one connection, in both directions.
+struct StreamState: Equatable, Sendable {
+  /// The items that this side receives; nil if the direction was not opened.
+  var incoming: ItemInflow?
+  /// The items that this side sends; nil if the direction was not opened.
+  var outgoing: ItemOutflow?
+  /// Whether this side's request, if it is the requester, has been encoded to its end.
+  var isRequestWhole: Bool
+  /// Whether the peer has sent an item, or credit.
+  var hasHeardPeer = false
+  /// Whether this side has: then its response cannot have the refused mark.
+  var hasSpoken = false
+}
+
+/// The receiver's account of one direction of a stream. All numbers are bytes of credit.
+struct ItemInflow: Equatable, Sendable {
+  /// The first credit: this much of the limit of all windows is kept until the items end.
+  let share: Int
+  /// The most credit that is out while the application keeps up.
+  private(set) var window: Int
+  /// The size up to which the window grows.
+  let largestWindow: Int
+  /// What the peer can send now.
+  private(set) var credit: Int
+  /// The cost of whole items that the application has not taken.
+  var untaken = 0
+  /// The cost of the fragments of the item that is arriving; 0 between items.
+  var partial = 0
+  private var path = PathWatch()
+  var hasEnded = false
+
+  init(share: Int, window: Int, largestWindow: Int) {
+    self.share = share
+    self.window = max(window, Wire.leastCredit)
+    self.largestWindow = max(self.window, largestWindow)
+    credit = share
+  }
+
+  /// What this direction takes of the limit of all windows.
+  var reserved: Int { hasEnded ? held : max(share, credit + held) }
+
+  /// What it can come to take, without an item that is larger than the window.
+  var ceiling: Int { hasEnded ? held : max(reserved, window) }
+
+  /// What has arrived and was not taken.
+  var held: Int { untaken + partial }
+
+  /// How much credit to grant now, in one lump; 0 for none.
+  ///
+  /// While whole items wait for the application, half of the window must be free. When none do, the
+  /// peer must be able to go on, also within an item that is larger than the window.
+  var lump: Int {
+    guard !hasEnded else { return 0 }
+    let free = window - credit - held
+    if untaken > 0 { return free >= window / 2 ? free : 0 }
+    guard credit < max(Wire.leastCredit, window / 2) else { return 0 }
+    return max(free, partial > 0 ? window / 2 : 0, Wire.leastCredit - credit)
+  }
+
+  /// Notes the arrival of a frame.
+  @inline(__always)
+  mutating func arrived(_ cost: Int, at now: LinkInstant) {
+    credit -= cost
+    path.arrived(cost, at: now)
+  }
+
+  /// Notes that credit was granted.
+  mutating func granted(_ lump: Int, at now: LinkInstant) {
+    path.granted(behind: credit, at: now)
+    credit += lump
+  }
+
+  /// Doubles the window if the peer had to wait for credit although it was granted promptly: then
+  /// the path is longer than the window. `room` is the most by which it can grow.
+  @inline(__always)
+  mutating func growIfTooSmall(room: Int) {
+    guard path.hasStalled else { return }
+    path.hasStalled = false
+    if window < largestWindow, window <= room { window = min(window * 2, largestWindow) }
+  }
+}
+
+/// Finds out whether the peer has to wait for credit because of the time that it is on its way.
+///
+/// The peer has waited if its bytes stopped right where its older credit was used up, for a large
+/// part of the time from the grant of the next to its first use. If they stopped long before that
+/// grant, the peer waited for the application instead.
+private struct PathWatch: Equatable, Sendable {
+  private var total = 0
+  private var lastArrival = LinkInstant.distantFuture
+  /// The total at which the peer begins to use the credit that was granted at `grantedAt`; nil if
+  /// it has begun to use it.
+  private var grantBegins: Int?
+  private var grantedAt = LinkInstant.distantFuture
+  /// Whether the peer has waited.
+  var hasStalled = false
+
+  @inline(__always)
+  mutating func arrived(_ cost: Int, at now: LinkInstant) {
+    if let grantBegins, total + cost > grantBegins {
+      let (wait, pause) = (now - grantedAt, now - lastArrival)
+      if total > grantBegins - Wire.leastCredit, pause >= wait / 4, pause <= wait + wait / 4 {
+        hasStalled = true
+      }
+      self.grantBegins = nil
+    }
+    total += cost
+    lastArrival = now
+  }
+
+  mutating func granted(behind credit: Int, at now: LinkInstant) {
+    guard grantBegins == nil else { return }
+    grantBegins = total + credit
+    grantedAt = now
+  }
+}
+
+/// The sender's account of one direction of a stream.
+struct ItemOutflow: Equatable, Sendable {
+  /// What this side can send now, in bytes of credit.
+  var credit: Int
+  /// The priority of its frames.
+  let priority: UInt32
+  /// Whether an item is not encoded to its end; its bytes are in the table.
+  var isPending = false
+  /// Whether no item follows the pending one.
+  var endsNext = false
+  /// Whether the end has been encoded.
+  var hasEnded = false
+}
+
+/// An item of this side that is not encoded to its end.
+struct PendingItem: Equatable, Sendable {
+  let body: [UInt8]
+  /// The number of its bytes that have been encoded.
+  var sent = 0
+  /// The size of its fragment in the backlog; nil if none is there.
+  var queued: Int?
+  /// Whether its sender was told to wait for `itemSent`.
+  var isAwaited = false
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The streams of one connection by serial, of both sides.
+struct StreamTable: ~Copyable {
+  private var table: SerialTable<StreamState>
+  /// The fragments of items that are arriving.
+  private var partials: SerialTable<[UInt8]>
+  /// The items that wait to be sent.
+  private var pendings: SerialTable<PendingItem>
+  /// The limit of all windows together, in bytes.
+  private let limit: Int
+  /// The sum of all windows.
+  private(set) var reserved = 0
+  /// What the sum can come to, without items that are larger than their windows.
+  private(set) var ceiling = 0
+  /// The bytes of items that this side holds: arrived and not taken, or waiting to be sent.
+  private(set) var heldBytes = 0
+
+  init(limit: Int, serialMix: UInt32) {
+    self.limit = limit
+    table = SerialTable(mix: serialMix)
+    partials = SerialTable(mix: serialMix)
+    pendings = SerialTable(mix: serialMix)
+  }
+
+  @inline(__always)
+  var isEmpty: Bool { table.isEmpty }
+  var capacity: Int { table.capacity }
+
+  /// The slot of a stream, valid until another one is added or removed.
+  @inline(__always)
+  func slot(of serial: UInt32) -> Int? { table.slot(of: serial) }
+  subscript(slot: Int) -> StreamState { table[slot: slot] }
+
+  /// Whether another window of this size fits into the limit; `extra` is allowed beside it.
+  func hasRoom(for window: Int, extra: Int = 0) -> Bool { reserved + window <= limit + extra }
+
+  mutating func insert(_ stream: StreamState, for serial: UInt32) {
+    reserved += stream.incoming?.reserved ?? 0
+    ceiling += stream.incoming?.ceiling ?? 0
+    table.insert(stream, for: serial)
+  }
+
+  @discardableResult
+  mutating func remove(_ serial: UInt32) -> StreamState? {
+    guard !isEmpty, let stream = table.remove(serial) else { return nil }
+    reserved -= stream.incoming?.reserved ?? 0
+    ceiling -= stream.incoming?.ceiling ?? 0
+    heldBytes -= stream.incoming?.held ?? 0
+    partials.remove(serial)
+    if let pending = pendings.remove(serial) { heldBytes -= pending.body.count }
+    return stream
+  }
+
+  mutating func removeAll() {
+    table.removeAll()
+    partials.removeAll()
+    pendings.removeAll()
+    (reserved, ceiling, heldBytes) = (0, 0, 0)
+  }
+
+  mutating func releaseStorage() {
+    table.releaseStorage(over: 16)
+    partials.releaseStorage(over: 16)
+    pendings.releaseStorage(over: 16)
+  }
+
+  mutating func setRequestWhole(_ slot: Int) { table[slot: slot].isRequestWhole = true }
+  mutating func setHeardPeer(_ slot: Int) { table[slot: slot].hasHeardPeer = true }
+  mutating func setSpoken(_ slot: Int) { table[slot: slot].hasSpoken = true }
+
+  /// Whether this side has sent items or credit on a stream.
+  func hasSpoken(_ serial: UInt32) -> Bool { slot(of: serial).map { self[$0].hasSpoken } ?? false }
+
+  /// Changes the account of the receiving direction.
+  @inline(__always)
+  mutating func setIncoming(_ slot: Int, _ new: ItemInflow) {
+    guard let old = table[slot: slot].incoming else { return }
+    reserved += new.reserved - old.reserved
+    ceiling += new.ceiling - old.ceiling
+    heldBytes += new.held - old.held
+    table[slot: slot].incoming = new
+  }
+
+  /// Changes the account of the sending direction.
+  @inline(__always)
+  mutating func setOutgoing(_ slot: Int, _ new: ItemOutflow) {
+    table[slot: slot].outgoing = new
+  }
+}
+
+// MARK: - Items in parts
+
+extension StreamTable {
+  /// Adds a fragment of an item that is arriving.
+  mutating func append(_ fragment: UnsafeRawBufferPointer, to serial: UInt32) {
+    let isFirst =
+      partials.update(serial) { bytes in
+        // The caller guarantees that the bytes are valid during this call.
+        unsafe bytes.append(contentsOf: fragment)
+      } == nil
+    if isFirst { partials.insert(unsafe Array(fragment), for: serial) }
+  }
+
+  /// The number of bytes that have arrived of an item.
+  func partialCount(_ serial: UInt32) -> Int {
+    partials.slot(of: serial).map { partials[slot: $0].count } ?? 0
+  }
+
+  /// Takes the fragments of an item that has arrived.
+  mutating func takePartial(_ serial: UInt32) -> [UInt8] { partials.remove(serial) ?? [] }
+
+  /// The item that waits to be sent.
+  func pending(_ serial: UInt32) -> PendingItem? { pendings[serial] }
+
+  mutating func setPending(_ item: PendingItem, _ serial: UInt32) {
+    if pendings[serial] == nil { heldBytes += item.body.count }
+    pendings[serial] = item
+  }
+
+  mutating func removePending(_ serial: UInt32) {
+    if let pending = pendings.remove(serial) { heldBytes -= pending.body.count }
+  }
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkCore
+internal import LongLinkTransport
+
+extension Metadata {
+  /// Whether it holds an idempotency key or entries, which only the peer can use.
+  var isMoreThanPriority: Bool { !idempotencyKey.isEmpty || !entries.isEmpty }
+
+  /// Makes the metadata of a request with options; makes a random key if they ask for one.
+  init(_ options: RequestOptions, on loop: EventLoop) {
+    let wantsKey = options.idempotencyKey.isEmpty && options.retry == .idempotentByKey
+    self.init(
+      priority: options.priority ?? 0,
+      idempotencyKey: wantsKey ? loop.randomKey() : options.idempotencyKey,
+      entries: options.metadata.sorted { $0.key < $1.key }
+        .map { Entry(key: $0.key, value: $0.value) })
+  }
+}
+
+extension RequestOptions {
+  /// Whether the request needs metadata besides the remaining time.
+  var hasMetadata: Bool {
+    (priority ?? 0) != 0 || !idempotencyKey.isEmpty || !metadata.isEmpty
+      || retry == .idempotentByKey
+  }
+
+  /// Whether a cancel is sent to the peer when the caller stops waiting.
+  var notifiesCancel: Bool { cancellation != .local }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LongLinkCore
+
+extension Responder: StreamSide {
+  /// An item, or the end of the items, of a request has arrived.
+  @inline(__always)
+  package func received(item: Arrival, on link: Link) {
+    running.slot(of: item.serial).flatMap { running[slot: $0].channel }?.received(item, on: link)
+  }
+
+  /// The item that a handler had waiting has been sent.
+  package func itemSent(_ serial: UInt32, on link: Link) {
+    running[serial]?.channel?.itemSent()
+  }
+
+  /// The rest of an item does not fit into the limit of all windows: the exchange ends.
+  package func streamOverLimit(_ serial: UInt32, on link: Link) {
+    guard let task = running[serial]?.task else { return }
+    end(serial)
+    task.cancel()
+    link.outlives(serial)
+    _ = send(
+      serial, .overloaded, text("an item and the windows of all streams exceed the limit"))
+    if running.isEmpty { onIdle?() }
+  }
+}
+
+extension Responder {
+  /// Why the items of a request do not fit its handler; nil if they do.
+  func shapeProblem(of arrival: Arrival, _ route: Route) -> String? {
+    let shape = link.streamShape(of: arrival.serial)
+    var wanted: StreamShape = []
+    if case .stream(let route) = route { wanted = route.shape }
+    guard shape == wanted else {
+      return "message type \(arrival.tag) takes \(wanted.text), not \(shape.text)"
+    }
+    guard shape.isEmpty || link.metadata?.idempotencyKey.isEmpty ?? true else {
+      return "a stream has no idempotency key"
+    }
+    return nil
+  }
+
+  func start(_ route: StreamRoute, _ request: InboundRequest) {
+    let channel = ItemChannel(
+      request.type, route.shape, itemTimeout: route.itemTimeout, serial: request.serial, on: link)
+    let bound = BoundChannel(channel)
+    let handler = route.handler
+    start(
+      { request in try await handler(request, Items(bound), ItemWriter(bound)) }, route.placement,
+      request, channel)
+  }
+}
+
+extension StreamShape {
+  /// The items as text for people.
+  fileprivate var text: String {
+    switch self {
+    case []: "no items"
+    case .requestItems: "items of the requester"
+    case .responseItems: "items of the responder"
+    default: "items of both sides"
+    }
+  }
+}

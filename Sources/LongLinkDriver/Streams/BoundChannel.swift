@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+@_spi(Loop) package import LongLinkTransport
+
+/// A channel for code that is not on its loop.
+package struct BoundChannel: Sendable {
+  private let bound: LoopBound<ItemChannel>
+
+  package init(_ channel: ItemChannel) {
+    bound = LoopBound(channel, on: channel.loop)
+  }
+
+  package var loop: EventLoop { bound.loop }
+
+  /// The channel; on the loop.
+  package var value: ItemChannel { bound.value }
+
+  /// Runs a function on the loop: now, or in a job.
+  func onLoop(_ work: @escaping @Sendable (ItemChannel) -> Void) {
+    if loop.isCurrent {
+      work(bound.value)
+    } else {
+      loop.execute { [bound] in work(bound.value) }
+    }
+  }
+}

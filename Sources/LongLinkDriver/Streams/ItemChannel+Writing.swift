@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkCore
+internal import LongLinkTransport
+
+extension ItemChannel {
+  /// Why nothing can be written any more; nil if it can.
+  var writeFailure: LongLinkError? {
+    guard sendsItems else {
+      return error(.unsupported, "this exchange carries no items of this side")
+    }
+    if let closed { return closed }
+    guard isRequester else { return nil }
+    switch outcome {
+    case .success:
+      return error(
+        .streamEnded, "the peer has responded before all items were sent", delivery: .answered)
+    case .failure(let error): return error
+    case nil: return endsItems ? error(.streamEnded, "the items were ended here") : nil
+    }
+  }
+
+  /// Whether an item would go to the connection at once, and none waits there.
+  package var canWriteNow: Bool { !isSending && waiting.isEmpty && link != nil }
+
+  /// Writes an item if it need not wait for others.
+  @inline(__always)
+  package func write(_ item: borrowing RequestBody) -> Write {
+    if outcome != nil || closed != nil || endsItems || !sendsItems, let writeFailure {
+      return .failed(writeFailure)
+    }
+    guard let link, !isSending, waiting.isEmpty else { return .mustWait }
+    return send(item, on: link)
+  }
+
+  private func send(_ item: borrowing RequestBody, on link: Link) -> Write {
+    do throws(BodyError) {
+      let count = try item.encodedByteCount
+      guard link.accepts(bodyOf: count) else {
+        return .failed(
+          error(.tooLarge, "an item of \(count) bytes; the peer accepts at most \(link.maxBody)"))
+      }
+      let placement = try link.sendItem(serial, count: count) { (span) throws(BodyError) in
+        try item.encode(into: &span)
+      }
+      switch placement {
+      case .encoded:
+        hasWritten = true
+        return .done
+      case .waiting:
+        hasWritten = true
+        isSending = true
+        return .taken
+      case .ended:
+        return .failed(writeFailure ?? error(.closed, "the exchange has ended"))
+      }
+    } catch {
+      return .failed(self.error(.encodingFailed, "\(error)"))
+    }
+  }
+
+  /// Waits until the connection has sent the item that it took; returns the number of the wait.
+  package func awaitSent(_ waiter: Waiter<Result<Void, LongLinkError>>) -> UInt64 {
+    lastID += 1
+    guard isSending else {
+      waiter(.success(()))
+      return lastID
+    }
+    writer = (lastID, waiter)
+    armForWriting()
+    return lastID
+  }
+
+  /// Writes an item behind those that wait; returns the number of the wait.
+  package func enqueue(
+    _ item: RequestBody, _ waiter: Waiter<Result<Void, LongLinkError>>
+  ) -> UInt64 {
+    lastID += 1
+    waiting.append(WaitingWrite(id: lastID, item: item, waiter: waiter))
+    armForWriting()
+    return lastID
+  }
+
+  /// Ends the wait of a task that was cancelled. An item that the connection has taken is still
+  /// sent.
+  package func cancelWrite(_ id: UInt64) {
+    let cancelled = error(.cancelled, "")
+    if let writer, writer.id == id {
+      self.writer = nil
+      writer.waiter(.failure(cancelled))
+    }
+    if let write = waiting.remove(where: { $0.id == id }) { write.waiter(.failure(cancelled)) }
+    if writer == nil, waiting.isEmpty { writeDeadline = .distantFuture }
+  }
+
+  /// The connection has encoded the item that it took.
+  func itemSent() {
+    isSending = false
+    writer?.waiter(.success(()))
+    writer = nil
+    writeDeadline = .distantFuture
+    sendWaiting()
+  }
+
+  func sendWaiting() {
+    guard let link else { return }
+    while !isSending, let write = waiting.popFirst() {
+      switch send(write.item, on: link) {
+      case .done: write.waiter(.success(()))
+      case .failed(let error): write.waiter(.failure(error))
+      case .taken, .mustWait: writer = (write.id, write.waiter)
+      }
+    }
+    if !waiting.isEmpty || writer != nil { return armForWriting() }
+    guard !isSending else { return }
+    if endsItems { link.endItems(serial) }
+    if let onWritten {
+      self.onWritten = nil
+      onWritten()
+    }
+  }
+
+  /// Ends this side's items, behind those that wait.
+  package func endItems() {
+    guard sendsItems, !endsItems else { return }
+    endsItems = true
+    if waiting.isEmpty { link?.endItems(serial) }
+  }
+
+  /// Whether no item waits.
+  var isFlushed: Bool { !isSending && waiting.isEmpty }
+
+  /// Calls a function once no item waits.
+  func whenWritten(_ function: @escaping () -> Void) {
+    onWritten = function
+  }
+
+  /// Ends the responder's side.
+  func close(_ detail: String) {
+    ended(.failure(error(.closed, detail)))
+  }
+}
+
+// MARK: - Time
+
+extension ItemChannel: TimerHandler {
+  private func armForWriting() {
+    guard let itemTimeout, writeDeadline == .distantFuture else { return }
+    writeDeadline = loop.now + itemTimeout
+    arm()
+  }
+
+  func arm() {
+    guard timer == nil else { return }
+    let deadline = min(readDeadline, writeDeadline)
+    guard deadline != .distantFuture else { return }
+    timer = loop.schedule(at: deadline, self, token: 0)
+  }
+
+  func disarm() {
+    if let timer { loop.cancel(timer) }
+    timer = nil
+  }
+
+  package func timerFired(token: UInt64) {
+    timer = nil
+    let now = loop.driver.now
+    if readDeadline <= now, let reader {
+      self.reader = nil
+      readDeadline = .distantFuture
+      let error = error(.deadlineExceeded, "no item came in time")
+      reader.resume(.ended(.failure(error.with(itemsReceived: itemsRead))))
+    }
+    if writeDeadline <= now {
+      writeDeadline = .distantFuture
+      let error = error(.deadlineExceeded, "the peer took no item in time")
+      writer?.waiter(.failure(error))
+      writer = nil
+      while let write = waiting.popFirst() { write.waiter(.failure(error)) }
+    }
+    arm()
+  }
+}

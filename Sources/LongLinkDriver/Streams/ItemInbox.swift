@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkCore
+
+/// Items that have arrived and wait for the application, in order.
+///
+/// Small ones are kept in one buffer, so that they take no more memory than the credit that was
+/// granted for them. Items that arrived in fragments keep the memory in which they were joined.
+struct ItemInbox: ~Copyable {
+  /// For each item its cost and its size in four bytes each, and, unless it is in `joined`, its
+  /// bytes.
+  private var bytes = ByteQueue()
+  private var joined: [[UInt8]] = []
+  /// The index in `joined` of the next item.
+  private var nextJoined = 0
+  private(set) var count = 0
+
+  private static let headerLength = 8
+  /// In place of the size of an item in `joined`.
+  private static let isJoined = UInt32.max
+
+  var isEmpty: Bool { count == 0 }
+
+  mutating func append(_ item: RawSpan, cost: Int) {
+    appendHeader(cost: cost, size: UInt32(item.byteCount))
+    bytes.append(item)
+    count += 1
+  }
+
+  mutating func append(joined item: [UInt8], cost: Int) {
+    appendHeader(cost: cost, size: ItemInbox.isJoined)
+    joined.append(item)
+    count += 1
+  }
+
+  private mutating func appendHeader(cost: Int, size: UInt32) {
+    unsafe bytes.append(count: ItemInbox.headerLength) { header in
+      unsafe header.storeBytes(of: UInt32(cost), toByteOffset: 0, as: UInt32.self)
+      unsafe header.storeBytes(of: size, toByteOffset: 4, as: UInt32.self)
+    }
+  }
+
+  /// Takes the first item, with its cost. There must be one.
+  mutating func removeFirst() -> (item: [UInt8], cost: Int) {
+    precondition(count > 0)
+    let start = bytes.position
+    let header = start + ItemInbox.headerLength
+    let (cost, size) = bytes.withBytes(start..<header) { span in
+      (
+        unsafe span.unsafeLoadUnaligned(fromByteOffset: 0, as: UInt32.self),
+        unsafe span.unsafeLoadUnaligned(fromByteOffset: 4, as: UInt32.self)
+      )
+    }
+    count -= 1
+    guard size == ItemInbox.isJoined else {
+      let end = header + Int(size)
+      let item = bytes.withBytes(header..<end) { [UInt8](decoding: $0) }
+      bytes.removeFirst(end - start)
+      return (item, Int(cost))
+    }
+    bytes.removeFirst(ItemInbox.headerLength)
+    var item: [UInt8] = []
+    swap(&item, &joined[nextJoined])
+    nextJoined += 1
+    if nextJoined == joined.count {
+      joined = []
+      nextJoined = 0
+    }
+    return (item, Int(cost))
+  }
+
+  /// Frees memory that is much larger than the content.
+  mutating func releaseRoom() { bytes.releaseRoom() }
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import LongLinkCore
+@_spi(Loop) internal import LongLinkTransport
+internal import Synchronization
+
+/// Sends the items of one side of a stream. You can use it from any task.
+public struct ItemWriter: Sendable {
+  private let channel: BoundChannel
+
+  init(_ channel: BoundChannel) {
+    self.channel = channel
+  }
+
+  /// Sends an item, behind those that were written before.
+  ///
+  /// It returns when the whole item is on its way, and so waits until the peer's reader lets it
+  /// through: a writer never runs ahead of a slow reader. An item that fits into the credit that is
+  /// there is written without suspending, on the connection's loop.
+  ///
+  /// Throws `tooLarge` if the peer does not accept an item of this size, and `encodingFailed`: both
+  /// send nothing, and the stream goes on. Throws `streamEnded` if the peer has responded already
+  /// or you have ended the items, `rejected` if the response was an error, the reason why the
+  /// exchange ended, `deadlineExceeded` after `itemTimeout`, and `cancelled` if the task is
+  /// cancelled while it waits.
+  public func write(_ item: some BodyEncodable & Sendable) async throws(LongLinkError) {
+    let item = RequestBody(item)
+    if channel.loop.isCurrent {
+      switch channel.value.write(item) {
+      case .done: return
+      case .failed(let error): throw error
+      case .taken: try await wait { channel, waiter in channel.awaitSent(waiter) }.get()
+      case .mustWait: try await wait { channel, waiter in channel.enqueue(item, waiter) }.get()
+      }
+    } else {
+      try await wait { channel, waiter in
+        switch channel.write(item) {
+        case .done: waiter(.success(()))
+        case .failed(let error): waiter(.failure(error))
+        case .taken: return channel.awaitSent(waiter)
+        case .mustWait: return channel.enqueue(item, waiter)
+        }
+        return nil
+      }.get()
+    }
+  }
+
+  /// Sends several items in order. From a task that does not run on the connection's loop it is
+  /// much cheaper than several calls of `write`.
+  public func write<Body: BodyEncodable & Sendable>(
+    contentsOf items: [Body]
+  ) async throws(LongLinkError) {
+    let writer = self
+    if channel.loop.isCurrent {
+      for item in items { try await writer.write(item) }
+      return
+    }
+    var index = 0
+    while index < items.count {
+      let start = index
+      let (next, error) = await channel.loop.run { [channel] in
+        channel.value.writeReady(items, from: start)
+      }
+      if let error { throw error }
+      index = next
+      guard index < items.count else { return }
+      try await write(items[index])
+      index += 1
+    }
+  }
+
+  /// Ends your items, behind those that were written before; the peer's may go on. A responder
+  /// ends its items by returning instead.
+  public func finish() {
+    channel.loop.execute { [channel] in channel.value.endItems() }
+  }
+
+  /// Waits on the loop for what `begin` starts; it returns the number of the wait, if any.
+  private func wait(
+    _ begin:
+      @escaping @Sendable (
+        ItemChannel, Waiter<Result<Void, LongLinkError>>
+      ) -> UInt64?
+  ) async -> Result<Void, LongLinkError> {
+    let wait = ChannelWait()
+    return await withTaskCancellationHandler {
+      await suspend { (waiter: Waiter<Result<Void, LongLinkError>>) in
+        channel.onLoop { channel in
+          guard let id = begin(channel, waiter) else { return }
+          if !wait.begin(id) { channel.cancelWrite(id) }
+        }
+      }
+    } onCancel: {
+      if let id = wait.cancel() {
+        channel.loop.execute { [channel] in channel.value.cancelWrite(id) }
+      }
+    }
+  }
+}
+
+extension ItemChannel {
+  /// Writes items up to the first that has to wait; returns its index.
+  fileprivate func writeReady<Body: BodyEncodable & Sendable>(
+    _ items: [Body], from start: Int
+  ) -> (next: Int, error: LongLinkError?) {
+    var index = start
+    while index < items.count, canWriteNow {
+      switch write(RequestBody(items[index])) {
+      case .done, .taken: index += 1
+      case .failed(let error): return (index, error)
+      case .mustWait: return (index, nil)
+      }
+    }
+    return (index, nil)
+  }
+}
+
+/// Connects the cancellation of a task with a wait on the loop.
+final class ChannelWait: Sendable {
+  private enum State {
+    case new
+    case waiting(UInt64)
+    case cancelled
+  }
+
+  private let state = Mutex(State.new)
+
+  /// Notes the number of the wait; returns false if the task was cancelled before.
+  func begin(_ id: UInt64) -> Bool {
+    state.withLock { state in
+      if case .cancelled = state { return false }
+      state = .waiting(id)
+      return true
+    }
+  }
+
+  /// Notes that the task was cancelled; returns the number of its wait, if it has begun.
+  func cancel() -> UInt64? {
+    state.withLock { state in
+      defer { state = .cancelled }
+      if case .waiting(let id) = state { return id }
+      return nil
+    }
+  }
+}

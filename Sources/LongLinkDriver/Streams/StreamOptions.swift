@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import LongLinkCore
+
+/// The options of a stream: a request that carries items. Each has a default.
+///
+/// A stream has no idempotency key, is not ordered, and always tells the peer when it is cancelled.
+public struct StreamOptions: Hashable, Sendable {
+  /// The time limit for the whole exchange, from its creation. Default: none.
+  ///
+  /// Unlike a plain request, a stream may last for months. Resolution: 1 ms.
+  public var timeout: Duration?
+  /// The longest wait for the next item, or until the peer lets the next one be written. Default:
+  /// none. When it has passed, reading or writing throws `deadlineExceeded`.
+  public var itemTimeout: Duration?
+  /// The bytes that the peer can send before this side has read, headers of 16 bytes included.
+  /// Default: 65,536, which grows for a fast reader on a long path up to the configured
+  /// `streamWindows.largest`. A value that is set does not grow. From 1,024 to 2,147,483,647.
+  public var window: Int?
+  /// What happens while there is no connection. Default: the request waits.
+  public var offline: OfflinePolicy?
+  /// Sent to the peer's handler: larger is more urgent. Default: 0, which is ordinary. Items of
+  /// both sides have the priority of their request.
+  public var priority: UInt32?
+  /// Sent to the peer's handler: trace context and the like.
+  public var metadata: [String: String]
+  /// Whether the request is sent again if it has certainly not run and no item was written: after a
+  /// refusal, or if none of its bytes were sent. Default: true.
+  public var retriesIfSafe: Bool
+
+  /// Makes options with the given values.
+  public init(
+    timeout: Duration? = nil,
+    itemTimeout: Duration? = nil,
+    window: Int? = nil,
+    offline: OfflinePolicy? = nil,
+    priority: UInt32? = nil,
+    metadata: [String: String] = [:],
+    retriesIfSafe: Bool = true
+  ) {
+    self.timeout = timeout
+    self.itemTimeout = itemTimeout
+    self.window = window
+    self.offline = offline
+    self.priority = priority
+    self.metadata = metadata
+    self.retriesIfSafe = retriesIfSafe
+  }
+
+  /// The options of the request that opens the stream.
+  var request: RequestOptions {
+    RequestOptions(
+      timeout: timeout, cancellation: .notifyServer, offline: offline, priority: priority,
+      metadata: metadata, retry: retriesIfSafe ? .ifSafe : .never)
+  }
+}

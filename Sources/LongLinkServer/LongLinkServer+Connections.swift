@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import LongLinkDriver
+public import LongLinkCore
+@_spi(Loop) import LongLinkTransport
+
+extension LongLinkServer {
+  /// Returns the peers of all open connections.
+  public func peers() async -> [Peer] {
+    var peers: [Peer] = []
+    for (loop, lane) in lanesNow {
+      peers += await loop.run { lane.value.peers }
+    }
+    return peers
+  }
+
+  /// Sends a one-way message to every connection, without waiting for any. It is encoded once.
+  ///
+  /// `policy` decides whether a connection above its high-water mark is skipped (the default) or
+  /// closed. A connection that does not accept a body of this size is skipped. The report counts
+  /// both. Throws `encodingFailed`, and `unsupported` if the dialect has no such push.
+  @discardableResult
+  public func broadcast(
+    _ type: MessageType, _ body: some BodyEncodable & Sendable,
+    toSlow policy: SlowPeerPolicy = .skip
+  ) async throws(LongLinkError) -> BroadcastReport {
+    let broadcast = try Broadcast(type, body, toSlow: policy, in: settings.dialect)
+    var report = BroadcastReport()
+    for (loop, lane) in lanesNow {
+      report += await loop.run { lane.value.broadcast(broadcast) }
+    }
+    return report
+  }
+
+  /// Returns a snapshot of the server's counters.
+  public func counters() async -> ServerCounters {
+    var counters = ServerCounters()
+    shared.fill(&counters)
+    for (loop, lane) in lanesNow {
+      let soFar = counters
+      counters = await loop.run {
+        var counters = soFar
+        lane.value.count(in: &counters)
+        return counters
+      }
+    }
+    return counters
+  }
+
+  /// Drains one connection: sends the client a goaway, lets its running requests finish within
+  /// `bound`, and returns when the connection has ended.
+  ///
+  /// It returns at once if the connection has ended already, or belongs to another server. A client
+  /// of this framework opens its next connection before it closes this one: drain connections to
+  /// move clients to `alternatives`, or to balance the load. The other parameters are those of
+  /// `shutDown`.
+  public func drain(
+    _ peer: Peer, within bound: Duration = .seconds(10), spread: Duration? = nil,
+    retryAfter: Duration? = nil, alternatives: [Endpoint]? = nil
+  ) async {
+    let notice = DrainNotice(
+      reason: "the server drains this connection", configuration, spread: spread,
+      retryAfter: retryAfter, alternatives: alternatives)
+    guard let (loop, lane) = lanesNow.first(where: { $0.0 === peer.loop }) else { return }
+    await suspend { (waiter: Waiter<Void>) in
+      loop.execute {
+        lane.value.drain(peer, within: bound.clampedNanoseconds, notice) { waiter(()) }
+      }
+    }
+  }
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import LongLinkDriver
+public import LongLinkCore
+
+/// A snapshot of a server's counters since it was started.
+public struct ServerCounters: Hashable, Sendable {
+  /// Connections that are open.
+  public internal(set) var openConnections = 0
+  /// Connections that were accepted.
+  public internal(set) var connectionsAccepted: UInt64 = 0
+  /// Connections that were rejected because of `maxConnections`, `maxConnectionsPerAddress` or
+  /// `onAccept`.
+  public internal(set) var connectionsTurnedAway: UInt64 = 0
+  /// Connections that the system failed to accept, for example because no descriptor was free.
+  public internal(set) var acceptFailures: UInt64 = 0
+  /// Requests whose handlers run, or whose responses are still being sent.
+  public internal(set) var requestsRunning = 0
+  /// Pushes that wait for room on their connections.
+  public internal(set) var pushesWaiting = 0
+  /// Bytes that wait to be written.
+  public internal(set) var bytesUnwritten = 0
+  /// Bytes that the server holds for all connections, as `memoryLimit` counts them.
+  public internal(set) var bytesHeld = 0
+  /// Pushes of clients that no handler was set for.
+  public internal(set) var pushesUnhandled: UInt64 = 0
+  /// The totals of all connections, past and present.
+  public internal(set) var connections = ConnectionCounters()
+  /// Connections that ended, by the kind of their `CloseReason`; among them `stalledPeer`, which
+  /// took no byte for too long, and `unreadOutput`, for which too many bytes waited.
+  public internal(set) var endings: [CloseReason.Kind: UInt64] = [:]
+  /// Connections that ended because the peer broke a rule, by rule.
+  public internal(set) var violations: [Violation.Rule: UInt64] = [:]
+  /// Counters of the server's own requests.
+  public internal(set) var requests = RequestCounters()
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLinkCore
+
+private func hex(_ bytes: [UInt8]) -> String {
+  bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+}
+
+private func fields(_ pairs: [(String, String)]) -> [String] {
+  pairs.filter { $0.1 != "0" && $0.1 != "" }.map { "\($0.0)=\($0.1)" }
+}
+
+extension Hello {
+  var fields: [String] {
+    LongLinkCoreTests.fields([
+      ("version", "\(version)"), ("features", "\(features)"), ("max_body", "\(maxBody)"),
+      ("max_in_flight", "\(maxInFlight)"), ("heartbeat_interval", "\(heartbeatInterval)"),
+      ("heartbeat_timeout", "\(heartbeatTimeout)"), ("credential", hex(credential)),
+      ("name", name), ("session", hex(session)), ("last_push", "\(lastPush)"),
+      ("stream_credit", "\(streamCredit)"),
+    ])
+  }
+}
+
+extension Welcome {
+  var fields: [String] {
+    LongLinkCoreTests.fields([
+      ("version", "\(version)"), ("features", "\(features)"), ("max_body", "\(maxBody)"),
+      ("max_in_flight", "\(maxInFlight)"), ("heartbeat_interval", "\(heartbeatInterval)"),
+      ("heartbeat_timeout", "\(heartbeatTimeout)"), ("session", hex(session)),
+      ("resumed", resumed ? "1" : "0"), ("name", name), ("stream_credit", "\(streamCredit)"),
+    ])
+  }
+}
+
+extension GoAway {
+  var fields: [String] {
+    LongLinkCoreTests.fields(
+      [
+        ("code", "\(code)"), ("reason", reason), ("requests_accepted", "\(requestsAccepted)"),
+        ("spread", "\(spread)"), ("retry_after", "\(retryAfter)"),
+      ] + alternatives.map { ("alternatives", $0) })
+  }
+}
