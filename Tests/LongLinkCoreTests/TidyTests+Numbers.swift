@@ -80,7 +80,7 @@ extension TidyTests {
     (
       "@inline(__always)",
       [
-        "LongLinkCore": 103, "LongLinkDialects": 3, "LongLinkDriver": 47, "LongLinkProtobufC": 3,
+        "LongLinkCore": 103, "LongLinkDialects": 3, "LongLinkDriver": 50, "LongLinkProtobufC": 3,
         "LongLinkTransport": 15,
       ]
     ),

@@ -26,7 +26,7 @@ package struct Chart {
   /// The picture as text: a column of panels for each placement.
   package var svg: String {
     var (y, parts) = (46.0, [String]())
-    for shape in Work.Shape.allCases {
+    for shape in [Work.Shape.single, .many, .wide] {
       let panels = Placement.allCases.map { placement in
         summaries.filter { $0.work.shape == shape && $0.placement == placement }
       }

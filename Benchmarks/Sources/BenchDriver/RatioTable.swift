@@ -21,7 +21,7 @@ package struct RatioTable {
     for summary in summaries where !names.contains(summary.subject) {
       names.append(summary.subject)
     }
-    let heads = works.map { "\($0.name), \($0.shape == .single ? "p50" : "req/s")" }
+    let heads = works.map { "\($0.name), \($0.figure)" }
     var lines = [
       "| \(placement == .free ? "free" : "one") | \(heads.joined(separator: " | ")) |",
       "| --- |" + String(repeating: " ---: |", count: works.count),
@@ -29,8 +29,7 @@ package struct RatioTable {
     for name in names {
       let cells = works.map { work in
         let summary = summaries.first { $0.subject == name && $0.work == work }
-        return summary.map { RatioTable.cell(work.shape == .single ? $0.timeRatio : $0.rateRatio) }
-          ?? ""
+        return summary.map { RatioTable.cell($0.ratio) } ?? ""
       }
       lines.append("| \(name) | \(cells.joined(separator: " | ")) |")
     }

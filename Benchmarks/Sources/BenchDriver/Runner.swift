@@ -56,10 +56,15 @@ package struct Runner {
       return try runRedis(work, placement, round)
     case .peer(let program, let serverArguments, let clientArguments):
       let path = URL(fileURLWithPath: program, relativeTo: folder).path
+      let load =
+        if let direction = work.direction {
+          ["stream", "--direction=\(direction)"]
+        } else {
+          ["load", "--connections=\(work.connections)", "--in-flight=\(work.inFlight)"]
+        }
       let (client, server) = try run(
-        subject.name, server: [path, "serve"] + serverArguments,
-        client: [path, "load"] + clientArguments, connections: work.connections,
-        inFlight: work.inFlight, body: work.body, placement)
+        "\(subject.name), \(work.name)", server: [path, "serve"] + serverArguments,
+        client: [path] + load + ["--body=\(work.body)"] + clientArguments, placement)
       return Run(
         subject: subject.name, work: work, placement: placement, round: round, client: client,
         server: server)
@@ -69,9 +74,8 @@ package struct Runner {
   /// Runs a server and a client that keep the contract of `BenchSupport`, and checks their results.
   func run(
     _ name: String, server serverCommand: [String], client clientCommand: [String],
-    connections: Int, inFlight: Int, body: Int, _ placement: Placement
+    _ placement: Placement
   ) throws -> (Outcome, ServerOutcome) {
-    let name = "\(name), \(connections) × \(inFlight) of \(body) B"
     let server = try Child(serverCommand, placement)
     defer { server.end() }
     guard let line = server.readLine(), let port = Runner.port(line) else {
@@ -79,8 +83,7 @@ package struct Runner {
     }
     let client = try Child(
       clientCommand + [
-        "--port=\(port)", "--connections=\(connections)", "--in-flight=\(inFlight)",
-        "--body=\(body)", "--warm-up=\(warmUp)", "--seconds=\(seconds)",
+        "--port=\(port)", "--warm-up=\(warmUp)", "--seconds=\(seconds)",
       ], placement)
     defer { client.end() }
     guard client.readLine() == "counting" else {
@@ -93,6 +96,19 @@ package struct Runner {
     let end = try server.read(ServerOutcome.self, of: "\(name): its server")
     try Runner.check(outcome, end, name)
     return (outcome, end.since(begin))
+  }
+
+  /// Sends this many items of 64 KiB to a client that pauses at random, and returns by how much
+  /// the memory of both sides grew.
+  package func growth(items: Int) throws -> MemoryGrowth {
+    let program = URL(fileURLWithPath: "LongLinkPeer", relativeTo: folder).path
+    let (client, server) = try run(
+      "longlink, \(items) items with pauses", server: [program, "serve"],
+      client: [program, "stream", "--body=65536", "--items=\(items)"], .free)
+    return MemoryGrowth(
+      bytes: UInt64(items) * 65_536,
+      client: client.peakMemory - min(client.idleMemory ?? 0, client.peakMemory),
+      server: server.peakMemory - server.memory)
   }
 
   /// The port in a server's first line.
@@ -113,6 +129,22 @@ package struct Runner {
   }
 }
 
+/// By how much the memory of a client and a server grew during a stream.
+package struct MemoryGrowth: Codable, Sendable {
+  /// The bytes of all items.
+  package let bytes: UInt64
+  /// The peak resident memory above that of an idle connection, in bytes.
+  package let client: UInt64
+  /// The same, above that at the first item.
+  package let server: UInt64
+
+  package var text: String {
+    func mebibytes(_ count: UInt64) -> String { String(format: "%.1f", Double(count) / 1_048_576) }
+    return "a stream of \(bytes / 1_048_576) MiB to a reader that pauses: client "
+      + "+\(mebibytes(client)) MiB, server +\(mebibytes(server)) MiB"
+  }
+}
+
 extension ServerOutcome {
   /// The difference to an earlier result.
   fileprivate func since(_ begin: ServerOutcome) -> ServerOutcome {
@@ -121,6 +153,7 @@ extension ServerOutcome {
     later.cpu -= begin.cpu
     later.allocations -= begin.allocations
     later.systemCalls -= begin.systemCalls
+    later.memory = min(begin.memory, peakMemory)
     return later
   }
 }

@@ -116,8 +116,7 @@ package struct Scale {
   private func cost(inFlight: Int, timers: Int) throws -> Double {
     let (client, server) = try runner.run(
       "longlink", server: [program, "serve", "--max-in-flight=1000000"],
-      client: [program, "load", "--timers=\(timers)"], connections: 1, inFlight: inFlight, body: 64,
-      .free)
+      client: [program, "load", "--timers=\(timers)", "--in-flight=\(inFlight)"], .free)
     return (client.cpu / Double(client.requests) + server.cpu / Double(server.requests)) * 1e6
   }
 

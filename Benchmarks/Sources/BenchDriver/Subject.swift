@@ -16,21 +16,23 @@ package struct Subject: Sendable {
 
   package init(
     _ name: String, _ kind: Kind,
-    where isMeasured: @escaping @Sendable (Work, Placement) -> Bool = { _, _ in true }
+    where isMeasured: @escaping @Sendable (Work, Placement) -> Bool = { work, _ in
+      work.direction == nil
+    }
   ) {
     self.name = name
     self.kind = kind
     self.isMeasured = isMeasured
   }
 
-  package static let floor = Subject("floor", peer("FloorPeer"))
+  package static let floor = Subject("floor", peer("FloorPeer")) { _, _ in true }
 
   /// - Parameters:
   ///   - grpc: The path of the gRPC peer; nil to skip it.
   package static func all(isQuick: Bool, grpc: String?, hasRedis: Bool) -> [Subject] {
     var subjects = [
       floor,
-      Subject("longlink", peer("LongLinkPeer")),
+      Subject("longlink", peer("LongLinkPeer")) { _, _ in true },
       Subject("longlink pool", peer("LongLinkPeer", client: ["--style=pool"])) { work, _ in
         work.body == 64
       },
@@ -41,26 +43,30 @@ package struct Subject: Sendable {
     ]
     if !isQuick { subjects += further }
     if let grpc {
-      subjects.append(Subject("grpc-swift", peer(grpc)) { work, _ in work.body == 64 })
+      subjects.append(
+        Subject("grpc-swift", peer(grpc)) { work, _ in work.body == 64 && work.direction == nil })
     }
-    if hasRedis { subjects.append(Subject("redis", .redis) { work, _ in work.body < 65_536 }) }
+    if hasRedis {
+      subjects.append(
+        Subject("redis", .redis) { work, _ in work.body < 65_536 && work.direction == nil })
+    }
     return subjects
   }
 
   private static let further = [
     Subject("longlink callbacks", peer("LongLinkPeer", client: ["--style=callbacks"])) { work, _ in
-      work.body == 64
+      work.body == 64 && work.direction == nil
     },
     // A thread for each request in flight.
     Subject("longlink blocking", peer("LongLinkPeer", client: ["--style=blocking"])) { work, _ in
-      work.body == 64 && work.shape != .wide
+      work.body == 64 && (work.shape == .single || work.shape == .many)
     },
     Subject("longlink async handler", peer("LongLinkPeer", server: ["--asynchronous"])) { work, _ in
-      work.body == 64
+      work.body == 64 && work.direction == nil
     },
     Subject(
       "nio async", peer("NIOPeer", server: ["--style=async"], client: ["--style=async"])
-    ) { work, _ in work.body == 64 },
+    ) { work, _ in work.body == 64 && work.direction == nil },
     Subject(
       "floor spinning", peer("FloorPeer", server: ["--spin"], client: ["--spin"]),
       where: isSpinningOfUse),

@@ -34,6 +34,8 @@ package struct Summary: Codable {
   package let p999: Spread
   /// The floor's p50 is 1.
   package let timeRatio: Spread
+  /// The floor's p99 is 1.
+  package let tailRatio: Spread
   /// The floor's requests per second are 1.
   package let rateRatio: Spread
   /// The CPU time of both processes per request, in microseconds. Unknown values are nil.
@@ -60,6 +62,7 @@ package struct Summary: Codable {
       floor.first { $0.round == run.round }.map { (run, $0) }
     }
     timeRatio = Spread(pairs.map { Double($0.client.p50) / Double($1.client.p50) })
+    tailRatio = Spread(pairs.map { Double($0.client.p99) / Double($1.client.p99) })
     rateRatio = Spread(pairs.map { $0.rate / $1.rate })
     // Subjects without a server's report have only the client's times.
     let told = runs.filter { $0.server != nil }
@@ -73,5 +76,29 @@ package struct Summary: Codable {
     serverCalls = median { Double($0.server!.systemCalls) / Double($0.server!.requests) }
     clientMemory = told.map(\.client.peakMemory).max()
     serverMemory = told.compactMap(\.server?.peakMemory).max()
+  }
+}
+
+extension Summary {
+  /// The ratio that matters at its work: of the p50 of one request at a time, of the p99 of requests
+  /// beside a stream, else of the rate.
+  var ratio: Spread {
+    switch work.shape {
+    case .single: timeRatio
+    case .beside: tailRatio
+    case .many, .wide, .down, .up: rateRatio
+    }
+  }
+}
+
+extension Work {
+  /// What the ratio compares.
+  var figure: String {
+    switch shape {
+    case .single: "p50"
+    case .beside: "p99"
+    case .many, .wide: "req/s"
+    case .down, .up: "items/s"
+    }
   }
 }

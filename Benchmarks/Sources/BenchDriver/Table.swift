@@ -9,7 +9,8 @@ package struct Table {
   package init(_ summaries: [Summary]) { self.summaries = summaries }
 
   private static let columns = [
-    "subject", "p50 ÷ floor", "req/s ÷ floor", "p50 µs", "p99 µs", "p99.9 µs", "req/s",
+    "subject", "p50 ÷ floor", "p99 ÷ floor", "req/s ÷ floor", "p50 µs", "p99 µs", "p99.9 µs",
+    "req/s",
     "CPU µs/req", "alloc/req", "calls/req", "MiB",
   ]
 
@@ -21,7 +22,7 @@ package struct Table {
         guard !rows.isEmpty else { continue }
         let place = placement == .free ? "each on its own CPU" : "both on CPU 0"
         parts.append(
-          "\(work.name), \(work.connections) × \(work.inFlight) in flight, \(place)\n"
+          "\(work.name), \(work.load), \(place)\n"
             + Table.lines([Table.columns] + rows.map(Table.cells)))
       }
     }
@@ -38,7 +39,8 @@ package struct Table {
     }
     func mebibytes(_ bytes: UInt64?) -> Double? { bytes.map { Double($0) / 1_048_576 } }
     return [
-      summary.subject, ratio(summary.timeRatio), ratio(summary.rateRatio), micro(summary.p50),
+      summary.subject, ratio(summary.timeRatio), ratio(summary.tailRatio), ratio(summary.rateRatio),
+      micro(summary.p50),
       micro(summary.p99), micro(summary.p999), number(summary.rate.median),
       summary.cpu.map { number($0.median) } ?? "–",
       pair(summary.clientAllocations, summary.serverAllocations),

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import BenchSupport
+
 /// A load: its shape and the size of bodies.
 package struct Work: Hashable, Codable, Sendable {
   package enum Shape: String, Codable, CaseIterable, Sendable {
@@ -9,10 +11,16 @@ package struct Work: Hashable, Codable, Sendable {
     case many = "b"
     /// 64 connections, 16 in flight on each.
     case wide = "c"
+    /// Items from the server, in one stream.
+    case down = "d"
+    /// Items to the server, in one stream.
+    case up = "u"
+    /// Items from the server, and one request of 64 bytes after the other on the same connection.
+    case beside = "m"
   }
 
   package let shape: Shape
-  /// The size of bodies in bytes.
+  /// The size of bodies or items in bytes.
   package let body: Int
 
   package init(shape: Shape, body: Int) {
@@ -20,11 +28,21 @@ package struct Work: Hashable, Codable, Sendable {
     self.body = body
   }
 
+  /// The direction of the items, if the work is a stream.
+  package var direction: StreamLoad.Direction? {
+    switch shape {
+    case .single, .many, .wide: nil
+    case .down: .down
+    case .up: .up
+    case .beside: .beside
+    }
+  }
+
   package var connections: Int { shape == .wide ? 64 : 1 }
 
   package var inFlight: Int {
     switch shape {
-    case .single: 1
+    case .single, .down, .up, .beside: 1
     case .many: 128
     case .wide: 16
     }
@@ -37,13 +55,26 @@ package struct Work: Hashable, Codable, Sendable {
     "(\(shape.rawValue)) \(body < 1_024 ? "\(body) B" : "\(body / 1_024) KiB")"
   }
 
-  package static let quick = Shape.allCases.map { Work(shape: $0, body: 64) }
+  /// What is under way.
+  package var load: String {
+    switch direction {
+    case nil: "\(connections) × \(inFlight) in flight"
+    case .down: "items from the server"
+    case .up: "items to the server"
+    case .beside: "items from the server beside requests, which are timed"
+    }
+  }
+
+  package static let quick = [.single, .many, .wide].map { Work(shape: $0, body: 64) }
 
   package static let all =
     quick + [
       Work(shape: .single, body: 1_024), Work(shape: .many, body: 1_024),
       Work(shape: .wide, body: 1_024), Work(shape: .single, body: 65_536),
       Work(shape: .many, body: 65_536), Work(shape: .wide, body: 65_536),
+      Work(shape: .down, body: 64), Work(shape: .up, body: 64),
+      Work(shape: .down, body: 65_536), Work(shape: .up, body: 65_536),
+      Work(shape: .beside, body: 64), Work(shape: .beside, body: 65_536),
     ]
 }
 

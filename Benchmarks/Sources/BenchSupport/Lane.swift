@@ -18,11 +18,11 @@ package final class Lane: Sendable {
   // Keeps two callers' counts out of the same cache line.
   private let padding: (Int, Int, Int, Int, Int, Int, Int, Int) = (0, 0, 0, 0, 0, 0, 0, 0)
 
-  init(number: UInt64, load: Load, meter: Meter) {
+  init(number: UInt64, body count: Int, timedStride: UInt64, meter: Meter) {
     self.number = number
     self.meter = meter
-    timedStride = load.timedStride
-    var bytes = (0..<load.body).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+    self.timedStride = timedStride
+    var bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) }
     for index in 0..<min(8, bytes.count) {
       bytes[index] = UInt8(truncatingIfNeeded: number >> (UInt64(index) * 8))
     }

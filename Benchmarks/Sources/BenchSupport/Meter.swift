@@ -14,9 +14,17 @@ package final class Meter: Sendable {
   private let samples = Mutex(Histogram<UInt64>(highestTrackableValue: 100_000_000_000))
 
   /// Makes one caller for each request in flight.
-  package init(_ load: Load) {
-    let lanes = (0..<load.connections * load.inFlight).map {
-      Lane(number: UInt64($0), load: load, meter: self)
+  package convenience init(_ load: Load) {
+    self.init(
+      lanes: load.connections * load.inFlight, body: load.body, timedStride: load.timedStride)
+  }
+
+  /// - Parameters:
+  ///   - body: The bytes of each request.
+  ///   - timedStride: The interval between timed requests.
+  package init(lanes count: Int, body: Int, timedStride: UInt64) {
+    let lanes = (0..<count).map {
+      Lane(number: UInt64($0), body: body, timedStride: timedStride, meter: self)
     }
     storage.withLock { $0 = lanes }
   }
@@ -32,6 +40,32 @@ package final class Meter: Sendable {
     print("counting")
     fflush(nil)
   }
+
+  /// Does the same for a stream: counts its items, and times the requests beside it. The outcome's
+  /// count of all is to be filled in when the stream has ended.
+  package func measure(_ load: StreamLoad, items: RequestCount) -> Outcome {
+    let lanes = lanes
+    if load.items == nil { usleep(UInt32(load.warmUp * 1e6)) }
+    wait { items.value > 0 && lanes.allSatisfy { $0.count > 0 } }
+    beginCounting()
+    let (begin, first) = (Usage.now, load.items == nil ? items.value : 0)
+    if let most = load.items {
+      wait { items.value >= most }
+    } else {
+      usleep(UInt32(load.seconds * 1e6))
+    }
+    wait { items.value > first && (lanes.isEmpty || hasSamples) }
+    let (end, last) = (Usage.now, items.value)
+    isStopped.store(true, ordering: .relaxed)
+    wait { lanes.allSatisfy(\.isAtRest) }
+    return outcome(requests: last - first, all: 0, from: begin, to: end)
+  }
+
+  /// Whether the counted time is over.
+  package var isOver: Bool { isStopped.load(ordering: .relaxed) }
+
+  /// The number of responses so far.
+  package var answers: UInt64 { lanes.reduce(0) { $0 + $1.count } }
 
   /// Waits on this thread for the warm-up, the counted time and the last responses, while the
   /// requests run on other threads. Both times last at least until a request was timed.
@@ -58,8 +92,6 @@ package final class Meter: Sendable {
       usleep(1_000)
     }
   }
-
-  private var answers: UInt64 { lanes.reduce(0) { $0 + $1.count } }
 
   /// Returns the counts between two times.
   package func outcome(

@@ -22,6 +22,8 @@ package struct Outcome: Codable, Sendable {
   package var systemCalls: UInt64
   /// The peak resident memory, in bytes.
   package var peakMemory: UInt64
+  /// The resident memory before the first item of a stream, in bytes.
+  package var idleMemory: UInt64?
 
   package init(
     requests: UInt64, seconds: Double, allRequests: UInt64, p50: UInt64, p99: UInt64, p999: UInt64,

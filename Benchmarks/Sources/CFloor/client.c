@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,16 +62,6 @@ static uint64_t now(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
   return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
-static int connect_to(uint16_t port) {
-  int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) fail("socket");
-  struct sockaddr_in address = {.sin_family = AF_INET,
-                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-                                .sin_port = htons(port)};
-  if (connect(fd, (struct sockaddr *)&address, sizeof address)) fail("connect");
-  return fd;
 }
 
 static buffer *make_out(const generator *generator) {
@@ -236,7 +224,7 @@ static lane *open_lanes(generator *generator) {
   for (int index = 0; index < load->connections; index++) {
     lane *lane = &lanes[index];
     lane->first = (uint64_t)index * in_flight;
-    lane->socket = connect_to(load->port);
+    lane->socket = floor_connect(load->port);
     prepare(lane->socket);
     watch(lane->socket, (uint32_t)index, generator->poller);
     lane->callers = allocate(in_flight, sizeof *lane->callers);

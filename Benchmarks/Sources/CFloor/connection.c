@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "connection.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -28,6 +29,16 @@ void prepare(int socket) {
   // Of large bodies the kernel would hold megabytes, which leave the cache before they are read.
   int most = 3 << 16;
   if (setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &most, sizeof most)) fail("setsockopt");
+}
+
+int floor_connect(uint16_t port) {
+  int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) fail("socket");
+  struct sockaddr_in address = {.sin_family = AF_INET,
+                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+                                .sin_port = htons(port)};
+  if (connect(fd, (struct sockaddr *)&address, sizeof address)) fail("connect");
+  return fd;
 }
 
 void watch(int socket, uint32_t index, int poller) {

@@ -23,6 +23,8 @@ typedef struct buffer {
 
 /// Sets the options of a connected socket.
 void prepare(int socket);
+/// A socket that is connected to a port of the loopback address.
+int floor_connect(uint16_t port);
 /// Has the poller tell of each change of a socket.
 void watch(int socket, uint32_t index, int poller);
 /// Reads once, behind what is there: how many bytes, 0 at the stream's end, -1 when none are there.

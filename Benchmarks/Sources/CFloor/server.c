@@ -11,6 +11,7 @@
 #include "checksum.h"
 #include "connection.h"
 #include "floor.h"
+#include "stream.h"
 
 enum { most_connections = 4096, most_events = 256 };
 
@@ -78,6 +79,15 @@ static void serve(connection *connection, buffer **pool) {
     if (!buffer_write(buffer, connection->socket, connection->flags)) return;
     uint8_t *bytes = buffer->bytes + buffer->ready;
     size_t whole = verified_frames(bytes, buffer->end - buffer->ready, most);
+    if (whole > 0 && (load(bytes) == items_wanted || load(bytes) == items_follow)) {
+      stream_serve(connection->socket, buffer, &requests);
+      continue;
+    }
+    if (whole > 0 && load(bytes) == items_credit) {
+      // The last credit of a stream that has ended.
+      buffer->begin = buffer->ready += header_length + load(bytes + 8);
+      continue;
+    }
     if (whole > 0) {
       answer(bytes, whole);
       buffer->ready += whole;

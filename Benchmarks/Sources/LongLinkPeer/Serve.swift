@@ -18,6 +18,8 @@ struct Serve: AsyncParsableCommand {
     loopConfiguration.busyPoll = .microseconds(busyPoll)
     let loop = try EventLoop(name: "bench", configuration: loopConfiguration)
     var configuration = ServerConfiguration(listen: [.host("127.0.0.1", port: 0)])
+    // Room for four items of 64 KiB, as on the client.
+    configuration.streamWindows.first = 262_208
     configuration.maxConnections = 20_000
     configuration.maxInFlight = maxInFlight
     configuration.logger.logLevel = .critical
@@ -38,6 +40,7 @@ struct Serve: AsyncParsableCommand {
       requests.oneMoreOnOneThread()
       return quote
     }
+    StreamTypes.route(on: server, counting: requests)
     server.route(Idle.tellAll) { [unowned server] _ in
       let report = try await server.broadcast(Idle.news, [UInt8](repeating: 7, count: 256))
       guard report.skipped == 0, report.dropped == 0 else { throw Rejection(.overloaded, "") }

@@ -53,10 +53,13 @@ struct Compare: ParsableCommand {
     let runs = try measure(subjects, works, placements)
     let summaries = summarize(runs, subjects, works, placements)
     let checksums = try work.isEmpty ? measureChecksums() : []
+    let growth = try work.isEmpty && !quick ? runner.growth(items: 16_384) : nil
     let report = Report(
-      machine: Bench.machine, summaries: summaries, checksums: checksums, runs: runs)
+      machine: Bench.machine, summaries: summaries, checksums: checksums, growth: growth,
+      runs: runs)
     print("\(report.machine)\n\n\(Table(summaries).text)")
     for checksum in checksums { print(checksum.text) }
+    if let growth { print(growth.text) }
     if let json { try report.encoded.write(to: URL(fileURLWithPath: json)) }
     if let markdown {
       try RatioTable(summaries).text.write(toFile: markdown, atomically: true, encoding: .utf8)
@@ -67,11 +70,14 @@ struct Compare: ParsableCommand {
     }
   }
 
+  private var runner: Runner {
+    Runner(folder: Bench.folder, seconds: seconds ?? (quick ? 0.3 : 0.5), warmUp: 0.2)
+  }
+
   private func measure(
     _ subjects: [Subject], _ works: [Work], _ placements: [Placement]
   ) throws -> [Run] {
-    let runner = Runner(
-      folder: Bench.folder, seconds: seconds ?? (quick ? 0.3 : 0.5), warmUp: 0.2)
+    let runner = runner
     let rounds = rounds ?? (quick ? 5 : 12)
     var runs: [Run] = []
     for placement in placements {
@@ -124,6 +130,7 @@ private struct Report: Codable {
   let machine: String
   let summaries: [Summary]
   let checksums: [Adler32Ratio]
+  let growth: MemoryGrowth?
   let runs: [Run]
 
   var encoded: Data {

@@ -79,6 +79,13 @@ import Testing
     _ = try Adler32Ratio.measure(size: size, rounds: 1)
   }
 
+  /// The goal for 1 GiB; the size of the stream makes no difference once its windows are full.
+  @Test func `a long stream to a reader that pauses is not kept in memory`() throws {
+    let growth = try Runner(folder: folder, seconds: 1, warmUp: 0).growth(items: 2_048)
+    #expect(growth.client <= 8 << 20)
+    #expect(growth.server <= 8 << 20)
+  }
+
   /// Counts, not times: they are the same on any machine. So are the calls on one processor; on two
   /// they depend on which side is ahead, and how often a long turn writes.
   @Test func `a request costs so many allocations and calls of the system`() throws {
@@ -99,6 +106,16 @@ import Testing
     // The caller's own closure is the second.
     let callbacks = try costs("longlink callbacks")
     #expect(try #require(callbacks.clientAllocations) <= 2.02)
+    // The item that the reader gets is the one allocation.
+    for shape in [Work.Shape.down, .up] {
+      let subject = try #require(
+        Subject.all(isQuick: false, grpc: nil, hasRedis: false).first { $0.name == "longlink" })
+      let run = try runner.run(subject, Work(shape: shape, body: 64), .one, round: 1)
+      let items = try #require(Summary([run], floor: []))
+      let allocations = try #require(items.clientAllocations) + #require(items.serverAllocations)
+      #expect(allocations <= 1.1, "\(shape)")
+      #expect(try #require(items.clientCalls) + #require(items.serverCalls) <= 0.05, "\(shape)")
+    }
     let asynchronous = try costs("longlink async handler")
     #expect(try #require(asynchronous.serverAllocations) <= 4.02)
   }

@@ -61,9 +61,10 @@ extension Connection {
   package func hasWindow(of credit: Int) -> Bool { streams.hasRoom(for: credit) }
 
   /// Sends an item, or keeps it until there are credit and room. Call it again only when the item
-  /// before has been encoded.
+  /// before has been encoded. `bytes` is the item if it is an array already, whose memory is then
+  /// shared while it waits.
   package mutating func sendItem<Failure>(
-    _ serial: UInt32, count: Int, at now: LinkInstant,
+    _ serial: UInt32, count: Int, at now: LinkInstant, sharing bytes: () -> [UInt8]? = { nil },
     _ body: (inout OutputRawSpan) throws(Failure) -> Void
   ) throws(Failure) -> ItemPlacement {
     self.now = max(self.now, now)
@@ -83,17 +84,12 @@ extension Connection {
       counters.itemsSent += 1
       return .encoded
     }
-    let bytes = try [UInt8](capacity: count) { (span) throws(Failure) in
-      try unsafe span.withUnsafeMutableBufferPointer { (buffer, initialized) throws(Failure) in
-        // The array's free memory, which is filled before this returns.
-        try unsafe Outbox.write(nil, body, into: UnsafeMutableRawBufferPointer(buffer))
-        initialized = count
-      }
-    }
+    let item: [UInt8]
+    if let bytes = bytes() { item = bytes } else { item = try copied(count, body) }
     outflow.isPending = true
     streams.setOutgoing(slot, outflow)
     streams.setSpoken(slot)
-    streams.setPending(PendingItem(body: bytes), serial)
+    streams.setPending(PendingItem(body: item), serial)
     counters.itemsSent += 1
     sendPending(serial)
     refill()
@@ -101,6 +97,18 @@ extension Connection {
     item.isAwaited = true
     streams.setPending(item, serial)
     return .waiting
+  }
+
+  private func copied<Failure>(
+    _ count: Int, _ body: (inout OutputRawSpan) throws(Failure) -> Void
+  ) throws(Failure) -> [UInt8] {
+    try [UInt8](capacity: count) { (span) throws(Failure) in
+      try unsafe span.withUnsafeMutableBufferPointer { (buffer, initialized) throws(Failure) in
+        // The array's free memory, which is filled before this returns.
+        try unsafe Outbox.write(nil, body, into: UnsafeMutableRawBufferPointer(buffer))
+        initialized = count
+      }
+    }
   }
 
   /// Ends this side's items, once the item that waits has been encoded. Only a requester calls it.

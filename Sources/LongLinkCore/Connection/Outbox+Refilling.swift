@@ -11,10 +11,13 @@ extension Outbox {
   /// The number of encoded bytes below which a piece is encoded.
   ///
   /// For a fragment it is less than a fragment's size. So no two fragments of one message wait
-  /// encoded, unless one was overdue; then fragments of other messages are between them.
+  /// encoded, unless one was overdue; then fragments of other messages are between them. The same
+  /// goes for an item of any size, as in `takesItem`: else each item of a fast writer would take
+  /// the way through the backlog.
   private func room(for next: Backlog.Next) -> Int {
     let half = encodeLimit / 2
-    return next.isLarge && !next.isOverdue ? min(half, Wire.fragmentLimit) : half
+    let waits = next.isLarge || kept[next.slot].head.kind == .item
+    return waits && !next.isOverdue ? min(half, Wire.fragmentLimit) : half
   }
 
   /// Encodes a fragment, or the rest of a message.

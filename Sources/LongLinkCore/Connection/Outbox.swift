@@ -122,9 +122,9 @@ extension Outbox {
   }
 
   /// Whether an item of this size would be encoded at once. Fewer bytes may wait than for other
-  /// messages, because its sender can wait.
+  /// messages, because its sender can wait: one whole fragment, so that two leave in one write.
   func takesItem(_ count: Int, _ priority: UInt32) -> Bool {
-    bytes.count < min(encodeLimit / 2, Wire.fragmentLimit)
+    bytes.count <= min(encodeLimit / 2, NativeLayout.headerLength + Wire.fragmentLimit)
       && (kept.isEmpty || !Outbox.isLargeItem(count) && !kept.precedes(.item, priority))
   }
 

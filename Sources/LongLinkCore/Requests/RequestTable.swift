@@ -348,9 +348,11 @@ extension RequestTable {
     return slot
   }
 
-  /// The driver's part of the request in a slot from `slot(of:on:)`.
+  /// Looks at the driver's part of the request in a slot from `slot(of:on:)`, without a copy.
   @inlinable @inline(__always)
-  package func payload(at slot: Int) -> Payload { entries[slot: slot].payload }
+  package func withPayload<Result>(
+    at slot: Int, _ body: (borrowing Payload) -> Result
+  ) -> Result { body(entries[slot: slot].payload) }
 
   /// Ends the request in a slot from `slot(of:on:)`, because its response has come.
   @inlinable @inline(__always)

@@ -69,9 +69,11 @@ extension Link {
   /// Sends an item, or keeps it until there are credit and room; see `Connection.sendItem`.
   @inline(__always)
   func sendItem(
-    _ serial: UInt32, count: Int, _ body: (inout OutputRawSpan) throws(BodyError) -> Void
+    _ serial: UInt32, count: Int, sharing bytes: () -> [UInt8]?,
+    _ body: (inout OutputRawSpan) throws(BodyError) -> Void
   ) throws(BodyError) -> Connection.ItemPlacement {
-    let placement = try core.sendItem(serial, count: count, at: loop.now, body)
+    let placement = try core.sendItem(
+      serial, count: count, at: loop.now, sharing: bytes, body)
     settleAtEndOfTurn()
     return placement
   }
@@ -103,7 +105,7 @@ extension Link {
   /// Moves the item that is being delivered to the owner into an inbox.
   @inline(__always)
   func moveItem(_ item: Arrival, to inbox: inout ItemInbox) {
-    if item.payload.isAssembled {
+    if item.payload.isAssembled || item.payload.count >= ItemInbox.leastAlone {
       inbox.append(joined: core.takeBytes(of: item.payload), cost: item.cost)
     } else {
       core.withBody(item.payload) { inbox.append($0, cost: item.cost) }

@@ -40,6 +40,11 @@ public import LongLinkCore
     }
   }
 
+  /// The bytes, if they are in memory already.
+  var bytes: [UInt8]? {
+    if case .bytes(let bytes) = self { bytes } else { nil }
+  }
+
   /// Throws if a link's dialect cannot carry the body.
   func validate(for link: Link) throws(BodyError) {
     switch self {

@@ -40,7 +40,8 @@ extension ItemChannel {
         return .failed(
           error(.tooLarge, "an item of \(count) bytes; the peer accepts at most \(link.maxBody)"))
       }
-      let placement = try link.sendItem(serial, count: count) { (span) throws(BodyError) in
+      let placement = try link.sendItem(serial, count: count, sharing: { item.bytes }) {
+        (span) throws(BodyError) in
         try item.encode(into: &span)
       }
       switch placement {

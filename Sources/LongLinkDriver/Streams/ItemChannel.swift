@@ -208,10 +208,7 @@ extension ItemChannel {
   /// Returns up to `limit` items, or the end; nil if there is nothing yet. Items that were returned
   /// before count as taken.
   package func read(upTo limit: Int) -> Read? {
-    precondition(reader == nil, "only one task may read the items of a stream at a time")
-    unreported += lent
-    lent = 0
-    if unreported >= 16_384 || unreported > 0 && inbox.isEmpty { reportTaken() }
+    takeBack()
     if inbox.isEmpty { return end }
     var items: [[UInt8]] = []
     items.reserveCapacity(min(limit, inbox.count))
@@ -223,6 +220,28 @@ extension ItemChannel {
     itemsRead += UInt64(items.count)
     if inbox.isEmpty { inbox.releaseRoom() }
     return .items(items)
+  }
+
+  /// Returns the next item if it is here, without an array of items around it. Items that were
+  /// returned before count as taken.
+  @inline(__always)
+  func readOne() -> [UInt8]? {
+    takeBack()
+    guard !inbox.isEmpty else { return nil }
+    let (item, cost) = inbox.removeFirst()
+    lent = cost
+    itemsRead += 1
+    if inbox.isEmpty { inbox.releaseRoom() }
+    return item
+  }
+
+  /// Counts the items that were returned before as taken.
+  @inline(__always)
+  private func takeBack() {
+    precondition(reader == nil, "only one task may read the items of a stream at a time")
+    unreported += lent
+    lent = 0
+    if unreported >= 16_384 || unreported > 0 && inbox.isEmpty { reportTaken() }
   }
 
   private func reportTaken() {

@@ -5,7 +5,8 @@ internal import LongLinkCore
 /// Items that have arrived and wait for the application, in order.
 ///
 /// Small ones are kept in one buffer, so that they take no more memory than the credit that was
-/// granted for them. Items that arrived in fragments keep the memory in which they were joined.
+/// granted for them. Larger ones are kept one by one, so that their bytes are not copied again;
+/// those that arrived in fragments keep the memory in which they were joined.
 struct ItemInbox: ~Copyable {
   /// For each item its cost and its size in four bytes each, and, unless it is in `joined`, its
   /// bytes.
@@ -16,6 +17,8 @@ struct ItemInbox: ~Copyable {
   private(set) var count = 0
 
   private static let headerLength = 8
+  /// The size from which an item has memory of its own, so that it is copied once instead of twice.
+  static let leastAlone = 4_096
   /// In place of the size of an item in `joined`.
   private static let isJoined = UInt32.max
 
@@ -63,7 +66,7 @@ struct ItemInbox: ~Copyable {
     swap(&item, &joined[nextJoined])
     nextJoined += 1
     if nextJoined == joined.count {
-      joined = []
+      joined.removeAll(keepingCapacity: joined.count <= 16)
       nextJoined = 0
     }
     return (item, Int(cost))

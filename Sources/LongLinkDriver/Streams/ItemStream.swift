@@ -53,7 +53,10 @@ public struct ItemStream: AsyncSequence, Sendable {
     /// Throws, behind the items that arrived before it, `rejected` with the peer's code and body,
     /// or the reason why there was no response. The error's `itemsReceived` is the number of items
     /// that you have read, and its `delivery` says whether the request may have run.
-    public mutating func next() async throws(LongLinkError) -> [UInt8]? {
+    public mutating func next(
+      isolation actor: isolated (any Actor)? = #isolation
+    ) async throws(LongLinkError) -> [UInt8]? {
+      if let item = items.takeReady() { return item }
       do throws(LongLinkError) {
         let item = try await items.next()
         if item == nil {
@@ -65,6 +68,11 @@ public struct ItemStream: AsyncSequence, Sendable {
         lease.cancel()
         throw error
       }
+    }
+
+    /// Returns the next item; nil once the peer has responded with code 200.
+    public mutating func next() async throws(LongLinkError) -> [UInt8]? {
+      try await next(isolation: nil)
     }
   }
 }

@@ -23,7 +23,9 @@ public struct ItemWriter: Sendable {
   /// or you have ended the items, `rejected` if the response was an error, the reason why the
   /// exchange ended, `deadlineExceeded` after `itemTimeout`, and `cancelled` if the task is
   /// cancelled while it waits.
-  public func write(_ item: some BodyEncodable & Sendable) async throws(LongLinkError) {
+  public nonisolated(nonsending) func write(
+    _ item: some BodyEncodable & Sendable
+  ) async throws(LongLinkError) {
     let item = RequestBody(item)
     if channel.loop.isCurrent {
       switch channel.value.write(item) {
@@ -47,7 +49,7 @@ public struct ItemWriter: Sendable {
 
   /// Sends several items in order. From a task that does not run on the connection's loop it is
   /// much cheaper than several calls of `write`.
-  public func write<Body: BodyEncodable & Sendable>(
+  public nonisolated(nonsending) func write<Body: BodyEncodable & Sendable>(
     contentsOf items: [Body]
   ) async throws(LongLinkError) {
     let writer = self

@@ -41,21 +41,12 @@ public struct Items: AsyncSequence, Sendable {
     /// Throws, behind the items that arrived before it, `rejected` if the peer ended the stream
     /// with an error, the reason why the connection or the exchange ended, `deadlineExceeded` after
     /// `itemTimeout`, and `cancelled` if the task is cancelled.
-    public mutating func next() async throws(LongLinkError) -> [UInt8]? {
-      if let item = batch.popLast() { return item }
+    public mutating func next(
+      isolation actor: isolated (any Actor)? = #isolation
+    ) async throws(LongLinkError) -> [UInt8]? {
+      if let item = takeReady() { return item }
       if hasEnded { return nil }
-      let read: ItemChannel.Read
-      if channel.loop.isCurrent {
-        // Usually more items are here, and nothing has to wait.
-        if let found = channel.value.read(upTo: 1) {
-          read = found
-        } else {
-          read = await nextRead(of: channel, upTo: 1)
-        }
-      } else {
-        read = await nextRead(of: channel, upTo: 64)
-      }
-      switch read {
+      switch await nextRead(of: channel, upTo: channel.loop.isCurrent ? 1 : 64) {
       case .items(var items):
         if items.count == 1 { return items[0] }
         items.reverse()
@@ -66,6 +57,18 @@ public struct Items: AsyncSequence, Sendable {
         response = try outcome.get()
         return nil
       }
+    }
+
+    /// Returns the next item; nil at the end.
+    public mutating func next() async throws(LongLinkError) -> [UInt8]? {
+      try await next(isolation: nil)
+    }
+
+    /// The next item, if it is here. Usually it is, and nothing has to wait.
+    @inline(__always)
+    mutating func takeReady() -> [UInt8]? {
+      if !batch.isEmpty { return batch.popLast() }
+      return channel.loop.isCurrent && !hasEnded ? channel.value.readOne() : nil
     }
   }
 }

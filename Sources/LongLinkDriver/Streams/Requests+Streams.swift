@@ -36,6 +36,6 @@ extension Requests: StreamSide {
 
   @inline(__always)
   private func channel(_ serial: UInt32, on link: Link) -> ItemChannel? {
-    table.slot(of: serial, on: link.id).flatMap { table.payload(at: $0).channel }
+    table.slot(of: serial, on: link.id).flatMap { table.withPayload(at: $0) { $0.channel } }
   }
 }

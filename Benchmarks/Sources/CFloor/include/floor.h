@@ -50,5 +50,34 @@ uint64_t floor_requests(void);
 /// last byte.
 floor_outcome floor_generate(floor_load load, floor_listener listener);
 
+/// What a stream carries.
+typedef enum {
+  /// Items from the server.
+  floor_down,
+  /// Items to the server.
+  floor_up,
+  /// Items from the server, and beside them one request of 64 bytes after the other.
+  floor_beside,
+} floor_direction;
+
+/// What the client of a stream is to do.
+typedef struct {
+  uint16_t port;
+  floor_direction direction;
+  /// The bytes of each item.
+  int body;
+  /// The most bytes that may be under way, headers included. Room for two items at least.
+  uint32_t window;
+  /// In seconds; items before the end of the warm-up are not counted.
+  double warm_up;
+  double seconds;
+  int stride;
+} floor_stream_load;
+
+/// Carries items over one connection, each with its number in the first 8 bytes, then a pattern. One
+/// in `stride` is looked at to the last byte. Counts items; what it reports by `took` are the
+/// requests beside them.
+floor_outcome floor_stream(floor_stream_load load, floor_listener listener);
+
 /// The checksum of a frame, by the same code as the floor's.
 uint32_t floor_checksum(const uint8_t *frame, size_t length);
