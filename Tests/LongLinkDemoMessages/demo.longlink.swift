@@ -113,7 +113,7 @@ package nonisolated struct CountRequest: Swift.Hashable, Swift.Sendable {
   /// The time between two of them.
   package var intervalMilliseconds: Swift.UInt32 = 0
   /// The size of their padding. 400 if an item is larger than the body limit of either side; 429
-  /// while the paddings of all streams of the server take more than 64 MiB.
+  /// while the paddings of all streams of the server take more than 32 MiB.
   package var itemBytes: Swift.UInt32 = 0
   /// After so many items the response is an error, with the code and the detail below. 0, or a
   /// number above `count`: never.

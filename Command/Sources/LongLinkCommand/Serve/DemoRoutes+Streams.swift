@@ -12,7 +12,7 @@ extension DemoRoutes {
   static let feed: MessageType = 9
 
   /// The most bytes of padding that all items of Count may hold together.
-  private static let mostPadding = 64 * 1_048_576
+  private static let mostPadding = 32 * 1_048_576
 
   static func installStreams(on server: LongLinkServer) {
     let maxBody = server.configuration.maxBody
