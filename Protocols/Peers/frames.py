@@ -114,6 +114,10 @@ def credit(serial, count):
     return frame(CREDIT, serial, struct.pack(">I", count))
 
 
+class Ended(Exception):
+    """The stream ended where a frame was expected."""
+
+
 class Connection:
     """A connection. Answers pings, and keeps the frames that are not asked for yet."""
 
@@ -150,7 +154,8 @@ class Connection:
 
     def expect(self, kind, serial, body=None, tag=None):
         found = self.receive()
-        assert found is not None, f"the end of the stream instead of kind {kind}"
+        if found is None:
+            raise Ended(f"the end of the stream instead of kind {kind}")
         assert (found.kind, found.serial) == (kind, serial), f"{found} instead of kind {kind}"
         assert body is None or found.body == body, f"{found} instead of {body[:80]}"
         assert tag is None or found.tag == tag, f"{found} instead of tag {tag}"

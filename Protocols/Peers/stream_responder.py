@@ -42,7 +42,7 @@ def listen():
 
 
 def greet(stream, stream_credit=None):
-    """A connection on which streams are agreed, and its first request."""
+    """A connection on which streams are agreed."""
     connection = Connection(stream)
     hello = fields(connection.expect(HELLO, 3).body)
     assert hello[2] & FEATURES == FEATURES, hello
@@ -50,11 +50,13 @@ def greet(stream, stream_credit=None):
     if stream_credit is not None:
         welcome += message(f10=stream_credit)
     connection.send(frame(WELCOME, 3, welcome))
-    return connection, Request(connection.receive())
+    return connection
 
 
 def accept(stream_credit=None):
-    return greet(listen().accept()[0], stream_credit)
+    """The first connection, and its request."""
+    connection = greet(listen().accept()[0], stream_credit)
+    return connection, Request(connection.receive())
 
 
 def read_to_end(connection):
@@ -196,15 +198,28 @@ def early_within_item():
 
 
 def cut_anywhere():
-    """One connection for each place at which the stream can be cut; the last one gets all of it."""
+    """One request for each place at which the stream can be cut; the last one gets all of it."""
     listener = listen()
     place, length = 0, None
     while length is None or place <= length:
-        connection, asked = greet(listener.accept()[0])
+        stream = listener.accept()[0]
+        try:
+            connection = greet(stream)
+            found = connection.receive()
+        except (Ended, ConnectionError):
+            found = None
+        if found is None:
+            # A client whose stream was cut connects again, until it is told to close.
+            stream.close()
+            continue
+        asked = Request(found)
         whole = item(asked, b"a") + respond(asked)
         connection.send(whole[:place])
-        connection.stream.shutdown(socket.SHUT_WR)
-        read_to_end(connection)
+        try:
+            connection.stream.shutdown(socket.SHUT_WR)
+            read_to_end(connection)
+        except ConnectionError:
+            pass  # A client that finds a cut frame just closes.
         connection.close()
         place, length = place + 1, len(whole)
 
