@@ -30,7 +30,8 @@ class Frame:
     def __init__(self, head, body):
         word, self.serial, length = struct.unpack(">III", head[:12])
         assert length == len(body)
-        assert zlib.adler32(head[:12] + body) == struct.unpack(">I", head[12:])[0], "a wrong checksum"
+        checksum = struct.unpack(">I", head[12:])[0]
+        assert zlib.adler32(head[:12] + body) == checksum, "a wrong checksum"
         self.kind, self.tag, self.body = word >> 24 & 0x3F, word & 0xFFFFFF, body
         self.has_more, self.has_metadata = bool(word & MORE), bool(word & METADATA)
 

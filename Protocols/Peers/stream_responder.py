@@ -3,7 +3,7 @@
 """A responder of streams, for a client that is told what to send. Written from wire.md alone.
 
     stream_responder.py list     prints the names of all steps
-    stream_responder.py STEP     listens, prints its port, and serves one connection as the step says
+    stream_responder.py STEP     listens, prints its port, and serves as the step says
 """
 import socket
 import struct
@@ -150,8 +150,8 @@ def silent():
 def cancelled():
     connection, asked = accept()
     connection.send(item(asked, b"one"), item(asked, b"two"), item(asked, b"three"))
-    found = read_to_end(connection)
-    assert [(f.kind, f.serial) for f in found if f.kind != CREDIT] == [(CANCEL, asked.serial)], found
+    found = [next for next in read_to_end(connection) if next.kind != CREDIT]
+    assert [(next.kind, next.serial) for next in found] == [(CANCEL, asked.serial)], found
 
 
 def withheld_credit():

@@ -42,7 +42,7 @@ package struct PeerText: Equatable, Sendable, CustomStringConvertible {
     description = text
   }
 
-  /// All of the bytes as safe text, which takes up to 11 times as much memory.
+  /// All of the bytes as safe text, of up to six times the size.
   package static func whole(_ bytes: [UInt8]) -> String {
     var text = ""
     decode(bytes) { piece in
