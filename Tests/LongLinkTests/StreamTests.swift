@@ -129,38 +129,6 @@ import Testing
     }
   }
 
-  @Test func `a writer without items learns of an early response`() async throws {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve(setUp: Self.routes)
-      let client = try stage.client(of: server)
-      let response = try await client.sendItems(14, []) { writer in
-        try await writer.write([UInt8](repeating: 1, count: 10_000))
-        await writer.waitForEnd()
-        // It does not wait for what has been.
-        await writer.waitForEnd()
-      }
-      #expect(response == Array("enough".utf8))
-    }
-  }
-
-  @Test func `a wait for the end of an exchange ends with its task`() async throws {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve(setUp: Self.routes)
-      let client = try stage.client(of: server)
-      let response = try await client.sendItems(11, []) { writer in
-        await withTaskGroup(of: Void.self) { group in
-          for _ in 0..<3 {
-            group.addTask(executorPreference: client.loop) { await writer.waitForEnd() }
-          }
-          await Task.yield()
-          group.cancelAll()
-        }
-        try await writer.write([1])
-      }
-      #expect(response == Array("1".utf8))
-    }
-  }
-
   @Test func `leaving the loop cancels the handler`() async throws {
     try await Stage.simulate { stage, _ in
       let server = try await stage.serve(setUp: Self.routes)

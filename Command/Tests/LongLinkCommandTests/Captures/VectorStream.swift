@@ -93,7 +93,7 @@ struct VectorStream: Sendable {
     }
   }
 
-  /// A hello that offers metadata, fragments and streams, and a welcome with some of these features.
+  /// A hello that offers metadata, fragments and streams, and a welcome with these features.
   static func greeting(of features: UInt8) -> RecordedRun.Connection {
     func frame(_ kind: UInt32, _ features: UInt8) -> [UInt8] {
       ScriptedConnection.frame(kind: kind, tag: 0, serial: 3, body: [8, 1, 16, features])
