@@ -5,6 +5,7 @@
     stream_requester.py list          prints the names of all steps
     stream_requester.py STEP PORT     runs one of them against a server on this port
 """
+import random
 import socket
 import struct
 import sys
@@ -54,10 +55,11 @@ class Outgoing:
         self.connection, self.serial, self.left = connection, serial, credit
         self.take = take
 
-    def send(self, item, largest=65_536):
+    def send(self, item, largest=lambda: 65_536):
+        """Sends an item in fragments of at most `largest()` bytes."""
         rest = item
         while True:
-            room = min(self.left - HEADER, largest)
+            room = min(self.left - HEADER, largest())
             if room >= len(rest):
                 return self.pay(rest, 0)
             if room >= 1:
@@ -172,7 +174,7 @@ def sum_of_items(port):
     connection.send(request(SUM, SERIAL, items=True))
     outgoing = Outgoing(connection, SERIAL, credit)
     for item in items:
-        outgoing.send(item, largest=30_000)
+        outgoing.send(item, largest=lambda: 30_000)
     connection.send(frame(END, SERIAL))
     while (found := connection.receive()) is not None and found.kind == CREDIT:
         pass
@@ -202,7 +204,7 @@ def relay(port):
 
     outgoing = Outgoing(connection, SERIAL, credit, take)
     for item in items:
-        outgoing.send(item, largest=20_000)
+        outgoing.send(item, largest=lambda: 20_000)
     connection.send(frame(END, SERIAL))
     while (found := connection.receive()) is not None and found.kind != RESPONSE:
         if found.kind == ITEM:
@@ -267,6 +269,59 @@ def granted_to_an_item(port):
     assert not any(found.kind == ITEM for found in connection.settle())
     connection.send(frame(CANCEL, SERIAL))
     still_works(connection)
+
+
+def random_credit(port):
+    """Several streams at once, each with random credit; none waits for another's."""
+    for seed in range(5):
+        random.seed(seed)
+        connection, _ = connect(port)
+        running, marks = {}, 0
+        for serial in range(SERIAL, SERIAL + 4):
+            first = random.choice([0, 1, 16, 17, 1_023, 1_024, 3_000])
+            count = random.choice([1, 3, 20])
+            size = random.choice([0, 1, 100, 1_000, 1_008, 5_000, 70_000])
+            asked = count_request(count, item_bytes=size)
+            connection.send(request(COUNT, serial, asked, credit=first))
+            running[serial] = Incoming(serial, first), count
+
+        def handle(found):
+            incoming, count = running[found.serial]
+            if found.kind == ITEM:
+                return incoming.take(found)
+            assert found.tag == 200 and len(incoming.items) == count, (seed, found)
+            assert not incoming.is_within
+            del running[found.serial]
+
+        while running:
+            incoming, _ = random.choice(list(running.values()))
+            incoming.grant(connection, random.choice([1, 17, 500, 1_024, 1_040, 4_000, 70_000]))
+            while any(incoming.left >= LEAST_CREDIT for incoming, _ in running.values()):
+                handle(connection.receive())
+            # What comes before this response was sent with less credit.
+            marks += 1
+            connection.send(frame(REQUEST, SERIAL + 900 + marks, tag=ECHO))
+            while (found := connection.receive()).serial != SERIAL + 900 + marks:
+                handle(found)
+
+
+def random_fragments(port):
+    """Items in random fragments, down to a byte each; the server grants until each is whole."""
+    for seed in range(4):
+        random.seed(seed)
+        connection, credit = connect(port)
+        connection.send(request(SUM, SERIAL, items=True))
+        outgoing = Outgoing(connection, SERIAL, credit)
+        sizes = random.choices([0, 1, 50, 5_000, 40_000], k=8)
+        items = [random.randbytes(size) for size in sizes]
+        for item in items:
+            outgoing.send(item, largest=lambda: random.choice([1, 3, 100, 1_000, 65_536]))
+        connection.send(frame(END, SERIAL))
+        while (found := connection.receive()).kind == CREDIT:
+            pass
+        whole = b"".join(items)
+        assert fields(found.body).get(2, 0) == len(whole), (seed, found)
+        assert fields(found.body)[3] == zlib.adler32(whole), (seed, found)
 
 
 def credit_default(port):
@@ -427,9 +482,9 @@ STEPS = {
     step.__name__: step for step in (
         count, count_padded, error_in_band, malformed_requests, padding_is_bounded,
         sum_of_items, sum_of_nothing, relay, feed, withheld_credit, credit_one_by_one,
-        granted_to_an_item, credit_default, early_response, cancelled, cancelled_upload, deadline,
-        cut_anywhere, item_not_expected, item_after_end, item_cut_off, credit_not_allowed,
-        credit_overflow, credit_exceeded)
+        random_credit, random_fragments, granted_to_an_item, credit_default, early_response,
+        cancelled, cancelled_upload, deadline, cut_anywhere, item_not_expected, item_after_end,
+        item_cut_off, credit_not_allowed, credit_overflow, credit_exceeded)
 }
 
 run(STEPS, sys.argv)

@@ -12,7 +12,8 @@ import Testing
   static let requester = [
     "count", "count_padded", "error_in_band", "malformed_requests", "padding_is_bounded",
     "sum_of_items", "sum_of_nothing", "relay", "feed", "withheld_credit", "credit_one_by_one",
-    "granted_to_an_item", "credit_default", "early_response", "cancelled", "cancelled_upload",
+    "random_credit", "random_fragments", "granted_to_an_item", "credit_default", "early_response",
+    "cancelled", "cancelled_upload",
     "deadline", "cut_anywhere", "item_not_expected", "item_after_end", "item_cut_off",
     "credit_not_allowed", "credit_overflow", "credit_exceeded",
   ]

@@ -145,6 +145,16 @@ import Testing
     #expect(shape.code == 5 && shape.errors.contains("takes items of the requester"))
   }
 
+  @Test func `a server without streams gets no request`() async throws {
+    let peer = try ScriptedPeer { connection in
+      connection.greet()
+      connection.readToEnd()
+    }
+    let stream = try await Tool.run("stream", "6", "--port", peer.port)
+    #expect(stream.code == 1)
+    #expect(stream.errors.contains("unsupported") && stream.errors.contains("delivery: notSent"))
+  }
+
   @Test func `a deadline ends with 4, and covers the connect`() async throws {
     let server = try await RunningServer()
     let request = try count(2, interval: StreamTests.day)
