@@ -64,10 +64,10 @@ extension Checker {
     var names = Claims("rename one of them")
     for method in service.methods {
       let (lower, upper) = (method.name, method.upperName)
-      for name in [
-        lower, lower + "Blocking", "submit" + upper, "on" + upper, lower + "Requests",
-        "waitFor" + upper,
-      ] {
+      var derived = [lower, "on" + upper]
+      if method.kind == .unary { derived += [lower + "Blocking", "submit" + upper] }
+      if !method.descriptor.clientStreaming { derived += [lower + "Requests", "waitFor" + upper] }
+      for name in derived {
         names.claim(name, method.descriptor, method.descriptor.fullName, &findings)
       }
     }

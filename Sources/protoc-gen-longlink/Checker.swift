@@ -34,10 +34,6 @@ struct Checker {
       let start = SourceLocation(file: file.name, line: 1, column: 1)
       findings.add(start, "only proto3 is supported: syntax = \"proto3\";")
     }
-    for method in file.services.flatMap(\.methods)
-    where method.clientStreaming || method.serverStreaming {
-      findings.add(method, "streams are not supported: \(method.fullName)")
-    }
   }
 
   private func checkImports(_ file: FileDescriptor, _ findings: inout Findings) {

@@ -138,8 +138,8 @@ struct FileWriter {
     source.add("")
     source.add("/// The methods of the service `\(service.descriptor.fullName)`.")
     source.block("\(access)nonisolated enum \(service.enumeration) {") {
-      let value = schema.runtime("RPCMethod")
       for method in service.methods {
+        let value = schema.runtime(method.valueType)
         let request = schema.type(method.descriptor.inputType)
         let reply = schema.type(method.descriptor.outputType)
         $0.document(
@@ -147,7 +147,8 @@ struct FileWriter {
         $0.block("\(access)static var \(method.declared): \(value)<\(request), \(reply)> {") {
           let type = method.descriptor.messageType ?? 0
           let names = "\"\(method.descriptor.name)\", of: \"\(service.descriptor.fullName)\""
-          $0.add("\(value)(\(type), \(names), idempotency: \(method.idempotency))")
+          let ending = method.kind == .unary ? ", idempotency: \(method.idempotency)" : ""
+          $0.add("\(value)(\(type), \(names)\(ending))")
         }
       }
     }

@@ -11,10 +11,37 @@ struct Service {
   let base: String
   let methods: [Method]
 
+  /// Which sides of a method are streams.
+  enum Kind {
+    case unary
+    case serverStreaming
+    case clientStreaming
+    case bidirectional
+  }
+
   struct Method {
     let descriptor: MethodDescriptor
     /// In lower camel case: `sayHello`.
     let name: String
+
+    var kind: Kind {
+      switch (descriptor.clientStreaming, descriptor.serverStreaming) {
+      case (false, false): .unary
+      case (false, true): .serverStreaming
+      case (true, false): .clientStreaming
+      case (true, true): .bidirectional
+      }
+    }
+
+    /// The type of the value that describes the method.
+    var valueType: String {
+      switch kind {
+      case .unary: "RPCMethod"
+      case .serverStreaming: "ServerStreamingMethod"
+      case .clientStreaming: "ClientStreamingMethod"
+      case .bidirectional: "BidirectionalMethod"
+      }
+    }
 
     /// The case of `Idempotency` for the method's option.
     var idempotency: String {
@@ -41,6 +68,8 @@ struct Service {
     base = isSuffixed ? String(name.dropLast("Service".count)) : name
     methods = descriptor.methods.map { Method(descriptor: $0, name: names.name($0)) }
   }
+
+  var hasStreams: Bool { methods.contains { $0.kind != .unary } }
 
   var enumeration: String { base + "Methods" }
   var client: String { base + "Client" }

@@ -17,19 +17,26 @@ extension FileWriter {
         service.descriptor.protoSourceComments(),
         else: "A client of the service `\(service.descriptor.fullName)`.")
       source.block("\(access)nonisolated struct \(service.client): Swift.Sendable {") {
-        writeClientStart(to: &$0)
-        for method in service.methods { writeCalls(method, service, to: &$0) }
+        writeClientStart(service, to: &$0)
+        for method in service.methods {
+          if method.kind == .unary {
+            writeCalls(method, service, to: &$0)
+          } else {
+            writeStreamCall(method, service, to: &$0)
+          }
+        }
       }
     }
     return source.text
   }
 
-  private func writeClientStart(to source: inout SourceText) {
+  private func writeClientStart(_ service: Service, to source: inout SourceText) {
+    let note = service.hasStreams ? "\n/// Streams have options of their own." : ""
     source.add(
       """
       /// The client or connection that sends the requests.
       \(access)let sender: any LongLink::RequestSender
-      /// The default options of requests; those of a request or its method take precedence.
+      /// The default options of requests; those of a request or its method take precedence.\(note)
       \(access)var options: LongLink::RequestOptions
 
       /// Makes a client that sends over a shared client, or over one connection.
@@ -116,12 +123,16 @@ extension FileWriter {
       else: "Handles the requests of the service `\(service.descriptor.fullName)`.")
     source.block("\(access)nonisolated protocol \(service.handler): Swift.Sendable {") {
       for (index, method) in service.methods.enumerated() {
-        let request = schema.type(method.descriptor.inputType)
-        let reply = schema.type(method.descriptor.outputType)
         if index > 0 { $0.add("") }
         $0.document(
           method.descriptor.protoSourceComments(),
           else: "Handles a request `\(method.descriptor.name)`; throws a `Rejection` to reject it.")
+        guard method.kind == .unary else {
+          writeStreamRequirement(method, to: &$0)
+          continue
+        }
+        let request = schema.type(method.descriptor.inputType)
+        let reply = schema.type(method.descriptor.outputType)
         $0.add(
           """
           func \(method.declared)(
@@ -138,13 +149,28 @@ extension FileWriter {
       $0.add(
         "/// Routes the requests of `\(service.descriptor.fullName)` to a service, before `start`."
       )
+      if service.hasStreams {
+        $0.add(
+          """
+          ///
+          /// `itemTimeout` is the longest wait of a handler for an item, or until the client takes
+          /// one. Default: no limit.
+          """)
+      }
       $0.add("\(access)nonisolated func register(")
       // A label that equals the parameter's name is written once.
       let parameter = service.label == "service" ? "service" : "\(service.label) service"
       $0.add("  \(parameter): some \(service.handler),")
-      $0.add("  on placement: LongLinkServer::HandlerPlacement = .connectionLoop")
+      let isLast = !service.hasStreams
+      $0.add(
+        "  on placement: LongLinkServer::HandlerPlacement = .connectionLoop\(isLast ? "" : ",")")
+      if service.hasStreams { $0.add("  itemTimeout: Swift.Duration? = nil") }
       $0.block(") {") {
         for method in service.methods {
+          guard method.kind == .unary else {
+            writeStreamRoute(method, service, to: &$0)
+            continue
+          }
           $0.add(
             """
             route(\(schema.method(method, of: service)), on: placement) { request, context in
@@ -211,15 +237,20 @@ extension FileWriter {
     let reply = schema.type(method.descriptor.outputType)
     let type = schema.method(method, of: service) + ".type"
     let name = method.descriptor.name
+    if method.kind == .unary {
+      source.add(
+        """
+
+        /// Responds to each `\(name)` with the closure's result. The closure may throw `Rejection`.
+        \(access)func on\(method.upperName)(
+          _ make: @escaping @Sendable (\(request)) throws -> \(reply)
+        ) {
+          server.on(\(type), make)
+        }
+        """)
+    }
     source.add(
       """
-
-      /// Responds to each `\(name)` with the closure's result. The closure may throw `Rejection`.
-      \(access)func on\(method.upperName)(
-        _ make: @escaping @Sendable (\(request)) throws -> \(reply)
-      ) {
-        server.on(\(type), make)
-      }
 
       /// Performs an action for each `\(name)`, after `delay` if there is one.
       \(access)func on\(method.upperName)(
@@ -232,6 +263,11 @@ extension FileWriter {
       \(access)func on\(method.upperName)(_ actions: [LongLinkTesting::ServerAction]) {
         server.on(\(type), actions)
       }
+      """)
+    // A request in front of items has no body.
+    guard !method.descriptor.clientStreaming else { return }
+    source.add(
+      """
 
       /// The received requests `\(name)`; throws if one cannot be decoded.
       \(access)func \(method.name)Requests() throws(LongLinkTesting::BodyError) -> [\(request)] {

@@ -75,7 +75,8 @@ public struct ConnectionCounters: CounterGroup, Hashable, Sendable {
   public package(set) var stalledMessages: UInt64 = 0
   /// Requests refused because the server's memory limit was reached.
   public package(set) var refusedForMemory: UInt64 = 0
-  /// Requests refused because their bodies did not decode as the message that the handler takes.
+  /// Requests rejected because their bodies or items did not decode as the message that the handler
+  /// takes.
   public package(set) var undecodable: UInt64 = 0
   /// Requests passed to handlers, including those in `undecodable`.
   public package(set) var handled: UInt64 = 0

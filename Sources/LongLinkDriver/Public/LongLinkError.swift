@@ -35,7 +35,7 @@ public struct LongLinkError: Error, Sendable {
     public static let tooLarge = Code("tooLarge")
     /// The message cannot be encoded.
     public static let encodingFailed = Code("encodingFailed")
-    /// The response or push arrived, but its body does not decode as the expected message.
+    /// The response, push or item arrived, but does not decode as the expected message.
     public static let decodingFailed = Code("decodingFailed")
     /// The dialect cannot express the operation; `detail` states what is missing.
     public static let unsupported = Code("unsupported")
@@ -174,6 +174,11 @@ extension LongLinkError {
   /// Whether a read or write of a stream with this serial waited for too long.
   package func isItemTimeout(of serial: UInt32) -> Bool {
     code == .deadlineExceeded && self.serial == serial
+  }
+
+  /// Whether an item of a stream with this serial did not decode.
+  package func isUndecodableItem(of serial: UInt32) -> Bool {
+    code == .decodingFailed && self.serial == serial
   }
 
   /// The same error of a stream of which this number of items was read.

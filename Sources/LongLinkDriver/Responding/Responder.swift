@@ -211,6 +211,9 @@ extension Responder {
       send(request, .malformed, text("\(error)"))
     case let error as LongLinkError where error.isItemTimeout(of: request.serial):
       send(request, .deadlinePassed, text(error.detail))
+    case let error as LongLinkError where error.isUndecodableItem(of: request.serial):
+      link.count { $0.undecodable += 1 }
+      send(request, .malformed, text(error.detail))
     case is CancellationError:
       send(request, .cancelled, text("cancelled"))
     case is HandlerSkipped:

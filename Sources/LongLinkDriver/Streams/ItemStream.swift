@@ -70,6 +70,12 @@ public struct ItemStream: AsyncSequence, Sendable {
       }
     }
 
+    /// Cancels the request, because the item that was returned last does not decode.
+    func cancel(undecodable reason: BodyError) async -> LongLinkError {
+      lease.cancel()
+      return await items.undecodable(reason)
+    }
+
     /// Returns the next item; nil once the peer has responded with code 200.
     public mutating func next() async throws(LongLinkError) -> [UInt8]? {
       try await next(isolation: nil)

@@ -64,12 +64,30 @@ public struct Items: AsyncSequence, Sendable {
       try await next(isolation: nil)
     }
 
+    /// The error of the item that was returned last; the items before it count as received.
+    func undecodable(_ reason: BodyError) async -> LongLinkError {
+      let others = UInt64(batch.count) + 1
+      return await channel.loop.run { [channel] in
+        channel.value.undecodable(reason, others)
+      }
+    }
+
     /// The next item, if it is here. Usually it is, and nothing has to wait.
     @inline(__always)
     mutating func takeReady() -> [UInt8]? {
       if !batch.isEmpty { return batch.popLast() }
       return channel.loop.isCurrent && !hasEnded ? channel.value.readOne() : nil
     }
+  }
+}
+
+extension ItemChannel {
+  /// The error of an item that was read and does not decode; of those that were read, `others` do
+  /// not count as received.
+  fileprivate func undecodable(_ reason: BodyError, _ others: UInt64) -> LongLinkError {
+    // Whoever responds with items has run the handler.
+    error(.decodingFailed, "\(reason)", delivery: isRequester ? .answered : nil)
+      .with(itemsReceived: itemsRead - min(itemsRead, others))
   }
 }
 

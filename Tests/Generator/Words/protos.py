@@ -48,7 +48,7 @@ protoMessageName init self Self Type Protocol value key message arena reader fie
 other new_value newValue oldValue error result request response options client server service context
 sender submit endpoint over name type idempotency
 placement route register start stop on send call on_reply client_ request_ loop address completion
-executor count delay action actions make isRead1 read fill initialize next skip each bytes strings
+executor writer items work itemTimeout count delay action actions make isRead1 read fill initialize next skip each bytes strings
 messages scalars base n_items items has_x x n_x x_case storage first append sorted isEmpty isRead
 unsafe Entry UnknownStorage Extensions OneOf Foundation Glibc Data Date URL UUID Logger Client Server
 Service Options Message Response
@@ -65,7 +65,8 @@ SwiftProtobuf CProtobufC Words CWords Enums CEnums Stubs BodyDecodable BodyEncod
 CallbackExecutor EventLoop HandlerPlacement InboundRequest LongLinkClient LongLinkError MessageType
 ProtobufBody ProtobufCArena ProtobufCBody ProtobufCLayout ProtobufCMessage ProtobufCReader
 Endpoint ProtobufEmpty ProtobufTimestamp PushMessage Rejection RequestOptions RequestSender RequestTask
-RPCMethod ServerAction SimulatedServer SocketAddress TypedRequestTask _ __ _1 _a __b a__c a_1 a1 A_B ab_ HTTP2 userID user_url
+RPCMethod ServerStreamingMethod ClientStreamingMethod BidirectionalMethod ServerAction SimulatedServer
+SocketAddress StreamOptions TypedItems TypedItemStream TypedItemWriter TypedRequestTask _ __ _1 _a __b a__c a_1 a1 A_B ab_ HTTP2 userID user_url
 """.split()
 
 
@@ -219,12 +220,20 @@ def enums(folder):
     file.write()
 
 
-def methods(file, words, message):
-    """Services with a method for each word, which takes and returns a message."""
+# What takes and what returns items, for each kind of stream.
+STREAMS = (("", "stream "), ("stream ", ""), ("stream ", "stream "))
+
+
+def methods(file, words, message, name="Methods", kinds=(("", ""),)):
+    """Services with a method for each word, which takes and returns a message, or streams of it."""
     for index, batch in enumerate(batches(words)):
-        file.block(f"service Methods{index}", [
-            f"rpc {word}({message(word)}) returns ({message(word)}) "
-            f"{{ option (longlink.message_type) = {File.type()}; }}" for word in batch])
+        members = []
+        for number, word in enumerate(batch):
+            taken, returned = kinds[number % len(kinds)]
+            members.append(
+                f"rpc {word}({taken}{message(word)}) returns ({returned}{message(word)}) "
+                f"{{ option (longlink.message_type) = {File.type()}; }}")
+        file.block(f"service {name}{index}", members)
 
 
 def services(folder):
@@ -237,6 +246,7 @@ def services(folder):
         if not {word + part for part in ("Client", "Methods", "Service")} & set(TYPES):
             file.block(f"service {word}", [])
     methods(file, SWIFT, lambda word: file.full("Ask"))
+    methods(file, SWIFT, lambda word: file.full("Ask"), "Streams", STREAMS)
     file.write()
 
 
@@ -246,6 +256,7 @@ def stubs(folder):
     for word in unique(MENTIONED + LONGLINK):
         file.add(f"message {word} {{ option (longlink.push_type) = {File.type()}; }}")
     methods(file, MENTIONED, file.full)
+    methods(file, MENTIONED, file.full, "Streams", STREAMS)
     file.write()
 
 

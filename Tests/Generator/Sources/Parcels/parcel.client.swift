@@ -9,6 +9,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
   /// The client or connection that sends the requests.
   public let sender: any LongLink::RequestSender
   /// The default options of requests; those of a request or its method take precedence.
+  /// Streams have options of their own.
   public var options: LongLink::RequestOptions
 
   /// Makes a client that sends over a shared client, or over one connection.
@@ -126,5 +127,30 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
   ) throws(LongLink::LongLinkError) -> LongLinkProtobufC::ProtobufEmpty {
     try sender.requestBlocking(
       Parcels::ParcelsMethods.clear.over(self.options), request, options: options)
+  }
+
+  /// Says where a parcel is, each time that it has moved.
+  public func track(
+    _ request: Parcels::FindRequest, options: LongLink::StreamOptions = LongLink::StreamOptions()
+  ) -> LongLink::TypedItemStream<Parcels::Moved> {
+    sender.stream(Parcels::ParcelsMethods.track, request, options: options)
+  }
+
+  /// Takes many parcels in, and says what the last is called.
+  public nonisolated(nonsending) func sendAll(
+    options: LongLink::StreamOptions = LongLink::StreamOptions(),
+    _ work: nonisolated(nonsending) (LongLink::TypedItemWriter<Parcels::SendRequest>) async throws -> ()
+  ) async throws -> Parcels::SendReply {
+    try await sender.sendItems(Parcels::ParcelsMethods.sendAll, options: options, work)
+  }
+
+  /// Sends a request `Unwrap`; `work` writes its items and reads those of the response.
+  public nonisolated(nonsending) func unwrap(
+    options: LongLink::StreamOptions = LongLink::StreamOptions(),
+    _ work: nonisolated(nonsending) (
+      LongLink::TypedItems<Parcels::Parcel>, LongLink::TypedItemWriter<Parcels::Parcel>
+    ) async throws -> ()
+  ) async throws {
+    try await sender.exchange(Parcels::ParcelsMethods.unwrap, options: options, work)
   }
 }

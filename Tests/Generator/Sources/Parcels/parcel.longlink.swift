@@ -18,6 +18,18 @@ public nonisolated enum ParcelsMethods {
   public static var clear: LongLinkProtobufC::RPCMethod<LongLinkProtobufC::ProtobufEmpty, LongLinkProtobufC::ProtobufEmpty> {
     LongLinkProtobufC::RPCMethod(102, "Clear", of: "parcel.Parcels", idempotency: .unknown)
   }
+  /// Says where a parcel is, each time that it has moved.
+  public static var track: LongLinkProtobufC::ServerStreamingMethod<Parcels::FindRequest, Parcels::Moved> {
+    LongLinkProtobufC::ServerStreamingMethod(103, "Track", of: "parcel.Parcels")
+  }
+  /// Takes many parcels in, and says what the last is called.
+  public static var sendAll: LongLinkProtobufC::ClientStreamingMethod<Parcels::SendRequest, Parcels::SendReply> {
+    LongLinkProtobufC::ClientStreamingMethod(104, "SendAll", of: "parcel.Parcels")
+  }
+  /// The method `Unwrap`.
+  public static var unwrap: LongLinkProtobufC::BidirectionalMethod<Parcels::Parcel, Parcels::Parcel> {
+    LongLinkProtobufC::BidirectionalMethod(105, "Unwrap", of: "parcel.Parcels")
+  }
 }
 
 /// How soon it has to be there.

@@ -20,13 +20,35 @@ public nonisolated protocol ParcelsService: Swift.Sendable {
   func clear(
     _ request: LongLinkProtobufC::ProtobufEmpty, context: LongLinkServer::InboundRequest
   ) async throws -> LongLinkProtobufC::ProtobufEmpty
+
+  /// Says where a parcel is, each time that it has moved.
+  func track(
+    _ request: Parcels::FindRequest, writer: LongLinkServer::TypedItemWriter<Parcels::Moved>,
+    context: LongLinkServer::InboundRequest
+  ) async throws
+
+  /// Takes many parcels in, and says what the last is called.
+  func sendAll(
+    _ items: LongLinkServer::TypedItems<Parcels::SendRequest>, context: LongLinkServer::InboundRequest
+  ) async throws -> Parcels::SendReply
+
+  /// Handles a request `Unwrap`; throws a `Rejection` to reject it.
+  func unwrap(
+    _ items: LongLinkServer::TypedItems<Parcels::Parcel>,
+    writer: LongLinkServer::TypedItemWriter<Parcels::Parcel>,
+    context: LongLinkServer::InboundRequest
+  ) async throws
 }
 
 extension LongLinkServer::LongLinkServer {
   /// Routes the requests of `parcel.Parcels` to a service, before `start`.
+  ///
+  /// `itemTimeout` is the longest wait of a handler for an item, or until the client takes
+  /// one. Default: no limit.
   public nonisolated func register(
     parcels service: some ParcelsService,
-    on placement: LongLinkServer::HandlerPlacement = .connectionLoop
+    on placement: LongLinkServer::HandlerPlacement = .connectionLoop,
+    itemTimeout: Swift.Duration? = nil
   ) {
     route(Parcels::ParcelsMethods.send, on: placement) { request, context in
       try await service.send(request, context: context)
@@ -36,6 +58,15 @@ extension LongLinkServer::LongLinkServer {
     }
     route(Parcels::ParcelsMethods.clear, on: placement) { request, context in
       try await service.clear(request, context: context)
+    }
+    routeStream(Parcels::ParcelsMethods.track, on: placement, itemTimeout: itemTimeout) { request, context, writer in
+      try await service.track(request, writer: writer, context: context)
+    }
+    routeStream(Parcels::ParcelsMethods.sendAll, on: placement, itemTimeout: itemTimeout) { context, items in
+      try await service.sendAll(items, context: context)
+    }
+    routeStream(Parcels::ParcelsMethods.unwrap, on: placement, itemTimeout: itemTimeout) { context, items, writer in
+      try await service.unwrap(items, writer: writer, context: context)
     }
   }
 }

@@ -10,6 +10,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
   /// The client or connection that sends the requests.
   public let sender: any LongLink::RequestSender
   /// The default options of requests; those of a request or its method take precedence.
+  /// Streams have options of their own.
   public var options: LongLink::RequestOptions
 
   /// Makes a client that sends over a shared client, or over one connection.
@@ -127,5 +128,30 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
   ) throws(LongLink::LongLinkError) -> SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty {
     try sender.requestBlocking(
       ParcelsOfSwift::ParcelsMethods.clear.over(self.options), request, options: options)
+  }
+
+  /// Says where a parcel is, each time that it has moved.
+  public func track(
+    _ request: ParcelsOfSwift::Parcel_FindRequest, options: LongLink::StreamOptions = LongLink::StreamOptions()
+  ) -> LongLink::TypedItemStream<ParcelsOfSwift::Parcel_Moved> {
+    sender.stream(ParcelsOfSwift::ParcelsMethods.track, request, options: options)
+  }
+
+  /// Takes many parcels in, and says what the last is called.
+  public nonisolated(nonsending) func sendAll(
+    options: LongLink::StreamOptions = LongLink::StreamOptions(),
+    _ work: nonisolated(nonsending) (LongLink::TypedItemWriter<ParcelsOfSwift::Parcel_SendRequest>) async throws -> ()
+  ) async throws -> ParcelsOfSwift::Parcel_SendReply {
+    try await sender.sendItems(ParcelsOfSwift::ParcelsMethods.sendAll, options: options, work)
+  }
+
+  /// Sends a request `Unwrap`; `work` writes its items and reads those of the response.
+  public nonisolated(nonsending) func unwrap(
+    options: LongLink::StreamOptions = LongLink::StreamOptions(),
+    _ work: nonisolated(nonsending) (
+      LongLink::TypedItems<ParcelsOfSwift::Parcel_Parcel>, LongLink::TypedItemWriter<ParcelsOfSwift::Parcel_Parcel>
+    ) async throws -> ()
+  ) async throws {
+    try await sender.exchange(ParcelsOfSwift::ParcelsMethods.unwrap, options: options, work)
   }
 }

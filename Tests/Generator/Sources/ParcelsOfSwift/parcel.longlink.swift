@@ -18,6 +18,18 @@ public nonisolated enum ParcelsMethods {
   public static var clear: LongLinkProtobuf::RPCMethod<SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty, SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty> {
     LongLinkProtobuf::RPCMethod(102, "Clear", of: "parcel.Parcels", idempotency: .unknown)
   }
+  /// Says where a parcel is, each time that it has moved.
+  public static var track: LongLinkProtobuf::ServerStreamingMethod<ParcelsOfSwift::Parcel_FindRequest, ParcelsOfSwift::Parcel_Moved> {
+    LongLinkProtobuf::ServerStreamingMethod(103, "Track", of: "parcel.Parcels")
+  }
+  /// Takes many parcels in, and says what the last is called.
+  public static var sendAll: LongLinkProtobuf::ClientStreamingMethod<ParcelsOfSwift::Parcel_SendRequest, ParcelsOfSwift::Parcel_SendReply> {
+    LongLinkProtobuf::ClientStreamingMethod(104, "SendAll", of: "parcel.Parcels")
+  }
+  /// The method `Unwrap`.
+  public static var unwrap: LongLinkProtobuf::BidirectionalMethod<ParcelsOfSwift::Parcel_Parcel, ParcelsOfSwift::Parcel_Parcel> {
+    LongLinkProtobuf::BidirectionalMethod(105, "Unwrap", of: "parcel.Parcels")
+  }
 }
 
 nonisolated extension ParcelsOfSwift::Parcel_SendRequest: LongLinkProtobuf::ProtobufBody {}

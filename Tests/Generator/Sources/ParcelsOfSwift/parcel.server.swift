@@ -21,13 +21,35 @@ public nonisolated protocol ParcelsService: Swift.Sendable {
   func clear(
     _ request: SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty, context: LongLinkServer::InboundRequest
   ) async throws -> SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty
+
+  /// Says where a parcel is, each time that it has moved.
+  func track(
+    _ request: ParcelsOfSwift::Parcel_FindRequest, writer: LongLinkServer::TypedItemWriter<ParcelsOfSwift::Parcel_Moved>,
+    context: LongLinkServer::InboundRequest
+  ) async throws
+
+  /// Takes many parcels in, and says what the last is called.
+  func sendAll(
+    _ items: LongLinkServer::TypedItems<ParcelsOfSwift::Parcel_SendRequest>, context: LongLinkServer::InboundRequest
+  ) async throws -> ParcelsOfSwift::Parcel_SendReply
+
+  /// Handles a request `Unwrap`; throws a `Rejection` to reject it.
+  func unwrap(
+    _ items: LongLinkServer::TypedItems<ParcelsOfSwift::Parcel_Parcel>,
+    writer: LongLinkServer::TypedItemWriter<ParcelsOfSwift::Parcel_Parcel>,
+    context: LongLinkServer::InboundRequest
+  ) async throws
 }
 
 extension LongLinkServer::LongLinkServer {
   /// Routes the requests of `parcel.Parcels` to a service, before `start`.
+  ///
+  /// `itemTimeout` is the longest wait of a handler for an item, or until the client takes
+  /// one. Default: no limit.
   public nonisolated func register(
     parcels service: some ParcelsService,
-    on placement: LongLinkServer::HandlerPlacement = .connectionLoop
+    on placement: LongLinkServer::HandlerPlacement = .connectionLoop,
+    itemTimeout: Swift.Duration? = nil
   ) {
     route(ParcelsOfSwift::ParcelsMethods.send, on: placement) { request, context in
       try await service.send(request, context: context)
@@ -37,6 +59,15 @@ extension LongLinkServer::LongLinkServer {
     }
     route(ParcelsOfSwift::ParcelsMethods.clear, on: placement) { request, context in
       try await service.clear(request, context: context)
+    }
+    routeStream(ParcelsOfSwift::ParcelsMethods.track, on: placement, itemTimeout: itemTimeout) { request, context, writer in
+      try await service.track(request, writer: writer, context: context)
+    }
+    routeStream(ParcelsOfSwift::ParcelsMethods.sendAll, on: placement, itemTimeout: itemTimeout) { context, items in
+      try await service.sendAll(items, context: context)
+    }
+    routeStream(ParcelsOfSwift::ParcelsMethods.unwrap, on: placement, itemTimeout: itemTimeout) { context, items, writer in
+      try await service.unwrap(items, writer: writer, context: context)
     }
   }
 }

@@ -65,18 +65,54 @@ import Testing
           + "--import other.proto:MODULE"))
   }
 
-  @Test func `streams are refused`() throws {
-    let said = try Protoc.findings(
-      Protoc.imported
+  @Test func `methods with streams take and return writers and sequences`() throws {
+    let protoc = try Protoc([
+      "good.proto": Protoc.imported
         + """
         message A {}
+        message B {}
         service S {
-          rpc Up(stream A) returns (A) { option (longlink.message_type) = 1; }
-          rpc Down(A) returns (stream A) { option (longlink.message_type) = 2; }
+          rpc One(A) returns (B) { option (longlink.message_type) = 1; }
+          rpc Down(A) returns (stream B) { option (longlink.message_type) = 2; }
+          rpc Up(stream A) returns (B) { option (longlink.message_type) = 3; }
+          rpc Both(stream A) returns (stream B) { option (longlink.message_type) = 4; }
+          // It takes none of the names that are made for a method without streams.
+          rpc SubmitUp(A) returns (B) { option (longlink.message_type) = 5; }
         }
-        """)
-    #expect(said.contains("bad.proto:5:3: error: streams are not supported: S.Up"))
-    #expect(said.contains("bad.proto:6:3: error: streams are not supported: S.Down"))
+        """
+    ])
+    defer { protoc.remove() }
+    let (status, said) = try protoc.run("", ["good.proto"])
+    #expect(status == 0, "\(said)")
+    func expect(_ file: String, _ parts: [String]) throws {
+      let text = try protoc.output(file)
+      for part in parts { #expect(text.contains(part), "\(part)") }
+    }
+    try expect(
+      "M/good.longlink.swift",
+      [
+        "LongLinkProtobufC::RPCMethod<M::A, M::B> {",
+        "LongLinkProtobufC::ServerStreamingMethod(2, \"Down\", of: \"S\")",
+        "LongLinkProtobufC::ClientStreamingMethod<M::A, M::B> {",
+        "LongLinkProtobufC::BidirectionalMethod<M::A, M::B> {",
+      ])
+    try expect(
+      "M/good.client.swift",
+      [
+        "-> LongLink::TypedItemStream<M::B> {", ") async throws -> M::B {",
+        "sender.sendItems(M::SMethods.up, options: options, work)",
+        "LongLink::TypedItems<M::B>, LongLink::TypedItemWriter<M::A>",
+      ])
+    try expect(
+      "M/good.server.swift",
+      [
+        "_ request: M::A, writer: LongLinkServer::TypedItemWriter<M::B>,",
+        "_ items: LongLinkServer::TypedItems<M::A>, context: LongLinkServer::InboundRequest",
+        "routeStream(M::SMethods.both, on: placement, itemTimeout: itemTimeout)",
+      ])
+    let simulated = try protoc.output("T/good.simulated.swift")
+    #expect(simulated.contains("func onDown(_ actions:") && simulated.contains("waitForDown("))
+    #expect(simulated.contains("func onUp(_ actions:") && !simulated.contains("waitForUp("))
   }
 
   @Test func `a message of a file that is not generated is refused, unless its module is given`()

@@ -36,6 +36,29 @@ final class Depot: ParcelsService {
     parcels.withLock { $0 = [:] }
     return ProtobufEmpty()
   }
+
+  func track(
+    _ request: FindRequest, writer: TypedItemWriter<Moved>, context: InboundRequest
+  ) async throws {
+    for town in ["Wien", "Graz"] {
+      try await writer.write(Moved(number: request.number, place: Place(town: town)))
+    }
+    if request.number == 9 { throw Rejection(1_003, "it is lost") }
+  }
+
+  func sendAll(
+    _ items: TypedItems<SendRequest>, context: InboundRequest
+  ) async throws -> SendReply {
+    var reply = SendReply()
+    for try await request in items { reply = try await send(request, context: context) }
+    return reply
+  }
+
+  func unwrap(
+    _ items: TypedItems<Parcel>, writer: TypedItemWriter<Parcel>, context: InboundRequest
+  ) async throws {
+    for try await parcel in items { try await writer.write(parcel.wrapping ?? Parcel()) }
+  }
 }
 
 let sample = Parcel(
@@ -154,6 +177,45 @@ let sample = Parcel(
       #expect(try await server.waitForFind(count: 2).number == 1)
       await client.close()
       await server.stop()
+    }
+  }
+
+  @Test func `messages are streamed in either direction`() async throws {
+    try await run { client, _ in
+      let parcels = ParcelsClient(client)
+      var towns: [String?] = []
+      for try await moved in parcels.track(FindRequest(number: 2)) {
+        #expect(moved.number == 2)
+        towns.append(moved.place?.town)
+      }
+      #expect(towns == ["Wien", "Graz"])
+      let reply = try await parcels.sendAll { writer in
+        for _ in 0..<3 { try await writer.write(SendRequest(parcel: sample)) }
+      }
+      #expect(reply.number == 3)
+      try await parcels.unwrap { items, writer in
+        var iterator = items.makeAsyncIterator()
+        try await writer.write(sample)
+        #expect(try await iterator.next() == sample.wrapping)
+      }
+    }
+  }
+
+  @Test func `a stream ends with what its handler throws, or with a malformed item`() async throws {
+    try await run { client, _ in
+      let parcels = ParcelsClient(client)
+      var moves = parcels.track(FindRequest(number: 9)).makeAsyncIterator()
+      _ = try await moves.next()
+      _ = try await moves.next()
+      let lost = await #expect(throws: LongLinkError.self) { try await moves.next() }
+      #expect(lost?.response == 1_003 && lost?.itemsReceived == 2)
+      let malformed = await #expect(throws: LongLinkError.self) {
+        try await client.sendItems(ParcelsMethods.sendAll.type, []) { writer in
+          try await writer.write(SendRequest(parcel: sample))
+          try await writer.write([0xff])
+        }
+      }
+      #expect(malformed?.response == .malformed && malformed?.delivery == .answered)
     }
   }
 

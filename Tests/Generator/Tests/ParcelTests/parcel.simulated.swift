@@ -123,4 +123,52 @@ public nonisolated struct SimulatedParcelsServer: Swift.Sendable {
   ) async throws -> LongLinkProtobufC::ProtobufEmpty {
     try await server.waitForRequest(of: Parcels::ParcelsMethods.clear.type, as: LongLinkProtobufC::ProtobufEmpty.self, count: count)
   }
+
+  /// Performs an action for each `Track`, after `delay` if there is one.
+  public func onTrack(
+    _ action: LongLinkTesting::ServerAction, after delay: Swift.Duration? = nil
+  ) {
+    server.on(Parcels::ParcelsMethods.track.type, action, after: delay)
+  }
+
+  /// Performs the first action for the first `Track`, and so on. The last action repeats.
+  public func onTrack(_ actions: [LongLinkTesting::ServerAction]) {
+    server.on(Parcels::ParcelsMethods.track.type, actions)
+  }
+
+  /// The received requests `Track`; throws if one cannot be decoded.
+  public func trackRequests() throws(LongLinkTesting::BodyError) -> [Parcels::FindRequest] {
+    try server.requests(of: Parcels::ParcelsMethods.track.type, as: Parcels::FindRequest.self)
+  }
+
+  /// Waits until `count` requests `Track` have arrived, and returns the last of these.
+  public nonisolated(nonsending) func waitForTrack(
+    count: Swift.Int = 1
+  ) async throws -> Parcels::FindRequest {
+    try await server.waitForRequest(of: Parcels::ParcelsMethods.track.type, as: Parcels::FindRequest.self, count: count)
+  }
+
+  /// Performs an action for each `SendAll`, after `delay` if there is one.
+  public func onSendAll(
+    _ action: LongLinkTesting::ServerAction, after delay: Swift.Duration? = nil
+  ) {
+    server.on(Parcels::ParcelsMethods.sendAll.type, action, after: delay)
+  }
+
+  /// Performs the first action for the first `SendAll`, and so on. The last action repeats.
+  public func onSendAll(_ actions: [LongLinkTesting::ServerAction]) {
+    server.on(Parcels::ParcelsMethods.sendAll.type, actions)
+  }
+
+  /// Performs an action for each `Unwrap`, after `delay` if there is one.
+  public func onUnwrap(
+    _ action: LongLinkTesting::ServerAction, after delay: Swift.Duration? = nil
+  ) {
+    server.on(Parcels::ParcelsMethods.unwrap.type, action, after: delay)
+  }
+
+  /// Performs the first action for the first `Unwrap`, and so on. The last action repeats.
+  public func onUnwrap(_ actions: [LongLinkTesting::ServerAction]) {
+    server.on(Parcels::ParcelsMethods.unwrap.type, actions)
+  }
 }

@@ -27,6 +27,29 @@ struct Depot: ParcelsService {
   {
     throw Rejection(1_000)
   }
+
+  func track(
+    _ request: Parcel_FindRequest, writer: TypedItemWriter<Parcel_Moved>, context: InboundRequest
+  ) async throws {
+    for place in 0..<3 {
+      try await writer.write(.with { $0.number = request.number + UInt64(place) })
+    }
+  }
+
+  func sendAll(
+    _ items: TypedItems<Parcel_SendRequest>, context: InboundRequest
+  ) async throws -> Parcel_SendReply {
+    var sum: UInt64 = 0
+    for try await request in items { sum += request.parcel.number }
+    return .with { $0.number = sum }
+  }
+
+  func unwrap(
+    _ items: TypedItems<Parcel_Parcel>, writer: TypedItemWriter<Parcel_Parcel>,
+    context: InboundRequest
+  ) async throws {
+    for try await parcel in items { try await writer.write(parcel.wrapping) }
+  }
 }
 
 @Suite struct SwiftProtobufTests {
@@ -46,6 +69,25 @@ struct Depot: ParcelsService {
       #expect(try await parcels.find(.with { $0.number = 3 }).labels == ["number": "3"])
       let error = await #expect(throws: LongLinkError.self) { try await parcels.clear(.init()) }
       #expect(error?.response == 1_000)
+      var numbers: [UInt64] = []
+      for try await moved in parcels.track(.with { $0.number = 5 }) { numbers.append(moved.number) }
+      #expect(numbers == [5, 6, 7])
+      let sum = try await parcels.sendAll { writer in
+        for number: UInt64 in [1, 2] { try await writer.write(.with { $0.parcel.number = number }) }
+      }
+      #expect(sum.number == 3)
+      try await parcels.unwrap { items, writer in
+        var iterator = items.makeAsyncIterator()
+        try await writer.write(.with { $0.wrapping.number = 4 })
+        #expect(try await iterator.next()?.number == 4)
+      }
+      let malformed = await #expect(throws: LongLinkError.self) {
+        try await client.exchange(ParcelsMethods.unwrap.type, []) { items, writer in
+          try await writer.write([0xff])
+          for try await _ in items {}
+        }
+      }
+      #expect(malformed?.response == .malformed && malformed?.itemsReceived == 0)
       await client.close()
       await server.shutDown(within: .zero)
     }

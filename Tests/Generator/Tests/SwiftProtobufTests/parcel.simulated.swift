@@ -124,4 +124,52 @@ public nonisolated struct SimulatedParcelsServer: Swift.Sendable {
   ) async throws -> SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty {
     try await server.waitForRequest(of: ParcelsOfSwift::ParcelsMethods.clear.type, as: SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty.self, count: count)
   }
+
+  /// Performs an action for each `Track`, after `delay` if there is one.
+  public func onTrack(
+    _ action: LongLinkTesting::ServerAction, after delay: Swift.Duration? = nil
+  ) {
+    server.on(ParcelsOfSwift::ParcelsMethods.track.type, action, after: delay)
+  }
+
+  /// Performs the first action for the first `Track`, and so on. The last action repeats.
+  public func onTrack(_ actions: [LongLinkTesting::ServerAction]) {
+    server.on(ParcelsOfSwift::ParcelsMethods.track.type, actions)
+  }
+
+  /// The received requests `Track`; throws if one cannot be decoded.
+  public func trackRequests() throws(LongLinkTesting::BodyError) -> [ParcelsOfSwift::Parcel_FindRequest] {
+    try server.requests(of: ParcelsOfSwift::ParcelsMethods.track.type, as: ParcelsOfSwift::Parcel_FindRequest.self)
+  }
+
+  /// Waits until `count` requests `Track` have arrived, and returns the last of these.
+  public nonisolated(nonsending) func waitForTrack(
+    count: Swift.Int = 1
+  ) async throws -> ParcelsOfSwift::Parcel_FindRequest {
+    try await server.waitForRequest(of: ParcelsOfSwift::ParcelsMethods.track.type, as: ParcelsOfSwift::Parcel_FindRequest.self, count: count)
+  }
+
+  /// Performs an action for each `SendAll`, after `delay` if there is one.
+  public func onSendAll(
+    _ action: LongLinkTesting::ServerAction, after delay: Swift.Duration? = nil
+  ) {
+    server.on(ParcelsOfSwift::ParcelsMethods.sendAll.type, action, after: delay)
+  }
+
+  /// Performs the first action for the first `SendAll`, and so on. The last action repeats.
+  public func onSendAll(_ actions: [LongLinkTesting::ServerAction]) {
+    server.on(ParcelsOfSwift::ParcelsMethods.sendAll.type, actions)
+  }
+
+  /// Performs an action for each `Unwrap`, after `delay` if there is one.
+  public func onUnwrap(
+    _ action: LongLinkTesting::ServerAction, after delay: Swift.Duration? = nil
+  ) {
+    server.on(ParcelsOfSwift::ParcelsMethods.unwrap.type, action, after: delay)
+  }
+
+  /// Performs the first action for the first `Unwrap`, and so on. The last action repeats.
+  public func onUnwrap(_ actions: [LongLinkTesting::ServerAction]) {
+    server.on(ParcelsOfSwift::ParcelsMethods.unwrap.type, actions)
+  }
 }

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import LongLinkCore
+
+/// Sends messages as the items of one side of a stream. You can use it from any task.
+public struct TypedItemWriter<Item: BodyEncodable & Sendable>: Sendable {
+  /// The writer of the encoded items, for an ``ItemBroadcast`` for instance.
+  public let writer: ItemWriter
+
+  /// Makes a writer that encodes the items of the given one.
+  public init(_ writer: ItemWriter) {
+    self.writer = writer
+  }
+
+  /// Sends an item, behind those that were written before.
+  ///
+  /// It returns when the whole item is on its way, and throws as ``ItemWriter`` does.
+  public nonisolated(nonsending) func write(_ item: Item) async throws(LongLinkError) {
+    try await writer.write(item)
+  }
+
+  /// Sends several items in order. From a task that does not run on the connection's loop it is
+  /// much cheaper than several calls of `write`.
+  public nonisolated(nonsending) func write(
+    contentsOf items: [Item]
+  ) async throws(LongLinkError) {
+    try await writer.write(contentsOf: items)
+  }
+
+  /// Ends your items, behind those that were written before; the peer's may go on. A responder
+  /// ends its items by returning instead.
+  public func finish() { writer.finish() }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import LongLinkCore
+
+/// The items that the peer sends in a stream, decoded as messages. They are read once, by one task
+/// at a time.
+public struct TypedItems<Item: BodyDecodable & Sendable>: AsyncSequence, Sendable {
+  /// A decoded item.
+  public typealias Element = Item
+  /// Every failure is of this type.
+  public typealias Failure = LongLinkError
+
+  private let items: Items
+
+  /// Decodes the given items.
+  public init(_ items: Items) {
+    self.items = items
+  }
+
+  /// Makes an iterator. All iterators take from the same items.
+  public func makeAsyncIterator() -> Iterator { Iterator(items: items.makeAsyncIterator()) }
+
+  /// The position of a reader.
+  public struct Iterator: AsyncIteratorProtocol {
+    fileprivate var items: Items.Iterator
+
+    /// Returns the next item; nil at the end.
+    ///
+    /// Throws as the iterator of ``Items`` does, and `decodingFailed` in place of an item that does
+    /// not decode; the next call returns the one behind it. A handler that throws that error on
+    /// responds with 400.
+    public mutating func next(
+      isolation actor: isolated (any Actor)? = #isolation
+    ) async throws(LongLinkError) -> Item? {
+      guard let bytes = try await items.next(isolation: actor) else { return nil }
+      do throws(BodyError) {
+        return try Item(copying: bytes)
+      } catch {
+        throw await items.undecodable(error)
+      }
+    }
+
+    /// Returns the next item; nil at the end.
+    public mutating func next() async throws(LongLinkError) -> Item? {
+      try await next(isolation: nil)
+    }
+  }
+}
+
+/// The items of a response, decoded as messages and read while they arrive.
+///
+/// The request is sent when you begin to iterate, which you can do once. If you leave the loop
+/// before the end, the request is cancelled.
+public struct TypedItemStream<Item: BodyDecodable & Sendable>: AsyncSequence, Sendable {
+  /// A decoded item.
+  public typealias Element = Item
+  /// Every failure is of this type.
+  public typealias Failure = LongLinkError
+
+  private let items: ItemStream
+
+  init(_ items: ItemStream) {
+    self.items = items
+  }
+
+  /// Sends the request. Call it once.
+  public func makeAsyncIterator() -> Iterator { Iterator(items: items.makeAsyncIterator()) }
+
+  /// The position of the reader. When it is released before the end, the request is cancelled.
+  public struct Iterator: AsyncIteratorProtocol {
+    fileprivate var items: ItemStream.Iterator
+    private var hasFailed = false
+
+    fileprivate init(items: ItemStream.Iterator) {
+      self.items = items
+    }
+
+    /// Returns the next item; nil once the peer has responded with code 200.
+    ///
+    /// Throws as the iterator of ``ItemStream`` does. An item that does not decode cancels the
+    /// request and throws `decodingFailed`, delivery `answered`; the error's `itemsReceived` is the
+    /// number of items before it.
+    public mutating func next(
+      isolation actor: isolated (any Actor)? = #isolation
+    ) async throws(LongLinkError) -> Item? {
+      guard !hasFailed, let bytes = try await items.next(isolation: actor) else { return nil }
+      do throws(BodyError) {
+        return try Item(copying: bytes)
+      } catch {
+        hasFailed = true
+        throw await items.cancel(undecodable: error)
+      }
+    }
+
+    /// Returns the next item; nil once the peer has responded with code 200.
+    public mutating func next() async throws(LongLinkError) -> Item? {
+      try await next(isolation: nil)
+    }
+  }
+}

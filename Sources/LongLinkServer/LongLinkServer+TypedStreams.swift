@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import LongLinkDriver
+public import LongLinkCore
+
+extension LongLinkServer {
+  /// Sets the handler of a method whose response has items. It gets the decoded request.
+  ///
+  /// A request whose body does not decode is refused with 400, without calling the handler.
+  /// Otherwise like the form that takes a message type and a shape. Call this before `start`; it
+  /// traps afterwards.
+  public func routeStream<Request: BodyDecodable, Item: BodyEncodable>(
+    _ method: ServerStreamingMethod<Request, Item>,
+    on placement: HandlerPlacement = .connectionLoop, itemTimeout: Duration? = nil,
+    _ handler:
+      @escaping @Sendable (Request, InboundRequest, TypedItemWriter<Item>) async throws -> Void
+  ) {
+    routeStream(method.type, .responseItems, on: placement, itemTimeout: itemTimeout) {
+      request, _, writer in
+      let message = try request.decoded(as: Request.self)
+      try await handler(message, request, TypedItemWriter(writer))
+      return EmptyBody()
+    }
+  }
+
+  /// Sets the handler of a method whose request has items. It reads them decoded.
+  ///
+  /// In place of an item that does not decode, reading throws `decodingFailed`; thrown on, that
+  /// responds with 400. Otherwise like the form that takes a message type and a shape. Call this
+  /// before `start`; it traps afterwards.
+  public func routeStream<Item: BodyDecodable, Reply: BodyEncodable>(
+    _ method: ClientStreamingMethod<Item, Reply>,
+    on placement: HandlerPlacement = .connectionLoop, itemTimeout: Duration? = nil,
+    _ handler: @escaping @Sendable (InboundRequest, TypedItems<Item>) async throws -> Reply
+  ) {
+    routeStream(method.type, .requestItems, on: placement, itemTimeout: itemTimeout) {
+      request, items, _ in
+      try await handler(request, TypedItems(items))
+    }
+  }
+
+  /// Sets the handler of a method with items in both directions. It reads them decoded.
+  ///
+  /// In place of an item that does not decode, reading throws `decodingFailed`; thrown on, that
+  /// responds with 400, behind the items that were written. Otherwise like the form that takes a
+  /// message type and a shape. Call this before `start`; it traps afterwards.
+  public func routeStream<RequestItem: BodyDecodable, ResponseItem: BodyEncodable>(
+    _ method: BidirectionalMethod<RequestItem, ResponseItem>,
+    on placement: HandlerPlacement = .connectionLoop, itemTimeout: Duration? = nil,
+    _ handler:
+      @escaping @Sendable (
+        InboundRequest, TypedItems<RequestItem>, TypedItemWriter<ResponseItem>
+      ) async throws -> Void
+  ) {
+    routeStream(
+      method.type, [.requestItems, .responseItems], on: placement, itemTimeout: itemTimeout
+    ) { request, items, writer in
+      try await handler(request, TypedItems(items), TypedItemWriter(writer))
+      return EmptyBody()
+    }
+  }
+}
