@@ -12,7 +12,7 @@ RELEASED = .build/release
 
 .PHONY: all setup setup-tests build command install demo test unit-tests protocols check-protocols \
 	check-generator check-vectors check-mutants check-readme check-chat docs format lint portable sanitize fuzz soak simulate \
-	attacks mutants bench bench-quick bench-scale bench-codec bench-build bench-check clean
+	attacks mutants bench bench-quick bench-scale bench-codec bench-readers bench-build bench-check clean
 
 all: build
 
@@ -155,6 +155,12 @@ bench-scale: bench-build
 bench-codec: setup
 	$(SWIFT) run --package-path Tests/Generator --scratch-path .build-generator-tests \
 		--configuration release CodecBenchmark
+
+# Reading of documents, compared with bare expat and with memchr. BENCH adds options.
+bench-readers: setup
+	$(SWIFT) build --package-path Benchmarks --configuration release --static-swift-stdlib \
+		--product ReadersBench
+	Benchmarks/.build/release/ReadersBench $(BENCH)
 
 # Links Swift's libraries statically, as services are deployed; the same for all subjects.
 bench-build: setup

@@ -37,6 +37,8 @@ let package = Package(
     .library(name: "LongLinkTesting", targets: ["LongLinkTesting"]),
     .library(name: "LongLinkProtobufC", targets: ["LongLinkProtobufC"]),
     .library(name: "LongLinkProtobuf", targets: ["LongLinkProtobuf"]),
+    .library(name: "LongLinkReaders", targets: ["LongLinkReaders"]),
+    .library(name: "LongLinkJSON", targets: ["LongLinkJSON"]),
     // For the package in Command alone.
     .library(name: "LongLinkDemoMessages", targets: ["LongLinkDemoMessages"]),
     .library(name: "LongLinkTestNeeds", targets: ["LongLinkTestNeeds"]),
@@ -56,7 +58,7 @@ let package = Package(
   ],
   targets: [
     // C: checksums, system headers that the Swift overlay lacks, Swift's runtime below its
-    // documented functions, and generated messages.
+    // documented functions, generated messages, and what reads documents.
     .target(name: "CLongLinkAdler32", cSettings: cSettings),
     .target(name: "CLongLinkPOSIX", cSettings: cSettings),
     .target(name: "CLongLinkRuntimeHooks", cSettings: cSettings),
@@ -66,6 +68,12 @@ let package = Package(
       providers: [.apt(["libprotobuf-c-dev"]), .brew(["protobuf-c"])]
     ),
     .target(name: "CLongLinkWellKnown", dependencies: ["CProtobufC"]),
+    .systemLibrary(
+      name: "CExpat",
+      pkgConfig: "expat",
+      providers: [.apt(["libexpat1-dev"]), .brew(["expat"])]
+    ),
+    .target(name: "CLongLinkReaders", dependencies: ["CExpat"], cSettings: cSettings),
 
     // The pure core, and the world it runs in.
     .target(
@@ -87,6 +95,18 @@ let package = Package(
     .target(
       name: "LongLinkProtobufC",
       dependencies: ["CLongLinkWellKnown", "CProtobufC", "LongLinkCore"],
+      swiftSettings: swiftSettings
+    ),
+
+    // Documents that are read while they arrive, and what needs Foundation's coders for that.
+    .target(
+      name: "LongLinkReaders",
+      dependencies: ["CLongLinkReaders", "LongLinkCore"],
+      swiftSettings: swiftSettings
+    ),
+    .target(
+      name: "LongLinkJSON",
+      dependencies: ["LongLinkCore", "LongLinkReaders"],
       swiftSettings: swiftSettings
     ),
 
@@ -194,7 +214,7 @@ let package = Package(
       name: "LongLinkFuzz",
       dependencies: [
         "LongLinkDriver", "LongLinkCore", "LongLinkDemoMessages", "LongLinkDialects",
-        "LongLinkProtobufC",
+        "LongLinkProtobufC", "LongLinkReaders",
       ],
       path: "Tests/LongLinkFuzz",
       exclude: ["Found"],
@@ -234,6 +254,14 @@ let package = Package(
       dependencies: [
         "CLongLinkControl", "CLongLinkDemo", "CLongLinkProbe", "CProtobufC", "LongLinkDriver",
         "LongLinkCore", "LongLinkDemoMessages", "LongLinkProtobufC",
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
+      name: "LongLinkReadersTests",
+      dependencies: [
+        "CLongLinkReaders", "LongLink", "LongLinkCore", "LongLinkJSON", "LongLinkReaders",
+        "LongLinkServer", "LongLinkTesting",
       ],
       swiftSettings: swiftSettings
     ),

@@ -94,6 +94,21 @@ let package = Package(
       ],
       swiftSettings: swiftSettings
     ),
+    .systemLibrary(
+      name: "CBenchExpat",
+      pkgConfig: "expat",
+      providers: [.apt(["libexpat1-dev"]), .brew(["expat"])]
+    ),
+    .target(name: "CReadersFloor", dependencies: ["CBenchExpat"], cSettings: cSettings),
+    .executableTarget(
+      name: "ReadersBench",
+      dependencies: [
+        "CReadersFloor",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "LongLinkReaders", package: "longlink"),
+      ],
+      swiftSettings: swiftSettings
+    ),
     .target(
       name: "BenchDriver",
       dependencies: ["BenchSupport", "CMeasuredAdler32"],

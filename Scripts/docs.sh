@@ -47,7 +47,8 @@ page() {
 }
 
 shared='LongLinkDriver LongLinkCore LongLinkTransport'
-products='LongLink LongLinkServer LongLinkCalls LongLinkTesting LongLinkDialects LongLinkProtobufC'
+products='LongLink LongLinkServer LongLinkCalls LongLinkTesting LongLinkDialects LongLinkProtobufC
+  LongLinkReaders LongLinkJSON'
 "$swift" build --scratch-path "$scratch" --disable-build-manifest-caching
 use "$("$swift" build --scratch-path "$scratch" --show-bin-path)"
 for module in $products $shared; do graph "$module"; done
@@ -57,6 +58,8 @@ page LongLinkCalls
 page LongLinkTesting
 page LongLinkDialects
 page LongLinkProtobufC
+page LongLinkReaders
+page LongLinkJSON
 
 # LongLinkProtobuf is empty without its trait, with which the generator is built too.
 build="--traits SwiftProtobuf --scratch-path ${GENERATOR_BUILD-.build-generator}"

@@ -11,7 +11,8 @@ seconds=${FUZZ_SECONDS:-60}
 build=${FUZZ_BUILD:-.build-fuzz}
 targets=("$@")
 if [ ${#targets[@]} -eq 0 ]; then
-  targets=(native dialect delimiter layout bodies client server dialectClient dialectServer)
+  targets=(native dialect delimiter layout bodies client server dialectClient dialectServer
+    xml json)
 fi
 
 # Otherwise objects of deleted files would stay in the archive.
@@ -22,7 +23,7 @@ LONGLINK_FUZZING=1 "$swift" build --scratch-path "$build" --configuration releas
 bin=$(LONGLINK_FUZZING=1 "$swift" build --scratch-path "$build" --configuration release \
   --show-bin-path)
 # The compiler runs the linker, because it knows where the runtime libraries are.
-read -r -a libraries <<<"$(pkg-config --libs libprotobuf-c)"
+read -r -a libraries <<<"$(pkg-config --libs libprotobuf-c expat)"
 "${swift}c" -sanitize=fuzzer,address -o "$build/fuzz" "$bin/libLongLinkFuzz.a" "${libraries[@]}" \
   2> >(grep -v 'Cannot export local symbol' >&2)
 mkdir -p "$build/found" "$build/logs"
@@ -31,7 +32,7 @@ fuzz() {
   target=$1
   mkdir -p "$build/corpus/$target"
   options=(-max_total_time="$seconds" -timeout=20 -rss_limit_mb=3072 -print_final_stats=1)
-  if [ "$target" = layout ]; then options+=(-dict="$build/seeds/$target.words"); fi
+  case $target in layout | xml | json) options+=(-dict="$build/seeds/$target.words") ;; esac
   status=0
   LONGLINK_FUZZ=$target LONGLINK_FUZZ_SEEDS="$build/seeds/$target" \
     LONGLINK_FUZZ_VECTORS=Protocols/Vectors \

@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Makes a clean release build of a program that links only the product LongLink. Fails if it fetches or
-# links anything that a client must not need. Prints how long the build took.
+# links anything that a client must not need. Prints how long the build took. Then does the same for a program
+# that links only LongLinkReaders, which needs expat and nothing else.
 set -eu
 cd "$(dirname "$0")/.."
 root=$PWD
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-mkdir -p "$work/Sources/client"
+mkdir -p "$work/Sources/client" "$work/Sources/reader"
 cat >"$work/Package.swift" <<MANIFEST
 // swift-tools-version: 6.3
 import PackageDescription
@@ -19,7 +20,9 @@ let package = Package(
   dependencies: [.package(name: "longlink", path: "$root")],
   targets: [
     .executableTarget(
-      name: "client", dependencies: [.product(name: "LongLink", package: "longlink")])
+      name: "client", dependencies: [.product(name: "LongLink", package: "longlink")]),
+    .executableTarget(
+      name: "reader", dependencies: [.product(name: "LongLinkReaders", package: "longlink")]),
   ]
 )
 MANIFEST
@@ -29,6 +32,13 @@ import LongLink
 let client = try LongLinkClient(to: .host("127.0.0.1", port: 9000))
 print(client.state)
 await client.close()
+PROGRAM
+cat >"$work/Sources/reader/main.swift" <<'PROGRAM'
+import LongLinkReaders
+
+var reader = XMLReader(elements: ["node"])
+reader.feed("<a><node>read</node></a>".utf8)
+print(try reader.next()?.text ?? "nothing")
 PROGRAM
 
 cd "$work"
@@ -53,9 +63,20 @@ if echo "$libraries" | grep -vE "$allowed"; then
   echo "linkage: a client must not link these" >&2
   exit 1
 fi
-# LongLinkDialects is a separate product.
-if nm "$program" | grep -q LongLinkDialects; then
-  echo "linkage: a client must not link LongLinkDialects" >&2
+# These are separate products.
+for other in LongLinkDialects LongLinkReaders; do
+  if nm "$program" | grep -q "$other"; then
+    echo "linkage: a client must not link $other" >&2
+    exit 1
+  fi
+done
+"$program"
+
+swift build -c release --product reader
+program=$(swift build -c release --product reader --show-bin-path)/reader
+libraries=$(ldd "$program" | awk '{ print $1 }')
+if echo "$libraries" | grep -vE "$allowed|^libexpat\.so"; then
+  echo "linkage: a reader must not link these" >&2
   exit 1
 fi
 "$program"

@@ -3,7 +3,7 @@
 # Runs tests under a sanitizer, with a separate build for each sanitizer.
 #
 #   Scripts/sanitize.sh thread    tests with several threads: sockets, event loops, client, server
-#   Scripts/sanitize.sh address   tests of manual memory management: the core, sockets, libprotobuf-c
+#   Scripts/sanitize.sh address   tests of manual memory management: the core, sockets, libprotobuf-c, expat
 #
 # SUITES names other test targets; SUITES=all means all of them and the command's, which takes more than an
 # hour under the thread sanitizer. FILTER selects tests.
@@ -18,7 +18,7 @@ thread)
   export TSAN_OPTIONS="suppressions=$PWD/Scripts/thread-sanitizer.supp"
   ;;
 address)
-  suites='LongLinkCoreTests LongLinkTransportTests LongLinkProtobufCTests'
+  suites='LongLinkCoreTests LongLinkTransportTests LongLinkProtobufCTests LongLinkReadersTests'
   options=(--scratch-path .build-asan)
   ;;
 *)

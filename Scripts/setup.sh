@@ -28,6 +28,8 @@ look() {
   need pkg-config 'brew install pkgconf' pkg-config --version
   # Linked into clients and servers, for messages.
   need libprotobuf-c-dev 'brew install protobuf-c' pkg-config --exists libprotobuf-c
+  # Linked into programs that read documents.
+  need libexpat1-dev 'brew install expat' pkg-config --exists expat
   # To generate code, with the files that every .proto may import.
   need protobuf-c-compiler 'brew install protobuf-c' protoc-c --version
   need protobuf-compiler 'brew install protobuf' protoc --version

@@ -232,6 +232,141 @@ void   longlink__demo__stats_reply__free_unpacked
   assert(message->base.descriptor == &longlink__demo__stats_reply__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   longlink__demo__count_request__init
+                     (Longlink__Demo__CountRequest         *message)
+{
+  static const Longlink__Demo__CountRequest init_value = LONGLINK__DEMO__COUNT_REQUEST__INIT;
+  *message = init_value;
+}
+size_t longlink__demo__count_request__get_packed_size
+                     (const Longlink__Demo__CountRequest *message)
+{
+  assert(message->base.descriptor == &longlink__demo__count_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t longlink__demo__count_request__pack
+                     (const Longlink__Demo__CountRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &longlink__demo__count_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t longlink__demo__count_request__pack_to_buffer
+                     (const Longlink__Demo__CountRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &longlink__demo__count_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Longlink__Demo__CountRequest *
+       longlink__demo__count_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Longlink__Demo__CountRequest *)
+     protobuf_c_message_unpack (&longlink__demo__count_request__descriptor,
+                                allocator, len, data);
+}
+void   longlink__demo__count_request__free_unpacked
+                     (Longlink__Demo__CountRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &longlink__demo__count_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   longlink__demo__sum_reply__init
+                     (Longlink__Demo__SumReply         *message)
+{
+  static const Longlink__Demo__SumReply init_value = LONGLINK__DEMO__SUM_REPLY__INIT;
+  *message = init_value;
+}
+size_t longlink__demo__sum_reply__get_packed_size
+                     (const Longlink__Demo__SumReply *message)
+{
+  assert(message->base.descriptor == &longlink__demo__sum_reply__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t longlink__demo__sum_reply__pack
+                     (const Longlink__Demo__SumReply *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &longlink__demo__sum_reply__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t longlink__demo__sum_reply__pack_to_buffer
+                     (const Longlink__Demo__SumReply *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &longlink__demo__sum_reply__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Longlink__Demo__SumReply *
+       longlink__demo__sum_reply__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Longlink__Demo__SumReply *)
+     protobuf_c_message_unpack (&longlink__demo__sum_reply__descriptor,
+                                allocator, len, data);
+}
+void   longlink__demo__sum_reply__free_unpacked
+                     (Longlink__Demo__SumReply *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &longlink__demo__sum_reply__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   longlink__demo__feed_request__init
+                     (Longlink__Demo__FeedRequest         *message)
+{
+  static const Longlink__Demo__FeedRequest init_value = LONGLINK__DEMO__FEED_REQUEST__INIT;
+  *message = init_value;
+}
+size_t longlink__demo__feed_request__get_packed_size
+                     (const Longlink__Demo__FeedRequest *message)
+{
+  assert(message->base.descriptor == &longlink__demo__feed_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t longlink__demo__feed_request__pack
+                     (const Longlink__Demo__FeedRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &longlink__demo__feed_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t longlink__demo__feed_request__pack_to_buffer
+                     (const Longlink__Demo__FeedRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &longlink__demo__feed_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Longlink__Demo__FeedRequest *
+       longlink__demo__feed_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Longlink__Demo__FeedRequest *)
+     protobuf_c_message_unpack (&longlink__demo__feed_request__descriptor,
+                                allocator, len, data);
+}
+void   longlink__demo__feed_request__free_unpacked
+                     (Longlink__Demo__FeedRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &longlink__demo__feed_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 static const ProtobufCFieldDescriptor longlink__demo__sleep_request__field_descriptors[1] =
 {
   {
@@ -334,7 +469,7 @@ const ProtobufCMessageDescriptor longlink__demo__ticks_request__descriptor =
   (ProtobufCMessageInit) longlink__demo__ticks_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor longlink__demo__tick__field_descriptors[1] =
+static const ProtobufCFieldDescriptor longlink__demo__tick__field_descriptors[2] =
 {
   {
     "number",
@@ -348,14 +483,27 @@ static const ProtobufCFieldDescriptor longlink__demo__tick__field_descriptors[1]
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "padding",
+    2,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_BYTES,
+    offsetof(Longlink__Demo__Tick, has_padding),
+    offsetof(Longlink__Demo__Tick, padding),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned longlink__demo__tick__field_indices_by_name[] = {
   0,   /* field[0] = number */
+  1,   /* field[1] = padding */
 };
 static const ProtobufCIntRange longlink__demo__tick__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 1 }
+  { 0, 2 }
 };
 const ProtobufCMessageDescriptor longlink__demo__tick__descriptor =
 {
@@ -365,7 +513,7 @@ const ProtobufCMessageDescriptor longlink__demo__tick__descriptor =
   "Longlink__Demo__Tick",
   "longlink.demo",
   sizeof(Longlink__Demo__Tick),
-  1,
+  2,
   longlink__demo__tick__field_descriptors,
   longlink__demo__tick__field_indices_by_name,
   1,  longlink__demo__tick__number_ranges,
@@ -524,5 +672,249 @@ const ProtobufCMessageDescriptor longlink__demo__stats_reply__descriptor =
   longlink__demo__stats_reply__field_indices_by_name,
   1,  longlink__demo__stats_reply__number_ranges,
   (ProtobufCMessageInit) longlink__demo__stats_reply__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor longlink__demo__count_request__field_descriptors[6] =
+{
+  {
+    "count",
+    1,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_UINT32,
+    offsetof(Longlink__Demo__CountRequest, has_count),
+    offsetof(Longlink__Demo__CountRequest, count),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "interval_milliseconds",
+    2,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_UINT32,
+    offsetof(Longlink__Demo__CountRequest, has_interval_milliseconds),
+    offsetof(Longlink__Demo__CountRequest, interval_milliseconds),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "item_bytes",
+    3,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_UINT32,
+    offsetof(Longlink__Demo__CountRequest, has_item_bytes),
+    offsetof(Longlink__Demo__CountRequest, item_bytes),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "fail_after",
+    4,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_UINT32,
+    offsetof(Longlink__Demo__CountRequest, has_fail_after),
+    offsetof(Longlink__Demo__CountRequest, fail_after),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "fail_code",
+    5,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_UINT32,
+    offsetof(Longlink__Demo__CountRequest, has_fail_code),
+    offsetof(Longlink__Demo__CountRequest, fail_code),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "fail_detail",
+    6,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Longlink__Demo__CountRequest, fail_detail),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned longlink__demo__count_request__field_indices_by_name[] = {
+  0,   /* field[0] = count */
+  3,   /* field[3] = fail_after */
+  4,   /* field[4] = fail_code */
+  5,   /* field[5] = fail_detail */
+  1,   /* field[1] = interval_milliseconds */
+  2,   /* field[2] = item_bytes */
+};
+static const ProtobufCIntRange longlink__demo__count_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 6 }
+};
+const ProtobufCMessageDescriptor longlink__demo__count_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "longlink.demo.CountRequest",
+  "CountRequest",
+  "Longlink__Demo__CountRequest",
+  "longlink.demo",
+  sizeof(Longlink__Demo__CountRequest),
+  6,
+  longlink__demo__count_request__field_descriptors,
+  longlink__demo__count_request__field_indices_by_name,
+  1,  longlink__demo__count_request__number_ranges,
+  (ProtobufCMessageInit) longlink__demo__count_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor longlink__demo__sum_reply__field_descriptors[3] =
+{
+  {
+    "items",
+    1,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_UINT64,
+    offsetof(Longlink__Demo__SumReply, has_items),
+    offsetof(Longlink__Demo__SumReply, items),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "bytes",
+    2,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_UINT64,
+    offsetof(Longlink__Demo__SumReply, has_bytes),
+    offsetof(Longlink__Demo__SumReply, bytes),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "adler32",
+    3,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_UINT32,
+    offsetof(Longlink__Demo__SumReply, has_adler32),
+    offsetof(Longlink__Demo__SumReply, adler32),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned longlink__demo__sum_reply__field_indices_by_name[] = {
+  2,   /* field[2] = adler32 */
+  1,   /* field[1] = bytes */
+  0,   /* field[0] = items */
+};
+static const ProtobufCIntRange longlink__demo__sum_reply__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor longlink__demo__sum_reply__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "longlink.demo.SumReply",
+  "SumReply",
+  "Longlink__Demo__SumReply",
+  "longlink.demo",
+  sizeof(Longlink__Demo__SumReply),
+  3,
+  longlink__demo__sum_reply__field_descriptors,
+  longlink__demo__sum_reply__field_indices_by_name,
+  1,  longlink__demo__sum_reply__number_ranges,
+  (ProtobufCMessageInit) longlink__demo__sum_reply__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor longlink__demo__feed_request__field_descriptors[4] =
+{
+  {
+    "format",
+    1,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Longlink__Demo__FeedRequest, format),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "nodes",
+    2,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_UINT32,
+    offsetof(Longlink__Demo__FeedRequest, has_nodes),
+    offsetof(Longlink__Demo__FeedRequest, nodes),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "interval_milliseconds",
+    3,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_UINT32,
+    offsetof(Longlink__Demo__FeedRequest, has_interval_milliseconds),
+    offsetof(Longlink__Demo__FeedRequest, interval_milliseconds),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "fail_after",
+    4,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_UINT32,
+    offsetof(Longlink__Demo__FeedRequest, has_fail_after),
+    offsetof(Longlink__Demo__FeedRequest, fail_after),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned longlink__demo__feed_request__field_indices_by_name[] = {
+  3,   /* field[3] = fail_after */
+  0,   /* field[0] = format */
+  2,   /* field[2] = interval_milliseconds */
+  1,   /* field[1] = nodes */
+};
+static const ProtobufCIntRange longlink__demo__feed_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 4 }
+};
+const ProtobufCMessageDescriptor longlink__demo__feed_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "longlink.demo.FeedRequest",
+  "FeedRequest",
+  "Longlink__Demo__FeedRequest",
+  "longlink.demo",
+  sizeof(Longlink__Demo__FeedRequest),
+  4,
+  longlink__demo__feed_request__field_descriptors,
+  longlink__demo__feed_request__field_indices_by_name,
+  1,  longlink__demo__feed_request__number_ranges,
+  (ProtobufCMessageInit) longlink__demo__feed_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };

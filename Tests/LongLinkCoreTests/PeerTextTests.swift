@@ -27,6 +27,13 @@ import Testing
     #expect(PeerText(utf8: [0xC0, 0x8A]).description == #"\xC0\x8A"#)
   }
 
+  @Test func `a whole text is escaped and not cut`() {
+    let part: [UInt8] = [0x61, 0x0A, 0xFF, 0xC3, 0xA9, 0x5C]
+    let whole = PeerText.whole(Array(repeatElement(part, count: 100).joined()))
+    #expect(whole == String(repeating: #"a\n\xFFé\\"#, count: 100))
+    #expect(PeerText.whole([]).isEmpty)
+  }
+
   @Test func `a text of the limit is whole, and one more byte is cut`() {
     let whole = String(repeating: "x", count: PeerText.limit)
     #expect(PeerText(whole).description == whole)

@@ -98,9 +98,9 @@ import Testing
     #expect(find([".nextMessage()"], in: drivers).count == 1)
   }
 
-  @Test func `no library imports Foundation`() throws {
+  @Test func `only one library imports Foundation`() throws {
     let found = find(["import Foundation"], in: try Self.sources("Sources")) {
-      Self.executables.contains($0.target)
+      Self.executables.contains($0.target) || $0.target == "LongLinkJSON"
     }
     #expect(found == [])
   }
@@ -158,9 +158,9 @@ import Testing
 
   @Test func `files are short and lines too`() throws {
     for source in try Self.ownSources() {
-      #expect(source.lines.count <= 401, "\(source.path) has \(source.lines.count) lines")
-      // The names in generated code are as long as those in its .proto file.
+      // Generated code is as long as its .proto file makes it, and so are the names in it.
       if source.path.hasSuffix(".longlink.swift") { continue }
+      #expect(source.lines.count <= 401, "\(source.path) has \(source.lines.count) lines")
       let long = source.lines.enumerated().filter {
         $0.element.utf8.count > 100 && $0.element.count > 100
       }

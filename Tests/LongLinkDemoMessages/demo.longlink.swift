@@ -38,16 +38,20 @@ package nonisolated struct TicksRequest: Swift.Hashable, Swift.Sendable {
   }
 }
 
-/// What route 3 pushes.
+/// What route 3 pushes, and the items of route 6.
 package nonisolated struct Tick: Swift.Hashable, Swift.Sendable {
   /// Counts from 1.
   package var number: Swift.UInt64 = 0
+  /// Zeros that make an item larger; empty in a push.
+  package var padding: [Swift.UInt8] = []
 
   /// Makes a message. Omitted fields have the values that absent fields decode to.
   package init(
-    number: Swift.UInt64 = 0
+    number: Swift.UInt64 = 0,
+    padding: [Swift.UInt8] = []
   ) {
     self.number = number
+    self.padding = padding
   }
 }
 
@@ -99,6 +103,92 @@ package nonisolated struct StatsReply: Swift.Hashable, Swift.Sendable {
     self.requestsCancelled = requestsCancelled
     self.responsesSent = responsesSent
     self.protocolViolations = protocolViolations
+  }
+}
+
+/// Route 6, Count: `count` items, each a Tick, and then an empty response. The client sends none.
+package nonisolated struct CountRequest: Swift.Hashable, Swift.Sendable {
+  /// How many items.
+  package var count: Swift.UInt32 = 0
+  /// The time between two of them.
+  package var intervalMilliseconds: Swift.UInt32 = 0
+  /// The size of their padding. 400 if an item is larger than the body limit of either side; 429
+  /// while the paddings of all streams of the server take more than 32 MiB.
+  package var itemBytes: Swift.UInt32 = 0
+  /// After so many items the response is an error, with the code and the detail below. 0, or a
+  /// number above `count`: never.
+  package var failAfter: Swift.UInt32 = 0
+  /// 1,000 to 8,388,607, or an error of wire.md section 14; 400 for any other, if `fail_after` is
+  /// not 0.
+  package var failCode: Swift.UInt32 = 0
+  /// The body of the error.
+  package var failDetail: Swift.String = ""
+
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
+  package init(
+    count: Swift.UInt32 = 0,
+    intervalMilliseconds: Swift.UInt32 = 0,
+    itemBytes: Swift.UInt32 = 0,
+    failAfter: Swift.UInt32 = 0,
+    failCode: Swift.UInt32 = 0,
+    failDetail: Swift.String = ""
+  ) {
+    self.count = count
+    self.intervalMilliseconds = intervalMilliseconds
+    self.itemBytes = itemBytes
+    self.failAfter = failAfter
+    self.failCode = failCode
+    self.failDetail = failDetail
+  }
+}
+
+/// The response of route 7, Sum, to items of the client: any bytes. The server sends no items, and
+/// the request is empty.
+package nonisolated struct SumReply: Swift.Hashable, Swift.Sendable {
+  /// Field 1, `items`.
+  package var items: Swift.UInt64 = 0
+  /// The bytes of all items together.
+  package var bytes: Swift.UInt64 = 0
+  /// The Adler-32 of all bytes in their order.
+  package var adler32: Swift.UInt32 = 0
+
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
+  package init(
+    items: Swift.UInt64 = 0,
+    bytes: Swift.UInt64 = 0,
+    adler32: Swift.UInt32 = 0
+  ) {
+    self.items = items
+    self.bytes = bytes
+    self.adler32 = adler32
+  }
+}
+
+/// Route 9, Feed: a document in items that are cut without regard to its elements or characters,
+/// and then an empty response with code 200. The client sends none.
+package nonisolated struct FeedRequest: Swift.Hashable, Swift.Sendable {
+  /// `xml`: a root element `root` with elements `node`, each of which contains an object of JSON,
+  /// {"name":"café 1"} and so on. `json`: an array of the same objects. 400 for any other.
+  package var format: Swift.String = ""
+  /// How many nodes or objects.
+  package var nodes: Swift.UInt32 = 0
+  /// The time between two of them.
+  package var intervalMilliseconds: Swift.UInt32 = 0
+  /// After so many the document breaks off, with an element `error` that contains a text, or an
+  /// object {"error":…}. 0, or a number above `nodes`: never.
+  package var failAfter: Swift.UInt32 = 0
+
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
+  package init(
+    format: Swift.String = "",
+    nodes: Swift.UInt32 = 0,
+    intervalMilliseconds: Swift.UInt32 = 0,
+    failAfter: Swift.UInt32 = 0
+  ) {
+    self.format = format
+    self.nodes = nodes
+    self.intervalMilliseconds = intervalMilliseconds
+    self.failAfter = failAfter
   }
 }
 
@@ -171,6 +261,10 @@ nonisolated extension LongLinkDemoMessages::Tick: LongLinkProtobufC::ProtobufCBo
         unsafe message.has_number = 1
         unsafe message.number = value.number
       }
+      if !value.padding.isEmpty {
+        unsafe message.has_padding = 1
+        unsafe message.padding = arena.bytes(value.padding)
+      }
     },
     read: { reader in
       var value = LongLinkDemoMessages::Tick()
@@ -178,6 +272,8 @@ nonisolated extension LongLinkDemoMessages::Tick: LongLinkProtobufC::ProtobufCBo
         switch field {
         case 1:
           value.number = try reader.uint64()
+        case 2:
+          value.padding = try reader.bytes()
         default: try reader.skip()
         }
       }
@@ -261,6 +357,136 @@ nonisolated extension LongLinkDemoMessages::StatsReply: LongLinkProtobufC::Proto
           value.responsesSent = try reader.uint64()
         case 6:
           value.protocolViolations = try reader.uint64()
+        default: try reader.skip()
+        }
+      }
+      return value
+    }
+  )
+}
+
+nonisolated extension LongLinkDemoMessages::CountRequest: LongLinkProtobufC::ProtobufCBody {
+  /// The functions that encode and decode the message.
+  package static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::CountRequest> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::CountRequest>(
+    initialize: CLongLinkDemo::longlink__demo__count_request__init,
+    fill: { message, value, arena in
+      if value.count != 0 {
+        unsafe message.has_count = 1
+        unsafe message.count = value.count
+      }
+      if value.intervalMilliseconds != 0 {
+        unsafe message.has_interval_milliseconds = 1
+        unsafe message.interval_milliseconds = value.intervalMilliseconds
+      }
+      if value.itemBytes != 0 {
+        unsafe message.has_item_bytes = 1
+        unsafe message.item_bytes = value.itemBytes
+      }
+      if value.failAfter != 0 {
+        unsafe message.has_fail_after = 1
+        unsafe message.fail_after = value.failAfter
+      }
+      if value.failCode != 0 {
+        unsafe message.has_fail_code = 1
+        unsafe message.fail_code = value.failCode
+      }
+      if !value.failDetail.isEmpty {
+        unsafe message.fail_detail = try arena.string(value.failDetail)
+      }
+    },
+    read: { reader in
+      var value = LongLinkDemoMessages::CountRequest()
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.count = try reader.uint32()
+        case 2:
+          value.intervalMilliseconds = try reader.uint32()
+        case 3:
+          value.itemBytes = try reader.uint32()
+        case 4:
+          value.failAfter = try reader.uint32()
+        case 5:
+          value.failCode = try reader.uint32()
+        case 6:
+          value.failDetail = try reader.string()
+        default: try reader.skip()
+        }
+      }
+      return value
+    }
+  )
+}
+
+nonisolated extension LongLinkDemoMessages::SumReply: LongLinkProtobufC::ProtobufCBody {
+  /// The functions that encode and decode the message.
+  package static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::SumReply> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::SumReply>(
+    initialize: CLongLinkDemo::longlink__demo__sum_reply__init,
+    fill: { message, value, arena in
+      if value.items != 0 {
+        unsafe message.has_items = 1
+        unsafe message.items = value.items
+      }
+      if value.bytes != 0 {
+        unsafe message.has_bytes = 1
+        unsafe message.bytes = value.bytes
+      }
+      if value.adler32 != 0 {
+        unsafe message.has_adler32 = 1
+        unsafe message.adler32 = value.adler32
+      }
+    },
+    read: { reader in
+      var value = LongLinkDemoMessages::SumReply()
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.items = try reader.uint64()
+        case 2:
+          value.bytes = try reader.uint64()
+        case 3:
+          value.adler32 = try reader.uint32()
+        default: try reader.skip()
+        }
+      }
+      return value
+    }
+  )
+}
+
+nonisolated extension LongLinkDemoMessages::FeedRequest: LongLinkProtobufC::ProtobufCBody {
+  /// The functions that encode and decode the message.
+  package static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::FeedRequest> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::FeedRequest>(
+    initialize: CLongLinkDemo::longlink__demo__feed_request__init,
+    fill: { message, value, arena in
+      if !value.format.isEmpty {
+        unsafe message.format = try arena.string(value.format)
+      }
+      if value.nodes != 0 {
+        unsafe message.has_nodes = 1
+        unsafe message.nodes = value.nodes
+      }
+      if value.intervalMilliseconds != 0 {
+        unsafe message.has_interval_milliseconds = 1
+        unsafe message.interval_milliseconds = value.intervalMilliseconds
+      }
+      if value.failAfter != 0 {
+        unsafe message.has_fail_after = 1
+        unsafe message.fail_after = value.failAfter
+      }
+    },
+    read: { reader in
+      var value = LongLinkDemoMessages::FeedRequest()
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.format = try reader.string()
+        case 2:
+          value.nodes = try reader.uint32()
+        case 3:
+          value.intervalMilliseconds = try reader.uint32()
+        case 4:
+          value.failAfter = try reader.uint32()
         default: try reader.skip()
         }
       }

@@ -20,13 +20,24 @@ package enum FuzzCorpus {
       case .dialect: (0..<64).compactMap { conversation($0, isDelimited: false) }
       case .delimiter: (0..<64).compactMap { conversation($0, isDelimited: true) }
       case .dialectClient, .dialectServer: (0..<64).map { commands($0) }
+      case .xml: ReaderFuzz.xmlSeeds
+      case .json: ReaderFuzz.jsonSeeds
       }
     // What libFuzzer cuts anyway is not worth its space.
     return made.filter { (1...4096).contains($0.count) }
   }
 
-  /// The words of the JSON form, as a dictionary of libFuzzer.
-  package static func words(vectors: URL) throws -> String {
+  /// The words that a target's inputs may be made of, as a dictionary of libFuzzer. What has none
+  /// of its own gets those of the JSON form of dialects.
+  package static func words(for target: FuzzTarget, vectors: URL) throws -> String {
+    switch target {
+    case .xml: return ReaderFuzz.xmlWords.map { "\"\($0)\"\n" }.joined()
+    case .json: return ReaderFuzz.jsonWords.map { "\"\($0)\"\n" }.joined()
+    default: return try layoutWords(vectors)
+    }
+  }
+
+  private static func layoutWords(_ vectors: URL) throws -> String {
     let text = try files(vectors.appending(path: "Dialects"), "json")
       .map { String(decoding: $0, as: UTF8.self) }.joined()
     let parts = text.split(separator: "\"", omittingEmptySubsequences: false)

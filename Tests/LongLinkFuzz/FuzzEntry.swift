@@ -30,7 +30,7 @@ public func fuzzBegins(
     for (index, input) in try FuzzCorpus.inputs(for: chosen, vectors: vectors).enumerated() {
       try Data(input).write(to: folder.appending(path: "seed-\(index)"))
     }
-    try FuzzCorpus.words(vectors: vectors)
+    try FuzzCorpus.words(for: chosen, vectors: vectors)
       .write(to: folder.appendingPathExtension("words"), atomically: true, encoding: .utf8)
   } catch {
     fatalError("no first inputs: \(error)")

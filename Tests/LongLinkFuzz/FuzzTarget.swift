@@ -21,6 +21,9 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
   /// The same in a dialect.
   case dialectClient
   case dialectServer
+  /// Documents that are read in parts.
+  case xml
+  case json
 
   package func run(_ bytes: [UInt8]) throws {
     switch self {
@@ -33,6 +36,8 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case .server: try ConnectionFuzz.run(.server, bytes)
     case .dialectClient: try ConnectionFuzz.run(.client, inDialect: true, bytes)
     case .dialectServer: try ConnectionFuzz.run(.server, inDialect: true, bytes)
+    case .xml: try ReaderFuzz.runXML(bytes)
+    case .json: try ReaderFuzz.runJSON(bytes)
     }
   }
 }

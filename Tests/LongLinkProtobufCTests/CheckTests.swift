@@ -109,7 +109,7 @@ import Testing
     let unknown = bytes("f80701 f9070000000000000000 fa0703616263 fd0700000000")
     #expect(try Probe(body: unknown + bytes("1805") + unknown) == Probe(u32: 5))
     #expect(try Hello(body: unknown) == Hello())
-    #expect(try Tick(body: bytes("0803") + field(2, bytes("ff00ff"))) == Tick(number: 3))
+    #expect(try Tick(body: bytes("0803") + field(3, bytes("ff00ff"))) == Tick(number: 3))
   }
 
   @Test func `repeated numbers may be packed or not, and both`() throws {

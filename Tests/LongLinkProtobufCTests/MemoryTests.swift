@@ -21,7 +21,7 @@ import Testing
       }
     )
 
-    static func decodingMemoryLimit(forBodyOf byteCount: Int) -> Int { 15 * byteCount }
+    static func decodingMemoryLimit(forBodyOf byteCount: Int) -> Int { 24 * byteCount }
   }
 
   @Test func `a body that would take too much memory is refused`() throws {

@@ -99,6 +99,18 @@ import Testing
     #expect(watch.broken.map(\.promise) == [.deadPeersFound])
   }
 
+  @Test(arguments: [0, 24])
+  func `an end that reads again hears of its peer only if bytes had come`(_ bytes: Int) {
+    var watch = greeted()
+    watch.tell(.readingStopped, Self.client, 1, at: 11)
+    if bytes > 0 { watch.tell(.bytesArrived, Self.client, 1, at: 12, value: bytes) }
+    watch.tell(.readingResumed, Self.client, 1, at: 14)
+    watch.tell(.closed, Self.client, 1, at: 15)
+    let now = LinkInstant(nanoseconds: 15_000_000_000)
+    watch.tookForDead(link: 1, on: 1, at: now)
+    #expect(watch.broken.map(\.promise) == (bytes > 0 ? [.livePeersKept] : []))
+  }
+
   @Test func `a process that was frozen has its time after that`() {
     var watch = greeted()
     watch.tell(.paused, nil, 1, at: 1)

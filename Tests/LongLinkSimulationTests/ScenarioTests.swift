@@ -23,6 +23,7 @@ import Testing
     let report = try await scenario.run()
     #expect(report.isGood, "\(report.findings) \(report.replayCommand)")
     #expect(report.requests >= 200, "seed \(scenario.seed)")
+    #expect(report.streams > 10 && report.items > 100, "seed \(scenario.seed)")
     #expect(report.virtualTime >= .seconds(600), "seed \(scenario.seed)")
     let faults = report.faults.values.reduce(0, +)
     #expect(scenario.profile.count.contains(faults), "seed \(scenario.seed)")
@@ -61,6 +62,21 @@ import Testing
     }
     try run()
     #expect(network == nil)
+  }
+
+  @Test func `streams of all shapes are drawn`() {
+    let plan = ScenarioPlan(seed: 1, profile: .default)
+    #expect(Set(plan.streams.map(\.key)).count == plan.streams.count)
+    let plans = (0..<50 as Range<UInt64>).flatMap {
+      ScenarioPlan(seed: $0, profile: .default).streams
+    }
+    #expect(Set(plans.map(\.shape)).count == 3)
+    #expect(Set(plans.map(\.order)).count == StreamPlan.Order.allCases.count)
+    #expect(plans.contains { $0.isFromServer } && plans.contains { !$0.isFromServer })
+    #expect(plans.contains { $0.responseItems.sizes == .large })
+    // An item depends on its stream, its side and its number alone.
+    let stream = plan.streams[0]
+    #expect(stream.item(3, from: .requester) == stream.item(3, from: .requester))
   }
 
   @Test func `profiles are found by their names`() {

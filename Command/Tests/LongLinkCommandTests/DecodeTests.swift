@@ -246,6 +246,25 @@ import Testing
     #expect(right > 30 && wrong > 20)
   }
 
+  @Test func `test vectors of streams are decoded, and damage is found`() throws {
+    // What the other side has sent, or the receiver's limits, would tell these.
+    let untold: Set<String> = [
+      "item-over-limit", "item-not-asked-for", "item-for-plain-request", "credit-exceeded",
+      "credit-exceeded-by-fragment", "credit-exceeded-by-empty-items", "credit-exceeded-down",
+      "credit-overflow", "credit-of-hello-too-large", "credit-not-announced",
+      "credit-for-plain-request",
+    ]
+    var wrong = 0
+    for stream in try VectorStream.all(in: "streams.txt") {
+      let (_, items) = try FrameDecoder.items(in: stream.bytes, of: nil, from: stream.sender)
+      let isDamaged = items.contains(where: \.isDamage)
+      let isTold = !stream.broken.isEmpty && !untold.contains(stream.name)
+      #expect(isDamaged == isTold, "\(stream.name)")
+      if isDamaged { wrong += 1 }
+    }
+    #expect(wrong > 35)
+  }
+
   @Test func `the sender of the bytes is detected`() throws {
     let dialect = try VectorStream.dialect("guarded")
     for stream in try VectorStream.all(in: "Dialects/guarded.txt") where stream.broken.isEmpty {

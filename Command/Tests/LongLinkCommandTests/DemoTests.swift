@@ -11,7 +11,11 @@ import Testing
     #expect(!demo.output.contains(0x1B))
     for statement in [
       "Echo returned Tick(number: 42) unchanged", "delivery answered", "delivery refused",
-      "they were answered in the opposite order", "all arrived, in order", "cancelled 0 -> 1",
+      "they were answered in the opposite order", "all arrived, in order",
+      "all arrived, in order, and then the response", "Sum counted three items of ours",
+      "other requests pass those that wait", "no more than a window of items has come",
+      "the reader left: the server's handler has ended", "the error came behind 3 items",
+      "the number of items before it are known", "cancelled 1 -> 2",
       "deadlineExceeded, delivery sent", "connectionLost, delivery sent",
       "delivery notSent: it did not run", "the request that waited was answered",
       "the reason is the lost heartbeat", "the client reconnected automatically",

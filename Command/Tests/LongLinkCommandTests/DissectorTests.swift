@@ -71,17 +71,73 @@ struct DissectorTests {
     DissectorTests.judge(streams, findings)
   }
 
+  @Test func `every test vector of streams is shown, and damage to its frames is flagged`()
+    async throws
+  {
+    let tshark = try await DissectorTests.tshark(nil)
+    defer { tshark.remove() }
+    // What only the state of an exchange tells is not judged.
+    let told: Set<String> = [
+      "flagNotAllowed", "tagNotAllowed", "sizeNotAllowed", "serialOutOfRange",
+    ]
+    let streams = try VectorStream.all(in: "streams.txt")
+      .filter { $0.state == "welcomed" && $0.bytes.count < 100_000 }
+    var capture = PacketCapture()
+    for stream in streams { capture.add(DissectorTests.greeted(stream)) }
+    let findings = try await tshark.findings(capture, rules: DissectorTests.rules)
+    for (stream, finding) in zip(streams, findings) {
+      // A frame that is over the receiver's limit is not whole in its vector.
+      let cut: Set = [Violation.Rule.truncatedFrame.rawValue]
+      let found = finding.rules.subtracting(stream.broken.isEmpty ? [] : cut)
+      #expect(found == told.intersection(stream.broken), "\(stream.name)")
+    }
+    #expect(streams.count { !told.isDisjoint(with: $0.broken) } >= 15 && streams.count > 80)
+  }
+
+  @Test func `items are numbered, linked to their request, and counted at the response`()
+    async throws
+  {
+    let tshark = try await DissectorTests.tshark(nil)
+    defer { tshark.remove() }
+    func frame(_ kind: UInt32, _ tag: UInt32 = 0, _ body: [UInt8] = []) -> [UInt8] {
+      ScriptedConnection.frame(kind: kind, tag: tag, serial: 50, body: body)
+    }
+    let stream = VectorStream.greeting(of: 7)
+    let parts: RecordedRun.Connection = [
+      (.client, frame(0x80, 6, [0, 4, 0x30, 0x7F, 0x38, 1])), (.client, frame(2, 0, [1])),
+      (.server, frame(0x42, 0, [2])), (.client, frame(2)), (.server, frame(2, 0, [3])),
+      (.server, frame(5, 0, [0, 0, 0, 9])), (.client, frame(3)), (.server, frame(1, 1042)),
+    ]
+    var capture = PacketCapture()
+    capture.add(stream + parts)
+    let rows = try await tshark.rows(
+      capture, where: "longlink.serial == 50",
+      ["kind", "request_in", "item", "items_up", "items_down"].map { "longlink.\($0)" })
+    #expect(
+      rows.map { $0[0] } == [
+        ["request"], ["item"], ["item"], ["item"], ["item"], ["credit"], ["end"], ["response"],
+      ])
+    #expect(Set(rows.dropFirst().map { $0[1] }) == [["6"]])
+    #expect(rows.map { $0[2] } == [[], ["1"], [], ["2"], ["1"], [], [], []])
+    #expect(rows.last?.suffix(2) == [["2"], ["1"]])
+  }
+
   /// A vector's bytes behind what has been said before.
   private static func greeted(_ stream: VectorStream) -> RecordedRun.Connection {
-    let hello = ScriptedConnection.frame(kind: 0x0A, tag: 0, serial: 3, body: [8, 1, 16, 3])
-    let welcome = ScriptedConnection.frame(
-      kind: 0x0B, tag: 0, serial: 3, body: [8, 1, 16, stream.features])
     var parts: RecordedRun.Connection = []
-    if stream.state == "welcomed" || stream.sender == .server { parts.append((.client, hello)) }
-    if stream.state == "welcomed" { parts.append((.server, welcome)) }
+    if stream.state == "welcomed" {
+      parts = VectorStream.greeting(of: stream.features)
+    } else if stream.sender == .server {
+      parts = [VectorStream.greeting(of: 0)[0]]
+    }
     let receiver = stream.sender.peer
     for serial in stream.waiting {
       parts.append((receiver, ScriptedConnection.frame(kind: 0, tag: 1, serial: serial)))
+    }
+    for (serial, metadata) in stream.asked {
+      let block = [0, UInt8(metadata.count)] + metadata
+      let request = ScriptedConnection.frame(kind: 0x80, tag: 1, serial: serial, body: block)
+      parts.append((receiver, request))
     }
     return parts + stream.parts(of: 60_000)
   }

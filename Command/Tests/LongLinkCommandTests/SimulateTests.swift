@@ -23,6 +23,8 @@ import Testing
     #expect((first["requests"] as? Int ?? 0) >= 800)
     #expect(first["traceHash"] as? String == second["traceHash"] as? String)
     #expect(first["succeeded"] as? Int == second["succeeded"] as? Int)
+    #expect((first["streams"] as? Int ?? 0) >= 40)
+    #expect(first["items"] as? Int == second["items"] as? Int)
     #expect((first["failures"] as? [Any])?.isEmpty == true)
   }
 
@@ -33,6 +35,7 @@ import Testing
     #expect(tool.code == 0, "\(tool.text)")
     #expect(tool.text.contains("2 seeds in"))
     #expect(tool.text.contains("virtual hours/s"))
+    #expect(tool.text.contains("streams among them"))
     #expect(tool.text.contains("all promises were kept"))
     #expect(tool.text.contains("faults: "))
   }

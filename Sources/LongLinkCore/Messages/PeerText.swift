@@ -28,31 +28,50 @@ package struct PeerText: Equatable, Sendable, CustomStringConvertible {
     // The end of the text if it must be truncated.
     var end = text.endIndex
     var length = 0
-    var rest = bytes.makeIterator()
-    var parser = Unicode.UTF8.ForwardParser()
-    var position = 0
-    decoding: while true {
-      let piece: String
-      switch parser.parseScalar(from: &rest) {
-      case .valid(let encoded):
-        piece = PeerText.safe(Unicode.UTF8.decode(encoded))
-        position += encoded.count
-      case .error(let count):
-        piece = bytes[position..<position + count].map(PeerText.escape).joined()
-        position += count
-      case .emptyInput:
-        break decoding
-      }
+    PeerText.decode(bytes) { piece in
       guard length + piece.utf8.count <= PeerText.limit else {
         text.removeSubrange(end...)
         text += PeerText.ellipsis
-        break
+        return false
       }
       text += piece
       length += piece.utf8.count
       if length <= PeerText.limit - PeerText.ellipsis.utf8.count { end = text.endIndex }
+      return true
     }
     description = text
+  }
+
+  /// All of the bytes as safe text, of up to six times the size.
+  package static func whole(_ bytes: [UInt8]) -> String {
+    var text = ""
+    decode(bytes) { piece in
+      text += piece
+      return true
+    }
+    return text
+  }
+
+  /// Passes on what stands for each character, and for each byte of what is none, until `take`
+  /// returns false.
+  private static func decode(_ bytes: [UInt8], _ take: (String) -> Bool) {
+    var rest = bytes.makeIterator()
+    var parser = Unicode.UTF8.ForwardParser()
+    var position = 0
+    while true {
+      let piece: String
+      switch parser.parseScalar(from: &rest) {
+      case .valid(let encoded):
+        piece = safe(Unicode.UTF8.decode(encoded))
+        position += encoded.count
+      case .error(let count):
+        piece = bytes[position..<position + count].map(escape).joined()
+        position += count
+      case .emptyInput:
+        return
+      }
+      guard take(piece) else { return }
+    }
   }
 
   private static func safe(_ scalar: Unicode.Scalar) -> String {

@@ -17,11 +17,12 @@ extension Responder: StreamSide {
   /// The rest of an item does not fit into the limit of all windows: the exchange ends.
   package func streamOverLimit(_ serial: UInt32, on link: Link) {
     guard let task = running[serial]?.task else { return }
-    end(serial)
+    let rest = end(serial)
     task.cancel()
     link.outlives(serial)
     _ = send(
       serial, .overloaded, text("an item and the windows of all streams exceed the limit"))
+    rest?()
     if running.isEmpty { onIdle?() }
   }
 }

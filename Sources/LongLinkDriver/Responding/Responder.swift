@@ -152,10 +152,15 @@ package final class Responder: TimerHandler {
     if running.isEmpty { onIdle?() }
   }
 
-  func end(_ serial: UInt32) {
-    guard let entry = running.remove(serial) else { return }
+  /// Removes a request. If its handler has returned and items still wait, returns what is left to
+  /// do once the connection knows that the request has ended.
+  @discardableResult
+  func end(_ serial: UInt32) -> (() -> Void)? {
+    guard let entry = running.remove(serial) else { return nil }
     if let timer = entry.timer { loop.cancel(timer) }
+    let rest = entry.channel?.onWritten
     entry.channel?.close("the exchange has ended")
+    return rest
   }
 }
 
@@ -280,8 +285,9 @@ extension Responder {
   package func cancel(_ serial: UInt32) {
     guard let task = running[serial]?.task else { return }
     link.count { $0.handlersCancelled += 1 }
-    end(serial)
+    let rest = end(serial)
     task.cancel()
+    rest?()
     if running.isEmpty { onIdle?() }
   }
 
@@ -290,8 +296,9 @@ extension Responder {
     let serials = running.keys.sorted()
     for serial in serials {
       let task = running[serial]?.task
-      end(serial)
+      let rest = end(serial)
       task?.cancel()
+      rest?()
     }
     link.count { $0.handlersAbandoned += UInt64(serials.count) }
   }
@@ -300,10 +307,11 @@ extension Responder {
     let serial = UInt32(token)
     guard let task = running[serial]?.task else { return }
     link.count { $0.handlersLate += 1 }
-    end(serial)
+    let rest = end(serial)
     task.cancel()
     link.outlives(serial)
     _ = send(serial, .deadlinePassed, text("the deadline passed before the response"))
+    rest?()
     if running.isEmpty { onIdle?() }
   }
 }

@@ -128,6 +128,23 @@ extension ItemChannel {
     if waiting.isEmpty { link?.endItems(serial) }
   }
 
+  /// Waits for the end of the exchange; returns the number of the wait, nil if it has ended.
+  package func awaitEnd(_ waiter: Waiter<Void>) -> UInt64? {
+    if isRequester ? outcome != nil : closed != nil {
+      waiter(())
+      return nil
+    }
+    lastID += 1
+    awaitsEnd.append((lastID, waiter))
+    return lastID
+  }
+
+  /// Ends the wait of a task that was cancelled.
+  package func cancelAwaitEnd(_ id: UInt64) {
+    guard let index = awaitsEnd.firstIndex(where: { $0.id == id }) else { return }
+    awaitsEnd.remove(at: index).waiter(())
+  }
+
   /// Whether no item waits.
   var isFlushed: Bool { !isSending && waiting.isEmpty }
 

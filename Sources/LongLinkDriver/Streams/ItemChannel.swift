@@ -77,6 +77,8 @@ package final class ItemChannel {
   var onWritten: (() -> Void)?
   /// Waits for the outcome of the requester's exchange.
   private var onOutcome: ((Outcome) -> Void)?
+  /// Calls that wait for the end of the exchange.
+  var awaitsEnd: [(id: UInt64, waiter: Waiter<Void>)] = []
 
   var lastID: UInt64 = 0
   var timer: LoopTimer?
@@ -159,6 +161,8 @@ package final class ItemChannel {
     disarm()
     onOutcome?(outcome)
     onOutcome = nil
+    for wait in awaitsEnd { wait.waiter(()) }
+    awaitsEnd = []
   }
 
   /// The outcome of the requester's exchange; nil while it has not ended.

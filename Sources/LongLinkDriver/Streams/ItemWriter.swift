@@ -77,6 +77,26 @@ public struct ItemWriter: Sendable {
     channel.loop.execute { [channel] in channel.value.endItems() }
   }
 
+  /// Waits until the exchange has ended, for whatever reason: nothing can be written any more.
+  ///
+  /// Await it beside a source that may have nothing to write for long, such as a user's input: the
+  /// peer can respond meanwhile. It returns, too, when the task is cancelled.
+  public func waitForEnd() async {
+    let wait = ChannelWait()
+    await withTaskCancellationHandler {
+      await suspend { (waiter: Waiter<Void>) in
+        channel.onLoop { channel in
+          guard let id = channel.awaitEnd(waiter) else { return }
+          if !wait.begin(id) { channel.cancelAwaitEnd(id) }
+        }
+      }
+    } onCancel: {
+      if let id = wait.cancel() {
+        channel.loop.execute { [channel] in channel.value.cancelAwaitEnd(id) }
+      }
+    }
+  }
+
   /// Waits on the loop for what `begin` starts; it returns the number of the wait, if any.
   private func wait(
     _ begin:

@@ -75,7 +75,9 @@ extension ClientEngine: PeerConnectionOwner {
     var message: WireFrame?
     if reading.isIntact {
       switch frame.kind {
-      case .request, .response, .push: message = connection.joiner.join(frame)
+      case .request, .response, .push, .item:
+        if frame.kind == .response { connection.joiner.dropItem(frame.serial) }
+        message = connection.joiner.join(frame)
       case .cancel: connection.joiner.drop(frame.serial)
       case .ping where answersPings.value.load(ordering: .relaxed):
         connection.send(.bytes(WireFrame.pong(frame.body).bytes))
@@ -85,7 +87,10 @@ extension ClientEngine: PeerConnectionOwner {
     let whole = message
     journal.update { record in
       record.frames.append(received)
-      if let whole { _ = record.add(whole, connection: 1, time: received.time) }
+      if received.isIntact { record.note(frame, whole: whole, connection: 1) }
+      if let whole, whole.kind != .item {
+        _ = record.add(whole, connection: 1, time: received.time)
+      }
     }
   }
 

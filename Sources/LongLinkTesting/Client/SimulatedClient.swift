@@ -156,6 +156,48 @@ extension SimulatedClient {
   }
 }
 
+// MARK: - Streams
+
+extension SimulatedClient {
+  /// Sends a request that opens a stream, with a new serial from 50 on, and returns the serial.
+  ///
+  /// `credit` is the first credit for the server's items, in bytes; nil asks for none. `sendsItems`
+  /// announces items, which you send with ``sendItem(_:_:inFragmentsOf:)`` and end with `end`.
+  /// Nothing checks the credit of either side. The greeting must agree on the feature `streams`.
+  ///
+  /// Throws ``ConnectionEndedError`` if the connection has ended.
+  public func openStream(
+    _ type: MessageType,
+    _ body: [UInt8] = [],
+    credit: UInt32? = nil,
+    sendsItems: Bool = false
+  ) async throws -> UInt32 {
+    let metadata = WireMetadata(credit: credit, items: sendsItems)
+    let serial = await loop.perform { [engine] in engine.value.ask(type, body, metadata) }
+    guard let serial else { throw ConnectionEndedError(ending: record.ending(of: 1)) }
+    return serial
+  }
+
+  /// Sends an item in frames of at most `size` bytes, whatever the credit.
+  public func sendItem(_ serial: UInt32, _ item: [UInt8], inFragmentsOf size: Int = 65_536) {
+    send(WireFrame.item(serial, item).fragments(of: size))
+  }
+
+  /// Waits until a condition on what has come of a stream holds, and returns that. It is checked
+  /// after each frame.
+  ///
+  /// Throws ``ConnectionEndedError`` if the connection ends first, and `CancellationError` if the
+  /// task is cancelled.
+  @discardableResult
+  public func waitForStream(
+    _ serial: UInt32, until condition: @escaping @Sendable (ReceivedStream) -> Bool
+  ) async throws -> ReceivedStream {
+    try await journal.message(on: 1) { record in
+      record.stream(serial).flatMap { condition($0) ? $0 : nil }
+    }
+  }
+}
+
 // MARK: - Received frames
 
 extension SimulatedClient {
@@ -170,6 +212,9 @@ extension SimulatedClient {
 
   /// All pushes received so far.
   public var pushes: [ReceivedMessage] { record.pushes }
+
+  /// All streams received so far.
+  public var streams: [ReceivedStream] { record.streams }
 
   /// Waits for the first response to a serial.
   ///

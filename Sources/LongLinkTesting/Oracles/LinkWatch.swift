@@ -87,8 +87,9 @@ struct LinkWatch {
       ends[name]?.readsNothing = true
     case .readingResumed:
       ends[name]?.readsNothing = false
+      // It reads now what has come meanwhile.
+      if let end = ends[name], end.unread > 0 { ends[name]?.lastArrival = entry.time }
       readsOn(name)
-      ends[name]?.lastArrival = entry.time
     case .closed, .resetSent:
       check(name, at: entry.time, "was closed")
       if name.side == .initiator, let end = ends[name] { lastClosed[end.machine] = (name, end) }

@@ -75,9 +75,13 @@ extension Oracle {
     box.value.withLock { state in
       state.links.checkAll(at: now)
       state.findings += state.links.broken.map { OracleFinding($0.promise, at: $0.time, $0.detail) }
+      state.findings += state.credit.broken.map {
+        OracleFinding($0.promise, at: $0.time, $0.detail)
+      }
       for model in state.pacing { state.findings += model.broken }
     }
     for (promise, detail) in requests.broken { found(promise, detail) }
+    for (promise, detail) in items.broken { found(promise, detail) }
     checkDeadlines()
     checkLeftovers()
     await checkCounters()
@@ -105,7 +109,7 @@ extension Oracle {
 
   private func checkCounters() async {
     var (sent, received, handled): (UInt64, UInt64, UInt64) = (0, 0, 0)
-    var succeeded: UInt64 = 0
+    var (succeeded, items): (UInt64, Int64) = (0, 0)
     let (clients, servers) = box.value.withLock { ($0.clients, $0.servers) }
     for watched in clients {
       let counters = await watched.client.counters()
@@ -113,10 +117,12 @@ extension Oracle {
         found(.nothingLeft, "\(watched.name) has \(counters.requestsOpen) requests open")
       }
       check(counters.requests, of: watched.name)
+      checkRules(watched.violations, foundBy: watched.name)
       sent += counters.connections.requestsSent
       received += counters.connections.requestsReceived
       handled += counters.connections.handled - counters.connections.handlersSkipped
       succeeded += counters.requests.succeeded
+      items += counters.connections.itemsUnderWay
     }
     for watched in servers where !watched.isLost {
       let counters = await watched.server.counters()
@@ -126,24 +132,40 @@ extension Oracle {
       if counters.requestsRunning > 0 {
         found(.nothingLeft, "\(watched.name) runs \(counters.requestsRunning) requests")
       }
+      if counters.bytesHeld != 0 {
+        found(.nothingLeft, "\(watched.name) counts \(counters.bytesHeld) bytes as held")
+      }
       check(counters.requests, of: watched.name)
+      checkRules(Array(counters.violations.keys), foundBy: watched.name)
       sent += counters.connections.requestsSent
       received += counters.connections.requestsReceived
       handled += counters.connections.handled - counters.connections.handlersSkipped
       succeeded += counters.requests.succeeded
+      items += counters.connections.itemsUnderWay
     }
     // The counters of a crashed process are lost.
     guard !servers.contains(where: \.isLost) else { return }
     if received > sent {
       found(.countersAgree, "\(received) requests arrived, of \(sent) that were sent")
     }
+    if items < 0 { found(.countersAgree, "\(-items) more items arrived than were sent") }
     if handled != UInt64(requests.runCount) {
       found(.countersAgree, "\(handled) handlers were counted, and \(requests.runCount) ran")
     }
-    if succeeded != UInt64(requests.succeededCount) {
-      found(
-        .countersAgree,
-        "\(succeeded) successes were counted, and \(requests.succeededCount) were reported")
+    // The caller of a stream may have given it up when it succeeded.
+    let reported = UInt64(requests.succeededCount)
+    if succeeded < reported || succeeded > reported + UInt64(requests.unseenCount) {
+      found(.countersAgree, "\(succeeded) successes were counted, and \(reported) were reported")
+    }
+  }
+
+  /// Checks that no peer has broken a rule in the eyes of another one, unless bytes were damaged.
+  private func checkRules(_ rules: [Violation.Rule], foundBy name: String) {
+    guard !box.value.withLock({ $0.isDamaged }) else { return }
+    // A network that is slow, or cut off, is nobody's fault.
+    let excused: Set<Violation.Rule> = [.truncatedFrame, .frameTimeout, .firstFrameTimeout]
+    for rule in rules.filter({ !excused.contains($0) }).map({ "\($0)" }).sorted() {
+      found(.rulesKept, "\(name) found that its peer broke a rule: \(rule)")
     }
   }
 
@@ -154,4 +176,9 @@ extension Oracle {
     guard ended != counters.submitted else { return }
     found(.countersAgree, "\(name): \(counters.submitted) requests were made, \(ended) ended")
   }
+}
+
+extension ConnectionCounters {
+  /// The number of items that were sent and have not arrived at this side's peers.
+  fileprivate var itemsUnderWay: Int64 { Int64(itemsSent) - Int64(itemsReceived) }
 }

@@ -21,6 +21,9 @@ extension Oracle.State {
       if reason == .heartbeatLost, let link = clients[client].links[id] {
         links.tookForDead(link: link, on: machine, at: now)
       }
+      if case .violation(let violation) = reason {
+        clients[client].violations.append(violation.rule)
+      }
       clients[client].links[id] = nil
     case .failed(let id, _):
       clients[client].links[id] = nil

@@ -23,10 +23,10 @@ internal import Synchronization
 /// let findings = await oracle.finish()
 /// ```
 ///
-/// The oracle's evidence is the bytes on the network, the records of callers and handlers, and the
-/// counters. It computes the expected bounds itself, independently of the code under test. Make one
-/// oracle for a simulation, and keep a reference: it watches until it is released. Any thread may
-/// use it.
+/// Record the items of streams in ``items``. The oracle's evidence is the bytes on the network, the
+/// records of callers and handlers, and the counters. It computes the expected bounds itself,
+/// independently of the code under test. Make one oracle for a simulation, and keep a reference: it
+/// watches until it is released. Any thread may use it.
 public final class Oracle: Sendable {
   struct WatchedClient {
     let name: String
@@ -34,6 +34,8 @@ public final class Oracle: Sendable {
     let machine: SimulatedMachine
     /// Attempts whose links are not known yet.
     var attempts: [(id: UInt32, address: SocketAddress)] = []
+    /// The rules that servers broke in its eyes.
+    var violations: [Violation.Rule] = []
     /// The simulation's links by the client's attempts.
     var links: [UInt32: Int] = [:]
   }
@@ -48,6 +50,9 @@ public final class Oracle: Sendable {
 
   struct State {
     var links = LinkWatch()
+    var credit = CreditWatch()
+    /// Whether the network has damaged bytes.
+    var isDamaged = false
     var pacing: [PacingModel] = []
     var clients: [WatchedClient] = []
     var servers: [WatchedServer] = []
@@ -57,6 +62,8 @@ public final class Oracle: Sendable {
 
   /// The record of requests.
   public let requests: RequestLedger
+  /// The record of the items of streams.
+  public let items: ItemLedger
   /// The watched simulation.
   public let simulation: Simulation
   /// The state that observers write to. They hold it weakly, because the clients in it, and their
@@ -70,11 +77,15 @@ public final class Oracle: Sendable {
 
   init(_ simulation: Simulation, recorder: TimelineRecorder?) {
     self.simulation = simulation
-    requests = RequestLedger { [networkState = simulation.networkState] in networkState.now }
+    let now = { @Sendable [networkState = simulation.networkState] in networkState.now }
+    requests = RequestLedger(now: now)
+    items = ItemLedger(now: now)
     box = Box(Mutex(State(recorder: recorder)))
     simulation.observe { [weak box] entry, bytes in
       box?.value.withLock { state in
         state.links.observed(entry, bytes)
+        state.credit.observed(entry, bytes)
+        if entry.kind == .corrupted { state.isDamaged = true }
         state.recorder?.observed(entry, bytes)
       }
     }

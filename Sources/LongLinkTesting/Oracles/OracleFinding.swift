@@ -29,6 +29,17 @@ public enum OraclePromise: String, CaseIterable, Hashable, Sendable, CustomStrin
   case countersAgree = "counters-agree"
   /// Ordered requests, and pushes, arrive in the order in which they were sent.
   case orderKept = "order-kept"
+  /// Items arrive undamaged, in the order in which they were written, and each once.
+  case itemsInOrder = "items-in-order"
+  /// A stream that looks complete to its reader is complete, and an error in band comes behind all
+  /// items that were written before it.
+  case streamsComplete = "streams-complete"
+  /// Items are sent only with credit, and their reader lets only a window of them come.
+  case creditKept = "credit-kept"
+  /// A stream goes on while the network is whole and both sides want it to.
+  case streamsGoOn = "streams-go-on"
+  /// No side finds that the other has broken a rule of the wire, unless bytes were damaged.
+  case rulesKept = "rules-kept"
   /// The run ends.
   case comesToItsEnd = "comes-to-its-end"
 

@@ -11,6 +11,7 @@ internal import Synchronization
 public final class RequestLedger: Sendable {
   private struct Entry {
     var mayRunAgain = false
+    var isStream = false
     /// The client of an ordered request; nil for a request without an order.
     var lane: String?
     var asked: LinkInstant?
@@ -23,7 +24,7 @@ public final class RequestLedger: Sendable {
   private enum End {
     case success
     case failure(LongLinkError)
-    /// The caller's process has crashed: there is no result.
+    /// The caller's process has crashed, or it has given the stream up: there is no result.
     case forgotten
   }
 
@@ -47,10 +48,11 @@ public final class RequestLedger: Sendable {
   ///
   /// `deadline` is its timeout; nil for none. `mayRunAgain` is whether it is marked idempotent.
   /// `lane` is the client of an ordered request; nil for other requests. Record ordered requests in
-  /// the order in which they are made.
+  /// the order in which they are made. `isStream` is whether it carries items: then its caller may
+  /// miss its result.
   public func asked(
     _ key: UInt64, deadline: Duration? = nil, mayRunAgain: Bool = false,
-    inOrderOf lane: String? = nil
+    inOrderOf lane: String? = nil, isStream: Bool = false
   ) {
     let now = now()
     state.withLock { state in
@@ -62,6 +64,7 @@ public final class RequestLedger: Sendable {
       entry.deadline = deadline.map { now.advanced(by: $0) }
       entry.mayRunAgain = mayRunAgain
       entry.lane = lane
+      entry.isStream = isStream
       if lane != nil { state.orders[key] = state.orders.count }
       state.entries[key] = entry
     }
@@ -107,7 +110,8 @@ public final class RequestLedger: Sendable {
     }
   }
 
-  /// Records that the caller's process has crashed, so that the request has no result.
+  /// Records that the caller's process has crashed, or that the caller has given up a stream, so
+  /// that the request has no result.
   public func forgot(_ key: UInt64) {
     state.withLock { $0.entries[key]?.end = .forgotten }
   }
@@ -125,6 +129,15 @@ public final class RequestLedger: Sendable {
   /// The number of requests that have succeeded.
   public var succeededCount: Int {
     state.withLock { $0.entries.values.count { if case .success = $0.end { true } else { false } } }
+  }
+
+  /// The number of streams whose callers have not seen a success, though there may have been one.
+  var unseenCount: Int {
+    state.withLock {
+      $0.entries.values.count { entry in
+        if case .success = entry.end { false } else { entry.isStream }
+      }
+    }
   }
 
   /// The number of times that handlers ran.

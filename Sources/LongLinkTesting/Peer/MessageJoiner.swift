@@ -34,5 +34,11 @@ struct MessageJoiner {
   /// Forgets a request that was withdrawn.
   mutating func drop(_ serial: UInt32) {
     unfinished[Key(kind: .request, serial: serial)] = nil
+    dropItem(serial)
+  }
+
+  /// Forgets an unfinished item, whose exchange has ended.
+  mutating func dropItem(_ serial: UInt32) {
+    unfinished[Key(kind: .item, serial: serial)] = nil
   }
 }

@@ -75,6 +75,8 @@ public struct PeerRecord: Sendable {
   public internal(set) var responses: [ReceivedMessage] = []
   /// The pushes, with fragments joined, in the order of completion.
   public internal(set) var pushes: [ReceivedMessage] = []
+  /// The streams, in the order of their first frames.
+  public internal(set) var streams: [ReceivedStream] = []
   /// The violations of a dialect in received bytes, which dropped a packet or ended a connection.
   public internal(set) var violations: [Violation] = []
   /// The connections that ended.
@@ -82,6 +84,7 @@ public struct PeerRecord: Sendable {
   /// The number of connections so far.
   public internal(set) var connections = 0
 
+  var streamIndices: [StreamKey: Int] = [:]
   private var counts: [WireFrame.Kind: [UInt32: Int]] = [:]
 
   /// The number of messages of a kind and tag.

@@ -4,7 +4,7 @@ internal import LongLinkDriver
 internal import LongLinkCore
 internal import LongLinkTransport
 
-/// Everything that a seed decides beforehand: processes, requests, pushes and faults.
+/// Everything that a seed decides beforehand: processes, requests, pushes, streams and faults.
 struct ScenarioPlan: Hashable, Sendable {
   /// A server process. Its name has the address where it listens, perhaps after a dead address.
   struct Server: Hashable, Sendable {
@@ -102,6 +102,10 @@ struct ScenarioPlan: Hashable, Sendable {
   var requests: [Request] = []
   var pushes: [PushPlan] = []
   var faults: [Fault] = []
+  var streams: [StreamPlan] = []
+  /// The windows of the processes, by their indices.
+  var serverWindows: [StreamWindows] = []
+  var clientWindows: [StreamWindows] = []
   /// When faults stop.
   var healing: Duration
 
@@ -117,6 +121,16 @@ struct ScenarioPlan: Hashable, Sendable {
     drawFaults(profile, &chance)
     var work = origin.forked(for: 0x5CE_0003)
     drawWork(&work)
+    var items = origin.forked(for: 0x5CE_0004)
+    drawStreams(&items)
+  }
+
+  /// Finds the plan of a stream by the key of its request.
+  func stream(_ key: UInt64) -> StreamPlan? {
+    if key > StreamPlan.lastKey { return .last(key) }
+    guard key > StreamPlan.firstKey else { return nil }
+    let index = Int(key - StreamPlan.firstKey) - 1
+    return index < streams.count ? streams[index] : nil
   }
 
   /// A long-distance path.

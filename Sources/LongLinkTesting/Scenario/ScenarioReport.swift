@@ -16,6 +16,12 @@ public struct ScenarioReport: Sendable {
   public let requests: Int
   /// The number of requests that succeeded.
   public let succeeded: Int
+  /// The number of streams, which are among the requests.
+  public let streams: Int
+  /// The number of streams of which the items of one or both sides were read to their end.
+  public let completedStreams: Int
+  /// The number of items that were read, on both sides.
+  public let items: Int
   /// The number of injected faults by kind. A fault without a victim is not counted.
   public let faults: [FaultKind: Int]
   /// The timeline of the run; nil unless the run was recorded.

@@ -37,6 +37,7 @@ extension ScenarioStage {
     configuration.heartbeat = plan.heartbeat
     configuration.maxInFlight = plan.maxInFlight
     configuration.drainSpread = plan.drainSpread
+    configuration.streamWindows = self.plan.serverWindows[index]
     configuration.name = plan.name
     let server = try LongLinkServer(configuration, on: [run.loop])
     oracle.watch(server, on: [run.loop], named: plan.name)
@@ -46,6 +47,10 @@ extension ScenarioStage {
       case .inline(let handler): server.route(type, handler)
       case .task(let handler): server.route(type, handler)
       }
+    }
+    StreamSink(stage: self, loop: simulation.mainLoop, isAlive: { run.isAlive }).handleAll {
+      type, shape, placement, handler in
+      server.routeStream(type, shape, on: placement, handler)
     }
     server.onPush(Kind.push) { push, peer in
       if run.isAlive { self.took(push, from: "peer \(peer.id) of \(plan.name)") }
@@ -75,6 +80,7 @@ extension ScenarioStage {
       configuration.reconnect = client.reconnect
       configuration.maxWaiting = client.maxWaiting
       configuration.offline = client.offline
+      configuration.streamWindows = plan.clientWindows[index]
       configuration.name = name
       let made = try LongLinkClient(configuration, on: loop)
       oracle.watch(made, named: name)
@@ -83,6 +89,10 @@ extension ScenarioStage {
         case .inline(let handler): made.onRequest(type, handler)
         case .task(let handler): made.onRequest(type, handler)
         }
+      }
+      StreamSink(stage: self, loop: simulation.mainLoop, isAlive: { true }).handleAll {
+        type, shape, placement, handler in
+        made.onStreamRequest(type, shape, on: placement, handler)
       }
       made.onPush(Kind.push) { push in self.took(push, from: nil) }
       state.withLock { $0.clients.append(made) }

@@ -108,7 +108,7 @@ extension ScenarioStage {
   }
 
   /// A connection of a running server, and the run of its process.
-  private func peer(_ choice: UInt64) async -> (Peer, SimulatedProcess.Run)? {
+  func peer(_ choice: UInt64) async -> (Peer, SimulatedProcess.Run)? {
     let index = Int(choice % UInt64(plan.servers.count))
     let process = processes.withLock { $0[index] }
     guard let server = server(index), let run = process.current, !run.machine.isPaused else {

@@ -74,6 +74,9 @@ final class ScenarioStage: Sendable {
       virtualTime: .nanoseconds(simulation.now.nanoseconds),
       requests: oracle.requests.askedCount,
       succeeded: oracle.requests.succeededCount,
+      streams: oracle.items.openedCount,
+      completedStreams: oracle.items.completedCount,
+      items: oracle.items.readCount,
       faults: state.withLock { $0.faults },
       timeline: isRecording ? oracle.box.value.withLock { $0.recorder?.timeline } : nil)
   }
@@ -90,8 +93,10 @@ extension ScenarioStage {
     try makeClients()
     let faults = simulation.spawn { try await self.injectFaults() }
     let samples = simulation.spawn { try await self.sample() }
+    let streams = simulation.spawn { try await ScenarioStreams(stage: self).open() }
     let work = simulation.spawn { try await self.ask() }
     try await work.value
+    try await streams.value
     try await simulation.sleep(for: max(.zero, plan.healing - elapsed))
     faults.cancel()
     _ = await faults.result
@@ -147,7 +152,10 @@ extension ScenarioStage {
         try await simulation.sleep(for: .milliseconds(500))
         key += 1_000
       }
+      try await ScenarioStreams(stage: self).openLast(
+        index, client, within: limit + Self.longestDeadline * 2)
     }
+    try await ScenarioStreams(stage: self).awaitAll()
   }
 
   /// The longest time that any request of a plan may take.

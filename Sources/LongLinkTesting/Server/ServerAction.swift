@@ -20,6 +20,8 @@ public struct ServerAction: Sendable {
     case stopReading
     case freeze
     case delay(Int64, Step)
+    case pause(Int64)
+    case wait(@Sendable (ReceivedStream) -> Bool)
     case all([Step])
     case hold(count: Int, Order, Step)
   }
@@ -202,7 +204,8 @@ public struct ServerAction: Sendable {
     ServerAction(step: .delay(time.clampedNanoseconds, action.step))
   }
 
-  /// Performs actions in order. A delay among them delays only its own action.
+  /// Performs actions in order. A delay among them delays only its own action; a pause, all behind
+  /// it.
   public static func sequence(_ actions: [ServerAction]) -> ServerAction {
     ServerAction(step: .all(actions.map(\.step)))
   }

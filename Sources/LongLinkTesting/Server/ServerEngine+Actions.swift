@@ -43,10 +43,47 @@ extension ServerEngine {
     case .delay(let time, let step):
       delay(Pending(step: step, request: pending.request), by: time)
     case .all(let steps):
-      for step in steps { perform(Pending(step: step, request: pending.request)) }
+      performAll(steps[...], for: pending.request)
+    case .pause, .wait:
+      // They only hold up what follows them in a sequence.
+      break
     case .hold(let count, let order, let step):
       hold(Pending(step: step, request: pending.request), until: count, order)
     }
+  }
+
+  /// Performs steps in order, up to a pause; the rest follows after it.
+  private func performAll(_ steps: ArraySlice<ServerAction.Step>, for request: ReceivedMessage) {
+    var rest = steps
+    while let step = rest.popFirst() {
+      let pending = Pending(step: .all(Array(rest)), request: request)
+      switch step {
+      case .pause(let time):
+        return delay(pending, by: time)
+      case .wait(let condition):
+        let key = PeerRecord.StreamKey(connection: request.connection, serial: request.serial)
+        if let stream = journal.record.stream(key.serial, on: key.connection), condition(stream) {
+          continue
+        }
+        suspended[key, default: []].append(Suspended(condition: condition, pending: pending))
+        return
+      default:
+        perform(Pending(step: step, request: request))
+      }
+    }
+  }
+
+  /// Goes on with the sequences that have waited for a frame of their stream.
+  func resume(after frame: WireFrame, on connection: Int) {
+    let key = PeerRecord.StreamKey(connection: connection, serial: frame.serial)
+    guard !suspended.isEmpty, let waiting = suspended[key],
+      let stream = journal.record.stream(frame.serial, on: connection)
+    else { return }
+    let ready = waiting.filter { $0.condition(stream) }
+    guard !ready.isEmpty else { return }
+    let rest = waiting.filter { !$0.condition(stream) }
+    suspended[key] = rest.isEmpty ? nil : rest
+    for next in ready { perform(next.pending) }
   }
 
   private func delay(_ pending: Pending, by time: Int64) {

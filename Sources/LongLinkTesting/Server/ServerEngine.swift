@@ -19,6 +19,8 @@ final class ServerEngine: StreamHandler {
   var held: [HoldKey: [Pending]] = [:]
   var delayed: [UInt64: Delayed] = [:]
   var delaysMade: UInt64 = 0
+  /// The rests of sequences that wait for the stream of their request.
+  var suspended: [PeerRecord.StreamKey: [Suspended]] = [:]
   private(set) var isStopped = false
 
   /// An action that is still to be performed for a request.
@@ -30,6 +32,11 @@ final class ServerEngine: StreamHandler {
   struct Delayed {
     let pending: Pending
     let timer: LoopTimer
+  }
+
+  struct Suspended {
+    let condition: @Sendable (ReceivedStream) -> Bool
+    let pending: Pending
   }
 
   struct HoldKey: Hashable {
@@ -139,6 +146,7 @@ final class ServerEngine: StreamHandler {
     for delayed in delayed.values { loop.cancel(delayed.timer) }
     delayed = [:]
     held = [:]
+    suspended = [:]
     journal.finish()
   }
 }
@@ -160,7 +168,8 @@ extension ServerEngine: PeerConnectionOwner {
     }
     var message: WireFrame?
     switch frame.kind {
-    case .request, .response, .push:
+    case .request, .response, .push, .item:
+      if frame.kind == .response { connection.joiner.dropItem(frame.serial) }
       if frame.kind == .request, !connection.joiner.continues(frame) {
         connection.requestsBegun += 1
       }
@@ -171,11 +180,12 @@ extension ServerEngine: PeerConnectionOwner {
     let whole = message
     let noted = journal.update { record -> ReceivedMessage? in
       record.frames.append(received)
-      return whole.map {
-        record.add($0, connection: received.connection, time: received.time)
-      }
+      record.note(frame, whole: whole, connection: received.connection)
+      guard let whole, whole.kind != .item else { return nil }
+      return record.add(whole, connection: received.connection, time: received.time)
     }
     answer(frame, noted, on: connection)
+    resume(after: frame, on: connection.number)
   }
 
   func received(_ violation: Violation, on connection: PeerConnection) {
@@ -184,6 +194,7 @@ extension ServerEngine: PeerConnectionOwner {
 
   func ended(_ connection: PeerConnection, _ reason: ConnectionEnding.Reason) {
     connections[connection.number] = nil
+    suspended = suspended.filter { $0.key.connection != connection.number }
     let ending = ConnectionEnding(
       connection: connection.number,
       reason: reason,
@@ -216,13 +227,15 @@ extension ServerEngine: PeerConnectionOwner {
 
   private func greet(_ hello: WireFrame, on connection: PeerConnection) {
     switch script.value.withLock({ $0.handshake.step }) {
-    case .welcome(let features):
+    case .welcome(let features, let streamCredit):
       let fields = hello.helloFields
+      let common = features.intersection(fields?.features ?? [])
       let welcome = WireFrame.welcome(
-        features: features.intersection(fields?.features ?? []),
+        features: common,
         heartbeatInterval: fields?.heartbeatInterval,
         heartbeatTimeout: fields?.heartbeatTimeout,
-        name: "simulated"
+        name: "simulated",
+        streamCredit: common.contains(.streams) ? streamCredit : 0
       )
       connection.send(welcome)
     case .frames(let frames):

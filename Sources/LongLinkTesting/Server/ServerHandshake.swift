@@ -5,7 +5,7 @@ public import LongLinkCore
 /// The response of a ``SimulatedServer`` to a hello.
 public struct ServerHandshake: Sendable {
   enum Step: Sendable {
-    case welcome(Features)
+    case welcome(Features, streamCredit: UInt32)
     case frames([WireFrame])
     case refuse(WireFrame)
     case close
@@ -14,12 +14,17 @@ public struct ServerHandshake: Sendable {
 
   let step: Step
 
-  /// A welcome that accepts metadata and fragments, and the client's heartbeat.
-  public static let normal = welcome(features: [.metadata, .fragments])
+  /// A welcome that accepts metadata, fragments and streams, and the client's heartbeat.
+  public static let normal = welcome(features: [.metadata, .fragments, .streams])
 
   /// A welcome that accepts these features, if the client has them, and the client's heartbeat.
-  public static func welcome(features: Features) -> ServerHandshake {
-    ServerHandshake(step: .welcome(features))
+  ///
+  /// `streamCredit` is the first credit for the client's items in each stream, in bytes; 0 means
+  /// the wire's default, 65,536. With 1, all items wait for ``ServerAction/credit(_:)``.
+  public static func welcome(
+    features: Features, streamCredit: UInt32 = 65_536
+  ) -> ServerHandshake {
+    ServerHandshake(step: .welcome(features, streamCredit: streamCredit))
   }
 
   /// Any frames, such as a custom `WireFrame.welcome`.

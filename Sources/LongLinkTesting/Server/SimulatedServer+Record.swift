@@ -20,6 +20,14 @@ extension SimulatedServer {
   /// All pushes received so far.
   public var pushes: [ReceivedMessage] { record.pushes }
 
+  /// All streams received so far.
+  public var streams: [ReceivedStream] { record.streams }
+
+  /// The streams whose requests have one type.
+  public func streams(of type: MessageType) -> [ReceivedStream] {
+    record.streams(of: type)
+  }
+
   /// The serials of the cancels received so far.
   public var cancels: [UInt32] { record.frames(of: .cancel).map(\.serial) }
 
@@ -53,6 +61,23 @@ extension SimulatedServer {
     precondition(count > 0, "count has to be at least 1")
     try await journal.wait { $0.count(.push, tag: type.rawValue) >= count }
     return record.pushes(of: type)[count - 1]
+  }
+
+  /// Waits until a stream of a type has arrived for which a condition holds, and returns it. The
+  /// condition is checked after each frame.
+  ///
+  /// Throws `CancellationError` if the task is cancelled or the server stops before that.
+  @discardableResult
+  public func waitForStream(
+    of type: MessageType,
+    until condition: @escaping @Sendable (ReceivedStream) -> Bool = { _ in true }
+  ) async throws -> ReceivedStream {
+    let find = { @Sendable (record: PeerRecord) in
+      record.streams.first { $0.type == type && condition($0) }
+    }
+    try await journal.wait { find($0) != nil }
+    guard let stream = find(journal.record) else { throw CancellationError() }
+    return stream
   }
 
   /// Waits until `count` connections have been accepted since the start.

@@ -123,7 +123,7 @@ struct TimelineRecorder {
 }
 
 extension WireFrame {
-  /// Kind, type or code, serial and size, in readable form.
+  /// Kind, type or code, serial, credit and size, in readable form.
   var label: String {
     var words = ["\(kind)"]
     switch kind {
@@ -131,6 +131,7 @@ extension WireFrame {
     case .response:
       words.append("\(tag & 0x7F_FFFF)")
       if tag & 0x80_0000 != 0 { words.append("refused") }
+    case .credit: words += grantedCredit.map { ["\($0)"] } ?? []
     default: break
     }
     if serial >= 50 {
@@ -139,7 +140,11 @@ extension WireFrame {
     if let fields = goAwayFields {
       words.append("\(fields.code), \(fields.requestsAccepted) accepted")
     }
-    if !body.isEmpty { words.append("\(body.count) B") }
+    if kind == .request, let metadata {
+      if metadata.items { words.append("with items") }
+      if let credit = metadata.credit { words.append("credit \(credit)") }
+    }
+    if !body.isEmpty, grantedCredit == nil { words.append("\(body.count) B") }
     if moreFollows { words.append("…") }
     return words.joined(separator: " ")
   }

@@ -14,7 +14,8 @@ extension WireFrame {
     heartbeatInterval: Duration? = nil,
     heartbeatTimeout: Duration? = nil,
     credential: [UInt8] = [],
-    name: String = ""
+    name: String = "",
+    streamCredit: UInt32 = 0
   ) -> WireFrame {
     let hello = Hello(
       version: version,
@@ -24,7 +25,8 @@ extension WireFrame {
       heartbeatInterval: heartbeatInterval?.wireMilliseconds ?? 0,
       heartbeatTimeout: heartbeatTimeout?.wireMilliseconds ?? 0,
       credential: credential,
-      name: name
+      name: name,
+      streamCredit: streamCredit
     )
     return WireFrame(.hello, serial: Wire.handshakeSerial, body: hello.wireBytes)
   }
@@ -37,7 +39,8 @@ extension WireFrame {
     maxInFlight: UInt32 = 0,
     heartbeatInterval: Duration? = nil,
     heartbeatTimeout: Duration? = nil,
-    name: String = ""
+    name: String = "",
+    streamCredit: UInt32 = 0
   ) -> WireFrame {
     let welcome = Welcome(
       version: version,
@@ -46,7 +49,8 @@ extension WireFrame {
       maxInFlight: maxInFlight,
       heartbeatInterval: heartbeatInterval?.wireMilliseconds ?? 0,
       heartbeatTimeout: heartbeatTimeout?.wireMilliseconds ?? 0,
-      name: name
+      name: name,
+      streamCredit: streamCredit
     )
     return WireFrame(.welcome, serial: Wire.handshakeSerial, body: welcome.wireBytes)
   }
@@ -84,7 +88,8 @@ extension WireFrame {
       heartbeatInterval: .milliseconds(hello.heartbeatInterval),
       heartbeatTimeout: .milliseconds(hello.heartbeatTimeout),
       credential: hello.credential,
-      name: hello.name
+      name: hello.name,
+      streamCredit: hello.streamCredit
     )
   }
 
@@ -101,7 +106,8 @@ extension WireFrame {
       heartbeatInterval: .milliseconds(welcome.heartbeatInterval),
       heartbeatTimeout: .milliseconds(welcome.heartbeatTimeout),
       credential: [],
-      name: welcome.name
+      name: welcome.name,
+      streamCredit: welcome.streamCredit
     )
   }
 
@@ -139,6 +145,8 @@ public struct GreetingFields: Hashable, Sendable {
   public let credential: [UInt8]
   /// The sender's name.
   public let name: String
+  /// The first credit of each request with items that the sender receives, in bytes.
+  public let streamCredit: UInt32
 }
 
 /// The fields of a goaway. Absent fields are 0 or empty.

@@ -15,6 +15,10 @@ public struct WireMetadata: Hashable, Sendable {
   public var entries: [String: String]
   /// The least time to wait before a retry, in whole milliseconds; nil for no hint.
   public var retryAfter: Duration?
+  /// The first credit for items of the responder, in bytes; nil if the request asks for none.
+  public var credit: UInt32?
+  /// Whether items of the requester follow the request.
+  public var items: Bool
 
   /// Makes metadata. Negative times are 0; parts of a millisecond are rounded up.
   public init(
@@ -22,13 +26,17 @@ public struct WireMetadata: Hashable, Sendable {
     priority: UInt32 = 0,
     idempotencyKey: [UInt8] = [],
     entries: [String: String] = [:],
-    retryAfter: Duration? = nil
+    retryAfter: Duration? = nil,
+    credit: UInt32? = nil,
+    items: Bool = false
   ) {
     self.remaining = remaining
     self.priority = priority
     self.idempotencyKey = idempotencyKey
     self.entries = entries
     self.retryAfter = retryAfter
+    self.credit = credit
+    self.items = items
   }
 
   init?(encoded: ArraySlice<UInt8>) {
@@ -41,7 +49,9 @@ public struct WireMetadata: Hashable, Sendable {
         metadata.entries.map { ($0.key, $0.value) },
         uniquingKeysWith: { _, last in last }
       ),
-      retryAfter: metadata.retryAfter == 0 ? nil : .milliseconds(metadata.retryAfter)
+      retryAfter: metadata.retryAfter == 0 ? nil : .milliseconds(metadata.retryAfter),
+      credit: metadata.credit,
+      items: metadata.items
     )
   }
 
@@ -53,7 +63,9 @@ public struct WireMetadata: Hashable, Sendable {
       idempotencyKey: idempotencyKey,
       // The encoder sorts them by key.
       entries: entries.map { Metadata.Entry(key: $0.key, value: $0.value) },
-      retryAfter: retryAfter?.wireMilliseconds ?? 0
+      retryAfter: retryAfter?.wireMilliseconds ?? 0,
+      credit: credit,
+      items: items
     )
     let encoded = metadata.wireBytes
     precondition(encoded.count <= 0xFFFF, "metadata has at most 65,535 bytes")

@@ -20,6 +20,9 @@ typedef struct Longlink__Demo__TicksRequest Longlink__Demo__TicksRequest;
 typedef struct Longlink__Demo__Tick Longlink__Demo__Tick;
 typedef struct Longlink__Demo__FailRequest Longlink__Demo__FailRequest;
 typedef struct Longlink__Demo__StatsReply Longlink__Demo__StatsReply;
+typedef struct Longlink__Demo__CountRequest Longlink__Demo__CountRequest;
+typedef struct Longlink__Demo__SumReply Longlink__Demo__SumReply;
+typedef struct Longlink__Demo__FeedRequest Longlink__Demo__FeedRequest;
 
 
 /* --- enums --- */
@@ -58,10 +61,12 @@ struct  Longlink__Demo__Tick
   ProtobufCMessage base;
   protobuf_c_boolean has_number;
   uint64_t number;
+  protobuf_c_boolean has_padding;
+  ProtobufCBinaryData padding;
 };
 #define LONGLINK__DEMO__TICK__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&longlink__demo__tick__descriptor) \
-    , 0, 0 }
+    , 0, 0, 0, {0,NULL} }
 
 
 struct  Longlink__Demo__FailRequest
@@ -95,6 +100,57 @@ struct  Longlink__Demo__StatsReply
 #define LONGLINK__DEMO__STATS_REPLY__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&longlink__demo__stats_reply__descriptor) \
     , 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+
+struct  Longlink__Demo__CountRequest
+{
+  ProtobufCMessage base;
+  protobuf_c_boolean has_count;
+  uint32_t count;
+  protobuf_c_boolean has_interval_milliseconds;
+  uint32_t interval_milliseconds;
+  protobuf_c_boolean has_item_bytes;
+  uint32_t item_bytes;
+  protobuf_c_boolean has_fail_after;
+  uint32_t fail_after;
+  protobuf_c_boolean has_fail_code;
+  uint32_t fail_code;
+  char *fail_detail;
+};
+#define LONGLINK__DEMO__COUNT_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&longlink__demo__count_request__descriptor) \
+    , 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL }
+
+
+struct  Longlink__Demo__SumReply
+{
+  ProtobufCMessage base;
+  protobuf_c_boolean has_items;
+  uint64_t items;
+  protobuf_c_boolean has_bytes;
+  uint64_t bytes;
+  protobuf_c_boolean has_adler32;
+  uint32_t adler32;
+};
+#define LONGLINK__DEMO__SUM_REPLY__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&longlink__demo__sum_reply__descriptor) \
+    , 0, 0, 0, 0, 0, 0 }
+
+
+struct  Longlink__Demo__FeedRequest
+{
+  ProtobufCMessage base;
+  char *format;
+  protobuf_c_boolean has_nodes;
+  uint32_t nodes;
+  protobuf_c_boolean has_interval_milliseconds;
+  uint32_t interval_milliseconds;
+  protobuf_c_boolean has_fail_after;
+  uint32_t fail_after;
+};
+#define LONGLINK__DEMO__FEED_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&longlink__demo__feed_request__descriptor) \
+    , NULL, 0, 0, 0, 0, 0, 0 }
 
 
 /* Longlink__Demo__SleepRequest methods */
@@ -192,6 +248,63 @@ Longlink__Demo__StatsReply *
 void   longlink__demo__stats_reply__free_unpacked
                      (Longlink__Demo__StatsReply *message,
                       ProtobufCAllocator *allocator);
+/* Longlink__Demo__CountRequest methods */
+void   longlink__demo__count_request__init
+                     (Longlink__Demo__CountRequest         *message);
+size_t longlink__demo__count_request__get_packed_size
+                     (const Longlink__Demo__CountRequest   *message);
+size_t longlink__demo__count_request__pack
+                     (const Longlink__Demo__CountRequest   *message,
+                      uint8_t             *out);
+size_t longlink__demo__count_request__pack_to_buffer
+                     (const Longlink__Demo__CountRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Longlink__Demo__CountRequest *
+       longlink__demo__count_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   longlink__demo__count_request__free_unpacked
+                     (Longlink__Demo__CountRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Longlink__Demo__SumReply methods */
+void   longlink__demo__sum_reply__init
+                     (Longlink__Demo__SumReply         *message);
+size_t longlink__demo__sum_reply__get_packed_size
+                     (const Longlink__Demo__SumReply   *message);
+size_t longlink__demo__sum_reply__pack
+                     (const Longlink__Demo__SumReply   *message,
+                      uint8_t             *out);
+size_t longlink__demo__sum_reply__pack_to_buffer
+                     (const Longlink__Demo__SumReply   *message,
+                      ProtobufCBuffer     *buffer);
+Longlink__Demo__SumReply *
+       longlink__demo__sum_reply__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   longlink__demo__sum_reply__free_unpacked
+                     (Longlink__Demo__SumReply *message,
+                      ProtobufCAllocator *allocator);
+/* Longlink__Demo__FeedRequest methods */
+void   longlink__demo__feed_request__init
+                     (Longlink__Demo__FeedRequest         *message);
+size_t longlink__demo__feed_request__get_packed_size
+                     (const Longlink__Demo__FeedRequest   *message);
+size_t longlink__demo__feed_request__pack
+                     (const Longlink__Demo__FeedRequest   *message,
+                      uint8_t             *out);
+size_t longlink__demo__feed_request__pack_to_buffer
+                     (const Longlink__Demo__FeedRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Longlink__Demo__FeedRequest *
+       longlink__demo__feed_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   longlink__demo__feed_request__free_unpacked
+                     (Longlink__Demo__FeedRequest *message,
+                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Longlink__Demo__SleepRequest_Closure)
@@ -209,6 +322,15 @@ typedef void (*Longlink__Demo__FailRequest_Closure)
 typedef void (*Longlink__Demo__StatsReply_Closure)
                  (const Longlink__Demo__StatsReply *message,
                   void *closure_data);
+typedef void (*Longlink__Demo__CountRequest_Closure)
+                 (const Longlink__Demo__CountRequest *message,
+                  void *closure_data);
+typedef void (*Longlink__Demo__SumReply_Closure)
+                 (const Longlink__Demo__SumReply *message,
+                  void *closure_data);
+typedef void (*Longlink__Demo__FeedRequest_Closure)
+                 (const Longlink__Demo__FeedRequest *message,
+                  void *closure_data);
 
 /* --- services --- */
 
@@ -220,6 +342,9 @@ extern const ProtobufCMessageDescriptor longlink__demo__ticks_request__descripto
 extern const ProtobufCMessageDescriptor longlink__demo__tick__descriptor;
 extern const ProtobufCMessageDescriptor longlink__demo__fail_request__descriptor;
 extern const ProtobufCMessageDescriptor longlink__demo__stats_reply__descriptor;
+extern const ProtobufCMessageDescriptor longlink__demo__count_request__descriptor;
+extern const ProtobufCMessageDescriptor longlink__demo__sum_reply__descriptor;
+extern const ProtobufCMessageDescriptor longlink__demo__feed_request__descriptor;
 
 PROTOBUF_C__END_DECLS
 

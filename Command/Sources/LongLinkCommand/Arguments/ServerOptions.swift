@@ -27,4 +27,29 @@ struct ServerOptions: ParsableArguments {
       throw Output.usageError("\(error)")
     }
   }
+
+  /// Connects, within a time if there is one.
+  func connect(
+    _ client: LongLinkClient, within time: Duration?
+  ) async throws(LongLinkError) {
+    let outcome = await withTaskGroup(of: Result<Void, LongLinkError>.self) { group in
+      group.addTask {
+        do throws(LongLinkError) {
+          return .success(try await client.connect())
+        } catch {
+          return .failure(error)
+        }
+      }
+      if let time {
+        group.addTask {
+          // If the connect was faster, this is cancelled and its result ignored.
+          try? await Task.sleep(for: time)
+          return .failure(LongLinkError(.deadlineExceeded, doing: "connect to \(endpoint)"))
+        }
+      }
+      defer { group.cancelAll() }
+      return await group.next()
+    }
+    try outcome?.get()
+  }
 }

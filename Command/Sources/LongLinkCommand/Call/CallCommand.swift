@@ -55,36 +55,13 @@ struct CallCommand: AsyncParsableCommand {
     }
     var printer = CallPrinter(asJSON: json, separates: count > 1)
     do {
-      try await connect(client)
+      try await server.connect(client, within: timeout)
       try await send(bytes, through: client) { try printer.take($0) }
       await client.close(within: .zero)
     } catch let error as LongLinkError {
       try printer.notConnected(error, requests: count)
     }
     if let error = printer.firstFailure { throw ExitCode(ExitStatus.of(error)) }
-  }
-
-  /// Connects, within the timeout if one was given.
-  private func connect(_ client: LongLinkClient) async throws(LongLinkError) {
-    let outcome = await withTaskGroup(of: Result<Void, LongLinkError>.self) { group in
-      group.addTask {
-        do throws(LongLinkError) {
-          return .success(try await client.connect())
-        } catch {
-          return .failure(error)
-        }
-      }
-      if let timeout {
-        group.addTask {
-          // If the connect was faster, this is cancelled and its result ignored.
-          try? await Task.sleep(for: timeout)
-          return .failure(LongLinkError(.deadlineExceeded, doing: "connect to \(server.endpoint)"))
-        }
-      }
-      defer { group.cancelAll() }
-      return await group.next()
-    }
-    try outcome?.get()
   }
 
   /// Keeps up to `inFlight` requests in flight, and passes on each result as it comes.

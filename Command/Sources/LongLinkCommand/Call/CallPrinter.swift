@@ -56,7 +56,7 @@ struct CallPrinter {
   }
 
   /// The error, and the body of an application's own response if that is text.
-  private static func describe(_ error: LongLinkError) -> String {
+  static func describe(_ error: LongLinkError) -> String {
     guard error.detail.isEmpty, !error.body.isEmpty,
       let detail = String(validating: error.body, as: UTF8.self)
     else { return "\(error)" }

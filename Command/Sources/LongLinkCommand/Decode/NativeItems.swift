@@ -8,6 +8,8 @@ struct NativeItems {
   private struct Exchange {
     /// Whether items of this side follow its request; nil if that is unknown.
     var mayHaveItems: Bool?
+    /// Whether this side asked for items of the other one, and so may grant credit; nil if unknown.
+    var mayGrant: Bool?
     /// Whether an item, an end or credit has been sent.
     var hasBegun = false
     /// The number of fragments of the unfinished item.
@@ -17,11 +19,14 @@ struct NativeItems {
 
   private var exchanges: [UInt32: Exchange] = [:]
 
-  /// Notes a request of this side that has been sent to its end, with its metadata.
-  mutating func asked(_ serial: UInt32, _ metadata: [UInt8]) {
+  /// Notes a request of this side that has been sent to its end, with its metadata. Returns the
+  /// rule that these break, if any.
+  mutating func asked(_ serial: UInt32, _ metadata: [UInt8]) -> Violation.Rule? {
     // A block that cannot be decoded says nothing. The span does not outlive the call.
     let received = try? unsafe ReceivedMetadata(block: metadata.span.bytes)
-    exchanges[serial] = Exchange(mayHaveItems: received?.items)
+    exchanges[serial] = Exchange(
+      mayHaveItems: received?.items, mayGrant: received.map { $0.credit != nil })
+    return Int(received?.credit ?? 0) > Wire.mostCredit ? .creditNotAllowed : nil
   }
 
   /// Notes the first frame of a response of this side. Returns the rule that it breaks, if any.
@@ -65,7 +70,9 @@ struct NativeItems {
     let bytes = body.reduce(0) { $0 << 8 | UInt32($1) }
     frame.credit = bytes
     guard (1...Wire.mostCredit).contains(Int(bytes)) else { return .creditNotAllowed }
-    exchanges[serial] = exchange(serial)
+    let exchange = exchange(serial)
+    if exchange.mayGrant == false { return .creditNotAllowed }
+    exchanges[serial] = exchange
     return nil
   }
 

@@ -5,6 +5,7 @@ import LongLinkCore
 /// The unfinished messages of a native stream: they determine what their next fragments contain.
 struct NativeMessages {
   private struct Begun {
+    let kind: FrameKind
     let tag: UInt32
     var fragments = 0
     /// The number of metadata bytes still to come, and those that have come.
@@ -21,6 +22,8 @@ struct NativeMessages {
     _ head: FrameHead, _ body: ArraySlice<UInt8>, into frame: inout DecodedFrame
   ) -> Violation.Rule? {
     frame.body = Array(body)
+    let isOfStream = [.item, .end, .credit].contains(head.kind)
+    if isOfStream, begun[head.serial]?.kind == .request { return .itemNotExpected }
     switch head.kind {
     case .request, .response, .push:
       return message(head, body, into: &frame)
@@ -47,7 +50,7 @@ struct NativeMessages {
     if hasMore && body.isEmpty || (hasMore || earlier != nil) && body.count > Wire.fragmentLimit {
       return .sizeNotAllowed
     }
-    var message = earlier ?? Begun(tag: head.tag)
+    var message = earlier ?? Begun(kind: head.kind, tag: head.tag)
     message.fragments += 1
     var rest = body
     if head.flags.contains(.metadata) {
@@ -71,7 +74,6 @@ struct NativeMessages {
       return nil
     }
     if message.metadataLeft > 0 { return .metadataTooLong }
-    if head.kind == .request { items.asked(head.serial, message.metadata) }
-    return nil
+    return head.kind == .request ? items.asked(head.serial, message.metadata) : nil
   }
 }

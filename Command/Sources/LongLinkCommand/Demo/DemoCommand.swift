@@ -11,12 +11,12 @@ struct DemoCommand: AsyncParsableCommand {
     commandName: "demo",
     abstract: "Shows a client whose server works, is killed, freezes and comes back.",
     discussion: """
-      Starts a server process, sends it concurrent requests, receives pushes, cancels a request, \
-      kills the server, freezes it, and prints the outcome of each request. Every statement is \
-      checked: if one does not hold, the demo ends with exit code 1.
+      Starts a server process, sends it concurrent requests, receives pushes and streams, cancels \
+      a request, kills the server, freezes it, and prints the outcome of each request. Every \
+      statement is checked: if one does not hold, the demo ends with exit code 1.
       """)
 
-  /// The demo takes about seven seconds on an idle machine.
+  /// The demo takes about eight seconds on an idle machine.
   private static let limit = Duration.seconds(30)
 
   func run() async throws {

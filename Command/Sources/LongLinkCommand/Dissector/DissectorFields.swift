@@ -19,7 +19,8 @@ struct DissectorFields {
   /// Names that the program uses for fields that it computes.
   private static let taken: Set<String> = [
     "kind", "body", "delimiter", "skipped", "computed_checksum", "checksum_status", "response_in",
-    "request_in", "cancelled_in", "time", "port", "metadata", "type",
+    "request_in", "cancelled_in", "time", "port", "metadata", "type", "item", "items_up",
+    "items_down",
   ]
 
   /// Adds a field, and returns its name. Equal fields of both directions share one.

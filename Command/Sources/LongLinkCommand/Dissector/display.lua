@@ -138,7 +138,7 @@ end
 local function show_exchange(frame, record, tree)
   local exchange = record.exchange
   if not exchange then return end
-  if frame.rule.kind == "cancel" or record.answers then
+  if frame.rule.kind == "cancel" or record.answers or record.carried then
     tree:add(fields.question, exchange.asked):set_generated()
   elseif exchange.answer then
     tree:add(fields.answer, exchange.answer):set_generated()
@@ -151,6 +151,13 @@ local function show_exchange(frame, record, tree)
     local seconds = math.floor(time)
     local rest = math.floor((time - seconds) * 1e9 + 0.5)
     tree:add(fields.time, NSTime.new(seconds, rest)):set_generated()
+  end
+end
+
+-- The number of an item among those of its sender, and how many of each side were before a response.
+local function show_items(record, tree)
+  for _, name in ipairs({ "item", "items_up", "items_down" }) do
+    if record[name] then tree:add(fields[name], record[name]):set_generated() end
   end
 end
 
@@ -169,6 +176,10 @@ local function summary(frame, record)
   text = text .. " serial=" .. frame.serial
   if record.fragment then
     text = text .. " fragment=" .. record.fragment .. (record.has_more and " more" or " last")
+  end
+  if record.item then text = text .. " item=" .. record.item end
+  if record.items_up then
+    text = text .. " items=" .. record.items_up .. " up, " .. record.items_down .. " down"
   end
   if record.metadata then text = text .. " metadata=" .. record.metadata end
   local count = record.payload or frame.contents and #frame.contents or 0
@@ -250,6 +261,7 @@ local function show(frame, tvb, pinfo, tree, conversation, id)
   local shape = protocol.shapes[frame.sender]
   local items = show_fields(tvb, top, shape.header, frame.offset, kind)
   show_exchange(frame, record, top)
+  show_items(record, top)
   if frame.trailer then
     if protocol.delimiter then
       local width = #protocol.delimiter.bytes

@@ -123,6 +123,10 @@ local function answer(frame, record, conversation, is_last)
     remark(record, protocol.wrong_type, frame.type .. " in place of " .. expected)
   end
   if exchange.cancelled then remark(record, "answerToCancelled") end
+  if exchange.items then
+    record.items_up = exchange.items[other[frame.sender]]
+    record.items_down = exchange.items[frame.sender]
+  end
   if is_last then exchange.answer = record.number end
 end
 
@@ -147,6 +151,20 @@ local function cancel(frame, record, conversation)
     conversation.parts[frame.sender .. "request" .. serial] = nil
   end
   if not is_known then remark(record, "cancelOfNothing") end
+end
+
+-- A frame of a stream. Its serial shows which side's request it belongs to.
+local function carry(frame, record, conversation, is_last)
+  local waiting = conversation.waiting
+  local exchange = waiting.client[frame.serial] or waiting.server[frame.serial]
+  if not exchange then return end
+  record.exchange = exchange
+  record.carried = true
+  if frame.rule.kind == "item" and is_last then
+    exchange.items = exchange.items or { client = 0, server = 0 }
+    exchange.items[frame.sender] = exchange.items[frame.sender] + 1
+    record.item = exchange.items[frame.sender]
+  end
 end
 
 local function ping_key(frame) return frame.serial .. "/" .. frame.contents end
@@ -174,6 +192,8 @@ local function follow(frame, record, conversation)
     answer(frame, record, conversation, is_last)
   elseif kind == "cancel" then
     cancel(frame, record, conversation)
+  elseif kind == "item" or kind == "end" or kind == "credit" then
+    carry(frame, record, conversation, is_last)
   elseif kind == "ping" then
     count_ping(frame, record, conversation)
     record.exchange = { asked = record.number, time = record.time }
@@ -226,7 +246,8 @@ local function agree(frame, record, conversation, message)
     conversation.flags = features % 4
     conversation.has_streams = features % 8 >= 4
     local offer = conversation.offer
-    if offer and has_more_bits(features, offer.features or 0) then
+    local lacks_needed = conversation.has_streams and conversation.flags < 3
+    if lacks_needed or offer and has_more_bits(features, offer.features or 0) then
       remark(record, "featureNotOffered")
     end
     if offer and (message.version or 0) > math.max(1, offer.version or 0) then

@@ -73,6 +73,9 @@ local fields = {
   question = ProtoField.framenum(
     filter .. "request_in", "Request in", base.NONE, frametype.REQUEST),
   cancelled = ProtoField.framenum(filter .. "cancelled_in", "Cancelled in", base.NONE),
+  item = ProtoField.uint32(filter .. "item", "Number of the item"),
+  items_up = ProtoField.uint32(filter .. "items_up", "Items of the requester"),
+  items_down = ProtoField.uint32(filter .. "items_down", "Items of the responder"),
   time = ProtoField.relative_time(filter .. "time", "Time since the request"),
 }
 

@@ -3,7 +3,6 @@
 import LongLinkCommandSupport
 import LongLinkDemoMessages
 import LongLinkServer
-import Synchronization
 
 /// The routes of `longlink serve`, by message type, as `Protocols/demo.proto` describes them.
 enum DemoRoutes {
@@ -15,7 +14,8 @@ enum DemoRoutes {
 
   /// Installs the routes on a server before it starts.
   static func install(on server: LongLinkServer) {
-    let tickers = Tickers()
+    // Tickers outlive their requests, so no other limit bounds them.
+    let tickers = Allowance(of: 1_024)
     server.route(echo) { request in request.body }
     server.route(RPCMethod<SleepRequest, EmptyBody>(sleep)) { message, request in
       try await request.clock.sleep(for: .milliseconds(Int64(message.milliseconds)))
@@ -26,13 +26,13 @@ enum DemoRoutes {
         throw Rejection(.malformed, "message_type is over 16777215")
       }
       let peer = request.peer
-      guard tickers.begin() else {
+      guard tickers.take(1) else {
         throw Rejection(.overloaded, "too many tickers are running", retryAfter: .seconds(1))
       }
       // The task cannot begin before this turn of the loop ends, so its pushes follow the response.
       Task(executorPreference: peer.loop) {
         await push(message, as: type, to: peer)
-        tickers.end()
+        tickers.giveBack(1)
       }
       return EmptyBody()
     }
@@ -45,24 +45,7 @@ enum DemoRoutes {
     server.route(stats) { [unowned server] _, _ in
       stats(await server.counters())
     }
-  }
-
-  /// Counts the running tickers: they outlive their requests, so no other limit bounds them.
-  private final class Tickers: Sendable {
-    private static let most = 1_024
-    private let count = Mutex(0)
-
-    func begin() -> Bool {
-      count.withLock { count in
-        guard count < Tickers.most else { return false }
-        count += 1
-        return true
-      }
-    }
-
-    func end() {
-      count.withLock { $0 -= 1 }
-    }
+    installStreams(on: server)
   }
 
   /// Pushes ticks until they are all sent or the connection has ended.

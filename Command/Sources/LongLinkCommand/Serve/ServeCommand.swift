@@ -12,7 +12,8 @@ struct ServeCommand: AsyncParsableCommand {
     abstract: "Runs a server with the routes of Protocols/demo.proto.",
     discussion: """
       Prints `listening on HOST:PORT` or `listening on unix:PATH` as its first line on standard \
-      output once it accepts connections. Message types: 1 Echo, 2 Sleep, 3 Ticks, 4 Fail, 5 Stats.
+      output once it accepts connections. Message types: 1 Echo, 2 Sleep, 3 Ticks, 4 Fail, \
+      5 Stats; streams: 6 Count, 7 Sum, 8 Relay, 9 Feed.
 
       On SIGTERM or SIGINT it lets running requests finish for at most 10 seconds, then exits with \
       code 0. A second signal ends it at once.

@@ -105,6 +105,9 @@ struct ScenarioTotal: Sendable {
   var seeds = 0
   var requests = 0
   var succeeded = 0
+  var streams = 0
+  var completedStreams = 0
+  var items = 0
   var virtualTime = Duration.zero
   var realTime = Duration.zero
   var faults: [FaultKind: Int] = [:]
@@ -117,6 +120,9 @@ struct ScenarioTotal: Sendable {
     seeds += 1
     requests += report.requests
     succeeded += report.succeeded
+    streams += report.streams
+    completedStreams += report.completedStreams
+    items += report.items
     virtualTime += report.virtualTime
     faults.merge(report.faults, uniquingKeysWith: +)
     hash ^= report.traceHash
@@ -144,6 +150,8 @@ struct ScenarioTotal: Sendable {
       \(seeds) seeds in \(realTime.inSeconds), \(speed): \(outcome)
       \(requests.grouped) requests, \(succeeded.grouped) succeeded, \
       \(String(format: "%.1f", virtualTime / .seconds(3_600))) virtual hours, trace \(hashText)
+      \(streams.grouped) streams among them, \(completedStreams.grouped) read to their end, \
+      \(items.grouped) items read
       \(faults.lines.joined(separator: "\n"))
       """
   }
@@ -151,6 +159,7 @@ struct ScenarioTotal: Sendable {
   func json(profile: String) -> String {
     var object: [String: Any] = [
       "profile": profile, "seeds": seeds, "requests": requests, "succeeded": succeeded,
+      "streams": streams, "completedStreams": completedStreams, "items": items,
       "virtualSeconds": virtualTime / .seconds(1), "realSeconds": realTime / .seconds(1),
       "traceHash": hashText,
       "faults": Dictionary(uniqueKeysWithValues: faults.map { ($0.key.rawValue, $0.value) }),

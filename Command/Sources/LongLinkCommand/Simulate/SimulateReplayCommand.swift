@@ -55,6 +55,8 @@ struct SimulateReplayCommand: AsyncParsableCommand {
       """
       seed \(seed), profile \(profile): \(report.requests) requests, \
       \(report.succeeded) succeeded, \(report.virtualTime.inSeconds) of virtual time
+      \(report.streams) streams among them, \(report.completedStreams) read to their end, \
+      \(report.items) items read
       \(report.faults.lines.joined(separator: "\n"))
       trace \(String(format: "%016llx", report.traceHash)) of \(report.traceCount) events
       """)

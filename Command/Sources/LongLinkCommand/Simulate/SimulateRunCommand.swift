@@ -12,10 +12,10 @@ struct SimulateRunCommand: AsyncParsableCommand {
     abstract: "Runs scenarios drawn from seeds and stops at the first broken promise.",
     discussion: """
       Each seed determines one to three servers and clients, at least 200 requests over at least \
-      ten virtual minutes, and faults. Oracles check that each request ends once, that delivery is \
-      reported truthfully, that dead peers are detected, that nothing leaks, and more. At the \
-      first broken promise the run stops with exit code 1, and prints the command that replays \
-      the seed.
+      ten virtual minutes, some of them streams, and faults. Oracles check that each request ends \
+      once, that delivery is reported truthfully, that items arrive in order, that dead peers are \
+      detected, that nothing leaks, and more. At the first broken promise the run stops with exit \
+      code 1, and prints the command that replays the seed.
 
       SIGINT (Ctrl-C) stops early, prints the summary so far and exits with code 130.
       """)

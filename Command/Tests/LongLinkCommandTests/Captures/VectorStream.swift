@@ -12,6 +12,8 @@ struct VectorStream: Sendable {
   /// What was agreed to, a bit each.
   private(set) var features: UInt8 = 0
   private(set) var waiting: [UInt32] = []
+  /// The requests of the receiver that open streams, each with its metadata.
+  private(set) var asked: [(serial: UInt32, metadata: [UInt8])] = []
   private(set) var bytes: [UInt8] = []
   private(set) var expected: [String] = []
   /// Whether there is more to it than bytes that one side sends.
@@ -46,8 +48,11 @@ struct VectorStream: Sendable {
       case "from": sender = value == "client" ? .client : .server
       case "state": state = String(value)
       case "features":
-        features = (value.contains("metadata") ? 1 : 0) | (value.contains("fragments") ? 2 : 0)
+        features =
+          (value.contains("metadata") ? 1 : 0) | (value.contains("fragments") ? 2 : 0)
+          | (value.contains("streams") ? 4 : 0)
       case "waiting": waiting = value.split(separator: " ").compactMap { UInt32($0) }
+      case "ask": asked.append(VectorStream.question(value))
       case "expect": expected.append(String(value))
       case "hex":
         for word in value.split(separator: " ") {
@@ -62,6 +67,23 @@ struct VectorStream: Sendable {
     }
   }
 
+  /// The serial and the metadata of a request such as `50 credit=4000 items`.
+  private static func question(_ text: Substring) -> (serial: UInt32, metadata: [UInt8]) {
+    let words = text.split(separator: " ")
+    var metadata: [UInt8] = []
+    for word in words.dropFirst() {
+      if word == "items" { metadata += [7 << 3, 1] }
+      guard word.hasPrefix("credit="), var rest = UInt32(word.dropFirst(7)) else { continue }
+      metadata.append(6 << 3)
+      while rest >= 0x80 {
+        metadata.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+        rest >>= 7
+      }
+      metadata.append(UInt8(rest))
+    }
+    return (UInt32(words[0]) ?? 0, metadata)
+  }
+
   /// The rules that are broken, by their names.
   var broken: [String] {
     expected.compactMap { line in
@@ -69,6 +91,14 @@ struct VectorStream: Sendable {
       guard let first = words.first, first == "violation" || first == "damaged" else { return nil }
       return String(words[1])
     }
+  }
+
+  /// A hello that offers metadata, fragments and streams, and a welcome with these features.
+  static func greeting(of features: UInt8) -> RecordedRun.Connection {
+    func frame(_ kind: UInt32, _ features: UInt8) -> [UInt8] {
+      ScriptedConnection.frame(kind: kind, tag: 0, serial: 3, body: [8, 1, 16, features])
+    }
+    return [(.client, frame(0x0A, 7)), (.server, frame(0x0B, features))]
   }
 
   /// The bytes in parts, each sent by itself.

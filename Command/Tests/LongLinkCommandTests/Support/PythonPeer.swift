@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// A process that speaks the protocol without any code of this package.
+enum PythonPeer {
+  private static let root = VectorStream.vectors.deletingLastPathComponent()
+    .deletingLastPathComponent()
+
+  private static let found = Result { try find() }
+
+  /// Why there can be none here; nil where there can.
+  static let problem: String? =
+    switch found {
+    case .success: nil
+    case .failure(let error): "\(error)"
+    }
+
+  private struct Failure: Error, CustomStringConvertible {
+    let description: String
+  }
+
+  /// The interpreter that the project's scripts choose.
+  private static func find() throws -> URL {
+    let process = Process()
+    let (output, errors) = (Pipe(), Pipe())
+    process.executableURL = root.appending(path: "Scripts/python.sh")
+    process.arguments = ["-c", "import sys; print(sys.executable)"]
+    process.standardOutput = output
+    process.standardError = errors
+    try process.run()
+    let path = try output.fileHandleForReading.readToEnd() ?? Data()
+    let text = try errors.fileHandleForReading.readToEnd() ?? Data()
+    process.waitUntilExit()
+    guard process.terminationStatus == 0 else {
+      throw Failure(description: String(decoding: text, as: UTF8.self))
+    }
+    return URL(
+      filePath: String(decoding: path, as: UTF8.self).trimmingCharacters(in: .newlines))
+  }
+
+  /// Starts a program of `Protocols/Peers`.
+  static func start(_ program: String, _ arguments: String...) throws -> Tool {
+    let script = root.appending(path: "Protocols/Peers/\(program).py").path
+    return try Tool(
+      ["-B", script] + arguments, program: try found.get())
+  }
+
+  /// The names of all steps of a program.
+  static func steps(_ program: String) async throws -> [String] {
+    try await start(program, "list").finish().lines
+  }
+}

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef CLONGLINKREADERS_H
+#define CLONGLINKREADERS_H
+
+#include "CLongLinkReadersJSON.h"
+#include "CLongLinkReadersXML.h"
+
+#endif

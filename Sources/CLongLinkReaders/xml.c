@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "xml.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Expat gets at most about so many bytes at a time: it copies what is left when an element is ready.
+static const size_t step_size = 8192;
+
+// An error element is looked for in so many bytes of a section that does not end.
+static const size_t kept_size = 16384;
+
+// The most bytes of a character in the input.
+static const size_t character_size = 4;
+
+cll_xml *cll_xml_create(
+    const char *names, size_t count, const char *error, const cll_xml_limits *limits) {
+  cll_xml *reader = calloc(1, sizeof *reader);
+  if (!reader) abort();
+  reader->account.own = sizeof *reader;
+  reader->account.limit = limits->memory;
+  reader->limits = *limits;
+  size_t error_size = error ? strlen(error) + 1 : 0;
+  reader->names_size = count + 1 + error_size;
+  reader->names = cll_account_resize(&reader->account, NULL, 0, reader->names_size);
+  if (count > 0) memcpy(reader->names, names, count);
+  reader->names[count] = 0;
+  if (error) {
+    memcpy(reader->names + count + 1, error, error_size);
+    reader->error_name = reader->names + count + 1;
+  }
+  reader->kept = SIZE_MAX;
+  reader->final_step = cll_xml_needs_bytes;
+  return reader;
+}
+
+void cll_xml_destroy(cll_xml *reader) {
+  cll_account *before = cll_account_enter(&reader->account);
+  XML_ParserFree(reader->parser);
+  cll_account_enter(before);
+  cll_capture_free(&reader->capture, &reader->account);
+  cll_input_free(&reader->input, &reader->account);
+  free(reader->names);
+  free(reader);
+}
+
+static bool is_over(const cll_xml *reader) { return reader->final_step != cll_xml_needs_bytes; }
+
+void cll_xml_feed(cll_xml *reader, const uint8_t *bytes, size_t count) {
+  if (is_over(reader) || reader->is_finished) return;
+  size_t used = reader->is_suspended ? reader->passing : reader->given;
+  if (reader->kept < used) used = reader->kept;
+  // Expat may hold a part of a character, in which it finds a mistake later.
+  used = used < character_size ? 0 : used - character_size;
+  size_t dropped = cll_input_feed(&reader->input, &reader->account, used, bytes, count);
+  if (dropped == 0) return;
+  if (reader->kept != SIZE_MAX) reader->kept -= dropped;
+  reader->passing = reader->passing < dropped ? 0 : reader->passing - dropped;
+  reader->given -= dropped;
+  reader->safe -= dropped;
+  cll_lexer_moved(&reader->lexer, dropped);
+}
+
+void cll_xml_finish(cll_xml *reader) {
+  if (is_over(reader) || reader->is_finished) return;
+  reader->is_finished = true;
+  cll_input_finish(&reader->input, &reader->account);
+}
+
+void cll_xml_set_failure(
+    cll_xml *reader, cll_xml_failure_kind kind, uint64_t offset, const char *detail) {
+  if (reader->has_failed) return;
+  reader->has_failed = true;
+  reader->failure.kind = kind;
+  reader->failure.offset = offset;
+  reader->failure.detail = detail;
+}
+
+static cll_xml_failure_kind kind_of(const cll_xml *reader, enum XML_Error error) {
+  switch (error) {
+  case XML_ERROR_NO_MEMORY: return cll_xml_out_of_memory;
+  case XML_ERROR_UNDEFINED_ENTITY: return cll_xml_entity;
+  case XML_ERROR_UNKNOWN_ENCODING:
+  case XML_ERROR_INCORRECT_ENCODING: return cll_xml_encoding;
+  case XML_ERROR_NO_ELEMENTS:
+  case XML_ERROR_UNCLOSED_TOKEN:
+  case XML_ERROR_PARTIAL_CHAR:
+  case XML_ERROR_UNCLOSED_CDATA_SECTION:
+    return reader->has_final ? cll_xml_truncated : cll_xml_malformed;
+  default: return cll_xml_malformed;
+  }
+}
+
+static size_t search_place(const cll_xml *reader, cll_xml_failure_kind kind, uint64_t offset) {
+  if (kind == cll_xml_truncated) {
+    if (reader->kept != SIZE_MAX) return reader->kept;
+    // What the token that does not end has swallowed.
+    bool is_open = reader->lexer.token >= reader->passing && reader->lexer.state != cll_in_text;
+    return is_open ? reader->lexer.token + 1 : reader->input.end;
+  }
+  if (offset < reader->input.offset) return 0;
+  uint64_t place = offset - reader->input.offset;
+  return place < reader->input.end ? (size_t)place : reader->input.end;
+}
+
+static void parser_failed(cll_xml *reader) {
+  enum XML_Error error = XML_GetErrorCode(reader->parser);
+  if (reader->is_halted) {
+    // A limit; the handler has said which.
+    reader->final_step = cll_xml_failed;
+    return;
+  }
+  cll_xml_failure_kind kind = kind_of(reader, error);
+  XML_Index index = XML_GetErrorByteIndex(reader->parser);
+  uint64_t offset = reader->parser_offset + (uint64_t)(index < 0 ? 0 : index);
+  if (kind == cll_xml_truncated) offset = reader->input.offset + reader->input.end;
+  cll_xml_set_failure(reader, kind, offset, XML_ErrorString(error));
+  if (kind == cll_xml_encoding) {
+    memcpy(reader->failure.encoding, reader->encoding, sizeof reader->encoding);
+  }
+  if (kind == cll_xml_malformed || kind == cll_xml_truncated || kind == cll_xml_entity) {
+    cll_xml_begin_search(reader, search_place(reader, kind, offset));
+  } else {
+    reader->final_step = cll_xml_failed;
+  }
+}
+
+static void lexer_failed(cll_xml *reader) {
+  size_t place = reader->lexer.failed_at;
+  const char *detail = NULL;
+  if (reader->lexer.is_outside) {
+    detail = "text outside of the root element";
+  } else if (reader->lexer.kind == cll_xml_malformed) {
+    detail = XML_ErrorString(XML_ERROR_INVALID_TOKEN);
+  }
+  cll_xml_set_failure(reader, reader->lexer.kind, reader->input.offset + place, detail);
+  if (reader->lexer.kind == cll_xml_malformed) {
+    cll_xml_begin_search(reader, place);
+  } else {
+    reader->final_step = cll_xml_failed;
+  }
+}
+
+static bool create_parser(cll_xml *reader) {
+  if (reader->input.unreadable) {
+    strncpy(reader->failure.encoding, reader->input.unreadable, sizeof reader->failure.encoding - 1);
+    cll_xml_set_failure(reader, cll_xml_encoding, 0, NULL);
+    return false;
+  }
+  const char *encoding = reader->input.form == cll_form_bytes ? NULL : "UTF-8";
+  reader->parser = XML_ParserCreate_MM(encoding, &cll_account_suite, NULL);
+  if (!reader->parser) {
+    cll_xml_set_failure(reader, cll_xml_out_of_memory, 0, NULL);
+    return false;
+  }
+  cll_xml_set_handlers(reader);
+  reader->parser_offset = reader->input.offset;
+  return true;
+}
+
+static void scan(cll_xml *reader) {
+  size_t end = reader->input.end;
+  size_t enough = reader->given + step_size < end ? reader->given + step_size : end;
+  reader->safe = cll_lexer_run(
+      &reader->lexer, reader->input.bytes, end, enough, reader->limits.token);
+  reader->kept = SIZE_MAX;
+  if (reader->lexer.state == cll_in_section && reader->error_name) {
+    size_t token = reader->lexer.token;
+    size_t place = reader->lexer.place;
+    reader->kept = place - token > kept_size ? place - kept_size : token;
+  }
+}
+
+// Parses the next part. Returns false if there is none.
+static bool parse(cll_xml *reader, enum XML_Status *status) {
+  if (reader->is_suspended) {
+    reader->is_suspended = false;
+    *status = XML_ResumeParser(reader->parser);
+    return true;
+  }
+  if (reader->given == reader->safe && !reader->has_final) scan(reader);
+  size_t end = reader->safe;
+  if (reader->given == end) {
+    if (reader->lexer.has_failed || !reader->is_finished || reader->has_final) return false;
+    reader->has_final = true;
+    end = reader->safe = reader->input.end;
+  }
+  reader->passing = reader->given;
+  reader->given = end;
+  const char *first = (const char *)reader->input.bytes + reader->passing;
+  int count = (int)(end - reader->passing);
+  *status = XML_Parse(reader->parser, count > 0 ? first : "", count, reader->has_final);
+  return true;
+}
+
+static void advance(cll_xml *reader) {
+  enum XML_Status status;
+  if (!reader->parser && !create_parser(reader)) {
+    reader->final_step = cll_xml_failed;
+  } else if (!parse(reader, &status)) {
+    if (reader->lexer.has_failed) {
+      lexer_failed(reader);
+    } else if (reader->has_final) {
+      reader->final_step = cll_xml_end;
+    }
+  } else if (status == XML_STATUS_SUSPENDED) {
+    reader->is_suspended = true;
+  } else if (status == XML_STATUS_ERROR) {
+    parser_failed(reader);
+  }
+}
+
+static bool has_work(const cll_xml *reader) {
+  if (reader->input.form == cll_form_unknown) return false;
+  return reader->is_suspended || reader->is_finished || reader->given < reader->safe ||
+         reader->lexer.place < reader->input.end || reader->lexer.has_failed;
+}
+
+cll_xml_step cll_xml_next(cll_xml *reader) {
+  cll_account *before = cll_account_enter(&reader->account);
+  cll_xml_step found = cll_xml_needs_bytes;
+  while (!is_over(reader)) {
+    if (reader->is_searching) {
+      if (!cll_xml_search(reader)) break;
+    } else if (!has_work(reader)) {
+      break;
+    } else {
+      advance(reader);
+      if (reader->is_suspended) {
+        found = reader->captures_error ? cll_xml_error_element : cll_xml_element;
+        if (reader->captures_error) reader->final_step = cll_xml_error_element;
+        break;
+      }
+    }
+  }
+  cll_account_enter(before);
+  return is_over(reader) ? reader->final_step : found;
+}
+
+size_t cll_xml_size(const cll_xml *reader) { return reader->capture.size; }
+
+void cll_xml_take(cll_xml *reader, uint8_t *memory) {
+  cll_capture_take(&reader->capture, &reader->account, memory);
+}
+
+const cll_xml_failure *cll_xml_failure_of(const cll_xml *reader) { return &reader->failure; }
+
+size_t cll_xml_allocated(const cll_xml *reader) {
+  return reader->account.parser + reader->account.own;
+}
+
+size_t cll_xml_most_allocated(const cll_xml *reader) { return reader->account.most; }

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import LongLinkCore
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// A value as a JSON body of a request, response, push or item.
+///
+/// ```swift
+/// let find = RPCMethod<JSONBody<Search>, JSONBody<[Place]>>(7)
+/// let places = try await client.request(find, JSONBody(Search(text: "harbour"))).value
+/// server.route(find) { search, _ in JSONBody(places(for: search.value)) }
+/// ```
+///
+/// For pushes the value conforms to `JSONPush`.
+///
+/// It is coded by `JSONEncoder` and `JSONDecoder` as they are by default, with the members of
+/// objects sorted by name, so that a value always has the same bytes. A type that needs other
+/// strategies, for dates for instance, states them in its own `encode(to:)` and `init(from:)`.
+public struct JSONBody<Value> {
+  /// The value.
+  public var value: Value
+
+  /// Makes a body of a value.
+  public init(_ value: Value) {
+    self.value = value
+  }
+}
+
+extension JSONBody: Sendable where Value: Sendable {}
+extension JSONBody: Equatable where Value: Equatable {}
+extension JSONBody: Hashable where Value: Hashable {}
+
+extension JSONBody: BodyEncodable where Value: Encodable {
+  /// True.
+  public static var isMeasuredByEncoding: Bool { true }
+
+  /// The size of the JSON text.
+  public var encodedByteCount: Int {
+    get throws(BodyError) { try encodedBytes().count }
+  }
+
+  /// Appends the JSON text. Throws `notRepresentable` if JSON has no form for the value.
+  public func encode(into output: inout OutputRawSpan) throws(BodyError) {
+    try encodedBytes().encode(into: &output)
+  }
+
+  /// Encodes the value once.
+  public func encodedBytes() throws(BodyError) -> [UInt8] {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    do {
+      return try Array(encoder.encode(value))
+    } catch {
+      throw BodyError(.notRepresentable, detail: "\(error)")
+    }
+  }
+}
+
+extension JSONBody: BodyDecodable where Value: Decodable {
+  /// Decodes the JSON text. Throws `malformed` if it is not JSON, and `wrongType` if it does not
+  /// fit the value's type.
+  public init(decoding body: RawSpan) throws(BodyError) {
+    do {
+      value = try JSONCoding.decode(Value.self, from: body)
+    } catch {
+      throw BodyError(error.isSyntax ? .malformed : .wrongType, detail: error.detail)
+    }
+  }
+}
+
+/// A value that is always pushed with the same message type, as a `JSONBody`.
+///
+/// ```swift
+/// for try await moved in client.pushes(of: JSONBody<Moved>.self) { show(moved) }
+/// ```
+public protocol JSONPush: Codable, Sendable, SendableMetatype {
+  /// The message type of its pushes.
+  static var pushType: MessageType { get }
+}
+
+extension JSONBody: PushMessage where Value: JSONPush {
+  /// The message type of the value.
+  public static var pushType: MessageType { Value.pushType }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension JSONReader {
+  /// Where the elements of a document are.
+  public struct Shape: Hashable, Sendable {
+    /// One step into the document.
+    enum Step: Hashable {
+      case member(of: [UInt8])
+      case each
+    }
+
+    /// How values follow each other outside of arrays; nil if there is only one.
+    enum Separation: Hashable {
+      case any
+      case lines
+    }
+
+    let steps: [Step]
+    let separation: Separation?
+
+    /// The elements of the array that is the document.
+    public static let array = Shape(steps: [.each], separation: nil)
+    /// Values that follow each other, with or without white space between them.
+    public static let concatenated = Shape(steps: [], separation: .any)
+    /// Values with a line end between any two, as in NDJSON and JSON Lines. Empty lines are
+    /// skipped, and values may have line ends inside.
+    public static let lines = Shape(steps: [], separation: .lines)
+
+    /// The elements of an array inside the document: `items[*]`, `data.items[*]`, or of several:
+    /// `pages[*].items[*]`.
+    ///
+    /// A path has names of members and `[*]` for all elements of an array, which is its last part.
+    /// What is not on the path is skipped. Traps if the path is not written like that; see
+    /// `init(path:)`.
+    public static func path(_ path: String) -> Shape {
+      guard let shape = Shape(path: path) else { preconditionFailure("\(path) is not a path") }
+      return shape
+    }
+
+    /// The same as `path(_:)`; nil for a path that is written in any other way.
+    public init?(path: String) {
+      var steps: [Step] = []
+      for part in path.split(separator: ".", omittingEmptySubsequences: false) {
+        var name = part
+        var count = 0
+        while name.hasSuffix("[*]") {
+          name.removeLast(3)
+          count += 1
+        }
+        guard !name.contains(where: { $0 == "[" || $0 == "]" }) else { return nil }
+        if name.isEmpty {
+          // Only an array that is the document has no name.
+          guard steps.isEmpty, count > 0 else { return nil }
+        } else {
+          steps.append(.member(of: Array(name.utf8)))
+        }
+        steps += Array(repeating: .each, count: count)
+      }
+      guard steps.last == .each else { return nil }
+      self.init(steps: steps, separation: nil)
+    }
+
+    private init(steps: [Step], separation: Separation?) {
+      self.steps = steps
+      self.separation = separation
+    }
+  }
+
+  /// What a document may cost. One that costs more ends with an error.
+  public struct Limits: Hashable, Sendable {
+    /// The most arrays and objects inside each other; 512 by default, as for `JSONDecoder`.
+    public var depth: Int
+    /// The most bytes of one element that is returned, or of a member's name; 16 MiB by default.
+    public var elementBytes: Int
+
+    /// Makes limits; each is at least 1 in effect.
+    public init(depth: Int = 512, elementBytes: Int = 16 << 20) {
+      self.depth = max(1, depth)
+      self.elementBytes = max(1, elementBytes)
+    }
+  }
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLongLinkReaders
+
+extension XMLReader {
+  /// An element of a document, with all that is inside.
+  ///
+  /// It is kept as bytes in one allocation, which its children share. Its properties are read from
+  /// them each time, in time proportional to the element's size.
+  public struct Element: Sendable {
+    /// Elements as `cll_xml_take` writes them.
+    private let bytes: [UInt8]
+    /// This one's, from its first mark to its last.
+    private let range: Range<Int>
+
+    init(_ bytes: [UInt8]) {
+      self.bytes = bytes
+      range = 0..<bytes.count
+    }
+
+    private init(_ bytes: [UInt8], _ range: Range<Int>) {
+      self.bytes = bytes
+      self.range = range
+    }
+
+    /// The name as the document writes it, with its prefix.
+    public var name: String { string(range.lowerBound + 1) }
+
+    /// The attributes, in the document's order.
+    public var attributes: [Attribute] {
+      var attributes: [Attribute] = []
+      var place = end(of: range.lowerBound + 1)
+      while bytes[place] == Mark.attribute {
+        let name = string(place + 1)
+        place = end(of: place + 1)
+        attributes.append(Attribute(name: name, value: string(place + 1)))
+        place = end(of: place + 1)
+      }
+      return attributes
+    }
+
+    /// The value of an attribute; nil if there is no attribute of this name.
+    public subscript(name: String) -> String? {
+      var place = end(of: range.lowerBound + 1)
+      while bytes[place] == Mark.attribute {
+        let value = end(of: place + 1)
+        if bytes[(place + 1)..<value].elementsEqual(name.utf8) { return string(value + 1) }
+        place = end(of: value + 1)
+      }
+      return nil
+    }
+
+    /// The text of the element and of all elements inside, joined in the document's order.
+    public var text: String {
+      if let plain = plainText { return String(decoding: bytes[plain], as: UTF8.self) }
+      return String(decoding: textBytes, as: UTF8.self)
+    }
+
+    /// The same as UTF-8.
+    public var textBytes: [UInt8] {
+      if let plain = plainText { return Array(bytes[plain]) }
+      var text: [UInt8] = []
+      var place = content
+      while place < range.upperBound - 1 {
+        // Only content has text behind it, and so has the end of an element.
+        let mark = bytes[place]
+        let next = end(of: place + 1)
+        if mark == Mark.content || mark == Mark.end { text += bytes[(place + 1)..<next] }
+        place = next
+      }
+      return text
+    }
+
+    /// The elements directly inside, in the document's order.
+    public var children: [Element] {
+      var children: [Element] = []
+      var place = end(of: content + 1)
+      while bytes[place] == Mark.element {
+        let start = place
+        var depth = 0
+        repeat {
+          if bytes[place] == Mark.element { depth += 1 }
+          if bytes[place] == Mark.end { depth -= 1 }
+          place = depth == 0 ? place + 1 : end(of: place + 1)
+        } while depth > 0
+        children.append(Element(bytes, start..<place))
+        place = end(of: place)
+      }
+      return children
+    }
+
+    /// The first element of a name that is directly inside; nil if there is none.
+    public func child(_ name: String) -> Element? {
+      children.first { $0.hasName(name) }
+    }
+
+    private func hasName(_ name: String) -> Bool {
+      let start = range.lowerBound + 1
+      return bytes[start..<end(of: start)].elementsEqual(name.utf8)
+    }
+
+    /// Where the content begins.
+    private var content: Int {
+      var place = end(of: range.lowerBound + 1)
+      while bytes[place] != Mark.content { place = end(of: place + 1) }
+      return place
+    }
+
+    /// The place of the content if it is text alone.
+    private var plainText: Range<Int>? {
+      let start = content + 1
+      let end = end(of: start)
+      return end == range.upperBound - 1 ? start..<end : nil
+    }
+
+    /// Where the part ends that begins at a place: at a mark, or at the end of the bytes.
+    private func end(of place: Int) -> Int {
+      var place = place
+      while place < bytes.count, bytes[place] > Mark.last { place += 1 }
+      return place
+    }
+
+    private func string(_ place: Int) -> String {
+      String(decoding: bytes[place..<end(of: place)], as: UTF8.self)
+    }
+  }
+
+  private enum Mark {
+    static let element = UInt8(CLL_XML_MARK_ELEMENT)
+    static let end = UInt8(CLL_XML_MARK_END)
+    static let attribute = UInt8(CLL_XML_MARK_ATTRIBUTE)
+    static let content = UInt8(CLL_XML_MARK_CONTENT)
+    /// No byte of a name or text is below it.
+    static let last = content
+  }
+
+  /// An attribute of an element.
+  public struct Attribute: Hashable, Sendable {
+    /// The name as the document writes it, with its prefix.
+    public let name: String
+    /// The value, in which references have been replaced.
+    public let value: String
+
+    /// Makes an attribute, for instance to compare one with.
+    public init(name: String, value: String) {
+      self.name = name
+      self.value = value
+    }
+  }
+}
+
+extension XMLReader.Element: Hashable {
+  /// Whether both have the same names, attributes, text and children, in the same order.
+  public static func == (first: Self, second: Self) -> Bool {
+    first.bytes[first.range] == second.bytes[second.range]
+  }
+
+  /// Hashes the whole content.
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(bytes[range])
+  }
+}
+
+extension XMLReader.Element: CustomStringConvertible {
+  /// The name and the number of bytes; no content.
+  public var description: String { "<\(name)>, \(range.count) bytes" }
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLongLinkReaders
+
+extension XMLReader {
+  /// What a document may cost. One that costs more ends with an error.
+  public struct Limits: Hashable, Sendable {
+    /// The most elements inside each other, the outermost included; 256 by default.
+    public var depth: Int
+    /// The most bytes of one element that is returned, its tags included; 16 MiB by default.
+    public var elementBytes: Int
+    /// The most bytes of a tag, a comment, a processing instruction or a reference; 1 MiB by
+    /// default. Text may be longer.
+    public var tokenBytes: Int
+    /// The most bytes that expat may allocate; 16 MiB by default. It needs some times the longest
+    /// tag, and keeps each name of an element or attribute until the end of the document.
+    public var parserBytes: Int
+    /// The number of bytes, from the first mistake in the document on, in which the error element
+    /// is looked for; 64 KiB by default. Without an error element nothing is looked for.
+    public var searchedBytes: Int
+
+    /// Makes limits; each is at least 1, and at most 2^30 in effect.
+    public init(
+      depth: Int = 256, elementBytes: Int = 16 << 20, tokenBytes: Int = 1 << 20,
+      parserBytes: Int = 16 << 20, searchedBytes: Int = 64 << 10
+    ) {
+      self.depth = depth
+      self.elementBytes = elementBytes
+      self.tokenBytes = tokenBytes
+      self.parserBytes = parserBytes
+      self.searchedBytes = searchedBytes
+    }
+
+    var forC: cll_xml_limits {
+      func bounded(_ limit: Int) -> Int { min(max(limit, 1), 1 << 30) }
+      return cll_xml_limits(
+        depth: bounded(depth), element: bounded(elementBytes), token: bounded(tokenBytes),
+        memory: bounded(parserBytes), rubbish: bounded(searchedBytes), children: true)
+    }
+  }
+}

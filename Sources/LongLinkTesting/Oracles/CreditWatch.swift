@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkCore
+
+/// Watches the frames of streams on the network: no side may send an item with more credit than
+/// has reached it.
+///
+/// It reads the bytes that both sides write, so it does not depend on what either side believes.
+struct CreditWatch {
+  /// One direction of a link.
+  private struct Flow {
+    var splitter = FrameSplitter()
+    /// The count of bytes that have reached the other side.
+    var arrived = 0
+    /// Grants of credit that have not reached the other side completely, with their ends in bytes.
+    var grants: [(serial: UInt32, bytes: Int, end: Int)] = []
+    /// The first credit of each stream whose items come in the other direction.
+    var streamCredit = Int(Wire.defaultCredit)
+    /// What this side can still send of each stream, by serial.
+    var credit: [UInt32: Int] = [:]
+    /// Whether it began with a frame of the native handshake; nil before its first frame.
+    var isNative: Bool?
+    var isClosed = false
+  }
+
+  private var flows: [EndName: Flow] = [:]
+  private(set) var broken: [(promise: OraclePromise, time: LinkInstant, detail: String)] = []
+
+  mutating func observed(_ entry: Trace.Entry, _ bytes: [UInt8]) {
+    let name = EndName(link: entry.link, side: entry.side)
+    switch entry.kind {
+    case .written: wrote(bytes, name, at: entry.time)
+    case .bytesArrived: arrived(Int(entry.value), from: name.other)
+    case .closed, .resetSent: close(name)
+    default: break
+    }
+  }
+
+  /// Forgets a link once both sides have closed: before that, bytes of one may reach the other.
+  private mutating func close(_ name: EndName) {
+    flows[name]?.isClosed = true
+    guard flows[name.other]?.isClosed ?? true else { return }
+    flows[name] = nil
+    flows[name.other] = nil
+  }
+
+  private mutating func wrote(_ bytes: [UInt8], _ name: EndName, at time: LinkInstant) {
+    var flow = flows.removeValue(forKey: name) ?? Flow()
+    flow.splitter.take(bytes)
+    let frames = flow.splitter.takeFrames()
+    flows[name] = flow
+    for frame in frames { sent(frame, name, at: time) }
+  }
+
+  private mutating func sent(_ frame: FrameSplitter.Frame, _ name: EndName, at time: LinkInstant) {
+    if flows[name]?.isNative == nil {
+      flows[name]?.isNative = [.hello, .welcome, .goaway].contains(frame.kind)
+    }
+    guard flows[name]?.isNative == true else { return }
+    switch frame.kind {
+    case .hello, .welcome:
+      let whole = WireFrame(frame.kind, serial: frame.serial, body: frame.body)
+      let credit = (whole.helloFields ?? whole.welcomeFields)?.streamCredit ?? 0
+      if credit > 0 { flows[name]?.streamCredit = Int(credit) }
+    case .request:
+      requested(frame, name)
+    case .credit where frame.body.count == 4:
+      flows[name]?.grants.append((frame.serial, Int(frame.body.word(at: 0)), frame.end))
+    case .item:
+      // Also a stream that is not known here has no credit.
+      let left = flows[name]?.credit[frame.serial] ?? 0
+      let cost = frame.length + Wire.itemOverhead
+      flows[name]?.credit[frame.serial] = left - cost
+      if cost > left {
+        broken.append(
+          (
+            .creditKept, time,
+            """
+            link \(name.link) \(name.side): an item of stream \(frame.serial) cost \(cost) bytes \
+            of credit, and \(left) were left
+            """
+          ))
+      }
+    default:
+      break
+    }
+  }
+
+  /// A request may open one or both directions. Its fragments are of no interest.
+  private mutating func requested(_ frame: FrameSplitter.Frame, _ name: EndName) {
+    guard frame.hasMetadata else { return }
+    let request = WireFrame(.request, serial: frame.serial, hasMetadata: true, body: frame.body)
+    guard let metadata = request.metadata else { return }
+    if metadata.items {
+      let credit = flows[name.other]?.streamCredit ?? Int(Wire.defaultCredit)
+      flows[name]?.credit[frame.serial] = credit
+    }
+    if let credit = metadata.credit {
+      flows[name]?.grants.append((frame.serial, Int(credit), frame.end))
+    }
+  }
+
+  /// Bytes of a side have reached the other one, which can now use the credit in them.
+  private mutating func arrived(_ count: Int, from name: EndName) {
+    guard var flow = flows[name] else { return }
+    flow.arrived += count
+    var reached: [(serial: UInt32, bytes: Int)] = []
+    while let first = flow.grants.first, first.end <= flow.arrived {
+      reached.append((first.serial, first.bytes))
+      flow.grants.removeFirst()
+    }
+    flows[name] = flow
+    for (serial, bytes) in reached { flows[name.other]?.credit[serial, default: 0] += bytes }
+  }
+}
+
+/// Splits a stream of bytes into frames, with the beginnings of the bodies that matter for streams.
+struct FrameSplitter {
+  struct Frame {
+    let kind: WireFrame.Kind
+    let serial: UInt32
+    let hasMetadata: Bool
+    /// The length of the whole body.
+    let length: Int
+    /// The beginning of the body, at most `keptLength` bytes, or nothing.
+    var body: [UInt8] = []
+    /// Where the frame ends, counted from the beginning of the stream of bytes.
+    let end: Int
+  }
+
+  /// The longest metadata, with its length.
+  private static let keptLength = 65_537
+  private var header: [UInt8] = []
+  private var current: Frame?
+  private var rest = 0
+  private var position = 0
+  private var frames: [Frame] = []
+
+  mutating func takeFrames() -> [Frame] {
+    defer { frames = [] }
+    return frames
+  }
+
+  mutating func take(_ bytes: [UInt8]) {
+    var index = 0
+    while index < bytes.count {
+      if rest > 0 {
+        let count = min(rest, bytes.count - index)
+        keep(bytes[index..<index + count])
+        rest -= count
+        index += count
+      } else {
+        let count = min(WireFrame.headerLength - header.count, bytes.count - index)
+        header += bytes[index..<index + count]
+        index += count
+        if header.count == WireFrame.headerLength { begin(at: position + index) }
+      }
+      if rest == 0, let frame = current.take() { frames.append(frame) }
+    }
+    position += bytes.count
+  }
+
+  private mutating func begin(at bodyStart: Int) {
+    let word = header.word(at: 0)
+    rest = Int(header.word(at: 8))
+    current = Frame(
+      kind: WireFrame.Kind(rawValue: UInt8(truncatingIfNeeded: word >> 24)),
+      serial: header.word(at: 4), hasMetadata: word & (1 << 31) != 0, length: rest,
+      end: bodyStart + rest)
+    header.removeAll(keepingCapacity: true)
+  }
+
+  private mutating func keep(_ bytes: ArraySlice<UInt8>) {
+    guard let frame = current else { return }
+    switch frame.kind {
+    case .hello, .welcome, .credit: break
+    case .request where frame.hasMetadata: break
+    default: return
+    }
+    current?.body += bytes.prefix(max(0, Self.keptLength - frame.body.count))
+  }
+}

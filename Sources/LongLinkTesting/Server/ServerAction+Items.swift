@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkCore
+
+// What a script does in a stream. Nothing here checks the client's credit, or whether the request
+// asked for items, so a script can also break these rules.
+extension ServerAction {
+  /// Sends an item, in frames of at most `size` bytes.
+  ///
+  /// Behind the response it is a late one. A frame of more than 65,536 bytes is a violation.
+  public static func item(_ body: [UInt8] = [], inFragmentsOf size: Int = 65_536) -> ServerAction {
+    ServerAction(step: .frames { WireFrame.item($0.serial, body).fragments(of: size) })
+  }
+
+  /// Sends several items, each in frames of at most 65,536 bytes.
+  public static func items(_ bodies: [[UInt8]]) -> ServerAction {
+    sequence(bodies.map { item($0) })
+  }
+
+  /// Sends the first fragment of an item, and nothing more of it: the first `count` bytes.
+  ///
+  /// Behind it, a connection ends, or a stream fails, in the middle of an item.
+  public static func partialItem(_ body: [UInt8], bytes count: Int) -> ServerAction {
+    frame { request in
+      var frame = WireFrame.item(request.serial, Array(body.prefix(count)))
+      frame.moreFollows = true
+      return frame
+    }
+  }
+
+  /// Sends the first bytes of an item's frame, header included, and closes the connection.
+  public static func cutItem(_ body: [UInt8], afterBytes count: Int) -> ServerAction {
+    ServerAction(step: .all([.cut({ .item($0.serial, body) }, count), .close]))
+  }
+
+  /// Grants credit for further items of the client, in bytes.
+  public static func credit(_ bytes: UInt32) -> ServerAction {
+    frame { .credit($0.serial, bytes) }
+  }
+
+  /// Holds up the actions behind it in its sequence for a time by the server's loop.
+  public static func pause(_ time: Duration) -> ServerAction {
+    ServerAction(step: .pause(time.clampedNanoseconds))
+  }
+
+  /// Holds up the actions behind it in its sequence until a condition holds for what has come of
+  /// the request's stream.
+  ///
+  /// It is checked at once and after each frame of the stream, on the server's loop. If it never
+  /// holds, those actions are never performed.
+  public static func wait(
+    until condition: @escaping @Sendable (ReceivedStream) -> Bool
+  ) -> ServerAction {
+    ServerAction(step: .wait(condition))
+  }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import LongLinkCore
+
+// The frames of streams. Section 15 of wire.md describes them.
+extension WireFrame {
+  /// Makes a request that opens a stream.
+  ///
+  /// `credit` is the first credit for items of the responder, in bytes; nil asks for none.
+  /// `sendsItems` announces items of the requester.
+  public static func streamRequest(
+    _ type: MessageType,
+    serial: UInt32,
+    _ payload: [UInt8] = [],
+    credit: UInt32?,
+    sendsItems: Bool = false
+  ) -> WireFrame {
+    .request(
+      type, serial: serial, payload, metadata: WireMetadata(credit: credit, items: sendsItems))
+  }
+
+  /// Makes an item in one frame, which has at most 65,536 bytes. `fragments(of:)` divides one.
+  public static func item(_ serial: UInt32, _ payload: [UInt8] = []) -> WireFrame {
+    WireFrame(.item, serial: serial, body: payload)
+  }
+
+  /// Makes the end of a requester's items.
+  public static func end(_ serial: UInt32) -> WireFrame {
+    WireFrame(.end, serial: serial)
+  }
+
+  /// Makes a grant of further credit, in bytes; valid are 1 to 2,147,483,647.
+  public static func credit(_ serial: UInt32, _ bytes: UInt32) -> WireFrame {
+    var body: [UInt8] = []
+    body.appendWord(bytes)
+    return WireFrame(.credit, serial: serial, body: body)
+  }
+
+  /// The bytes that a credit frame grants; nil for other frames and invalid ones.
+  public var grantedCredit: UInt32? {
+    kind == .credit && body.count == 4 ? body.word(at: 0) : nil
+  }
+
+  /// The bytes of credit that a frame of an item costs: its header and its body. 0 for others.
+  public var creditCost: Int {
+    kind == .item ? WireFrame.headerLength + body.count : 0
+  }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLink
+import LongLinkServer
+import LongLinkTesting
+import Testing
+
+/// Writers that wait for the end of their exchange.
+@Suite struct StreamEndTests {
+  private static func routes(_ server: LongLinkServer) {
+    // The sum of the requester's items.
+    server.routeStream(11, .requestItems) { _, items, _ in
+      var sum = 0
+      for try await item in items { sum += item.count }
+      return Array("\(sum)".utf8)
+    }
+    // A response before the requester's end.
+    server.routeStream(14, .requestItems) { _, items, _ in
+      for try await _ in items { return Array("enough".utf8) }
+      return []
+    }
+    // An error before it.
+    server.routeStream(15, .requestItems) { _, _, _ in throw Rejection(1_234, "no") }
+  }
+
+  @Test func `a writer without items learns of an early response`() async throws {
+    try await Stage.simulate { stage, _ in
+      let server = try await stage.serve(setUp: Self.routes)
+      let client = try stage.client(of: server)
+      let response = try await client.sendItems(14, []) { writer in
+        try await writer.write([UInt8](repeating: 1, count: 10_000))
+        await writer.waitForEnd()
+        // It does not wait for what has been.
+        await writer.waitForEnd()
+      }
+      #expect(response == Array("enough".utf8))
+    }
+  }
+
+  @Test func `a wait for the end of an exchange ends with its task`() async throws {
+    try await Stage.simulate { stage, _ in
+      let server = try await stage.serve(setUp: Self.routes)
+      let client = try stage.client(of: server)
+      let response = try await client.sendItems(11, []) { writer in
+        await withTaskGroup(of: Void.self) { group in
+          for _ in 0..<3 {
+            group.addTask(executorPreference: client.loop) { await writer.waitForEnd() }
+          }
+          await Task.yield()
+          group.cancelAll()
+        }
+        try await writer.write([1])
+      }
+      #expect(response == Array("1".utf8))
+    }
+  }
+
+  @Test func `an early error ends the wait, and is thrown`() async throws {
+    try await Stage.simulate { stage, _ in
+      let server = try await stage.serve(setUp: Self.routes)
+      let client = try stage.client(of: server)
+      let error = await #expect(throws: LongLinkError.self) {
+        try await client.sendItems(15, []) { await $0.waitForEnd() }
+      }
+      #expect(error?.code == .rejected && error?.response == 1_234)
+    }
+  }
+
+  @Test func `a responder learns of the end of its exchange`() async throws {
+    try await Stage.simulate { stage, _ in
+      let (stream, ended) = AsyncStream.makeStream(of: Bool.self)
+      let server = try await stage.serve { server in
+        server.routeStream(16, .responseItems) { _, _, writer in
+          try await writer.write([1])
+          await writer.waitForEnd()
+          ended.yield(Task.isCancelled)
+          return []
+        }
+      }
+      let client = try stage.client(of: server)
+      for try await _ in client.stream(16, []) { break }
+      // The cancel of its request cancels its task.
+      #expect(await stream.first { _ in true } == true)
+    }
+  }
+}
