@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import LongLinkCore
+public import LongLinkCore
 
 // What a script does in a stream. Nothing here checks the client's credit, or whether the request
 // asked for items, so a script can also break these rules.
@@ -10,6 +10,11 @@ extension ServerAction {
   /// Behind the response it is a late one. A frame of more than 65,536 bytes is a violation.
   public static func item(_ body: [UInt8] = [], inFragmentsOf size: Int = 65_536) -> ServerAction {
     ServerAction(step: .frames { WireFrame.item($0.serial, body).fragments(of: size) })
+  }
+
+  /// Sends a message as an item. A message that cannot be encoded is a programming error.
+  public static func item(encoding message: some BodyEncodable) -> ServerAction {
+    item(message.wireBytes)
   }
 
   /// Sends several items, each in frames of at most 65,536 bytes.

@@ -219,6 +219,33 @@ let sample = Parcel(
     }
   }
 
+  @Test func `a simulated server sends items, and one that is malformed is an error`() async throws
+  {
+    let simulation = Simulation(seed: 1)
+    try await simulation.run {
+      let server = try await SimulatedParcelsServer.start(on: simulation.mainLoop)
+      server.onTrack([
+        .sequence([.item(encoding: Moved(number: 1)), .item([0xff]), .never]), .refuse(.overloaded),
+      ])
+      server.onSendAll(
+        .sequence([.wait { $0.hasEnded }, .reply(encoding: SendReply(number: 6))]))
+      let client = try LongLinkClient(to: server.endpoint, on: simulation.mainLoop)
+      let parcels = ParcelsClient(client)
+      var moves = parcels.track(FindRequest(number: 4)).makeAsyncIterator()
+      #expect(try await moves.next() == Moved(number: 1))
+      let malformed = await #expect(throws: LongLinkError.self) { try await moves.next() }
+      #expect(malformed?.code == .decodingFailed && malformed?.itemsReceived == 1)
+      #expect(try await moves.next() == nil)
+      let reply = try await parcels.sendAll { writer in
+        try await writer.write(SendRequest(listeners: ["x"]))
+      }
+      #expect(reply.number == 6)
+      #expect(try server.trackRequests() == [FindRequest(number: 4)])
+      await client.close()
+      await server.stop()
+    }
+  }
+
   @Test func `a blocking call gets the message`() async throws {
     let server = try LongLinkServer(listen: .host("127.0.0.1", port: 0))
     server.register(parcels: Depot())
