@@ -8,11 +8,13 @@ SWIFT_SOURCES = Package.swift Sources Tests Plugins Command Examples \
 # of one package for that of the other.
 SHARED = --scratch-path .build --disable-build-manifest-caching
 COMMAND = --package-path Command $(SHARED)
+# What is released and tested has HTTP, which takes minutes to build; `make build` and `make demo` do not.
+HTTP = --traits HTTP
 RELEASED = .build/release
 
 .PHONY: all setup setup-tests build command install demo test unit-tests protocols check-protocols \
-	check-generator check-vectors check-mutants check-readme check-chat docs format lint portable sanitize fuzz soak simulate \
-	attacks mutants bench bench-quick bench-scale bench-codec bench-readers bench-build bench-check clean
+	check-generator check-vectors check-mutants check-readme check-chat check-feed docs format lint portable sanitize fuzz soak simulate \
+	attacks mutants bench bench-quick bench-scale bench-codec bench-readers bench-uploads bench-build bench-check clean
 
 all: build
 
@@ -32,7 +34,7 @@ build: setup
 
 # Builds the command for release, and copies it to .build/longlink.
 command: setup
-	$(SWIFT) build $(COMMAND) --configuration release --product longlink
+	$(SWIFT) build $(COMMAND) $(HTTP) --configuration release --product longlink
 	install $(RELEASED)/longlink .build/longlink
 
 # The same, and installs it into PREFIX/bin.
@@ -45,8 +47,8 @@ install: command
 demo: build
 	@.build/debug/longlink demo
 
-test: setup-tests lint check-protocols check-vectors check-mutants unit-tests check-generator \
-	check-readme check-chat
+test: setup-tests lint check-protocols check-vectors check-mutants unit-tests check-feed \
+	check-generator check-readme check-chat
 	@if [ -s "$(LONGLINK_SKIPPED)" ]; then \
 	  echo 'Skipped:'; sed 's/^/  /' "$(LONGLINK_SKIPPED)"; \
 	else \
@@ -57,10 +59,10 @@ test: setup-tests lint check-protocols check-vectors check-mutants unit-tests ch
 # Warnings are errors only in checks: the warnings of a newer compiler must not break users' builds.
 unit-tests: export LONGLINK_WARNINGS_AS_ERRORS = 1
 unit-tests: setup-tests
-	$(SWIFT) build $(SHARED) --build-tests
-	$(SWIFT) test $(SHARED) --skip-build --disable-xctest
-	$(SWIFT) build $(COMMAND) --build-tests
-	$(SWIFT) test $(COMMAND) --skip-build --disable-xctest
+	$(SWIFT) build $(SHARED) $(HTTP) --build-tests
+	$(SWIFT) test $(SHARED) $(HTTP) --skip-build --disable-xctest
+	$(SWIFT) build $(COMMAND) $(HTTP) --build-tests
+	$(SWIFT) test $(COMMAND) $(HTTP) --skip-build --disable-xctest
 
 # Generates C and Swift from the project's own .proto files.
 protocols: setup
@@ -92,6 +94,13 @@ check-chat: export LONGLINK_WARNINGS_AS_ERRORS = 1
 check-chat: setup-tests
 	$(SWIFT) build $(CHAT) --build-tests
 	$(SWIFT) test $(CHAT) --skip-build --disable-xctest
+
+# The same; it uses HTTP, as the unit tests do, so that the library is not built again.
+FEED = --package-path Examples/Feed $(SHARED)
+check-feed: export LONGLINK_WARNINGS_AS_ERRORS = 1
+check-feed: setup-tests
+	$(SWIFT) build $(FEED) --build-tests
+	$(SWIFT) test $(FEED) --skip-build --disable-xctest
 
 # The documentation of each library, in .build/docs. A warning or a broken link fails.
 docs: setup-tests
@@ -131,9 +140,9 @@ simulate: command
 # and log can they cost it? No request of an honest client may take two seconds meanwhile. (`make test`
 # runs the same against a debug build, without that bound.)
 attacks: setup-tests command
-	$(SWIFT) build $(COMMAND) --build-tests
+	$(SWIFT) build $(COMMAND) $(HTTP) --build-tests
 	LONGLINK_BINARY=$(CURDIR)/.build/longlink LONGLINK_ATTACK_SECONDS=2 \
-		$(SWIFT) test $(COMMAND) --skip-build --disable-xctest --filter 'AttackTests|AttackedClientTests'
+		$(SWIFT) test $(COMMAND) $(HTTP) --skip-build --disable-xctest --filter 'AttackTests|AttackedClientTests'
 
 # Puts one deliberate bug after another into a copy of the sources: each must be caught.
 mutants: setup-tests
@@ -161,6 +170,11 @@ bench-readers: setup
 	$(SWIFT) build --package-path Benchmarks --configuration release --static-swift-stdlib \
 		--product ReadersBench
 	Benchmarks/.build/release/ReadersBench $(BENCH)
+
+# Uploads beside a C program that does the same, and the memory of both sides. MIB is the file's size.
+bench-uploads: command
+	Benchmarks/Scripts/uploads.sh rate
+	Benchmarks/Scripts/uploads.sh memory
 
 # Links Swift's libraries statically, as services are deployed; the same for all subjects.
 bench-build: setup

@@ -39,8 +39,14 @@ let package = Package(
     .library(name: "LongLinkProtobuf", targets: ["LongLinkProtobuf"]),
     .library(name: "LongLinkReaders", targets: ["LongLinkReaders"]),
     .library(name: "LongLinkJSON", targets: ["LongLinkJSON"]),
+    .library(name: "LongLinkUploads", targets: ["LongLinkUploads"]),
+    .library(name: "LongLinkUploadsServer", targets: ["LongLinkUploadsServer"]),
+    .library(name: "LongLinkHTTP", targets: ["LongLinkHTTP"]),
+    .library(name: "LongLinkHTTPServer", targets: ["LongLinkHTTPServer"]),
     // For the package in Command alone.
     .library(name: "LongLinkDemoMessages", targets: ["LongLinkDemoMessages"]),
+    .library(
+      name: "LongLinkUploadMessages", targets: ["LongLinkDigest", "LongLinkUploadMessages"]),
     .library(name: "LongLinkTestNeeds", targets: ["LongLinkTestNeeds"]),
     .executable(name: "protoc-gen-longlink", targets: ["protoc-gen-longlink"]),
     .plugin(name: "GenerateLongLink", targets: ["GenerateLongLink"]),
@@ -49,12 +55,21 @@ let package = Package(
     .trait(
       name: "SwiftProtobuf",
       description: "What needs swift-protobuf: the generator, and the product LongLinkProtobuf."
-    )
+    ),
+    .trait(
+      name: "HTTP",
+      description: "What needs async-http-client and swift-nio: LongLinkHTTP, LongLinkHTTPServer."
+    ),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
-    // Neither fetched nor built without the trait.
+    // Neither fetched nor built without their traits.
     .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0", traits: []),
+    .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+    .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
+    .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
+    .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+    .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
   ],
   targets: [
     // C: checksums, system headers that the Swift overlay lacks, Swift's runtime below its
@@ -74,6 +89,12 @@ let package = Package(
       providers: [.apt(["libexpat1-dev"]), .brew(["expat"])]
     ),
     .target(name: "CLongLinkReaders", dependencies: ["CExpat"], cSettings: cSettings),
+    .systemLibrary(
+      name: "CCrypto",
+      pkgConfig: "libcrypto",
+      providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]
+    ),
+    .target(name: "CLongLinkUploads", dependencies: ["CProtobufC"]),
 
     // The pure core, and the world it runs in.
     .target(
@@ -179,6 +200,66 @@ let package = Package(
       dependencies: [
         "LongLinkDriver", "LongLinkCore", "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    // Uploads: the messages and the hash that both sides share, and the server's side.
+    .target(
+      name: "LongLinkUploadMessages",
+      dependencies: ["CLongLinkUploads", "CProtobufC", "LongLinkCore", "LongLinkProtobufC"],
+      swiftSettings: swiftSettings
+    ),
+    .target(
+      name: "LongLinkDigest",
+      dependencies: ["CCrypto"],
+      swiftSettings: swiftSettings
+    ),
+    .target(
+      name: "LongLinkUploads",
+      dependencies: [
+        "LongLink", "LongLinkDigest", "LongLinkDriver", "LongLinkCore", "LongLinkTransport",
+        "LongLinkUploadMessages",
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .target(
+      name: "LongLinkUploadsServer",
+      dependencies: [
+        "LongLinkDigest", "LongLinkDriver", "LongLinkCore", "LongLinkProtobufC", "LongLinkServer",
+        "LongLinkTransport", "LongLinkUploadMessages",
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    // HTTP: empty without the trait.
+    .target(
+      name: "LongLinkHTTP",
+      dependencies: [
+        "LongLink", "LongLinkCalls", "LongLinkDigest", "LongLinkDriver", "LongLinkCore",
+        "LongLinkTransport", "LongLinkUploads",
+        .product(name: "Logging", package: "swift-log"),
+        .product(
+          name: "AsyncHTTPClient", package: "async-http-client",
+          condition: .when(traits: ["HTTP"])),
+        .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["HTTP"])),
+        .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["HTTP"])),
+        .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["HTTP"])),
+        .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: .when(traits: ["HTTP"])),
+        .product(
+          name: "NIOHTTPCompression", package: "swift-nio-extras",
+          condition: .when(traits: ["HTTP"])),
+        .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["HTTP"])),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .target(
+      name: "LongLinkHTTPServer",
+      dependencies: [
+        "LongLinkDriver", "LongLinkCore", "LongLinkServer", "LongLinkTransport",
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["HTTP"])),
+        .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["HTTP"])),
+        .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["HTTP"])),
       ],
       swiftSettings: swiftSettings
     ),
@@ -290,6 +371,30 @@ let package = Package(
         "LongLinkTesting", "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
       ],
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
+      name: "LongLinkUploadsTests",
+      dependencies: [
+        "LongLink", "LongLinkDigest", "LongLinkDriver", "LongLinkCore", "LongLinkProtobufC",
+        "LongLinkServer", "LongLinkTesting", "LongLinkTransport", "LongLinkTestNeeds",
+        "LongLinkUploadMessages", "LongLinkUploads", "LongLinkUploadsServer",
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
+      name: "LongLinkHTTPTests",
+      dependencies: [
+        "LongLink", "LongLinkCalls", "LongLinkDigest", "LongLinkDriver", "LongLinkCore",
+        "LongLinkHTTP", "LongLinkHTTPServer", "LongLinkJSON", "LongLinkReaders", "LongLinkServer",
+        "LongLinkTestNeeds", "LongLinkTransport", "LongLinkUploads",
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["HTTP"])),
+        .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["HTTP"])),
+        .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["HTTP"])),
+      ],
+      exclude: ["Plain/Peers"],
       swiftSettings: swiftSettings
     ),
     .testTarget(

@@ -33,8 +33,13 @@ let package = Package(
     // The project's own: it is built, but not installed.
     .executable(name: "longlink-soak", targets: ["LongLinkSoak"]),
   ],
+  traits: [
+    .trait(name: "HTTP", description: "Commands that go over HTTP: --http, and `fetch`.")
+  ],
   dependencies: [
-    .package(name: "longlink", path: ".."),
+    .package(
+      name: "longlink", path: "..",
+      traits: [.trait(name: "HTTP", condition: .when(traits: ["HTTP"]))]),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     .package(
@@ -60,8 +65,16 @@ let package = Package(
         .product(name: "LongLink", package: "longlink"),
         .product(name: "LongLinkDemoMessages", package: "longlink"),
         .product(name: "LongLinkDialects", package: "longlink"),
+        .product(
+          name: "LongLinkHTTP", package: "longlink", condition: .when(traits: ["HTTP"])),
+        .product(
+          name: "LongLinkHTTPServer", package: "longlink", condition: .when(traits: ["HTTP"])),
+        .product(
+          name: "LongLinkReaders", package: "longlink", condition: .when(traits: ["HTTP"])),
         .product(name: "LongLinkServer", package: "longlink"),
         .product(name: "LongLinkTesting", package: "longlink"),
+        .product(name: "LongLinkUploads", package: "longlink"),
+        .product(name: "LongLinkUploadsServer", package: "longlink"),
         .product(name: "Logging", package: "swift-log"),
       ],
       resources: [
@@ -96,6 +109,9 @@ let package = Package(
         .product(name: "LongLinkServer", package: "longlink"),
         .product(name: "LongLinkTestNeeds", package: "longlink"),
         .product(name: "LongLinkTesting", package: "longlink"),
+        .product(name: "LongLinkUploads", package: "longlink"),
+        .product(name: "LongLinkUploadsServer", package: "longlink"),
+        .product(name: "LongLinkUploadMessages", package: "longlink"),
         .product(name: "Logging", package: "swift-log"),
       ],
       packageAccess: false,

@@ -18,8 +18,9 @@ mkdir -p "$out/graphs"
 use() {
   bin=$1
   maps=
-  for map in "$bin"/CLongLink*.build/module.modulemap "$PWD"/Sources/C*/module.modulemap; do
-    maps="$maps -Xcc -fmodule-map-file=$map"
+  for map in "$bin"/*.build/module.modulemap "$PWD"/Sources/C*/module.modulemap \
+    "$PWD/$scratch"/checkouts/*/Sources/*/include/module.modulemap; do
+    if [ -e "$map" ]; then maps="$maps -Xcc -fmodule-map-file=$map"; fi
   done
 }
 
@@ -48,8 +49,9 @@ page() {
 
 shared='LongLinkDriver LongLinkCore LongLinkTransport'
 products='LongLink LongLinkServer LongLinkCalls LongLinkTesting LongLinkDialects LongLinkProtobufC
-  LongLinkReaders LongLinkJSON'
-"$swift" build --scratch-path "$scratch" --disable-build-manifest-caching
+  LongLinkReaders LongLinkJSON LongLinkUploads LongLinkUploadsServer LongLinkHTTP LongLinkHTTPServer'
+# With HTTP, as the tests are built.
+"$swift" build --scratch-path "$scratch" --disable-build-manifest-caching --traits HTTP
 use "$("$swift" build --scratch-path "$scratch" --show-bin-path)"
 for module in $products $shared; do graph "$module"; done
 page LongLink $shared
@@ -60,6 +62,10 @@ page LongLinkDialects
 page LongLinkProtobufC
 page LongLinkReaders
 page LongLinkJSON
+page LongLinkUploads
+page LongLinkUploadsServer
+page LongLinkHTTP
+page LongLinkHTTPServer
 
 # LongLinkProtobuf is empty without its trait, with which the generator is built too.
 build="--traits SwiftProtobuf --scratch-path ${GENERATOR_BUILD-.build-generator}"

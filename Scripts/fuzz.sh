@@ -11,8 +11,8 @@ seconds=${FUZZ_SECONDS:-60}
 build=${FUZZ_BUILD:-.build-fuzz}
 targets=("$@")
 if [ ${#targets[@]} -eq 0 ]; then
-  targets=(native dialect delimiter layout bodies client server dialectClient dialectServer
-    xml json)
+  targets=(native dialect delimiter layout bodies client server shortClient shortServer
+    dialectClient dialectServer xml json)
 fi
 
 # Otherwise objects of deleted files would stay in the archive.

@@ -30,6 +30,8 @@ look() {
   need libprotobuf-c-dev 'brew install protobuf-c' pkg-config --exists libprotobuf-c
   # Linked into programs that read documents.
   need libexpat1-dev 'brew install expat' pkg-config --exists expat
+  # Linked into programs with uploads, for hashes.
+  need libssl-dev 'brew install openssl@3' pkg-config --exists libcrypto
   # To generate code, with the files that every .proto may import.
   need protobuf-c-compiler 'brew install protobuf-c' protoc-c --version
   need protobuf-compiler 'brew install protobuf' protoc --version
@@ -41,8 +43,13 @@ look() {
   need python3-protobuf 'pip install protobuf' Scripts/python.sh --version
   # To test the dissector.
   need tshark 'brew install wireshark' tshark --version
+  # Servers of HTTP that nobody here wrote.
+  need nginx 'brew install nginx' nginx -v
+  need apache2-bin 'brew install httpd' apache2 -v
   # To check that the mutants apply.
   need patch 'brew install gpatch' patch --version
+  # The proxy in front of a gateway.
+  need nginx-light 'brew install nginx' nginx -v
   [ "$(uname)" = Linux ] || return 0
   # For network namespaces in which packets are lost.
   need iproute2 'iproute2' ip -V

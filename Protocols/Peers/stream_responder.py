@@ -37,6 +37,8 @@ def item(request, body=b"", flags=0):
 
 def listen():
     listener = socket.create_server(("127.0.0.1", 0))
+    # A client that exits without connecting does not leave this process behind.
+    listener.settimeout(60)
     print(listener.getsockname()[1], flush=True)
     return listener
 
@@ -136,6 +138,13 @@ def timed_out():
     connection, asked = accept()
     assert 0 < asked.remaining <= 100_000
     connection.send(item(asked, b"one"), respond(asked, 408, b"too slow"))
+    read_to_end(connection)
+
+
+def call_timed_out():
+    """The same for a plain request."""
+    connection, asked = accept()
+    connection.send(respond(asked, 408, b"too slow"))
     read_to_end(connection)
 
 
@@ -277,8 +286,8 @@ def refused_after_credit():
 
 STEPS = {
     step.__name__: step for step in (
-        items, fragments, large_items, relay, error_in_band, timed_out, silent, cancelled,
-        withheld_credit, early_response, early_within_item, item_not_asked_for,
+        items, fragments, large_items, relay, error_in_band, timed_out, call_timed_out, silent,
+        cancelled, withheld_credit, early_response, early_within_item, item_not_asked_for,
         item_of_a_plain_request, item_cut_off, credit_not_announced, credit_of_zero,
         credit_of_a_plain_request, credit_overflow, credit_exceeded, refused_after_item,
         refused_after_credit, cut_anywhere)

@@ -699,6 +699,75 @@ def streams():
     opening(), ordering(), crediting(), ending(), crossing(), stream_headers()
 
 
+def add_short(*arguments, **setup):
+    vector("short", *arguments, **{"state": "short", **setup})
+
+
+def broken(name):
+    """A violation that a client finds on a short link: it breaks the link off, without a goaway."""
+    return f"violation {name}"
+
+
+def shorts():
+    add = add_short
+    all_features = number(2, 7)
+    add("short-request", "client", "A request, whole.", request(body=b"hello"),
+        got_request(body=b"hello"), ("answer", 50), "ended")
+    add("short-items-up", "client", "Items of the client, then the end.", *asked(items=True),
+        item(b"one"), got_item(b"one"), finish(), "end serial=50", ("answer", 50), "ended")
+    add("short-response", "server", "The answer.", response(body=b"hello"),
+        got_response(body=b"hello"), waiting="50")
+    add("short-items-down", "server", "Items of the server, then the response.",
+        ("ask", 50, "credit=4000"), item(b"one"), got_item(b"one"), response(), got_response())
+    add("short-features-hold", "client", "The hello's features hold before the welcome was read.",
+        hello(all_features), "hello features=7", *asked(credit=4_000),
+        "reply welcome features=7", state="short-fresh")
+    add("short-beyond-credit", "client", "No item costs anything.",
+        *asked(items=True), item(b"x" * 3_000), got_item(b"x" * 3_000), limits="stream_credit=1024")
+    add("short-beyond-credit-down", "server", "The client's credit only asks for items.",
+        ("ask", 50, "credit=1024"), item(b"x" * 3_000), got_item(b"x" * 3_000))
+    add("short-ping", "server", "A ping that keeps the link awake is not answered.",
+        frame(PING, 0), response(), got_response(), waiting="50")
+    add("short-ping-with-body", "server", "Only empty ones.",
+        frame(PING, 0, b"x"), broken("sizeNotAllowed"), waiting="50")
+    add("short-client-ended", "client", "The end in good order cancels nothing.",
+        request(), got_request(), ("end",), ("answer", 50), "ended")
+    add("short-client-ended-early", "client", "The end before the items' end gives the exchange up.",
+        *asked(items=True), item(b"one"), got_item(b"one"), ("end",), "closed")
+    add("short-goaway", "server", "In place of the response.",
+        goaway(number(1, 400)), "goaway code=400", waiting="50")
+    add("short-while-draining", "client", "A request is refused by a frame.",
+        request(), refuse(50, 503), "ended", draining="yes")
+    out = violation("kindNotAgreed")
+    add("short-request-first", "client", "The hello comes first.", request(), out, state="short-fresh")
+    add("short-two-requests", "client", "One request.", request(), got_request(), request(51), out)
+    add("short-item-first", "client", "An item before the request.", item(), out)
+    add("short-item-of-another", "client", "An item with another serial.",
+        *asked(items=True), item(b"", 51), out)
+    add("short-cancel", "client", "The end of the link cancels.", request(), got_request(), cancel(), out)
+    add("short-credit", "client", "There is no credit.", *asked(credit=4_000), credit(1_024), out)
+    add("short-push", "client", "No pushes.", push(), out)
+    add("short-ping-of-client", "client", "Only the server pings.", frame(PING, 0), out)
+    add("short-goaway-of-client", "client", "A client has nobody to leave.", goaway(), out)
+    add("short-ignored-kind", "client", "Not even what the long link ignores.", frame(0x30, 0), out)
+    gone = broken("kindNotAgreed")
+    add("short-response-first", "server", "The welcome comes first.",
+        response(), gone, state="short-fresh", waiting="50")
+    add("short-behind-response", "server", "Nothing behind the response.",
+        response(), got_response(), frame(PING, 0), gone, waiting="50")
+    add("short-request-of-server", "server", "A server asks nothing.", request(SERVER | 50), gone,
+        waiting="50")
+    add("short-push-of-server", "server", "No pushes.", push(), gone, waiting="50")
+    add("short-credit-of-server", "server", "There is no credit.",
+        ("ask", 50, "items"), credit(1_024), gone)
+    add("short-pong", "server", "A client does not ping.", frame(PONG, 0), gone, waiting="50")
+    add("short-response-to-another", "server", "An answer to no request.",
+        response(51), gone, waiting="50")
+    add("short-no-request", "client", "The hello alone is not enough.",
+        ("at", 10_000), violation("firstFrameTimeout", 10_000))
+    add("short-no-response", "server", "The end proves nothing.", ("end",), "closed", waiting="50")
+
+
 def add_stream(*arguments, **setup):
     vector("streams", *arguments, **{"features": "metadata fragments streams", **setup})
 
@@ -1032,7 +1101,7 @@ def examples():
 
 def main():
     check = "--check" in sys.argv[1:]
-    for topic in (frames, headers, serials, metadata, fragments, handshake, control, streams):
+    for topic in (frames, headers, serials, metadata, fragments, handshake, control, streams, shorts):
         topic()
     failures = []
 

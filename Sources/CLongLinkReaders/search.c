@@ -31,7 +31,6 @@ static void restart(cll_xml *reader, size_t place) {
   reader->depth = reader->captured_depth = 0;
   reader->captures_error = false;
   reader->is_halted = reader->has_final = reader->is_searching = false;
-  reader->is_recovering = true;
 }
 
 void cll_xml_begin_search(cll_xml *reader, size_t place) {
@@ -46,6 +45,9 @@ void cll_xml_begin_search(cll_xml *reader, size_t place) {
   reader->lexer.has_failed = reader->lexer.is_outside = false;
 }
 
+// Each of them may be parsed to the end of the document again. So many are enough for any that is honest.
+static const size_t most_tries = 64;
+
 bool cll_xml_search(cll_xml *reader) {
   const cll_input *input = &reader->input;
   uint64_t most = reader->failure.offset + reader->limits.rubbish;
@@ -56,6 +58,11 @@ bool cll_xml_search(cll_xml *reader) {
     if (!less || input->offset + place > most) break;
     similarity found = compare(reader, place);
     if (found == matches) {
+      if (reader->tries == most_tries) {
+        reader->final_step = cll_xml_failed;
+        return false;
+      }
+      reader->tries++;
       restart(reader, place);
       return true;
     }

@@ -49,10 +49,10 @@ struct cll_xml {
   bool is_suspended;
   /// Whether a handler has stopped this parser for good.
   bool is_halted;
-  /// Whether the document is broken, and the error element is looked for from `given` on; and whether an
-  /// element like that was found and is parsed on its own.
+  /// Whether the document is broken, and the error element is looked for from `given` on.
   bool is_searching;
-  bool is_recovering;
+  /// How often one was parsed on its own.
+  size_t tries;
   /// Whether `failure` has been set.
   bool has_failed;
   cll_xml_failure failure;

@@ -11,6 +11,11 @@ public struct ClientConfiguration: Sendable {
   public var servers: [ServerEntry]
   /// Lists of servers by the names that `switchEnvironment(to:)` accepts. Default: none.
   public var environments: [String: [ServerEntry]] = [:]
+  /// The ways in which requests are sent, in order of preference. Default: the long link alone.
+  ///
+  /// At least one. The long link, if it is among them, is the first, and tried whenever there is
+  /// no connection. See <doc:ShortLinks>.
+  public var ways: [Way] = [.longLink]
   /// The wire protocol. Default: the native one.
   ///
   /// A dialect's heartbeat times replace `heartbeat.interval` and `heartbeat.timeout`.
@@ -102,9 +107,16 @@ public struct ClientConfiguration: Sendable {
     self.environments = environments
   }
 
+  /// Makes a configuration without servers, for a client that uses these ways of short links alone.
+  public init(ways: [Way]) {
+    servers = []
+    self.ways = ways
+  }
+
   /// Throws `invalidConfiguration`, with the field's name, if a value is out of range.
   public func validate() throws(LongLinkError) {
-    try ServerEntry.validate(servers, field: "servers")
+    try validateWays()
+    if hasLongLink { try ServerEntry.validate(servers, field: "servers") }
     for name in environments.keys.sorted() {
       try ServerEntry.validate(environments[name] ?? [], field: "environments[\(name)]")
     }
@@ -141,6 +153,24 @@ public struct ClientConfiguration: Sendable {
     var configuration = self
     configuration.configuredLogger.settle(on: loop)
     return configuration
+  }
+
+  private func validateWays() throws(LongLinkError) {
+    guard !ways.isEmpty else { throw .configuration("ways", "there is no way") }
+    for (index, way) in ways.enumerated() where index > 0 && way.opener == nil {
+      throw .configuration("ways", "the long link is not the first, or there twice")
+    }
+    guard dialect.source == nil || ways.allSatisfy({ $0.opener == nil }) else {
+      throw .configuration("ways", "short links carry the native protocol only")
+    }
+  }
+
+  /// Whether the long link is among the ways.
+  var hasLongLink: Bool { ways.contains { $0.opener == nil } }
+
+  /// The servers of the long link; a placeholder, which is never used, if there is none.
+  var connectedServers: [ServerEntry] {
+    servers.isEmpty ? [ServerEntry(.host("localhost", port: 1))] : servers
   }
 
   private func validateDialect() throws(LongLinkError) {

@@ -38,6 +38,7 @@ extension ClientCore {
   private var hasWork: Bool {
     requests.count > 0 || pushes.count > 0
       || connections.contains { !$0.link.hasWrittenAll }
+      || shortLinks?.hasWork == true
   }
 
   /// Continues closing once nothing is in flight.
@@ -56,6 +57,7 @@ extension ClientCore {
     if let timer = closing?.timer { loop.cancel(timer) }
     closing?.timer = nil
     machine.close()
+    shortLinks?.machine.close()
     requests.failWaiting(all: true) { operation, _ in
       LongLinkError(.closed, doing: operation, detail: "the client was closed")
     }
@@ -66,6 +68,7 @@ extension ClientCore {
         connection.link.shutDown()
       }
     }
+    shortLinks?.closeAll(aborts: aborts)
     resumeConnectWaiters(
       .failure(LongLinkError(.closed, doing: "connect", detail: "the client was closed")))
     connectionEnded()
@@ -75,7 +78,7 @@ extension ClientCore {
   /// Handles the end of a connection; the last one completes the close.
   func connectionEnded() {
     resumeSuspendWaiters()
-    guard let closing, closing.isFinishing, connections.isEmpty else { return }
+    guard let closing, closing.isFinishing, hasNoLinks else { return }
     self.closing?.waiters = []
     self.closing?.hasEnded = true
     requests.stop()

@@ -161,7 +161,7 @@ extension ClientCore: LinkOwner {
 
   /// Fails requests that do not wait if there is no current link.
   func failOffline() {
-    guard requests.current == nil else { return }
+    guard requests.current == nil, !takesShortLinks else { return }
     requests.failWaiting(all: false) { operation, _ in notConnected(operation) }
   }
 
@@ -210,7 +210,10 @@ extension ClientCore: LinkOwner {
     let link = connection.link
     notifyObserver(.failed(link.id, reason))
     // An attempt that lost the race, or was dropped, reveals nothing about its server.
-    guard reason != .left else { return }
+    guard reason != .left else {
+      counters.abandonedAttempts += 1
+      return
+    }
     counters.failedAttempts += 1
     var systemError: Int32?
     if case .transport(let code) = reason { systemError = code }
@@ -244,6 +247,7 @@ extension ClientCore: LinkOwner {
     let wasCurrent = machine.isCurrent(link.id)
     machine.ended(link.id, reason, at: loop.now, bits: bits)
     guard wasCurrent else { return }
+    shortLinks?.machine.lost(at: loop.now)
     lastFailure = ConnectFailure(reason, detail: reason.detail, address: link.peer)
     failOffline()
   }

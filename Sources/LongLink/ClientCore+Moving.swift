@@ -16,6 +16,7 @@ extension ClientCore {
     connection.link.log(.info, "Connected")
     notifyObserver(.established(attempt))
     // Publish the state before requests and `connect()` callers resume.
+    shortLinks?.machine.connected()
     publishState()
     requests.opened(connection.link)
     pushes.pump(over: connection.link)
@@ -26,6 +27,7 @@ extension ClientCore {
   func retire(_ attempt: UInt32) {
     guard let link = connection(attempt)?.link else { return }
     requests.retire(link)
+    if !requests.hasLink { shortLinks?.machine.lost(at: loop.now) }
     updateWaitingPushes(.left)
     failOffline()
     finishIfDone(link)
@@ -48,7 +50,9 @@ extension ClientCore {
     updateHeartbeatPace()
     notifyObserver(.pathChanged(network: network))
     machine.pathChanged(at: loop.now, bits: bits)
+    shortLinks?.machine.pathChanged(at: loop.now)
     perform()
+    updateWays()
   }
 
   /// Sets the adaptive heartbeat's pace on each connection.
@@ -67,6 +71,7 @@ extension ClientCore {
     notifyObserver(.suspended)
     lastFailure = ConnectFailure("suspended", detail: "the client is suspended")
     machine.suspend(lingering: bound, at: loop.now)
+    shortLinks?.machine.suspend(lingering: bound, at: loop.now)
     perform()
     failOffline()
     resumeConnectWaiters(.failure(notConnected("connect")))
@@ -75,7 +80,7 @@ extension ClientCore {
   }
 
   func resumeSuspendWaiters() {
-    guard connections.isEmpty || machine.state != .suspended else { return }
+    guard hasNoLinks || machine.state != .suspended else { return }
     let waiters = suspendWaiters
     suspendWaiters = []
     for waiter in waiters { waiter() }
@@ -85,7 +90,9 @@ extension ClientCore {
     guard closing == nil else { return }
     notifyObserver(.resumed)
     machine.resume(at: loop.now, bits: bits)
+    shortLinks?.machine.resume(wantsLink: machine.state != .idle, at: loop.now)
     perform()
+    updateWays()
     resumeSuspendWaiters()
   }
 

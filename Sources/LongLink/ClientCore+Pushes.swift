@@ -14,6 +14,11 @@ extension ClientCore {
 
   func wayOfPush(_ type: MessageType) throws(LongLinkError) -> (PushQueue, Link) {
     guard closing == nil else { throw LongLinkError(.closed, doing: .push(type)) }
+    guard configuration.hasLongLink else {
+      throw LongLinkError(
+        .unsupported, doing: .push(type),
+        detail: "pushes go over the long link, which is not among the ways of this client")
+    }
     guard let link = requests.current else {
       if machine.state == .idle { start() }
       throw notConnected(.push(type))

@@ -31,7 +31,9 @@ extension ClientCore: PeerOwner {
   /// Whether there is no link, and no connect is in progress.
   private var isOffline: Bool {
     switch machine.state {
-    case .waiting, .suspended: true
+    case .suspended: true
+    case .waiting: !takesShortLinks
+    case .idle where !configuration.hasLongLink: !takesShortLinks
     case .idle, .connecting, .connected, .migrating, .closed: false
     }
   }

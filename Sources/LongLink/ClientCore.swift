@@ -11,6 +11,7 @@ final class ClientCore {
   enum Timer: UInt64 {
     case machine = 1
     case closing
+    case ways
   }
 
   let loop: EventLoop
@@ -26,6 +27,8 @@ final class ClientCore {
   let log: PeerLog
   @safe @exclusivity(unchecked) var machine: LinkMachine
   var servers: ServerDirectory
+  /// Nil where the long link is the only way.
+  let shortLinks: ShortLinks?
   var connections: [ClientConnection] = []
   /// The server of the current or last round.
   var roundServer: Endpoint
@@ -40,6 +43,7 @@ final class ClientCore {
   lazy var totals = ConnectionTotals()
   var isPerforming = false
   private var shownState = LinkMachine.State.idle
+  private var shownWay: Int?
   var machineTimer: LoopTimer?
   var machineArmedFor = LinkInstant.distantFuture
   @safe @exclusivity(unchecked) var closing: Closing?
@@ -51,6 +55,7 @@ final class ClientCore {
   struct ClientTotals {
     var connects: UInt64 = 0
     var failedAttempts: UInt64 = 0
+    var abandonedAttempts: UInt64 = 0
     var linksExpired: UInt64 = 0
     var alternativesIgnored: UInt64 = 0
   }
@@ -74,8 +79,9 @@ final class ClientCore {
     requests = Requests(
       role: .client, limits: configuration.requestLimits,
       serials: configuration.dialect.facts(.client)?.serials, on: loop)
-    servers = ServerDirectory(configuration.servers)
-    roundServer = configuration.servers[0].endpoint
+    servers = ServerDirectory(configuration.connectedServers)
+    roundServer = configuration.connectedServers[0].endpoint
+    shortLinks = ShortLinks(configuration)
     machine = LinkMachine(
       servers: servers.entries,
       settings: LinkMachine.Settings(
@@ -84,6 +90,7 @@ final class ClientCore {
         connectTimeout: configuration.connectTimeout.clampedNanoseconds,
         lingering: configuration.lingering.clampedNanoseconds))
     pathHeartbeat = PathHeartbeat(configuration)
+    if shortLinks != nil { requests.onWaiting = { [unowned self] in updateWays() } }
     requests.onIdle = { [unowned self] in finishClosingIfDone() }
     requests.onRetired = { [unowned self] in finishIfDone($0) }
     if configuration.serverPolicy.errorRatio?.countsDeadlines == true {
@@ -104,8 +111,10 @@ extension ClientCore: TimerHandler {
   /// Starts to connect.
   func start() {
     guard closing == nil else { return }
-    machine.start(at: loop.now, bits: bits)
+    if configuration.hasLongLink { machine.start(at: loop.now, bits: bits) }
+    shortLinks?.machine.start(at: loop.now)
     perform()
+    updateWays()
   }
 
   /// Calls `completion` when there is a connection, or when an attempt has failed.
@@ -123,6 +132,10 @@ extension ClientCore: TimerHandler {
       completion(.failure(notConnected("connect")))
       return
     }
+    if !configuration.hasLongLink {
+      completion(.success(()))
+      return
+    }
     connectWaiters.append(completion)
     start()
   }
@@ -136,6 +149,7 @@ extension ClientCore: TimerHandler {
     isPerforming = false
     publishState()
     armMachine()
+    updateWays()
   }
 
   private func perform(_ effect: LinkMachine.Effect) {
@@ -246,6 +260,7 @@ extension ClientCore: TimerHandler {
     let endpoint = roundServer
     let failure = lastFailure
     notifyObserver(.roundFailed(server: endpoint, replaces: machine.isReplacing))
+    shortLinks?.machine.roundFailed()
     log.log(.warning, "Could not connect", at: loop.now) {
       [
         "server": "\(endpoint)", "reason": "\(failure?.token ?? "unknown")",
@@ -265,7 +280,7 @@ extension ClientCore: TimerHandler {
         .connectFailed, doing: operation, detail: detail, peer: failure?.address,
         systemError: failure?.systemError, closeReason: failure?.reason)
     }
-    requests.failWaiting(all: false) { operation, _ in make(operation) }
+    if !takesShortLinks { requests.failWaiting(all: false) { operation, _ in make(operation) } }
     resumeConnectWaiters(.failure(make("connect")))
   }
 
@@ -278,10 +293,14 @@ extension ClientCore: TimerHandler {
   /// Publishes the machine's state as the client's `ConnectionState`.
   func publishState() {
     let state = machine.state
+    let way = shortLinks?.machine.current
     // Compare machine states, because the remaining time of `waiting` differs at each call.
-    guard state != shownState else { return }
+    guard state != shownState || way != shownWay else { return }
     shownState = state
+    shownWay = way
     switch state {
+    case .idle where way != nil, .connecting where way != nil, .waiting where way != nil:
+      show(.short(shortLinks?.name(of: way) ?? ""))
     case .idle: show(.idle)
     case .connecting: show(.connecting(roundServer))
     case .connected(let attempt): show(.connected(connection(attempt)?.link.peer))
@@ -289,7 +308,7 @@ extension ClientCore: TimerHandler {
       show(.migrating(connection(attempt)?.link.peer, to: roundServer))
     case .waiting(let until): show(.waiting(.nanoseconds(max(0, until - loop.now))))
     case .suspended: show(.suspended)
-    case .closed: if connections.isEmpty { show(.closed) }
+    case .closed: if hasNoLinks { show(.closed) }
     }
   }
 
@@ -319,6 +338,8 @@ extension ClientCore: TimerHandler {
       perform()
     case .closing:
       closingElapsed()
+    case .ways:
+      waysElapsed()
     case nil:
       break
     }

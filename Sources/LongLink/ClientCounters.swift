@@ -9,8 +9,9 @@ public struct ClientCounters: Hashable, Sendable {
   public let requests: RequestCounters
   /// The totals of all connections, past and present.
   public let connections: ConnectionCounters
-  /// Connections that ended, by the kind of their `CloseReason`. `stalledPeer` means that the peer
-  /// took no byte for too long, `unreadOutput` that too many bytes waited for it.
+  /// Connections that ended, and short links that failed, by the kind of their `CloseReason`.
+  /// `stalledPeer` means that the peer took no byte for too long, `unreadOutput` that too many
+  /// bytes waited for it.
   public let endings: [CloseReason.Kind: UInt64]
   /// Connections that ended because the peer broke a rule, by rule.
   public let violations: [Violation.Rule: UInt64]
@@ -28,6 +29,9 @@ public struct ClientCounters: Hashable, Sendable {
   public let connects: UInt64
   /// Attempts to connect that failed, during the handshake or before.
   public let failedAttempts: UInt64
+  /// Attempts that the client abandoned before their handshake was completed: another was faster,
+  /// or the client was suspended or closed. The server may have accepted them.
+  public let abandonedAttempts: UInt64
   /// Connections to a different server because the previous one failed, drained, or exceeded the
   /// error ratio.
   public let failovers: UInt64
@@ -40,6 +44,8 @@ public struct ClientCounters: Hashable, Sendable {
   /// Servers named in a goaway and not used: there were too many, their names are invalid, or
   /// `followsAlternatives` is off.
   public let alternativesIgnored: UInt64
+  /// Counters of the ways of short links, by the ways' names.
+  public let shortLinks: [String: ShortLinkCounters]
   /// Pushes dropped because a consumer fell behind.
   public let pushesDropped: UInt64
   /// Sequences of pushes that ended because a consumer fell behind.
@@ -48,12 +54,24 @@ public struct ClientCounters: Hashable, Sendable {
   public let pushesUnhandled: UInt64
 }
 
+/// What the short links of one way have counted.
+public struct ShortLinkCounters: Hashable, Sendable {
+  /// Short links that were begun, those that failed to open included.
+  public internal(set) var begun: UInt64 = 0
+  /// Short links that failed before a byte of a request was written.
+  public internal(set) var failed: UInt64 = 0
+  /// Requests that were handed to a short link.
+  public internal(set) var requests: UInt64 = 0
+  /// Requests whose short link ended or failed without a response.
+  public internal(set) var unanswered: UInt64 = 0
+}
+
 extension ClientCore {
   var snapshot: ClientCounters {
     var counted = totals.counters
-    for connection in connections { counted += connection.link.counters }
+    for link in allLinks { counted += link.counters }
     let hubCounts = hub.counts
-    let bytes = connections.reduce(0) { $0 + $1.link.bytesUnwritten }
+    let bytes = allLinks.reduce(0) { $0 + $1.bytesUnwritten }
     return ClientCounters(
       requests: requests.counters, connections: counted,
       endings: totals.endings, violations: totals.violations,
@@ -61,9 +79,11 @@ extension ClientCore {
       requestsWaiting: requests.waitingCount, bytesWaiting: requests.waitingBytes,
       pushesWaiting: pushes.count, bytesUnwritten: bytes,
       connects: counters.connects, failedAttempts: counters.failedAttempts,
+      abandonedAttempts: counters.abandonedAttempts,
       failovers: machine.counts.failovers, migrations: machine.counts.migrations,
       linksExpired: counters.linksExpired, coolDowns: machine.counts.coolDowns,
       alternativesIgnored: counters.alternativesIgnored,
+      shortLinks: shortLinks?.counters ?? [:],
       pushesDropped: hubCounts.dropped, pushSequencesClosed: hubCounts.closed,
       pushesUnhandled: hubCounts.unhandled)
   }

@@ -14,6 +14,9 @@ public enum ConnectionState: Hashable, Sendable {
   case connected(SocketAddress?)
   /// Requests can be sent on one connection, while another one is being made to replace it.
   case migrating(SocketAddress?, to: Endpoint)
+  /// There is no connection, and requests go over short links of the way with this name. If the
+  /// long link is among the ways, the client goes on trying to connect.
+  case short(String)
   /// The connect failed or the connection ended. The next attempt begins after this time, counted
   /// from when the state was entered.
   case waiting(Duration)
@@ -22,11 +25,11 @@ public enum ConnectionState: Hashable, Sendable {
   /// The client was closed.
   case closed
 
-  /// Whether requests can be sent.
+  /// Whether there is a connection, over which requests and pushes can be sent.
   public var isConnected: Bool {
     switch self {
     case .connected, .migrating: true
-    case .idle, .connecting, .waiting, .suspended, .closed: false
+    case .idle, .connecting, .short, .waiting, .suspended, .closed: false
     }
   }
 }

@@ -26,6 +26,8 @@ package enum LinkEvent: Hashable, Sendable {
   /// The next round begins after `delay`, which was drawn from `window`. `failures` counts failed
   /// rounds, and links that never worked, since a link last worked.
   case waiting(failures: Int, window: Duration, delay: Duration, LinkWait.Cause)
+  /// A short link that was open has ended.
+  case shortEnded(UInt32, CloseReason)
   /// `pathChanged` was called.
   case pathChanged(network: String?)
   /// `suspend` was called.

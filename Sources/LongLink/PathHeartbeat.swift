@@ -52,8 +52,8 @@ final class PathHeartbeat {
     switch reason {
     // A router without the connection's state drops its packets, or answers with a reset.
     case .heartbeatLost, .transport: break
-    case .violation, .closedByPeer, .handshakeTimeout, .stalledPeer, .unreadOutput, .memoryLimit,
-      .goneAway, .closedHere, .left:
+    case .violation, .closedByPeer, .noResponse, .handshakeTimeout, .stalledPeer, .unreadOutput,
+      .memoryLimit, .goneAway, .closedHere, .left:
       return
     }
     if path == self.path, search.lost(after: silence) { remember() }

@@ -42,7 +42,7 @@ public final class CallClient: Sendable {
     let gate = Gate<Result<Reply, CallError>>()
     let caller = LoopBound(CallerNumber(), on: client.loop)
     if Task.isCancelled {
-      throw prepared.describe(LongLinkError(.cancelled, doing: .request(call.type)))
+      throw prepared.describe(LongLinkError(.cancelled, doing: call.operation))
     }
     client.loop.runOnLoop { [core] in
       caller.value.id = core.value.begin(prepared) { gate.open($0) }

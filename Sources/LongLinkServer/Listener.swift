@@ -63,12 +63,7 @@ final class Listener: StreamHandler, TimerHandler {
       let address = accepted.peerAddress
       id = try shared.admit(address, isWanted: onAccept?(address) ?? true)
     } catch {
-      shared.log.log(.warning, "Rejected a connection", at: loop.now) {
-        [
-          "reason": "\(error.rawValue)",
-          "peer": "\(accepted.peerAddress.map(String.init(describing:)) ?? "unknown")",
-        ]
-      }
+      shared.logRejection(error, of: accepted.peerAddress, at: loop.now)
       return  // Releasing the stream closes it.
     }
     let index = next

@@ -61,6 +61,7 @@ public final class LongLinkServer: Sendable {
   let shared: ServerShared
   private let state = Mutex(State())
   private let ended = Gate<Void>()
+  let shortTurns = ShortTurns()
 
   /// Makes a server, which does not listen yet; throws `invalidConfiguration` naming the field.
   ///
@@ -144,6 +145,12 @@ public final class LongLinkServer: Sendable {
   ) {
     beforeStart("set onPush of message type \(type)") { $0.pushes[type] = handler }
   }
+
+  /// Adds a service, which is told when the server starts and stops. Call it before `start`; it
+  /// traps afterwards.
+  package func add(_ service: any ServerService) {
+    beforeStart("add a service") { $0.services.append(service) }
+  }
 }
 
 // MARK: - Life
@@ -182,6 +189,7 @@ extension LongLinkServer {
       await stop(own)
       throw LongLinkServer.shutDownMeanwhile
     }
+    await loops[0].run { for service in hooks.services { service.serverStarted(on: loops[0]) } }
     do throws(LongLinkError) {
       for endpoint in configuration.listen { try await listen(on: endpoint, loops, lanes, hooks) }
     } catch {
@@ -360,6 +368,11 @@ extension LongLinkServer {
           }
         }
       }
+    }
+    shortTurns.end()
+    if let loop = lanes.first?.0 {
+      let services = state.withLock { $0.hooks.services }
+      for service in services { await service.serverStopped(on: loop) }
     }
     await stop(own)
   }

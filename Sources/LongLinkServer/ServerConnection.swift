@@ -95,7 +95,8 @@ final class ServerConnection {
   }
 
   private func finishIfDrained() {
-    guard closesWhenUnused, link.hasWrittenAll, pushesWaiting == 0 else { return }
+    // A short link ends by itself behind its response.
+    guard closesWhenUnused, !link.isShort, link.hasWrittenAll, pushesWaiting == 0 else { return }
     link.shutDownIfUnused(by: requestsIfAny)
   }
 }
@@ -103,7 +104,8 @@ final class ServerConnection {
 extension ServerConnection: TimerHandler {
   func timerFired(token: UInt64) {
     drainTimer = nil
-    link.close(.closedHere)
+    // Streams end in band, which has to be written. Nothing else is waited for.
+    if responder.endStreams() { link.shutDown() } else { link.close(.closedHere) }
   }
 }
 
@@ -214,7 +216,7 @@ extension ServerConnection: PeerOwner {
   private var failureOfRequests: ((LongLinkError.Operation) -> LongLinkError)? {
     // While the connection closes, nothing would end a request that begins to wait.
     guard link.isAlive, link.isLive else { return peer.endedError }
-    if let objection = lane.objectionToRequests {
+    if let objection = link.isShort ? objectionOfShortLinks : lane.objectionToRequests {
       return { [link] operation in
         LongLinkError(.unsupported, doing: operation, detail: objection, peer: link.peer)
       }
@@ -222,6 +224,10 @@ extension ServerConnection: PeerOwner {
     return link.peerGoAway.map { goaway in
       { [self] operation in goneAway(operation, goaway) }
     }
+  }
+
+  private var objectionOfShortLinks: String {
+    "the client has sent its request over a short link, which carries only the answer back"
   }
 
   /// Returns the error of a request to a client that has sent goaway.
@@ -241,6 +247,10 @@ extension ServerConnection: PeerOwner {
 
   func wayOfPush(_ type: MessageType) throws(LongLinkError) -> (PushQueue, Link) {
     guard link.isLive else { throw peer.endedError(doing: .push(type)) }
+    guard !link.isShort else {
+      throw LongLinkError(
+        .unsupported, doing: .push(type), detail: objectionOfShortLinks, peer: link.peer)
+    }
     return (pushes, link)
   }
 

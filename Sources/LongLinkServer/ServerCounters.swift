@@ -14,6 +14,8 @@ public struct ServerCounters: Hashable, Sendable {
   public internal(set) var connectionsTurnedAway: UInt64 = 0
   /// Connections that the system failed to accept, for example because no descriptor was free.
   public internal(set) var acceptFailures: UInt64 = 0
+  /// Short links that were accepted; they count as connections as well.
+  public internal(set) var shortLinks: UInt64 = 0
   /// Requests whose handlers run, or whose responses are still being sent.
   public internal(set) var requestsRunning = 0
   /// Pushes that wait for room on their connections.

@@ -24,8 +24,10 @@ final class ServerLane {
   private let totals = ConnectionTotals()
   private var requestTotals = RequestCounters()
   private var pushesUnhandled: UInt64 = 0
-  /// Whether new connections are closed at once.
-  private var isDraining = false
+  /// The numbers of short links that were adopted.
+  private var shortLinks: UInt64 = 0
+  /// The end of the drain and its notice, once it has begun: new connections are closed at once.
+  private var draining: (until: LinkInstant, notice: DrainNotice)?
   private var onDrained: (@Sendable () -> Void)?
 
   init(
@@ -82,7 +84,7 @@ final class ServerLane {
   func adopt(_ accepted: any AcceptedStream, id: UInt64) {
     do throws(SocketError) {
       let stream = try accepted.adopt(on: loop)
-      guard !isDraining else {
+      guard draining == nil else {
         stream.close()
         shared.connectionEnded(accepted.peerAddress)
         return
@@ -97,6 +99,37 @@ final class ServerLane {
       connection.link.start(for: connection)
     } catch {
       log.log(.warning, "Could not set up a connection", at: loop.now) { ["error": "\(error)"] }
+      shared.connectionEnded(accepted.peerAddress)
+    }
+  }
+
+  /// Takes a short link that a gateway has accepted, unless a limit or the application is against
+  /// it. While the server drains, its request is refused.
+  func accept(short accepted: any AcceptedStream) {
+    let address = accepted.peerAddress
+    do throws(ServerShared.Objection) {
+      let isWanted = hooks.accept?(address) ?? true
+      open(short: accepted, id: try shared.admit(address, isWanted: isWanted))
+    } catch {
+      shared.logRejection(error, of: address, at: loop.now)  // Releasing the stream ends it.
+    }
+  }
+
+  private func open(short accepted: any AcceptedStream, id: UInt64) {
+    do throws(SocketError) {
+      let stream = try accepted.adopt(on: loop)
+      var settings = settings
+      settings.dialect = nil
+      settings.isShort = true
+      let connection = ServerConnection(id: id, stream: stream, settings, lane: self)
+      connections[id] = connection
+      shortLinks += 1
+      connection.link.start(for: connection)
+      if let draining {
+        connection.drain(within: max(0, draining.until - loop.now), draining.notice) {}
+      }
+    } catch {
+      log.log(.warning, "Could not set up a short link", at: loop.now) { ["error": "\(error)"] }
       shared.connectionEnded(accepted.peerAddress)
     }
   }
@@ -125,6 +158,8 @@ final class ServerLane {
 
   func opened(_ connection: ServerConnection) {
     let link = connection.link
+    // A short link is one exchange: nobody can do anything with its peer.
+    guard !link.isShort else { return }
     link.log(.debug, "Connection opened", ["name": "\(PeerText(link.peerName))"])
     connection.wasOpened = true
     hooks.connect?(connection.peer)
@@ -160,11 +195,13 @@ final class ServerLane {
   /// Sends a broadcast to every connection.
   func broadcast(_ broadcast: Broadcast) -> BroadcastReport {
     var report = BroadcastReport()
-    for connection in ordered { connection.link.push(broadcast, &report) }
+    for connection in ordered where !connection.link.isShort {
+      connection.link.push(broadcast, &report)
+    }
     return report
   }
 
-  var peers: [Peer] { ordered.map(\.peer) }
+  var peers: [Peer] { ordered.filter { !$0.link.isShort }.map(\.peer) }
 
   /// Adds the counters of this loop's connections, past and present.
   func count(in counters: inout ServerCounters) {
@@ -173,6 +210,7 @@ final class ServerLane {
     counters.violations.merge(totals.violations, uniquingKeysWith: +)
     counters.requests += requestTotals
     counters.pushesUnhandled += pushesUnhandled
+    counters.shortLinks += shortLinks
     for connection in connections.values {
       let link = connection.link
       counters.connections += link.counters
@@ -187,7 +225,7 @@ final class ServerLane {
   func drain(
     within bound: Int64, _ notice: DrainNotice, _ completion: @escaping @Sendable () -> Void
   ) {
-    isDraining = true
+    draining = (loop.now + bound, notice)
     onDrained = completion
     for connection in ordered { connection.drain(within: bound, notice) {} }
     if connections.isEmpty { finishDraining() }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Logging
+import LongLinkCore
 import LongLinkDriver
 import LongLinkTransport
 import Synchronization
@@ -65,6 +67,15 @@ final class ServerShared: Sendable {
       return .success(state.nextID)
     }
     return try result.get()
+  }
+
+  func logRejection(_ objection: Objection, of address: SocketAddress?, at now: LinkInstant) {
+    log.log(.warning, "Rejected a connection", at: now) {
+      [
+        "reason": "\(objection.rawValue)",
+        "peer": "\(address.map(String.init(describing:)) ?? "unknown")",
+      ]
+    }
   }
 
   private func limitedGroup(of address: SocketAddress?) -> SocketAddress.Group? {

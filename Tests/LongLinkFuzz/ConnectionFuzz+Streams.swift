@@ -25,6 +25,16 @@ extension FuzzSide {
     }
   }
 
+  func greeting(_ input: inout FuzzInput) -> [UInt8] {
+    let kind: FrameKind = input.pick(role == .server ? .hello : .welcome, .goaway)
+    let serial = kind == .goaway ? Wire.goawaySerial : Wire.handshakeSerial
+    let features = [0x10, input.byte() & 7]
+    return sealed(kind.rawValue, 0, serial, features + input.take(Int(input.byte() % 16)))
+  }
+
+  /// Whether this side can ask: on a short link, its client once.
+  var mayAsk: Bool { !connection.isShort || role == .client && nextSerial == Wire.firstSerial }
+
   /// A request of the peer's that runs, or one of this side's; or any other serial.
   private func stream(_ input: inout FuzzInput) -> UInt32 {
     let serials = running.map(\.serial) + asked.map(\.serial) + [Wire.firstSerial + 3]
@@ -49,7 +59,7 @@ extension FuzzSide {
     let terms = StreamTerms(
       credit: shape & 1 != 0 ? 1_024 : nil, largestWindow: shape & 4 != 0 ? 1_024 : nil,
       sendsItems: shape & 2 != 0)
-    guard connection.isOpen, connection.agreement.features.contains(.streams),
+    guard mayAsk, connection.isOpen, connection.agreement.features.contains(.streams),
       connection.accepts(bodyOf: 10), connection.hasWindow(of: terms.credit ?? 0)
     else { return }
     let metadata = Metadata(credit: terms.credit.map { UInt32($0) }, items: terms.sendsItems)

@@ -7,9 +7,12 @@ import LongLinkProtobufC
 
 /// A connection whose peer, driver and application do what the input says.
 enum ConnectionFuzz {
-  static func run(_ role: Role, inDialect: Bool = false, _ bytes: [UInt8]) throws {
+  static func run(
+    _ role: Role, inDialect: Bool = false, isShort: Bool = false, _ bytes: [UInt8]
+  ) throws {
     var input = FuzzInput(bytes)
     var settings = ConnectionSettings(role: role)
+    settings.isShort = isShort
     let flags = input.byte()
     // Small limits are reached by small inputs.
     if flags & 1 != 0 { settings.maxBody = 300 }
@@ -80,10 +83,10 @@ final class FuzzSide {
     case 6: try pass(Int64(input.word()) * 1_000_000)
     case 7: try request(&input)
     case 8: try respond(&input)
-    case 9: push(input.pick(9, 0x60, 0x71), input.below(2000))
+    case 9 where !connection.isShort: push(input.pick(9, 0x60, 0x71), input.below(2000))
     case 10: cancel(input.below(max(1, asked.count)), notifying: input.byte() & 1 == 0)
     case 11: write(Int(input.word()))
-    case 12: _ = connection.isOpen ? connection.ping(at: now) : 0
+    case 12 where !connection.isShort: _ = connection.isOpen ? connection.ping(at: now) : 0
     case 13:
       connection.goAway(
         code: .draining, reason: "fuzz", spread: 5, retryAfter: 6, alternatives: ["a:1"])
@@ -141,13 +144,6 @@ final class FuzzSide {
     return writer.written(head, body) ?? []
   }
 
-  private func greeting(_ input: inout FuzzInput) -> [UInt8] {
-    let kind: FrameKind = input.pick(role == .server ? .hello : .welcome, .goaway)
-    let serial = kind == .goaway ? Wire.goawaySerial : Wire.handshakeSerial
-    let features = [0x10, input.byte() & 7]
-    return sealed(kind.rawValue, 0, serial, features + input.take(Int(input.byte() % 16)))
-  }
-
   func sealed(_ kind: UInt8, _ tag: UInt32, _ serial: UInt32, _ body: [UInt8]) -> [UInt8] {
     let word = UInt32(kind) << 24 | tag & Wire.tagMask
     var bytes: [UInt8] = []
@@ -187,7 +183,7 @@ final class FuzzSide {
     let metadata: [UInt8]? =
       input.byte() & 1 == 0 && connection.agreement.features.contains(.metadata) ? [8, 1] : nil
     let type: MessageType = input.pick(7, 7, 8, 0x60)
-    guard connection.isOpen, connection.accepts(bodyOf: count + (metadata == nil ? 0 : 4)),
+    guard mayAsk, connection.isOpen, connection.accepts(bodyOf: count + (metadata == nil ? 0 : 4)),
       connection.objection(toRequest: type, serial: nextSerial) == nil,
       codec.map({ $0.facts.serials?.contains(nextSerial) == true }) ?? true
     else { return }
@@ -380,6 +376,9 @@ final class FuzzSide {
   /// The peer goes: whatever was under way, the connection comes to its end.
   func finish() throws(FuzzFailure) {
     connection.ended(at: now)
+    try drain()
+    // A client that has ended a short link in good order waits for the answer: it goes as well.
+    if connection.isShort { connection.failed(errno: 104) }
     try drain()
     var turns = 0
     while !connection.isClosed {

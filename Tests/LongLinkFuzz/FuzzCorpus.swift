@@ -15,8 +15,10 @@ package enum FuzzCorpus {
       case .native: try streams(vectors).map { $0.bytes }
       case .bodies: try streams(vectors).flatMap { bodies(in: $0.bytes) }
       case .layout: try files(vectors.appending(path: "Dialects"), "json").map { Array($0) }
-      case .client: try streams(vectors).filter { !$0.isFromClient }.map { connection($0.bytes) }
-      case .server: try streams(vectors).filter { $0.isFromClient }.map { connection($0.bytes) }
+      case .client, .shortClient:
+        try streams(vectors).filter { !$0.isFromClient }.map { connection($0.bytes) }
+      case .server, .shortServer:
+        try streams(vectors).filter { $0.isFromClient }.map { connection($0.bytes) }
       case .dialect: (0..<64).compactMap { conversation($0, isDelimited: false) }
       case .delimiter: (0..<64).compactMap { conversation($0, isDelimited: true) }
       case .dialectClient, .dialectServer: (0..<64).map { commands($0) }

@@ -18,6 +18,9 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
   /// A whole connection, whose peer and driver do as the bytes say.
   case client
   case server
+  /// The same on a short link.
+  case shortClient
+  case shortServer
   /// The same in a dialect.
   case dialectClient
   case dialectServer
@@ -34,6 +37,8 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case .bodies: try BodyFuzz.run(bytes)
     case .client: try ConnectionFuzz.run(.client, bytes)
     case .server: try ConnectionFuzz.run(.server, bytes)
+    case .shortClient: try ConnectionFuzz.run(.client, isShort: true, bytes)
+    case .shortServer: try ConnectionFuzz.run(.server, isShort: true, bytes)
     case .dialectClient: try ConnectionFuzz.run(.client, inDialect: true, bytes)
     case .dialectServer: try ConnectionFuzz.run(.server, inDialect: true, bytes)
     case .xml: try ReaderFuzz.runXML(bytes)

@@ -96,6 +96,8 @@ import Testing
       json.document = Array(document.utf8.prefix(length))
       #expect(json.read().error?.code == .truncated, "\(length)")
       #expect(json.read(.bytes) == json.read(), "\(length)")
+      let whole = [#"{"b": "c\"d"}"#, #""é""#, "true", "12"]
+      #expect(whole.starts(with: json.read().values), "a number is whole, or is not given")
     }
     for shape in [JSONReader.Shape.lines, .concatenated] {
       for cut in ["{", #"{"a":1"#, #""a"#, "tru", "-", "1.", "[1,2", #""\"#] {

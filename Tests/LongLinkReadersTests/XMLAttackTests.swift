@@ -123,6 +123,22 @@ import Testing
     #expect(XMLCase(document).read(.bytes).values.map(\.text) == [value])
   }
 
+  @Test(arguments: [("<a>", ""), ("<a></b>", ""), ("<a>", "?>"), ("<a></b>", "?>")])
+  func `many beginnings of an error element are tried only so often`(_ ends: (String, String)) {
+    // Each of them would be parsed to the end of the document, which takes minutes.
+    let many = String(repeating: "<error><?xml ", count: 75_000)
+    let document = ends.0 + many + ends.1
+    #expect(document.utf8.count < 1 << 20)
+    let found = XMLCase(document, error: "error").read()
+    #expect(found.error?.code == (ends == ("<a>", "") ? .truncated : .malformed))
+    // The first of them is part of the document, and is not tried on its own.
+    for (count, isFound) in [(64, true), (65, false)] {
+      let others = String(repeating: "<error><?x ", count: count)
+      let found = XMLCase("<a>\(others)<error>boom</error>", error: "error").read()
+      #expect(found.error?.code == (isFound ? .errorElement : .truncated), "\(count)")
+    }
+  }
+
   @Test func `memory does not grow with the document`() throws {
     var reader = XMLReader(elements: ["node"], error: "error")
     reader.feed("<feed>".utf8)

@@ -175,7 +175,7 @@ private struct BreakingRun {
     try Self.require(mine.requestsOpen == 0 && theirs.requestsRunning == 0, "some are open")
     try Self.require(theirs.openConnections == 0, "\(theirs.openConnections) connections are open")
     // The close may have met an attempt whose connect was accepted and whose greeting was not over.
-    let attempts = mine.connects...mine.connects + mine.failedAttempts
+    let attempts = mine.connects...mine.connects + mine.failedAttempts + mine.abandonedAttempts
     try Self.require(
       attempts.contains(theirs.connectionsAccepted), "\(theirs.connectionsAccepted) of \(attempts)")
     let total = theirs.connections

@@ -387,7 +387,9 @@ import Darwin
       try await simulation.sleep(for: .seconds(5))
       #expect(simulation.network.links.count == 1)
       #expect(client.state == .connected(fast.addresses[0]))
-      #expect(await client.counters().connects == 1)
+      let counters = await client.counters()
+      #expect(counters.connects == 1 && counters.failedAttempts == 0)
+      #expect(counters.abandonedAttempts == 1)
       #expect(await slow.counters().openConnections == 0)
     }
   }

@@ -147,4 +147,30 @@ import Testing
     // Drawn once, evenly.
     #expect(mean > .seconds(6) && mean < .seconds(14))
   }
+
+  @Test func `streams end in band when the time is up`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let server = try await stage.serve { server in
+        server.routeStream(10, [.requestItems, .responseItems]) { _, items, writer in
+          for try await item in items { try await writer.write(item) }
+          return []
+        }
+      }
+      let client = try stage.client(of: server)
+      let echoed = Tally<[UInt8]>()
+      let task = stage.spawn {
+        try await client.exchange(10, []) { items, writer in
+          try await writer.write([1])
+          for try await item in items { echoed.add(item) }
+        }
+      }
+      await echoed.reached(1)
+      let now = simulation.now
+      await server.shutDown(within: .seconds(5))
+      #expect(now.duration(to: simulation.now) < .seconds(7))
+      let error = try await failure { try await task.value }
+      #expect(error.response == .draining && error.delivery == .answered)
+      #expect(error.itemsReceived == 1)
+    }
+  }
 }

@@ -91,6 +91,23 @@ import Testing
     }
   }
 
+  @Test func `items of a request that a server has not accepted come once`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let (server, client) = try await connected(stage)
+      let goaway = WireFrame.goAway(code: .draining, requestsAccepted: 0)
+      server.on(20, .sequence([.items([[1], [2]]), .frame { _ in goaway }]))
+      var items = client.stream(20, []).makeAsyncIterator()
+      #expect(try await items.next() == [1])
+      try await server.waitForConnections(2)
+      try await simulation.sleep(for: .seconds(60))
+      #expect(try await items.next() == [2])
+      let error = try await failure { try await items.next() }
+      #expect(error.delivery == .sent && error.itemsReceived == 2)
+      #expect(server.requests(of: 20).count == 1)
+      await server.stop()
+    }
+  }
+
   @Test func `a client does not reconnect incessantly to a server that responds and closes`()
     async throws
   {

@@ -83,4 +83,47 @@ import Testing
       #expect(await stream.first { _ in true } == true)
     }
   }
+
+  @Test func `a responder that finishes its items sends no end, and can write no more`()
+    async throws
+  {
+    try await Stage.simulate { stage, _ in
+      let server = try await stage.serve { server in
+        server.routeBasics()
+        server.routeStream(17, .responseItems) { _, _, writer in
+          try await writer.write([1])
+          writer.finish()
+          let error = try await failure { try await writer.write([2]) }
+          #expect(error.code == .streamEnded)
+          return [3]
+        }
+      }
+      let client = try stage.client(of: server)
+      let stream = client.stream(17, [])
+      var items: [[UInt8]] = []
+      for try await item in stream { items.append(item) }
+      #expect(items == [[1]] && stream.response == [3])
+      #expect(await client.counters().violations == [:])
+    }
+  }
+
+  @Test func `what was written together precedes an error in band`() async throws {
+    try await Stage.simulate { stage, _ in
+      // Off the loop of the connection, where several items are written at once.
+      let server = try await stage.serve { server in
+        server.routeStream(18, .responseItems, on: .executor(stage.clientLoop)) { _, _, writer in
+          let sizes = [1, 200_000]
+          try await writer.write(contentsOf: sizes.map { [UInt8](repeating: 1, count: $0) })
+          throw Rejection(1_234)
+        }
+      }
+      let client = try stage.client(of: server)
+      var sizes: [Int] = []
+      var iterator = client.stream(18, []).makeAsyncIterator()
+      let error = try await failure {
+        while let item = try await iterator.next() { sizes.append(item.count) }
+      }
+      #expect(sizes == [1, 200_000] && error.response == 1_234)
+    }
+  }
 }

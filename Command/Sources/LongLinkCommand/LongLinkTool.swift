@@ -15,8 +15,17 @@ struct LongLinkTool: AsyncParsableCommand {
       5 rejected, 6 corrupted or protocol violation, 7 connection lost, 1 any other failure.
       """,
     subcommands: [
-      ServeCommand.self, CallCommand.self, StreamCommand.self, PingCommand.self,
-      BenchCommand.self, DemoCommand.self, SimulateCommand.self, DissectorCommand.self,
-      DecodeCommand.self,
-    ])
+      ServeCommand.self, CallCommand.self, StreamCommand.self, UploadCommand.self,
+      PingCommand.self, BenchCommand.self, DemoCommand.self, SimulateCommand.self,
+      DissectorCommand.self, DecodeCommand.self,
+    ] + overHTTP)
+
+  /// What there is with the trait `HTTP` alone.
+  private static var overHTTP: [any ParsableCommand.Type] {
+    #if HTTP
+    [FetchCommand.self]
+    #else
+    []
+    #endif
+  }
 }

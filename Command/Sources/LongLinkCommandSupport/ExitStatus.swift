@@ -19,6 +19,8 @@ package enum ExitStatus {
       // A peer that broke a rule during the greeting was reached, but does not speak the protocol.
       if case .violation = error.closeReason { damaged } else { notConnected }
     case .deadlineExceeded: deadline
+    // The deadline has passed in the peer before it did here.
+    case .rejected where error.response == .deadlinePassed: deadline
     // A body above the limit that the peer announced is never sent: the peer would reject it.
     case .rejected, .tooLarge, .overloaded: rejected
     case .corrupted, .protocolViolation, .decodingFailed: damaged

@@ -106,4 +106,9 @@ static inline unsigned long long cll_epoll_event_key(const struct epoll_event *_
 /// blocks were freed. Takes milliseconds. Has no effect if the library has no such call.
 void cll_return_free_memory(void);
 
+/// Lets the C library reuse blocks of up to 1 MiB instead of mapping each, and keep up to 2 MiB of free
+/// memory at the end of each heap instead of 128 KiB. glibc adjusts both when such a block is freed for the
+/// first time, unless the process has set them (mallopt(3), M_MMAP_THRESHOLD). Once per process is enough.
+void cll_reuse_free_memory(void);
+
 #endif

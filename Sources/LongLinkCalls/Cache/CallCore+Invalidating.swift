@@ -73,11 +73,15 @@ extension CallCore: ClientWatcher {
       // A push may have been lost with the old connection.
       linkGeneration += 1
       cache.removeDependent()
+    } else if !wasConnected, state.isConnected {
+      // What came over short links meanwhile was out of the reach of pushes.
+      cache.removeDependent()
     }
     wasConnected = state.isConnected
     for poller in pollers { poller.connectionChanged(to: state) }
     if state == .closed {
       pollers = []
+      closeCarried()
       cache.removeAll()
       events.close()
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import LongLinkCore
+internal import LongLinkDriver
 
 /// A call that can be made alone, in a group, or for a page of a list.
 public struct Call<Reply: Sendable>: Sendable {
@@ -14,11 +15,13 @@ public struct Call<Reply: Sendable>: Sendable {
   let methodPolicy: CallPolicy
   let body: any BodyEncodable & Sendable
   var key: [UInt8]?
+  /// What carries it out; nil for the client's link.
+  var carrier: (any CallCarrier)?
   let decode: @Sendable ([UInt8]) throws(BodyError) -> Reply
 
   init(
     type: MessageType, service: String, body: any BodyEncodable & Sendable, policy: CallPolicy,
-    methodPolicy: CallPolicy, key: [UInt8]?,
+    methodPolicy: CallPolicy, key: [UInt8]?, carrier: (any CallCarrier)? = nil,
     decode: @escaping @Sendable ([UInt8]) throws(BodyError) -> Reply
   ) {
     self.type = type
@@ -27,6 +30,7 @@ public struct Call<Reply: Sendable>: Sendable {
     self.policy = policy
     self.methodPolicy = methodPolicy
     self.key = key
+    self.carrier = carrier
     self.decode = decode
   }
 
@@ -46,9 +50,30 @@ public struct Call<Reply: Sendable>: Sendable {
     _ transform: @escaping @Sendable (Reply) throws(BodyError) -> Value
   ) -> Call<Value> {
     Call<Value>(
-      type: type, service: service, body: body, policy: policy, methodPolicy: methodPolicy, key: key
+      type: type, service: service, body: body, policy: policy, methodPolicy: methodPolicy,
+      key: key, carrier: carrier
     ) { [decode] (bytes) throws(BodyError) in
       try transform(try decode(bytes))
     }
+  }
+}
+
+extension Call {
+  /// Makes a call that something else than a link carries out.
+  ///
+  /// `key` stands for all that the other side sees of it, in de-duplication and in the cache.
+  package init(
+    type: MessageType, service: String, policy: CallPolicy, methodPolicy: CallPolicy,
+    key: [UInt8], carrier: any CallCarrier,
+    decode: @escaping @Sendable ([UInt8]) throws(BodyError) -> Reply
+  ) {
+    self.init(
+      type: type, service: service, body: [UInt8](), policy: policy, methodPolicy: methodPolicy,
+      key: key, carrier: carrier, decode: decode)
+  }
+
+  /// What the call does, for errors.
+  var operation: LongLinkError.Operation {
+    carrier.map { .exchange($0.operation, type: type) } ?? .request(type)
   }
 }

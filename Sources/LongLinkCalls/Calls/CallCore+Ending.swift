@@ -32,6 +32,9 @@ extension CallCore: TimerHandler {
     guard let exchange = exchanges.removeValue(forKey: id) else { return }
     forget(id, exchange.plan.key)
     var outcome = outcome.mapError { $0.after(exchange.past) }
+    if exchange.isClosed {
+      outcome = outcome.mapError { $0.code == .cancelled ? $0.with(.closed) : $0 }
+    }
     if let leaver = exchange.leaver {
       outcome = outcome.mapError { $0.code == .cancelled ? $0.with(leaver.code) : $0 }
       keep(outcome, of: exchange)
@@ -50,6 +53,21 @@ extension CallCore: TimerHandler {
     keep(outcome, of: exchange)
     if !(told.isEmpty && !exchange.isRefresh) { publish(outcome, of: exchange) }
     for caller in told { remove(caller)?.completion(outcome) }
+  }
+
+  /// Cancels an exchange because the client was closed.
+  func close(_ exchange: SharedRequest) {
+    exchange.isClosed = true
+    exchange.isInvalidated = true
+    exchange.task?.cancel()
+  }
+
+  /// Ends what no link carries, when the client is closed.
+  func closeCarried() {
+    for id in exchanges.keys.sorted() {
+      guard let exchange = exchanges[id], exchange.plan.carrier != nil else { continue }
+      close(exchange)
+    }
   }
 
   private func relaunch(_ exchange: SharedRequest, for others: [UInt64], after past: Delivery) {

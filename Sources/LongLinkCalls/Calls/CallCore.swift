@@ -50,9 +50,11 @@ final class CallCore {
     /// Whether its key was invalidated after it had begun.
     var isInvalidated = false
     var cache: CachePolicy?
-    var task: RequestHandle?
+    var task: (any CallExchange)?
     /// The delivery of earlier exchanges of the same callers.
     var past = Delivery.notSent
+    /// Whether it is being cancelled because the client was closed.
+    var isClosed = false
     /// The last caller, which has left, and the code of its error.
     var leaver: (code: LongLinkError.Code, completion: (Outcome) -> Void)?
 
@@ -130,7 +132,7 @@ extension CallCore {
       caller.completion(
         .failure(
           LongLinkError(
-            code, delivery: .sent, doing: .request(exchange.plan.type),
+            code, delivery: .sent, doing: exchange.plan.operation,
             detail: "the request continues for other calls")))
       return
     }
@@ -198,6 +200,11 @@ extension CallCore {
     ready(id)
     for caller in callers { watchDeadline(of: caller, on: exchange) }
     let bound = LoopBound(self, on: loop)
+    if let carrier = plan.carrier {
+      exchange.task = carrier.begin(options, on: loop) { bound.value.ended(id, $0) }
+      if client.state == .closed { close(exchange) }
+      return
+    }
     let task = client.request(plan.type, plan.body, options: options, on: .connectionLoop) {
       outcome in
       bound.value.ended(id, outcome)

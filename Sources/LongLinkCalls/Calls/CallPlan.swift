@@ -14,13 +14,16 @@ struct CallPlan: Sendable {
   /// Nil if responses are not cached.
   let cache: CachePolicy?
   let reloads: Bool
+  /// What carries it out; nil for the client's link.
+  let carrier: (any CallCarrier)?
 
   /// Throws `encodingFailed` if the call needs a key and its body cannot be encoded.
   init(
     _ type: MessageType, _ body: any BodyEncodable & Sendable, _ policy: CallPolicy,
-    key: [UInt8]?
+    key: [UInt8]?, carrier: (any CallCarrier)? = nil
   ) throws(LongLinkError) {
     self.type = type
+    self.carrier = carrier
     options = policy.options
     cache = policy.cache.flatMap { $0.isOn ? $0 : nil }
     isShared = policy.isShared ?? (cache != nil)
@@ -40,6 +43,11 @@ struct CallPlan: Sendable {
       throw LongLinkError(
         .encodingFailed, doing: .request(type), detail: "\(error)")
     }
+  }
+
+  /// What the call does, for errors.
+  var operation: LongLinkError.Operation {
+    carrier.map { .exchange($0.operation, type: type) } ?? .request(type)
   }
 
   /// The options that must be equal for calls to share an exchange.

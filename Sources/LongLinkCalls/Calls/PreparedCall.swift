@@ -14,7 +14,8 @@ struct PreparedCall<Reply: Sendable>: Sendable {
     self.call = call
     self.configuration = configuration
     do throws(LongLinkError) {
-      plan = try CallPlan(call.type, call.body, configuration.policy(of: call), key: call.key)
+      plan = try CallPlan(
+        call.type, call.body, configuration.policy(of: call), key: call.key, carrier: call.carrier)
     } catch {
       throw configuration.describe(error, of: call)
     }
@@ -30,7 +31,7 @@ struct PreparedCall<Reply: Sendable>: Sendable {
         return .failure(
           describe(
             LongLinkError(
-              .decodingFailed, delivery: .answered, doing: .request(call.type),
+              .decodingFailed, delivery: .answered, doing: call.operation,
               detail: "\(error)")))
       }
     case .failure(let error):

@@ -5,8 +5,9 @@ public import LongLinkCore
 
 /// A stable number for a kind of failure, for programs, logs and help pages.
 ///
-/// Codes from 1 to 99 are failures on this side. Codes from 400 to 599 are the peer's response
-/// codes. Codes from 1000 on are the application's.
+/// Codes from 1 to 99 are failures on this side. Codes from 300 to 599 are the peer's response
+/// codes; those from 300 to 399 are redirects of HTTP that were not followed. Codes from 1000 on
+/// are the application's.
 public struct CallErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
   /// The number.
   public let rawValue: UInt32
@@ -67,10 +68,10 @@ public struct CallErrorCode: RawRepresentable, Hashable, Sendable, CustomStringC
     }
   }
 
-  /// Makes the code of a response: `other` for a number that is neither from 400 to 599 nor from
+  /// Makes the code of a response: `other` for a number that is neither from 300 to 599 nor from
   /// 1000 on, because lower numbers mean failures on this side.
   public init(_ response: ResponseCode) {
-    let isOfPeer = (400...599).contains(response.rawValue) || response.rawValue >= 1000
+    let isOfPeer = (300...599).contains(response.rawValue) || response.rawValue >= 1000
     self.init(rawValue: isOfPeer ? response.rawValue : CallErrorCode.other.rawValue)
   }
 

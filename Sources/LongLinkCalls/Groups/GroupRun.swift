@@ -96,7 +96,7 @@ final class GroupRun<Reply: Sendable> {
   private func cancelled(_ call: Call<Reply>) -> CallError {
     configuration.describe(
       LongLinkError(
-        .cancelled, doing: .request(call.type), detail: "its group was stopped before it began"),
+        .cancelled, doing: call.operation, detail: "its group was stopped before it began"),
       of: call)
   }
 

@@ -34,7 +34,7 @@ final class PollingCore: TimerHandler {
   func connectionChanged(to state: ConnectionState) {
     guard !isStopped else { return }
     switch state {
-    case .connecting, .waiting:
+    case .connecting, .short, .waiting:
       guard downSince == nil else { return }
       downSince = loop.now
       number = 0

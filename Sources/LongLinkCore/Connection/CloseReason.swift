@@ -6,6 +6,8 @@ public enum CloseReason: Hashable, Sendable {
   case violation(Violation)
   /// The peer ended the stream between two frames.
   case closedByPeer
+  /// A short link ended without a response: the server, or something before it, ended it.
+  case noResponse
   /// Nothing was read for the heartbeat's interval and timeout.
   case heartbeatLost
   /// The peer did not answer the hello in time, or the connect took too long.
@@ -34,6 +36,8 @@ extension CloseReason {
     case violation
     /// See ``CloseReason/closedByPeer``.
     case closedByPeer
+    /// See ``CloseReason/noResponse``.
+    case noResponse
     /// See ``CloseReason/heartbeatLost``.
     case heartbeatLost
     /// See ``CloseReason/handshakeTimeout``.
@@ -59,6 +63,7 @@ extension CloseReason {
     switch self {
     case .violation: .violation
     case .closedByPeer: .closedByPeer
+    case .noResponse: .noResponse
     case .heartbeatLost: .heartbeatLost
     case .handshakeTimeout: .handshakeTimeout
     case .stalledPeer: .stalledPeer
@@ -81,6 +86,7 @@ extension CloseReason: CustomStringConvertible {
     switch self {
     case .violation(let violation): "the peer broke a rule: \(violation)"
     case .closedByPeer: "the peer closed the connection"
+    case .noResponse: "the short link ended without a response"
     case .heartbeatLost: "the peer was silent for longer than the heartbeat allows"
     case .handshakeTimeout: "the peer did not complete the handshake in time"
     case .stalledPeer: "the peer stopped reading"

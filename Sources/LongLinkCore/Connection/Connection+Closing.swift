@@ -4,6 +4,11 @@ extension Connection {
   /// Ends the connection because of a protocol violation, and reports it to the peer.
   mutating func violate(_ violation: Violation) {
     guard isLive else { return }
+    guard short == nil || settings.role == .server else {
+      // The request cannot take anything back, and the server has nothing more to say.
+      close(.violation(violation))
+      return
+    }
     let goaway = GoAway(
       code: violation.goawayCode.rawValue,
       reason: violation.description,
@@ -15,16 +20,22 @@ extension Connection {
   package mutating func shutDown(at now: LinkInstant) {
     self.now = max(self.now, now)
     guard isLive else { return }
+    guard !isShortUnanswered else {
+      // To wait would not tell the server that the exchange was given up.
+      close(.closedHere)
+      return
+    }
     beginClosing(.closedHere, saying: nil)
   }
 
-  /// Sends a goaway: no new requests are accepted, and running ones continue.
+  /// Sends a goaway: no new requests are accepted, and running ones continue. On a short link the
+  /// request is refused if it is yet to come, and nothing is sent.
   package mutating func goAway(
     code: ResponseCode, reason: String, spread: UInt32, retryAfter: UInt32, alternatives: [String]
   ) {
     guard isLive, !saidGoAway else { return }
     saidGoAway = true
-    guard framing.hasControlFrames else { return }
+    guard framing.hasControlFrames, short == nil else { return }
     send(
       .goaway,
       GoAway(
@@ -80,7 +91,7 @@ extension Connection {
     effects.append(.close(reason))
   }
 
-  private mutating func beginClosing(_ reason: CloseReason, saying goaway: GoAway?) {
+  mutating func beginClosing(_ reason: CloseReason, saying goaway: GoAway?) {
     outbox.dropPending()
     forgetPeer()
     if let goaway {

@@ -7,7 +7,12 @@ extension Connection {
     self.now = max(self.now, now)
     guard phase == .fresh else { return }
     guard let dialect = framing.dialect else {
-      if settings.role == .client { send(.hello, ownHello) }
+      guard settings.role == .client else { return }
+      send(.hello, ownHello)
+      if short != nil {
+        agreement.features = shortFeatures(of: settings.features)
+        open()
+      }
       return
     }
     liveness.begin(at: self.now)
@@ -45,8 +50,11 @@ extension Connection {
     guard phase == .fresh else { throw Violation(.helloNotFirst, head) }
     let hello: Hello = try decode(body, of: head)
     heardHello = true
-    agreement.features =
-      settings.features.intersection(Features(rawValue: hello.features)).withNeeds
+    let offered = Features(rawValue: hello.features)
+    let agreed = settings.features.intersection(offered).withNeeds
+    // On a short link those of the hello hold, and one that is missing refuses the request.
+    agreement.features = short == nil ? agreed : shortFeatures(of: offered)
+    short?.lacksFeature = agreed != agreement.features
     agreeCredit(hello.streamCredit)
     agreement.maxBody = Int(hello.maxBody.or(Wire.defaultBody))
     agreement.maxInFlight = Int(hello.maxInFlight.or(Wire.defaultInFlight))
@@ -62,7 +70,7 @@ extension Connection {
       .welcome,
       Welcome(
         version: min(hello.version.or(Wire.version), Wire.version),
-        features: agreement.features.rawValue,
+        features: agreed.intersection(agreement.features).rawValue,
         maxBody: UInt32(clamping: settings.maxBody),
         maxInFlight: UInt32(clamping: settings.maxInFlight),
         heartbeatInterval: UInt32(clamping: agreement.heartbeatInterval / 1_000_000),
@@ -74,7 +82,7 @@ extension Connection {
 
   /// Opens the connection, unless the welcome breaks a rule.
   mutating func acceptWelcome(_ head: FrameHead, _ body: BodySlice) throws(Violation) {
-    guard settings.role == .client, phase == .fresh else {
+    guard settings.role == .client, short.map({ !$0.heardWelcome }) ?? (phase == .fresh) else {
       throw Violation(.unexpectedWelcome, head)
     }
     let welcome: Welcome = try decode(body, of: head)
@@ -99,6 +107,11 @@ extension Connection {
       timeout: min(
         welcome.heartbeatTimeout.or(Wire.defaultTimeout),
         UInt32(clamping: settings.heartbeatTimeout / 1_000_000)))
+    // A short link has been open since its hello.
+    guard short == nil else {
+      short?.heardWelcome = true
+      return
+    }
     open()
   }
 
@@ -137,7 +150,8 @@ extension Connection {
   mutating func open() {
     become(.open)
     outbox.usesFragments = agreement.features.contains(.fragments)
-    timers.clear(.handshake)
+    // The request of a short link has to come as soon as its hello.
+    if short == nil || settings.role == .client { timers.clear(.handshake) }
     timers[.heartbeat] = heartbeatDue
     report(.established)
   }

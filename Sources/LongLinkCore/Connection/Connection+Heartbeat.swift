@@ -83,10 +83,13 @@ extension Connection {
   }
 
   /// Whether the peer must answer pings.
-  private var canProbe: Bool { framing.canProbe }
+  private var canProbe: Bool { framing.canProbe && short == nil }
 
   /// When the heartbeat is next due while nothing is suspected.
   var heartbeatDue: LinkInstant {
+    if short != nil {
+      return settings.role == .server ? now + settings.shortPings : .distantFuture
+    }
     if let dialect = framing.dialect {
       return dialect.heartbeatDue(lastRead: liveness.lastRead, every: liveness.pingInterval)
     }
@@ -143,6 +146,7 @@ extension Connection {
 
   mutating func acceptPing(_ body: BodySlice) throws(Violation) {
     try countPing()
+    guard short == nil else { return }
     unsafe input.withStorage { storage in
       // The body is in the input: it was taken, and nothing was appended since.
       let bytes = unsafe UnsafeRawBufferPointer(

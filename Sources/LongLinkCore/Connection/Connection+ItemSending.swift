@@ -52,7 +52,8 @@ extension Connection {
         largestWindow: terms.largestWindow ?? settings.windows.largest)
     }
     if terms.sendsItems {
-      stream.outgoing = ItemOutflow(credit: agreement.streamCredit, priority: priority)
+      stream.outgoing = ItemOutflow(
+        credit: short == nil ? agreement.streamCredit : ShortExchange.credit, priority: priority)
     }
     streams.insert(stream, for: serial)
   }

@@ -28,7 +28,8 @@ extension Connection {
         largestWindow: settings.windows.largest)
     }
     stream.outgoing = lastMetadata.credit.map {
-      ItemOutflow(credit: Int($0), priority: lastMetadata.priority)
+      ItemOutflow(
+        credit: short == nil ? Int($0) : ShortExchange.credit, priority: lastMetadata.priority)
     }
     streams.insert(stream, for: request.serial)
     return true
@@ -56,11 +57,13 @@ extension Connection {
     guard var inflow = streams[slot].incoming else { throw Violation(.itemNotExpected, head) }
     guard !inflow.hasEnded else { throw Violation(.itemAfterEnd, head) }
     let cost = Wire.itemOverhead + head.length
-    guard cost <= inflow.credit else {
-      throw Violation(.creditExceeded, head, value: UInt64(cost))
-    }
     streams.setHeardPeer(slot)
-    inflow.arrived(cost, at: now)
+    if short == nil {
+      guard cost <= inflow.credit else {
+        throw Violation(.creditExceeded, head, value: UInt64(cost))
+      }
+      inflow.arrived(cost, at: now)
+    }
     if isLast, inflow.partial == 0 {
       inflow.untaken += cost
       streams.setIncoming(slot, inflow)
@@ -188,6 +191,11 @@ extension Connection {
     else { return }
     inflow.untaken -= cost
     precondition(inflow.untaken >= 0, "more items were taken than came")
+    guard short == nil else {
+      // Reading goes on when this is below the window.
+      streams.setIncoming(slot, inflow)
+      return
+    }
     // Half of the limit is left to the first credit of other streams.
     inflow.growIfTooSmall(room: settings.windows.total / 2 - streams.ceiling)
     streams.setIncoming(slot, inflow)
@@ -197,7 +205,7 @@ extension Connection {
   /// Grants credit if it is time for it. If the rest of an item does not fit into the limit of all
   /// windows, the exchange has to end.
   private mutating func grantCredit(_ serial: UInt32, _ slot: Int) {
-    guard var inflow = streams[slot].incoming else { return }
+    guard short == nil, var inflow = streams[slot].incoming else { return }
     let isWithinItem = inflow.partial > 0 && inflow.untaken == 0
     var lump = min(inflow.lump, Wire.mostCredit - inflow.credit)
     // One item may exceed the limit, with the headers of its fragments.
@@ -207,7 +215,9 @@ extension Connection {
     func fits(_ lump: Int) -> Bool {
       var granted = inflow
       granted.granted(lump, at: now)
-      return streams.hasRoom(for: granted.reserved - inflow.reserved, extra: extra)
+      let growth = granted.reserved - inflow.reserved
+      // What is reserved for the stream is there, whatever the items of others take.
+      return growth <= 0 || streams.hasRoom(for: growth, extra: extra)
     }
     if lump > 0, !fits(lump) {
       // Less will do for now: the window grows back when there is room.

@@ -61,9 +61,10 @@ extension Connection {
     case .closed:
       break
     case .fresh, .open:
+      if endsShortRequest() { return }
       if input.isEmpty || framing.isLost {
         let code = peerGoAway.map { ResponseCode(wire: $0.code) }
-        close(code.map { .goneAway($0) } ?? .closedByPeer)
+        close(code.map { .goneAway($0) } ?? endWithoutReason)
       } else {
         close(.violation(Violation(.truncatedFrame)))
       }
@@ -179,6 +180,7 @@ extension Connection {
   /// Checks a header before its body has arrived.
   @inline(__always)
   private func validate(_ head: FrameHead) throws(Violation) {
+    if let short { try validatePlace(head, in: short) }
     let rule = FrameRule(head.kind)
     guard rule.admits(head.serial, from: settings.role.peer) else {
       let isReserved = head.kind == .push && head.serial == Wire.acknowledgedPushSerial
@@ -254,6 +256,7 @@ extension Connection {
   ) throws(Violation) -> Arrival? {
     // While it receives, a connection is either fresh or open.
     if !isOpen { try acceptFirst(head) }
+    if short != nil { noteShort(head) }
     let body = BodySlice(start: position, count: head.length)
     switch head.kind {
     case .request, .response, .push:

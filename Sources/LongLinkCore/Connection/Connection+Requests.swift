@@ -91,6 +91,8 @@ extension Connection {
     case tooMuchCredit
     case tooLarge
     case stalled
+    /// On a short link, this side lacks a feature that the client has named.
+    case missingFeature
   }
 
   /// Defers a request by one turn if there is no room for it while cancelled handlers still run.
@@ -120,6 +122,7 @@ extension Connection {
     counters.requestsReceived += 1
     if saidGoAway { return .draining }
     requestsAccepted += 1
+    if short?.lacksFeature == true { return .missingFeature }
     if peerRequests.isFull(at: settings.maxInFlight) { return .tooManyRequests }
     return requestBytes + byteCount > settings.maxRequestBytes ? .tooManyBytes : nil
   }
@@ -136,6 +139,7 @@ extension Connection {
       case .tooMuchCredit:
         (.overloaded, "the windows of all streams exceed \(settings.windows.total) bytes")
       case .stalled: (.deadlinePassed, "the next fragment has not come in time")
+      case .missingFeature: (.malformed, "this server lacks a feature that the hello names")
       }
     let tag = code.rawValue | Wire.refusedBit
     guard takesUnread() else { return }
@@ -144,6 +148,7 @@ extension Connection {
     outbox.encode(head) { span in
       for byte in body { span.append(byte) }
     }
+    short?.isAnswered = true
     counters.responsesSent += 1
     counters.refused += 1
     updateWaterMarks()
@@ -236,6 +241,7 @@ extension Connection {
       refill()
     }
     framing.answered(serial)
+    short?.isAnswered = true
     counters.responsesSent += 1
     if isRefused { counters.refused += 1 }
     updateWaterMarks()

@@ -32,8 +32,9 @@ extension Connection {
     at now: LinkInstant,
     _ body: (inout OutputRawSpan) throws(BodyError) -> Void
   ) throws(BodyError) -> StreamPosition {
-    precondition(isOpen && owns(serial))
+    precondition(isOpen && owns(serial) && short?.serial == nil)
     self.now = max(self.now, now)
+    short?.serial = serial
     probeBeforeData()
     let head = messageHead(.request, tag: type.rawValue, serial, metadata, count)
     let place = try outbox.append(head, metadata: metadata, priority: priority, body)
@@ -93,6 +94,7 @@ extension Connection {
     _ serial: UInt32, _ placement: StreamPosition, notifying: Bool
   ) -> Bool {
     guard isOpen else { return false }
+    short?.isGivenUp = true
     abandonResponse(serial)
     let isStream = !streams.isEmpty && streams.slot(of: serial) != nil
     endStream(serial)
@@ -122,6 +124,8 @@ extension Connection {
   }
 
   mutating func encodeCancel(_ serial: UInt32, of type: MessageType = 0) {
+    // The end of a short link cancels its request.
+    guard short == nil else { return }
     outbox.encode(FrameHead(.cancel, serial: serial, about: type.rawValue, length: 0))
     counters.cancelsSent += 1
   }
@@ -261,9 +265,11 @@ extension Connection {
       liveness.watchWriting(at: self.now)
       timers[.writing] = self.now + settings.writingTimeout / 4
     }
-    if case .closing = phase, outbox.isEmpty, !hasShutDown {
+    if short != nil, outbox.isEmpty { wroteAllOfShort() }
+    if case .closing(let reason) = phase, outbox.isEmpty, !hasShutDown {
       hasShutDown = true
       effects.append(.shutDownWriting)
+      if short?.peerHasEnded == true { close(reason) }
     }
   }
 

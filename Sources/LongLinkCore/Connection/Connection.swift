@@ -68,6 +68,8 @@ package struct Connection: ~Copyable {
 
   package let settings: ConnectionSettings
   let framing: Framing
+  /// The exchange of a short link; nil on a long one.
+  var short: ShortExchange?
   package private(set) var phase = Phase.fresh
   /// The phase's `standing`, cached because every message needs it.
   private var standing = Phase.fresh.standing
@@ -133,6 +135,7 @@ package struct Connection: ~Copyable {
   package init(settings: ConnectionSettings, at now: LinkInstant) {
     self.settings = settings
     self.now = now
+    short = settings.isShort ? ShortExchange() : nil
     peerRequests = PeerRequests(serialMix: settings.serialMix)
     streams = StreamTable(limit: settings.windows.total, serialMix: settings.serialMix)
     assemblies = Assemblies(serialMix: settings.serialMix)
@@ -172,11 +175,13 @@ package struct Connection: ~Copyable {
     return false
   }
 
-  /// Whether reading is suspended, because the peer does not read its responses.
+  /// Whether reading is suspended: the peer does not read its responses, or, on a short link, the
+  /// application does not take the items.
   package var holdsReading: Bool {
+    if short != nil, holdsShortItems { return true }
     // A single large response is no reason, unless memory is scarce: it must not delay the requests
     // and cancels behind it.
-    settings.role == .server && isOpen
+    return settings.role == .server && isOpen
       && (outbox.isCongested
         || outbox.totalBytes > min(mostUnread, settings.maxUnread / 2))
   }
@@ -195,6 +200,7 @@ extension Connection {
       case .handshake: if !isExcused(timer, due) { handshakeElapsed() }
       case .frame: if !isExcused(timer, due) { frameElapsed() }
       case .message: if !isExcused(timer, due) { messageElapsed() }
+      case .heartbeat where short != nil: pingShort()
       case .heartbeat: heartbeatElapsed(due: due, unacknowledged: unacknowledged)
       case .writing:
         if isExcused(timer, due) {
@@ -220,6 +226,8 @@ extension Connection {
       violate(Violation(.firstFrameTimeout))
     case (.fresh, .client):
       close(.handshakeTimeout)
+    case (.open, .server) where short?.serial == nil:
+      violate(Violation(.firstFrameTimeout))
     case (.open, _), (.closing, _), (.closed, _):
       break
     }

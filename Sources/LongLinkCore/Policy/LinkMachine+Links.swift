@@ -88,6 +88,8 @@ extension LinkMachine {
       let first = reason == .heartbeatLost ? policy.afterLostHeartbeat : policy.afterClose
       outage = Outage(first: first.clampedNanoseconds)
       list.forgetTries()
+      // A round that is under way tries its server in this outage.
+      if isUnderWay, case .listed(let index) = target { list.tried(index) }
       if !isDraining { forgetAlternatives(at: now) }
       // A draining server should not be the first choice when its cool-down is over.
       if isDraining, case .listed(let index) = link.target { list.tried(index) }

@@ -189,10 +189,10 @@ extension LinkMachine {
       window > outage.widest
       ? ReconnectPolicy.even(within: window, bits: bits())
       : ReconnectPolicy.period(of: window, bits: bits())
-    outage.widest = max(outage.widest, window)
     if let hint = commonHint(at: now), hint > drawn {
       wait(hint, window: hint, .goaway, at: now)
     } else {
+      outage.widest = max(outage.widest, window)
       wait(drawn, window: window, cause, at: now)
     }
   }

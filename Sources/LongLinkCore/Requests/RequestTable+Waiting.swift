@@ -72,6 +72,11 @@ extension RequestTable {
       || lanePosition(on: link, takesLarge: takesLarge) != nil
   }
 
+  /// The number of waiting requests that could each go to a link of its own now.
+  package var readyCount: Int {
+    ready.count + readyLarge.count + (lanePosition(on: 0, takesLarge: true) == nil ? 0 : 1)
+  }
+
   /// Whether a new request may go to a link before all waiting ones.
   @inlinable @inline(__always)
   package func isNext(

@@ -20,7 +20,9 @@ extension Link: StreamHandler {
 
   package func streamReady(_ readiness: Readiness, token: UInt64) {
     guard isConnected || finishConnecting() else { return }
-    if readiness.contains(.read) {
+    if readiness.contains(.read), core.peerHasEnded {
+      readFailure()
+    } else if readiness.contains(.read) {
       leavesBytes = postponesReading()
       if !leavesBytes { read() }
     }
@@ -46,6 +48,21 @@ extension Link: StreamHandler {
     core.connected(at: loop.driver.now)
     deliver()
     return isAlive
+  }
+
+  /// Learns why a stream is ready of which nothing is expected: it has failed. That is read even
+  /// while reading is suspended, because it would stay ready.
+  private func readFailure() {
+    guard isAlive else { return }
+    do throws(SocketError) {
+      _ = try core.input.append(capacity: 1) { (span) throws(SocketError) in
+        try stream.read(into: &span)
+      }
+    } catch {
+      core.failed(errno: error.errno)
+      deliver()
+    }
+    releaseInput()
   }
 
   func read() {
@@ -107,6 +124,6 @@ extension Link: StreamHandler {
   func updateReadInterest() {
     guard isAlive, isConnected, !endsTurn else { return }
     if core.holdsReading { isHeld = true }
-    watch(bytes: !isHeld, room: awaitsRoom)
+    watch(bytes: !isHeld && !core.peerHasEnded, room: awaitsRoom)
   }
 }

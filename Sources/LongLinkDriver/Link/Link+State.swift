@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import LongLinkCore
+internal import LongLinkTransport
 
 // The read-only properties of a link.
 
@@ -14,6 +15,8 @@ extension Link {
   /// The peer's goaway: why it takes no new requests; nil while it does.
   package var peerGoAway: GoAway? { core.peerGoAway }
   var role: Role { core.settings.role }
+  /// Whether this is a short link, which carries one exchange.
+  package var isShort: Bool { core.isShort }
   package var counters: ConnectionCounters { core.counters }
 
   // What the handshake agreed.
@@ -30,6 +33,20 @@ extension Link {
   package var silenceProbed: Int64 { core.silenceProbed }
 }
 
+extension Link {
+  /// Why requests were lost with the link, for people: with the name of a short link's way, and
+  /// what its stream knows. Call it before the link has ended.
+  package func detail(of reason: CloseReason) -> String {
+    guard let way else { return reason.detail }
+    let isKnown =
+      switch reason {
+      case .noResponse, .transport: true
+      default: false
+      }
+    return "\(way): \(isKnown ? stream.failureText ?? reason.detail : reason.detail)"
+  }
+}
+
 // MARK: - Room
 
 extension Link {
@@ -41,7 +58,7 @@ extension Link {
   func accepts(bodyOf count: Int) -> Bool { core.accepts(bodyOf: count) }
 
   /// The number of bytes written: the stream position of the next byte.
-  var bytesWritten: UInt64 { core.outbox.written }
+  package var bytesWritten: UInt64 { core.outbox.written }
   /// Bytes that wait to be written.
   package var bytesUnwritten: Int { core.outbox.totalBytes }
   /// Whether no bytes wait to be written.

@@ -41,6 +41,8 @@ package final class Link {
   @safe @exclusivity(unchecked) var hasMetadata = false
   /// Owned by the link, and not used once the link has ended.
   let stream: any ByteStream
+  /// What a short link's way is called in errors and logs; nil on a long link.
+  package let way: String?
   /// Whether the link has not ended.
   @safe @exclusivity(unchecked) package private(set) var isAlive = true
   @safe @exclusivity(unchecked) var owner: (any LinkOwner)?
@@ -82,7 +84,7 @@ package final class Link {
   package init(
     id: UInt32, stream: any ByteStream, isConnected: Bool, settings: ConnectionSettings,
     on loop: EventLoop, log: PeerLog,
-    label: (key: String, number: UInt64)? = nil, share: MemoryShare? = nil
+    label: (key: String, number: UInt64)? = nil, share: MemoryShare? = nil, way: String? = nil
   ) {
     self.id = id
     self.loop = loop
@@ -91,6 +93,7 @@ package final class Link {
     self.isConnected = isConnected
     peerLog = log
     self.label = label
+    self.way = way
     peer = stream.peerAddress
     var settings = settings
     settings.serialMix = Link.serialMix
@@ -114,6 +117,7 @@ package final class Link {
       "peer": "\(peer.map(String.init(describing:)) ?? "unknown")"
     ]
     if let label { identity[label.key] = "\(label.number)" }
+    if let way { identity["way"] = "\(way)" }
     return identity
   }
 
@@ -211,7 +215,7 @@ extension Link {
     if let timer { loop.cancel(timer) }
     timer = nil
     armedFor = .distantFuture
-    if case .heartbeatLost = reason { stream.reset() } else { stream.close() }
+    if reason == .heartbeatLost || core.breaksOff { stream.reset() } else { stream.close() }
     let owner = owner
     self.owner = nil
     owner?.link(self, endedWith: reason)

@@ -21,7 +21,7 @@ extension CloseReason {
   fileprivate func isWarning(to role: Role) -> Bool {
     switch self {
     case .violation, .heartbeatLost, .stalledPeer, .unreadOutput, .memoryLimit: true
-    case .closedByPeer, .handshakeTimeout, .transport: role == .client
+    case .closedByPeer, .noResponse, .handshakeTimeout, .transport: role == .client
     case .closedHere, .goneAway, .left: false
     }
   }

@@ -6,6 +6,7 @@ extension LongLinkError.Operation {
   package var messageType: MessageType? {
     switch self {
     case .request(let type, _), .push(let type): type
+    case .exchange(_, let type): type
     case .check, .other: nil
     }
   }
@@ -25,6 +26,7 @@ extension LongLinkError.Operation: CustomStringConvertible {
     case .request(let type, let serial?): "request type=\(type) serial=\(serial)"
     case .request(let type, nil): "request type=\(type)"
     case .push(let type): "push type=\(type)"
+    case .exchange(let text, _): text
     case .check(let field): "check \(field)"
     case .other(let text): text
     }

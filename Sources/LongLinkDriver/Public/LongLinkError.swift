@@ -63,6 +63,8 @@ public struct LongLinkError: Error, Sendable {
   package enum Operation: Hashable, Sendable {
     case request(MessageType, serial: UInt32? = nil)
     case push(MessageType)
+    /// A request that no link carries, as text; the type is that of its endpoint, if it has one.
+    case exchange(String, type: MessageType?)
     /// The validation of a configuration's field.
     case check(String)
     /// Any other operation, as text.
@@ -82,6 +84,15 @@ public struct LongLinkError: Error, Sendable {
     let systemError: Int32?
     let closeReason: CloseReason?
     var itemsReceived: UInt64?
+    var stream: StreamNumber
+  }
+
+  /// The number of the stream that an error of a read or write belongs to; 0 for any other error.
+  /// Errors that differ in it alone are equal, because nobody sees it.
+  private struct StreamNumber: Equatable {
+    let value: UInt64
+
+    static func == (_: StreamNumber, _: StreamNumber) -> Bool { true }
   }
 
   private let box: Box<Storage>
@@ -98,13 +109,14 @@ public struct LongLinkError: Error, Sendable {
     body: [UInt8] = [],
     retryAfter: Duration? = nil,
     systemError: Int32? = nil,
-    closeReason: CloseReason? = nil
+    closeReason: CloseReason? = nil,
+    stream: UInt64 = 0
   ) {
     box = Box(
       Storage(
         code: code, delivery: delivery, operation: operation, detail: detail, peer: peer,
         response: response, dialectCode: dialectCode, body: body, retryAfter: retryAfter,
-        systemError: systemError, closeReason: closeReason))
+        systemError: systemError, closeReason: closeReason, stream: StreamNumber(value: stream)))
   }
 
   private init(_ storage: Storage) {
@@ -171,14 +183,12 @@ extension LongLinkError {
     changed { $0.code = code }
   }
 
-  /// Whether a read or write of a stream with this serial waited for too long.
-  package func isItemTimeout(of serial: UInt32) -> Bool {
-    code == .deadlineExceeded && self.serial == serial
-  }
+  /// Whether a read or write of the stream with this number has failed.
+  package func isOf(stream: UInt64) -> Bool { stream != 0 && storage.stream.value == stream }
 
-  /// Whether an item of a stream with this serial did not decode.
-  package func isUndecodableItem(of serial: UInt32) -> Bool {
-    code == .decodingFailed && self.serial == serial
+  /// The same error of a request whose fate is known now.
+  package func with(delivery: Delivery) -> LongLinkError {
+    changed { $0.delivery = delivery }
   }
 
   /// The same error of a stream of which this number of items was read.
@@ -203,7 +213,9 @@ extension LongLinkError: CustomStringConvertible {
   }
 
   /// Whether the operation is a request or push.
-  private var isExchange: Bool { messageType != nil }
+  private var isExchange: Bool {
+    if case .exchange = doing { true } else { messageType != nil }
+  }
 }
 
 extension LongLinkError: Equatable {
@@ -214,10 +226,11 @@ extension LongLinkError: Equatable {
 }
 
 extension LongLinkError {
-  /// Returns the error of a request or push whose connection ended.
+  /// Returns the error of a request or push whose connection ended; `detail` replaces the text of
+  /// the reason.
   package static func lost(
     _ reason: CloseReason, delivery: Delivery, doing operation: LongLinkError.Operation,
-    peer: SocketAddress?
+    peer: SocketAddress?, detail: String? = nil
   ) -> LongLinkError {
     let code: Code
     var systemError: Int32?
@@ -229,12 +242,12 @@ extension LongLinkError {
       systemError = errno
     case .closedHere:
       code = .closed
-    case .closedByPeer, .heartbeatLost, .handshakeTimeout, .stalledPeer, .unreadOutput,
-      .memoryLimit, .goneAway, .left:
+    case .closedByPeer, .noResponse, .heartbeatLost, .handshakeTimeout, .stalledPeer,
+      .unreadOutput, .memoryLimit, .goneAway, .left:
       code = .connectionLost
     }
     return LongLinkError(
-      code, delivery: delivery, doing: operation, detail: reason.detail, peer: peer,
+      code, delivery: delivery, doing: operation, detail: detail ?? reason.detail, peer: peer,
       systemError: systemError, closeReason: reason)
   }
 

@@ -76,8 +76,10 @@ struct PendingRequest {
     self.completion = completion
   }
 
-  /// Whether it may be sent again at all: not once an item of its stream was written.
-  var mayRetry: Bool { retry != .never && channel?.hasWritten != true }
+  /// Whether it may be sent again at all: not once an item of its stream was written or has come.
+  var mayRetry: Bool {
+    retry != .never && channel?.hasWritten != true && channel?.hasReceived != true
+  }
 
   /// Its deadline, if it has one.
   var limit: LinkInstant? { deadline == .distantFuture ? nil : deadline }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LongLinkTransport
 internal import Synchronization
 
 /// A value that is set once and awaited by any number of tasks. Later values are ignored.
@@ -14,7 +15,7 @@ package final class Gate<Value: Sendable>: Sendable {
   package init() {}
 
   package func open(_ value: Value) {
-    let waiters = state.withLock { state -> [Waiter<Value>] in
+    let waiters = state.withLock(of: self) { state -> [Waiter<Value>] in
       guard state.value == nil else { return [] }
       state.value = value
       defer { state.waiters = [] }
@@ -26,7 +27,7 @@ package final class Gate<Value: Sendable>: Sendable {
   package var value: Value {
     get async {
       await suspend { (waiter: Waiter<Value>) in
-        let value = state.withLock { state -> Value? in
+        let value = state.withLock(of: self) { state -> Value? in
           if state.value == nil { state.waiters.append(waiter) }
           return state.value
         }

@@ -34,8 +34,11 @@ extension Requests {
         let written = link.bytesWritten
         let isUnsent = link.cancel(id.serial, entry.position, notifying: false)
         let hasLeft = isKeptBack ? !isUnsent : entry.delivery(written: written) == .sent
-        taken.append((id, hasLeft ? .refused : .notSent))
-        table.takeBack(id, hasLeft ? .refused : .notSent)
+        // Whoever has sent items has run the handler, whatever it says.
+        let hasRun = entry.payload.channel?.hasReceived ?? false
+        let delivery: Delivery = hasRun ? .sent : hasLeft ? .refused : .notSent
+        taken.append((id, delivery))
+        table.takeBack(id, delivery)
       }
     }
     taken.sort { $0.id < $1.id }
@@ -61,7 +64,9 @@ extension Requests {
     // All leave the link before the first is decided: what later ones may have done counts.
     for (id, delivery) in carried { table.takeBack(id, delivery) }
     retryOrEnd(carried, resends: resends, repeats: reason.isPassing) { id, request, delivery in
-      .lost(reason, delivery: delivery, doing: operation(id, request), peer: link.peer)
+      .lost(
+        reason, delivery: delivery, doing: operation(id, request), peer: link.peer,
+        detail: link.detail(of: reason))
     }
     disarmIfUnused()
   }

@@ -35,7 +35,7 @@ extension Requests {
   ) -> LinkInstant? {
     guard mayWait(entry.payload) else { return nil }
     // The next link leads to another server, or to one that has restarted.
-    if arrival.code == .draining, link !== current { return loop.now }
+    if arrival.code == .draining, link !== current, !link.isShort { return loop.now }
     let asked = min(
       Int64(link.metadata?.retryAfter ?? 0) * 1_000_000, limits.longestHint.clampedNanoseconds)
     let delay = limits.retry.delay(
@@ -45,9 +45,9 @@ extension Requests {
     return time
   }
 
-  /// Whether a request may wait, or need not because there is a link.
+  /// Whether a request may wait, or need not because there is a link, or short ones.
   private func mayWait(_ request: PendingRequest) -> Bool {
-    request.offline == .wait || current != nil
+    request.offline == .wait || current != nil || hasShortLinks
   }
 
   /// The terms of a request that was sent before, so its body has an encoding.
@@ -116,8 +116,8 @@ extension CloseReason {
   /// request nor this side was at fault.
   var isPassing: Bool {
     switch self {
-    case .closedByPeer, .heartbeatLost, .stalledPeer, .unreadOutput, .memoryLimit, .transport,
-      .closedHere, .left:
+    case .closedByPeer, .noResponse, .heartbeatLost, .stalledPeer, .unreadOutput, .memoryLimit,
+      .transport, .closedHere, .left:
       true
     case .goneAway(let code): code == .draining
     case .violation(let violation):

@@ -35,6 +35,10 @@ package final class Requests: TimerHandler {
   @safe @exclusivity(unchecked) package var onIdle: (() -> Void)?
   /// Called when the last request of a retired link has ended.
   @safe @exclusivity(unchecked) package var onRetired: ((Link) -> Void)?
+  /// Whether requests go over short links while there is no link.
+  package var hasShortLinks = false
+  /// Called when requests may wait that no link carries, if the owner has short links.
+  package var onWaiting: (() -> Void)?
   /// Called with a link's number when the deadline of a request on that link passes.
   package var onExpired: ((UInt32) -> Void)?
 
@@ -242,6 +246,9 @@ extension Requests {
   private func objection(
     to terms: StreamTerms, on link: Link
   ) -> (LongLinkError.Code, String)? {
+    guard !link.isShort || terms.credit == nil || !terms.sendsItems else {
+      return (.unsupported, "a short link carries items in one direction only")
+    }
     guard link.features.contains(.streams) else {
       return (
         .unsupported, link.isNative ? "the peer has no streams" : "the dialect has no streams"
@@ -298,17 +305,39 @@ extension Requests {
     isPumping = true
     defer { isPumping = false }
     while let link = current, table.hasNext(on: link.id, takesLarge: link.takesLarge),
-      hasRoom(link), let id = table.nextWaiting(on: link.id, takesLarge: link.takesLarge)
-    {
-      guard let request = table.entry(id)?.payload else { continue }
-      switch send(id, request, on: link, at: loop.now) {
-      case .sent(let position, let isTimeTold):
-        table.placed(id, on: link.id, position, isTimeTold: isTimeTold)
-        request.channel?.opened(on: link, serial: id.serial)
-      case .failed(let code, let detail):
-        fail(id, code, detail)
-      }
+      hasRoom(link), sendNext(over: link) != nil
+    {}
+    if current == nil { onWaiting?() }
+  }
+
+  /// Takes the most urgent waiting request that may go to a link, and sends it or fails it; returns
+  /// whether it was sent, nil if there is none.
+  private func sendNext(over link: Link) -> Bool? {
+    guard let id = table.nextWaiting(on: link.id, takesLarge: link.takesLarge) else { return nil }
+    guard let request = table.entry(id)?.payload else { return false }
+    switch send(id, request, on: link, at: loop.now) {
+    case .sent(let position, let isTimeTold):
+      table.placed(id, on: link.id, position, isTimeTold: isTimeTold)
+      request.channel?.opened(on: link, serial: id.serial)
+      return true
+    case .failed(let code, let detail):
+      fail(id, code, detail)
+      return false
     }
+  }
+
+  /// The number of waiting requests that could each go to a short link of its own now.
+  package var readyCount: Int { table.readyCount }
+
+  /// Sends the most urgent waiting request over a short link, which has to be open. Returns false
+  /// if there is none that it can carry.
+  package func carry(over link: Link) -> Bool {
+    links.append(link)
+    while let isSent = sendNext(over: link) {
+      if isSent { return true }
+    }
+    links.removeAll { $0 === link }
+    return false
   }
 }
 

@@ -16,14 +16,15 @@ extension Responder: StreamSide {
 
   /// The rest of an item does not fit into the limit of all windows: the exchange ends.
   package func streamOverLimit(_ serial: UInt32, on link: Link) {
-    guard let task = running[serial]?.task else { return }
-    let rest = end(serial)
-    task.cancel()
-    link.outlives(serial)
-    _ = send(
-      serial, .overloaded, text("an item and the windows of all streams exceed the limit"))
-    rest?()
-    if running.isEmpty { onIdle?() }
+    giveUp(serial, .overloaded, "an item and the windows of all streams exceed the limit")
+  }
+
+  /// Ends the streams that still run, because the time of the connection is up. Returns whether
+  /// there were any.
+  package func endStreams() -> Bool {
+    let serials = running.keys.filter { running[$0]?.channel != nil }.sorted()
+    for serial in serials { giveUp(serial, .draining, "going away") }
+    return !serials.isEmpty
   }
 }
 
@@ -34,7 +35,9 @@ extension Responder {
     var wanted: StreamShape = []
     if case .stream(let route) = route { wanted = route.shape }
     guard shape == wanted else {
-      return "message type \(arrival.tag) takes \(wanted.text), not \(shape.text)"
+      return """
+        message type \(arrival.tag) carries \(wanted.text); the request asks for \(shape.text)
+        """
     }
     guard shape.isEmpty || link.metadata?.idempotencyKey.isEmpty ?? true else {
       return "a stream has no idempotency key"
@@ -58,9 +61,9 @@ extension StreamShape {
   fileprivate var text: String {
     switch self {
     case []: "no items"
-    case .requestItems: "items of the requester"
-    case .responseItems: "items of the responder"
-    default: "items of both sides"
+    case .requestItems: "items from the caller"
+    case .responseItems: "items to the caller"
+    default: "items in both directions"
     }
   }
 }

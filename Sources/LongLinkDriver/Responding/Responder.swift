@@ -139,15 +139,16 @@ package final class Responder: TimerHandler {
       link.handlerReturned(bytes: request.byteCount)
       return
     }
+    let channel = running[request.serial]?.channel
     // A response with code 200 follows the last item, also one that nobody waited for.
-    if case .success = result, let channel = running[request.serial]?.channel, !channel.isFlushed {
+    if case .success = result, let channel, !channel.isFlushed {
       channel.whenWritten { self.finished(request, number, result) }
       return
     }
     end(request.serial)
     switch result {
     case .success(let body): answer(request, body)
-    case .failure(let error): reject(request, error)
+    case .failure(let error): reject(request, error, ofStream: channel?.number ?? 0)
     }
     if running.isEmpty { onIdle?() }
   }
@@ -197,7 +198,9 @@ extension Responder {
     }
   }
 
-  private func reject(_ request: InboundRequest, _ error: any Error) {
+  private func reject(
+    _ request: InboundRequest, _ error: any Error, ofStream stream: UInt64 = 0
+  ) {
     switch error {
     case let rejection as Rejection where rejection.code != .ok:
       send(
@@ -209,9 +212,11 @@ extension Responder {
       send(request, .malformed, text("\(error.reason)"), isRefused: true)
     case let error as BodyError:
       send(request, .malformed, text("\(error)"))
-    case let error as LongLinkError where error.isItemTimeout(of: request.serial):
+    case let error as LongLinkError
+    where error.code == .deadlineExceeded && error.isOf(stream: stream):
       send(request, .deadlinePassed, text(error.detail))
-    case let error as LongLinkError where error.isUndecodableItem(of: request.serial):
+    case let error as LongLinkError
+    where error.code == .decodingFailed && error.isOf(stream: stream):
       link.count { $0.undecodable += 1 }
       send(request, .malformed, text(error.detail))
     case is CancellationError:
@@ -305,12 +310,18 @@ extension Responder {
 
   package func timerFired(token: UInt64) {
     let serial = UInt32(token)
-    guard let task = running[serial]?.task else { return }
+    guard running[serial]?.task != nil else { return }
     link.count { $0.handlersLate += 1 }
+    giveUp(serial, .deadlinePassed, "the deadline passed before the response")
+  }
+
+  /// Responds before the handler has returned, and cancels its task.
+  func giveUp(_ serial: UInt32, _ code: ResponseCode, _ detail: String) {
+    guard let task = running[serial]?.task else { return }
     let rest = end(serial)
     task.cancel()
     link.outlives(serial)
-    _ = send(serial, .deadlinePassed, text("the deadline passed before the response"))
+    _ = send(serial, code, text(detail))
     rest?()
     if running.isEmpty { onIdle?() }
   }

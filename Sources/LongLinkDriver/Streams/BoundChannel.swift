@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LongLinkCore
 @_spi(Loop) package import LongLinkTransport
 
 /// A channel for code that is not on its loop.
@@ -14,6 +15,15 @@ package struct BoundChannel: Sendable {
 
   /// The channel; on the loop.
   package var value: ItemChannel { bound.value }
+
+  /// Returns an error of a read or write with the delivery that is certain once the request, which
+  /// was cancelled because of it, has ended.
+  func settled(_ error: LongLinkError) async -> LongLinkError {
+    guard error.delivery == .notSent else { return error }
+    return await suspend { (waiter: Waiter<LongLinkError>) in
+      onLoop { channel in channel.settle(error) { waiter($0) } }
+    }
+  }
 
   /// Runs a function on the loop: now, or in a job.
   func onLoop(_ work: @escaping @Sendable (ItemChannel) -> Void) {

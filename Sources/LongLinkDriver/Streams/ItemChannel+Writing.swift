@@ -10,8 +10,7 @@ extension ItemChannel {
       return error(.unsupported, "this exchange carries no items of this side")
     }
     if let closed { return closed }
-    guard isRequester else { return nil }
-    switch outcome {
+    switch isRequester ? outcome : nil {
     case .success:
       return error(
         .streamEnded, "the peer has responded before all items were sent", delivery: .answered)
@@ -51,26 +50,36 @@ extension ItemChannel {
       case .waiting:
         hasWritten = true
         isSending = true
+        itemsTaken += 1
         return .taken
       case .ended:
-        return .failed(writeFailure ?? error(.closed, "the exchange has ended"))
+        return .failed(endedError)
       }
     } catch {
       return .failed(self.error(.encodingFailed, "\(error)"))
     }
   }
 
-  /// Waits until the connection has sent the item that it took; returns the number of the wait.
-  package func awaitSent(_ waiter: Waiter<Result<Void, LongLinkError>>) -> UInt64 {
+  /// Waits until the connection has sent an item that it took, by default the last one; returns the
+  /// number of the wait.
+  package func awaitSent(
+    _ waiter: Waiter<Result<Void, LongLinkError>>, item: UInt64? = nil
+  ) -> UInt64 {
     lastID += 1
-    guard isSending else {
+    let item = item ?? itemsTaken
+    if item == itemLost {
+      waiter(.failure(endedError))
+    } else if isSending, item == itemsTaken {
+      writer = (lastID, waiter)
+      armForWriting()
+    } else {
       waiter(.success(()))
-      return lastID
     }
-    writer = (lastID, waiter)
-    armForWriting()
     return lastID
   }
+
+  /// Why an item was not sent whose exchange has ended.
+  var endedError: LongLinkError { writeFailure ?? error(.closed, "the exchange has ended") }
 
   /// Writes an item behind those that wait; returns the number of the wait.
   package func enqueue(
@@ -114,18 +123,18 @@ extension ItemChannel {
     }
     if !waiting.isEmpty || writer != nil { return armForWriting() }
     guard !isSending else { return }
-    if endsItems { link.endItems(serial) }
+    if endsItems, isRequester { link.endItems(serial) }
     if let onWritten {
       self.onWritten = nil
       onWritten()
     }
   }
 
-  /// Ends this side's items, behind those that wait.
+  /// Ends this side's items, behind those that wait. A responder's have no end but the response.
   package func endItems() {
     guard sendsItems, !endsItems else { return }
     endsItems = true
-    if waiting.isEmpty { link?.endItems(serial) }
+    if isRequester, waiting.isEmpty { link?.endItems(serial) }
   }
 
   /// Waits for the end of the exchange; returns the number of the wait, nil if it has ended.

@@ -2,6 +2,7 @@
 
 package import LongLinkCore
 package import LongLinkTransport
+internal import Synchronization
 
 /// This side of one stream, on its loop: the items that wait for the application, and the calls of
 /// the application that wait for items or for credit.
@@ -34,6 +35,8 @@ package final class ItemChannel {
   }
 
   package let loop: EventLoop
+  /// Its number in this process, from 1: other connections have streams with the same serial.
+  let number = ItemChannel.count.add(1, ordering: .relaxed).newValue
   /// The type of the request, for errors.
   let type: MessageType
   /// The directions in which this side may send and receive.
@@ -42,6 +45,8 @@ package final class ItemChannel {
   /// The requester's window, if it does not have the configured size.
   private let window: Int?
   let itemTimeout: Int64?
+
+  private static let count = Atomic<UInt64>(0)
 
   // The link that carries the request; nil before it is sent, and when the exchange has ended.
   var link: Link?
@@ -64,12 +69,18 @@ package final class ItemChannel {
   package private(set) var itemsRead: UInt64 = 0
   /// Whether items are dropped on arrival, because nobody will read them.
   private var discardsItems = false
+  /// Whether an item was dropped.
+  private var hasDropped = false
 
   // Writing
   /// Whether an item has been passed to the connection.
   package internal(set) var hasWritten = false
   /// Whether the connection holds an item that it has not encoded to its end.
   var isSending = false
+  /// The number of items that the connection has held like that.
+  package internal(set) var itemsTaken: UInt64 = 0
+  /// The number of the last of them, if the exchange has ended before it was sent.
+  private(set) var itemLost: UInt64?
   var writer: (id: UInt64, waiter: Waiter<Result<Void, LongLinkError>>)?
   var waiting = Queue<WaitingWrite>()
   var endsItems = false
@@ -149,13 +160,17 @@ package final class ItemChannel {
       self.outcome = outcome
     } else if case .failure(let error) = outcome, closed == nil {
       closed = error
+      // A handler that goes on regardless must not keep them: a peer could cancel one stream after
+      // the other, and each would hold a window.
+      inbox = ItemInbox()
     }
     link = nil
     onWritten = nil
     wakeReader()
-    let failure = writeFailure ?? error(.closed, "the exchange has ended")
+    let failure = endedError
     writer?.waiter(.failure(failure))
     writer = nil
+    if isSending { itemLost = itemsTaken }
     isSending = false
     while let write = waiting.popFirst() { write.waiter(.failure(failure)) }
     disarm()
@@ -173,6 +188,18 @@ package final class ItemChannel {
     if let outcome { function(outcome) } else { onOutcome = function }
   }
 
+  /// Calls a function with an error of a read or write, once the request that was cancelled because
+  /// of it has ended: until then a request that was not sent can still be sent.
+  func settle(_ error: LongLinkError, _ function: @escaping (LongLinkError) -> Void) {
+    guard isRequester, error.delivery == .notSent else { return function(error) }
+    whenEnded { outcome in
+      switch outcome {
+      case .success: function(error.with(delivery: .answered))
+      case .failure(let end): function(error.with(delivery: end.delivery))
+      }
+    }
+  }
+
   /// The requester has ended its items; the exchange goes on.
   private func receivedEnd() {
     outcome = .success([])
@@ -184,7 +211,8 @@ package final class ItemChannel {
   ) -> LongLinkError {
     LongLinkError(
       code, delivery: delivery ?? (hasOpened ? .sent : .notSent),
-      doing: .request(type, serial: hasOpened ? serial : nil), detail: detail, peer: peer)
+      doing: .request(type, serial: hasOpened ? serial : nil), detail: detail, peer: peer,
+      stream: number)
   }
 }
 
@@ -203,6 +231,7 @@ extension ItemChannel {
       itemsRead += 1
       reader.resume(.items([link.takeBody(of: item)]))
     } else if discardsItems {
+      hasDropped = true
       link.tookItems(serial, cost: item.cost)
     } else {
       link.moveItem(item, to: &inbox)
@@ -238,6 +267,9 @@ extension ItemChannel {
     if inbox.isEmpty { inbox.releaseRoom() }
     return item
   }
+
+  /// Whether an item has come: then the peer has run its handler.
+  var hasReceived: Bool { itemsRead > 0 || !inbox.isEmpty || hasDropped }
 
   /// Counts the items that were returned before as taken.
   @inline(__always)
@@ -292,6 +324,7 @@ extension ItemChannel {
     discardsItems = true
     unreported += lent
     lent = 0
+    if !inbox.isEmpty { hasDropped = true }
     while !inbox.isEmpty { unreported += inbox.removeFirst().cost }
     reportTaken()
   }

@@ -23,6 +23,8 @@ struct ItemInbox: ~Copyable {
   private static let isJoined = UInt32.max
 
   var isEmpty: Bool { count == 0 }
+  /// The bytes that it has allocated, without the items that have memory of their own.
+  var allocatedBytes: Int { bytes.capacity + joined.capacity * MemoryLayout<[UInt8]>.stride }
 
   mutating func append(_ item: RawSpan, cost: Int) {
     appendHeader(cost: cost, size: UInt32(item.byteCount))
@@ -67,6 +69,10 @@ struct ItemInbox: ~Copyable {
     nextJoined += 1
     if nextJoined == joined.count {
       joined.removeAll(keepingCapacity: joined.count <= 16)
+      nextJoined = 0
+    } else if nextJoined >= 16, nextJoined >= joined.count / 2 {
+      // A reader that is always behind would let it grow without end.
+      joined.removeFirst(nextJoined)
       nextJoined = 0
     }
     return (item, Int(cost))

@@ -66,7 +66,7 @@ public struct ItemStream: AsyncSequence, Sendable {
         return item
       } catch {
         lease.cancel()
-        throw error
+        throw await items.settled(error)
       }
     }
 
@@ -89,6 +89,8 @@ public struct StreamRequest: Sendable {
   let body: RequestBody
   let options: StreamOptions
   let channel: BoundChannel
+  /// The number of the channel, for code that is not on its loop.
+  let number: UInt64
 
   init(
     _ type: MessageType, _ body: RequestBody, _ shape: StreamShape, _ options: StreamOptions,
@@ -102,7 +104,9 @@ public struct StreamRequest: Sendable {
     self.type = type
     self.body = body
     self.options = options
-    channel = BoundChannel(ItemChannel(type, shape, options, on: loop))
+    let channel = ItemChannel(type, shape, options, on: loop)
+    number = channel.number
+    self.channel = BoundChannel(channel)
   }
 
   /// Sends the request.

@@ -60,21 +60,25 @@ public struct ItemWriter: Sendable {
     var index = 0
     while index < items.count {
       let start = index
-      let (next, error) = await channel.loop.run { [channel] in
+      let (next, taken, error) = await channel.loop.run { [channel] in
         channel.value.writeReady(items, from: start)
       }
       if let error { throw error }
       index = next
-      guard index < items.count else { return }
+      guard index < items.count else {
+        // Nothing follows that would wait until it is on its way.
+        if let taken { try await wait { $0.awaitSent($1, item: taken) }.get() }
+        return
+      }
       try await write(items[index])
       index += 1
     }
   }
 
-  /// Ends your items, behind those that were written before; the peer's may go on. A responder
-  /// ends its items by returning instead.
+  /// Ends your items, behind those that were written before: later writes throw `streamEnded`. The
+  /// peer's items may go on. For the peer, the items of a responder end when it returns.
   public func finish() {
-    channel.loop.execute { [channel] in channel.value.endItems() }
+    channel.onLoop { channel in channel.endItems() }
   }
 
   /// Waits until the exchange has ended, for whatever reason: nothing can be written any more.
@@ -121,19 +125,21 @@ public struct ItemWriter: Sendable {
 }
 
 extension ItemChannel {
-  /// Writes items up to the first that has to wait; returns its index.
+  /// Writes items up to the first that has to wait for others; returns its index, and the number of
+  /// the item that the connection has taken and not sent.
   fileprivate func writeReady<Body: BodyEncodable & Sendable>(
     _ items: [Body], from start: Int
-  ) -> (next: Int, error: LongLinkError?) {
+  ) -> (next: Int, taken: UInt64?, error: LongLinkError?) {
     var index = start
     while index < items.count, canWriteNow {
       switch write(RequestBody(items[index])) {
-      case .done, .taken: index += 1
-      case .failed(let error): return (index, error)
-      case .mustWait: return (index, nil)
+      case .done: index += 1
+      case .taken: return (index + 1, itemsTaken, nil)
+      case .failed(let error): return (index, nil, error)
+      case .mustWait: return (index, nil, nil)
       }
     }
-    return (index, nil)
+    return (index, nil, nil)
   }
 }
 

@@ -2,6 +2,7 @@
 
 internal import LongLinkCore
 @_spi(Loop) internal import LongLinkTransport
+internal import Synchronization
 
 /// The items that the peer sends in a stream, in order. They are read once, by one task at a time.
 ///
@@ -15,32 +16,34 @@ public struct Items: AsyncSequence, Sendable {
   public typealias Failure = LongLinkError
 
   private let channel: BoundChannel
+  private let batch = ItemBatch()
 
   init(_ channel: BoundChannel) {
     self.channel = channel
   }
 
   /// Makes an iterator. All iterators take from the same items.
-  public func makeAsyncIterator() -> Iterator { Iterator(channel) }
+  public func makeAsyncIterator() -> Iterator { Iterator(channel, batch) }
 
   /// The position of a reader.
   public struct Iterator: AsyncIteratorProtocol {
     private let channel: BoundChannel
-    /// Items that the loop handed over together, the next one last.
-    private var batch: [[UInt8]] = []
+    private let batch: ItemBatch
     /// The response to the request; nil for a responder's items, and before their end.
     private(set) var response: [UInt8]?
     private var hasEnded = false
 
-    init(_ channel: BoundChannel) {
+    fileprivate init(_ channel: BoundChannel, _ batch: ItemBatch) {
       self.channel = channel
+      self.batch = batch
     }
 
     /// Returns the next item; nil at the end.
     ///
     /// Throws, behind the items that arrived before it, `rejected` if the peer ended the stream
     /// with an error, the reason why the connection or the exchange ended, `deadlineExceeded` after
-    /// `itemTimeout`, and `cancelled` if the task is cancelled.
+    /// `itemTimeout`, and `cancelled` if the task is cancelled. If the exchange of a handler ends
+    /// before its response, the items that it has not read are dropped.
     public mutating func next(
       isolation actor: isolated (any Actor)? = #isolation
     ) async throws(LongLinkError) -> [UInt8]? {
@@ -50,8 +53,9 @@ public struct Items: AsyncSequence, Sendable {
       case .items(var items):
         if items.count == 1 { return items[0] }
         items.reverse()
-        batch = items
-        return batch.popLast()
+        let item = items.removeLast()
+        batch.put(items)
+        return item
       case .ended(let outcome):
         hasEnded = true
         response = try outcome.get()
@@ -64,6 +68,9 @@ public struct Items: AsyncSequence, Sendable {
       try await next(isolation: nil)
     }
 
+    /// An error of the stream whose request was cancelled because of it.
+    func settled(_ error: LongLinkError) async -> LongLinkError { await channel.settled(error) }
+
     /// The error of the item that was returned last; the items before it count as received.
     func undecodable(_ reason: BodyError) async -> LongLinkError {
       let others = UInt64(batch.count) + 1
@@ -75,8 +82,38 @@ public struct Items: AsyncSequence, Sendable {
     /// The next item, if it is here. Usually it is, and nothing has to wait.
     @inline(__always)
     mutating func takeReady() -> [UInt8]? {
-      if !batch.isEmpty { return batch.popLast() }
+      if let item = batch.take() { return item }
       return channel.loop.isCurrent && !hasEnded ? channel.value.readOne() : nil
+    }
+  }
+}
+
+/// Items that the loop has handed over together and that were not returned yet. All iterators take
+/// from them: one may stop in the middle, and another go on.
+private final class ItemBatch: Sendable {
+  /// The next item last.
+  private let items = Mutex<[[UInt8]]>([])
+  private let left = Atomic(0)
+
+  /// The number of items.
+  var count: Int { left.load(ordering: .relaxed) }
+
+  /// Adds items behind those that are here, the first one last.
+  func put(_ items: [[UInt8]]) {
+    self.items.withLock { kept in
+      if kept.isEmpty { kept = items } else { kept.insert(contentsOf: items, at: 0) }
+      left.store(kept.count, ordering: .relaxed)
+    }
+  }
+
+  /// Takes the next item; nil if there is none.
+  func take() -> [UInt8]? { count > 0 ? takeLast() : nil }
+
+  private func takeLast() -> [UInt8]? {
+    items.withLock { kept in
+      let item = kept.popLast()
+      left.store(kept.count, ordering: .relaxed)
+      return item
     }
   }
 }

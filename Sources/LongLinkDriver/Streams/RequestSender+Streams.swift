@@ -56,12 +56,16 @@ extension RequestSender {
     let lease = StreamLease(start(request))
     do {
       try await work(Items(channel), ItemWriter(channel))
-    } catch let error as LongLinkError where error.code == .streamEnded {
-      // The response says what happened to the items.
-      let outcome = await channel.loop.run { channel.value.outcomeNow }
-      guard let outcome else { throw error }
-      lease.end()
-      return try outcome.get()
+    } catch let error as LongLinkError where error.isOf(stream: request.number) {
+      if error.code == .streamEnded,
+        let outcome = await channel.loop.run({ channel.value.outcomeNow })
+      {
+        // The response says what happened to the items.
+        lease.end()
+        return try outcome.get()
+      }
+      lease.cancel()
+      throw await channel.settled(error)
     }
     let outcome: Outcome = await withTaskCancellationHandler {
       await suspend { (waiter: Waiter<Outcome>) in
@@ -140,9 +144,14 @@ extension RequestSender {
       switch slot.wait() {
       case .items(let items):
         for item in items { try onItem(item) }
-      case .ended(let outcome):
-        if case .success = outcome { lease.end() }
-        return try outcome.get()
+      case .ended(.success(let response)):
+        lease.end()
+        return response
+      case .ended(.failure(let error)):
+        lease.cancel()
+        let settled = BlockingSlot<LongLinkError>()
+        request.channel.onLoop { channel in channel.settle(error) { settled.fill($0) } }
+        throw settled.wait()
       }
     }
   }
@@ -170,10 +179,12 @@ private struct ItemCallbacks: Sendable {
     switch read {
     case .items(let items):
       executor.perform { onItem(items[0], begin) }
-    case .ended(let outcome):
+    case .ended(.success(let response)):
+      executor.perform { completion(.success(response)) }
+    case .ended(.failure(let error)):
       // A read that timed out ends the request; one that has ended is not affected.
-      if case .failure = outcome { handle.cancel() }
-      executor.perform { completion(outcome) }
+      handle.cancel()
+      channel.value.settle(error) { error in executor.perform { completion(.failure(error)) } }
     }
   }
 }

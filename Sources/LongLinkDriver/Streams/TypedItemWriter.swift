@@ -27,7 +27,7 @@ public struct TypedItemWriter<Item: BodyEncodable & Sendable>: Sendable {
     try await writer.write(contentsOf: items)
   }
 
-  /// Ends your items, behind those that were written before; the peer's may go on. A responder
-  /// ends its items by returning instead.
+  /// Ends your items, behind those that were written before: later writes throw `streamEnded`. The
+  /// peer's items may go on. For the peer, the items of a responder end when it returns.
   public func finish() { writer.finish() }
 }

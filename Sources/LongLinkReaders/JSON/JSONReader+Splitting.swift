@@ -151,6 +151,8 @@ extension JSONReader {
     try checkSize()
     let isAtEnd = place < bytes.count
     guard isAtEnd || isFinished else { return false }
+    // More digits may have been cut off, so that it would be another number.
+    if !isAtEnd, level > 0 { throw ReaderError(.truncated, at: offset + place) }
     guard JSONScalar.isComplete(bytes[(start ?? place)..<place]) else {
       throw isAtEnd ? malformed() : ReaderError(.truncated, at: offset + place)
     }

@@ -16,7 +16,8 @@ extension XMLReader {
     /// tag, and keeps each name of an element or attribute until the end of the document.
     public var parserBytes: Int
     /// The number of bytes, from the first mistake in the document on, in which the error element
-    /// is looked for; 64 KiB by default. Without an error element nothing is looked for.
+    /// is looked for; 64 KiB by default. Of the elements with its name that follow the mistake, no
+    /// more than 64 are tried. Without an error element nothing is looked for.
     public var searchedBytes: Int
 
     /// Makes limits; each is at least 1, and at most 2^30 in effect.

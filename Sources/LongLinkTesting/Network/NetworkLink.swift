@@ -67,6 +67,8 @@ final class LinkEnd {
   var inbox = ByteQueue()
   /// The peer's end has arrived.
   var hasEnded = false
+  /// Its owner has read the peer's end.
+  var hasReadEnd = false
   /// This side has ended.
   var isShut = false
   /// The error that the next read or write throws, once.
@@ -75,6 +77,9 @@ final class LinkEnd {
   var isBroken = false
   /// True while its owner cannot read.
   var readsNothing = false
+  /// Whether its owner, once it has read the peer's end, learns of a failure whatever it is
+  /// interested in.
+  var reportsFailure = false
   var userTimeout: Int64?
   /// When the end fails unless its lost packets are acknowledged; nil if none are lost.
   var givesUpAt: LinkInstant?

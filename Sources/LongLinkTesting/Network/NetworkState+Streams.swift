@@ -41,6 +41,7 @@ extension NetworkState {
     guard !end.inbox.isEmpty else {
       if case .failed(let errno) = end.phase { throw Errno(errno) }
       if let errno = end.error.take() { throw Errno(errno) }
+      if end.hasEnded { end.hasReadEnd = true }
       return end.hasEnded || end.isBroken ? 0 : nil
     }
     let count = min(draw(sender.conditions.readSize), end.inbox.count, buffer.freeCapacity)

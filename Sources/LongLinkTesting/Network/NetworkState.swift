@@ -96,7 +96,9 @@ extension NetworkState {
     switch name {
     case .end(let name):
       guard let end = end(name) else { return [] }
-      return end.readiness.intersection(end.interest)
+      let hasFailed = end.reportsFailure && end.hasReadEnd && end.error != nil
+      let failure: Readiness = hasFailed ? .read : []
+      return end.readiness.intersection(end.interest).union(failure)
     case .listener(let number):
       guard let listener = addresses.listeners[number], !listener.queue.isEmpty else { return [] }
       return listener.interest.intersection(.read)

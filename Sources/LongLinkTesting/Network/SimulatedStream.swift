@@ -117,6 +117,11 @@ final class SimulatedStream: ByteStream {
     networkState { [name] in $0.shutDownWriting(name) }
   }
 
+  /// Delivers a failure as read readiness whatever the interest, as streams of short links do.
+  func reportFailure() {
+    networkState { [name] in $0.end(name)?.reportsFailure = true }
+  }
+
   func close() {
     release { $0.close($1) }
   }

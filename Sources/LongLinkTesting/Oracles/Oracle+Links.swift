@@ -25,6 +25,8 @@ extension Oracle.State {
         clients[client].violations.append(violation.rule)
       }
       clients[client].links[id] = nil
+    case .shortEnded(_, .violation(let violation)):
+      clients[client].violations.append(violation.rule)
     case .failed(let id, _):
       clients[client].links[id] = nil
     default:
@@ -62,6 +64,8 @@ extension LinkEvent {
     case .waiting(let failures, let window, let delay, let cause):
       "waits for \(delay.inSeconds) of at most \(window.inSeconds), "
         + "\(failures.of("failure")), \(cause)"
+    case .shortEnded(let id, let reason):
+      "short link \(id & ~WayMachine.idBit) ended: \(reason)"
     case .pathChanged(let network):
       "network changed" + (network.map { ": \($0)" } ?? "")
     case .suspended: "suspended"

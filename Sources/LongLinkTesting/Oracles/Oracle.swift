@@ -58,6 +58,18 @@ public final class Oracle: Sendable {
     var servers: [WatchedServer] = []
     var findings: [OracleFinding] = []
     var recorder: TimelineRecorder?
+    /// The addresses and numbers of short links, which have no heartbeat and no credit.
+    var shortAddresses: Set<SocketAddress> = []
+    var shortLinks: Set<Int> = []
+
+    /// Whether an entry is about a short link.
+    mutating func isShort(_ entry: Trace.Entry) -> Bool {
+      guard !shortAddresses.isEmpty, entry.link > 0 else { return false }
+      if entry.kind == .connecting, let address = entry.address, shortAddresses.contains(address) {
+        shortLinks.insert(entry.link)
+      }
+      return shortLinks.contains(entry.link)
+    }
   }
 
   /// The record of requests.
@@ -83,8 +95,10 @@ public final class Oracle: Sendable {
     box = Box(Mutex(State(recorder: recorder)))
     simulation.observe { [weak box] entry, bytes in
       box?.value.withLock { state in
-        state.links.observed(entry, bytes)
-        state.credit.observed(entry, bytes)
+        if !state.isShort(entry) {
+          state.links.observed(entry, bytes)
+          state.credit.observed(entry, bytes)
+        }
         if entry.kind == .corrupted { state.isDamaged = true }
         state.recorder?.observed(entry, bytes)
       }
@@ -109,6 +123,12 @@ public final class Oracle: Sendable {
       let now = networkState.now
       box?.value.withLock { $0.heard(event, from: index, local: local, at: now) }
     }
+  }
+
+  /// Leaves connections to an address out of the promises about links: they are short links, which
+  /// have neither a heartbeat nor credit. Call it before there are any.
+  public func leaveOut(linksTo address: SocketAddress) {
+    box.value.withLock { _ = $0.shortAddresses.insert(address) }
   }
 
   /// Watches a server on its loops. Call it before the server starts.

@@ -22,6 +22,9 @@ struct PacingModel {
     /// Rounds that failed, and links that ended before they had worked.
     var failures = 0
     var widest: Int64 = 0
+    /// Changes of the network: after one, the server of an unproven link is tried once more before
+    /// the others.
+    var moves = 0
   }
 
   private var outage = Outage()
@@ -68,7 +71,7 @@ struct PacingModel {
       guard current?.id == id else { return }
       current?.hasWorked = true
       outage = Outage()
-    case .damaged:
+    case .damaged, .shortEnded:
       break
     case .goaway(let id, let code, let retryAfter, let spread):
       if code == .draining, let server = targets[id] {
@@ -86,7 +89,10 @@ struct PacingModel {
       wait(window.clampedNanoseconds, delay.clampedNanoseconds, cause, at: time)
     case .suspended:
       (current, notBefore) = (nil, nil)
-    case .pathChanged, .resumed:
+    case .pathChanged:
+      notBefore = nil
+      outage.moves += 1
+    case .resumed:
       notBefore = nil
     }
   }
@@ -160,7 +166,8 @@ extension PacingModel {
   /// servers are cooling down.
   private var windows: ClosedRange<Int64> {
     guard outage.failures > 0 else { return bound(0)...bound(0) }
-    return bound(max(1, outage.failures - (servers - 1)))...bound(outage.failures)
+    let least = outage.failures - outage.moves - (servers - 1)
+    return bound(max(1, least))...bound(outage.failures)
   }
 
   /// The first window, or `afterRefused` doubled for each failure after the first, up to the cap.

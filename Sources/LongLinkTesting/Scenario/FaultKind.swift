@@ -52,6 +52,9 @@ public enum FaultKind: String, CaseIterable, Hashable, Sendable, CustomStringCon
   case changedPath
   /// A client is suspended for a while, like an app in the background.
   case suspension
+  /// A network lets nobody connect to the servers' long ports for a while, and breaks the links
+  /// there. Only profiles with short links draw it.
+  case blockedPorts
 
   /// The kind's name.
   public var description: String { rawValue }

@@ -14,19 +14,27 @@ public struct FaultProfile: Hashable, Sendable {
   public var rates: [FaultKind: Int]
   /// The number of faults in a scenario; 5 to 12 by default.
   public var count: ClosedRange<Int>
+  /// Whether clients have short links beside the long one; one in four has short links alone.
+  public var hasShortLinks = false
 
   /// Makes a profile. Negative rates or counts are a programming error.
-  public init(name: String, rates: [FaultKind: Int], count: ClosedRange<Int> = 5...12) {
+  public init(
+    name: String, rates: [FaultKind: Int], count: ClosedRange<Int> = 5...12,
+    hasShortLinks: Bool = false
+  ) {
     precondition(rates.values.allSatisfy { $0 >= 0 }, "a rate must not be negative")
     precondition(count.lowerBound >= 0, "a count of faults must not be negative")
     self.name = name
     self.rates = rates
     self.count = count
+    self.hasShortLinks = hasShortLinks
   }
 
   /// 5 to 12 faults of all kinds, equally likely.
   public static let `default` = FaultProfile(
-    name: "default", rates: Dictionary(uniqueKeysWithValues: FaultKind.allCases.map { ($0, 1) }))
+    name: "default",
+    rates: Dictionary(
+      uniqueKeysWithValues: FaultKind.allCases.filter { $0 != .blockedPorts }.map { ($0, 1) }))
 
   /// No faults.
   public static let calm = FaultProfile(name: "calm", rates: [:], count: 0...0)
@@ -55,8 +63,22 @@ public struct FaultProfile: Hashable, Sendable {
     rates: [.cloggedLink: 3, .stalledReader: 3, .weakRadio: 3, .pause: 2, .clockJump: 1],
     count: 10...20)
 
+  /// 10 to 20 faults of networks that block the long ports, and of those beside, for clients that
+  /// have short links too.
+  public static let twoWays = FaultProfile(
+    name: "two-ways",
+    rates: [
+      .blockedPorts: 8, .lostLink: 2, .lostLinks: 1, .reset: 2, .halfClose: 2, .halfOpen: 1,
+      .oneWay: 1, .partition: 1, .flippedBit: 1, .weakRadio: 1, .smallPieces: 1, .cloggedLink: 1,
+      .stalledReader: 1, .crash: 1, .machineCrash: 1, .restart: 2, .changedPath: 2, .suspension: 1,
+      .pause: 1,
+    ],
+    count: 10...20, hasShortLinks: true)
+
   /// The predefined profiles.
-  public static let all = [FaultProfile.default, .calm, .hostileNetwork, .restarts, .slowPeers]
+  public static let all = [
+    FaultProfile.default, .calm, .hostileNetwork, .restarts, .slowPeers, .twoWays,
+  ]
 
   /// Finds a predefined profile; nil if none has this name.
   public init?(named name: String) {

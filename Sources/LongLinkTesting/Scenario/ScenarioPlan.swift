@@ -14,6 +14,9 @@ struct ScenarioPlan: Hashable, Sendable {
     var heartbeat: Heartbeat
     var maxInFlight: Int
     var drainSpread: Duration
+
+    /// Where its gateway takes short links.
+    var gateway: SocketAddress { address.withPort(8_080) }
   }
 
   /// A client process.
@@ -25,6 +28,10 @@ struct ScenarioPlan: Hashable, Sendable {
     var reconnect: ReconnectPolicy
     var maxWaiting: Int
     var offline: OfflinePolicy
+    /// Its ways besides the long link: the servers' gateways, if it has short links.
+    var hasShortLinks = false
+    /// Whether the long link is among its ways.
+    var hasLongLink = true
   }
 
   /// How a request is made.
@@ -123,6 +130,12 @@ struct ScenarioPlan: Hashable, Sendable {
     drawWork(&work)
     var items = origin.forked(for: 0x5CE_0004)
     drawStreams(&items)
+    guard profile.hasShortLinks else { return }
+    var ways = origin.forked(for: 0x5CE_0005)
+    for index in clients.indices {
+      clients[index].hasShortLinks = true
+      clients[index].hasLongLink = !ways.chance(1, in: 4)
+    }
   }
 
   /// Finds the plan of a stream by the key of its request.

@@ -35,6 +35,7 @@ extension ScenarioStage {
       return hinderConnects(fault)
     case .clockJump, .pause: return disturbMachine(fault)
     case .changedPath, .suspension: return moveClient(fault)
+    case .blockedPorts: return blockPorts(fault)
     case .crash, .machineCrash, .restart, .flapping, .closedConnection: return disturbServer(fault)
     }
   }
@@ -114,6 +115,18 @@ extension ScenarioStage {
     return true
   }
 
+  private func blockPorts(_ fault: ScenarioPlan.Fault) -> Bool {
+    let network = simulation.network
+    let ports = plan.servers.map(\.address)
+    for port in ports { network.setConnects(fault.detail & 1 == 0 ? .ignored : .refused, to: port) }
+    for link in network.links where link.destination.map(ports.contains) == true {
+      link.silence(.both, for: fault.lasting)
+      if fault.detail & 2 == 0 { link.lose() }
+    }
+    later(fault.lasting) { for port in ports { network.setConnects(nil, to: port) } }
+    return true
+  }
+
   // MARK: Processes
 
   private func disturbMachine(_ fault: ScenarioPlan.Fault) -> Bool {
@@ -147,7 +160,7 @@ extension ScenarioStage {
     switch fault.kind {
     case .crash, .machineCrash:
       oracle.lost(server)
-      state.withLock { $0.servers[index] = nil }
+      state.withLock { ($0.servers[index], $0.gateways[index]) = (nil, nil) }
       process.crash(fault.kind == .crash ? .process : .machine)
       startAgain(process, after: fault.lasting)
     case .restart:
@@ -155,6 +168,7 @@ extension ScenarioStage {
       let bound = Duration.milliseconds(Int(fault.detail % 8_000))
       simulation.spawn { [self] in
         await server.shutDown(within: bound)
+        await closeGateway(index)
         startAgain(process, after: fault.lasting / 4)
       }
     case .flapping:

@@ -17,7 +17,11 @@ extension ScenarioStage {
         try await start(server, index, run)
       }
       processes.withLock { $0.append(process) }
-      state.withLock { $0.servers.append(nil) }
+      state.withLock {
+        $0.servers.append(nil)
+        $0.gateways.append(nil)
+      }
+      if scenario.profile.hasShortLinks { oracle.leaveOut(linksTo: server.gateway) }
     }
   }
 
@@ -62,10 +66,24 @@ extension ScenarioStage {
       state.withLock { state in
         if state.servers[index] === server { state.servers[index] = nil }
       }
+      await closeGateway(index)
       await server.shutDown(within: .zero)
     }
     try await server.start()
+    if scenario.profile.hasShortLinks {
+      let gateway = try await SimulatedGateway.start(at: plan.gateway, for: server, on: run.loop)
+      state.withLock { $0.gateways[index] = gateway }
+    }
     state.withLock { $0.servers[index] = server }
+  }
+
+  /// Closes the gateway of a server, if it has one.
+  func closeGateway(_ index: Int) async {
+    let gateway = state.withLock { state in
+      defer { state.gateways[index] = nil }
+      return state.gateways[index]
+    }
+    await gateway?.close()
   }
 
   func makeClients() throws {
@@ -82,6 +100,11 @@ extension ScenarioStage {
       configuration.offline = client.offline
       configuration.streamWindows = plan.clientWindows[index]
       configuration.name = name
+      if client.hasShortLinks {
+        configuration.ways =
+          (client.hasLongLink ? [.longLink] : [])
+          + client.servers.map { .simulatedShort(to: plan.servers[$0].gateway) }
+      }
       let made = try LongLinkClient(configuration, on: loop)
       oracle.watch(made, named: name)
       HandlerSink(stage: self, isAlive: { true }).handleAll { type, placement in

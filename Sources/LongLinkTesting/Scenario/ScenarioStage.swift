@@ -28,6 +28,8 @@ final class ScenarioStage: Sendable {
     var clients: [LongLinkClient] = []
     /// The server of each process's current run; nil while it does not run.
     var servers: [LongLinkServer?] = []
+    /// The gateways of these servers, where clients have short links.
+    var gateways: [SimulatedGateway?] = []
     /// The number of running handlers.
     var running = 0
     var isFlapping: Set<Int> = []
@@ -138,9 +140,12 @@ extension ScenarioStage {
   private func recover() async throws {
     let hint = plan.servers.map(\.drainSpread).max() ?? .zero
     for (index, client) in clients.enumerated() {
+      let hasLongLink = plan.clients[index].hasLongLink
       let limit = Oracle.recoveryTime(of: client.configuration, hint: hint)
-      await client.wantConnection()
-      await oracle.expectRecovery(of: client, within: limit)
+      if hasLongLink {
+        await client.wantConnection()
+        await oracle.expectRecovery(of: client, within: limit)
+      }
       var key = UInt64(900_000 + index)
       // Hanging requests may fill the server, and waiting ones the client, until their deadlines.
       let end = elapsed + limit + Self.longestDeadline
@@ -152,6 +157,7 @@ extension ScenarioStage {
         try await simulation.sleep(for: .milliseconds(500))
         key += 1_000
       }
+      guard hasLongLink else { continue }
       try await ScenarioStreams(stage: self).openLast(
         index, client, within: limit + Self.longestDeadline * 2)
     }
@@ -185,6 +191,7 @@ extension ScenarioStage {
     }
     for client in clients { await client.close(within: .seconds(1)) }
     for index in plan.servers.indices {
+      await closeGateway(index)
       await server(index)?.shutDown(within: .seconds(1))
     }
     // Time for lost messages to be noticed, and for cancelled handlers to end.

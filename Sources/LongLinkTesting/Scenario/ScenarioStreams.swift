@@ -63,11 +63,13 @@ struct ScenarioStreams: Sendable {
     oracle.requests.asked(
       plan.key, deadline: plan.isPrompt ? plan.deadline : nil, isStream: true)
     oracle.items.opened(plan.key)
-    if plan.shape.contains(.responseItems) {
+    // Over a short link, the network holds as much as it likes.
+    let hasWindows = !stage.scenario.profile.hasShortLinks
+    if hasWindows, plan.shape.contains(.responseItems) {
       oracle.items.setWindow(
         plan.key, from: .responder, bytes: plan.window ?? windows.largest)
     }
-    if plan.shape.contains(.requestItems) {
+    if hasWindows, plan.shape.contains(.requestItems) {
       oracle.items.setWindow(plan.key, from: .requester, bytes: largestWindow)
     }
     defer { oracle.items.closed(plan.key) }

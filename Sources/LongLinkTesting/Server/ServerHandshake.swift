@@ -15,14 +15,15 @@ public struct ServerHandshake: Sendable {
   let step: Step
 
   /// A welcome that accepts metadata, fragments and streams, and the client's heartbeat.
-  public static let normal = welcome(features: [.metadata, .fragments, .streams])
+  public static let normal = welcome()
 
   /// A welcome that accepts these features, if the client has them, and the client's heartbeat.
+  /// Streams need metadata, too.
   ///
   /// `streamCredit` is the first credit for the client's items in each stream, in bytes; 0 means
   /// the wire's default, 65,536. With 1, all items wait for ``ServerAction/credit(_:)``.
   public static func welcome(
-    features: Features, streamCredit: UInt32 = 65_536
+    features: Features = [.metadata, .fragments, .streams], streamCredit: UInt32 = 65_536
   ) -> ServerHandshake {
     ServerHandshake(step: .welcome(features, streamCredit: streamCredit))
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Dispatch
 internal import LongLinkCore
 
 #if canImport(Darwin)
@@ -40,6 +41,7 @@ final class KernelDriver: LoopDriver {
     self.busyPoll = busyPoll
     self.resolver = resolver
     waker = poller.waker
+    SystemMemory.reusesFree
   }
 
   var now: LinkInstant {
@@ -98,6 +100,14 @@ final class KernelDriver: LoopDriver {
   func nextRandom() -> UInt64 {
     random.next()
   }
+
+  func offload(_ work: @escaping @Sendable () -> Void) {
+    KernelDriver.blockingQueue.async { work() }
+  }
+
+  /// For work that blocks. Those who offload bound how much of it there is at once.
+  private static let blockingQueue = DispatchQueue(
+    label: "longlink-blocking", attributes: .concurrent)
 
   func resolve(
     host: String,

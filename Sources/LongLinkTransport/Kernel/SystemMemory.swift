@@ -9,4 +9,8 @@ package enum SystemMemory {
   package static func returnFree() {
     cll_return_free_memory()
   }
+
+  /// Keeps the C library from returning the memory of each large body to the system as soon as it
+  /// is free. Only the first call has an effect.
+  static let reusesFree: Void = cll_reuse_free_memory()
 }

@@ -72,6 +72,9 @@ package protocol ByteStream: AnyObject {
   func read(into buffer: inout OutputRawSpan) throws(SocketError) -> ReadOutcome
   /// Writes a prefix of `bytes` in one system call and returns its length; 0 if it would block.
   func write(_ bytes: RawSpan) throws(SocketError) -> Int
+  /// What the stream knows of its failure or end that an error number cannot say, for people, such
+  /// as a status of HTTP; nil for nothing.
+  var failureText: String? { get }
   /// The number of written bytes that the peer's system has not acknowledged; 0 if not known.
   var unacknowledgedBytes: Int { get }
   /// Whether a read would find bytes; false if not known.
@@ -82,4 +85,8 @@ package protocol ByteStream: AnyObject {
   func close()
   /// Closes at once with a reset: written bytes that were not yet delivered are dropped.
   func reset()
+}
+
+extension ByteStream {
+  package var failureText: String? { nil }
 }

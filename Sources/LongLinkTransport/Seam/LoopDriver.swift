@@ -32,6 +32,8 @@ package protocol LoopDriver: AnyObject {
     port: UInt16,
     completion: @escaping @Sendable (Result<[SocketAddress], ResolveError>) -> Void
   )
+  /// Runs work that may block off the loop; a simulation runs it at once.
+  func offload(_ work: @escaping @Sendable () -> Void)
   /// Returns the next 64 random bits.
   func nextRandom() -> UInt64
   /// Releases everything, at the end of the loop's life.

@@ -56,6 +56,17 @@ import Testing
     #expect(machine.state == .waiting(.ms(37_000)))
   }
 
+  @Test func `a round that began before the outage counts as its first try`() {
+    var machine = LinkMachine.up()
+    machine.pathChanged(at: .ms(0), bits: most)
+    machine.ended(1, .closedByPeer, at: .ms(10), bits: most)
+    #expect(machine.state == .connecting(.listed(0)) && machine.failures == 0)
+    machine.finishRound(up: false, at: 20)
+    #expect(machine.state == .waiting(.ms(1020)))
+    machine.elapsed(to: .ms(1020), bits: most)
+    #expect(pauses(&machine, 2, from: 1020) == [2000, 4000])
+  }
+
   @Test(
     arguments: [
       (CloseReason.closedByPeer, 1000, .closed), (.heartbeatLost, 5000, .heartbeatLost),

@@ -45,6 +45,17 @@ import Testing
     #expect(machine.state == .waiting(.ms(9600)))
   }
 
+  @Test func `a window whose delay gave way to a hint is still new`() {
+    for (bits, delay) in [(0, 0), (UInt64.max, 1_000)] as [(UInt64, Int64)] {
+      var machine = LinkMachine.up([0])
+      machine.peerLeft(1, draining, hint: 20_000_000_000, alternatives: 0, at: .ms(0), bits: most)
+      machine.ended(1, .closedHere, at: .ms(0), bits: most)
+      machine.elapsed(to: .ms(20_000), bits: most)
+      machine.resolved(round: machine.round, addresses: 0, at: .ms(20_000), bits: { bits })
+      #expect(machine.state == .waiting(.ms(20_000 + delay)))
+    }
+  }
+
   @Test func `the hint of an alternative keeps nobody away from the list`() {
     var machine = LinkMachine.up([0])
     machine.peerLeft(1, draining, hint: nil, alternatives: 1, at: .ms(0), bits: most)

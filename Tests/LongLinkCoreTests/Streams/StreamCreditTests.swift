@@ -225,6 +225,25 @@ import Testing
     #expect(side.connection.held.used == 0)
   }
 
+  @Test func `a stream goes on with its first credit while a large item takes all room`() {
+    let side = opened(.server) {
+      $0.windows.first = 4_096
+      $0.windows.largest = 4_096
+      $0.windows.total = 16_384
+      $0.maxBody = 65_536
+    }
+    side.receive(streamRequest(50), streamRequest(51))
+    while side.connection.streams.reserved <= 16_384 { side.receive(Self.part) }
+    _ = side.takeFrames()
+    side.takesItems = true
+    for _ in 0..<20 {
+      side.receive(RawFrame(.item, serial: 51, body: Self.part.body))
+      #expect(!side.takeFrames().contains { $0.kind == FrameKind.response.rawValue })
+    }
+    #expect(side.connection.isOpen == true && side.connection.counters.streamsOverLimit == 0)
+    #expect(side.connection.streams.reserved <= 16_384 + 65_536 + 2 * 16)
+  }
+
   @Test func `a requester whose windows are full cancels`() {
     let side = opened(.client) {
       $0.windows.total = 4_096

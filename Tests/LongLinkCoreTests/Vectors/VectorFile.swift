@@ -22,6 +22,7 @@ struct Vector: Sendable, CustomTestStringConvertible {
   var name = ""
   var sender = Role.client
   var isWelcomed = false
+  var isShort = false
   var features: Features = []
   var waiting: [UInt32] = []
   var limits: [String: Int] = [:]
@@ -49,6 +50,8 @@ struct Vector: Sendable, CustomTestStringConvertible {
     let isTimed = steps.contains { step in
       if case .at = step { true } else { false }
     }
+    // A short link has no frames that change nothing.
+    guard !isShort else { return false }
     return !endsStream && (expectsViolation ? !isTimed : isWhole)
   }
 
@@ -115,7 +118,10 @@ extension Vector {
     case "name": name = value
     case "about": break
     case "from": sender = value == "client" ? .client : .server
-    case "state": isWelcomed = value == "welcomed"
+    case "state":
+      isShort = value.hasPrefix("short")
+      isWelcomed = value == "welcomed" || value == "short"
+      if value == "short" { features = [.metadata, .fragments, .streams] }
     case "features":
       if words.contains("metadata") { features.insert(.metadata) }
       if words.contains("fragments") { features.insert(.fragments) }

@@ -37,6 +37,7 @@ final class VectorRunner {
 
   private static func makeSide(_ vector: Vector) -> Side {
     let settings = ConnectionSettings(vector.sender.peer) {
+      $0.isShort = vector.isShort
       if let limit = vector.limits["max_body"] { $0.maxBody = limit }
       if let limit = vector.limits["max_in_flight"] { $0.maxInFlight = limit }
       if let limit = vector.limits["max_request_bytes"] { $0.maxRequestBytes = limit }
@@ -169,7 +170,8 @@ final class VectorRunner {
     case .abandon(.violation(let violation)):
       seen.append(
         Expectation(name: "violation", fields: [violation.rule.rawValue] + violationFields))
-    case .abandon(.closedByPeer): seen.append(Expectation(name: "closed"))
+    case .abandon(.closedByPeer), .abandon(.noResponse): seen.append(Expectation(name: "closed"))
+    case .abandon(.closedHere) where vector.isShort: seen.append(Expectation(name: "ended"))
     case .abandon(let reason): problems.append("unexpected end: \(reason)")
     case .ponged, .heartbeatAnswered, .began, .finished, .resumeSending, .damaged,
       .shutDownWriting, .close, .itemSent, .overLimit:

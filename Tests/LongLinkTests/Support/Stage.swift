@@ -17,6 +17,7 @@ final class Stage: Sendable {
   let serverLoop: EventLoop
   private let clients = Mutex<[LongLinkClient]>([])
   private let servers = Mutex<[LongLinkServer]>([])
+  private let gateways = Mutex<[SimulatedGateway]>([])
 
   private init(
     _ environment: TestEnvironment,
@@ -90,6 +91,7 @@ final class Stage: Sendable {
       #expect(counters.requests.ended == counters.requests.submitted, "\(counters.requests)")
       #expect(client.state == .closed)
     }
+    for gateway in gateways.withLock({ $0 }) { await gateway.close() }
     for server in servers.withLock({ $0 }) { await server.shutDown(within: .zero) }
   }
 
@@ -117,6 +119,15 @@ final class Stage: Sendable {
     try await server.start()
     servers.withLock { $0.append(server) }
     return server
+  }
+
+  /// A gateway of a server for short links, in a simulation.
+  func gateway(
+    for server: LongLinkServer, at address: SocketAddress = .ipv4(10, 0, 0, 1, port: 8_080)
+  ) async throws -> SimulatedGateway {
+    let gateway = try await SimulatedGateway.start(at: address, for: server, on: serverLoop)
+    gateways.withLock { $0.append(gateway) }
+    return gateway
   }
 
   /// A client of servers, not yet connected.

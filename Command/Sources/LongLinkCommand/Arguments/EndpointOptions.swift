@@ -26,6 +26,9 @@ struct EndpointOptions: ParsableArguments {
     }
   }
 
+  /// Whether a place was given.
+  var isGiven: Bool { host != nil || port != nil || unix != nil }
+
   var endpoint: Endpoint {
     unix.map { .unix(path: $0) } ?? .host(host ?? "127.0.0.1", port: port ?? 9000)
   }

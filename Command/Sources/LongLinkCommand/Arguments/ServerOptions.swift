@@ -14,13 +14,20 @@ struct ServerOptions: ParsableArguments {
 
   var endpoint: Endpoint { place.endpoint }
 
-  /// Makes a client of that server. Its requests fail, and do not wait, without a connection.
-  func makeClient(_ change: (inout ClientConfiguration) -> Void) throws -> LongLinkClient {
+  /// Makes a client of that server, or of the gateway where `http` names one. Its requests fail,
+  /// and do not wait, without a connection.
+  func makeClient(
+    over http: HTTPOptions? = nil, _ change: (inout ClientConfiguration) -> Void
+  ) throws -> LongLinkClient {
+    guard http?.isGiven != true || !place.isGiven else {
+      throw Output.usageError("Give --http, or the server's host, port or socket, not both.")
+    }
     var configuration = ClientConfiguration(servers: [endpoint])
     configuration.offline = .failUnlessConnecting
     configuration.name = "longlink"
     configuration.logger.logLevel = verbose ? .debug : .error
     change(&configuration)
+    try http?.apply(to: &configuration)
     do {
       return try LongLinkClient(configuration)
     } catch {

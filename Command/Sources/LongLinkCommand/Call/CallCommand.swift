@@ -16,8 +16,8 @@ struct CallCommand: AsyncParsableCommand {
       without a response), refused, delivery, milliseconds and body (base64).
 
       Exit codes: 0 all responses had code 200, 64 wrong arguments, 3 could not connect, \
-      4 deadline exceeded, 5 rejected, 6 corrupted or protocol violation, 7 connection lost. If \
-      several requests fail, the first one sent decides.
+      4 deadline exceeded here or in the server, 5 rejected, 6 corrupted or protocol violation, \
+      7 connection lost. If several requests fail, the first one sent decides.
       """)
 
   @Argument(help: "The message type, 0 to 16777215.", transform: Values.messageType)
@@ -25,6 +25,7 @@ struct CallCommand: AsyncParsableCommand {
 
   @OptionGroup var body: RequestBody
   @OptionGroup var server: ServerOptions
+  @OptionGroup var http: HTTPOptions
 
   @Option(
     parsing: .unconditional,
@@ -50,7 +51,7 @@ struct CallCommand: AsyncParsableCommand {
   func run() async throws {
     Output.logToStandardError()
     let bytes = try body.read()
-    let client = try server.makeClient { configuration in
+    let client = try server.makeClient(over: http) { configuration in
       if let timeout { configuration.timeout = timeout }
     }
     var printer = CallPrinter(asJSON: json, separates: count > 1)

@@ -4,6 +4,11 @@ import ArgumentParser
 import Logging
 import LongLinkCommandSupport
 import LongLinkServer
+import LongLinkUploadsServer
+
+#if HTTP
+import LongLinkHTTPServer
+#endif
 
 /// `longlink serve`.
 struct ServeCommand: AsyncParsableCommand {
@@ -13,7 +18,12 @@ struct ServeCommand: AsyncParsableCommand {
     discussion: """
       Prints `listening on HOST:PORT` or `listening on unix:PATH` as its first line on standard \
       output once it accepts connections. Message types: 1 Echo, 2 Sleep, 3 Ticks, 4 Fail, \
-      5 Stats; streams: 6 Count, 7 Sum, 8 Relay, 9 Feed.
+      5 Stats; streams: 6 Count, 7 Sum, 8 Relay, 9 Feed. With --uploads also those of \
+      Protocols/uploads.proto: 12 Create, 13 Status, 14 Append, 15 Finish, 16 Abort.
+
+      With --uploads each finished upload is DIRECTORY/ID/, with its files under their names, and \
+      fields.json with the form's fields. Uploads that are not finished are in \
+      DIRECTORY/.unfinished/, and go on when the server is started again.
 
       On SIGTERM or SIGINT it lets running requests finish for at most 10 seconds, then exits with \
       code 0. A second signal ends it at once.
@@ -50,6 +60,26 @@ struct ServeCommand: AsyncParsableCommand {
     transform: Values.count)
   var maxBody: Int?
 
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp(
+      "Receive uploads, and keep them in this directory, which is made if there is none.",
+      valueName: "directory"))
+  var uploads: String?
+
+  #if HTTP
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp(
+      """
+      Take requests over HTTP too, on this port of 127.0.0.1, at /longlink/v1; 0 for a free one. \
+      A further line, `http on HOST:PORT`, says where.
+      """,
+      valueName: "port"),
+    transform: Values.listeningPort)
+  var http: UInt16?
+  #endif
+
   @Flag(name: .shortAndLong, help: "Log more to standard error.")
   var verbose = false
 
@@ -65,6 +95,14 @@ struct ServeCommand: AsyncParsableCommand {
     let signals = TerminationSignals()
     let server = try makeServer()
     DemoRoutes.install(on: server)
+    if let uploads {
+      do {
+        try server.routeUploads(in: uploads)
+      } catch {
+        Output.error("\(error)")
+        throw ExitCode(ExitStatus.failure)
+      }
+    }
     do {
       try await server.start()
     } catch {
@@ -72,9 +110,34 @@ struct ServeCommand: AsyncParsableCommand {
       throw ExitCode(ExitStatus.failure)
     }
     for address in server.addresses { try Output.line("listening on \(address)") }
+    #if HTTP
+    let gateway = try await startGateway(of: server)
+    #endif
     await signals.first()
+    #if HTTP
+    await gateway?.shutDown(within: .seconds(10))
+    #endif
     await server.shutDown(within: .seconds(10))
   }
+
+  #if HTTP
+  /// Adds the gateway that `--http` asks for.
+  private func startGateway(of server: LongLinkServer) async throws -> LongLinkHTTPGateway? {
+    guard let http else { return nil }
+    var configuration = HTTPGatewayConfiguration()
+    configuration.port = Int(http)
+    configuration.logger.logLevel = verbose ? .debug : forDemo ? .error : .warning
+    do {
+      let gateway = try LongLinkHTTPGateway(for: server, configuration)
+      try Output.line("http on \(await gateway.start())")
+      return gateway
+    } catch let error as LongLinkError {
+      Output.error("\(error)")
+      await server.shutDown(within: .zero)
+      throw ExitCode(ExitStatus.failure)
+    }
+  }
+  #endif
 
   private func makeServer() throws -> LongLinkServer {
     var configuration = ServerConfiguration(listen: [place.endpoint])

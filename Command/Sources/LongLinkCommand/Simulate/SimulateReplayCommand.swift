@@ -19,7 +19,10 @@ struct SimulateReplayCommand: AsyncParsableCommand {
   @Option(help: "The seed.")
   var seed: UInt64
 
-  @Option(help: "The profile of faults: default, calm, hostile-network, restarts or slow-peers.")
+  @Option(
+    help: """
+      The profile of faults: default, calm, hostile-network, restarts, slow-peers or two-ways.
+      """)
   var profile = "default"
 
   @Option(help: "Begin the drawing at this virtual second.")

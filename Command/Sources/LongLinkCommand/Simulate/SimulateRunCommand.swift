@@ -23,7 +23,10 @@ struct SimulateRunCommand: AsyncParsableCommand {
   @Option(help: "One seed, or a range FROM..TO that includes both.")
   var seeds: SeedRange
 
-  @Option(help: "The profile of faults: default, calm, hostile-network, restarts or slow-peers.")
+  @Option(
+    help: """
+      The profile of faults: default, calm, hostile-network, restarts, slow-peers or two-ways.
+      """)
   var profile = "default"
 
   @Option(help: "How many run at once (default: the number of cores).")

@@ -30,6 +30,7 @@ struct StreamCommand: AsyncParsableCommand {
 
   @OptionGroup var body: RequestBody
   @OptionGroup var server: ServerOptions
+  @OptionGroup var http: HTTPOptions
 
   @Option(
     parsing: .unconditional,
@@ -72,7 +73,7 @@ struct StreamCommand: AsyncParsableCommand {
     Output.logToStandardError()
     let start = ContinuousClock.now
     let bytes = try body.read()
-    let client = try server.makeClient { _ in }
+    let client = try server.makeClient(over: http) { _ in }
     let printer = StreamPrinter(json ? .json : raw ? .raw : .text, since: start)
     var status: Int32 = 0
     do {
@@ -82,15 +83,10 @@ struct StreamCommand: AsyncParsableCommand {
       // The request is cancelled by now.
     } catch let error as LongLinkError {
       Output.error(CallPrinter.describe(error))
-      status = StreamCommand.status(of: error)
+      status = ExitStatus.of(error)
     }
     await client.close(within: .zero)
     if status != 0 { throw ExitCode(status) }
-  }
-
-  /// The exit code for an error. The clock of the server may be the first.
-  private static func status(of error: LongLinkError) -> Int32 {
-    error.response == .deadlinePassed ? ExitStatus.deadline : ExitStatus.of(error)
   }
 }
 

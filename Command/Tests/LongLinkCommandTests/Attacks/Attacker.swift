@@ -22,8 +22,8 @@ final class Attacker: Sendable {
   var sent: Int { count.load(ordering: .relaxed) }
 
   /// Connects, says a hello that agrees to metadata and fragments, and waits for the welcome.
-  init(port: String, hello: [UInt8] = [0x08, 1, 0x10, 3]) throws {
-    let connection = try RawClient(port: port).connection
+  init(port: String, hello: [UInt8] = [0x08, 1, 0x10, 3], from host: UInt8 = 1) throws {
+    let connection = try RawClient(port: port, from: host).connection
     descriptor = connection.descriptor
     // A server that reads no more holds an attack up for so long.
     var limit = timeval(tv_sec: 5, tv_usec: 0)

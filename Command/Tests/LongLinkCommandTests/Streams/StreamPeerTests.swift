@@ -70,6 +70,9 @@ import Testing
       step: "timed_out", arguments: ["stream", "9", "--deadline", "100"], output: "one\n",
       code: 4, errors: "rejected 408 (too slow)"),
     Exchange(
+      step: "call_timed_out", arguments: ["call", "9"], code: 4,
+      errors: "rejected 408 (too slow)"),
+    Exchange(
       step: "silent", arguments: ["stream", "9", "--deadline", "0.5"], output: "one\n", code: 4,
       errors: "deadlineExceeded"),
     Exchange(

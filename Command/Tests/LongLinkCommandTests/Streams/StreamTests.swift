@@ -142,7 +142,7 @@ import Testing
     let unknown = try await stream(server, "99")
     #expect(unknown.code == 5 && unknown.errors.contains("rejected 404"))
     let shape = try await stream(server, "7", "--items")
-    #expect(shape.code == 5 && shape.errors.contains("takes items of the requester"))
+    #expect(shape.code == 5 && shape.errors.contains("items from the caller"))
   }
 
   @Test func `a server without streams gets no request`() async throws {

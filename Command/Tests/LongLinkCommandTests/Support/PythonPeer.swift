@@ -46,6 +46,14 @@ enum PythonPeer {
       ["-B", script] + arguments, program: try found.get())
   }
 
+  /// Starts the HTTP server of the library's own tests, and returns its port. Its standard input is
+  /// held open.
+  static func startServices() async throws -> (server: Tool, port: String) {
+    let script = root.appending(path: "Tests/LongLinkHTTPTests/Plain/Peers/services.py").path
+    let server = try Tool(["-B", script], holdsInput: true, program: try found.get())
+    return (server, await server.nextLine() ?? "")
+  }
+
   /// The names of all steps of a program.
   static func steps(_ program: String) async throws -> [String] {
     try await start(program, "list").finish().lines

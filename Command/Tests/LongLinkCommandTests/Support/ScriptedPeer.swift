@@ -9,22 +9,8 @@ struct ScriptedPeer {
 
   /// Listens; once a client has come, `script` is run on a thread of its own, and then closes.
   init(_ script: @escaping @Sendable (ScriptedConnection) -> Void) throws {
-    let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    // The address outlives each of the calls.
-    let result = unsafe withUnsafeMutablePointer(to: &address) { pointer in
-      unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-        guard unsafe bind(listener, pointer, length) == 0, listen(listener, 1) == 0 else {
-          return Int32(-1)
-        }
-        return unsafe getsockname(listener, pointer, &length)
-      }
-    }
-    guard result == 0 else { throw CocoaError(.featureUnsupported) }
-    port = "\(UInt16(bigEndian: address.sin_port))"
+    let listener: Int32
+    (listener, port) = try RawClient.listen()
     Thread.detachNewThread {
       let connection = ScriptedConnection(descriptor: accept(listener, nil, nil))
       script(connection)

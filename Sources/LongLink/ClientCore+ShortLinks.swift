@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import LongLinkCore
+import LongLinkDriver
+import LongLinkTransport
+
+/// Opening short links, as the `WayMachine` says, and their ends.
+extension ClientCore {
+  /// Whether requests go over short links, or would if there were any.
+  var takesShortLinks: Bool { shortLinks?.machine.carriesRequests ?? false }
+
+  /// Whether neither connections nor short links are left.
+  var hasNoLinks: Bool { connections.isEmpty && shortLinks?.connections.isEmpty ?? true }
+
+  /// The links of connections, and short ones.
+  var allLinks: [Link] {
+    connections.map(\.link) + (shortLinks?.connections.map(\.link) ?? [])
+  }
+
+  /// Opens short links for the requests that wait, if they may take them.
+  func updateWays() {
+    guard let shortLinks else { return }
+    shortLinks.machine.want(
+      requests.hasLink || closing?.isFinishing == true ? 0 : requests.readyCount)
+    performWays()
+  }
+
+  /// Performs the effects of the machine of ways, and sets its timer.
+  func performWays() {
+    guard let shortLinks, !shortLinks.isPerforming else { return }
+    shortLinks.isPerforming = true
+    while let effect = shortLinks.machine.nextEffect() {
+      switch effect {
+      case .open(let id, let way): open(id, way, shortLinks)
+      case .abandon(let id):
+        shortLinks.connections.first { $0.link.id == id }?.link.close(.left)
+      case .allFailed: allWaysFailed()
+      }
+    }
+    shortLinks.isPerforming = false
+    requests.hasShortLinks = shortLinks.machine.carriesRequests
+    publishState()
+    armWays(shortLinks)
+  }
+
+  private func open(_ id: WayMachine.ID, _ way: Int, _ shortLinks: ShortLinks) {
+    let opener = shortLinks.openers[way]
+    shortLinks.count(way) { $0.begun += 1 }
+    do throws(SocketError) {
+      let stream = try opener.open(on: loop)
+      let link = Link(
+        id: id, stream: stream, isConnected: false, settings: configuration.shortLinkSettings,
+        on: loop, log: log, way: opener.name)
+      let connection = ShortConnection(link, way: way, core: self)
+      shortLinks.connections.append(connection)
+      link.start(for: connection)
+    } catch {
+      shortLinks.count(way) { $0.failed += 1 }
+      lastFailure = ConnectFailure(
+        .transport(error.errno), detail: "\(opener.name): \(error.reason)",
+        address: error.address, systemError: error.errno)
+      shortLinks.machine.ended(id, .failed, at: loop.now, bits: bits)
+    }
+  }
+
+  /// Notes why a short link ends, before its request is told.
+  func abandoned(_ connection: ShortConnection, _ reason: CloseReason) {
+    let link = connection.link
+    guard reason != .left, reason != .closedHere else { return }
+    totals.ended(reason)
+    var systemError: Int32?
+    if case .transport(let errno) = reason { systemError = errno }
+    lastFailure = ConnectFailure(
+      reason, detail: link.detail(of: reason), address: link.peer, systemError: systemError)
+    if requests.carriedCount(by: link) > 0 {
+      shortLinks?.count(connection.way) { $0.unanswered += 1 }
+    }
+  }
+
+  func ended(
+    _ connection: ShortConnection, _ reason: CloseReason, _ outcome: WayMachine.Outcome
+  ) {
+    guard let shortLinks else { return }
+    let link = connection.link
+    link.count(in: totals)
+    shortLinks.connections.removeAll { $0 === connection }
+    notifyObserver(.shortEnded(link.id, reason))
+    if outcome == .failed { shortLinks.count(connection.way) { $0.failed += 1 } }
+    if reason != .closedHere, reason != .left {
+      link.log(.info, "A short link ended", reason.logMetadata)
+    }
+    shortLinks.machine.ended(link.id, outcome, at: loop.now, bits: bits)
+    connectionEnded()
+    updateWays()
+  }
+
+  private func allWaysFailed() {
+    let failure = lastFailure
+    log.log(.warning, "Could not open a short link", at: loop.now) {
+      [
+        "reason": "\(failure?.token ?? "unknown")", "detail": "\(failure?.detail ?? "unknown")",
+      ]
+    }
+    guard !requests.hasLink else { return }
+    requests.hasShortLinks = false
+    requests.failWaiting(all: false) { operation, _ in
+      LongLinkError(
+        .connectFailed, doing: operation, detail: failure?.detail ?? "unknown",
+        peer: failure?.address, systemError: failure?.systemError, closeReason: failure?.reason)
+    }
+  }
+
+  private func armWays(_ shortLinks: ShortLinks) {
+    let deadline = closing?.hasEnded == true ? .distantFuture : shortLinks.machine.deadline
+    guard deadline != shortLinks.armedFor else { return }
+    if let timer = shortLinks.timer { loop.cancel(timer) }
+    shortLinks.timer = nil
+    shortLinks.armedFor = deadline
+    guard deadline != .distantFuture else { return }
+    shortLinks.timer = loop.schedule(at: deadline, self, token: Timer.ways.rawValue)
+  }
+
+  func waysElapsed() {
+    guard let shortLinks else { return }
+    shortLinks.timer = nil
+    shortLinks.armedFor = .distantFuture
+    shortLinks.machine.elapsed(to: loop.driver.now)
+    updateWays()
+  }
+}
+
+extension ClientConfiguration {
+  /// The settings of a short link.
+  var shortLinkSettings: ConnectionSettings {
+    // There is no dialect beside short links, so that nothing can fail.
+    var settings = (try? connectionSettings()) ?? ConnectionSettings(role: .client)
+    settings.isShort = true
+    return settings
+  }
+}

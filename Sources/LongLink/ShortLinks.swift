@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLinkCore
+import LongLinkDriver
+import LongLinkTransport
+
+/// The short links of a client, on its loop: which there are, and what they have counted. The core
+/// opens them as its `WayMachine` says.
+final class ShortLinks {
+  let openers: [any ShortLinkOpener]
+  var machine: WayMachine
+  var connections: [ShortConnection] = []
+  var timer: LoopTimer?
+  var armedFor = LinkInstant.distantFuture
+  var isPerforming = false
+  /// By way.
+  private var counted: [ShortLinkCounters]
+
+  /// Nil if no short link is among the ways.
+  init?(_ configuration: ClientConfiguration) {
+    openers = configuration.ways.compactMap(\.opener)
+    guard !openers.isEmpty else { return nil }
+    counted = openers.map { _ in ShortLinkCounters() }
+    machine = WayMachine(
+      settings: WayMachine.Settings(
+        hasLongLink: configuration.hasLongLink, ways: openers.count,
+        connectBound: configuration.connectTimeout.clampedNanoseconds,
+        reconnect: configuration.reconnect))
+  }
+
+  func name(of way: Int?) -> String { way.map { openers[$0].name } ?? "" }
+
+  /// Counts what happens on a way.
+  func count(_ way: Int, _ change: (inout ShortLinkCounters) -> Void) { change(&counted[way]) }
+
+  /// By the ways' names.
+  var counters: [String: ShortLinkCounters] {
+    var counters: [String: ShortLinkCounters] = [:]
+    for (way, more) in counted.enumerated() {
+      var sum = counters[openers[way].name] ?? ShortLinkCounters()
+      sum.begun += more.begun
+      sum.failed += more.failed
+      sum.requests += more.requests
+      sum.unanswered += more.unanswered
+      counters[openers[way].name] = sum
+    }
+    return counters
+  }
+
+  /// Whether output has not been written.
+  var hasWork: Bool { connections.contains { !$0.link.hasWrittenAll } }
+
+  func closeAll(aborts: Bool) {
+    for connection in connections {
+      if aborts { connection.link.close(.closedHere) } else { connection.link.shutDown() }
+    }
+  }
+}
+
+/// One short link of a client, which carries one request.
+final class ShortConnection {
+  let link: Link
+  let way: Int
+  private let core: ClientCore
+  /// The position in the link's stream at which its request begins; nil before it has one.
+  private var begin: UInt64?
+
+  init(_ link: Link, way: Int, core: ClientCore) {
+    self.link = link
+    self.way = way
+    self.core = core
+  }
+
+  /// Carries the most urgent request; ends the link if there is none.
+  private func opened() {
+    guard let shortLinks = core.shortLinks else { return }
+    shortLinks.machine.opened(link.id)
+    let position = link.bytesWritten + UInt64(link.bytesUnwritten)
+    // While the long link is there, it takes the requests.
+    guard !core.requests.hasLink, core.requests.carry(over: link) else {
+      link.close(.left)
+      return
+    }
+    begin = position
+    shortLinks.count(way) { $0.requests += 1 }
+    core.publishState()
+  }
+
+  private func outcome(_ reason: CloseReason) -> WayMachine.Outcome {
+    if link.counters.framesReceived > 0 { return .worked }
+    if reason == .left || reason == .closedHere { return .unused }
+    guard let begin, link.bytesWritten > begin else { return .failed }
+    return .silent
+  }
+}
+
+extension ShortConnection: LinkOwner {
+  func link(_ link: Link, received message: Arrival) {
+    switch message.kind {
+    case .response:
+      core.requests.answered(message, on: link)
+      // A response that nobody waits for any more ends the exchange too.
+      link.shutDownIfUnused(by: core.requests)
+    case .item, .end: core.requests.received(item: message, on: link)
+    default: break
+    }
+  }
+
+  func link(_ link: Link, reports news: LinkNews) {
+    let requests = core.requests
+    switch news {
+    case .established: opened()
+    case .collect(let serial): requests.collect(serial, on: link)
+    case .began(let serial, let begin, let ordinal):
+      requests.began(serial, on: link, at: begin, ordinal: ordinal)
+    case .finished(let serial): requests.finishedSending(serial, on: link)
+    case .itemSent(let serial): requests.itemSent(serial, on: link)
+    case .stray(let kind, let serial): requests.stray(kind, serial, on: link)
+    case .overLimit(let serial): requests.streamOverLimit(serial, on: link)
+    case .peerLeaving(let goaway):
+      requests.leaving(
+        link, accepted: goaway.requestsAccepted, code: ResponseCode(wire: goaway.code),
+        reason: goaway.reason)
+      link.shutDownIfUnused(by: requests)
+    case .abandon(let reason):
+      core.abandoned(self, reason)
+      requests.lost(link, reason, resends: core.closing == nil)
+    case .cancel, .ponged, .heartbeatAnswered, .resumeSending, .damaged: break
+    }
+  }
+
+  func linkWroteAll(_ link: Link) {
+    if core.closing != nil { core.finishClosingIfDone() }
+  }
+
+  func link(_ link: Link, endedWith reason: CloseReason) {
+    core.ended(self, reason, outcome(reason))
+  }
+}

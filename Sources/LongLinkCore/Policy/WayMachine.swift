@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Decides when a client's requests go over short links, over which of them, and how many at once.
+///
+/// It stands beside the `LinkMachine`, which makes the long link and goes on with its back-off
+/// meanwhile. Requests take short links from the first failed round of an outage on, or once the
+/// connect bound has passed without a link, and until a link is established. Without a long link
+/// among the ways they always do. Each short link carries one request, which is chosen when it is
+/// open: until then the request waits with all others, in their order.
+///
+/// Its inputs are facts with the instant at which they became known; its outputs are effects. A
+/// change of the network forgets everything it has learned.
+package struct WayMachine: Equatable {
+  /// Identifies a short link; never reused by one client, and never that of a long link.
+  package typealias ID = UInt32
+
+  package enum Effect: Equatable, Sendable {
+    /// Open a short link over this way.
+    case open(ID, way: Int)
+    /// Close a short link that is not needed any more.
+    case abandon(ID)
+    /// No way of short links could be opened: requests that do not wait fail.
+    case allFailed
+  }
+
+  /// How a short link has ended.
+  package enum Outcome: Equatable, Sendable {
+    /// It failed before its request could be written.
+    case failed
+    /// Its request was written, and the server sent nothing.
+    case silent
+    /// The server sent something.
+    case worked
+    /// It was given up, and shows nothing.
+    case unused
+  }
+
+  package struct Settings: Equatable, Sendable {
+    /// Whether the long link is among the ways: it then is the first.
+    package var hasLongLink: Bool
+    /// The number of ways of short links.
+    package var ways: Int
+    /// The most short links at once.
+    package var limit = 8
+    /// How long to wait for the long link before short links are used, in nanoseconds.
+    package var connectBound: Int64
+    /// The pauses after all ways have failed.
+    package var reconnect: ReconnectPolicy
+
+    package init(
+      hasLongLink: Bool, ways: Int, connectBound: Int64, reconnect: ReconnectPolicy
+    ) {
+      self.hasLongLink = hasLongLink
+      self.ways = ways
+      self.connectBound = connectBound
+      self.reconnect = reconnect
+    }
+  }
+
+  private enum Mode: Equatable, Sendable {
+    case active
+    case suspended
+    case closed
+  }
+
+  private struct ShortLink: Equatable, Sendable {
+    let id: ID
+    /// The choice of way that it belongs to.
+    let choice: UInt32
+    var isOpen = false
+  }
+
+  /// Set in the IDs of short links.
+  package static let idBit: ID = 0x8000_0000
+
+  package let settings: Settings
+  private var mode = Mode.active
+  private var hasLink = false
+  /// Whether requests take short links.
+  package private(set) var usesShortLinks: Bool
+  /// When they begin to, if there is no link by then.
+  private var boundAt = LinkInstant.distantFuture
+  private var links: [ShortLink] = []
+  private var lastID: ID = 0
+  /// The way of the next short link.
+  package private(set) var way = 0
+  /// Counts the choices: what short links of an earlier choice report changes nothing.
+  private var choice: UInt32 = 0
+  /// The ways that have failed since a request was sent over one.
+  private var failed = 0
+  /// How often all ways have failed in a row.
+  private var failures = 0
+  /// When the next short link may be opened.
+  private var pausedUntil: LinkInstant?
+  /// When the short links that linger in a suspension are closed.
+  private var expiresAt = LinkInstant.distantFuture
+  /// Whether a short link could be opened over `way` since it was chosen.
+  private var isProven = false
+  private var effects = Queue<Effect>()
+
+  package init(settings: Settings) {
+    precondition(settings.hasLongLink || settings.ways > 0, "a client needs a way")
+    self.settings = settings
+    usesShortLinks = !settings.hasLongLink
+  }
+
+  package mutating func nextEffect() -> Effect? {
+    let effect = effects.popFirst()
+    if effects.isEmpty { effects.removeAll() }
+    return effect
+  }
+
+  /// The way over which requests go now; nil while none is known to be open to them.
+  package var current: Int? { usesShortLinks && isProven && mode == .active ? way : nil }
+
+  /// Whether requests need not wait for the long link: short links are tried, or are open.
+  package var carriesRequests: Bool {
+    settings.ways > 0 && usesShortLinks && mode == .active && pausedUntil == nil
+  }
+
+  /// The number of short links that are open or being opened.
+  package var count: Int { links.count }
+
+  /// When `elapsed(to:)` should be called.
+  package var deadline: LinkInstant {
+    guard mode != .closed else { return .distantFuture }
+    return min(boundAt, min(pausedUntil ?? .distantFuture, expiresAt))
+  }
+}
+
+// MARK: - The long link
+
+extension WayMachine {
+  /// Notes that a link is wanted: from now on the connect bound counts, unless it does already.
+  package mutating func start(at now: LinkInstant) {
+    guard mode == .active else { return }
+    armBound(at: now)
+  }
+
+  /// Notes that all attempts of a round to make the long link have failed.
+  package mutating func roundFailed() {
+    guard !hasLink, mode == .active else { return }
+    useShortLinks()
+  }
+
+  /// Notes that the long link takes requests.
+  package mutating func connected() {
+    hasLink = true
+    boundAt = .distantFuture
+    guard settings.hasLongLink else { return }
+    usesShortLinks = false
+    forget()
+    abandonOpening()
+  }
+
+  /// Notes that there is no long link any more.
+  package mutating func lost(at now: LinkInstant) {
+    guard hasLink else { return }
+    hasLink = false
+    guard mode == .active else { return }
+    armBound(at: now)
+  }
+
+  private mutating func armBound(at now: LinkInstant) {
+    guard settings.ways > 0, !usesShortLinks, !hasLink, boundAt == .distantFuture else { return }
+    boundAt = now + settings.connectBound
+  }
+
+  private mutating func useShortLinks() {
+    boundAt = .distantFuture
+    guard settings.ways > 0, !usesShortLinks else { return }
+    usesShortLinks = true
+  }
+}
+
+// MARK: - Short links
+
+extension WayMachine {
+  /// Opens short links for the waiting requests that could be sent now, of which there are this
+  /// many. Call it after every other fact too.
+  package mutating func want(_ count: Int) {
+    guard carriesRequests else { return }
+    var opening = links.count { !$0.isOpen }
+    while opening < count, links.count < settings.limit {
+      lastID = (lastID &+ 1) & ~WayMachine.idBit
+      let id = lastID | WayMachine.idBit
+      links.append(ShortLink(id: id, choice: choice))
+      effects.append(.open(id, way: way))
+      opening += 1
+    }
+  }
+
+  /// Notes that a short link can be written to: it gets a request, or is given up.
+  package mutating func opened(_ id: ID) {
+    guard let index = links.firstIndex(where: { $0.id == id }) else { return }
+    links[index].isOpen = true
+    guard links[index].choice == choice, usesShortLinks else { return }
+    isProven = true
+  }
+
+  /// Notes that a short link has ended.
+  package mutating func ended(
+    _ id: ID, _ outcome: Outcome, at now: LinkInstant, bits: () -> UInt64
+  ) {
+    guard let index = links.firstIndex(where: { $0.id == id }) else { return }
+    let link = links.remove(at: index)
+    if link.choice == choice, usesShortLinks {
+      switch outcome {
+      case .failed: wayFailed(at: now, bits: bits)
+      case .worked: (failed, failures) = (0, 0)
+      case .silent: failed = 0
+      case .unused: break
+      }
+    }
+  }
+
+  private mutating func wayFailed(at now: LinkInstant, bits: () -> UInt64) {
+    choice &+= 1
+    isProven = false
+    failed += 1
+    way = (way + 1) % settings.ways
+    guard failed >= settings.ways else { return }
+    failed = 0
+    way = 0
+    failures += 1
+    let window = settings.reconnect.window(first: 0, failures: failures)
+    // Never none: a way that fails at once would be tried without end.
+    let delay = max(window / 2, ReconnectPolicy.even(within: window, bits: bits()))
+    pausedUntil = now + delay
+    effects.append(.allFailed)
+  }
+
+  /// Closes the short links that carry no request yet.
+  private mutating func abandonOpening() {
+    effects.removeAll { if case .open = $0 { true } else { false } }
+    for link in links where !link.isOpen { effects.append(.abandon(link.id)) }
+    links.removeAll { !$0.isOpen }
+  }
+
+  /// Forgets what was learned of the ways.
+  private mutating func forget() {
+    choice &+= 1
+    isProven = false
+    way = 0
+    failed = 0
+    failures = 0
+    pausedUntil = nil
+  }
+}
+
+// MARK: - Commands
+
+extension WayMachine {
+  /// Notes a change of the network: nothing that was learned on the old one counts.
+  package mutating func pathChanged(at now: LinkInstant) {
+    guard mode == .active else { return }
+    forget()
+    abandonOpening()
+    boundAt = .distantFuture
+    usesShortLinks = !settings.hasLongLink
+    armBound(at: now)
+  }
+
+  /// Suspends: no short links for now. Those that carry a request linger for the given time, in
+  /// nanoseconds.
+  package mutating func suspend(lingering: Int64, at now: LinkInstant) {
+    guard mode == .active else { return }
+    mode = .suspended
+    forget()
+    abandonOpening()
+    boundAt = .distantFuture
+    usesShortLinks = !settings.hasLongLink
+    expiresAt = now + max(0, lingering)
+    expire(at: now)
+  }
+
+  /// Ends a suspension.
+  package mutating func resume(wantsLink: Bool, at now: LinkInstant) {
+    guard mode == .suspended else { return }
+    mode = .active
+    expiresAt = .distantFuture
+    if wantsLink { armBound(at: now) }
+  }
+
+  /// Ends the machine for good. Its short links are closed by who owns them.
+  package mutating func close() {
+    abandonOpening()
+    mode = .closed
+  }
+
+  /// Advances the time, and performs everything that is due.
+  package mutating func elapsed(to now: LinkInstant) {
+    if boundAt <= now { useShortLinks() }
+    if let until = pausedUntil, until <= now { pausedUntil = nil }
+    expire(at: now)
+  }
+
+  private mutating func expire(at now: LinkInstant) {
+    guard expiresAt <= now else { return }
+    expiresAt = .distantFuture
+    for link in links { effects.append(.abandon(link.id)) }
+    links = []
+  }
+}

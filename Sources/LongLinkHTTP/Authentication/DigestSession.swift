@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if HTTP
+internal import LongLinkDigest
+
+/// What a server has asked for with Digest (RFC 7616), and how often it was answered.
+struct DigestSession: Equatable {
+  enum Algorithm: String {
+    case sha256 = "SHA-256"
+    case md5 = "MD5"
+
+    func hash(_ text: String) -> String? {
+      let hash: [UInt8]?
+      switch self {
+      case .sha256: hash = SHA256Digest.hash(of: Array(text.utf8))
+      case .md5: hash = MD5Digest.hash(of: Array(text.utf8))
+      }
+      return hash.map { bytes in
+        bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+      }
+    }
+  }
+
+  let realm: String
+  var nonce: String
+  let opaque: String?
+  let algorithm: Algorithm
+  /// Whether the server knows `qop=auth`; without it, nothing is counted (RFC 2069).
+  let hasQuality: Bool
+  /// How many requests have used the nonce.
+  var count: UInt32 = 0
+
+  /// Nil for what is not supported: other algorithms, those with `-sess`, and `auth-int` alone.
+  init?(_ challenge: Challenge) {
+    let parameters = challenge.parameters
+    guard challenge.scheme == "digest", let realm = parameters["realm"],
+      let nonce = parameters["nonce"],
+      let algorithm = Algorithm(rawValue: (parameters["algorithm"] ?? "MD5").uppercased())
+    else { return nil }
+    // None of them may end the text that it will stand in.
+    for text in [realm, nonce, parameters["opaque"] ?? ""] {
+      if text.utf8.count > 4096 || text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
+        return nil
+      }
+    }
+    if let qualities = parameters["qop"] {
+      let names = qualities.split { $0 == "," || $0 == " " || $0 == "\t" }
+      guard names.contains(where: { $0.lowercased() == "auth" }) else { return nil }
+      hasQuality = true
+    } else {
+      hasQuality = false
+    }
+    self.realm = realm
+    self.nonce = nonce
+    self.algorithm = algorithm
+    opaque = parameters["opaque"]
+  }
+
+  /// The value of `Authorization` for the next request; nil if the hash is not available.
+  mutating func answer(
+    _ method: HTTPMethod, _ target: String, user: String, password: String, clientNonce: String
+  ) -> String? {
+    count += 1
+    guard let first = algorithm.hash("\(user):\(realm):\(password)"),
+      let second = algorithm.hash("\(method.rawValue):\(target)")
+    else { return nil }
+    let digits = String(count, radix: 16)
+    let number = String(repeating: "0", count: 8 - digits.count) + digits
+    let middle = hasQuality ? "\(nonce):\(number):\(clientNonce):auth" : nonce
+    guard let response = algorithm.hash("\(first):\(middle):\(second)") else { return nil }
+    var text = "Digest username=\(DigestSession.quoted(user))"
+    text += ", realm=\(DigestSession.quoted(realm)), nonce=\(DigestSession.quoted(nonce))"
+    text += ", uri=\(DigestSession.quoted(target)), response=\"\(response)\""
+    text += ", algorithm=\(algorithm.rawValue)"
+    if hasQuality { text += ", qop=auth, nc=\(number), cnonce=\"\(clientNonce)\"" }
+    if let opaque { text += ", opaque=\(DigestSession.quoted(opaque))" }
+    return text
+  }
+
+  private static func quoted(_ text: String) -> String {
+    var result = "\""
+    for scalar in text.unicodeScalars {
+      if scalar == "\"" || scalar == "\\" { result += "\\" }
+      result.unicodeScalars.append(scalar)
+    }
+    return result + "\""
+  }
+}
+#endif

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if HTTP
+
+/// How a request proves who sends it. Only the origin of the request's URL gets it: redirects to
+/// others drop it.
+public struct HTTPAuthentication: Sendable {
+  enum Kind: Sendable {
+    case basic(user: String, password: String)
+    case bearer(HTTPBearerTokens)
+    case challenged(HTTPCredentials)
+  }
+
+  let kind: Kind
+
+  /// Sends the name and the password with each request (RFC 7617). Use it over TLS alone.
+  public static func basic(user: String, password: String) -> HTTPAuthentication {
+    HTTPAuthentication(kind: .basic(user: user, password: password))
+  }
+
+  /// Sends a token with each request (RFC 6750), and gets another when the server answers 401.
+  public static func bearer(_ tokens: HTTPBearerTokens) -> HTTPAuthentication {
+    HTTPAuthentication(kind: .bearer(tokens))
+  }
+
+  /// Answers the server's challenges with a name and a password, and sends nothing before.
+  public static func challenged(_ credentials: HTTPCredentials) -> HTTPAuthentication {
+    HTTPAuthentication(kind: .challenged(credentials))
+  }
+
+  /// Answers challenges of Digest (RFC 7616), with SHA-256 or MD5, and of no other kind.
+  public static func digest(user: String, password: String) -> HTTPAuthentication {
+    challenged(HTTPCredentials(user: user, password: password, schemes: [.digest]))
+  }
+}
+#endif

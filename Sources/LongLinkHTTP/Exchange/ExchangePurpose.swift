@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if HTTP
+internal import AsyncHTTPClient
+internal import LongLinkCore
+internal import LongLinkDriver
+internal import LongLinkUploads
+internal import NIOCore
+internal import NIOHTTP1
+internal import NIOHTTPCompression
+
+/// What an exchange is for, and the making of its errors.
+struct ExchangePurpose: Sendable {
+  /// Such as `GET https://example.com/nodes`.
+  var operation: String
+  /// The type of the endpoint, if there is one.
+  var type: MessageType?
+  var deadline: NIODeadline?
+  var idleTimeout: Duration
+
+  func failure(
+    _ code: LongLinkError.Code, delivery: Delivery, _ detail: String, response: Int? = nil,
+    body: [UInt8] = [], retryAfter: Duration? = nil
+  ) -> LongLinkError {
+    LongLinkError(
+      code, delivery: delivery, doing: .exchange(operation, type: type), detail: detail,
+      response: response.map { ResponseCode(wire: UInt32($0)) }, body: body,
+      retryAfter: retryAfter)
+  }
+
+  /// The error of a flight that failed. `past` is what happened to those before it.
+  func failure(
+    of error: any Error, _ flight: HTTPFlight?, past: Delivery
+  ) -> LongLinkError {
+    let isSent = flight?.isSent == true
+    let delivery = (isSent ? Delivery.sent : .notSent).after(past)
+    if let failure = flight?.failure ?? error as? HTTPFailure {
+      let (code, detail) = describe(failure)
+      return self.failure(code, delivery: delivery, detail)
+    }
+    if let error = error as? UploadError {
+      return failure(.encodingFailed, delivery: delivery, "the body: \(error)")
+    }
+    if !isSent, let deadline, NIODeadline.now() >= deadline {
+      return failure(.deadlineExceeded, delivery: delivery, "\(PeerText("\(error)"))")
+    }
+    return failure(
+      code(of: error, isSent: isSent), delivery: delivery, "\(PeerText("\(error)"))")
+  }
+
+  private func describe(_ failure: HTTPFailure) -> (LongLinkError.Code, String) {
+    switch failure {
+    case .silence: (.deadlineExceeded, "the server was silent for \(idleTimeout)")
+    case .deadline: (.deadlineExceeded, "the deadline passed")
+    case .headTooLarge:
+      (
+        .protocolViolation,
+        "the response's head has more than \(HTTPGuard.headBytes) bytes"
+          + " or \(HTTPGuard.headFields) fields"
+      )
+    case .tooManyInterim:
+      (.protocolViolation, "more than \(HTTPGuard.interimHeads) interim responses")
+    case .unwanted: (.cancelled, "nobody wanted the rest")
+    }
+  }
+
+  private func code(of error: any Error, isSent: Bool) -> LongLinkError.Code {
+    switch error {
+    case is CancellationError: return .cancelled
+    case let error as HTTPClientError: return code(of: error)
+    case let error as HTTPParserError:
+      return error == .invalidEOFState ? .connectionLost : .protocolViolation
+    case is NIOHTTPDecompression.DecompressionError: return .corrupted
+    case let error as NIOHTTPDecompression.ExtraDecompressionError:
+      return error == .truncatedData ? .connectionLost : .corrupted
+    default: break
+    }
+    // The errors of HTTP/2 have many types.
+    let type = String(reflecting: Swift.type(of: error))
+    if type.contains("NIOHTTP2") {
+      return ["ContentLength", "Header", "Pseudo", "Invalid"].contains { type.contains($0) }
+        ? .protocolViolation : .connectionLost
+    }
+    return isSent ? .connectionLost : .connectFailed
+  }
+
+  private func code(of error: HTTPClientError) -> LongLinkError.Code {
+    switch error {
+    case .cancelled, .requestStreamCancelled: .cancelled
+    case .alreadyShutdown: .closed
+    case .deadlineExceeded, .readTimeout, .writeTimeout: .deadlineExceeded
+    case .remoteConnectionClosed: .connectionLost
+    case .connectTimeout, .getConnectionFromPoolTimeout, .tlsHandshakeTimeout,
+      .socksHandshakeTimeout, .httpProxyHandshakeTimeout, .proxyAuthenticationRequired,
+      .invalidProxyResponse:
+      .connectFailed
+    case .uncleanShutdown: .protocolViolation
+    default: .encodingFailed
+    }
+  }
+}
+#endif

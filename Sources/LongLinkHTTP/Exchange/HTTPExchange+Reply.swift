@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if HTTP
+internal import AsyncHTTPClient
+internal import LongLinkDriver
+
+extension HTTPExchange {
+  /// The response in memory, or the one that is kept.
+  func reply() async throws(LongLinkError) -> HTTPReply {
+    let url = cacheKey
+    var kept: HTTPReply?
+    if let url {
+      switch core.withCache({ cache, now in cache.find(url, request.fields, at: now) }) {
+      case .nothing: break
+      case .fresh(let reply):
+        core.count(\.cacheHits)
+        return reply.fromCache
+      case .stale(let reply, let tag):
+        kept = reply
+        extraFields["If-None-Match"] = tag
+      }
+    }
+    let opened = try await open()
+    if opened.status == 304 {
+      _ = await errorBody(opened)
+      opened.tail.end()
+      guard let url, let kept, opened.address.withoutFragment == url else {
+        throw purpose.failure(
+          .rejected, delivery: .answered, "HTTP 304 of another URL", response: 304)
+      }
+      let fields = HTTPFields(opened.response.headers)
+      core.withCache { cache, now in cache.refresh(url, fields, at: now) }
+      core.count(\.cacheHits)
+      return kept.fromCache
+    }
+    let reply = try await read(opened)
+    // A redirected response belongs to its own URL, which may be asked for by itself.
+    if let url, opened.address.withoutFragment == url {
+      core.withCache { cache, now in cache.store(reply, for: url, request.fields, at: now) }
+    }
+    return reply
+  }
+
+  /// The key for the cache; nil if the response may neither be kept nor be a kept one.
+  private var cacheKey: String? {
+    guard request.usesCache, core.configuration.cacheBytes > 0, request.method == .get,
+      request.authentication == nil, request.secretFields.fields.isEmpty,
+      case .none = request.body.source,
+      !["Authorization", "Cookie", "Range", "If-None-Match", "If-Modified-Since"].contains(where: {
+        request.fields[$0] != nil
+      }),
+      let address = try? HTTPAddress(request.url)
+    else { return nil }
+    return address.withoutFragment
+  }
+
+  private func read(_ opened: Opened) async throws(LongLinkError) -> HTTPReply {
+    let limit = request.maxResponseBytes ?? core.configuration.maxResponseBytes
+    if let length = opened.length, length > UInt64(limit), method != .head {
+      throw tooLarge(limit)
+    }
+    let reader = ChunkSource(opened.response.body, opened.tail).begin()
+    var body: [UInt8] = []
+    while let chunk = try await reader.next(isolation: #isolation) {
+      guard chunk.count <= limit - body.count else { throw tooLarge(limit) }
+      body += chunk
+    }
+    return HTTPReply(
+      status: opened.status, fields: HTTPFields(opened.response.headers),
+      url: opened.address.text, body: body, isFromCache: false)
+  }
+
+  private func tooLarge(_ limit: Int) -> LongLinkError {
+    purpose.failure(
+      .tooLarge, delivery: .answered,
+      "the response has more than \(limit) bytes; raise maxResponseBytes, or read it in chunks")
+  }
+}
+
+extension HTTPReply {
+  fileprivate var fromCache: HTTPReply {
+    HTTPReply(status: status, fields: fields, url: url, body: body, isFromCache: true)
+  }
+}
+#endif

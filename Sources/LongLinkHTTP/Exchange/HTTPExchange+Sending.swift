@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if HTTP
+internal import AsyncHTTPClient
+internal import LongLinkCore
+internal import LongLinkDriver
+internal import LongLinkTransport
+internal import LongLinkUploads
+internal import NIOCore
+internal import NIOHTTP1
+internal import Synchronization
+
+extension HTTPExchange {
+  /// Sends one request, and again if its connection ends before the request has left.
+  func send(
+    to address: HTTPAddress, _ body: ReadyBody, _ place: ExchangePlace
+  ) async throws(LongLinkError) -> Opened {
+    var tries = 0
+    while true {
+      let before = past
+      do throws(LongLinkError) {
+        return try await sendOnce(to: address, body, place)
+      } catch {
+        guard mayRetry(error, body, tries, before) else { throw error }
+        tries += 1
+        core.count(\.retries)
+      }
+    }
+  }
+
+  private func mayRetry(
+    _ error: LongLinkError, _ body: ReadyBody, _ tries: Int, _ before: Delivery
+  ) -> Bool {
+    guard error.code == .connectionLost, request.retry != .never, !Task.isCancelled,
+      core.isOpen
+    else { return false }
+    if past == before, past == .notSent || tries > 0 { return tries < HTTPExchange.mostRetries }
+    return tries == 0 && request.retry.repeats && (body.isReplayable || body.isEmpty)
+  }
+
+  private func sendOnce(
+    to address: HTTPAddress, _ body: ReadyBody, _ place: ExchangePlace
+  ) async throws(LongLinkError) -> Opened {
+    let fields = try await fields(for: address, body)
+    meter.begin(total: body.length)
+    let flight = core.flights.add { [meter] in meter.sent($0) }
+    defer { _ = core.flights.take(flight.number) }
+    var message = HTTPClientRequest(url: address.withoutFragment)
+    message.method = NIOHTTP1.HTTPMethod(rawValue: method.rawValue)
+    message.headers = fields
+    message.headers.replaceOrAdd(name: HTTPFlight.header, value: "\(flight.number)")
+    let note = BrokenBody()
+    switch body.source {
+    case .none: break
+    case .bytes(let bytes): message.body = .bytes(ByteBuffer(bytes: bytes))
+    case .upload(let upload):
+      message.body = .stream(
+        BodyBuffers(upload: upload, flight: flight) { note.set($0) },
+        length: body.length.map { .known(Int64(clamping: $0)) } ?? .unknown)
+    }
+    core.count(\.requests)
+    do {
+      let response = try await core.client.execute(
+        message, deadline: purpose.deadline ?? .distantFuture)
+      past = .sent
+      let tail = ExchangeTail(
+        purpose, flight, place, meter, deadline: purpose.deadline,
+        on: core.client.eventLoopGroup.any())
+      let opened = Opened(response: response, tail: tail, address: address)
+      meter.expect(opened.length)
+      return opened
+    } catch {
+      let failure = purpose.failure(of: note.value ?? error, flight, past: past)
+      past = failure.delivery
+      if failure.code == .cancelled, !core.isOpen { throw failure.with(.closed) }
+      throw failure
+    }
+  }
+
+  /// The head of the next request.
+  private func fields(
+    for address: HTTPAddress, _ body: ReadyBody
+  ) async throws(LongLinkError) -> HTTPHeaders {
+    var headers = HTTPHeaders()
+    let isSameMethod = method == request.method
+    for field in request.fields.fields {
+      let name = field.name.lowercased()
+      if !isAtHome, HTTPExchange.secret.contains(name) { continue }
+      // They describe a body that is not sent any more.
+      if !isSameMethod, name.hasPrefix("content-") { continue }
+      headers.add(name: field.name, value: field.value)
+    }
+    if isAtHome {
+      for field in request.secretFields.fields { headers.add(name: field.name, value: field.value) }
+      if let authorization = try await authorization(for: address) {
+        headers.replaceOrAdd(name: "Authorization", value: authorization)
+      }
+    }
+    for field in extraFields.fields { headers.replaceOrAdd(name: field.name, value: field.value) }
+    if let type = body.contentType { headers.replaceOrAdd(name: "Content-Type", value: type) }
+    for name in ["Host", "Content-Length", "Transfer-Encoding", "Connection"] {
+      headers.remove(name: name)
+    }
+    headers.replaceOrAdd(
+      name: "Accept-Encoding", value: acceptsCompression ? "gzip, deflate" : "identity")
+    if !headers.contains(name: "Accept") { headers.add(name: "Accept", value: "*/*") }
+    return headers
+  }
+
+  /// Fields that no other origin gets.
+  private static let secret: Set<String> = [
+    "authorization", "cookie", "origin", "proxy-authorization",
+  ]
+
+  /// The field `Authorization` of the next request.
+  private func authorization(for address: HTTPAddress) async throws(LongLinkError) -> String? {
+    switch request.authentication?.kind {
+    case nil: return nil
+    case .basic(let user, let password): return HTTPCredentials.basic(user, password)
+    case .challenged(let credentials):
+      answered = credentials.answer(method, address)
+      return answered
+    case .bearer(let tokens):
+      let token = try await newToken(of: tokens, insteadOf: nil)
+      self.token = token
+      return "Bearer \(token)"
+    }
+  }
+
+  private func newToken(
+    of tokens: HTTPBearerTokens, insteadOf rejected: String?
+  ) async throws(LongLinkError) -> String {
+    let token: String
+    do {
+      token = try await tokens.token(insteadOf: rejected)
+    } catch is CancellationError {
+      throw purpose.failure(.cancelled, delivery: past, "it waited for a token")
+    } catch {
+      throw purpose.failure(
+        .rejected, delivery: past == .notSent ? .notSent : .answered,
+        "no token could be had: \(error)", response: 401)
+    }
+    guard token.utf8.allSatisfy({ 0x21..<0x7F ~= $0 }) else {
+      throw purpose.failure(
+        .encodingFailed, delivery: past, "the token has a character that no head can carry")
+    }
+    return token
+  }
+
+  /// Takes what a 401 asks for. Returns whether the request is to be sent again.
+  func answerChallenge(_ opened: Opened) async throws(LongLinkError) -> Bool {
+    guard isAtHome, challenges < 3, body.isReplayable || body.isEmpty || answered == nil
+    else { return false }
+    switch request.authentication?.kind {
+    case .bearer(let tokens):
+      guard challenges == 0, body.isReplayable || body.isEmpty else { return false }
+      challenges += 1
+      _ = await errorBody(opened)
+      _ = try await newToken(of: tokens, insteadOf: token)
+    case .challenged(let credentials):
+      let fields = opened.response.headers["www-authenticate"]
+      let isAccepted = credentials.accept(
+        Challenge.read(fields), from: opened.address.origin, answered: answered)
+      guard isAccepted else { return false }
+      challenges += 1
+      _ = await errorBody(opened)
+    case nil, .basic: return false
+    }
+    core.count(\.challenges)
+    return true
+  }
+}
+
+/// Why a body could not be read to its end, if it could not.
+private final class BrokenBody: Sendable {
+  private let error = Mutex<UploadError?>(nil)
+
+  var value: UploadError? { error.withLock(of: self) { $0 } }
+
+  func set(_ value: UploadError) { error.withLock(of: self) { $0 = $0 ?? value } }
+}
+#endif

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if HTTP
+internal import LongLinkTransport
+internal import NIOCore
+internal import Synchronization
+
+/// One request on its way over one connection, as a connection's guard sees it.
+final class HTTPFlight: Sendable {
+  /// The header with which a guard recognises it. The guard removes it: it never leaves.
+  static let header = "longlink-flight"
+
+  private struct State {
+    var isSent = false
+    var isReadingBody = false
+    var failure: HTTPFailure?
+    /// Ends the exchange of the connection that it is on.
+    var abort: (@Sendable (HTTPFailure) -> Void)?
+  }
+
+  let number: UInt64
+  private let state = Mutex(State())
+  private let progress: (@Sendable (_ sent: Int) -> Void)?
+
+  init(_ number: UInt64, progress: (@Sendable (Int) -> Void)?) {
+    self.number = number
+    self.progress = progress
+  }
+
+  /// Whether its head was written.
+  var isSent: Bool { state.withLock(of: self) { $0.isSent } }
+
+  /// Whether the connection waits for the source of its body.
+  var isReadingBody: Bool {
+    get { state.withLock(of: self) { $0.isReadingBody } }
+    set { state.withLock(of: self) { $0.isReadingBody = newValue } }
+  }
+
+  /// Why it was ended on this side, if it was.
+  var failure: HTTPFailure? { state.withLock(of: self) { $0.failure } }
+
+  /// Notes that its head is being written to a connection. Returns false if it has failed before.
+  func willSend(_ abort: @escaping @Sendable (HTTPFailure) -> Void) -> Bool {
+    state.withLock(of: self) { state in
+      guard state.failure == nil else { return false }
+      state.isSent = true
+      state.abort = abort
+      return true
+    }
+  }
+
+  /// Notes that the connection has nothing more to do with it.
+  func hasLeft() {
+    state.withLock(of: self) { $0.abort = nil }
+  }
+
+  /// Notes bytes of the body that have left this process.
+  func sent(_ count: Int) { progress?(count) }
+
+  /// Notes why it ends.
+  func note(_ failure: HTTPFailure) {
+    state.withLock(of: self) { $0.failure = $0.failure ?? failure }
+  }
+
+  /// Ends it, and the connection that it is on.
+  func fail(_ failure: HTTPFailure) {
+    let abort = state.withLock(of: self) { state in
+      state.failure = state.failure ?? failure
+      return state.abort.take()
+    }
+    abort?(failure)
+  }
+}
+
+/// Why this side has ended an exchange.
+enum HTTPFailure: Error, Hashable {
+  /// The server was silent for too long.
+  case silence
+  /// The deadline passed.
+  case deadline
+  /// The head of the response is larger than its bound.
+  case headTooLarge
+  /// There were too many interim responses.
+  case tooManyInterim
+  /// Nobody wants the rest.
+  case unwanted
+}
+
+/// The flights that have not reached a connection, by number.
+final class FlightTable: Sendable {
+  private struct State {
+    var flights: [UInt64: HTTPFlight] = [:]
+    var last: UInt64 = 0
+  }
+
+  private let state = Mutex(State())
+
+  func add(progress: (@Sendable (Int) -> Void)?) -> HTTPFlight {
+    state.withLock(of: self) { state in
+      state.last += 1
+      let flight = HTTPFlight(state.last, progress: progress)
+      state.flights[state.last] = flight
+      return flight
+    }
+  }
+
+  func take(_ number: UInt64) -> HTTPFlight? {
+    state.withLock(of: self) { $0.flights.removeValue(forKey: number) }
+  }
+}
+#endif

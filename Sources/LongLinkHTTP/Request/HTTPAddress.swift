@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if HTTP
+internal import Foundation
+internal import LongLinkCore
+
+/// The URL of a request, with what is asked of it.
+struct HTTPAddress: Hashable, Sendable {
+  /// Why a text is no URL that a request can go to.
+  enum Problem: Error {
+    case malformed
+    case scheme
+    case host
+    /// A name or password in the URL.
+    case user
+    case tooLong
+  }
+
+  /// The most bytes of a URL.
+  static let mostBytes = 8192
+
+  /// The whole URL, with its fragment.
+  let text: String
+  let isSecure: Bool
+  /// The scheme, host and port: whom credentials are for.
+  let origin: String
+  let host: String
+  let path: String
+  /// What the request's first line has: the path and the query.
+  let target: String
+  let fragment: String?
+
+  init(_ text: String) throws(Problem) {
+    guard text.utf8.count <= HTTPAddress.mostBytes else { throw .tooLong }
+    guard !text.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7F }), let url = URL(string: text)
+    else { throw .malformed }
+    try self.init(url.absoluteURL)
+  }
+
+  private init(_ url: URL) throws(Problem) {
+    let scheme = url.scheme?.lowercased()
+    guard scheme == "http" || scheme == "https" else { throw .scheme }
+    guard let components = URLComponents(url: url, resolvingAgainstBaseURL: true) else {
+      throw .malformed
+    }
+    guard components.percentEncodedUser == nil, components.percentEncodedPassword == nil else {
+      throw .user
+    }
+    guard let host = url.host(percentEncoded: true), !host.isEmpty else { throw .host }
+    isSecure = scheme == "https"
+    self.host = host.lowercased()
+    let port = components.port ?? (isSecure ? 443 : 80)
+    guard (1...65_535).contains(port) else { throw .host }
+    origin = "\(isSecure ? "https" : "http")://\(self.host):\(port)"
+    path = components.percentEncodedPath.isEmpty ? "/" : components.percentEncodedPath
+    if let query = components.percentEncodedQuery {
+      target = "\(path)?\(query)"
+    } else {
+      target = path
+    }
+    fragment = components.percentEncodedFragment
+    text = url.absoluteString
+  }
+
+  /// Where a `Location` points to from here. It keeps the fragment if it has none of its own.
+  func resolving(_ location: String) throws(Problem) -> HTTPAddress {
+    guard location.utf8.count <= HTTPAddress.mostBytes else { throw .tooLong }
+    guard !location.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }),
+      let base = URL(string: text), let url = URL(string: location, relativeTo: base)
+    else { throw .malformed }
+    guard var components = URLComponents(url: url.absoluteURL, resolvingAgainstBaseURL: true)
+    else { throw .malformed }
+    // Nobody gets credentials from a redirect.
+    components.percentEncodedUser = nil
+    components.percentEncodedPassword = nil
+    if components.percentEncodedFragment == nil { components.percentEncodedFragment = fragment }
+    guard let whole = components.url else { throw .malformed }
+    return try HTTPAddress(whole.absoluteString)
+  }
+
+  /// The URL without its fragment: what the server sees.
+  var withoutFragment: String {
+    String(text.prefix { $0 != "#" })
+  }
+
+  /// The URL without query and fragment, which may have secrets, for errors.
+  var safeText: String { "\(PeerText(String(text.prefix { $0 != "?" && $0 != "#" })))" }
+}
+
+extension HTTPAddress.Problem: CustomStringConvertible {
+  var description: String {
+    switch self {
+    case .malformed: "it is no URL"
+    case .scheme: "its scheme is neither http nor https"
+    case .host: "it has no host, or no valid port"
+    case .user: "it has a name or a password, which belong into the request's authentication"
+    case .tooLong: "it has more than \(HTTPAddress.mostBytes) bytes"
+    }
+  }
+}
+#endif

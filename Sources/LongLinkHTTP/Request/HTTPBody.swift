@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if HTTP
+public import LongLinkCore
+internal import LongLinkTransport
+public import LongLinkUploads
+internal import NIOCore
+
+/// The body of a request.
+public struct HTTPBody: Sendable {
+  enum Source: Sendable {
+    case none
+    case bytes([UInt8])
+    case content(UploadContent)
+    case multipart(UploadBody)
+  }
+
+  let source: Source
+  /// The value of `Content-Type`; nil for none, and for a form with files, which makes its own.
+  public let contentType: String?
+  /// Whether it can be read again: for a redirect, and when the server asks who sends it.
+  ///
+  /// If it is false and a challenge can be expected, an empty request is sent first.
+  public var isReplayable = true
+
+  /// No body.
+  public static let none = HTTPBody(source: .none, contentType: nil)
+
+  /// Bytes of a type.
+  public static func bytes(_ bytes: some Sequence<UInt8>, contentType: String) -> HTTPBody {
+    HTTPBody(source: .bytes(Array(bytes)), contentType: contentType)
+  }
+
+  /// A value as the bytes of a type; by default JSON, for a `JSONBody` of LongLinkJSON.
+  ///
+  /// Throws if the value cannot be encoded.
+  public static func encoding(
+    _ value: some BodyEncodable, contentType: String = "application/json"
+  ) throws(BodyError) -> HTTPBody {
+    HTTPBody(source: .bytes(try value.encodedBytes()), contentType: contentType)
+  }
+
+  /// The fields of a form, as `application/x-www-form-urlencoded`.
+  public static func form(_ fields: [(name: String, value: String)]) -> HTTPBody {
+    let text = fields.map { HTTPBody.escaped($0.name) + "=" + HTTPBody.escaped($0.value) }
+      .joined(separator: "&")
+    return HTTPBody(
+      source: .bytes(Array(text.utf8)), contentType: "application/x-www-form-urlencoded")
+  }
+
+  /// A form with files, as `multipart/form-data`. It is read while it is sent.
+  public static func multipart(_ body: UploadBody) -> HTTPBody {
+    HTTPBody(source: .multipart(body), contentType: nil)
+  }
+
+  /// A file or a sequence as it is. It is read while it is sent.
+  public static func content(_ content: UploadContent, contentType: String) -> HTTPBody {
+    HTTPBody(source: .content(content), contentType: contentType)
+  }
+
+  /// The text as URL's standard writes the value of a form's field.
+  static func escaped(_ text: String) -> String {
+    var result = ""
+    for byte in text.utf8 {
+      let scalar = Unicode.Scalar(byte)
+      switch scalar {
+      case "0"..."9", "A"..."Z", "a"..."z", "*", "-", ".", "_":
+        result.unicodeScalars.append(scalar)
+      case " ": result += "+"
+      default:
+        let digits = String(byte, radix: 16, uppercase: true)
+        result += digits.count == 1 ? "%0\(digits)" : "%\(digits)"
+      }
+    }
+    return result
+  }
+}
+
+/// A body that is ready to be sent any number of times.
+struct ReadyBody: Sendable {
+  enum Source: Sendable {
+    case none
+    case bytes([UInt8])
+    case upload(PreparedUpload)
+  }
+
+  var source: Source
+  var contentType: String?
+  var isReplayable = true
+
+  static let none = ReadyBody(source: .none, contentType: nil)
+
+  /// The number of its bytes, if it is known.
+  var length: UInt64? {
+    switch source {
+    case .none: 0
+    case .bytes(let bytes): UInt64(bytes.count)
+    case .upload(let upload): upload.length
+    }
+  }
+
+  var isEmpty: Bool {
+    if case .none = source { true } else { false }
+  }
+}
+
+extension HTTPBody {
+  /// Looks at the files, off the loop.
+  func prepare() async throws(UploadError) -> ReadyBody {
+    switch source {
+    case .none: return .none
+    case .bytes(let bytes):
+      return ReadyBody(source: .bytes(bytes), contentType: contentType)
+    case .content(let content):
+      let body = UploadBody([UploadPart("", content)])
+      return ReadyBody(
+        source: .upload(try await body.prepare()), contentType: contentType,
+        isReplayable: isReplayable)
+    case .multipart(let body):
+      let form = try MultipartForm(body)
+      return ReadyBody(
+        source: .upload(try await form.body.prepare()), contentType: form.contentType,
+        isReplayable: isReplayable)
+    }
+  }
+}
+
+/// The pieces of an upload for the client below, which asks for each when the last one was written.
+struct BodyBuffers: AsyncSequence, Sendable {
+  typealias Element = ByteBuffer
+
+  let upload: PreparedUpload
+  let flight: HTTPFlight
+  /// Hears why the body could not be read to its end.
+  let failed: @Sendable (UploadError) -> Void
+
+  func makeAsyncIterator() -> Iterator {
+    Iterator(pieces: upload.pieces().makeAsyncIterator(), flight: flight, failed: failed)
+  }
+
+  struct Iterator: AsyncIteratorProtocol {
+    var pieces: UploadPieces.Iterator
+    let flight: HTTPFlight
+    let failed: @Sendable (UploadError) -> Void
+
+    mutating func next() async throws -> ByteBuffer? {
+      flight.isReadingBody = true
+      defer { flight.isReadingBody = false }
+      do throws(UploadError) {
+        return try await pieces.next().map { ByteBuffer(bytes: $0) }
+      } catch {
+        failed(error)
+        throw error
+      }
+    }
+  }
+}
+#endif

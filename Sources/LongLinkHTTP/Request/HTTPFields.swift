@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if HTTP
+internal import NIOHTTP1
+
+/// The fields of a head, in their order. Names are compared without regard to case.
+public struct HTTPFields: Hashable, Sendable, ExpressibleByDictionaryLiteral {
+  /// A field.
+  public struct Field: Hashable, Sendable {
+    /// Its name.
+    public let name: String
+    /// Its value.
+    public let value: String
+  }
+
+  /// The fields in their order.
+  public private(set) var fields: [Field]
+
+  /// Makes fields from names and values.
+  public init(dictionaryLiteral elements: (String, String)...) {
+    fields = elements.map { Field(name: $0.0, value: $0.1) }
+  }
+
+  /// Makes no fields.
+  public init() { fields = [] }
+
+  init(_ headers: HTTPHeaders) {
+    fields = headers.map { Field(name: $0.name, value: $0.value) }
+  }
+
+  /// The first value of a name. Setting it replaces all values of the name.
+  public subscript(name: String) -> String? {
+    get { fields.first { HTTPFields.isSame($0.name, name) }?.value }
+    set {
+      fields.removeAll { HTTPFields.isSame($0.name, name) }
+      if let newValue { fields.append(Field(name: name, value: newValue)) }
+    }
+  }
+
+  /// Returns all values of a name in their order.
+  public func values(of name: String) -> [String] {
+    fields.filter { HTTPFields.isSame($0.name, name) }.map(\.value)
+  }
+
+  /// Adds a field behind the others.
+  public mutating func add(_ name: String, _ value: String) {
+    fields.append(Field(name: name, value: value))
+  }
+
+  static func isSame(_ one: String, _ other: String) -> Bool {
+    one.utf8.count == other.utf8.count && one.lowercased() == other.lowercased()
+  }
+
+  /// The first field that could break the head: a name that is no token, or a value with a line's
+  /// end or another control character.
+  var invalid: Field? {
+    fields.first { field in
+      !HTTPMethod.isToken(field.name)
+        || field.value.utf8.contains { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }
+    }
+  }
+}
+
+/// The method of a request.
+public struct HTTPMethod: RawRepresentable, Hashable, Sendable {
+  /// Its name, such as `GET`.
+  public let rawValue: String
+
+  /// Makes a method; nil if the name is no token.
+  public init?(rawValue: String) {
+    guard HTTPMethod.isToken(rawValue) else { return nil }
+    self.rawValue = rawValue
+  }
+
+  private init(_ name: String) { rawValue = name }
+
+  /// Reads.
+  public static let get = HTTPMethod("GET")
+  /// Reads the head alone.
+  public static let head = HTTPMethod("HEAD")
+  /// Does what the server decides.
+  public static let post = HTTPMethod("POST")
+  /// Replaces.
+  public static let put = HTTPMethod("PUT")
+  /// Changes a part.
+  public static let patch = HTTPMethod("PATCH")
+  /// Removes.
+  public static let delete = HTTPMethod("DELETE")
+  /// Asks what is possible.
+  public static let options = HTTPMethod("OPTIONS")
+
+  /// Whether it only reads.
+  var isSafe: Bool { self == .get || self == .head || self == .options }
+  /// Whether it has the same effect if it runs twice.
+  var isIdempotent: Bool { isSafe || self == .put || self == .delete }
+
+  /// Whether a text is a token (RFC 9110, section 5.6.2).
+  static func isToken(_ text: String) -> Bool {
+    !text.isEmpty
+      && text.utf8.allSatisfy { byte in
+        switch Unicode.Scalar(byte) {
+        case "0"..."9", "A"..."Z", "a"..."z", "!", "#", "$", "%", "&", "'", "*", "+", "-", ".",
+          "^", "_", "`", "|", "~":
+          true
+        default: false
+        }
+      }
+  }
+}
+#endif

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if HTTP
+public import LongLinkCore
+
+/// A request of HTTP, for an ``HTTPService``.
+///
+/// ```swift
+/// var request = HTTPRequest(.post, "https://example.com/photos")
+/// request.body = .multipart(UploadBody([.file("photo", at: "harbour.jpg")]))
+/// let reply = try await service.send(request)
+/// ```
+public struct HTTPRequest: Sendable {
+  /// The method. Default GET.
+  public var method: HTTPMethod
+  /// The URL: http or https, at most 8 KiB, without a name or a password.
+  public var url: String
+  /// The head's fields. The length, the type and the encoding of the body and the host are added.
+  public var fields: HTTPFields
+  /// Further fields, such as keys, that no other origin gets: a redirect to one drops them, as it
+  /// drops `authentication`, and the fields `Authorization`, `Cookie` and `Proxy-Authorization`.
+  public var secretFields: HTTPFields
+  /// The body. Default: none.
+  public var body: HTTPBody
+  /// How the service proves who it is. Default: not at all.
+  public var authentication: HTTPAuthentication?
+  /// The time of the whole exchange, with redirects and the response's body, if that is not left to
+  /// `HTTPConfiguration.timeout`.
+  public var timeout: Duration?
+  /// The most redirects that are followed. Default and largest value: 5.
+  public var maxRedirects: Int
+  /// The most bytes of the response, if that is not left to `HTTPConfiguration.maxResponseBytes`.
+  /// It holds for `send` alone; files and sequences have no bound.
+  public var maxResponseBytes: Int?
+  /// Whether a compressed response is asked for; never for a file. Default true.
+  public var acceptsCompression: Bool
+  /// Whether a response that was kept may be used, and this one kept, as the server allows. Default
+  /// false.
+  public var usesCache: Bool
+  /// Whether it is sent again by itself. Default: only while no byte of it has left.
+  public var retry: RetryMode
+  /// Hears how far the exchange is, on any thread, at most once for each piece of 64 KiB.
+  public var progress: (@Sendable (HTTPProgress) -> Void)?
+
+  /// Makes a request.
+  public init(_ method: HTTPMethod = .get, _ url: String) {
+    self.method = method
+    self.url = url
+    fields = HTTPFields()
+    secretFields = HTTPFields()
+    body = .none
+    authentication = nil
+    timeout = nil
+    maxRedirects = 5
+    maxResponseBytes = nil
+    acceptsCompression = true
+    usesCache = false
+    retry = .ifSafe
+    progress = nil
+  }
+}
+
+/// How far an exchange is. While a body is sent again, after a redirect for instance, no number
+/// becomes smaller.
+public struct HTTPProgress: Hashable, Sendable {
+  /// The bytes of the request's body that have left this process.
+  public var sent: UInt64 = 0
+  /// The bytes of the request's body, if they are known.
+  public var sentTotal: UInt64?
+  /// The bytes of the response's body that were read, decompressed.
+  public var received: UInt64 = 0
+  /// The bytes of the response's body, if they are known.
+  public var receivedTotal: UInt64?
+}
+#endif

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if HTTP
+
+/// A response whose body is in memory.
+public struct HTTPReply: Sendable {
+  /// The status, 200 to 299.
+  public let status: Int
+  /// The head's fields.
+  public let fields: HTTPFields
+  /// The URL that the response is from, after redirects.
+  public let url: String
+  /// The body, decompressed.
+  public let body: [UInt8]
+  /// Whether it was kept from an earlier response.
+  public let isFromCache: Bool
+}
+
+/// A response whose body is read while it arrives.
+///
+/// If it is dropped before its end, the rest is not received, and the connection is closed.
+public struct HTTPResponse: Sendable {
+  /// The status, 200 to 299.
+  public let status: Int
+  /// The head's fields.
+  public let fields: HTTPFields
+  /// The URL that the response is from, after redirects.
+  public let url: String
+  /// The number of the body's bytes, if the head states it and the body is not compressed.
+  public let length: UInt64?
+  /// The body, decompressed. It can be read once.
+  public let chunks: HTTPChunks
+}
+#endif

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if HTTP
+public import LongLinkDriver
+
+/// Why a download has ended without its file.
+public enum HTTPDownloadError: Error, Sendable, CustomStringConvertible {
+  /// The exchange failed.
+  case exchange(LongLinkError)
+  /// The file cannot be written; the text has the system's reason.
+  case file(path: String, String)
+
+  /// The error in one line.
+  public var description: String {
+    switch self {
+    case .exchange(let error): "\(error)"
+    case .file(let path, let text): "\(path): \(text)"
+    }
+  }
+}
+
+/// A file that was received.
+public struct HTTPDownload: Hashable, Sendable {
+  /// The bytes of the whole file.
+  public let bytes: UInt64
+  /// How many of them were there from an earlier download.
+  public let keptBytes: UInt64
+}
+
+extension HTTPService {
+  /// Receives a response into a file, which appears under its name when it is whole.
+  ///
+  /// Until then it is `PATH.part`. If the download fails and the server has given a strong tag
+  /// (`ETag`), what is there is kept, and the next download of the same URL to the same path asks
+  /// for the rest, if `resumes` is true. The server is asked with `If-Range`, so that the file is
+  /// never made of two versions. Two downloads to one path at the same time do not work: the second
+  /// fails.
+  ///
+  /// The file has no bound but the disk's. Redirects, authentication and the time-outs are those of
+  /// `open`.
+  @discardableResult
+  public func download(
+    _ request: HTTPRequest, to path: String, resumes: Bool = true
+  ) async throws(HTTPDownloadError) -> HTTPDownload {
+    let result: Result<HTTPDownload, HTTPDownloadError>
+    do throws(DownloadProblem) {
+      let file = try await DownloadProblem.offloading { () throws(DownloadProblem) in
+        try DownloadFile(for: path)
+      }
+      var download = FileDownload(core: core, request: request, path: path, file: file)
+      result = try await download.run(resumes: resumes)
+    } catch {
+      throw .file(path: path, error.description)
+    }
+    return try result.get()
+  }
+}
+
+/// One download on its way.
+struct FileDownload {
+  private static let pieceBytes = 262_144
+
+  let core: ServiceCore
+  let request: HTTPRequest
+  let path: String
+  let file: DownloadFile
+  /// Whether what is there can be gone on with.
+  private var isResumable = false
+  private var offset: UInt64 = 0
+
+  init(core: ServiceCore, request: HTTPRequest, path: String, file: DownloadFile) {
+    self.core = core
+    self.request = request
+    self.path = path
+    self.file = file
+  }
+
+  mutating func run(
+    resumes: Bool
+  ) async throws(DownloadProblem) -> Result<HTTPDownload, HTTPDownloadError> {
+    let url = request.url
+    var kept: (count: UInt64, tag: String)?
+    if resumes, request.method == .get {
+      kept = try await DownloadProblem.offloading { [file] () throws(DownloadProblem) in
+        try file.kept(of: url)
+      }
+    }
+    do throws(LongLinkError) {
+      var opened = try await open(after: kept)
+      if opened == nil { opened = try await open(after: nil) }
+      guard let (response, start) = opened else { return .failure(.exchange(unexpected())) }
+      let whole = try await receive(response, from: start)
+      return whole.map { HTTPDownload(bytes: $0, keptBytes: start) }
+    } catch {
+      if !isResumable, kept == nil || offset > 0 {
+        try await DownloadProblem.offloading { [file] in file.abandon() }
+      }
+      return .failure(.exchange(error))
+    }
+  }
+
+  private var operation: LongLinkError.Operation {
+    .exchange(HTTPExchange(request, on: core).purpose.operation, type: nil)
+  }
+
+  private func unexpected() -> LongLinkError {
+    LongLinkError(
+      .protocolViolation, delivery: .answered,
+      doing: operation,
+      detail: "the server sends a range that nobody asked for")
+  }
+
+  /// Asks for the file, or for the rest of it. Nil if the answer does not fit what is there.
+  private func open(
+    after kept: (count: UInt64, tag: String)?
+  ) async throws(LongLinkError) -> (HTTPResponse, UInt64)? {
+    let exchange = HTTPExchange(request, on: core)
+    // The bytes of a range are those of the encoding.
+    exchange.acceptsCompression = false
+    if let kept {
+      exchange.extraFields["Range"] = "bytes=\(kept.count)-"
+      exchange.extraFields["If-Range"] = kept.tag
+    }
+    let response: HTTPResponse
+    do throws(LongLinkError) {
+      response = try await exchange.response()
+    } catch {
+      if kept != nil, error.response?.rawValue == 416 { return nil }
+      throw error
+    }
+    guard response.status == 206 else { return (response, 0) }
+    guard let kept, response.fields["ETag"].map({ $0 == kept.tag }) ?? true,
+      response.fields["Content-Encoding"] == nil,
+      let range = ContentRange(response.fields["Content-Range"]), range.first == kept.count
+    else { return nil }
+    return (response, kept.count)
+  }
+
+  private mutating func receive(
+    _ response: HTTPResponse, from start: UInt64
+  ) async throws(LongLinkError) -> Result<UInt64, HTTPDownloadError> {
+    do {
+      let url = request.url
+      if start == 0 {
+        let tag = FileDownload.tag(of: response)
+        try await DownloadProblem.offloading { [file] () throws(DownloadProblem) in
+          try file.begin(url, tag: tag)
+        }
+        isResumable = tag != nil
+      } else {
+        isResumable = true
+      }
+      offset = start
+      try await write(response.chunks)
+      if start > 0, let total = ContentRange(response.fields["Content-Range"])?.total,
+        offset != total
+      {
+        throw LongLinkError(
+          .connectionLost, delivery: .sent, doing: operation,
+          detail: "the range ends at \(offset), and the file at \(total)")
+      }
+      try await DownloadProblem.offloading { [file] () throws(DownloadProblem) in
+        try file.finish()
+      }
+      return .success(offset)
+    } catch let error as LongLinkError {
+      throw error
+    } catch {
+      return .failure(.file(path: path, "\(error)"))
+    }
+  }
+
+  private mutating func write(_ chunks: HTTPChunks) async throws {
+    var piece: [UInt8] = []
+    var failure: LongLinkError?
+    let reader = chunks.source.begin()
+    while true {
+      var chunk: [UInt8]?
+      do throws(LongLinkError) {
+        chunk = try await reader.next(isolation: #isolation)
+      } catch {
+        // What has arrived is kept.
+        failure = error
+      }
+      if let chunk { piece += chunk }
+      if piece.count >= FileDownload.pieceBytes || chunk == nil, !piece.isEmpty {
+        let position = offset
+        try await DownloadProblem.offloading { [file, piece] () throws(DownloadProblem) in
+          try file.write(piece, at: position)
+        }
+        offset += UInt64(piece.count)
+        piece.removeAll(keepingCapacity: true)
+      }
+      if let failure { throw failure }
+      if chunk == nil { return }
+    }
+  }
+
+  /// The strong tag of a version whose rest can be asked for.
+  private static func tag(of response: HTTPResponse) -> String? {
+    guard response.status == 200, response.fields["Content-Encoding"] == nil,
+      let tag = response.fields["ETag"], tag.hasPrefix("\""), tag.hasSuffix("\""),
+      tag.utf8.count >= 2, tag.utf8.count <= 1024
+    else { return nil }
+    return tag
+  }
+}
+
+/// The value of `Content-Range`: `bytes 5-9/10`.
+struct ContentRange: Equatable {
+  let first: UInt64
+  let last: UInt64
+  let total: UInt64?
+
+  init?(_ text: String?) {
+    guard let text, text.hasPrefix("bytes ") else { return nil }
+    let parts = text.dropFirst(6).split(separator: "/", omittingEmptySubsequences: false)
+    let ends = parts[0].split(separator: "-", omittingEmptySubsequences: false)
+    guard parts.count == 2, ends.count == 2, let first = UInt64(ends[0]),
+      let last = UInt64(ends[1]), first <= last
+    else { return nil }
+    total = UInt64(parts[1])
+    guard total != nil || parts[1] == "*", total.map({ last < $0 }) ?? true else { return nil }
+    self.first = first
+    self.last = last
+  }
+}
+#endif

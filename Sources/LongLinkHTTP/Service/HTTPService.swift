@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if HTTP
+public import LongLinkDriver
+
+/// A client of HTTP services: requests over pooled connections of HTTP/1.1 and HTTP/2.
+///
+/// ```swift
+/// let service = try HTTPService()
+/// let reply = try await service.send(HTTPRequest(.get, "https://example.com/nodes"))
+/// await service.close()
+/// ```
+///
+/// It may be used from any thread. Every failure is a `LongLinkError`: a status that is not 200 to
+/// 299 is `rejected`, with the status as `response` and at most 64 KiB of its body. Requests of
+/// endpoints (``HTTPEndpoint``) go through a `CallClient`, with its policies.
+///
+/// Close it: then its connections end. A service that is released without that closes its
+/// connections in the background.
+public final class HTTPService: Sendable {
+  let core: ServiceCore
+
+  /// The configuration that the service was made with.
+  public var configuration: HTTPConfiguration { core.configuration }
+
+  /// Makes a service. It does not connect yet.
+  ///
+  /// Throws `invalidConfiguration`, with the field's name, if a value is out of range or a
+  /// certificate cannot be read.
+  public init(_ configuration: HTTPConfiguration = HTTPConfiguration()) throws(LongLinkError) {
+    core = try ServiceCore(configuration)
+  }
+
+  /// Sends a request, and returns its response with the body in memory.
+  ///
+  /// Throws `tooLarge` if the body has more bytes than the request or the configuration allows.
+  /// Cancelling the task ends the exchange with `cancelled`.
+  public func send(_ request: HTTPRequest) async throws(LongLinkError) -> HTTPReply {
+    try await HTTPExchange(request, on: core).reply()
+  }
+
+  /// Sends a request, and returns its response as soon as the head is there.
+  ///
+  /// The deadline and the bounds hold until the body has ended.
+  public func open(_ request: HTTPRequest) async throws(LongLinkError) -> HTTPResponse {
+    try await HTTPExchange(request, on: core).response()
+  }
+
+  /// Sends a request, and calls `completion` once with the outcome, on any thread.
+  @discardableResult
+  public func start(
+    _ request: HTTPRequest,
+    completion: @escaping @Sendable (Result<HTTPReply, LongLinkError>) -> Void
+  ) -> HTTPTask {
+    let task = Task { [core] in
+      let result: Result<HTTPReply, LongLinkError>
+      do throws(LongLinkError) {
+        result = .success(try await HTTPExchange(request, on: core).reply())
+      } catch {
+        result = .failure(error)
+      }
+      completion(result)
+    }
+    return HTTPTask(cancellation: { task.cancel() })
+  }
+
+  /// A snapshot of the counters.
+  public var counters: HTTPCounters { core.counters }
+
+  /// Ends all exchanges and connections; returns when they have ended. New requests fail with
+  /// `closed`.
+  public func close() async { await core.close() }
+}
+
+/// An exchange that was started with a completion handler. Dropping it does not end the exchange.
+public struct HTTPTask: Sendable {
+  let cancellation: @Sendable () -> Void
+
+  /// Ends the exchange with `cancelled`, unless it has ended.
+  public func cancel() { cancellation() }
+}
+#endif

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if HTTP
+internal import AsyncHTTPClient
+internal import LongLinkCore
+internal import LongLinkDriver
+internal import LongLinkTransport
+internal import NIOCore
+internal import Synchronization
+
+/// What the exchanges of a service share.
+final class ServiceCore: Sendable {
+  private struct State {
+    var isClosed = false
+    var open = 0
+    var counters = HTTPCounters()
+    var cache: HTTPCache
+  }
+
+  let configuration: HTTPConfiguration
+  let client: HTTPClient
+  let flights: FlightTable
+  /// Tells one service from another.
+  let number = UniqueNumber.next()
+  private let state: Mutex<State>
+
+  init(_ configuration: HTTPConfiguration) throws(LongLinkError) {
+    try configuration.validate()
+    let flights = FlightTable()
+    self.flights = flights
+    self.configuration = configuration
+    // The threads are the process's; the client, with its connections, is this service's own.
+    client = HTTPClient(
+      eventLoopGroupProvider: .singleton, configuration: try configuration.client(flights))
+    state = Mutex(State(cache: HTTPCache(limit: configuration.cacheBytes)))
+  }
+
+  /// A place for an exchange. Throws if there is none.
+  func enter(_ purpose: ExchangePurpose) throws(LongLinkError) -> ExchangePlace {
+    let most = configuration.maxExchanges
+    let problem = state.withLock(of: self) { state -> LongLinkError.Code? in
+      if state.isClosed { return .closed }
+      if state.open >= most { return .overloaded }
+      state.open += 1
+      state.counters.exchanges += 1
+      return nil
+    }
+    if let problem {
+      let detail =
+        problem == .closed
+        ? "the service was closed"
+        : "\(most) exchanges are in progress; raise maxExchanges or wait for some of them"
+      throw purpose.failure(problem, delivery: .notSent, detail)
+    }
+    return ExchangePlace { [weak self] in self?.leave() }
+  }
+
+  private func leave() {
+    state.withLock(of: self) { $0.open -= 1 }
+  }
+
+  func count(_ field: WritableKeyPath<HTTPCounters, UInt64>) {
+    state.withLock(of: self) { $0.counters[keyPath: field] += 1 }
+  }
+
+  var counters: HTTPCounters {
+    state.withLock(of: self) { state in
+      var counters = state.counters
+      counters.open = state.open
+      counters.cachedResponses = state.cache.count
+      counters.cachedBytes = state.cache.bytes
+      return counters
+    }
+  }
+
+  func withCache<Value: Sendable>(_ body: (inout HTTPCache, LinkInstant) -> Value) -> Value {
+    let now = LinkInstant(nanoseconds: Int64(clamping: NIODeadline.now().uptimeNanoseconds))
+    return state.withLock(of: self) { body(&$0.cache, now) }
+  }
+
+  var isOpen: Bool { state.withLock(of: self) { !$0.isClosed } }
+
+  /// Refuses new exchanges, and ends those in progress with their connections.
+  func close() async {
+    let isFirst = state.withLock(of: self) { state in
+      defer { state.isClosed = true }
+      return !state.isClosed
+    }
+    guard isFirst else { return }
+    try? await client.shutdown()
+  }
+
+  /// Ends the client of a service that was dropped. Its exchanges are over by then.
+  func abandon() {
+    let isFirst = state.withLock(of: self) { state in
+      defer { state.isClosed = true }
+      return !state.isClosed
+    }
+    if isFirst { client.shutdown().whenComplete { _ in } }
+  }
+
+  deinit { abandon() }
+}
+
+/// A snapshot of a service's counters since it was made.
+public struct HTTPCounters: Hashable, Sendable {
+  /// Exchanges that were begun.
+  public internal(set) var exchanges: UInt64 = 0
+  /// Requests that went to a server; redirects, answers to challenges and retries are some, too.
+  public internal(set) var requests: UInt64 = 0
+  /// Redirects that were followed.
+  public internal(set) var redirects: UInt64 = 0
+  /// Challenges that were answered, and tokens that were renewed.
+  public internal(set) var challenges: UInt64 = 0
+  /// Requests that were sent again after a lost connection.
+  public internal(set) var retries: UInt64 = 0
+  /// Exchanges that a kept response answered, also after the server was asked whether it is right.
+  public internal(set) var cacheHits: UInt64 = 0
+  /// Exchanges that have not ended.
+  public internal(set) var open = 0
+  /// Responses that are kept.
+  public internal(set) var cachedResponses = 0
+  /// About the bytes of those responses.
+  public internal(set) var cachedBytes = 0
+}
+#endif

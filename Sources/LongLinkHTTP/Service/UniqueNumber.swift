@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if HTTP
+internal import Synchronization
+
+/// Numbers of which this process has each only once.
+enum UniqueNumber {
+  private static let last = Atomic<UInt64>(0)
+
+  static func next() -> UInt64 { last.add(1, ordering: .relaxed).newValue }
+}
+#endif

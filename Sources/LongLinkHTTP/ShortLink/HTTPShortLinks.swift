@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if HTTP
+internal import AsyncHTTPClient
+public import LongLink
+internal import LongLinkCore
+internal import LongLinkDriver
+internal import LongLinkTransport
+internal import NIOCore
+internal import NIOHTTP1
+internal import NIOPosix
+internal import Synchronization
+
+extension Way {
+  /// Short links over HTTP to a gateway: a request or a stream is one `POST`.
+  ///
+  /// `url` is the gateway's, with its path: `https://example.com/longlink/v1`. The way owns the
+  /// connections, and one thread for them, from the first request on; they end when the last client
+  /// and configuration that hold the way are gone. Throws `invalidConfiguration`.
+  public static func http(
+    url: String, options: HTTPWayOptions = HTTPWayOptions()
+  ) throws(LongLinkError) -> Way {
+    Way(short: try HTTPShortLinks(url: url, options: options))
+  }
+}
+
+/// Opens short links over HTTP.
+final class HTTPShortLinks: ShortLinkOpener {
+  let name: String
+  private let url: String
+  private let headers: HTTPHeaders
+  private let configuration: HTTPClient.Configuration
+  private let engine = Mutex<HTTPEngine?>(nil)
+
+  /// The content type of frames.
+  static let contentType = "application/vnd.longlink"
+
+  init(url: String, options: HTTPWayOptions) throws(LongLinkError) {
+    try options.validate()
+    do {
+      let request = try HTTPClient.Request(url: url, method: .POST)
+      guard request.scheme == "http" || request.scheme == "https" else {
+        throw LongLinkError.configuration("url", "\(url) is neither http nor https")
+      }
+    } catch let error as LongLinkError {
+      throw error
+    } catch {
+      throw .configuration("url", "\(url) is no URL of a gateway: \(error)")
+    }
+    self.url = url
+    // A password in the URL is not for logs.
+    name = Self.withoutCredentials(url)
+    var headers = HTTPHeaders(options.headers.map { ($0.name, $0.value) })
+    headers.add(name: "Content-Type", value: Self.contentType)
+    headers.add(name: "Accept", value: Self.contentType)
+    self.headers = headers
+    configuration = try options.clientConfiguration()
+  }
+
+  private static func withoutCredentials(_ url: String) -> String {
+    guard let start = url.firstRange(of: "://")?.upperBound else { return url }
+    let authority = url[start...].prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+    guard let mark = authority.lastIndex(of: "@") else { return url }
+    return String(url[..<start] + url[url.index(after: mark)...])
+  }
+
+  func open(on loop: LongLinkTransport.EventLoop) throws(SocketError) -> any ByteStream {
+    let engine = engine.withLock(of: self) { engine in
+      if let engine { return engine }
+      let made = HTTPEngine(configuration)
+      engine = made
+      return made
+    }
+    var request: HTTPClient.Request
+    do {
+      request = try HTTPClient.Request(url: url, method: .POST, headers: headers)
+    } catch {
+      preconditionFailure("the URL was valid when the way was made: \(error)")
+    }
+    let bridge = StreamBridge(isConnected: false)
+    let exchange = ShortLinkPost(bridge, engine: engine)
+    request.body = .stream { writer in exchange.bodyIsWanted(writer) }
+    let stream = BridgedStream(bridge, carrier: exchange, on: loop)
+    exchange.start(request)
+    return stream
+  }
+}
+
+/// The HTTP client of one way, and the thread that it runs on.
+final class HTTPEngine: Sendable {
+  private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+  let client: HTTPClient
+  let loop: any NIOCore.EventLoop
+
+  init(_ configuration: HTTPClient.Configuration) {
+    client = HTTPClient(eventLoopGroupProvider: .shared(group), configuration: configuration)
+    loop = group.next()
+  }
+
+  deinit {
+    client.shutdown { [client, group] _ in
+      // Kept until here, since it must not be released before it has shut down.
+      _ = client
+      group.shutdownGracefully { _ in }
+    }
+  }
+}
+#endif

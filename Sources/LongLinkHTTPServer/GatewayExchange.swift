@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if HTTP
+internal import LongLinkTransport
+internal import NIOCore
+internal import Synchronization
+
+/// One request of a gateway on its way to a loop of the server, and then the carrier of its bytes.
+///
+/// The connection keeps the bridge alone: if nobody adopts the exchange, its release says so.
+final class GatewayExchange: AcceptedStream, StreamCarrier {
+  let peerAddress: LongLinkTransport.SocketAddress?
+  private let bridge: StreamBridge
+  /// Distinguishes the request from others on the same connection.
+  private let number: Int
+  private let connection: NIOLoopBound<GatewayHandler>
+  private let loop: any NIOCore.EventLoop
+  private let isAdopted = Atomic(false)
+  /// Kept running until the exchange is released.
+  private let threads: GatewayThreads
+
+  init(
+    _ bridge: StreamBridge, number: Int, peer: LongLinkTransport.SocketAddress?,
+    connection: GatewayHandler, on loop: any NIOCore.EventLoop, threads: GatewayThreads
+  ) {
+    self.bridge = bridge
+    self.number = number
+    peerAddress = peer
+    self.connection = NIOLoopBound(connection, eventLoop: loop)
+    self.loop = loop
+    self.threads = threads
+  }
+
+  deinit {
+    guard !isAdopted.load(ordering: .acquiring) else { return }
+    loop.execute { [connection, number, threads] in
+      connection.value.exchangeRefused(number)
+      withExtendedLifetime(threads) {}
+    }
+  }
+
+  func adopt(on loop: LongLinkTransport.EventLoop) throws(SocketError) -> any ByteStream {
+    let wasAdopted = isAdopted.exchange(true, ordering: .acquiringAndReleasing)
+    precondition(!wasAdopted, "an accepted stream was adopted twice")
+    return BridgedStream(bridge, carrier: self, on: loop, peerAddress: peerAddress)
+  }
+
+  func outputWaits() {
+    loop.execute { [connection, number] in connection.value.outputWaits(number) }
+  }
+
+  func inputHasRoom() {
+    loop.execute { [connection, number] in connection.value.inputHasRoom(number) }
+  }
+
+  func streamClosed(isReset: Bool) {
+    loop.execute { [connection, number] in
+      connection.value.streamClosed(number, isReset: isReset)
+    }
+  }
+}
+#endif

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if HTTP
+internal import LongLinkTransport
+internal import NIOCore
+internal import NIOHTTP1
+
+extension GatewayHandler {
+  func channelWritabilityChanged(context: ChannelHandlerContext) {
+    if context.channel.isWritable { writeOutput() }
+    context.fireChannelWritabilityChanged()
+  }
+
+  func outputWaits(_ number: Int) {
+    guard case .exchanging(let exchange) = phase, exchange.number == number else { return }
+    writeOutput()
+  }
+
+  /// Writes what the server has written, as far as the client reads.
+  private func writeOutput() {
+    guard let context, context.channel.isWritable, case .exchanging(var exchange) = phase else {
+      return
+    }
+    let (bytes, hasEnded) = exchange.bridge.takeOutput()
+    guard !bytes.isEmpty || hasEnded else {
+      if exchange.isAbandoned { breakOff(context) }
+      return
+    }
+    if !exchange.hasAnswerHead {
+      exchange.hasAnswerHead = true
+      let head = answerHead(exchange.head, length: hasEnded ? bytes.count : nil)
+      context.write(wrapOutboundOut(.head(head)), promise: nil)
+    }
+    phase = .exchanging(exchange)
+    if !bytes.isEmpty {
+      context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: bytes)))), promise: nil)
+    }
+    if hasEnded {
+      endAnswer(exchange, context)
+    } else {
+      watch(exchange, context)
+      if exchange.isAbandoned { breakOff(context) }
+    }
+  }
+
+  /// Flushes, and notes when the client's system has taken everything.
+  private func watch(_ exchange: Exchange, _ context: ChannelHandlerContext) {
+    var exchange = exchange
+    exchange.unsentWrites += 1
+    phase = .exchanging(exchange)
+    waitForClient()
+    let number = exchange.number
+    // An empty write: it succeeds once those before it have.
+    context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(ByteBuffer())))).assumeIsolated()
+      .whenSuccess {
+        guard case .exchanging(var exchange) = self.phase, exchange.number == number else { return }
+        exchange.unsentWrites -= 1
+        self.phase = .exchanging(exchange)
+        self.waitForClient()
+      }
+  }
+
+  private func answerHead(_ request: HTTPRequestHead, length: Int?) -> HTTPResponseHead {
+    var headers = HTTPHeaders()
+    headers.add(name: "Content-Type", value: GatewayRefusal.contentType)
+    headers.add(name: "Cache-Control", value: "no-store")
+    headers.add(name: "X-Accel-Buffering", value: "no")
+    if let length { headers.add(name: "Content-Length", value: "\(length)") }
+    if closes(behind: request) { headers.add(name: "Connection", value: "close") }
+    return HTTPResponseHead(version: request.version, status: .ok, headers: headers)
+  }
+
+  /// Whether the connection ends with the answer. HTTP 1.0 may have no other end of it.
+  private func closes(behind request: HTTPRequestHead) -> Bool {
+    !request.isKeepAlive || request.version != .http1_1
+  }
+
+  private func endAnswer(_ exchange: Exchange, _ context: ChannelHandlerContext) {
+    let closes = closes(behind: exchange.head)
+    // Before the end is written: a request that waits behind it arrives during the call.
+    if exchange.hasRequest, !closes { awaitNextRequest() } else { discard(thenCloses: closes) }
+    let written = context.writeAndFlush(wrapOutboundOut(.end(nil))).assumeIsolated()
+    if closes, exchange.hasRequest {
+      written.whenComplete { _ in context.close(promise: nil) }
+    } else {
+      readOn()
+    }
+  }
+
+  /// Closes the connection without an end of the answer, so that it cannot be taken for whole.
+  private func breakOff(_ context: ChannelHandlerContext) {
+    phase = .closed
+    wait(gateway.idleTimeout)
+    context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(ByteBuffer())))).assumeIsolated()
+      .whenComplete { _ in context.close(promise: nil) }
+  }
+
+  func streamClosed(_ number: Int, isReset: Bool) {
+    guard case .exchanging(var exchange) = phase, exchange.number == number else { return }
+    exchange.isAbandoned = true
+    phase = .exchanging(exchange)
+    if isReset || !exchange.hasAnswerHead && exchange.bridge.hasNoOutput {
+      phase = .closed
+      context?.close(promise: nil)
+    } else {
+      writeOutput()
+    }
+  }
+
+  // MARK: Refusing
+
+  /// The server has not taken the exchange.
+  func exchangeRefused(_ number: Int) {
+    guard case .exchanging(let exchange) = phase, exchange.number == number else { return }
+    gateway.count { $0.refusals += 1 }
+    refuse(.unavailable, exchange.head, hasRequest: exchange.hasRequest)
+  }
+
+  /// Answers with a status other than 200 and a short text, and closes the connection.
+  func refuse(_ refusal: GatewayRefusal, _ head: HTTPRequestHead, hasRequest: Bool = false) {
+    guard let context else { return }
+    discard(thenCloses: true)
+    var headers = HTTPHeaders()
+    headers.add(name: "Content-Type", value: "text/plain; charset=utf-8")
+    headers.add(name: "Content-Length", value: "\(refusal.text.utf8.count)")
+    headers.add(name: "Cache-Control", value: "no-store")
+    headers.add(name: "Connection", value: "close")
+    for (name, value) in refusal.headers { headers.add(name: name, value: value) }
+    let answer = HTTPResponseHead(version: head.version, status: refusal.status, headers: headers)
+    context.write(wrapOutboundOut(.head(answer)), promise: nil)
+    if head.method != .HEAD {
+      context.write(
+        wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: refusal.text)))), promise: nil)
+    }
+    let written = context.writeAndFlush(wrapOutboundOut(.end(nil))).assumeIsolated()
+    if hasRequest { written.whenComplete { _ in context.close(promise: nil) } } else { readOn() }
+  }
+}
+#endif

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if HTTP
+internal import LongLinkTransport
+internal import NIOCore
+internal import NIOHTTP1
+
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// One connection of a gateway: takes its requests, one after the other, to the server.
+///
+/// It reads only what there is room for, and writes only while the client reads. Everything here
+/// runs on the connection's thread.
+final class GatewayHandler: ChannelInboundHandler {
+  typealias InboundIn = HTTPServerRequestPart
+  typealias OutboundOut = HTTPServerResponsePart
+
+  enum Phase {
+    case awaitingHead
+    /// The server has the request.
+    case exchanging(Exchange)
+    /// The answer has ended before the request; the rest of the request is dropped.
+    case discarding(bytes: Int, thenCloses: Bool)
+    case closed
+  }
+
+  /// A request, and how far its answer is.
+  struct Exchange {
+    let number: Int
+    let bridge: StreamBridge
+    let head: HTTPRequestHead
+    /// Whether the request has ended.
+    var hasRequest = false
+    /// Whether the bridge has room for more of the request.
+    var hasRoom = true
+    /// The bytes that came although there was no room.
+    var excess = 0
+    var hasAnswerHead = false
+    /// The number of writes that the client's system has not taken.
+    var unsentWrites = 0
+    /// Whether the server has closed the stream.
+    var isAbandoned = false
+  }
+
+  let gateway: GatewayState
+  private let threads: GatewayThreads
+  var phase = Phase.awaitingHead
+  var context: ChannelHandlerContext?
+  private var number = 0
+  /// Whether the next request's head has begun to arrive.
+  private var hasHeadBegun = false
+  private var deadline = NIODeadline.distantFuture
+  private var timer: Scheduled<Void>?
+  private var timerIsFor = NIODeadline.distantFuture
+
+  /// The most bytes of a request that are dropped once it is answered, and the most time for that.
+  private static let mostDiscarded = 262_144
+  private static let discardTimeout = TimeAmount.seconds(5)
+  /// The most bytes beyond what was asked for, which come when a client hangs up.
+  private static let mostExcess = 262_144
+
+  init(_ gateway: GatewayState, _ threads: GatewayThreads) {
+    self.gateway = gateway
+    self.threads = threads
+  }
+
+  func channelActive(context: ChannelHandlerContext) {
+    self.context = context
+    wait(gateway.headTimeout)
+    context.read()
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    end(because: ECONNRESET, "the client has hung up")
+    timer?.cancel()
+    timer = nil
+    self.context = nil
+    context.fireChannelInactive()
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    gateway.count { $0.badRequests += error is HTTPParserError ? 1 : 0 }
+    end(because: EPROTO, "the client's HTTP is not valid, or the connection failed")
+    context.close(promise: nil)
+  }
+
+  /// Ends the exchange, if there is one, with a failure.
+  func end(because errno: CInt, _ detail: String) {
+    if case .exchanging(let exchange) = phase {
+      exchange.bridge.fail(SocketError(operation: "read", errno: errno), text: detail)
+    }
+    phase = .closed
+  }
+
+  func close() {
+    end(because: ETIMEDOUT, "the client was silent for too long")
+    context?.close(promise: nil)
+  }
+
+  // MARK: The request
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    switch unwrapInboundIn(data) {
+    case .head(let head): begin(head, context)
+    case .body(let bytes): take(bytes)
+    case .end: requestEnded()
+    }
+  }
+
+  func channelReadComplete(context: ChannelHandlerContext) {
+    readOn()
+    context.fireChannelReadComplete()
+  }
+
+  /// Bytes have come, of whatever.
+  func bytesCame() {
+    switch phase {
+    case .awaitingHead:
+      if !hasHeadBegun { wait(gateway.headTimeout) }
+      hasHeadBegun = true
+    case .exchanging: waitForClient()
+    case .discarding, .closed: break
+    }
+  }
+
+  /// Asks for more bytes, if they are of use.
+  func readOn() {
+    switch phase {
+    case .awaitingHead, .discarding:
+      context?.read()
+    case .exchanging(let exchange):
+      if exchange.hasRoom { context?.read() }
+    case .closed: break
+    }
+  }
+
+  private func begin(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
+    guard case .awaitingHead = phase else { return }
+    hasHeadBegun = false
+    if let refusal = GatewayRefusal(of: head, path: gateway.path) {
+      gateway.count { $0.refusals += 1 }
+      return refuse(refusal, head)
+    }
+    number += 1
+    let bridge = StreamBridge(isConnected: true)
+    phase = .exchanging(Exchange(number: number, bridge: bridge, head: head))
+    gateway.count { $0.requests += 1 }
+    let expects = head.headers["Expect"].contains { $0.lowercased() == "100-continue" }
+    if expects, head.version == .http1_1 {
+      let goOn = HTTPResponseHead(version: head.version, status: .continue)
+      context.writeAndFlush(wrapOutboundOut(.head(goOn)), promise: nil)
+    }
+    waitForClient()
+    let peer = gateway.forwarded.client(gateway.address(context.remoteAddress), head.headers)
+    gateway.server.accept(
+      short: GatewayExchange(
+        bridge, number: number, peer: peer, connection: self, on: context.eventLoop,
+        threads: threads))
+  }
+
+  private func take(_ bytes: ByteBuffer) {
+    switch phase {
+    case .exchanging(var exchange):
+      if !exchange.hasRoom { exchange.excess += bytes.readableBytes }
+      if exchange.excess > Self.mostExcess { return close() }
+      exchange.hasRoom = unsafe bytes.withUnsafeReadableBytes {
+        unsafe exchange.bridge.deliver($0)
+      }
+      phase = .exchanging(exchange)
+    case .discarding(let dropped, let closes):
+      phase = .discarding(bytes: dropped + bytes.readableBytes, thenCloses: closes)
+      if dropped + bytes.readableBytes > Self.mostDiscarded { close() }
+    case .awaitingHead, .closed: break
+    }
+  }
+
+  private func requestEnded() {
+    switch phase {
+    case .exchanging(var exchange):
+      exchange.hasRequest = true
+      phase = .exchanging(exchange)
+      exchange.bridge.endInput()
+      waitForClient()
+    case .discarding(_, thenCloses: false):
+      awaitNextRequest()
+    case .discarding:
+      phase = .closed
+      context?.close(promise: nil)
+    case .awaitingHead, .closed: break
+    }
+  }
+
+  func inputHasRoom(_ number: Int) {
+    guard case .exchanging(var exchange) = phase, exchange.number == number else { return }
+    exchange.hasRoom = true
+    exchange.excess = 0
+    phase = .exchanging(exchange)
+    waitForClient()
+    context?.read()
+  }
+
+  // MARK: Time
+
+  func awaitNextRequest() {
+    phase = .awaitingHead
+    wait(gateway.keepAliveTimeout)
+  }
+
+  func discard(thenCloses: Bool) {
+    phase = .discarding(bytes: 0, thenCloses: thenCloses)
+    wait(Self.discardTimeout)
+  }
+
+  /// Bounds the client's silence, if something is expected of the client.
+  func waitForClient() {
+    guard case .exchanging(let exchange) = phase else { return }
+    let isExpected = !exchange.hasRequest && exchange.hasRoom || exchange.unsentWrites > 0
+    wait(isExpected ? gateway.idleTimeout : nil)
+  }
+
+  /// Closes the connection unless another wait begins within `time`; nil for never.
+  func wait(_ time: TimeAmount?) {
+    deadline = time.map { .now() + $0 } ?? .distantFuture
+    if deadline < timerIsFor { arm() }
+  }
+
+  private func arm() {
+    timer?.cancel()
+    timer = nil
+    timerIsFor = deadline
+    guard deadline != .distantFuture, let context else { return }
+    timer = context.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) {
+      self.timerFired()
+    }
+  }
+
+  private func timerFired() {
+    timer = nil
+    timerIsFor = .distantFuture
+    if deadline <= .now() {
+      gateway.count { $0.timeouts += 1 }
+      close()
+    } else {
+      arm()
+    }
+  }
+}
+#endif

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if HTTP
+internal import NIOHTTP1
+
+/// An answer without frames, to a request that is none of the short link's.
+struct GatewayRefusal {
+  let status: HTTPResponseStatus
+  let text: String
+  var headers: [(String, String)] = []
+
+  /// The content type of frames.
+  static let contentType = "application/vnd.longlink"
+
+  private init(_ status: HTTPResponseStatus, _ text: String, _ headers: [(String, String)] = []) {
+    self.status = status
+    self.text = text + "\n"
+    self.headers = headers
+  }
+
+  /// The server takes no more requests, or has stopped.
+  static let unavailable = GatewayRefusal(
+    .serviceUnavailable, "The server takes no requests now.", [("Retry-After", "1")])
+
+  /// Why a request cannot be one of the short link; nil if it can.
+  init?(of head: HTTPRequestHead, path: String) {
+    guard head.uri.utf8.count <= HTTPGatewayConfiguration.longestTarget else {
+      self = GatewayRefusal(.uriTooLong, "The URL is too long.")
+      return
+    }
+    guard head.uri.prefix(while: { $0 != "?" }) == path else {
+      self = GatewayRefusal(.notFound, "There is nothing here. The short link is at \(path).")
+      return
+    }
+    guard head.method == .POST else {
+      self = GatewayRefusal(
+        .methodNotAllowed, "The short link takes POST alone.", [("Allow", "POST")])
+      return
+    }
+    let types = head.headers["Content-Type"]
+    let media = types.first?.prefix { $0 != ";" }.lowercased() ?? ""
+    guard types.count == 1, media.split(whereSeparator: \.isWhitespace) == [Self.contentType[...]]
+    else {
+      self = GatewayRefusal(
+        .unsupportedMediaType, "The short link takes the content type \(Self.contentType).")
+      return
+    }
+    guard head.headers["Content-Encoding"].isEmpty else {
+      self = GatewayRefusal(.unsupportedMediaType, "The short link takes no compressed bodies.")
+      return
+    }
+    return nil
+  }
+}
+#endif

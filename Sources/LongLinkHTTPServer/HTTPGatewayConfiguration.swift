@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if HTTP
+internal import LongLinkCore
+public import LongLinkDriver
+public import Logging
+
+/// The configuration of a gateway. Every field has a default.
+public struct HTTPGatewayConfiguration: Sendable {
+  /// The address or name to listen on. Default `127.0.0.1`, since a proxy with TLS belongs in front
+  /// of a gateway.
+  public var host = "127.0.0.1"
+  /// The port to listen on, 0 to 65,535; 0, the default, takes a free one.
+  public var port = 0
+  /// The path of the short link; it begins with `/`. Default `/longlink/v1`.
+  public var path = "/longlink/v1"
+  /// The most open connections, at least 1; further ones are closed and counted. Default 1,000.
+  ///
+  /// Each holds 384 KiB at most besides what the server holds for its request. The server counts
+  /// each request on them as a connection too, against its own limits.
+  public var maxConnections = 1_000
+  /// The most time from the first byte of a request's head to its last, and from the connect to the
+  /// first; above zero. Default 10 s.
+  public var headTimeout: Duration = .seconds(10)
+  /// How long a connection without requests is kept; above zero. Default 75 s.
+  public var keepAliveTimeout: Duration = .seconds(75)
+  /// The most time without a byte while the gateway waits for the client, be it for more of the
+  /// request or until the client reads the answer; above zero. Default 120 s.
+  ///
+  /// A handler may take as long as its deadline lets it. Time in which the client owes nothing does
+  /// not count.
+  public var idleTimeout: Duration = .seconds(120)
+  /// The proxies in front of the gateway: addresses, or networks such as `10.0.0.0/8`. Default:
+  /// none.
+  ///
+  /// For a connection of one of them the peer's address is the last one in `Forwarded`, or else in
+  /// `X-Forwarded-For`, that is not a trusted proxy's. From anyone else both are ignored.
+  public var trustedProxies: [String] = []
+  /// The number of threads that read and write HTTP, at least 1. Default 1.
+  public var threads = 1
+  /// The gateway's logger. Bodies and headers are never logged. Default: a logger with the label
+  /// `longlink.gateway`.
+  public var logger = Logger(label: "longlink.gateway")
+
+  /// The most bytes of one header, and of all headers of a request; and their most number.
+  static let headLimits = (header: 16_384, headers: 65_536, count: 100)
+  /// The most bytes of the first line of a request that a head may have.
+  static let longestTarget = 8_192
+
+  /// Makes a configuration with the defaults.
+  public init() {}
+
+  /// Throws `invalidConfiguration`, with the field's name, if a value is out of range.
+  public func validate() throws(LongLinkError) {
+    if host.isEmpty { throw .configuration("host", "it is empty") }
+    if !(0...65_535).contains(port) { throw .configuration("port", "\(port) is not a port") }
+    if !path.hasPrefix("/") || path.utf8.contains(where: { $0 <= 32 || $0 == 63 || $0 >= 127 }) {
+      throw .configuration("path", "it must begin with / and contain neither ? nor spaces")
+    }
+    if maxConnections < 1 { throw .configuration("maxConnections", "\(maxConnections) is below 1") }
+    if threads < 1 { throw .configuration("threads", "\(threads) is below 1") }
+    for (field, value) in [
+      ("headTimeout", headTimeout), ("keepAliveTimeout", keepAliveTimeout),
+      ("idleTimeout", idleTimeout),
+    ] where value <= .zero {
+      throw .configuration(field, "\(value) is not above zero")
+    }
+    for (index, text) in trustedProxies.enumerated() where AddressRange(text) == nil {
+      throw .configuration("trustedProxies[\(index)]", "\(text) is neither address nor network")
+    }
+  }
+}
+#endif

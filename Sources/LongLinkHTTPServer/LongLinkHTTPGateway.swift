@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if HTTP
+public import LongLinkDriver
+public import LongLinkServer
+public import LongLinkTransport
+internal import Logging
+internal import NIOCore
+internal import NIOHTTP1
+internal import NIOPosix
+internal import Synchronization
+
+/// Takes a server's requests over HTTP: each is one `POST`, with frames in both bodies.
+///
+/// Make it for a server, start both, and shut the gateway down before the server. The server's
+/// routes, limits and deadlines hold for its requests. Releasing a gateway does not stop it. It may
+/// be used from any thread.
+public final class LongLinkHTTPGateway: Sendable {
+  private enum Phase {
+    case made
+    case started(any Channel, GatewayThreads)
+    case shutDown
+  }
+
+  /// The configuration that the gateway was made with.
+  public let configuration: HTTPGatewayConfiguration
+  private let state: GatewayState
+  private let phase = Mutex(Phase.made)
+
+  /// Makes a gateway for `server`, which does not listen yet. Throws `invalidConfiguration`.
+  public init(
+    for server: LongLinkServer, _ configuration: HTTPGatewayConfiguration = .init()
+  ) throws(LongLinkError) {
+    try configuration.validate()
+    self.configuration = configuration
+    state = GatewayState(configuration, server)
+  }
+
+  /// Starts to listen, and returns the address, with the actual port.
+  ///
+  /// Throws `connectFailed` with the system's error if it cannot listen, and `closed` if it is
+  /// running already or was shut down.
+  @discardableResult
+  public func start() async throws(LongLinkError) -> LongLinkTransport.SocketAddress {
+    let place = "\(configuration.host):\(configuration.port)"
+    guard case .made = phase.withLock({ $0 }) else {
+      throw LongLinkError(
+        .closed, doing: .other("start the gateway"), detail: "it is running, or was shut down")
+    }
+    let threads = GatewayThreads(configuration.threads)
+    let listener: any Channel
+    do {
+      listener = try await bootstrap(threads).bind(
+        host: configuration.host, port: configuration.port
+      ).get()
+    } catch {
+      throw LongLinkError(
+        .connectFailed, doing: .other("listen on \(place)"), detail: "\(error)",
+        systemError: (error as? IOError)?.errnoCode)
+    }
+    let isFirst = phase.withLock(of: self) { phase in
+      guard case .made = phase else { return false }
+      phase = .started(listener, threads)
+      return true
+    }
+    guard isFirst, let address = state.address(listener.localAddress) else {
+      try? await listener.close()
+      throw LongLinkError(
+        .closed, doing: .other("start the gateway"), detail: "it is running, or was shut down")
+    }
+    configuration.logger.info("Listening for HTTP", metadata: ["address": "\(address)"])
+    return address
+  }
+
+  /// The address that the gateway listens on, with the actual port; nil before `start`.
+  public var address: LongLinkTransport.SocketAddress? {
+    guard case .started(let listener, _) = phase.withLock({ $0 }) else { return nil }
+    return state.address(listener.localAddress)
+  }
+
+  /// A snapshot of what the gateway has counted.
+  public var counters: HTTPGatewayCounters { state.counters }
+
+  private func bootstrap(_ threads: GatewayThreads) -> ServerBootstrap {
+    ServerBootstrap(group: threads.group)
+      .serverChannelOption(.backlog, value: 1024)
+      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+      .childChannelOption(.autoRead, value: false)
+      .childChannelOption(.maxMessagesPerRead, value: 1)
+      .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+      .childChannelOption(.socketOption(.so_keepalive), value: 1)
+      .childChannelOption(
+        .writeBufferWaterMark, value: .init(low: 32_768, high: StreamBridge.capacity)
+      )
+      .childChannelInitializer { [state, threads] channel in
+        channel.eventLoop.makeCompletedFuture {
+          guard state.admit(channel) else { throw ChannelError.ioOnClosedChannel }
+          channel.closeFuture.whenComplete { _ in state.ended(channel) }
+          try Self.setUp(channel, state, threads)
+        }
+      }
+  }
+
+  private static func setUp(
+    _ channel: any Channel, _ state: GatewayState, _ threads: GatewayThreads
+  ) throws {
+    let handler = GatewayHandler(state, threads)
+    let limits = HTTPGatewayConfiguration.headLimits
+    var decoding = NIOHTTPDecoderLimitConfiguration()
+    decoding.maxHeaderFieldSize = limits.header
+    decoding.maxHeaderListSize = limits.headers
+    decoding.maxHeaderFieldCount = limits.count
+    let pipeline = channel.pipeline.syncOperations
+    try pipeline.addHandler(ByteWatch(handler))
+    try pipeline.configureHTTPServerPipeline(
+      withOutboundHeaderValidation: true, withEncoderConfiguration: .init(),
+      withDecoderLimitConfiguration: decoding)
+    try pipeline.addHandler(handler)
+  }
+
+  /// Stops: accepts no more connections, lets running requests finish within `bound`, and returns
+  /// when every connection has ended. Shut the server down afterwards. A second call does nothing.
+  public func shutDown(within bound: Duration = .seconds(10)) async {
+    let started = phase.withLock(of: self) { phase -> (any Channel, GatewayThreads)? in
+      defer { phase = .shutDown }
+      guard case .started(let listener, let threads) = phase else { return nil }
+      return (listener, threads)
+    }
+    guard let (listener, threads) = started else { return }
+    try? await listener.close()
+    let loop = threads.group.next()
+    let empty = loop.makePromise(of: Void.self)
+    let open = state.drain(empty)
+    for channel in open {
+      channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+    }
+    let timer = loop.scheduleTask(in: .nanoseconds(bound.clampedNanoseconds)) {
+      for channel in open { channel.close(promise: nil) }
+    }
+    try? await empty.futureResult.get()
+    timer.cancel()
+  }
+}
+
+/// The threads of a gateway. They end once the gateway, its connections and the server have let go
+/// of them.
+final class GatewayThreads: Sendable {
+  let group: MultiThreadedEventLoopGroup
+
+  init(_ count: Int) {
+    group = MultiThreadedEventLoopGroup(numberOfThreads: count)
+  }
+
+  deinit {
+    group.shutdownGracefully { _ in }
+  }
+}
+
+/// Tells the connection's handler that bytes have come, before anyone has parsed them.
+private final class ByteWatch: ChannelInboundHandler {
+  typealias InboundIn = ByteBuffer
+
+  private let handler: GatewayHandler
+
+  init(_ handler: GatewayHandler) {
+    self.handler = handler
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    handler.bytesCame()
+    context.fireChannelRead(data)
+  }
+}
+#endif

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLinkDriver
+@_spi(Loop) package import LongLinkTransport
+import Synchronization
+
+extension LongLinkServer {
+  /// Takes a short link that a gateway has accepted, on any thread: a stream of bytes that carries
+  /// one request and its answer. The server's routes, limits and drain hold for it as for a
+  /// connection, and one of the server's loops adopts it.
+  ///
+  /// The stream's `read` returns `end` when the client's bytes have ended in good order, and throws
+  /// when the client has given the exchange up. From the `end` on, the server has no interest in
+  /// reading: the stream reports a failure as read readiness all the same. `shutDownWriting` ends
+  /// the answer in good order, and `close` follows it. `close` without it, and `reset`, break the
+  /// exchange off.
+  ///
+  /// A stream that the server does not take, because it is not started, is full or was shut down,
+  /// is released without `adopt`. A server that drains answers with the code 503, refused.
+  package func accept(short stream: any AcceptedStream) {
+    let lanes = lanesNow
+    guard let turn = shortTurns.next(of: lanes.count) else { return }
+    let (loop, lane) = lanes[turn]
+    loop.execute { lane.value.accept(short: stream) }
+  }
+}
+
+/// Deals short links to the loops of a server in turn, until the server has drained.
+final class ShortTurns: Sendable {
+  private struct State {
+    var next = 0
+    var hasEnded = false
+  }
+
+  private let state = Mutex(State())
+
+  /// The index of the next one of so many loops; nil if there are none, or none any more.
+  func next(of count: Int) -> Int? {
+    state.withLock(of: self) { state in
+      guard count > 0, !state.hasEnded else { return nil }
+      defer { state.next &+= 1 }
+      return state.next % count
+    }
+  }
+
+  /// Ends the dealing: the loops may stop.
+  func end() {
+    state.withLock(of: self) { $0.hasEnded = true }
+  }
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkCore
+internal import Synchronization
+
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// A stream on a loop whose bytes a `StreamCarrier` moves.
+///
+/// The carrier calls the loop at most once per turn, however many pieces it delivers. A failure is
+/// reported as read readiness once even where none is of interest.
+package final class BridgedStream: ByteStream, TurnHandler {
+  private let loop: EventLoop
+  private let bridge: StreamBridge
+  private let carrier: any StreamCarrier
+  package let localAddress: SocketAddress?
+  package let peerAddress: SocketAddress?
+  private var handler: (any StreamHandler)?
+  private var token: UInt64 = 0
+  private var interest: Readiness = .none
+  private var isOpen = true
+  /// Whether the end of this turn, or of the next, delivers readiness.
+  private var awaitsTurnEnd = false
+  /// Whether the handler was told of the failure.
+  private var hasToldFailure = false
+  /// Bytes that were taken from the bridge, and the number of those that were read.
+  private var input: [UInt8] = []
+  private var inputRead = 0
+
+  /// Makes the stream of `bridge`, on its loop. The carrier is kept until the stream is closed.
+  package init(
+    _ bridge: StreamBridge, carrier: any StreamCarrier, on loop: EventLoop,
+    localAddress: SocketAddress? = nil, peerAddress: SocketAddress? = nil
+  ) {
+    loop.preconditionCurrent()
+    self.loop = loop
+    self.bridge = bridge
+    self.carrier = carrier
+    self.localAddress = localAddress
+    self.peerAddress = peerAddress
+    let reference = LoopBound(Reference(stream: self), on: loop)
+    bridge.state.withLock(of: bridge) { state in
+      state.wake = { reference.loop.execute { reference.value.stream?.woken() } }
+    }
+  }
+
+  deinit {
+    guard isOpen else { return }
+    BridgedStream.close(bridge, carrier, isReset: false)
+  }
+
+  /// Keeps the bridge from retaining the stream.
+  private final class Reference {
+    weak let stream: BridgedStream?
+
+    init(stream: BridgedStream) {
+      self.stream = stream
+    }
+  }
+
+  // MARK: Readiness
+
+  package func attach(_ handler: any StreamHandler, token: UInt64) {
+    requireOpen()
+    self.handler = handler
+    self.token = token
+    deliverAtTurnEnd()
+  }
+
+  package func setInterest(_ interest: Readiness) {
+    requireOpen()
+    guard interest != self.interest else { return }
+    self.interest = interest
+    deliverAtTurnEnd()
+  }
+
+  /// What the stream is ready for, of what is of interest.
+  private var readiness: Readiness {
+    let hasInput = inputRead < input.count
+    let (ready, isBroken) = bridge.state.withLock(of: bridge) { state in
+      let isBroken = state.failure != nil
+      let reads =
+        state.isConnected && (hasInput || !state.input.isEmpty || state.hasInputEnded) || isBroken
+      let writes = state.isConnected && state.output.count < StreamBridge.capacity || isBroken
+      return ((reads ? Readiness.read : .none).union(writes ? .write : .none), isBroken)
+    }
+    let wanted = ready.intersection(interest)
+    return isBroken && !hasToldFailure && wanted == .none ? .read : wanted
+  }
+
+  /// The carrier has changed something.
+  private func woken() {
+    bridge.state.withLock(of: bridge) { $0.isWaking = false }
+    deliverReadiness()
+  }
+
+  private func deliverReadiness() {
+    guard isOpen, let handler else { return }
+    let readiness = readiness
+    guard readiness != .none else { return }
+    // Of use only where nothing is of interest: otherwise it is reported until it is read.
+    hasToldFailure = interest == .none
+    handler.streamReady(readiness, token: token)
+    deliverAtTurnEnd()
+  }
+
+  /// Sees to it that readiness is delivered once more, if there is any.
+  private func deliverAtTurnEnd() {
+    guard isOpen, !awaitsTurnEnd, handler != nil, readiness != .none else { return }
+    awaitsTurnEnd = true
+    loop.atEndOfTurn(self, token: 0)
+  }
+
+  package func turnEnds(token: UInt64) {
+    awaitsTurnEnd = false
+    deliverReadiness()
+  }
+
+  // MARK: Bytes
+
+  package func finishConnecting() throws(SocketError) -> Bool {
+    requireOpen()
+    let (isConnected, failure) = bridge.state.withLock(of: bridge) { ($0.isConnected, $0.failure) }
+    if !isConnected, let failure { throw failure }
+    return isConnected
+  }
+
+  package func read(into buffer: inout OutputRawSpan) throws(SocketError) -> ReadOutcome {
+    requireOpen()
+    precondition(!buffer.isFull, "a read needs room for a byte at least")
+    if inputRead == input.count {
+      (input, inputRead) = ([], 0)
+      let (hasEnded, failure, resumesCarrier) = takeInput()
+      if resumesCarrier { carrier.inputHasRoom() }
+      guard !input.isEmpty else {
+        if let failure { throw failure }
+        return hasEnded ? .end : .wouldBlock
+      }
+    }
+    let count = min(input.count - inputRead, buffer.freeCapacity)
+    unsafe input.withUnsafeBytes { bytes in
+      unsafe buffer.appendBytes(
+        UnsafeRawBufferPointer(rebasing: bytes[inputRead..<inputRead + count]))
+    }
+    inputRead += count
+    return .bytes(count)
+  }
+
+  /// Takes what has come, and returns the end behind it, and whether the carrier waits for room.
+  private func takeInput() -> (hasEnded: Bool, failure: SocketError?, resumesCarrier: Bool) {
+    var taken: [UInt8] = []
+    let end = bridge.state.withLock(of: bridge) { state in
+      swap(&taken, &state.input)
+      defer { state.isCarrierPaused = false }
+      return (state.hasInputEnded, state.failure, state.isCarrierPaused)
+    }
+    input = taken
+    return end
+  }
+
+  package func write(_ bytes: RawSpan) throws(SocketError) -> Int {
+    requireOpen()
+    let result = bridge.state.withLock(of: bridge) { state -> Result<(Int, Bool), SocketError> in
+      if let failure = state.failure { return .failure(failure) }
+      guard state.isConnected else { return .success((0, false)) }
+      guard !state.hasOutputEnded else {
+        return .failure(SocketError(operation: "write", errno: EPIPE, address: nil))
+      }
+      let count = min(bytes.byteCount, StreamBridge.capacity - state.output.count)
+      state.isOutputFull = count < bytes.byteCount
+      guard count > 0 else { return .success((0, false)) }
+      unsafe bytes.extracting(0..<count).withUnsafeBytes {
+        unsafe state.output.append(contentsOf: $0)
+      }
+      defer { state.isOutputAnnounced = true }
+      return .success((count, !state.isOutputAnnounced))
+    }
+    let (count, announces) = try result.get()
+    if announces { carrier.outputWaits() }
+    return count
+  }
+
+  package func shutDownWriting() {
+    requireOpen()
+    let announces = bridge.state.withLock(of: bridge) { state in
+      guard !state.hasOutputEnded, state.failure == nil else { return false }
+      state.hasOutputEnded = true
+      defer { state.isOutputAnnounced = true }
+      return !state.isOutputAnnounced
+    }
+    if announces { carrier.outputWaits() }
+  }
+
+  package var failureText: String? { bridge.state.withLock(of: bridge) { $0.failureText } }
+
+  /// Not known: what the carrier took may not have left.
+  package var unacknowledgedBytes: Int { 0 }
+
+  package var hasUnreadBytes: Bool {
+    requireOpen()
+    return inputRead < input.count || bridge.state.withLock(of: bridge) { !$0.input.isEmpty }
+  }
+
+  // MARK: Closing
+
+  package func close() {
+    close(isReset: false)
+  }
+
+  package func reset() {
+    close(isReset: true)
+  }
+
+  private func close(isReset: Bool) {
+    guard isOpen else { return }
+    isOpen = false
+    handler = nil
+    (input, inputRead) = ([], 0)
+    BridgedStream.close(bridge, carrier, isReset: isReset)
+  }
+
+  private static func close(
+    _ bridge: StreamBridge, _ carrier: any StreamCarrier, isReset: Bool
+  ) {
+    bridge.state.withLock(of: bridge) { state in
+      state.isClosed = true
+      state.wake = nil
+      state.input = []
+      if isReset { state.output = [] }
+    }
+    carrier.streamClosed(isReset: isReset)
+  }
+
+  private func requireOpen() {
+    precondition(isOpen, "a closed stream was used")
+  }
+}

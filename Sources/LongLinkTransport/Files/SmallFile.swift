@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// A small private file that is read and written as a whole. Its methods block: call them off the
+/// loop.
+package struct SmallFile: Sendable {
+  private let path: String
+
+  package init(_ path: String) {
+    self.path = path
+  }
+
+  /// Reads the file, of which no more than `limit` bytes are wanted; nil if there is none.
+  package func read(limit: Int) throws(FileError) -> [UInt8]? {
+    do throws(FileError) {
+      return try OpenFile.read(path).read(limit, at: 0)
+    } catch {
+      if error.isMissing { return nil }
+      throw error
+    }
+  }
+
+  /// Replaces the file in one step, which a crash either leaves out or leaves whole. Nobody else
+  /// may read it.
+  ///
+  /// `suffix` makes the name of the new file until it takes the place of the old one.
+  package func replace(with bytes: [UInt8], suffix: String) throws(FileError) {
+    let draft = "\(path).\(suffix)"
+    do throws(FileError) {
+      try SmallFile.create(draft, bytes)
+      try FileCall.retrying("rename", path) { unsafe rename(draft, path) }
+    } catch {
+      _ = unsafe unlink(draft)
+      throw error
+    }
+    let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+    let descriptor = unsafe open(folder, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return }
+    // Some file systems cannot flush a folder, and keep its names all the same.
+    _ = fsync(descriptor)
+    SystemCall.close(descriptor)
+  }
+
+  /// Removes the file, if it is there.
+  package func remove() {
+    _ = unsafe unlink(path)
+  }
+
+  private static func create(_ path: String, _ bytes: [UInt8]) throws(FileError) {
+    let descriptor = try FileCall.retrying("create", path) {
+      unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    }
+    let file = OpenFile(descriptor, at: path)
+    if let error = file.write(bytes[...], at: 0).error { throw error }
+    try file.sync()
+  }
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkDriver
+internal import LongLinkTransport
+
+/// A body whose files have been looked at: their sizes are known, and from now on they must not
+/// change.
+public struct PreparedUpload: Sendable {
+  struct Part: Sendable {
+    let part: UploadPart
+    /// The number of its bytes, if that is known.
+    let size: UInt64?
+    /// The file and the range of it that is sent.
+    let file: (path: String, identity: FileIdentity, range: Range<UInt64>)?
+  }
+
+  let parts: [Part]
+  let loop: EventLoop
+  /// The number of bytes of all parts; nil if it is not known beforehand.
+  public let length: UInt64?
+
+  /// The bytes from an offset on, in pieces of at most 64 KiB. They can be read any number of
+  /// times.
+  public func pieces(from offset: UInt64 = 0) -> UploadPieces {
+    UploadPieces(body: self, offset: offset)
+  }
+
+  /// Throws if a file is not what it was when the body was prepared.
+  func verifyFiles() async throws(UploadError) {
+    let parts = parts
+    let outcome = await loop.offloading { () -> UploadError? in
+      for part in parts {
+        guard let file = part.file else { continue }
+        do throws(FileError) {
+          let now = try FileIdentity(at: file.path)
+          if let error = UploadError(now, insteadOf: file.identity, path: file.path) {
+            return error
+          }
+        } catch {
+          return UploadError(of: error, at: file.path)
+        }
+      }
+      return nil
+    }
+    if let outcome { throw outcome }
+  }
+}
+
+extension UploadBody {
+  /// Looks at all files, off the loop, and checks the parts.
+  ///
+  /// Throws if a file is missing or is no regular file, and for a part that is invalid.
+  public func prepare(on loop: EventLoop = .shared) async throws(UploadError) -> PreparedUpload {
+    let parts = parts
+    let prepared = try await loop.offloading {
+      Result { () throws(UploadError) in
+        var prepared: [PreparedUpload.Part] = []
+        for (index, part) in parts.enumerated() {
+          prepared.append(try PreparedUpload.Part.prepare(part, at: index))
+        }
+        return prepared
+      }
+    }.get()
+    var length: UInt64? = 0
+    for (index, part) in prepared.enumerated() {
+      guard let size = part.size, let sum = length else {
+        length = nil
+        continue
+      }
+      let (next, overflows) = sum.addingReportingOverflow(size)
+      if overflows { throw UploadError(.invalidPart, part: index, detail: "it is too large") }
+      length = next
+    }
+    return PreparedUpload(parts: prepared, loop: loop, length: length)
+  }
+}
+
+extension PreparedUpload.Part {
+  /// Checks a part, and looks at its file. Blocks.
+  fileprivate static func prepare(
+    _ part: UploadPart, at index: Int
+  ) throws(UploadError) -> PreparedUpload.Part {
+    for text in [part.field, part.fileName ?? ""] where text.utf8.contains(0) {
+      throw UploadError(.invalidPart, part: index, detail: "its name contains U+0000")
+    }
+    if let type = part.contentType, !MediaType.isValid(type) {
+      throw UploadError(
+        .invalidPart, part: index, detail: "its content type is not a media type")
+    }
+    switch part.content.source {
+    case .bytes(let bytes):
+      return PreparedUpload.Part(part: part, size: UInt64(bytes.count), file: nil)
+    case .sequence(let length, _):
+      return PreparedUpload.Part(part: part, size: length, file: nil)
+    case .file(let path, let range):
+      let identity = try look(at: path)
+      let range = range ?? 0..<identity.size
+      guard range.upperBound <= identity.size else {
+        throw UploadError(
+          .invalidPart, path: path, part: index,
+          detail: "the range ends at \(range.upperBound), and the file at \(identity.size)")
+      }
+      return PreparedUpload.Part(
+        part: part, size: range.upperBound - range.lowerBound, file: (path, identity, range))
+    }
+  }
+
+  private static func look(at path: String) throws(UploadError) -> FileIdentity {
+    do throws(FileError) {
+      // Opened, so that one without the permission to read fails now.
+      return try OpenFile.read(path).identity
+    } catch {
+      throw UploadError(of: error, at: path)
+    }
+  }
+}

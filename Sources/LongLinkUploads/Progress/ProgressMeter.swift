@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkCore
+
+/// Counts the bytes of an upload, and smooths their rate. It has no clock.
+struct ProgressMeter {
+  /// The time after which an older rate counts as much as the newest one, in nanoseconds.
+  private static let smoothing: Int64 = 3_000_000_000
+  /// A shorter time says nothing about the rate.
+  private static let shortest: Int64 = 50_000_000
+
+  private(set) var progress = UploadProgress()
+  /// What was sent in all, also what was sent twice: that is work, too.
+  private var moved: UInt64 = 0
+  private var measured: (at: LinkInstant, moved: UInt64)?
+
+  /// Notes what this process and the server have at the beginning, which is not a rate.
+  mutating func begin(at offset: UInt64, of total: UInt64?) {
+    progress.total = total ?? progress.total
+    raise(sent: offset, stored: offset)
+  }
+
+  /// Notes bytes that have left, the last one in front of `position`.
+  mutating func sent(_ count: Int, upTo position: UInt64) {
+    moved += UInt64(count)
+    raise(sent: position, stored: 0)
+  }
+
+  /// Notes how much the server has.
+  mutating func stored(_ offset: UInt64) { raise(sent: offset, stored: offset) }
+
+  /// Notes that the server has all.
+  mutating func complete(at total: UInt64) {
+    progress.total = total
+    raise(sent: total, stored: total)
+  }
+
+  private mutating func raise(sent: UInt64, stored: UInt64) {
+    progress.stored = max(progress.stored, stored)
+    progress.sent = max(progress.sent, sent, progress.stored)
+  }
+
+  /// Measures the rate, and returns the progress with it.
+  mutating func measure(at now: LinkInstant) -> UploadProgress {
+    guard let last = measured else {
+      measured = (now, moved)
+      return progress
+    }
+    let time = now - last.at
+    if time >= ProgressMeter.shortest {
+      measured = (now, moved)
+      let rate = Double(moved - last.moved) * 1e9 / Double(time)
+      let weight = Double(time) / Double(time + ProgressMeter.smoothing)
+      let former = progress.bytesPerSecond ?? rate
+      progress.bytesPerSecond = former + (rate - former) * weight
+    }
+    progress.timeLeft = timeLeft
+    return progress
+  }
+
+  private var timeLeft: Duration? {
+    guard let total = progress.total else { return nil }
+    if progress.stored >= total { return .zero }
+    guard let rate = progress.bytesPerSecond, rate > 0 else { return nil }
+    let seconds = Double(total - progress.stored) / rate
+    return seconds < 1e9 ? .seconds(seconds) : nil
+  }
+}

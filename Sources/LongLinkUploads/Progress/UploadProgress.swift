@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// How far an upload is. Of one upload, no number of bytes ever becomes smaller.
+public struct UploadProgress: Hashable, Sendable {
+  /// The bytes that have left this process.
+  public var sent: UInt64
+  /// The bytes that the server has on its disk; at most `sent`.
+  public var stored: UInt64
+  /// The bytes of the whole upload, if they are known.
+  public var total: UInt64?
+  /// The bytes per second that were sent lately, smoothed; nil at first.
+  public var bytesPerSecond: Double?
+  /// The time until the server has all bytes, if they come at that rate; nil if it is not known.
+  public var timeLeft: Duration?
+
+  /// Whether the server has all bytes.
+  public var isComplete: Bool { stored == total }
+
+  /// Makes a progress.
+  public init(
+    sent: UInt64 = 0, stored: UInt64 = 0, total: UInt64? = nil, bytesPerSecond: Double? = nil,
+    timeLeft: Duration? = nil
+  ) {
+    self.sent = sent
+    self.stored = stored
+    self.total = total
+    self.bytesPerSecond = bytesPerSecond
+    self.timeLeft = timeLeft
+  }
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkCore
+public import LongLinkDriver
+internal import LongLinkTransport
+
+/// Why an upload, or the reading of its bytes, has ended.
+public struct UploadError: Error, Hashable, Sendable {
+  /// What was wrong.
+  public let code: Code
+  /// The path of the file that it is about, if any.
+  public let path: String?
+  /// The index of the part that it is about, if any.
+  public let part: Int?
+  /// A human-readable detail.
+  public let detail: String
+  /// The failed request, if the server or the connection is the reason.
+  public var link: LongLinkError? { request.error }
+
+  private let request: RequestFailure
+
+  /// The error of a request is equal to itself, but has no hash.
+  private struct RequestFailure: Hashable, Sendable {
+    let error: LongLinkError?
+
+    func hash(into hasher: inout Hasher) { hasher.combine(error?.code) }
+  }
+
+  package init(
+    _ code: Code, path: String? = nil, part: Int? = nil, detail: String = "",
+    link: LongLinkError? = nil
+  ) {
+    self.code = code
+    self.path = path
+    self.part = part
+    self.detail = detail
+    request = RequestFailure(error: link)
+  }
+}
+
+extension UploadError {
+  /// A kind of error; later versions may add kinds.
+  public struct Code: Hashable, Sendable, CustomStringConvertible {
+    /// The kind in a few words.
+    public let description: String
+
+    private init(_ description: String) { self.description = description }
+
+    /// A part of the body cannot be sent: its name, its content type, its size or its place.
+    public static let invalidPart = Code("a part is invalid")
+    /// There is no file at the path, or there is none any more.
+    public static let fileMissing = Code("the file is missing")
+    /// The path names a directory.
+    public static let isDirectory = Code("it is a directory")
+    /// The path names a FIFO, a socket or a device.
+    public static let notRegularFile = Code("it is not a regular file")
+    /// The file cannot be read; `detail` has the system's reason.
+    public static let fileUnreadable = Code("the file cannot be read")
+    /// The file has other content than at the start, or is another file.
+    public static let fileChanged = Code("the file has changed")
+    /// The file has become longer.
+    public static let fileGrew = Code("the file has grown")
+    /// The file has become shorter.
+    public static let fileShrank = Code("the file has shrunk")
+    /// A sequence had more or fewer bytes than its declared length.
+    public static let wrongLength = Code("the length is wrong")
+    /// The function that makes a sequence, or the sequence, threw an error.
+    public static let sourceFailed = Code("the source failed")
+    /// The record describes an upload of other parts.
+    public static let otherRecord = Code("the record is of another upload")
+    /// The record cannot be read or written.
+    public static let recordFailed = Code("the record failed")
+    /// The server refused the upload; `link` has its code and text.
+    public static let rejected = Code("rejected")
+    /// The upload is larger than the server takes.
+    public static let tooLarge = Code("too large")
+    /// The server has too many uploads of this client.
+    public static let tooManyUploads = Code("too many uploads")
+    /// The server has no space left. It keeps what it has.
+    public static let noSpace = Code("no space is left on the server")
+    /// Another client goes on with the upload.
+    public static let takenOver = Code("taken over by another client")
+    /// The server has forgotten the upload several times.
+    public static let forgotten = Code("forgotten by the server")
+    /// The server received other bytes than were sent, or answered what makes no sense.
+    public static let damaged = Code("damaged")
+    /// The server could not be reached for the whole time of `UploadOptions.patience`.
+    public static let unreachable = Code("the server cannot be reached")
+    /// The connection or the client does not allow it; `link` states why.
+    public static let failed = Code("failed")
+    /// The upload was cancelled.
+    public static let cancelled = Code("cancelled")
+  }
+}
+
+extension UploadError: CustomStringConvertible {
+  /// The path, the kind, the detail and the failed request in one line.
+  public var description: String {
+    var text = path.map { "\(PeerText($0)): " } ?? part.map { "part \($0): " } ?? ""
+    text += code.description
+    if !detail.isEmpty { text += ": \(detail)" }
+    if let link { text += " (\(link))" }
+    return text
+  }
+}
+
+extension UploadError {
+  /// The error of a file that cannot be opened or read.
+  init(of failure: FileError, at path: String) {
+    if failure.isDirectory {
+      self.init(.isDirectory, path: path)
+    } else if failure.isNotRegular {
+      self.init(.notRegularFile, path: path)
+    } else {
+      let code = failure.isMissing ? Code.fileMissing : .fileUnreadable
+      self.init(code, path: path, detail: failure.reason)
+    }
+  }
+
+  /// The error of a file that is not what it was; nil if it is.
+  init?(_ now: FileIdentity, insteadOf then: FileIdentity, path: String) {
+    if now == then { return nil }
+    if now.inode != then.inode || now.device != then.device {
+      self.init(.fileChanged, path: path, detail: "another file has its name")
+    } else if now.size != then.size {
+      self.init(
+        now.size > then.size ? .fileGrew : .fileShrank, path: path,
+        detail: "from \(then.size) to \(now.size) bytes")
+    } else {
+      self.init(.fileChanged, path: path, detail: "its time of modification is another")
+    }
+  }
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkCore
+internal import LongLinkDriver
+internal import LongLinkUploadMessages
+
+/// What follows from a failed request of an upload.
+enum Retry: Error {
+  /// The upload has failed.
+  case final(UploadError)
+  /// The server does not know the upload.
+  case forgotten
+  /// The offset or the generation is another one.
+  case conflict(AppendConflict)
+  /// The connection, or a server that has no time or does not answer: it may work later.
+  case link(LongLinkError?)
+
+  init(_ error: LongLinkError) {
+    switch error.code {
+    case .rejected: self = Retry.rejected(error)
+    case .cancelled: self = .final(UploadError(.cancelled))
+    case .notConnected, .connectFailed, .connectionLost, .deadlineExceeded, .corrupted,
+      .overloaded, .streamEnded:
+      self = .link(error)
+    case .decodingFailed: self = .final(UploadError(.damaged, link: error))
+    default: self = .final(UploadError(.failed, link: error))
+    }
+  }
+
+  private static func rejected(_ error: LongLinkError) -> Retry {
+    switch error.response {
+    case .unknownUpload?:
+      // The mark says that no handler takes it: there are no uploads at all.
+      error.delivery == .refused
+        ? .final(UploadError(.rejected, link: error)) : .forgotten
+    case .uploadConflict?:
+      if let conflict = try? AppendConflict(copying: error.body) {
+        .conflict(conflict)
+      } else {
+        .final(UploadError(.rejected, link: error))
+      }
+    case .tooLarge?: .final(UploadError(.tooLarge, link: error))
+    case .uploadMismatch?: .final(UploadError(.damaged, link: error))
+    case .noSpace?: .final(UploadError(.noSpace, link: error))
+    // 499: the server has stopped its handler, as at its end.
+    case .overloaded?, .draining?, .deadlinePassed?, .cancelled?: .link(error)
+    default: .final(UploadError(.rejected, link: error))
+    }
+  }
+}
+
+extension UploadError {
+  /// The error of an upload that has had no success for too long.
+  static func exhausted(_ error: LongLinkError?) -> UploadError {
+    if let error, error.response == .overloaded {
+      return UploadError(.tooManyUploads, link: error)
+    }
+    return UploadError(.unreachable, link: error)
+  }
+}
+
+/// How long an upload tries again. It has no clock.
+struct RetryBudget {
+  private static let first: Int64 = 100_000_000
+  private static let longest: Int64 = 5_000_000_000
+  /// More conflicts than that without success are no accident.
+  private static let mostConflicts = 8
+
+  private let patience: Int64
+  private var lastSuccess = LinkInstant(nanoseconds: 0)
+  private var failures = 0
+  private var conflicts = 0
+
+  init(_ patience: Duration) {
+    self.patience = patience.clampedNanoseconds
+  }
+
+  mutating func begin(at now: LinkInstant) { lastSuccess = now }
+
+  /// Notes that the upload was created, or that the server has more bytes than before.
+  mutating func advanced(at now: LinkInstant) {
+    lastSuccess = now
+    failures = 0
+    conflicts = 0
+  }
+
+  /// Whether another conflict may be followed without waiting.
+  mutating func mayRepeat() -> Bool {
+    conflicts += 1
+    return conflicts < RetryBudget.mostConflicts
+  }
+
+  /// The time limit of a request.
+  func timeout(at now: LinkInstant) -> Duration {
+    let left = lastSuccess + patience - now
+    return .nanoseconds(min(max(left, RetryBudget.first), 15_000_000_000))
+  }
+
+  /// Returns the time until the next attempt; nil if there is none.
+  mutating func delay(at now: LinkInstant, _ hint: Duration?, _ random: UInt64) -> Duration? {
+    let left = lastSuccess + patience - now
+    guard left > 0 else { return nil }
+    let window = min(RetryBudget.first << min(failures, 10), RetryBudget.longest)
+    failures += 1
+    let jittered = window / 2 + Int64(random % UInt64(window / 2 + 1))
+    // A last attempt is made at the end of the time, whatever was asked for.
+    return .nanoseconds(min(max(jittered, hint?.clampedNanoseconds ?? 0), left))
+  }
+}

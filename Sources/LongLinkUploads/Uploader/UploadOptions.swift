@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The options of an upload. Each has a default.
+public struct UploadOptions: Sendable {
+  /// The most bytes per second; nil, the default, for no limit. An append then carries at most a
+  /// second's worth.
+  public var bytesPerSecond: Int?
+  /// The path of a small file that lets a later process go on with the upload; nil, the default,
+  /// for none.
+  ///
+  /// It has the upload's ID and key, and the sizes and times of its files, so keep it private. It
+  /// is written before anything is sent, and removed once the upload is finished. If it is there,
+  /// the upload goes on where the server says; if it is of other parts, that is `otherRecord`. An
+  /// upload that the server has forgotten begins anew.
+  public var record: String?
+  /// How long the upload tries again without any success, after a lost connection or a restart of
+  /// the server. Default: 60 s.
+  public var patience: Duration
+  /// The longest wait for the server's answer to an append, from its last byte on: the server makes
+  /// the bytes durable before. After it the upload asks the server how far it is, and goes on
+  /// there. Default: 60 s.
+  public var answerTimeout: Duration
+  /// Whether cancelling also removes the upload from the server. Default: false, so that it can go
+  /// on later.
+  public var abortsOnCancel: Bool
+  /// Called with the progress on the client's loop, at most 10 times a second. It must not block.
+  public var onProgress: (@Sendable (UploadProgress) -> Void)?
+
+  /// Makes options with the given values.
+  public init(
+    bytesPerSecond: Int? = nil, record: String? = nil, patience: Duration = .seconds(60),
+    answerTimeout: Duration = .seconds(60),
+    abortsOnCancel: Bool = false, onProgress: (@Sendable (UploadProgress) -> Void)? = nil
+  ) {
+    self.bytesPerSecond = bytesPerSecond
+    self.record = record
+    self.patience = patience
+    self.answerTimeout = answerTimeout
+    self.abortsOnCancel = abortsOnCancel
+    self.onProgress = onProgress
+  }
+}
+
+/// What a finished upload has become.
+public struct UploadReceipt: Hashable, Sendable {
+  /// The ID that the server gave it.
+  public let id: String
+  /// The name under which the server keeps each file, in the order of the parts; empty for the
+  /// value of a field.
+  public let names: [String]
+  /// The bytes of all parts.
+  public let size: UInt64
+  /// The SHA-256 of all bytes, which the server has compared with what it received.
+  public let sha256: [UInt8]
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkCore
+internal import LongLinkDriver
+@_spi(Loop) internal import LongLinkTransport
+internal import LongLinkUploadMessages
+
+extension UploadRun {
+  /// An item of the stream waits for so long, at most, until the server takes it.
+  private static let itemTimeout = Duration.seconds(120)
+  private static let largestItem = FilePieces.pieceSize
+
+  /// Whether the server lacks bytes.
+  func hasMore() async throws(Retry) -> Bool {
+    guard let source else { return false }
+    do throws(UploadError) {
+      return try await source.hasBytes(at: offset)
+    } catch {
+      throw .final(error)
+    }
+  }
+
+  /// Sends the bytes from the server's offset on, as many as one append may have.
+  func append() async throws(Retry) {
+    guard let id else { return }
+    let begin = offset
+    let message = AppendRequest(id: id, generation: generation, offset: begin)
+    let options = StreamOptions(itemTimeout: Self.itemTimeout, offline: .failUnlessConnecting)
+    let answer: AppendResponse
+    do {
+      let bytes = try await client.sendItems(
+        UploadMethods.append, message, options: options
+      ) { writer in
+        try await self.write(to: writer, from: begin)
+        writer.finish()
+        guard await self.hasEnded(writer) else { throw Unanswered() }
+      }
+      answer = try AppendResponse(copying: bytes)
+    } catch let error as LongLinkError {
+      throw Retry(error)
+    } catch let error as UploadError {
+      throw .final(error)
+    } catch is Unanswered {
+      throw .link(nil)
+    } catch is CancellationError {
+      throw .final(UploadError(.cancelled))
+    } catch {
+      throw .final(UploadError(.damaged, detail: "\(error)"))
+    }
+    guard answer.offset >= begin, answer.offset <= source?.position ?? 0 else {
+      throw .final(UploadError(.damaged, detail: "the server has another number of bytes"))
+    }
+    do throws(UploadError) {
+      try move(to: answer.offset)
+    } catch {
+      throw .final(error)
+    }
+  }
+
+  /// Waits for the answer to an append whose bytes were all sent; false if it takes too long.
+  private func hasEnded(_ writer: ItemWriter) async -> Bool {
+    await withTaskGroup(of: Bool.self) { group in
+      group.addTask {
+        await writer.waitForEnd()
+        return true
+      }
+      group.addTask { [loop, options] in
+        (try? await loop.sleep(for: options.answerTimeout)) == nil
+      }
+      defer { group.cancelAll() }
+      return await group.next() ?? true
+    }
+  }
+
+  private func write(to writer: ItemWriter, from begin: UInt64) async throws {
+    guard let source else { return }
+    // A server that allows none would never get any.
+    var left = max(1, min(mostAppend, throttle?.second ?? .max))
+    // Proxies bound the body of a POST, and each append is one.
+    if case .short = client.state { left = min(left, UploadRun.mostShortAppend) }
+    var position = begin
+    while left > 0, try await source.hasBytes(at: position) {
+      let limit = min(UploadRun.largestItem, throttle?.piece ?? .max, Int(clamping: left))
+      let piece = source.take(upTo: limit)
+      if let delay = throttle?.delay(of: piece.count, at: loop.driver.now), delay > .zero {
+        try await loop.sleep(for: delay)
+      }
+      try await writer.write(piece)
+      position += UInt64(piece.count)
+      left -= UInt64(piece.count)
+      let sent = position
+      feed.value.change { $0.sent(piece.count, upTo: sent) }
+    }
+  }
+}
+
+/// All bytes of an append were sent, and the server has not answered in time.
+private struct Unanswered: Error {}

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkCore
+internal import LongLinkDigest
+internal import LongLinkDriver
+@_spi(Loop) internal import LongLinkTransport
+internal import LongLinkUploadMessages
+
+/// One upload, from the look at its files to the server's last answer. It lives on the client's
+/// loop.
+actor UploadRun {
+  /// How often an upload begins anew because the server has forgotten it.
+  private static let mostBeginnings = 4
+
+  nonisolated let client: LongLinkClient
+  nonisolated var loop: EventLoop { client.loop }
+  nonisolated var unownedExecutor: UnownedSerialExecutor {
+    unsafe client.loop.asUnownedSerialExecutor()
+  }
+
+  private let body: UploadBody
+  let options: UploadOptions
+  private let hub: ProgressHub
+  let feed: LoopBound<ProgressFeed>
+  var throttle: Throttle?
+  /// Decides when a failure is final.
+  var retries: RetryBudget
+
+  /// What the server calls the upload; nil before it has answered.
+  var id: String?
+  var key = ""
+  var generation: UInt64 = 0
+  /// What the server has; an append begins there.
+  var offset: UInt64 = 0
+  var mostAppend: UInt64 = 0
+  /// The most bytes of an append over a short link: with the frames around them below 1 MiB, which
+  /// is what nginx allows unless told otherwise.
+  static let mostShortAppend: UInt64 = 1_000_000
+  /// The most that the server has had.
+  private var highest: UInt64 = 0
+  private var beginnings = 0
+  /// What the file of the record contains, and what it says of the parts.
+  var record: UploadRecord?
+  var recordParts: [String] = []
+  var source: HashedSource?
+
+  init(
+    _ body: UploadBody, options: UploadOptions, client: LongLinkClient, hub: ProgressHub
+  ) {
+    self.body = body
+    self.options = options
+    self.client = client
+    self.hub = hub
+    feed = LoopBound(ProgressFeed(hub, on: client.loop), on: client.loop)
+    throttle = options.bytesPerSecond.map { Throttle(bytesPerSecond: $0) }
+    retries = RetryBudget(options.patience)
+  }
+
+  /// Uploads, and returns how that ended.
+  func run() async -> Upload.Outcome {
+    let outcome: Upload.Outcome
+    do throws(UploadError) {
+      outcome = .success(try await upload())
+    } catch {
+      // A cancelled task fails in many ways; it was cancelled all the same.
+      let error = Task.isCancelled ? UploadError(.cancelled) : error
+      if error.code == .cancelled, options.abortsOnCancel { await abort() }
+      outcome = .failure(error)
+    }
+    feed.value.finish()
+    return outcome
+  }
+
+  private func upload() async throws(UploadError) -> UploadReceipt {
+    guard !Task.isCancelled else { throw UploadError(.cancelled) }
+    let prepared = try await body.prepare(on: loop)
+    retries.begin(at: loop.driver.now)
+    source = HashedSource(prepared)
+    try await takeUpRecord(prepared)
+    if id != nil { try await takeOver() }
+    while true {
+      do throws(Retry) {
+        if id == nil { try await create(prepared) }
+        try await sendAll()
+        return try await finish(prepared)
+      } catch {
+        try await recover(from: error)
+      }
+    }
+  }
+
+  /// Appends until the server has all bytes.
+  private func sendAll() async throws(Retry) {
+    while try await hasMore() { try await append() }
+  }
+
+  /// Waits and asks for the offset, or throws the error that is final.
+  private func recover(from retry: Retry) async throws(UploadError) {
+    switch retry {
+    case .final(let error): throw error
+    case .forgotten: try await beginAnew()
+    case .conflict(let conflict): try await settle(conflict)
+    case .link(let error):
+      try await wait(after: error)
+      if id != nil { try await takeOver() }
+    }
+  }
+
+  /// Forgets what the server has forgotten.
+  private func beginAnew() async throws(UploadError) {
+    beginnings += 1
+    guard beginnings < UploadRun.mostBeginnings else { throw UploadError(.forgotten) }
+    id = nil
+    generation = 0
+    offset = 0
+    renewKey()
+    try await keepRecord()
+  }
+
+  /// Goes to the offset that the server has said.
+  private func settle(_ conflict: AppendConflict) async throws(UploadError) {
+    guard id != nil else {
+      throw UploadError(.rejected, detail: "the key belongs to an upload of other parts")
+    }
+    guard conflict.generation <= generation else { throw UploadError(.takenOver) }
+    if conflict.generation == generation, conflict.offset != offset, retries.mayRepeat() {
+      try move(to: conflict.offset)
+    } else {
+      // The last append of this client may still be running there.
+      try await wait(after: nil)
+      try await takeOver()
+    }
+  }
+
+  /// Raises the generation, so that nothing of older connections is written, and learns the offset.
+  private func takeOver() async throws(UploadError) {
+    while let id {
+      let status: StatusResponse
+      do throws(Retry) {
+        status = try await request(UploadMethods.status, StatusRequest(id: id, takesOver: true))
+      } catch {
+        switch error {
+        case .forgotten: return try await beginAnew()
+        case .final(let error): throw error
+        case .link(let error): try await wait(after: error)
+        case .conflict: try await wait(after: nil)
+        }
+        continue
+      }
+      generation = status.generation
+      mostAppend = status.mostAppend
+      try move(to: status.offset)
+      return try await keepRecord()
+    }
+  }
+
+  /// Waits before the next attempt, unless that takes too long.
+  private func wait(after error: LongLinkError?) async throws(UploadError) {
+    let random = loop.driver.nextRandom()
+    guard let delay = retries.delay(at: loop.driver.now, error?.retryAfter, random) else {
+      throw UploadError.exhausted(error)
+    }
+    do {
+      try await loop.sleep(for: delay)
+    } catch {
+      throw UploadError(.cancelled)
+    }
+  }
+}
+
+// MARK: - Requests
+
+extension UploadRun {
+  private func create(_ prepared: PreparedUpload) async throws(Retry) {
+    do throws(UploadError) {
+      try await keepRecord()
+    } catch {
+      throw .final(error)
+    }
+    let request = CreateRequest(parts: prepared.messageParts, key: key)
+    let created = try await self.request(UploadMethods.create, request)
+    guard UploadRun.isID(created.id) else {
+      throw .final(UploadError(.damaged, detail: "the server's ID is none"))
+    }
+    id = created.id
+    retries.advanced(at: loop.driver.now)
+    generation = created.generation
+    mostAppend = created.mostAppend
+    do throws(UploadError) {
+      try move(to: created.offset)
+      try await keepRecord()
+    } catch {
+      throw .final(error)
+    }
+  }
+
+  private func finish(_ prepared: PreparedUpload) async throws(Retry) -> UploadReceipt {
+    guard let id, let source else { throw .final(UploadError(.failed)) }
+    do throws(UploadError) {
+      try await prepared.verifyFiles()
+    } catch {
+      throw .final(error)
+    }
+    let sha256 = source.sha256
+    let finished = try await request(
+      UploadMethods.finish,
+      FinishRequest(id: id, generation: generation, size: offset, sha256: sha256))
+    let size = offset
+    feed.value.change { $0.complete(at: size) }
+    await removeRecord()
+    return UploadReceipt(id: id, names: finished.names, size: size, sha256: sha256)
+  }
+
+  /// Whether a text can be an ID: it goes into records, and onto terminals.
+  private static func isID(_ text: String) -> Bool {
+    guard let first = text.utf8.first, first != UInt8(ascii: "-") else { return false }
+    return text.utf8.count <= 128
+      && text.utf8.allSatisfy { byte in
+        switch Unicode.Scalar(byte) {
+        case "0"..."9", "A"..."Z", "a"..."z", "-", "_": true
+        default: false
+        }
+      }
+  }
+
+  /// Removes the upload from the server, in a task that was not cancelled.
+  private func abort() async {
+    guard let id else { return }
+    let client = client
+    await Task(executorPreference: loop) {
+      _ = try? await client.request(
+        UploadMethods.abort, AbortRequest(id: id),
+        options: RequestOptions(
+          timeout: .seconds(5), offline: .failUnlessConnecting, retry: .idempotent))
+    }.value
+    await removeRecord()
+  }
+
+  /// Takes the server's offset as the place of the next append.
+  func move(to offset: UInt64) throws(UploadError) {
+    if let length = source?.length, offset > length {
+      throw UploadError(.damaged, detail: "the server has more bytes than there are")
+    }
+    self.offset = offset
+    if offset > highest {
+      highest = offset
+      retries.advanced(at: loop.driver.now)
+    }
+    let total = source?.length
+    feed.value.change { $0.begin(at: offset, of: total) }
+  }
+
+  /// Sends a plain request, which can be sent twice.
+  private func request<Request: BodyEncodable, Reply: BodyDecodable>(
+    _ method: RPCMethod<Request, Reply>, _ message: Request
+  ) async throws(Retry) -> Reply {
+    let options = RequestOptions(
+      timeout: retries.timeout(at: loop.driver.now), retry: .idempotent)
+    do throws(LongLinkError) {
+      return try await client.request(method, message, options: options)
+    } catch {
+      throw Retry(error)
+    }
+  }
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkTransport
+
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// An open folder, which closes itself. All calls block.
+///
+/// Names are of entries of this folder, and are looked up in it: a path that somebody changes above
+/// it has no effect. No link is followed, and no file that exists is taken for a new one.
+final class Folder: Sendable {
+  /// The permissions of new files: for their owner alone.
+  private static let fileMode: mode_t = 0o600
+  /// The permissions of new folders.
+  private static let folderMode: mode_t = 0o700
+
+  private let descriptor: CInt
+  /// The path below the directory of uploads; empty for that one.
+  private let path: String
+  private let probe: FileProbe?
+
+  private init(_ descriptor: CInt, at path: String, _ probe: FileProbe?) {
+    self.descriptor = descriptor
+    self.path = path
+    self.probe = probe
+  }
+
+  deinit {
+    FileCall.close(descriptor)
+  }
+
+  /// Opens the directory of uploads, which is made if there is none. Its own path may contain
+  /// links.
+  static func open(_ path: String, probe: FileProbe? = nil) throws(FileError) -> Folder {
+    do throws(FileError) {
+      try FileCall.retrying("make the directory", path) { unsafe mkdir(path, folderMode) }
+    } catch {
+      if error.errno != EEXIST { throw error }
+    }
+    let descriptor = try FileCall.retrying("open the directory", path) {
+      openFile(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    }
+    return Folder(descriptor, at: "", probe)
+  }
+
+  private func path(of name: String) -> String { path.isEmpty ? name : "\(path)/\(name)" }
+
+  private func change(_ action: FileStep.Action, _ name: String) throws(FileError) {
+    try probe?(FileStep(action: action, path: path(of: name)))
+  }
+
+  // MARK: Entries
+
+  /// Opens a folder in this one.
+  func folder(_ name: String) throws(FileError) -> Folder {
+    let path = path(of: name)
+    let descriptor = try FileCall.retrying("open the folder", path) {
+      unsafe openat(self.descriptor, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+    }
+    return Folder(descriptor, at: path, probe)
+  }
+
+  /// Makes a folder, which must not exist, and opens it.
+  func makeFolder(_ name: String) throws(FileError) -> Folder {
+    try change(.makeFolder, name)
+    try FileCall.retrying("make the folder", path(of: name)) {
+      unsafe mkdirat(descriptor, name, Self.folderMode)
+    }
+    return try folder(name)
+  }
+
+  /// Opens a folder, which is made if there is none.
+  func folderOrNew(_ name: String) throws(FileError) -> Folder {
+    do throws(FileError) {
+      return try makeFolder(name)
+    } catch {
+      guard error.errno == EEXIST else { throw error }
+      return try folder(name)
+    }
+  }
+
+  /// Makes a file, which must not exist.
+  func makeFile(_ name: String) throws(FileError) -> OpenFile {
+    try change(.createFile, name)
+    let path = path(of: name)
+    let descriptor = try FileCall.retrying("make the file", path) {
+      unsafe openat(
+        self.descriptor, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, Self.fileMode)
+    }
+    return OpenFile(descriptor, at: path, probe)
+  }
+
+  /// Opens a regular file to read and write.
+  func file(_ name: String) throws(FileError) -> OpenFile {
+    let path = path(of: name)
+    // Without waiting: somebody may have put a pipe there.
+    let descriptor = try FileCall.retrying("open the file", path) {
+      unsafe openat(self.descriptor, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+    }
+    let file = OpenFile(descriptor, at: path, probe)
+    // Throws for what is no regular file.
+    _ = try file.identity
+    return file
+  }
+
+  /// The bytes of a regular file, if it has no more than `limit`.
+  func contents(of name: String, limit: Int) throws(FileError) -> [UInt8] {
+    let file = try file(name)
+    let size = try file.identity.size
+    guard size <= UInt64(limit) else { throw FileError("read", path(of: name), errno: EFBIG) }
+    var bytes = [UInt8](repeating: 0, count: Int(size))
+    let count = try file.read(into: &bytes, at: 0)
+    return count == bytes.count ? bytes : Array(bytes.prefix(count))
+  }
+
+  /// Makes a file with these bytes, which are durable when this returns; its name is not yet.
+  func write(_ bytes: [UInt8], to name: String) throws(FileError) {
+    let file = try makeFile(name)
+    if let error = file.write(bytes[...], at: 0).error { throw error }
+    try file.sync()
+  }
+
+  /// What an entry is.
+  enum Kind: Equatable {
+    case file(size: UInt64)
+    case folder
+    /// A link, a pipe, a socket or a device.
+    case other
+  }
+
+  /// What is there of this name; nil if nothing is.
+  func kind(of name: String) throws(FileError) -> Kind? {
+    var status = stat()
+    do throws(FileError) {
+      try FileCall.retrying("look at", path(of: name)) {
+        unsafe fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW)
+      }
+    } catch {
+      if error.isMissing { return nil }
+      throw error
+    }
+    return switch status.st_mode & S_IFMT {
+    case S_IFREG: .file(size: UInt64(status.st_size))
+    case S_IFDIR: .folder
+    default: .other
+    }
+  }
+
+  /// The names of all entries, sorted.
+  func names() throws(FileError) -> [String] {
+    // A descriptor of its own, because reading moves it.
+    let own = try FileCall.retrying("list", path) {
+      unsafe openat(self.descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    }
+    guard let list = unsafe fdopendir(own) else {
+      let code = errno
+      FileCall.close(own)
+      throw FileError("list", path, errno: code)
+    }
+    defer { unsafe closedir(list) }
+    var names: [String] = []
+    while let entry = unsafe readdir(list) {
+      let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+        unsafe pointer.withMemoryRebound(to: CChar.self, capacity: 256) {
+          unsafe String(cString: $0)
+        }
+      }
+      if name != "." && name != ".." { names.append(name) }
+    }
+    return names.sorted()
+  }
+
+  // MARK: Changes
+
+  /// Removes a file, or a link; nothing happens if there is none.
+  func removeFile(_ name: String) throws(FileError) {
+    try remove(name, flags: 0)
+  }
+
+  private func remove(_ name: String, flags: CInt) throws(FileError) {
+    try change(.remove, name)
+    do throws(FileError) {
+      try FileCall.retrying("remove", path(of: name)) {
+        unsafe unlinkat(descriptor, name, flags)
+      }
+    } catch {
+      if !error.isMissing { throw error }
+    }
+  }
+
+  /// Removes a folder with all that is in it, down to two further levels; nothing happens if there
+  /// is none. Links are removed and not followed.
+  func removeFolder(_ name: String, levels: Int = 2) throws(FileError) {
+    let inner: Folder
+    do throws(FileError) {
+      inner = try folder(name)
+    } catch {
+      if error.isMissing { return }
+      throw error
+    }
+    for entry in try inner.names() {
+      if levels > 0, try inner.kind(of: entry) == .folder {
+        try inner.removeFolder(entry, levels: levels - 1)
+      } else {
+        try inner.removeFile(entry)
+      }
+    }
+    try remove(name, flags: CInt(AT_REMOVEDIR))
+  }
+
+  /// Moves an entry into a folder of the same file system. What has the name there must not be a
+  /// folder with entries, if the entry is a folder.
+  func rename(_ name: String, to other: Folder, as newName: String) throws(FileError) {
+    try change(.rename(to: other.path(of: newName)), name)
+    try FileCall.retrying("move", path(of: name)) {
+      unsafe renameat(descriptor, name, other.descriptor, newName)
+    }
+  }
+
+  /// Returns when the names in the folder are durable.
+  func sync() throws(FileError) {
+    try probe?(FileStep(action: .syncFolder, path: path))
+    try FileCall.retrying("flush", path.isEmpty ? "the directory" : path) {
+      fsync(descriptor)
+    }
+  }
+
+  /// Lets other processes use the folder.
+  func unlock() {
+    _ = flock(descriptor, LOCK_UN)
+  }
+
+  /// Keeps other processes from using the folder, until this object is released; false if one
+  /// does.
+  func lock() throws(FileError) -> Bool {
+    do throws(FileError) {
+      try FileCall.retrying("lock", path) { flock(descriptor, LOCK_EX | LOCK_NB) }
+      return true
+    } catch {
+      if error.errno == EWOULDBLOCK { return false }
+      throw error
+    }
+  }
+}
+
+/// `open` without a mode; the name of a member hides the function.
+private func openFile(_ path: String, _ flags: CInt) -> CInt {
+  unsafe open(path, flags)
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkCore
+public import LongLinkDriver
+public import LongLinkServer
+internal import LongLinkTransport
+internal import LongLinkUploadMessages
+
+/// An upload that was finished.
+public struct FinishedUpload: Hashable, Sendable {
+  /// Its ID, which is also the name of its folder in the directory.
+  public let id: String
+  /// The names of its files in that folder, in the order of the parts; `fields.json` is there
+  /// besides.
+  public let files: [String]
+  /// The number of its bytes, those of fields included.
+  public let byteCount: UInt64
+}
+
+extension LongLinkServer {
+  /// Receives uploads, and keeps them in a directory. Call this before `start`; it traps
+  /// afterwards.
+  ///
+  /// It sets the routes of the message types 12 to 16, which `Protocols/uploads.proto` describes. A
+  /// finished upload is the folder `ID` in the directory, with its files and a `fields.json`; the
+  /// directory `.unfinished` has the others, which the next start takes up again. All files are for
+  /// the owner of the process alone.
+  ///
+  /// Files are read and written on `fileThreads` threads, from 1 to 64; in a simulation on the
+  /// loop. `onFinish` is called for each finished upload, on the loop of its connection, at
+  /// most once; not for one whose finish a crash has interrupted, which the next start moves to its
+  /// place.
+  ///
+  /// Throws `invalidConfiguration`, which names the field, if a limit is out of its range, or if
+  /// the directory cannot be used: its parent must exist, and no other server may receive uploads
+  /// in it.
+  @discardableResult
+  public func routeUploads(
+    in directory: String, limits: UploadLimits = UploadLimits(), fileThreads: Int = 4,
+    onFinish: @escaping @Sendable (FinishedUpload) -> Void = { _ in }
+  ) throws(LongLinkError) -> UploadReceiver {
+    try routeUploads(
+      in: directory, limits: limits, fileThreads: fileThreads, waiting: nil, onFinish: onFinish)
+  }
+
+  /// The same with another bound on the bytes that wait.
+  func routeUploads(
+    in directory: String, limits: UploadLimits, fileThreads: Int = 4, waiting: WaitingBytes?,
+    onFinish: @escaping @Sendable (FinishedUpload) -> Void
+  ) throws(LongLinkError) -> UploadReceiver {
+    if let (field, reason) = limits.objection {
+      throw .configuration("limits.\(field)", reason)
+    }
+    if fileThreads < 1 || fileThreads > 64 {
+      throw .configuration("fileThreads", "it is not within 1 and 64")
+    }
+    let store: UploadStore
+    do throws(FileError) {
+      store = try UploadStore(in: directory, limits, now: UploadClock.systemTime())
+    } catch {
+      let text = error.errno == FileError.inUse ? "another server uses it" : error.description
+      throw .configuration("directory", text)
+    }
+    let receiver = UploadReceiver(
+      store, FileThreads(fileThreads), configuration.logger,
+      waiting: waiting ?? WaitingBytes(UploadLimits.mostWaitingBytes), onFinish)
+    receiver.route(on: self)
+    add(receiver)
+    return receiver
+  }
+}

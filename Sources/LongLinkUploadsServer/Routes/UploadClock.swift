@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkCore
+internal import LongLinkTransport
+
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// The time by which uploads expire, in milliseconds since 1970.
+///
+/// It is the system's at the start, and goes on with the loop's clock: uploads do not expire
+/// because the system's clock is set.
+struct UploadClock: Sendable {
+  private let loop: EventLoop
+  private let start: LinkInstant
+  private let time: UInt64
+
+  /// Begins now. Any thread may make it and ask it for the time, which `EventLoop.now` does not
+  /// allow.
+  init(_ loop: EventLoop, time: UInt64) {
+    self.loop = loop
+    start = loop.clock.now
+    self.time = time
+  }
+
+  var now: UInt64 {
+    time + UInt64(max(0, (loop.clock.now - start) / 1_000_000))
+  }
+
+  /// The system's time.
+  static func systemTime() -> UInt64 {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_REALTIME, &time)
+    return UInt64(max(0, Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000))
+  }
+}

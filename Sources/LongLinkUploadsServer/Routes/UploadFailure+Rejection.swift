@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkCore
+internal import LongLinkDriver
+internal import LongLinkProtobufC
+internal import LongLinkUploadMessages
+
+extension UploadFailure {
+  /// The response that tells a client.
+  var rejection: Rejection {
+    switch self {
+    case .malformed(let text): Rejection(.malformed, text)
+    case .unknown: Rejection(.unknownUpload, "there is no such upload")
+    case .conflict(let offset, let generation):
+      Rejection(
+        .uploadConflict,
+        body: (try? AppendConflict(offset: offset, generation: generation).encodedBytes()) ?? [])
+    case .tooLarge(let text): Rejection(.tooLarge, text)
+    case .mismatch(let text): Rejection(.uploadMismatch, text)
+    case .tooMany(let text): Rejection(.overloaded, text, retryAfter: .seconds(1))
+    case .tooSlow(let text): Rejection(.deadlinePassed, text)
+    case .noSpace(let text): Rejection(.noSpace, text)
+    // The reason is not the client's business; it is in the log.
+    case .failed, .damaged: Rejection(.failed, "the upload could not be read or written")
+    }
+  }
+}

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Logging
+internal import LongLinkCore
+internal import LongLinkDriver
+internal import LongLinkServer
+internal import LongLinkTransport
+internal import LongLinkUploadMessages
+internal import Synchronization
+
+/// The uploads of a server.
+public final class UploadReceiver: Sendable {
+  private struct State {
+    var clock: UploadClock?
+    var sweeping: Task<Void, Never>?
+  }
+
+  let store: UploadStore
+  let threads: FileThreads
+  let log: PeerLog
+  let waiting: WaitingBytes
+  let onFinish: @Sendable (FinishedUpload) -> Void
+  private let state = Mutex(State())
+
+  init(
+    _ store: UploadStore, _ threads: FileThreads, _ logger: Logger,
+    waiting: WaitingBytes, _ onFinish: @escaping @Sendable (FinishedUpload) -> Void
+  ) {
+    self.waiting = waiting
+    self.store = store
+    self.threads = threads
+    log = PeerLog(logger)
+    self.onFinish = onFinish
+  }
+
+  /// The counters of this moment.
+  public var counters: UploadCounters { store.counters }
+
+  /// The time for the store.
+  var now: UInt64 { state.withLock(of: self) { $0.clock }?.now ?? UploadClock.systemTime() }
+
+  // MARK: Routes
+
+  func route(on server: LongLinkServer) {
+    route(UploadMethods.create, on: server, upTo: UploadLimits.mostRequestBytes) {
+      [self] message, request in
+      // Before it waits for files: there may be many, and each may be large.
+      do throws(UploadFailure) {
+        try store.check(message)
+      } catch {
+        throw rejection(error, request)
+      }
+      let id = Self.id(of: request.peer.loop.randomKey())
+      let principal = Self.principal(of: request.peer)
+      return try await answer(request) { [self] () throws(UploadFailure) in
+        try store.create(message, id: id, of: principal, now: now)
+      }
+    }
+    route(UploadMethods.status, on: server) { [self] message, request in
+      try await answer(request) { [self] () throws(UploadFailure) in
+        try store.status(message, now: now)
+      }
+    }
+    server.routeStream(
+      UploadMethods.append, .requestItems, itemTimeout: store.limits.itemTimeout
+    ) { [self] request, items, _ in
+      try await append(try decoded(request), items, request)
+    }
+    route(UploadMethods.finish, on: server) { [self] message, request in
+      try await finish(message, request)
+    }
+    route(UploadMethods.abort, on: server) { [self] message, request in
+      try await answer(request) { [self] () throws(UploadFailure) in
+        try store.abort(message)
+        return EmptyBody()
+      }
+    }
+  }
+
+  /// Sets a handler for requests up to a size, each of which counts as one of its client's.
+  private func route<Request: BodyDecodable, Reply: BodyEncodable & Sendable>(
+    _ method: RPCMethod<Request, Reply>, on server: LongLinkServer,
+    upTo limit: Int = UploadLimits.mostOtherRequestBytes,
+    _ handler: @escaping @Sendable (Request, InboundRequest) async throws -> Reply
+  ) {
+    server.route(method.type) { [self] request in
+      try await counted(request) { try await handler(try decoded(request, upTo: limit), request) }
+    }
+  }
+
+  /// A request that is not larger than any that makes sense: decoded it would take many times as
+  /// much memory.
+  private func decoded<Request: BodyDecodable>(
+    _ request: InboundRequest, upTo limit: Int = UploadLimits.mostOtherRequestBytes
+  ) throws -> Request {
+    guard request.body.count <= limit else {
+      throw rejection(.tooLarge("the request has more than \(limit) bytes"), request)
+    }
+    return try request.decoded(as: Request.self)
+  }
+
+  /// Counts a request as one of its client's, so that nobody keeps the threads busy alone.
+  private func counted<Reply: Sendable>(
+    _ request: InboundRequest, _ work: () async throws -> Reply
+  ) async throws -> Reply {
+    let principal = Self.principal(of: request.peer)
+    do throws(UploadFailure) {
+      try store.quotas.addRequest(of: principal)
+    } catch {
+      throw rejection(error, request)
+    }
+    defer { store.quotas.removeRequest(of: principal) }
+    return try await work()
+  }
+
+  /// Answers a request with the result of a call that may block.
+  private func answer<Reply: Sendable>(
+    _ request: InboundRequest, _ call: @escaping @Sendable () throws(UploadFailure) -> Reply
+  ) async throws -> Reply {
+    do throws(UploadFailure) {
+      return try await threads.run(on: request.peer.loop, call)
+    } catch {
+      throw rejection(error, request)
+    }
+  }
+
+  private func append(
+    _ message: AppendRequest, _ items: Items, _ request: InboundRequest
+  ) async throws -> AppendResponse {
+    let principal = Self.principal(of: request.peer)
+    let append = try await answer(request) { [store] () throws(UploadFailure) in
+      try store.beginAppend(message, of: principal)
+    }
+    defer { store.quotas.removeAppend(of: principal) }
+    do {
+      try await copy(items, to: append, on: request.peer.loop)
+    } catch {
+      // What has come is kept, if nobody has taken the upload over.
+      _ = try? await threads.run(on: request.peer.loop) { [self] () throws(UploadFailure) in
+        try append.end(now: now)
+      }
+      store.counted { $0.appendsCut += 1 }
+      guard let failure = error as? UploadFailure else { throw error }
+      throw rejection(failure, request)
+    }
+    let offset = try await answer(request) { [self] () throws(UploadFailure) in
+      try append.end(now: now)
+    }
+    store.counted { $0.appends += 1 }
+    return AppendResponse(offset: offset)
+  }
+
+  /// Writes items until they end, or until somebody takes the upload over or removes it.
+  private func copy(
+    _ items: Items, to append: Append, on loop: EventLoop
+  ) async throws {
+    let flow = AppendFlow(
+      append, threads, on: loop, waiting, minRate: store.limits.minAppendRate)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask {
+        defer { append.stopped.open(()) }
+        try await flow.copy(items)
+      }
+      group.addTask {
+        await append.stopped.value
+        // A client that sends nothing more is told all the same.
+        if let failure = append.fencing { throw failure }
+      }
+      // The first error cancels the other task.
+      for try await _ in group {}
+    }
+  }
+
+  private func finish(
+    _ message: FinishRequest, _ request: InboundRequest
+  ) async throws -> FinishResponse {
+    let start = try await answer(request) { [store] () throws(UploadFailure) in
+      try store.beginFinish(message)
+    }
+    let settled: UploadStore.Settled
+    switch start {
+    case .done(let response):
+      return response
+    case .committed(let upload):
+      settled = try await answer(request) { [self] () throws(UploadFailure) in
+        try store.settle(upload, now: now)
+      }
+    case .hashing(let finishing):
+      // In steps, so that others get their turn on the threads.
+      while try await answer(request, finishing.hashMore) {}
+      settled = try await answer(request) { [self] () throws(UploadFailure) in
+        try store.endFinish(finishing, now: now)
+      }
+    }
+    if settled.isFirst { finished(message, settled.response, request) }
+    return settled.response
+  }
+
+  private func finished(
+    _ message: FinishRequest, _ response: FinishResponse, _ request: InboundRequest
+  ) {
+    log.log(.info, "An upload was finished", at: request.peer.clock.now) {
+      [
+        "id": "\(message.id)", "bytes": "\(message.size)", "parts": "\(response.names.count)",
+        "peer": "\(Self.principal(of: request.peer))",
+      ]
+    }
+    onFinish(
+      FinishedUpload(
+        id: message.id, files: response.names.filter { !$0.isEmpty }, byteCount: message.size))
+  }
+
+  // MARK: Failures
+
+  /// The response to a failure, which is counted, and logged if the operator can do something.
+  private func rejection(_ failure: UploadFailure, _ request: InboundRequest) -> Rejection {
+    store.counting(failure)
+    let now = request.peer.clock.now
+    let peer = Self.principal(of: request.peer)
+    switch failure {
+    case .failed(let error):
+      log.log(.error, "An upload could not be read or written", at: now) {
+        ["error": "\(PeerText(error.description))", "peer": "\(peer)"]
+      }
+    case .damaged(let text):
+      log.log(.error, "An upload is damaged", at: now) { ["error": "\(text)", "peer": "\(peer)"] }
+    case .noSpace(let text):
+      log.log(.warning, "There is no space for an upload", at: now) {
+        ["reason": "\(text)", "peer": "\(peer)"]
+      }
+    case .mismatch(let text):
+      log.log(.warning, "An upload could not be finished", at: now) {
+        ["reason": "\(text)", "peer": "\(peer)"]
+      }
+    case .tooMany(let text), .tooLarge(let text), .tooSlow(let text):
+      log.log(.info, "An upload was turned away", at: now) {
+        ["reason": "\(text)", "peer": "\(peer)"]
+      }
+    case .malformed, .unknown, .conflict: break
+    }
+    return failure.rejection
+  }
+
+  // MARK: Identities
+
+  /// Whose limits a peer's uploads count against.
+  static func principal(of peer: Peer) -> String {
+    switch peer.address?.group {
+    case .ipv4(let address): "ipv4-" + hexadecimal(UInt64(address), digits: 8)
+    case .ipv6(let network): "ipv6-" + hexadecimal(network, digits: 16)
+    case .ipv6Loopback: "ipv6-loopback"
+    case nil: "local"
+    }
+  }
+
+  static func id(of bytes: [UInt8]) -> String {
+    bytes.map { hexadecimal(UInt64($0), digits: 2) }.joined()
+  }
+
+  private static func hexadecimal(_ number: UInt64, digits: Int) -> String {
+    let text = String(number, radix: 16)
+    return String(repeating: "0", count: max(0, digits - text.utf8.count)) + text
+  }
+}
+
+// MARK: - Expiry
+
+extension UploadReceiver: ServerService {
+  package func serverStarted(on loop: EventLoop) {
+    let clock = UploadClock(loop, time: UploadClock.systemTime())
+    do throws(FileError) {
+      // After a start that has failed.
+      try store.resume(now: clock.now)
+    } catch {
+      log.logger.error(
+        "Uploads cannot be received", metadata: ["error": "\(error.description)"])
+    }
+    let sweeping = Task(executorPreference: loop) { [weak self] in
+      while !Task.isCancelled {
+        guard let pause = await self?.sweep(clock, on: loop) else { return }
+        try? await loop.sleep(for: pause)
+      }
+    }
+    state.withLock(of: self) { state in
+      state.clock = clock
+      state.sweeping = sweeping
+    }
+  }
+
+  package func serverStopped(on loop: EventLoop) async {
+    // On the loop, where that removes the timer at once.
+    await loop.run { [self] in
+      state.withLock(of: self) { state in
+        state.sweeping?.cancel()
+        state.sweeping = nil
+      }
+    }
+    let now = now
+    await threads.run(on: loop) { [store] in store.suspend(now: now) }
+  }
+
+  /// Removes what has expired, and returns how long nothing else does.
+  private func sweep(_ clock: UploadClock, on loop: EventLoop) async -> Duration {
+    let next = await threads.run(on: loop) { [store] in store.expire(now: clock.now) }
+    let lifetime = store.limits.lifetime
+    guard let next else { return lifetime }
+    let now = clock.now
+    return min(lifetime, max(.seconds(1), .milliseconds(Int64(next - min(now, next)))))
+  }
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkDigest
+internal import LongLinkDriver
+internal import LongLinkTransport
+internal import Synchronization
+
+/// Bytes that are being appended to an upload. Its functions block, and one thread at a time may
+/// call them.
+final class Append: Sendable {
+  let upload: Upload
+  private let store: UploadStore
+  /// Opened when nothing more may be written.
+  let stopped = Gate<Void>()
+  /// How many bytes were written.
+  private let count = Mutex(0)
+
+  init(_ upload: Upload, _ store: UploadStore) {
+    self.upload = upload
+    self.store = store
+  }
+
+  /// Why nothing more may be written, if it is another client's doing.
+  var fencing: UploadFailure? {
+    let facts = upload.factsNow
+    return facts.append === self ? nil : Upload.conflict(facts)
+  }
+
+  /// Writes bytes behind those that were written before.
+  ///
+  /// Once it has failed, nothing more may be written. What was written before stays, unless another
+  /// client has taken the upload over.
+  func write(_ pieces: [[UInt8]]) throws(UploadFailure) {
+    for piece in pieces { try write(piece) }
+  }
+
+  private func write(_ piece: [UInt8]) throws(UploadFailure) {
+    guard !piece.isEmpty else { return }
+    try upload.work.withLock(of: upload) { work throws(UploadFailure) in
+      let facts = upload.factsNow
+      guard facts.append === self else { throw Upload.conflict(facts) }
+      if work.files == nil {
+        work.files = try filing { () throws(FileError) in
+          try PartFiles(upload.layout, in: upload.parent.folder(upload.id))
+        }
+      }
+      if !work.isClean {
+        try filing { () throws(FileError) in try work.files?.cut(to: work.written) }
+        work.isClean = true
+      }
+      let (admitted, failure) = admit(piece, at: work.written)
+      try put(piece.prefix(admitted), &work)
+      if let failure { throw failure }
+    }
+  }
+
+  /// How many of the bytes may be written, and what the next one fails with.
+  private func admit(_ piece: [UInt8], at offset: UInt64) -> (count: Int, failure: UploadFailure?) {
+    let limits = store.limits
+    let bounds: [(UInt64, UploadFailure)] = [
+      (
+        UInt64(limits.maxAppendBytes - count.withLock(of: self) { $0 }),
+        .tooLarge("an append has at most \(limits.maxAppendBytes) bytes")
+      ),
+      (
+        upload.mostBytes(limits) - min(offset, upload.mostBytes(limits)),
+        .tooLarge("the parts have at most \(upload.mostBytes(limits)) bytes")
+      ),
+      (
+        store.quotas.room(of: upload.principal),
+        .noSpace("the unfinished uploads take all space that they may")
+      ),
+    ]
+    var admitted = piece.count
+    var failure: UploadFailure?
+    for (room, reason) in bounds where UInt64(admitted) > room {
+      admitted = Int(room)
+      failure = reason
+    }
+    return (admitted, failure)
+  }
+
+  private func put(_ piece: ArraySlice<UInt8>, _ work: inout Upload.Work) throws(UploadFailure) {
+    guard !piece.isEmpty, store.quotas.take(UInt64(piece.count), of: upload.principal) else {
+      if piece.isEmpty { return }
+      throw .noSpace("the unfinished uploads take all space that they may")
+    }
+    let (written, error) = work.files?.write(piece, at: work.written) ?? (0, nil)
+    store.quotas.giveBack(UInt64(piece.count - written), of: upload.principal)
+    if work.hashed == work.written {
+      work.digest.update(piece.prefix(written))
+      work.hashed += UInt64(written)
+    }
+    work.written += UInt64(written)
+    count.withLock(of: self) { $0 += written }
+    store.counted { $0.bytesWritten += UInt64(written) }
+    if let error {
+      work.isClean = false
+      throw UploadFailure(error)
+    }
+  }
+
+  /// Makes durable what was written, and returns the offset behind it.
+  func end(now: UInt64) throws(UploadFailure) -> UInt64 {
+    try upload.work.withLock(of: upload) { work throws(UploadFailure) in
+      let facts = upload.factsNow
+      guard facts.append === self else { throw Upload.conflict(facts) }
+      try filing { () throws(FileError) in
+        try upload.endAppend(&work, now: now, lifetime: store.lifetime)
+      }
+      return upload.factsNow.offset
+    }
+  }
+}
+
+extension Upload {
+  /// The most bytes that it may have.
+  func mostBytes(_ limits: UploadLimits) -> UInt64 {
+    if let size = layout.size { return size }
+    guard let last = layout.entries.last else { return 0 }
+    // The value of a field is read into memory in the end.
+    guard !last.isFile else { return limits.maxUploadBytes }
+    let others = layout.entries.dropLast().reduce(UInt64(0)) {
+      $0 + ($1.isFile ? 0 : $1.size ?? 0)
+    }
+    let most = min(
+      UInt64(UploadLimits.mostFieldBytes),
+      UploadLimits.mostFieldsBytes - min(others, UploadLimits.mostFieldsBytes))
+    return min(limits.maxUploadBytes, last.start + most)
+  }
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkTransport
+
+/// The files of an upload's parts, while it is written and read. One thread at a time uses it.
+struct PartFiles {
+  /// The folder with what the upload's place gets.
+  static let filesName = "files"
+  /// The folder with the values of fields, by number.
+  static let fieldsName = "fields"
+
+  let layout: PartLayout
+  let files: Folder
+  let fields: Folder
+  /// The file that was used last.
+  private var open: (index: Int, file: OpenFile)?
+  /// Whether `open` has bytes that may not be durable.
+  private var isDirty = false
+  /// Files that were used before and have such bytes, at most `mostDirty`. Flushed one right behind
+  /// the other, they cost little more than one: a file system writes what they have in common once.
+  private var dirty: [OpenFile] = []
+  private static let mostDirty = 8
+  /// Why bytes that were written may never be durable. A system reports that once.
+  private var broken: FileError?
+  /// Whether there are names that may not be durable.
+  private var hasNewFiles = false
+  private var hasNewFields = false
+
+  /// Opens the folders of an upload.
+  init(_ layout: PartLayout, in folder: Folder) throws(FileError) {
+    self.layout = layout
+    files = try folder.folder(Self.filesName)
+    fields = try folder.folder(Self.fieldsName)
+  }
+
+  private func folder(of index: Int) -> Folder {
+    layout.entries[index].isFile ? files : fields
+  }
+
+  // MARK: Writing
+
+  /// Writes bytes at an offset of the upload, in front of which all bytes are there. Returns how
+  /// many were written before an error. Bytes behind the last part are not written.
+  mutating func write(
+    _ bytes: ArraySlice<UInt8>, at offset: UInt64
+  ) -> (written: Int, error: FileError?) {
+    var rest = bytes
+    var offset = offset
+    while !rest.isEmpty, let index = layout.index(at: offset) {
+      let entry = layout.entries[index]
+      let room = entry.end - offset
+      let piece = UInt64(rest.count) <= room ? rest : rest.prefix(Int(room))
+      do throws(FileError) {
+        let file = try fileToWrite(index, isNew: offset == entry.start)
+        isDirty = true
+        let (written, error) = file.write(piece, at: offset - entry.start)
+        rest = rest.dropFirst(written)
+        offset += UInt64(written)
+        if let error { throw error }
+      } catch {
+        return (bytes.count - rest.count, error)
+      }
+    }
+    return (bytes.count - rest.count, nil)
+  }
+
+  private mutating func fileToWrite(_ index: Int, isNew: Bool) throws(FileError) -> OpenFile {
+    if let open, open.index == index { return open.file }
+    try closeLast()
+    let name = layout.entries[index].name
+    let file: OpenFile
+    if isNew {
+      file = try folder(of: index).makeFile(name)
+      if layout.entries[index].isFile { hasNewFiles = true } else { hasNewFields = true }
+    } else {
+      file = try folder(of: index).file(name)
+    }
+    open = (index, file)
+    return file
+  }
+
+  private mutating func closeLast() throws(FileError) {
+    if isDirty, let open { dirty.append(open.file) }
+    isDirty = false
+    open = nil
+    if dirty.count >= Self.mostDirty { try flush() }
+  }
+
+  private mutating func flush() throws(FileError) {
+    if let broken { throw broken }
+    do throws(FileError) {
+      for file in dirty { try file.sync() }
+      dirty = []
+    } catch {
+      broken = error
+      throw error
+    }
+  }
+
+  /// Returns when all bytes that were written are durable.
+  mutating func sync() throws(FileError) {
+    if isDirty, let open { dirty.append(open.file) }
+    isDirty = false
+    try flush()
+    if hasNewFiles { try files.sync() }
+    hasNewFiles = false
+    if hasNewFields { try fields.sync() }
+    hasNewFields = false
+  }
+
+  /// Removes what was written behind an offset.
+  mutating func cut(to offset: UInt64) throws(FileError) {
+    open = nil
+    isDirty = false
+    dirty = []
+    guard let first = layout.index(at: offset) else { return }
+    for index in first..<layout.entries.count {
+      let entry = layout.entries[index]
+      let folder = folder(of: index)
+      guard let kind = try folder.kind(of: entry.name) else { continue }
+      if entry.start >= offset {
+        try folder.removeFile(entry.name)
+      } else if kind != .file(size: offset - entry.start) {
+        try folder.file(entry.name).truncate(to: offset - entry.start)
+      }
+    }
+  }
+
+  // MARK: Reading
+
+  /// How many bytes are there, from the beginning and without a gap.
+  func available() throws(FileError) -> UInt64 {
+    for (index, entry) in layout.entries.enumerated() where entry.size != 0 {
+      guard case .file(let size)? = try folder(of: index).kind(of: entry.name) else {
+        return entry.start
+      }
+      if size < entry.size ?? .max { return entry.start + size }
+    }
+    return layout.size ?? 0
+  }
+
+  /// Reads bytes of one part from an offset on, as many as fit, are there, and are in front of
+  /// `end`.
+  mutating func read(
+    into buffer: inout [UInt8], at offset: UInt64, end: UInt64
+  ) throws(FileError) -> Int {
+    guard let index = layout.index(at: offset) else { return 0 }
+    let entry = layout.entries[index]
+    if open?.index != index {
+      try closeLast()
+      open = (index, try folder(of: index).file(entry.name))
+    }
+    guard let file = open?.file else { return 0 }
+    let count = try file.read(into: &buffer, at: offset - entry.start)
+    return Int(min(UInt64(count), min(end, entry.end) - offset))
+  }
+
+  /// Makes the files of the parts without bytes, and checks that all files have their sizes. The
+  /// names of the new ones are not durable yet.
+  mutating func complete(at end: UInt64) throws(UploadFailure) {
+    try filing { () throws(FileError) in try closeLast() }
+    for (index, entry) in layout.entries.enumerated() {
+      let size = entry.size ?? (end - entry.start)
+      let folder = folder(of: index)
+      let kind = try filing { () throws(FileError) in try folder.kind(of: entry.name) }
+      if kind == nil, size == 0 {
+        _ = try filing { () throws(FileError) in try folder.makeFile(entry.name) }
+      } else if kind != .file(size: size) {
+        throw .damaged("the file of part \(index) is gone or has another size")
+      }
+    }
+  }
+
+  /// Writes the file with the fields. It is durable when this returns, and so are the names of all
+  /// files.
+  func writeFields() throws(UploadFailure) {
+    var form = FormFields()
+    for entry in layout.entries where !entry.isFile {
+      form.add(
+        try filing { () throws(FileError) in
+          try fields.contents(of: entry.name, limit: UploadLimits.mostFieldBytes)
+        }, to: entry.field)
+    }
+    let bytes = form.encoded()
+    try filing { () throws(FileError) in
+      // One of an earlier attempt; no other file has the name.
+      try files.removeFile(PartLayout.fieldsName)
+      try files.write(bytes, to: PartLayout.fieldsName)
+      try files.sync()
+    }
+  }
+}

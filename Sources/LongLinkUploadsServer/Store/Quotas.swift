@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkTransport
+internal import Synchronization
+
+/// What unfinished uploads take, of each client and of all together. It may be used from any
+/// thread.
+final class Quotas: Sendable {
+  private struct Usage: Equatable {
+    var uploads = 0
+    var appends = 0
+    var requests = 0
+    var bytes: UInt64 = 0
+  }
+
+  private struct State {
+    var total = Usage()
+    /// The bytes of all create requests.
+    var requestBytes = 0
+    /// Only clients that use something.
+    var clients: [String: Usage] = [:]
+
+    mutating func change(_ client: String, _ change: (inout Usage) -> Void) {
+      change(&total)
+      change(&clients[client, default: Usage()])
+      if clients[client] == Usage() { clients[client] = nil }
+    }
+  }
+
+  private let limits: UploadLimits
+  private let state = Mutex(State())
+
+  init(_ limits: UploadLimits) {
+    self.limits = limits
+  }
+
+  /// Counts an upload of a client.
+  func addUpload(of client: String, requestSize: Int) throws(UploadFailure) {
+    let objection: String? = state.withLock(of: self) { state in
+      let own = state.clients[client, default: Usage()]
+      if own.uploads >= limits.maxClientUploads {
+        return "the client has \(own.uploads) unfinished uploads"
+      }
+      guard state.total.uploads < limits.maxUploads,
+        requestSize <= UploadLimits.mostRequestsBytes - state.requestBytes
+      else { return "the server has too many unfinished uploads" }
+      state.requestBytes += requestSize
+      state.change(client) { $0.uploads += 1 }
+      return nil
+    }
+    if let objection { throw .tooMany(objection) }
+  }
+
+  /// Counts an upload that was found at the start, above all limits if need be.
+  func restoreUpload(of client: String, requestSize: Int, bytes: UInt64) {
+    state.withLock(of: self) { state in
+      state.requestBytes += requestSize
+      state.change(client) { usage in
+        usage.uploads += 1
+        usage.bytes += bytes
+      }
+    }
+  }
+
+  /// Counts an upload no more, nor its bytes.
+  func removeUpload(of client: String, requestSize: Int, bytes: UInt64) {
+    state.withLock(of: self) { state in
+      state.requestBytes -= requestSize
+      state.change(client) { usage in
+        usage.uploads -= 1
+        usage.bytes -= bytes
+      }
+    }
+  }
+
+  /// Counts an append of a client.
+  func addAppend(of client: String) throws(UploadFailure) {
+    let objection: String? = state.withLock(of: self) { state in
+      let own = state.clients[client, default: Usage()]
+      if own.appends >= limits.maxClientAppends { return "the client has \(own.appends) appends" }
+      if state.total.appends >= limits.maxAppends { return "the server has too many appends" }
+      state.change(client) { $0.appends += 1 }
+      return nil
+    }
+    if let objection { throw .tooMany(objection) }
+  }
+
+  /// Counts an append no more.
+  func removeAppend(of client: String) {
+    state.withLock(of: self) { state in state.change(client) { $0.appends -= 1 } }
+  }
+
+  /// Counts a request of a client that waits for files.
+  func addRequest(of client: String) throws(UploadFailure) {
+    let isAdmitted = state.withLock(of: self) { state in
+      guard state.clients[client, default: Usage()].requests < UploadLimits.mostRequestsOfClient
+      else { return false }
+      state.change(client) { $0.requests += 1 }
+      return true
+    }
+    if !isAdmitted { throw .tooMany("the client has too many requests for uploads") }
+  }
+
+  /// Counts a request no more.
+  func removeRequest(of client: String) {
+    state.withLock(of: self) { state in state.change(client) { $0.requests -= 1 } }
+  }
+
+  /// How many bytes a client may write.
+  func room(of client: String) -> UInt64 {
+    state.withLock(of: self) { state in
+      let own = state.clients[client, default: Usage()].bytes
+      return min(
+        limits.maxClientBytes - min(own, limits.maxClientBytes),
+        limits.maxBytes - min(state.total.bytes, limits.maxBytes))
+    }
+  }
+
+  /// Counts bytes of a client; returns false, and counts none, if there is no room.
+  func take(_ count: UInt64, of client: String) -> Bool {
+    state.withLock(of: self) { state in
+      let own = state.clients[client, default: Usage()].bytes
+      guard own + count <= limits.maxClientBytes, state.total.bytes + count <= limits.maxBytes
+      else { return false }
+      state.change(client) { $0.bytes += count }
+      return true
+    }
+  }
+
+  /// Counts bytes no more.
+  func giveBack(_ count: UInt64, of client: String) {
+    guard count > 0 else { return }
+    state.withLock(of: self) { state in state.change(client) { $0.bytes -= count } }
+  }
+
+  func fill(_ counters: inout UploadCounters) {
+    let total = state.withLock(of: self) { $0.total }
+    counters.unfinished = total.uploads
+    counters.unfinishedBytes = total.bytes
+    counters.appendsRunning = total.appends
+  }
+}

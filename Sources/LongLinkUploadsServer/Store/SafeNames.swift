@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The names under which files of an upload are kept: safe, and each used once.
+///
+/// Of a name that a client sent, the last component is taken, behind the last slash or backslash.
+/// Characters that control a terminal or the direction of text become `_`, and a name that would
+/// be empty or mean a folder becomes `file`. A name that was used before gets a number in front of
+/// its extension: `a.txt`, `a-2.txt`, `a-3.txt`. It has at most 255 bytes.
+package struct SafeNames {
+  /// The most bytes of a name.
+  package static let limit = 255
+
+  /// Equal if a file system may take them for the same: Swift compares strings by their
+  /// characters.
+  private var used: Set<String>
+  /// The number that a name got last, so that many equal names take no long search.
+  private var numbers: [String: Int] = [:]
+
+  /// Begins with names that no file may have.
+  package init(reserved: Set<String> = []) {
+    used = reserved
+  }
+
+  /// Returns the name to keep a file under.
+  package mutating func name(for sent: String) -> String {
+    let name = Self.safe(sent)
+    if used.insert(name).inserted { return name }
+    let (stem, ending) = Self.split(name)
+    var number = numbers[name, default: 1]
+    while true {
+      number += 1
+      let suffix = "-\(number)\(ending)"
+      let numbered = Self.cut(stem, to: Self.limit - suffix.utf8.count) + suffix
+      if used.insert(numbered).inserted {
+        numbers[name] = number
+        return numbered
+      }
+    }
+  }
+
+  /// A name without what could harm, of at most `limit` bytes.
+  static func safe(_ sent: String) -> String {
+    // By scalar, because a slash with a combining mark is one character and still a slash.
+    let last = sent.unicodeScalars.reversed().prefix { $0 != "/" && $0 != "\\" }.reversed()
+    var name = ""
+    for scalar in last {
+      name.unicodeScalars.append(isHarmful(scalar) ? "_" : scalar)
+    }
+    if name.isEmpty || name == "." || name == ".." { return "file" }
+    let (stem, ending) = split(name)
+    return cut(stem, to: limit - ending.utf8.count) + ending
+  }
+
+  private static func isHarmful(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.properties.generalCategory {
+    // Joiners belong to the spelling of some languages.
+    case .format: scalar != "\u{200C}" && scalar != "\u{200D}"
+    case .control, .lineSeparator, .paragraphSeparator, .surrogate: true
+    default: false
+    }
+  }
+
+  /// A name in two parts, the second of which is a short extension with its point, or empty.
+  private static func split(_ name: String) -> (stem: Substring, ending: Substring) {
+    guard let point = name.lastIndex(of: "."), point > name.startIndex,
+      name[point...].utf8.count <= 32
+    else { return (name[...], "") }
+    return (name[..<point], name[point...])
+  }
+
+  /// As many whole characters as take so many bytes.
+  private static func cut(_ text: Substring, to count: Int) -> String {
+    guard text.utf8.count > count else { return String(text) }
+    var cut = ""
+    var length = 0
+    for scalar in text.unicodeScalars {
+      length += UTF8.width(scalar)
+      if length > count { break }
+      cut.unicodeScalars.append(scalar)
+    }
+    return cut
+  }
+}

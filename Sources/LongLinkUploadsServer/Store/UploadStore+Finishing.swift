@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkDigest
+internal import LongLinkTransport
+internal import LongLinkUploadMessages
+internal import Synchronization
+
+/// An upload whose bytes are compared with the hash of its client. Its functions block.
+struct Finishing: Sendable {
+  /// How many bytes one call hashes at most.
+  private static let step = 4 << 20
+  private static let pieceSize = 1 << 18
+
+  let upload: Upload
+  let request: FinishRequest
+  let generation: UInt64
+
+  /// Reads some bytes that have no hash yet; returns whether there are more.
+  ///
+  /// Usually they were hashed as they came. After a restart they are read again.
+  func hashMore() throws(UploadFailure) -> Bool {
+    try upload.work.withLock(of: upload) { work throws(UploadFailure) in
+      try check()
+      guard work.hashed < work.written else { return false }
+      let end = min(work.written, work.hashed + UInt64(Self.step))
+      do throws(FileError) {
+        var files = try PartFiles(upload.layout, in: upload.parent.folder(upload.id))
+        var buffer = [UInt8](repeating: 0, count: Self.pieceSize)
+        while work.hashed < end {
+          let count = try files.read(into: &buffer, at: work.hashed, end: end)
+          if count == 0 { throw FileError("read", upload.id, errno: FileError.damaged) }
+          work.digest.update(buffer[..<count])
+          work.hashed += UInt64(count)
+        }
+      } catch {
+        giveUp()
+        throw UploadFailure(error)
+      }
+      return work.hashed < work.written
+    }
+  }
+
+  /// Throws if another client has taken the upload over meanwhile, or has removed it.
+  private func check() throws(UploadFailure) {
+    let facts = upload.factsNow
+    guard facts.phase == .finishing, facts.generation == generation else {
+      throw Upload.conflict(facts)
+    }
+  }
+
+  /// Lets the upload be gone on with.
+  private func giveUp() {
+    upload.facts.withLock(of: upload) { if $0.phase == .finishing { $0.phase = .open } }
+  }
+
+  /// Makes the files complete, and the state say that the upload is finished. Returns false, and
+  /// retires the upload, if its bytes have another hash.
+  func commit() throws(UploadFailure) -> Bool {
+    try upload.work.withLock(of: upload) { work throws(UploadFailure) in
+      try check()
+      do throws(UploadFailure) {
+        guard work.hashed == work.written else { throw .damaged("the hash is not complete") }
+        guard work.digest.copy().finalize() == request.sha256 else { return false }
+        var files = try filing { () throws(FileError) in
+          try PartFiles(upload.layout, in: upload.parent.folder(upload.id))
+        }
+        try filing { () throws(FileError) in try files.cut(to: work.written) }
+        try files.complete(at: work.written)
+        try files.writeFields()
+        try filing { () throws(FileError) in
+          try upload.commit { $0.phase = .finished(hash: request.sha256) }
+        }
+        return true
+      } catch {
+        giveUp()
+        throw error
+      }
+    }
+  }
+}
+
+extension UploadStore {
+  /// Where a finish begins.
+  enum FinishStart {
+    /// It was finished before.
+    case done(FinishResponse)
+    /// It is finished, but not in its place.
+    case committed(Upload)
+    case hashing(Finishing)
+  }
+
+  /// Begins to answer a finish.
+  func beginFinish(_ request: FinishRequest) throws(UploadFailure) -> FinishStart {
+    guard request.sha256.count == 32 else { throw .malformed("sha256 has 32 bytes") }
+    guard let upload = upload(request.id) else {
+      let record = try finish(of: request.id)
+      guard record.size == request.size, record.sha256 == request.sha256 else {
+        throw .mismatch("the upload was finished with another size or hash")
+      }
+      return .done(FinishResponse(names: record.names))
+    }
+    let start: Result<FinishStart, UploadFailure> = upload.work.withLock(of: upload) { _ in
+      upload.facts.withLock(of: upload) { facts in
+        if case .finished(let hash) = facts.phase {
+          return hash == request.sha256 && facts.offset == request.size
+            ? .success(.committed(upload))
+            : .failure(.mismatch("the upload was finished with another size or hash"))
+        }
+        guard facts.phase == .open, facts.append == nil, facts.generation == request.generation
+        else { return .failure(Upload.conflict(facts)) }
+        guard facts.offset == request.size else {
+          return .failure(.mismatch("the upload has \(facts.offset) bytes"))
+        }
+        guard upload.layout.isComplete(facts.offset) else {
+          return .failure(.mismatch("the parts have not come whole"))
+        }
+        facts.phase = .finishing
+        return .success(
+          .hashing(Finishing(upload: upload, request: request, generation: facts.generation)))
+      }
+    }
+    return try start.get()
+  }
+
+  /// Answers a finish whose bytes were hashed.
+  func endFinish(_ finishing: Finishing, now: UInt64) throws(UploadFailure) -> Settled {
+    guard try finishing.commit() else {
+      _ = try remove(finishing.upload) { $0.phase == .finishing }
+      counted { $0.mismatched += 1 }
+      throw .mismatch("the bytes have another hash; the upload was removed")
+    }
+    counted { $0.finished += 1 }
+    return try settle(finishing.upload, now: now)
+  }
+
+  /// A finished upload in its place.
+  struct Settled {
+    let response: FinishResponse
+    /// Whether this call has moved it there.
+    let isFirst: Bool
+  }
+
+  /// Moves a finished upload to its place, from wherever a crash or an error has left that.
+  func settle(_ upload: Upload, now: UInt64) throws(UploadFailure) -> Settled {
+    let record: StoredFinish? = try upload.work.withLock(of: upload) { _ throws(UploadFailure) in
+      let facts = upload.factsNow
+      guard case .finished(let hash) = facts.phase else { return nil }
+      let record = StoredFinish(
+        names: upload.layout.names, generation: facts.generation, size: facts.offset,
+        sha256: hash, expiresAtMs: now + lifetime, key: upload.key,
+        partsSha256: upload.requestHash, principal: upload.principal)
+      try filing { () throws(FileError) in try move(upload.id, record) }
+      // First, so that the upload is known at any time.
+      remember(record, upload.id)
+      upload.facts.withLock(of: upload) { $0.phase = .gone }
+      return record
+    }
+    // Another request has done it meanwhile.
+    guard let record else {
+      let names = try finish(of: upload.id).names
+      return Settled(response: FinishResponse(names: names), isFirst: false)
+    }
+    forget(upload, record.size)
+    return Settled(response: FinishResponse(names: record.names), isFirst: true)
+  }
+
+  private func move(_ id: String, _ record: StoredFinish) throws(FileError) {
+    let folder = try unfinished.folder(id)
+    if try folder.kind(of: PartFiles.filesName) == .folder {
+      try folder.rename(PartFiles.filesName, to: root, as: id)
+    } else if try root.kind(of: id) != .folder {
+      throw FileError("find the files of", id, errno: FileError.damaged)
+    }
+    try root.sync()
+    let partial = ".\(id)"
+    try finishedFolder.removeFile(partial)
+    try finishedFolder.write((try? record.encodedBytes()) ?? [], to: partial)
+    try finishedFolder.rename(partial, to: finishedFolder, as: id)
+    try finishedFolder.sync()
+    // What is left is removed by the next start at the latest.
+    try? unfinished.removeFolder(id)
+  }
+
+  // MARK: What was finished
+
+  /// Remembers a finished upload, and forgets the oldest if there are too many.
+  func remember(_ record: StoredFinish, _ id: String) {
+    let entry = Finished(
+      principal: record.principal, key: record.key, expiresAt: record.expiresAtMs)
+    let surplus: String? = table.withLock(of: self) { table in
+      table.remember(entry, id)
+      if !entry.key.isEmpty {
+        table.keys[Key(principal: entry.principal, key: entry.key)] = id
+      }
+      return table.surplus(of: entry.principal)
+    }
+    if let surplus { forgetFinish(surplus) }
+  }
+
+  /// Forgets a finished upload; its files stay.
+  func forgetFinish(_ id: String) {
+    table.withLock(of: self) { table in
+      guard let entry = table.forget(id) else { return }
+      let key = Key(principal: entry.principal, key: entry.key)
+      if table.keys[key] == id { table.keys[key] = nil }
+    }
+    try? finishedFolder.removeFile(id)
+  }
+
+  /// What is remembered of a finished upload.
+  func finish(of id: String) throws(UploadFailure) -> StoredFinish {
+    guard table.withLock(of: self, { $0.finished[id] != nil }) else { throw .unknown }
+    do throws(FileError) {
+      let bytes = try finishedFolder.contents(of: id, limit: Self.mostRecordBytes)
+      guard let record = try? StoredFinish(decodingBytes: bytes) else {
+        throw FileError("read", "\(Self.finishedName)/\(id)", errno: FileError.damaged)
+      }
+      return record
+    } catch {
+      if error.isMissing { throw .unknown }
+      throw UploadFailure(error)
+    }
+  }
+
+  /// More than the record of an upload with the longest names has.
+  static let mostRecordBytes = 1 << 20
+}

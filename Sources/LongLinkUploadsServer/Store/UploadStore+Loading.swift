@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkTransport
+internal import LongLinkUploadMessages
+internal import Synchronization
+
+/// What a start does with what an earlier run has left.
+extension UploadStore {
+  /// Whether a name is one that the store gives: 32 hexadecimal digits.
+  static func isID(_ name: String) -> Bool {
+    name.utf8.count == 32
+      && name.utf8.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
+  }
+
+  func load(now: UInt64) throws(FileError) {
+    for name in try finishedFolder.names() { loadFinish(name, now: now) }
+    for name in try unfinished.names() {
+      // Nothing of others is touched.
+      guard Self.isID(name), (try? unfinished.kind(of: name)) == .folder else {
+        counted { $0.unreadable += 1 }
+        continue
+      }
+      do throws(UploadFailure) {
+        try loadUpload(name, now: now)
+      } catch {
+        counted { $0.unreadable += 1 }
+      }
+    }
+  }
+
+  private func loadFinish(_ name: String, now: UInt64) {
+    // What a crash has left of writing a record.
+    if name.first == ".", Self.isID(String(name.dropFirst())) {
+      try? finishedFolder.removeFile(name)
+      return
+    }
+    guard Self.isID(name),
+      let bytes = try? finishedFolder.contents(of: name, limit: Self.mostRecordBytes),
+      let record = try? StoredFinish(decodingBytes: bytes)
+    else { return counted { $0.unreadable += 1 } }
+    // A clock that was set back must not keep it for longer than a lifetime.
+    guard record.expiresAtMs > now, record.expiresAtMs <= now + lifetime else {
+      try? finishedFolder.removeFile(name)
+      return
+    }
+    remember(record, name)
+  }
+
+  private func loadUpload(_ id: String, now: UInt64) throws(UploadFailure) {
+    let folder = try filing { () throws(FileError) in try unfinished.folder(id) }
+    let bytes = contents(of: Self.requestName, in: folder)
+    let state = (try? StateFile.read(in: folder)) ?? nil
+    // Without these its create was not answered, or it is half removed, or in its place.
+    guard let bytes, let stored = try? StoredUpload(decodingBytes: bytes),
+      let request = stored.request, var state
+    else {
+      return try filing { () throws(FileError) in try unfinished.removeFolder(id) }
+    }
+    if state.sha256.isEmpty {
+      guard state.expiresAtMs > now else {
+        try filing { () throws(FileError) in try unfinished.removeFolder(id) }
+        return counted { $0.expired += 1 }
+      }
+      // No more than what is here, in case that somebody has removed files.
+      state.offset = try filing { () throws(FileError) in
+        min(state.offset, try PartFiles(PartLayout(request.parts), in: folder).available())
+      }
+      state.expiresAtMs = min(state.expiresAtMs, now + lifetime)
+    }
+    let upload = Upload(
+      id: id, request, of: stored.principal, in: unfinished, quotas, state, isClean: false)
+    quotas.restoreUpload(
+      of: stored.principal, requestSize: upload.requestSize, bytes: state.offset)
+    table.withLock(of: self) { table in
+      table.uploads[id] = upload
+      if !upload.key.isEmpty {
+        table.keys[Key(principal: upload.principal, key: upload.key)] = id
+      }
+      if state.sha256.isEmpty { table.counters.restored += 1 }
+    }
+    // A finish that cannot be ended now is ended when the client asks again.
+    if !state.sha256.isEmpty { _ = try? settle(upload, now: now) }
+  }
+
+  private func contents(of name: String, in folder: Folder) -> [UInt8]? {
+    try? folder.contents(of: name, limit: 2 * UploadLimits.mostRequestBytes)
+  }
+}

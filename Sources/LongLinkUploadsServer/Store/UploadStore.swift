@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LongLinkTransport
+package import LongLinkUploadMessages
+internal import Synchronization
+
+/// Uploads in a directory. It may be used from any thread; most functions block.
+///
+/// Instants are milliseconds since 1970.
+///
+/// In the directory, `.unfinished/ID/` is an upload that is not finished: `upload`, what created
+/// it; `state`, how far it is; `files/` and `fields/`, its parts. To finish it, the state says so
+/// first, then `files` becomes `ID/`, then `.finished/ID` is written, and then `.unfinished/ID` is
+/// removed. A start goes on from wherever a crash has left that.
+package final class UploadStore: Sendable {
+  static let unfinishedName = ".unfinished"
+  static let finishedName = ".finished"
+  static let requestName = "upload"
+
+  /// Which create request is meant.
+  struct Key: Hashable {
+    let principal: String
+    let key: String
+  }
+
+  struct Finished {
+    let principal: String
+    let key: String
+    let expiresAt: UInt64
+  }
+
+  struct Table {
+    var uploads: [String: Upload] = [:]
+    /// What `.finished` has.
+    private(set) var finished: [String: Finished] = [:]
+    /// How many of it are of each client.
+    private var finishedCounts: [String: Int] = [:]
+    /// The uploads of both that have a key.
+    var keys: [Key: String] = [:]
+    /// The keys whose uploads are being made.
+    var creating: Set<Key> = []
+    var isSuspended = false
+    var counters = UploadCounters()
+
+    mutating func remember(_ entry: Finished, _ id: String) {
+      forget(id)
+      finished[id] = entry
+      finishedCounts[entry.principal, default: 0] += 1
+    }
+
+    @discardableResult
+    mutating func forget(_ id: String) -> Finished? {
+      guard let entry = finished.removeValue(forKey: id) else { return nil }
+      finishedCounts[entry.principal, default: 0] -= 1
+      if finishedCounts[entry.principal] == 0 { finishedCounts[entry.principal] = nil }
+      return entry
+    }
+
+    mutating func forgetAll() { (finished, finishedCounts, keys) = ([:], [:], [:]) }
+
+    /// The oldest finished upload of a client that has too many, or else the oldest of all if there
+    /// are too many.
+    func surplus(of principal: String) -> String? {
+      let hasTooMany = finishedCounts[principal, default: 0] > UploadLimits.mostFinishedOfClient
+      guard hasTooMany || finished.count > UploadLimits.mostFinished else { return nil }
+      return finished.lazy.filter { !hasTooMany || $0.value.principal == principal }
+        .min { $0.value.expiresAt < $1.value.expiresAt }?.key
+    }
+  }
+
+  let limits: UploadLimits
+  let quotas: Quotas
+  /// The directory, with the places of finished uploads.
+  let root: Folder
+  let unfinished: Folder
+  let finishedFolder: Folder
+  let table = Mutex(Table())
+
+  /// `limits.lifetime`, in milliseconds.
+  var lifetime: UInt64 { UInt64(limits.lifetime / .milliseconds(1)) }
+
+  /// Opens a directory, which is made if there is none, and takes up what an earlier run has left
+  /// in it.
+  package init(
+    in directory: String, _ limits: UploadLimits, now: UInt64, probe: FileProbe? = nil
+  ) throws(FileError) {
+    self.limits = limits
+    quotas = Quotas(limits)
+    root = try Folder.open(directory, probe: probe)
+    unfinished = try root.folderOrNew(Self.unfinishedName)
+    finishedFolder = try root.folderOrNew(Self.finishedName)
+    try lock()
+    try root.sync()
+    try load(now: now)
+  }
+
+  /// Lets another store use the directory. What appends have written is made durable, and further
+  /// requests find no upload.
+  package func suspend(now: UInt64) {
+    let uploads = table.withLock(of: self) { table in
+      table.isSuspended = true
+      return Array(table.uploads.values)
+    }
+    for upload in uploads {
+      upload.work.withLock(of: upload) { work in
+        try? upload.endAppend(&work, now: now, lifetime: lifetime)
+      }
+      if let bytes = upload.retire(if: { _ in true }) { forget(upload, bytes) }
+    }
+    unfinished.unlock()
+  }
+
+  /// Takes the directory up again after `suspend`; without one, nothing happens.
+  package func resume(now: UInt64) throws(FileError) {
+    guard table.withLock(of: self, { $0.isSuspended }) else { return }
+    try lock()
+    table.withLock(of: self) { $0.forgetAll() }
+    try load(now: now)
+    table.withLock(of: self) { $0.isSuspended = false }
+  }
+
+  private func lock() throws(FileError) {
+    // Another process would write to the same files.
+    guard try unfinished.lock() else {
+      throw FileError("lock", Self.unfinishedName, errno: FileError.inUse)
+    }
+  }
+
+  func counted(_ count: (inout UploadCounters) -> Void) {
+    table.withLock(of: self) { count(&$0.counters) }
+  }
+
+  /// The counters of this moment.
+  package var counters: UploadCounters {
+    var counters = table.withLock(of: self) { table in
+      var counters = table.counters
+      counters.remembered = table.finished.count
+      return counters
+    }
+    quotas.fill(&counters)
+    return counters
+  }
+
+  /// The failure counted.
+  package func counting(_ failure: UploadFailure) {
+    counted { counters in
+      switch failure {
+      case .conflict: counters.conflicts += 1
+      case .tooLarge: counters.tooLarge += 1
+      case .tooMany: counters.tooMany += 1
+      case .noSpace: counters.noSpace += 1
+      case .failed, .damaged: counters.failures += 1
+      case .tooSlow: counters.tooSlow += 1
+      case .malformed, .unknown, .mismatch: break
+      }
+    }
+  }
+
+  /// The upload of an ID; nil if there is none that is unfinished.
+  func upload(_ id: String) -> Upload? {
+    table.withLock(of: self) { $0.uploads[id] }
+  }
+
+  // MARK: Status
+
+  /// Answers a status.
+  package func status(
+    _ request: StatusRequest, now: UInt64
+  ) throws(UploadFailure) -> StatusResponse {
+    if let upload = upload(request.id) {
+      do throws(UploadFailure) {
+        if request.takesOver {
+          try upload.takeOver(now: now, lifetime: lifetime)
+          counted { $0.takeovers += 1 }
+        }
+        let facts = upload.factsNow
+        if facts.phase != .gone { return status(of: facts, now: now) }
+      } catch {
+        // It may have been finished meanwhile.
+        if error != .unknown { throw error }
+      }
+    }
+    let record = try finish(of: request.id)
+    return StatusResponse(
+      offset: record.size, generation: record.generation, state: .finished,
+      expiresInMs: record.expiresAtMs - min(now, record.expiresAtMs),
+      mostAppend: UInt64(limits.maxAppendBytes))
+  }
+
+  private func status(of facts: Upload.Facts, now: UInt64) -> StatusResponse {
+    let isFinished = if case .finished = facts.phase { true } else { false }
+    return StatusResponse(
+      offset: facts.offset, generation: facts.generation, state: isFinished ? .finished : .open,
+      expiresInMs: facts.expiresAt - min(now, facts.expiresAt),
+      mostAppend: UInt64(limits.maxAppendBytes))
+  }
+
+  // MARK: Append
+
+  /// Begins an append. Each must be ended with `release`.
+  func beginAppend(
+    _ request: AppendRequest, of principal: String
+  ) throws(UploadFailure) -> Append {
+    guard let upload = upload(request.id) else {
+      let record = try finish(of: request.id)
+      throw .conflict(offset: record.size, generation: record.generation)
+    }
+    try quotas.addAppend(of: principal)
+    let append = Append(upload, self)
+    let failure = upload.work.withLock(of: upload) { _ in
+      upload.facts.withLock(of: upload) { facts -> UploadFailure? in
+        guard facts.phase == .open, facts.append == nil, facts.offset == request.offset,
+          facts.generation == request.generation
+        else { return Upload.conflict(facts) }
+        facts.append = append
+        return nil
+      }
+    }
+    if let failure {
+      quotas.removeAppend(of: principal)
+      throw failure
+    }
+    return append
+  }
+
+  // MARK: Abort
+
+  /// Removes an upload.
+  package func abort(_ request: AbortRequest) throws(UploadFailure) {
+    guard let upload = upload(request.id) else {
+      let record = try finish(of: request.id)
+      throw .conflict(offset: record.size, generation: record.generation)
+    }
+    guard try remove(upload, if: { $0.phase == .open }) else {
+      throw Upload.conflict(upload.factsNow)
+    }
+    counted { $0.aborted += 1 }
+  }
+
+  /// Removes an upload with its files; false if it is not to be removed.
+  func remove(
+    _ upload: Upload, if mayRemove: (Upload.Facts) -> Bool
+  ) throws(UploadFailure) -> Bool {
+    guard let bytes = upload.retire(if: mayRemove) else { return false }
+    forget(upload, bytes)
+    try filing { () throws(FileError) in
+      try unfinished.removeFolder(upload.id)
+      try unfinished.sync()
+    }
+    return true
+  }
+
+  /// Counts an upload no more, which was retired.
+  func forget(_ upload: Upload, _ bytes: UInt64) {
+    table.withLock(of: self) { table in
+      table.uploads[upload.id] = nil
+      let key = Key(principal: upload.principal, key: upload.key)
+      guard table.finished[upload.id] == nil, table.keys[key] == upload.id else { return }
+      table.keys[key] = nil
+    }
+    quotas.removeUpload(
+      of: upload.principal, requestSize: upload.requestSize, bytes: bytes)
+  }
+
+  // MARK: Expiry
+
+  /// Removes what has expired, and returns when something expires next; nil if nothing does.
+  package func expire(now: UInt64) -> UInt64? {
+    let (uploads, finished) = table.withLock(of: self) { (Array($0.uploads.values), $0.finished) }
+    for upload in uploads {
+      let isExpired = try? remove(upload) {
+        $0.phase == .open && $0.append == nil && $0.expiresAt <= now
+      }
+      if isExpired == true { counted { $0.expired += 1 } }
+    }
+    for (id, entry) in finished where entry.expiresAt <= now { forgetFinish(id) }
+    return table.withLock(of: self) { table in
+      let open = table.uploads.values.map { max($0.factsNow.expiresAt, now + 1_000) }
+      return (open + table.finished.values.map(\.expiresAt)).min()
+    }
+  }
+}

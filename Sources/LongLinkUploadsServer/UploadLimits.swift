@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What clients can use of a server's disk, memory and time with uploads.
+///
+/// A client is an IPv4 address, or an IPv6 network of 64 bits. All clients of Unix sockets count as
+/// one, and so do all behind a proxy.
+public struct UploadLimits: Sendable, Equatable {
+  /// The most bytes of one upload; above it, 413. Default 4 GiB.
+  public var maxUploadBytes: UInt64 = 4 << 30
+  /// The most bytes that all unfinished uploads of one client may take; above it, an append is
+  /// answered with 507. Default 16 GiB.
+  public var maxClientBytes: UInt64 = 16 << 30
+  /// The most bytes that all unfinished uploads may take; above it, an append is answered with 507.
+  /// Default 64 GiB.
+  public var maxBytes: UInt64 = 64 << 30
+  /// The most unfinished uploads of one client, at least 1; above it, 429. Default 16.
+  public var maxClientUploads = 16
+  /// The most unfinished uploads, at least 1; above it, 429. Default 1,024.
+  public var maxUploads = 1_024
+  /// The most appends of one client that run at the same time, at least 1; above it, 429.
+  /// Default 4.
+  public var maxClientAppends = 4
+  /// The most appends that run at the same time, at least 1; above it, 429. Default 64.
+  public var maxAppends = 64
+  /// The most bytes of one append, at least 1; above it, 413, and the bytes in front are kept.
+  /// Default 8 MiB.
+  public var maxAppendBytes = 8 << 20
+  /// The most parts of one upload, at least 1; above it, 413. Default 1,000.
+  public var maxParts = 1_000
+  /// How long an upload is kept without an append, and how long a finished one is remembered; at
+  /// least a second. Default 24 h.
+  public var lifetime: Duration = .seconds(86_400)
+  /// The longest wait for the next bytes of an append; after it, 408, and the bytes that came are
+  /// kept. Above zero. Default 60 s.
+  public var itemTimeout: Duration = .seconds(60)
+  /// The fewest bytes per second of an append, on average over each 30 seconds in which the server
+  /// waits for its bytes, the first 30 aside; below it, 408, and the bytes that came are kept.
+  /// Judged when bytes come; when none do, `itemTimeout` is. From 0, for no bound. Default 1,000.
+  public var minAppendRate = 1_000
+
+  /// Makes limits with the defaults.
+  public init() {}
+
+  // MARK: Fixed
+
+  /// The most bytes of the name of a field, of a file's name, and of a media type.
+  static let mostTextBytes = 1_024
+  /// The most bytes of a create request.
+  static let mostRequestBytes = 262_144
+  /// The most bytes of any other request.
+  static let mostOtherRequestBytes = 4_096
+  /// The most bytes of the value of a field.
+  static let mostFieldBytes = 65_536
+  /// The most bytes of all values of an upload's fields.
+  static let mostFieldsBytes: UInt64 = 1 << 20
+  /// The most bytes of a create's key.
+  static let mostKeyBytes = 64
+  /// The most bytes of all create requests whose uploads are unfinished.
+  static let mostRequestsBytes = 32 << 20
+  /// The most finished uploads of one client that are remembered.
+  static let mostFinishedOfClient = 256
+  /// The most finished uploads that are remembered.
+  static let mostFinished = 10_000
+  /// The most requests of one client that wait for files at the same time, appends aside.
+  static let mostRequestsOfClient = 32
+  /// The bytes of all appends that may wait to be written.
+  static let mostWaitingBytes = 64 << 20
+
+  /// The field that is out of its range, and why; nil if none is.
+  var objection: (field: String, reason: String)? {
+    let counts = [
+      ("maxClientUploads", maxClientUploads), ("maxUploads", maxUploads),
+      ("maxClientAppends", maxClientAppends), ("maxAppends", maxAppends),
+      ("maxAppendBytes", maxAppendBytes), ("maxParts", maxParts),
+    ]
+    for (field, value) in counts where value < 1 { return (field, "it is below 1") }
+    if maxUploadBytes > 1 << 62 { return ("maxUploadBytes", "it is above 2 to the power of 62") }
+    if lifetime < .seconds(1) { return ("lifetime", "it is below a second") }
+    if lifetime > .seconds(1 << 31) { return ("lifetime", "it is above 2,147,483,648 seconds") }
+    if minAppendRate < 0 { return ("minAppendRate", "it is below 0") }
+    if itemTimeout <= .zero { return ("itemTimeout", "it is not above zero") }
+    return nil
+  }
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLink
+import LongLinkServer
+import LongLinkTesting
+import LongLinkTransport
+import Logging
+import Synchronization
+import Testing
+
+/// What errors of short links say of a request, and that nothing runs twice.
+@Suite struct ShortLinkDeliveryTests {
+  private static let address = ShortLinkTests.gatewayAddress
+
+  /// How often the request with this number ran.
+  private final class Runs: Sendable {
+    private let runs = Mutex<[UInt8: Int]>([:])
+
+    func ran(_ key: UInt8) { runs.withLock { $0[key, default: 0] += 1 } }
+    func count(_ key: UInt8) -> Int { runs.withLock { $0[key] ?? 0 } }
+  }
+
+  /// Runs a body with a server that counts runs of type 5, and what makes clients of its gateway
+  /// with cuts.
+  private static func stage(
+    _ body:
+      @escaping @Sendable (
+        Stage, LongLinkServer, Runs, @Sendable ([CuttingOpener.Cut]) throws -> LongLinkClient
+      ) async throws -> Void
+  ) async throws {
+    try await Stage.simulate { stage, _ in
+      let runs = Runs()
+      let server = try await stage.serve(setUp: { server in
+        server.routeBasics()
+        server.route(5) { request in
+          runs.ran(request.body[0])
+          return request.body
+        }
+        server.routeStream(6, .requestItems) { request, items, _ in
+          for try await _ in items {}
+          runs.ran(request.body[0])
+          return request.body
+        }
+      })
+      _ = try await stage.gateway(for: server)
+      try await body(stage, server, runs) { cuts in
+        try stage.client(to: []) {
+          $0 = ClientConfiguration(ways: [Way(short: CuttingOpener(to: Self.address, cuts))])
+          $0.logger.logLevel = .critical
+          $0.timeout = .seconds(20)
+        }
+      }
+    }
+  }
+
+  /// The outcome and the runs of a request whose first link is cut have to agree.
+  private static func check(
+    _ result: Result<[UInt8], LongLinkError>, _ key: UInt8, _ runs: Runs, _ cut: CuttingOpener.Cut
+  ) {
+    let count = runs.count(key)
+    switch result {
+    case .success(let body):
+      #expect(body == [key] && count == 1, "\(cut)")
+    case .failure(let error):
+      #expect(error.delivery == .sent && count <= 1, "\(cut): \(error)")
+      #expect(error.detail.contains("short://10.0.0.1:8080"), "\(error)")
+    }
+  }
+
+  private static func result(
+    _ body: () async throws(LongLinkError) -> [UInt8]
+  ) async -> Result<[UInt8], LongLinkError> {
+    do throws(LongLinkError) {
+      return .success(try await body())
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  @Test func `a link cut at any byte of the request loses or repeats nothing`() async throws {
+    try await Self.stage { _, _, runs, makeClient in
+      var (succeeded, failed) = (0, 0)
+      for position in 0..<150 {
+        let key = UInt8(position)
+        let client = try makeClient([.writing(position)])
+        let result = await Self.result { () async throws(LongLinkError) in
+          try await client.request(5, [key])
+        }
+        Self.check(result, key, runs, .writing(position))
+        if case .success = result { succeeded += 1 } else { failed += 1 }
+        await client.close()
+      }
+      // Before the request's first byte it is sent again; behind its last one it is answered.
+      #expect(succeeded > 20 && failed > 10)
+    }
+  }
+
+  @Test(arguments: [true, false])
+  func `a link cut at any byte of the answer repeats nothing`(_ isEnd: Bool) async throws {
+    try await Self.stage { _, _, runs, makeClient in
+      for position in 0..<120 {
+        let key = UInt8(position)
+        let cut: CuttingOpener.Cut = isEnd ? .ending(position) : .reading(position)
+        let client = try makeClient([cut])
+        let result = await Self.result { () async throws(LongLinkError) in
+          try await client.request(5, [key])
+        }
+        Self.check(result, key, runs, cut)
+        await client.close()
+      }
+    }
+  }
+
+  @Test func `a link cut within the items fails with their number, and the request once`()
+    async throws
+  {
+    try await Self.stage { _, _, runs, makeClient in
+      for position in stride(from: 60, to: 6_000, by: 97) {
+        let client = try makeClient([.writing(position)])
+        let result = await Self.result { () async throws(LongLinkError) in
+          do {
+            return try await client.sendItems(6, [1]) { writer in
+              for _ in 0..<5 { try await writer.write([UInt8](repeating: 1, count: 1_000)) }
+            }
+          } catch let error as LongLinkError {
+            throw error
+          } catch {
+            return []
+          }
+        }
+        if case .failure(let error) = result { #expect(error.delivery == .sent, "\(error)") }
+        await client.close()
+      }
+      // Only those that were cut behind the last byte have run.
+      #expect(runs.count(1) < 15)
+    }
+  }
+
+  @Test func `an answer without a frame says what the stream knows`() async throws {
+    try await Self.stage { _, _, _, makeClient in
+      let client = try makeClient([.ending(0)])
+      let error = try await failure { try await client.request(5, [1]) }
+      #expect(error.code == .connectionLost && error.closeReason == .noResponse)
+      #expect(error.detail == "short://10.0.0.1:8080: cut by the test", "\(error)")
+      #expect(await client.counters().shortLinks["short://10.0.0.1:8080"]?.unanswered == 1)
+      #expect(await client.counters().endings == [.noResponse: 1])
+    }
+  }
+
+  @Test func `only a request that may run twice is repeated once it was sent`() async throws {
+    try await Self.stage { _, _, runs, makeClient in
+      let client = try makeClient([.ending(0), .ending(0)])
+      let options = RequestOptions(idempotencyKey: [1], retry: .idempotent)
+      let answer = try await client.request(5, [1], options: options)
+      #expect(answer == [1] && runs.count(1) == 3)
+    }
+  }
+
+  // MARK: The server
+
+  @Test func `a draining server finishes what runs, and refuses the rest`() async throws {
+    try await ShortLinkTests.short(setUp: { server in
+      server.routeBasics()
+      server.route(5) { request in
+        try await request.clock.sleep(for: .seconds(2))
+        return request.body
+      }
+    }) { stage, server, client in
+      let slow = client.submit(5, [7], options: RequestOptions())
+      try await stage.until { await server.counters().requestsRunning == 1 }
+      let shutting = stage.spawn { await server.shutDown(within: .seconds(5)) }
+      try await stage.clientLoop.sleep(for: .milliseconds(100))
+      let options = RequestOptions(retry: .never)
+      let error = try await failure { try await client.request(.echo, [1], options: options) }
+      #expect(error.response == .draining && error.delivery == .refused)
+      let answer = try await slow.value
+      #expect(answer == [7])
+      try await shutting.value
+      // Nothing is taken any more: the stream ends without an answer.
+      let last = try await failure { try await client.request(.echo, [1], options: options) }
+      #expect(last.delivery == .sent || last.delivery == .notSent)
+      #expect(await server.counters().connections.requestsReceived == 2)
+    }
+  }
+
+  @Test func `a drain's bound ends what still runs`() async throws {
+    try await ShortLinkTests.short { stage, server, client in
+      let hanging = client.submit(.hang, [], options: RequestOptions())
+      try await stage.until { await server.counters().requestsRunning == 1 }
+      await server.shutDown(within: .seconds(1))
+      let error = try await failure { try await hanging.value }
+      #expect(error.code == .connectionLost && error.delivery == .sent)
+    }
+  }
+
+  @Test func `requests go on when a server is there again`() async throws {
+    try await Stage.simulate { stage, _ in
+      let first = try await stage.serve()
+      let gateway = try await stage.gateway(for: first)
+      let client = try stage.client(to: []) {
+        $0 = ClientConfiguration(ways: [.simulatedShort(to: Self.address)])
+        $0.logger.logLevel = .critical
+      }
+      try await client.expectEcho([1])
+      await gateway.close()
+      await first.shutDown(within: .zero)
+      let waiting = client.submit(.echo, [2], options: RequestOptions(timeout: .seconds(300)))
+      try await stage.clientLoop.sleep(for: .seconds(60))
+      let second = try await stage.serve()
+      _ = try await stage.gateway(for: second)
+      let answer = try await waiting.value
+      #expect(answer == [2])
+    }
+  }
+
+  @Test func `a full server takes no more short links, and what was sent may have run`()
+    async throws
+  {
+    try await ShortLinkTests.short(server: { $0.maxConnections = 1 }) { stage, server, client in
+      let hanging = client.submit(.hang, [], options: RequestOptions(timeout: .seconds(100)))
+      try await stage.until { await server.counters().requestsRunning == 1 }
+      let error = try await failure { try await client.request(.echo, [1]) }
+      #expect(error.delivery != .refused && error.delivery != .answered)
+      #expect(await server.counters().connectionsTurnedAway > 0)
+      hanging.cancel()
+      _ = try? await hanging.value
+    }
+  }
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLinkTransport
+import LongLinkUploadMessages
+import Testing
+
+@testable import LongLinkUploadsServer
+
+/// Several clients, or connections of one, on the same upload.
+@Suite struct FencingTests {
+  private func begin(
+    _ stage: StoreStage, _ id: String, at offset: UInt64, generation: UInt64 = 1
+  ) throws(UploadFailure) -> Append {
+    try stage.store.beginAppend(
+      AppendRequest(id: id, generation: generation, offset: offset), of: "a")
+  }
+
+  @Test func `behind a takeover no byte of the older generation is written`() throws {
+    let stage = try StoreStage()
+    let id = try stage.create([StoreStage.file("a", nil)]).id
+    let old = try begin(stage, id, at: 0)
+    try old.write([[1, 2, 3]])
+    let status = try stage.status(id, takesOver: true)
+    // What came in front of it is kept, and durable.
+    #expect(status.generation == 2 && status.offset == 3)
+    let late = UploadFailure.conflict(offset: 3, generation: 2)
+    #expect(old.fencing == late)
+    #expect(throws: late) { try old.write([[9]]) }
+    #expect(throws: late) { try old.end(now: stage.now) }
+    #expect(throws: late) { try begin(stage, id, at: 3, generation: 1) }
+    #expect(stage.directory.file(".unfinished/\(id)/files/a") == [1, 2, 3])
+    try stage.append([4], to: id, at: 3, generation: 2)
+    #expect(throws: UploadFailure.conflict(offset: 4, generation: 2)) { try old.write([[9]]) }
+    #expect(throws: UploadFailure.conflict(offset: 4, generation: 2)) {
+      try stage.finish(id, [1, 2, 3, 4], generation: 1)
+    }
+    try stage.finish(id, [1, 2, 3, 4], generation: 2)
+    #expect(stage.directory.file("\(id)/a") == [1, 2, 3, 4])
+    #expect(stage.store.counters.takeovers == 1)
+  }
+
+  @Test func `a generation holds over a restart`() throws {
+    var stage = try StoreStage()
+    let id = try stage.create([StoreStage.file("a", nil)]).id
+    #expect(try stage.status(id, takesOver: true).generation == 2)
+    try stage.restart()
+    #expect(try stage.status(id).generation == 2)
+    #expect(throws: UploadFailure.conflict(offset: 0, generation: 2)) {
+      try stage.append([1], to: id, at: 0, generation: 1)
+    }
+    // Nor is a generation taken that was never given.
+    #expect(throws: UploadFailure.conflict(offset: 0, generation: 2)) {
+      try stage.append([1], to: id, at: 0, generation: 3)
+    }
+  }
+
+  @Test func `a wrong offset is answered with the right one, and changes nothing`() throws {
+    let stage = try StoreStage()
+    let id = try stage.create([StoreStage.file("a", nil)]).id
+    try stage.append([1, 2, 3], to: id, at: 0)
+    for offset: UInt64 in [0, 2, 4, .max] {
+      #expect(throws: UploadFailure.conflict(offset: 3, generation: 1)) {
+        try stage.append([9], to: id, at: offset)
+      }
+    }
+    #expect(stage.directory.file(".unfinished/\(id)/files/a") == [1, 2, 3])
+  }
+
+  @Test func `an upload has one append at a time`() throws {
+    let stage = try StoreStage()
+    let id = try stage.create([StoreStage.file("a", nil)]).id
+    let first = try begin(stage, id, at: 0)
+    #expect(throws: UploadFailure.conflict(offset: 0, generation: 1)) {
+      try begin(stage, id, at: 0)
+    }
+    try first.write([[1]])
+    #expect(throws: UploadFailure.conflict(offset: 0, generation: 1)) {
+      try stage.finish(id, [1])
+    }
+    #expect(try first.end(now: stage.now) == 1)
+    #expect(try begin(stage, id, at: 1).end(now: stage.now) == 1)
+  }
+
+  @Test func `two clients in turns never mix their bytes`() throws {
+    let stage = try StoreStage()
+    let all = StoreStage.bytes(1_000)
+    let id = try stage.create([StoreStage.file("a", 600), StoreStage.file("b", 400)]).id
+    var late: [Append] = []
+    while true {
+      let status = try stage.status(id, takesOver: true)
+      for append in late { #expect(throws: UploadFailure.self) { try append.write([[0xFF]]) } }
+      guard status.offset < 1_000 else { break }
+      let start = Int(status.offset)
+      let append = try begin(stage, id, at: status.offset, generation: status.generation)
+      try append.write([Array(all[start..<min(1_000, start + 77)])])
+      late.append(append)
+      stage.store.quotas.removeAppend(of: "a")
+    }
+    #expect(late.count == 13)
+    try stage.finish(id, all, generation: 15)
+    #expect(stage.directory.file("\(id)/a") == Array(all[..<600]))
+  }
+
+  @Test func `a takeover stops a finish that has not ended`() throws {
+    let stage = try StoreStage()
+    let id = try stage.create([StoreStage.file("a", nil)]).id
+    try stage.append([1], to: id, at: 0)
+    let request = FinishRequest(
+      id: id, generation: 1, size: 1, sha256: [UInt8](repeating: 0, count: 32))
+    guard case .hashing(let finishing) = try stage.store.beginFinish(request) else {
+      Issue.record("the finish has not begun")
+      return
+    }
+    #expect(throws: UploadFailure.conflict(offset: 1, generation: 1)) {
+      try stage.append([2], to: id, at: 1)
+    }
+    #expect(throws: UploadFailure.conflict(offset: 1, generation: 1)) {
+      try stage.store.abort(AbortRequest(id: id))
+    }
+    #expect(try stage.status(id, takesOver: true).generation == 2)
+    let taken = UploadFailure.conflict(offset: 1, generation: 2)
+    #expect(throws: taken) { try finishing.hashMore() }
+    #expect(throws: taken) { try stage.store.endFinish(finishing, now: stage.now) }
+    try stage.append([2], to: id, at: 1, generation: 2)
+    try stage.finish(id, [1, 2], generation: 2)
+  }
+
+  @Test func `an abort stops the append that runs`() throws {
+    let stage = try StoreStage()
+    let id = try stage.create([StoreStage.file("a", nil)]).id
+    let append = try begin(stage, id, at: 0)
+    try append.write([[1]])
+    try stage.store.abort(AbortRequest(id: id))
+    #expect(append.fencing == .unknown)
+    #expect(throws: UploadFailure.unknown) { try append.write([[2]]) }
+    #expect(throws: UploadFailure.unknown) { try append.end(now: stage.now) }
+    #expect(stage.directory.names(".unfinished") == [])
+    #expect(stage.store.counters.unfinishedBytes == 0)
+  }
+
+  @Test func `only one store uses a directory`() throws {
+    let stage = try StoreStage()
+    #expect { try UploadStore(in: stage.directory.path, UploadLimits(), now: 0) } throws: {
+      ($0 as? FileError)?.errno == FileError.inUse
+    }
+    let id = try stage.create([StoreStage.file("a", nil)]).id
+    let append = try begin(stage, id, at: 0)
+    try append.write([[1]])
+    stage.store.suspend(now: stage.now)
+    #expect(throws: UploadFailure.unknown) { try append.write([[2]]) }
+    expect(.tooMany("")) { try stage.create([StoreStage.file("a", nil)]) }
+    do {
+      let other = try StoreStage(in: stage.directory)
+      #expect(try other.status(id).offset == 1)
+    }
+    try stage.store.resume(now: stage.now)
+    try stage.append([2], to: id, at: 1)
+    #expect(stage.store.counters.unfinishedBytes == 2)
+  }
+}
