@@ -189,9 +189,11 @@ final class HTTPGuard: ChannelDuplexHandler {
 
   private func elapsed(_ context: ChannelHandlerContext) {
     guard flight != nil else { return }
-    // The time in which the source of the body has nothing does not count either.
+    // The time in which the source of the body has nothing does not count either. A head is always
+    // waited for, also by a read that was under way before this guard was there.
     let isWaiting =
-      isRequestSent ? isReadPending : writesPending > 0 || flight?.isReadingBody == false
+      isRequestSent
+      ? !hasHead || isReadPending : writesPending > 0 || flight?.isReadingBody == false
     let now = NIODeadline.now()
     if isWaiting, now >= active + idle { return abort(.silence, context) }
     schedule(at: isWaiting ? active + idle : now + idle, context)

@@ -99,7 +99,10 @@ extension HTTPTests {
     }
 
     @Test func `silence ends, in the head and in the body`() async throws {
-      try await expect(.deadlineExceeded, "silent", by: quick) { try await $0.untilEnd() }
+      // A connection's first read may be under way before or after its first request.
+      for _ in 0..<6 {
+        try await expect(.deadlineExceeded, "silent", by: quick) { try await $0.untilEnd() }
+      }
       try await expect(.deadlineExceeded, "silent", by: quick) { connection in
         try await connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
         try await connection.untilEnd()
