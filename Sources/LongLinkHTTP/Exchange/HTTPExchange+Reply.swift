@@ -43,7 +43,8 @@ extension HTTPExchange {
 
   /// The key for the cache; nil if the response may neither be kept nor be a kept one.
   private var cacheKey: String? {
-    guard request.usesCache, core.configuration.cacheBytes > 0, request.method == .get,
+    guard request.usesCache, core.configuration.cacheBytes > 0,
+      core.configuration.cookies == nil, request.method == .get,
       request.authentication == nil, request.secretFields.fields.isEmpty,
       case .none = request.body.source,
       !["Authorization", "Cookie", "Range", "If-None-Match", "If-Modified-Since"].contains(where: {

@@ -63,6 +63,7 @@ extension HTTPExchange {
       let response = try await core.client.execute(
         message, deadline: purpose.deadline ?? .distantFuture)
       past = .sent
+      core.configuration.cookies?.take(response.headers["set-cookie"], from: address)
       let tail = ExchangeTail(
         purpose, flight, place, meter, deadline: purpose.deadline,
         on: core.client.eventLoopGroup.any())
@@ -95,6 +96,11 @@ extension HTTPExchange {
       if let authorization = try await authorization(for: address) {
         headers.replaceOrAdd(name: "Authorization", value: authorization)
       }
+    }
+    if let cookies = core.configuration.cookies, request.fields["Cookie"] == nil,
+      request.secretFields["Cookie"] == nil, let value = cookies.field(for: address)
+    {
+      headers.add(name: "Cookie", value: value)
     }
     for field in extraFields.fields { headers.replaceOrAdd(name: field.name, value: field.value) }
     if let type = body.contentType { headers.replaceOrAdd(name: "Content-Type", value: type) }

@@ -47,6 +47,8 @@ extension HTTPService {
       let file = try await DownloadProblem.offloading { () throws(DownloadProblem) in
         try DownloadFile(for: path)
       }
+      // The worker thread may still hold the file for a moment when this returns.
+      defer { file.unlock() }
       var download = FileDownload(core: core, request: request, path: path, file: file)
       result = try await download.run(resumes: resumes)
     } catch {

@@ -37,6 +37,9 @@ public struct HTTPConfiguration: Sendable {
   /// The bytes of responses that are kept because their servers allow it; at least 0. Only requests
   /// with ``HTTPRequest/usesCache`` use them. Default 0: nothing is kept.
   public var cacheBytes: Int
+  /// The jar of the cookies that servers set. A request that has a field `Cookie` of its own gets
+  /// none of it; with a jar, no response is kept. Default: none, and cookies are not sent back.
+  public var cookies: HTTPCookies?
 
   /// Makes a configuration.
   public init(
@@ -44,7 +47,7 @@ public struct HTTPConfiguration: Sendable {
     timeout: Duration? = nil, maxResponseBytes: Int = 16_777_216, maxInflation: Int = 100,
     connectionsPerServer: Int = 8, connectionIdleTimeout: Duration = .seconds(60),
     maxExchanges: Int = 256, offersHTTP2: Bool = true, tls: HTTPTLS = HTTPTLS(),
-    proxy: HTTPProxy? = nil, cacheBytes: Int = 0
+    proxy: HTTPProxy? = nil, cacheBytes: Int = 0, cookies: HTTPCookies? = nil
   ) {
     self.connectTimeout = connectTimeout
     self.idleTimeout = idleTimeout
@@ -58,6 +61,7 @@ public struct HTTPConfiguration: Sendable {
     self.tls = tls
     self.proxy = proxy
     self.cacheBytes = cacheBytes
+    self.cookies = cookies
   }
 
   /// Throws `invalidConfiguration`, with the field's name, if a value is out of range.

@@ -93,6 +93,30 @@ package enum FileCall {
     }
   }
 
+  /// Locks a file or a folder against other processes and handles; false if one has locked it.
+  package static func lock(_ descriptor: CInt, _ path: String) throws(FileError) -> Bool {
+    do throws(FileError) {
+      try retrying("lock", path) { flock(descriptor, LOCK_EX | LOCK_NB) }
+      return true
+    } catch {
+      if error.errno == EWOULDBLOCK { return false }
+      throw error
+    }
+  }
+
+  /// Ends a lock.
+  package static func unlock(_ descriptor: CInt) { _ = flock(descriptor, LOCK_UN) }
+
+  /// Returns when the names in the folder of a path are durable. Some file systems cannot flush a
+  /// folder, and keep its names all the same.
+  package static func syncFolder(of path: String) {
+    let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+    let descriptor = unsafe open(folder, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return }
+    _ = fsync(descriptor)
+    close(descriptor)
+  }
+
   /// Closes a descriptor, which must not be repeated after an error.
   package static func close(_ descriptor: CInt) { SystemCall.close(descriptor) }
 

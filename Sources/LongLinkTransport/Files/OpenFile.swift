@@ -73,7 +73,26 @@ package final class OpenFile: Sendable {
     return file
   }
 
+  /// Opens a file to read and to write, or creates it. It follows no link, and throws for what is no
+  /// regular file.
+  package static func update(_ path: String) throws(FileError) -> OpenFile {
+    let descriptor = try FileCall.retrying("open", path) {
+      unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o666)
+    }
+    let file = OpenFile(descriptor, at: path)
+    _ = try file.identity
+    return file
+  }
+
   deinit { SystemCall.close(descriptor) }
+
+  /// Keeps other handles that lock it from using the file; false if one does.
+  package func lock() throws(FileError) -> Bool {
+    try FileCall.lock(descriptor, path)
+  }
+
+  /// Lets others use the file, also where this handle is not released yet.
+  package func unlock() { FileCall.unlock(descriptor) }
 
   /// What the file is now; throws for what is no regular file.
   package var identity: FileIdentity {

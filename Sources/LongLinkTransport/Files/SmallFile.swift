@@ -40,12 +40,7 @@ package struct SmallFile: Sendable {
       _ = unsafe unlink(draft)
       throw error
     }
-    let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
-    let descriptor = unsafe open(folder, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { return }
-    // Some file systems cannot flush a folder, and keep its names all the same.
-    _ = fsync(descriptor)
-    SystemCall.close(descriptor)
+    FileCall.syncFolder(of: path)
   }
 
   /// Removes the file, if it is there.

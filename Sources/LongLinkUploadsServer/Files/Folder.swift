@@ -233,19 +233,13 @@ final class Folder: Sendable {
 
   /// Lets other processes use the folder.
   func unlock() {
-    _ = flock(descriptor, LOCK_UN)
+    FileCall.unlock(descriptor)
   }
 
   /// Keeps other processes from using the folder, until this object is released; false if one
   /// does.
   func lock() throws(FileError) -> Bool {
-    do throws(FileError) {
-      try FileCall.retrying("lock", path) { flock(descriptor, LOCK_EX | LOCK_NB) }
-      return true
-    } catch {
-      if error.errno == EWOULDBLOCK { return false }
-      throw error
-    }
+    try FileCall.lock(descriptor, path)
   }
 }
 

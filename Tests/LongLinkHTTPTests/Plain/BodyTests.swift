@@ -310,6 +310,24 @@ extension HTTPTests {
       }
     }
 
+    @Test func `a download that has ended leaves its file to the next one at once`() async throws {
+      try await RawServer.answering { _ in
+        http("404 Not Found")
+      } body: { server in
+        try await withFolder { folder in
+          try await withService { service in
+            for _ in 0..<200 {
+              do {
+                try await service.download(HTTPRequest(.get, server.url()), to: folder + "/f")
+              } catch HTTPDownloadError.exchange(let error) {
+                #expect(error.response?.rawValue == 404)
+              }
+            }
+          }
+        }
+      }
+    }
+
     @Test func `ranges that do not fit are not written`() async throws {
       #expect(ContentRange("bytes 5-9/10")?.first == 5)
       for text in ["bytes 5-9/9", "bytes 9-5/10", "bytes */10", "items 1-2/3", "bytes 1-2", nil] {
