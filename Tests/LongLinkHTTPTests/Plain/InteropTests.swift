@@ -53,36 +53,19 @@ extension HTTPTests {
 
     @Test(.unless(Programs.apacheProblem), arguments: [false, true])
     func `Digest with MD5 is what Apache computes`(replayable: Bool) async throws {
-      let modules = Programs.apacheModules ?? ""
-      try await Programs.with(Programs.apache) { folder, port in
+      try await Programs.withApache(["authn_file", "authz_user", "auth_digest"]) { folder in
         let hash = MD5Digest.hash(of: Array("me:the realm:open \"it\"".utf8)) ?? []
         try "me:the realm:\(hexadecimal(hash))\n".write(
           toFile: folder + "/users", atomically: true, encoding: .utf8)
         try "inside".write(toFile: folder + "/page", atomically: true, encoding: .utf8)
-        let names = [
-          "mpm_event", "authn_core", "authn_file", "authz_core", "authz_user", "auth_digest",
-        ]
-        return names.map { "LoadModule \($0)_module \(modules)/mod_\($0).so" }.joined(
-          separator: "\n")
-            + """
-
-            ServerRoot "\(folder)"
-            ServerName localhost
-            Listen 127.0.0.1:\(port)
-            PidFile "\(folder)/pid"
-            Mutex posixsem
-            ErrorLog "\(folder)/errors"
-            DocumentRoot "\(folder)"
-            <Location "/">
-              AuthType Digest
-              AuthName "the realm"
-              AuthUserFile "\(folder)/users"
-              Require valid-user
-            </Location>
-
-            """
-      } arguments: { folder in
-        ["-X", "-f", folder + "/server.conf"]
+        return """
+          <Location "/">
+            AuthType Digest
+            AuthName "the realm"
+            AuthUserFile "\(folder)/users"
+            Require valid-user
+          </Location>
+          """
       } body: { port, _ in
         try await withService { service in
           let credentials = HTTPCredentials(user: "me", password: "open \"it\"")
@@ -107,23 +90,8 @@ extension HTTPTests {
     func `a form is read by Python's parser, also through nginx`(throughNginx: Bool) async throws {
       try await Programs.withPython { python in
         guard throughNginx else { return try await sendForm(to: python) }
-        try await Programs.with(Programs.nginx) { folder, port in
-          """
-          daemon off; master_process off; pid \(folder)/pid; error_log \(folder)/errors;
-          events {}
-          http {
-            access_log off; client_max_body_size 100m;
-            client_body_temp_path \(folder)/body; proxy_temp_path \(folder)/proxy;
-            fastcgi_temp_path \(folder)/f; uwsgi_temp_path \(folder)/u; scgi_temp_path \(folder)/s;
-            server {
-              listen 127.0.0.1:\(port);
-              location / { proxy_pass http://127.0.0.1:\(python); }
-            }
-          }
-          """
-        } arguments: { folder in
-          ["-p", folder, "-c", folder + "/server.conf", "-e", folder + "/errors"]
-        } body: { port, _ in
+        try await Programs.withNginx("location / { proxy_pass http://127.0.0.1:\(python); }") {
+          port, _ in
           try await sendForm(to: port)
         }
       }

@@ -36,16 +36,14 @@ enum Programs {
 
   /// Runs a body with Python's server, and its port.
   static func withPython(_ body: (Int) async throws -> Void) async throws {
-    let script = URL(filePath: #filePath).deletingLastPathComponent()
-      .appending(path: "Peers/services.py").path
     let program = try LocalProgram(
-      root.appending(path: "Scripts/python.sh").path, ["-B", script])
+      root.appending(path: "Scripts/python.sh").path, ["-B", peerFile("services.py")])
     defer { program.stop() }
     try await body(Int(program.firstLine()) ?? 0)
   }
 
   /// Runs a body with a server that has a configuration, made of a folder and a free port.
-  static func with(
+  private static func with(
     _ program: String?, _ configuration: (String, Int) throws -> String,
     arguments: (String) -> [String], body: (Int, String) async throws -> Void
   ) async throws {
@@ -68,6 +66,66 @@ enum Programs {
       try await Task.sleep(for: .milliseconds(2))
     }
     try await body(port, folder)
+  }
+
+  /// Runs a body with an nginx whose server has these directives besides the port: after `listen`,
+  /// and on lines of their own.
+  static func withNginx(
+    listen: String = "", _ directives: String, body: (Int, String) async throws -> Void
+  ) async throws {
+    try await with(nginx) { folder, port in
+      """
+      daemon off; master_process off; pid \(folder)/pid; error_log \(folder)/errors;
+      events {}
+      http {
+        access_log off; client_max_body_size 100m;
+        client_body_temp_path \(folder)/body; proxy_temp_path \(folder)/proxy;
+        fastcgi_temp_path \(folder)/f; uwsgi_temp_path \(folder)/u; scgi_temp_path \(folder)/s;
+        server {
+          listen 127.0.0.1:\(port) \(listen);
+          root \(folder);
+          \(directives)
+        }
+      }
+      """
+    } arguments: { folder in
+      ["-p", folder, "-c", folder + "/server.conf", "-e", folder + "/errors"]
+    } body: { port, folder in
+      try await body(port, folder)
+    }
+  }
+
+  /// Runs a body with an Apache that has these modules and directives besides the port, made of its
+  /// folder.
+  static func withApache(
+    _ modules: [String], _ directives: (String) throws -> String,
+    body: (Int, String) async throws -> Void
+  ) async throws {
+    try await with(apache) { folder, port in
+      let files = apacheModules ?? ""
+      let loaded = ["mpm_event", "authn_core", "authz_core"] + modules
+      return loaded.map { "LoadModule \($0)_module \(files)/mod_\($0).so\n" }.joined()
+        + """
+        ServerRoot "\(folder)"
+        ServerName localhost
+        Listen 127.0.0.1:\(port)
+        PidFile "\(folder)/pid"
+        Mutex posixsem
+        ErrorLog "\(folder)/errors"
+        DocumentRoot "\(folder)"
+        \(try directives(folder))
+
+        """
+    } arguments: { folder in
+      ["-X", "-f", folder + "/server.conf"]
+    } body: { port, folder in
+      try await body(port, folder)
+    }
+  }
+
+  /// A file beside the peers in Python, such as a certificate.
+  static func peerFile(_ name: String) -> String {
+    URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Peers/\(name)").path
   }
 
   private static func freePort() async throws -> Int {
@@ -104,9 +162,7 @@ final class LocalProgram {
 
   func stop() {
     try? input.fileHandleForWriting.close()
-    if process.isRunning { process.terminate() }
-    // Not `waitUntilExit`, which needs a thread with a run loop.
-    for _ in 0..<2000 where process.isRunning { usleep(1000) }
+    // It may have inherited a mask that holds back other signals, and keeps nothing of worth.
     if process.isRunning { kill(process.processIdentifier, SIGKILL) }
   }
 }
