@@ -2,7 +2,7 @@
 SWIFT ?= swift
 # The Swift files to format and check.
 SWIFT_SOURCES = Package.swift Sources Tests Plugins Command Examples \
-	Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Tests
+	Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Tests Benchmarks/HTTP
 # The command is a separate package. It uses the scratch path and the flags of the library, so that the
 # library is not built twice. SwiftPM must not cache the build manifest there, because it would take that
 # of one package for that of the other.
@@ -14,7 +14,7 @@ RELEASED = .build/release
 
 .PHONY: all setup setup-tests build command install demo test unit-tests protocols check-protocols \
 	check-generator check-vectors check-mutants check-readme check-chat check-feed docs format lint portable sanitize fuzz soak simulate \
-	attacks mutants bench bench-quick bench-scale bench-codec bench-readers bench-uploads bench-build bench-check clean
+	attacks mutants bench bench-quick bench-scale bench-codec bench-readers bench-uploads bench-http bench-build bench-check clean
 
 all: build
 
@@ -175,6 +175,10 @@ bench-readers: setup
 bench-uploads: command
 	Benchmarks/Scripts/uploads.sh rate
 	Benchmarks/Scripts/uploads.sh memory
+
+# HTTPService beside async-http-client alone, against one nginx. BENCH adds options.
+bench-http: setup-tests
+	SWIFT="$(SWIFT)" Benchmarks/Scripts/http.sh $(BENCH)
 
 # Links Swift's libraries statically, as services are deployed; the same for all subjects.
 bench-build: setup

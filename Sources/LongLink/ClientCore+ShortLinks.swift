@@ -21,9 +21,13 @@ extension ClientCore {
   /// Opens short links for the requests that wait, if they may take them.
   func updateWays() {
     guard let shortLinks else { return }
-    shortLinks.machine.want(
-      requests.hasLink || closing?.isFinishing == true ? 0 : requests.readyCount)
+    shortLinks.machine.want(wantedShortLinks)
     performWays()
+  }
+
+  /// How many requests wait that a short link could carry now.
+  private var wantedShortLinks: Int {
+    requests.hasLink || closing?.isFinishing == true ? 0 : requests.readyCount
   }
 
   /// Performs the effects of the machine of ways, and sets its timer.
@@ -61,6 +65,7 @@ extension ClientCore {
         .transport(error.errno), detail: "\(opener.name): \(error.reason)",
         address: error.address, systemError: error.errno)
       shortLinks.machine.ended(id, .failed, at: loop.now, bits: bits)
+      shortLinks.machine.want(wantedShortLinks)
     }
   }
 

@@ -64,6 +64,7 @@ final class ShortConnection {
   private let core: ClientCore
   /// The position in the link's stream at which its request begins; nil before it has one.
   private var begin: UInt64?
+  private var sentAt = LinkInstant.distantFuture
 
   init(_ link: Link, way: Int, core: ClientCore) {
     self.link = link
@@ -82,15 +83,20 @@ final class ShortConnection {
       return
     }
     begin = position
+    sentAt = core.loop.now
     shortLinks.count(way) { $0.requests += 1 }
     core.publishState()
   }
 
   private func outcome(_ reason: CloseReason) -> WayMachine.Outcome {
     if link.counters.framesReceived > 0 { return .worked }
-    if reason == .left || reason == .closedHere { return .unused }
-    guard let begin, link.bytesWritten > begin else { return .failed }
-    return .silent
+    let isWritten = begin.map { link.bytesWritten > $0 } ?? false
+    if reason == .left || reason == .closedHere {
+      // Given up; it shows something only if the server had all the time that a connect has.
+      let bound = sentAt + core.configuration.connectTimeout.clampedNanoseconds
+      return isWritten && reason == .closedHere && core.loop.now >= bound ? .silent : .unused
+    }
+    return isWritten ? .silent : .failed
   }
 }
 

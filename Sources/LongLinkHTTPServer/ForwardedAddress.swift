@@ -7,11 +7,13 @@ internal import NIOHTTP1
 /// Finds the client behind proxies, in what the proxies say.
 struct ForwardedAddress: Sendable {
   private let trusted: [AddressRange]
+  private let header: HTTPGatewayConfiguration.ForwardedHeader
   /// The most addresses of a header that are looked at, from its end.
   private static let mostAddresses = 32
 
-  init(trusting proxies: [String]) {
+  init(trusting proxies: [String], in header: HTTPGatewayConfiguration.ForwardedHeader) {
     trusted = proxies.compactMap(AddressRange.init)
+    self.header = header
   }
 
   /// Returns the address of the client: the last one that no trusted proxy has.
@@ -21,7 +23,7 @@ struct ForwardedAddress: Sendable {
   func client(_ socket: SocketAddress?, _ headers: HTTPHeaders) -> SocketAddress? {
     guard !trusted.isEmpty, let socket, isTrusted(socket) else { return socket }
     var found = socket
-    for text in Self.addresses(headers).suffix(Self.mostAddresses).reversed() {
+    for text in addresses(headers).reversed() {
       guard let address = Self.address(text) else { return found }
       found = address
       if !isTrusted(address) { return found }
@@ -33,17 +35,20 @@ struct ForwardedAddress: Sendable {
     trusted.contains { $0.contains(address) }
   }
 
-  /// The addresses that the proxies have noted, the client's first.
-  private static func addresses(_ headers: HTTPHeaders) -> [Substring] {
-    let forwarded = headers["Forwarded"].flatMap { $0.split(separator: ",") }
-    guard forwarded.isEmpty else {
-      return forwarded.map { element in
-        let pairs = element.split(separator: ";").map { trimmed($0) }
+  /// The last addresses that the proxies have noted, the client's first.
+  private func addresses(_ headers: HTTPHeaders) -> [Substring] {
+    switch header {
+    case .xForwardedFor:
+      return headers["X-Forwarded-For"].flatMap { $0.split(separator: ",") }
+        .suffix(Self.mostAddresses).map { Self.trimmed($0) }
+    case .forwarded:
+      let elements = headers["Forwarded"].flatMap { $0.split(separator: ",") }
+      return elements.suffix(Self.mostAddresses).map { element in
+        let pairs = element.split(separator: ";").map { Self.trimmed($0) }
         let pair = pairs.first { $0.prefix(4).lowercased() == "for=" }
-        return trimmed(pair?.dropFirst(4) ?? "")
+        return Self.trimmed(pair?.dropFirst(4) ?? "")
       }
     }
-    return headers["X-Forwarded-For"].flatMap { $0.split(separator: ",") }.map { trimmed($0) }
   }
 
   private static func trimmed(_ text: Substring) -> Substring {

@@ -7,6 +7,8 @@ internal import NIOHTTP1
 
 extension GatewayHandler {
   func channelWritabilityChanged(context: ChannelHandlerContext) {
+    // A client that does not read has a bound from here on, and none from where it does.
+    waitForClient()
     if context.channel.isWritable { writeOutput() }
     context.fireChannelWritabilityChanged()
   }
@@ -48,7 +50,8 @@ extension GatewayHandler {
     var exchange = exchange
     exchange.unsentWrites += 1
     phase = .exchanging(exchange)
-    waitForClient()
+    // Later writes do not excuse a client that has not read the first.
+    if exchange.unsentWrites == 1 { waitForClient() }
     let number = exchange.number
     // An empty write: it succeeds once those before it have.
     context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(ByteBuffer())))).assumeIsolated()
@@ -70,29 +73,42 @@ extension GatewayHandler {
     return HTTPResponseHead(version: request.version, status: .ok, headers: headers)
   }
 
-  /// Whether the connection ends with the answer. HTTP 1.0 may have no other end of it.
+  /// Whether the connection ends with the answer. HTTP 1.0 may have no other end of it, and behind
+  /// a request that offers an upgrade the parser reads nothing, and keeps what comes.
   private func closes(behind request: HTTPRequestHead) -> Bool {
-    !request.isKeepAlive || request.version != .http1_1
+    !request.isKeepAlive || request.version != .http1_1 || !request.headers["Upgrade"].isEmpty
   }
 
   private func endAnswer(_ exchange: Exchange, _ context: ChannelHandlerContext) {
     let closes = closes(behind: exchange.head)
     // Before the end is written: a request that waits behind it arrives during the call.
-    if exchange.hasRequest, !closes { awaitNextRequest() } else { discard(thenCloses: closes) }
-    let written = context.writeAndFlush(wrapOutboundOut(.end(nil))).assumeIsolated()
-    if closes, exchange.hasRequest {
-      written.whenComplete { _ in context.close(promise: nil) }
+    if !exchange.hasRequest {
+      discard(thenCloses: closes)
+    } else if closes {
+      stopReading()
     } else {
-      readOn()
+      awaitNextRequest()
     }
+    let written = context.writeAndFlush(wrapOutboundOut(.end(nil)))
+    answerWritten = written
+    if closes, exchange.hasRequest { close(behind: written) } else { readOn() }
+  }
+
+  /// The answer is what remains of the connection.
+  private func stopReading() {
+    phase = .closed
+    wait(gateway.idleTimeout)
+  }
+
+  /// Closes the connection once the client's system has an answer as a whole.
+  func close(behind written: EventLoopFuture<Void>) {
+    stopReading()
+    written.assumeIsolated().whenComplete { _ in self.context?.close(promise: nil) }
   }
 
   /// Closes the connection without an end of the answer, so that it cannot be taken for whole.
   private func breakOff(_ context: ChannelHandlerContext) {
-    phase = .closed
-    wait(gateway.idleTimeout)
-    context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(ByteBuffer())))).assumeIsolated()
-      .whenComplete { _ in context.close(promise: nil) }
+    close(behind: context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(ByteBuffer())))))
   }
 
   func streamClosed(_ number: Int, isReset: Bool) {
@@ -119,7 +135,7 @@ extension GatewayHandler {
   /// Answers with a status other than 200 and a short text, and closes the connection.
   func refuse(_ refusal: GatewayRefusal, _ head: HTTPRequestHead, hasRequest: Bool = false) {
     guard let context else { return }
-    discard(thenCloses: true)
+    if hasRequest { stopReading() } else { discard(thenCloses: true) }
     var headers = HTTPHeaders()
     headers.add(name: "Content-Type", value: "text/plain; charset=utf-8")
     headers.add(name: "Content-Length", value: "\(refusal.text.utf8.count)")
@@ -132,8 +148,9 @@ extension GatewayHandler {
       context.write(
         wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: refusal.text)))), promise: nil)
     }
-    let written = context.writeAndFlush(wrapOutboundOut(.end(nil))).assumeIsolated()
-    if hasRequest { written.whenComplete { _ in context.close(promise: nil) } } else { readOn() }
+    let written = context.writeAndFlush(wrapOutboundOut(.end(nil)))
+    answerWritten = written
+    if hasRequest { close(behind: written) } else { readOn() }
   }
 }
 #endif

@@ -55,13 +55,18 @@ final class GatewayHandler: ChannelInboundHandler {
   private var number = 0
   /// Whether the next request's head has begun to arrive.
   private var hasHeadBegun = false
+  /// The bytes since the last request, of whatever.
+  private var headBytes = 0
+  /// The end of the last answer: completed when the client's system has it.
+  var answerWritten: EventLoopFuture<Void>?
   private var deadline = NIODeadline.distantFuture
   private var timer: Scheduled<Void>?
   private var timerIsFor = NIODeadline.distantFuture
 
-  /// The most bytes of a request that are dropped once it is answered, and the most time for that.
+  /// The most bytes of a request that are dropped once it is answered.
   private static let mostDiscarded = 262_144
-  private static let discardTimeout = TimeAmount.seconds(5)
+  /// The most bytes of a head: the parser's limits, what one read brings, and as much to spare.
+  private static let mostHeadBytes = 131_072
   /// The most bytes beyond what was asked for, which come when a client hangs up.
   private static let mostExcess = 262_144
 
@@ -119,12 +124,17 @@ final class GatewayHandler: ChannelInboundHandler {
   }
 
   /// Bytes have come, of whatever.
-  func bytesCame() {
+  func bytesCame(_ count: Int) {
     switch phase {
     case .awaitingHead:
       if !hasHeadBegun { wait(gateway.headTimeout) }
       hasHeadBegun = true
-    case .exchanging: waitForClient()
+      headBytes += count
+      if headBytes > Self.mostHeadBytes {
+        gateway.count { $0.badRequests += 1 }
+        close()
+      }
+    case .exchanging: clientSent()
     case .discarding, .closed: break
     }
   }
@@ -143,6 +153,7 @@ final class GatewayHandler: ChannelInboundHandler {
   private func begin(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
     guard case .awaitingHead = phase else { return }
     hasHeadBegun = false
+    headBytes = 0
     if let refusal = GatewayRefusal(of: head, path: gateway.path) {
       gateway.count { $0.refusals += 1 }
       return refuse(refusal, head)
@@ -186,12 +197,11 @@ final class GatewayHandler: ChannelInboundHandler {
       exchange.hasRequest = true
       phase = .exchanging(exchange)
       exchange.bridge.endInput()
-      waitForClient()
+      clientSent()
     case .discarding(_, thenCloses: false):
       awaitNextRequest()
     case .discarding:
-      phase = .closed
-      context?.close(promise: nil)
+      if let answerWritten { close(behind: answerWritten) } else { context?.close(promise: nil) }
     case .awaitingHead, .closed: break
     }
   }
@@ -201,7 +211,7 @@ final class GatewayHandler: ChannelInboundHandler {
     exchange.hasRoom = true
     exchange.excess = 0
     phase = .exchanging(exchange)
-    waitForClient()
+    clientSent()
     context?.read()
   }
 
@@ -209,19 +219,32 @@ final class GatewayHandler: ChannelInboundHandler {
 
   func awaitNextRequest() {
     phase = .awaitingHead
+    headBytes = 0
     wait(gateway.keepAliveTimeout)
   }
 
   func discard(thenCloses: Bool) {
     phase = .discarding(bytes: 0, thenCloses: thenCloses)
-    wait(Self.discardTimeout)
+    wait(gateway.discardTimeout)
   }
 
   /// Bounds the client's silence, if something is expected of the client.
   func waitForClient() {
     guard case .exchanging(let exchange) = phase else { return }
-    let isExpected = !exchange.hasRequest && exchange.hasRoom || exchange.unsentWrites > 0
+    let isExpected = !exchange.hasRequest && exchange.hasRoom || owesReading
     wait(isExpected ? gateway.idleTimeout : nil)
+  }
+
+  /// Whether the client has yet to read something. Earlier answers are part of it.
+  private var owesReading: Bool {
+    guard case .exchanging(let exchange) = phase else { return false }
+    return exchange.unsentWrites > 0 || context?.channel.isWritable == false
+  }
+
+  /// The client has sent something, which does not excuse it from reading.
+  private func clientSent() {
+    if owesReading, deadline != .distantFuture { return }
+    waitForClient()
   }
 
   /// Closes the connection unless another wait begins within `time`; nil for never.

@@ -22,13 +22,22 @@ struct GatewayRefusal {
   static let unavailable = GatewayRefusal(
     .serviceUnavailable, "The server takes no requests now.", [("Retry-After", "1")])
 
+  /// The path of a target, which may be a whole URL (RFC 9112, section 3.2.2).
+  private static func path(of target: String) -> Substring {
+    var path = target[...]
+    for scheme in ["http://", "https://"] where path.lowercased().hasPrefix(scheme) {
+      path = path.dropFirst(scheme.utf8.count).drop { $0 != "/" }
+    }
+    return path.prefix { $0 != "?" }
+  }
+
   /// Why a request cannot be one of the short link; nil if it can.
   init?(of head: HTTPRequestHead, path: String) {
     guard head.uri.utf8.count <= HTTPGatewayConfiguration.longestTarget else {
       self = GatewayRefusal(.uriTooLong, "The URL is too long.")
       return
     }
-    guard head.uri.prefix(while: { $0 != "?" }) == path else {
+    guard Self.path(of: head.uri) == path else {
       self = GatewayRefusal(.notFound, "There is nothing here. The short link is at \(path).")
       return
     }

@@ -39,16 +39,20 @@ final class GatewayState: Sendable {
   let headTimeout: TimeAmount
   let keepAliveTimeout: TimeAmount
   let idleTimeout: TimeAmount
+  /// The most time for the rest of a request that is answered.
+  let discardTimeout: TimeAmount
   private let maxConnections: Int
   private let shared = Mutex(Shared())
 
   init(_ configuration: HTTPGatewayConfiguration, _ server: LongLinkServer) {
     self.server = server
     path = configuration.path
-    forwarded = ForwardedAddress(trusting: configuration.trustedProxies)
+    forwarded = ForwardedAddress(
+      trusting: configuration.trustedProxies, in: configuration.forwardedHeader)
     headTimeout = .nanoseconds(configuration.headTimeout.clampedNanoseconds)
     keepAliveTimeout = .nanoseconds(configuration.keepAliveTimeout.clampedNanoseconds)
     idleTimeout = .nanoseconds(configuration.idleTimeout.clampedNanoseconds)
+    discardTimeout = min(.seconds(5), headTimeout)
     maxConnections = configuration.maxConnections
   }
 

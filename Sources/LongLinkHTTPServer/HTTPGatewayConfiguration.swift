@@ -16,7 +16,7 @@ public struct HTTPGatewayConfiguration: Sendable {
   public var path = "/longlink/v1"
   /// The most open connections, at least 1; further ones are closed and counted. Default 1,000.
   ///
-  /// Each holds 384 KiB at most besides what the server holds for its request. The server counts
+  /// Each holds 768 KiB at most besides what the server holds for its request. The server counts
   /// each request on them as a connection too, against its own limits.
   public var maxConnections = 1_000
   /// The most time from the first byte of a request's head to its last, and from the connect to the
@@ -33,9 +33,13 @@ public struct HTTPGatewayConfiguration: Sendable {
   /// The proxies in front of the gateway: addresses, or networks such as `10.0.0.0/8`. Default:
   /// none.
   ///
-  /// For a connection of one of them the peer's address is the last one in `Forwarded`, or else in
-  /// `X-Forwarded-For`, that is not a trusted proxy's. From anyone else both are ignored.
+  /// For a connection of one of them the peer's address is the last one in `forwardedHeader` that
+  /// is not a trusted proxy's. From anyone else the header is ignored.
   public var trustedProxies: [String] = []
+  /// The header in which the trusted proxies note addresses. Default `xForwardedFor`.
+  ///
+  /// The other one is ignored: proxies pass on what a client has claimed in it.
+  public var forwardedHeader = ForwardedHeader.xForwardedFor
   /// The number of threads that read and write HTTP, at least 1. Default 1.
   public var threads = 1
   /// The gateway's logger. Bodies and headers are never logged. Default: a logger with the label
@@ -46,6 +50,14 @@ public struct HTTPGatewayConfiguration: Sendable {
   static let headLimits = (header: 16_384, headers: 65_536, count: 100)
   /// The most bytes of the first line of a request that a head may have.
   static let longestTarget = 8_192
+
+  /// A header for the addresses of clients.
+  public enum ForwardedHeader: Hashable, Sendable {
+    /// `X-Forwarded-For`: addresses, the client's first.
+    case xForwardedFor
+    /// `Forwarded` (RFC 7239).
+    case forwarded
+  }
 
   /// Makes a configuration with the defaults.
   public init() {}

@@ -87,6 +87,11 @@ public final class LongLinkHTTPGateway: Sendable {
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .childChannelOption(.autoRead, value: false)
       .childChannelOption(.maxMessagesPerRead, value: 1)
+      // What one read brings is parsed at once: 16 KiB of tiny heads are some hundred KiB of them.
+      .childChannelOption(
+        .recvAllocator,
+        value: AdaptiveRecvByteBufferAllocator(minimum: 1_024, initial: 2_048, maximum: 16_384)
+      )
       .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
       .childChannelOption(.socketOption(.so_keepalive), value: 1)
       .childChannelOption(
@@ -156,7 +161,8 @@ final class GatewayThreads: Sendable {
   }
 }
 
-/// Tells the connection's handler that bytes have come, before anyone has parsed them.
+/// Tells the connection's handler that bytes have come, before anyone has parsed them; and lets an
+/// answer that is written reach the client before a shutdown closes the connection.
 private final class ByteWatch: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
 
@@ -167,8 +173,17 @@ private final class ByteWatch: ChannelInboundHandler {
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    handler.bytesCame()
+    handler.bytesCame(unwrapInboundIn(data).readableBytes)
     context.fireChannelRead(data)
+  }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    guard event is ChannelShouldQuiesceEvent, let written = handler.answerWritten else {
+      return context.fireUserInboundEventTriggered(event)
+    }
+    written.assumeIsolated().whenComplete { _ in
+      context.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+    }
   }
 }
 #endif

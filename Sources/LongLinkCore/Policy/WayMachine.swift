@@ -27,7 +27,7 @@ package struct WayMachine: Equatable {
   package enum Outcome: Equatable, Sendable {
     /// It failed before its request could be written.
     case failed
-    /// Its request was written, and the server sent nothing.
+    /// Its request was written, and the server sent nothing: no frame, whatever else.
     case silent
     /// The server sent something.
     case worked
@@ -86,6 +86,10 @@ package struct WayMachine: Equatable {
   package private(set) var way = 0
   /// Counts the choices: what short links of an earlier choice report changes nothing.
   private var choice: UInt32 = 0
+  /// How many requests in a row the server has said nothing to over `way`.
+  private var silences = 0
+  /// How many of them show that the way leads nowhere, such as to a page of a portal.
+  private static let mostSilences = 3
   /// The ways that have failed since a request was sent over one.
   private var failed = 0
   /// How often all ways have failed in a row.
@@ -207,18 +211,31 @@ extension WayMachine {
     if link.choice == choice, usesShortLinks {
       switch outcome {
       case .failed: wayFailed(at: now, bits: bits)
-      case .worked: (failed, failures) = (0, 0)
-      case .silent: failed = 0
+      case .worked: (failed, failures, silences) = (0, 0, 0)
+      case .silent: waySilent()
       case .unused: break
       }
     }
   }
 
-  private mutating func wayFailed(at now: LinkInstant, bits: () -> UInt64) {
+  /// The next requests go elsewhere; those that were sent are not repeated.
+  private mutating func waySilent() {
+    failed = 0
+    silences += 1
+    guard silences >= WayMachine.mostSilences, settings.ways > 1 else { return }
+    leaveWay()
+  }
+
+  private mutating func leaveWay() {
     choice &+= 1
     isProven = false
-    failed += 1
+    silences = 0
     way = (way + 1) % settings.ways
+  }
+
+  private mutating func wayFailed(at now: LinkInstant, bits: () -> UInt64) {
+    leaveWay()
+    failed += 1
     guard failed >= settings.ways else { return }
     failed = 0
     way = 0
@@ -241,6 +258,7 @@ extension WayMachine {
   private mutating func forget() {
     choice &+= 1
     isProven = false
+    silences = 0
     way = 0
     failed = 0
     failures = 0

@@ -139,6 +139,35 @@ import Testing
     #expect(machine.way == 0 && machine.carriesRequests)
   }
 
+  @Test func `a way over which no server says a word is left after three requests`() {
+    var machine = machine(long: false, ways: 2)
+    machine.want(4)
+    func end(_ id: UInt32, _ outcome: WayMachine.Outcome) {
+      machine.ended(WayMachine.idBit | id, outcome, at: .ms(0), bits: { 0 })
+    }
+    end(1, .silent)
+    end(2, .silent)
+    end(3, .worked)
+    #expect(machine.way == 0)
+    machine.want(4)
+    end(4, .silent)
+    end(5, .silent)
+    end(6, .unused)
+    #expect(machine.way == 0)
+    end(7, .silent)
+    #expect(machine.way == 1 && machine.carriesRequests)
+    // Those of the earlier choice show nothing of the way that is chosen now.
+    machine.want(4)
+    for id in 8...11 as ClosedRange<UInt32> { end(id, .silent) }
+    #expect(machine.way == 0)
+    var only = self.machine(long: false, ways: 1)
+    for id in 1...4 as ClosedRange<UInt32> {
+      only.want(1)
+      only.ended(WayMachine.idBit | id, .silent, at: .ms(0), bits: { 0 })
+    }
+    #expect(only.way == 0 && only.carriesRequests)
+  }
+
   @Test func `a change of the network forgets the way, the pause and the choice`() {
     var machine = machine(ways: 2)
     machine.roundFailed()

@@ -11,10 +11,13 @@ extension HTTPTests {
   /// Whose address a request behind proxies has.
   @Suite struct ForwardedAddressTests {
     private func client(
-      of socket: String, trusting proxies: [String], _ headers: [(String, String)]
+      of socket: String, trusting proxies: [String],
+      in header: HTTPGatewayConfiguration.ForwardedHeader = .xForwardedFor,
+      _ headers: [(String, String)]
     ) throws -> String? {
       let address = try #require(SocketAddress(literal: socket, port: 1))
-      return ForwardedAddress(trusting: proxies).client(address, HTTPHeaders(headers))?.host
+      return ForwardedAddress(trusting: proxies, in: header)
+        .client(address, HTTPHeaders(headers))?.host
     }
 
     @Test(arguments: [
@@ -48,10 +51,20 @@ extension HTTPTests {
       ("for=_hidden", "10.0.0.1"),
       ("proto=https", "10.0.0.1"),
     ])
-    func `the standard's header goes first`(_ header: String, _ found: String) throws {
+    func `the header that the proxies set counts, the other is a claim`(
+      _ header: String, _ found: String
+    ) throws {
       let headers = [("X-Forwarded-For", "203.0.113.7"), ("Forwarded", header)]
-      #expect(try client(of: "10.0.0.1", trusting: ["10.0.0.1"], headers) != "203.0.113.7")
-      #expect(try client(of: "10.0.0.1", trusting: ["10.0.0.0/8"], headers) == found)
+      let proxies = ["10.0.0.0/8"]
+      #expect(try client(of: "10.0.0.1", trusting: proxies, in: .forwarded, headers) == found)
+      #expect(try client(of: "10.0.0.1", trusting: proxies, headers) == "203.0.113.7")
+      #expect(try client(of: "10.0.0.1", trusting: proxies, [("Forwarded", header)]) == "10.0.0.1")
+    }
+
+    @Test func `a long header is looked at from its end`() throws {
+      let addresses = Array(repeating: "192.0.2.1", count: 6_000) + ["198.51.100.7", "10.0.0.2"]
+      let header = [("X-Forwarded-For", addresses.joined(separator: ","))]
+      #expect(try client(of: "10.0.0.1", trusting: ["10.0.0.0/8"], header) == "198.51.100.7")
     }
 
     @Test func `networks are compared bit by bit`() throws {

@@ -125,8 +125,10 @@ extension HTTPTests {
       }
     }
 
-    /// What a client sends for a stream of the server's items.
-    private static func frames(of type: MessageType) async throws -> [UInt8] {
+    /// What a client sends for a stream of the server's items, or for a request.
+    private static func frames(
+      of type: MessageType, isStream: Bool = true
+    ) async throws -> [UInt8] {
       let heard = Watched<[UInt8]>([])
       let listener = try await RawPeer.listen { peer in
         Task {
@@ -140,7 +142,11 @@ extension HTTPTests {
       var configuration = ClientConfiguration(ways: [way])
       configuration.logger.logLevel = .critical
       let client = try LongLinkClient(configuration)
-      do { for try await _ in client.stream(type, [3]) {} } catch {}
+      if isStream {
+        do { for try await _ in client.stream(type, [3]) {} } catch {}
+      } else {
+        _ = try? await client.request(type, [3])
+      }
       await client.close(within: .zero)
       try await listener.close()
       return Self.unchunked(heard.value)
@@ -201,6 +207,72 @@ extension HTTPTests {
         }
         #expect(stage.gateway.counters.requests == 3)
         peer.close()
+      }
+    }
+
+    @Test func `what follows an offered upgrade is not kept`() async throws {
+      try await HTTPStage.run({ $0.headTimeout = .seconds(50) }) { stage in
+        let frames = try await Self.frames(of: HTTPStage.count)
+        let peer = try await RawPeer.connect(to: stage.port)
+        peer.send(
+          Self.head + "Connection: Upgrade\r\nUpgrade: x\r\nContent-Length: \(frames.count)\r\n\r\n"
+        )
+        peer.send(frames)
+        #expect(await peer.hearsEnd().hasPrefix("HTTP/1.1 200"))
+      }
+    }
+
+    @Test func `what is no head is not kept`() async throws {
+      try await HTTPStage.run({ $0.headTimeout = .seconds(50) }) { stage in
+        let peer = try await RawPeer.connect(to: stage.port)
+        var sent = 0
+        while !peer.heard.value.isClosed, sent < 256 << 20 {
+          try? await peer.channel.writeAndFlush(ByteBuffer(repeating: 13, count: 65_536))
+          sent += 65_536
+        }
+        #expect(sent < 16 << 20)
+      }
+    }
+
+    @Test func `a client that pipelines and reads nothing is given up`() async throws {
+      try await HTTPStage.run({ $0.idleTimeout = .seconds(1) }) { stage in
+        let frames = try await Self.frames(of: HTTPStage.medium, isStream: false)
+        let request = Array((Self.head + "Content-Length: \(frames.count)\r\n\r\n").utf8) + frames
+        let peer = try await RawPeer.connect(to: stage.port, reads: false)
+        // More answers than the buffers of both systems take.
+        peer.send(Array(repeatElement(request, count: 1_000).joined()))
+        while stage.gateway.counters.timeouts == 0 { await Task.yield() }
+        while stage.gateway.counters.openConnections > 0 { await Task.yield() }
+        peer.close()
+      }
+    }
+
+    @Test(arguments: ["HTTP/1.0\r\n", "HTTP/1.1\r\nConnection: close\r\n"])
+    func `a slow reader gets the whole of the last answer`(version: String) async throws {
+      try await HTTPStage.run({ $0.headTimeout = .milliseconds(200) }) { stage in
+        let frames = try await Self.frames(of: HTTPStage.large, isStream: false)
+        let peer = try await RawPeer.connect(to: stage.port, reads: false)
+        let head = Self.head.replacing("HTTP/1.1\r\n", with: version)
+        peer.send(head + "Content-Length: \(frames.count)\r\n\r\n")
+        peer.send(frames)
+        await stage.begun.until { $0["large"] == 1 }
+        // Longer than the rest of a request may take.
+        try await Task.sleep(for: .milliseconds(600))
+        try await peer.channel.setOption(.autoRead, value: true).get()
+        _ = await peer.hearsEnd()
+        #expect(peer.heard.value.bytes.count > HTTPStage.largeBytes)
+      }
+    }
+
+    @Test func `a target may be a whole URL`() async throws {
+      try await HTTPStage.run { stage in
+        for target in ["http://a/longlink/v1", "HTTPS://a:1/longlink/v1?x", "http://a/other"] {
+          let peer = try await RawPeer.connect(to: stage.port)
+          let head = Self.head.replacing("POST /longlink/v1", with: "POST \(target)")
+          peer.send(head + "Content-Length: 0\r\nConnection: close\r\n\r\n")
+          let answer = await peer.hearsEnd()
+          #expect(answer.contains(" 404 ") == target.hasSuffix("other"), "\(target): \(answer)")
+        }
       }
     }
 

@@ -153,6 +153,36 @@ extension HTTPTests {
       }
     }
 
+    @Test func `a way whose server never says a word of ours is left`() async throws {
+      let portal = try await RawPeer.listen { peer in
+        Task {
+          await peer.hears("\r\n\r\n")
+          peer.send("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n")
+        }
+      }
+      let port = portal.localAddress?.port ?? 0
+      try await HTTPStage.run { stage in
+        let client = try stage.client {
+          $0.ways = [
+            try! .http(url: "http://127.0.0.1:\(port)/longlink/v1"), try! .http(url: stage.url),
+          ]
+        }
+        var failures = 0
+        for _ in 0..<20 {
+          do throws(LongLinkError) {
+            #expect(try await client.request(HTTPStage.echo, [5]) == [5])
+            break
+          } catch {
+            #expect(error.delivery != .answered, "\(error)")
+            failures += 1
+          }
+        }
+        #expect(failures <= 3)
+        #expect(stage.gateway.counters.requests == 1)
+      }
+      try await portal.close()
+    }
+
     @Test func `where the long port is closed, requests go over HTTP`() async throws {
       try await HTTPStage.run { stage in
         // A port that nobody listens on.

@@ -31,6 +31,9 @@ final class HTTPStage: Sendable {
   static let early: MessageType = 12
   static let endless: MessageType = 13
   static let steps: MessageType = 14
+  static let large: MessageType = 15
+  static let medium: MessageType = 16
+  static let largeBytes = 8_000_000
 
   private init(
     _ server: LongLinkServer, _ gateway: LongLinkHTTPGateway
@@ -112,6 +115,11 @@ final class HTTPStage: Sendable {
         throw error
       }
       return []
+    }
+    server.route(medium) { _ in [UInt8](repeating: 5, count: 20_000) }
+    server.route(large) { _ in
+      begun.change { $0["large", default: 0] += 1 }
+      return [UInt8](repeating: 5, count: largeBytes)
     }
     server.route(refuse) { _ -> [UInt8] in throw Rejection(1_234, body: [9]) }
     server.route(address) { request in Array((request.peer.address?.host ?? "").utf8) }
