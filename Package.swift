@@ -393,6 +393,7 @@ let package = Package(
         .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["HTTP"])),
         .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["HTTP"])),
         .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["HTTP"])),
+        .product(name: "NIOEmbedded", package: "swift-nio", condition: .when(traits: ["HTTP"])),
       ],
       exclude: ["Plain/Peers"],
       swiftSettings: swiftSettings

@@ -31,4 +31,4 @@ rate=$root/Benchmarks/HTTP/.build/release/HTTPRate
 echo "1 KiB:"
 "$rate" "http://127.0.0.1:$port/1k" "$@"
 echo "1 MiB:"
-"$rate" "http://127.0.0.1:$port/1m" --requests 1000 "$@"
+"$rate" "http://127.0.0.1:$port/1m" --requests 200 "$@"

@@ -61,6 +61,7 @@ struct ExchangePurpose: Sendable {
     case .tooManyInterim:
       (.protocolViolation, "more than \(HTTPGuard.interimHeads) interim responses")
     case .unwanted: (.cancelled, "nobody wanted the rest")
+    case .endedEarly: (.connectionLost, "the response ended before the request")
     }
   }
 

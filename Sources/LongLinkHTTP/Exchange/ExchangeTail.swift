@@ -7,42 +7,30 @@ internal import LongLinkTransport
 internal import NIOCore
 internal import Synchronization
 
-/// What an exchange needs from its response's head on: its place, its deadline and its progress.
+/// What an exchange needs from its response's head on: its place and its progress.
 ///
-/// The place is free, and the timer is gone, when it ends or is dropped.
+/// The place is free when it ends or is dropped.
 final class ExchangeTail: Sendable {
   let flight: HTTPFlight
+  /// Whether the body's bytes are those of an encoding.
+  let isCompressed: Bool
   private let purpose: ExchangePurpose
   private let place: ExchangePlace
-  private let timer: Mutex<Scheduled<Void>?>
   private let meter: ExchangeMeter
 
   init(
     _ purpose: ExchangePurpose, _ flight: HTTPFlight, _ place: ExchangePlace,
-    _ meter: ExchangeMeter, deadline: NIODeadline?, on loop: any NIOCore.EventLoop
+    _ meter: ExchangeMeter, isCompressed: Bool
   ) {
     self.purpose = purpose
     self.flight = flight
     self.place = place
     self.meter = meter
-    timer = Mutex(
-      deadline.map { deadline in
-        loop.scheduleTask(deadline: deadline) { flight.fail(.deadline) }
-      })
+    self.isCompressed = isCompressed
   }
-
-  deinit { finishHop() }
 
   /// Ends the exchange with its last response.
-  func end() {
-    finishHop()
-    place.leave()
-  }
-
-  /// Ends with a response that is not the last one.
-  func finishHop() {
-    timer.withLock(of: self) { $0.take() }?.cancel()
-  }
+  func end() { place.leave() }
 
   func received(_ count: Int) { meter.received(count) }
 

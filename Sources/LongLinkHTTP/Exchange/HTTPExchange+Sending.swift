@@ -43,7 +43,9 @@ extension HTTPExchange {
   ) async throws(LongLinkError) -> Opened {
     let fields = try await fields(for: address, body)
     meter.begin(total: body.length)
-    let flight = core.flights.add { [meter] in meter.sent($0) }
+    let flight = core.flights.add(deadline: purpose.deadline ?? .distantFuture) { [meter] in
+      meter.sent($0)
+    }
     defer { _ = core.flights.take(flight.number) }
     var message = HTTPClientRequest(url: address.withoutFragment)
     message.method = NIOHTTP1.HTTPMethod(rawValue: method.rawValue)
@@ -65,12 +67,14 @@ extension HTTPExchange {
       past = .sent
       core.configuration.cookies?.take(response.headers["set-cookie"], from: address)
       let tail = ExchangeTail(
-        purpose, flight, place, meter, deadline: purpose.deadline,
-        on: core.client.eventLoopGroup.any())
+        purpose, flight, place, meter,
+        isCompressed: response.headers.contains(name: "content-encoding"))
       let opened = Opened(response: response, tail: tail, address: address)
       meter.expect(opened.length)
       return opened
     } catch {
+      // A head that has not left by now never does.
+      flight.withdraw()
       let failure = purpose.failure(of: note.value ?? error, flight, past: past)
       past = failure.delivery
       if failure.code == .cancelled, !core.isOpen { throw failure.with(.closed) }

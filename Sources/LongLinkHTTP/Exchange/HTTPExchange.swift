@@ -174,10 +174,7 @@ final class HTTPExchange {
     let timer = loop.scheduleTask(in: core.configuration.idleTimeout.timeAmount) {
       flight.fail(.unwanted)
     }
-    defer {
-      timer.cancel()
-      opened.tail.finishHop()
-    }
+    defer { timer.cancel() }
     var bytes: [UInt8] = []
     do {
       for try await chunk in opened.response.body {

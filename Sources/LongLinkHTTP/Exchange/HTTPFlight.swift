@@ -12,6 +12,8 @@ final class HTTPFlight: Sendable {
 
   private struct State {
     var isSent = false
+    /// Whether its exchange has ended before its head was written.
+    var isWithdrawn = false
     var isReadingBody = false
     var failure: HTTPFailure?
     /// Ends the exchange of the connection that it is on.
@@ -19,11 +21,16 @@ final class HTTPFlight: Sendable {
   }
 
   let number: UInt64
+  /// When the exchange ends at the latest, from the head of its request on.
+  let deadline: NIODeadline
   private let state = Mutex(State())
   private let progress: (@Sendable (_ sent: Int) -> Void)?
 
-  init(_ number: UInt64, progress: (@Sendable (Int) -> Void)?) {
+  init(
+    _ number: UInt64, deadline: NIODeadline, progress: (@Sendable (Int) -> Void)?
+  ) {
     self.number = number
+    self.deadline = deadline
     self.progress = progress
   }
 
@@ -39,10 +46,15 @@ final class HTTPFlight: Sendable {
   /// Why it was ended on this side, if it was.
   var failure: HTTPFailure? { state.withLock(of: self) { $0.failure } }
 
-  /// Notes that its head is being written to a connection. Returns false if it has failed before.
+  /// Keeps its head from being written from now on, if it was not.
+  func withdraw() {
+    state.withLock(of: self) { if !$0.isSent { $0.isWithdrawn = true } }
+  }
+
+  /// Notes that its head is being written to a connection. Returns false if its exchange has ended.
   func willSend(_ abort: @escaping @Sendable (HTTPFailure) -> Void) -> Bool {
     state.withLock(of: self) { state in
-      guard state.failure == nil else { return false }
+      guard state.failure == nil, !state.isWithdrawn else { return false }
       state.isSent = true
       state.abort = abort
       return true
@@ -84,6 +96,8 @@ enum HTTPFailure: Error, Hashable {
   case tooManyInterim
   /// Nobody wants the rest.
   case unwanted
+  /// The response ended before the request.
+  case endedEarly
 }
 
 /// The flights that have not reached a connection, by number.
@@ -95,10 +109,12 @@ final class FlightTable: Sendable {
 
   private let state = Mutex(State())
 
-  func add(progress: (@Sendable (Int) -> Void)?) -> HTTPFlight {
+  func add(
+    deadline: NIODeadline = .distantFuture, progress: (@Sendable (Int) -> Void)?
+  ) -> HTTPFlight {
     state.withLock(of: self) { state in
       state.last += 1
-      let flight = HTTPFlight(state.last, progress: progress)
+      let flight = HTTPFlight(state.last, deadline: deadline, progress: progress)
       state.flights[state.last] = flight
       return flight
     }

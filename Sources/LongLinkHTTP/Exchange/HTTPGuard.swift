@@ -6,7 +6,7 @@ internal import NIOHTTP1
 internal import NIOHTTP2
 
 /// Watches one connection of HTTP/1, or one stream of HTTP/2: what has left of a request, the size
-/// of a response's head, and how long the server is silent.
+/// of a response's head, how long the server is silent, and the deadline.
 ///
 /// It stands between the codec and the client. The client's own time-outs also run while nobody
 /// reads a response, and its errors do not state whether a request has left.
@@ -28,19 +28,28 @@ final class HTTPGuard: ChannelDuplexHandler {
     case http2
   }
 
+  private let version: Version
   private let flights: FlightTable
   private let idle: TimeAmount
   private var flight: HTTPFlight?
   private var interim = 0
   private var isRequestSent = false
-  private var hasHead = false
+  /// Whether what follows belongs to a request whose head was not written.
+  private var isRefused = false
+  /// The status of the response, once its head is there.
+  private var status: UInt?
+  /// Whether the response has ended, and the request has not.
+  private var hasResponseEnded = false
   private var isReadPending = false
   private var writesPending = 0
   /// When something last happened that is not to be waited for again.
   private var active = NIODeadline.distantPast
   private var timer: Scheduled<Void>?
+  /// When `timer` fires.
+  private var timerAt = NIODeadline.distantFuture
 
-  private init(_ flights: FlightTable, idle: TimeAmount) {
+  private init(_ version: Version, _ flights: FlightTable, idle: TimeAmount) {
+    self.version = version
     self.flights = flights
     self.idle = idle
   }
@@ -58,7 +67,7 @@ final class HTTPGuard: ChannelDuplexHandler {
       case .http2:
         position = .after(try pipeline.handler(type: HTTP2FramePayloadToHTTP1ClientCodec.self))
       }
-      try pipeline.addHandler(HTTPGuard(flights, idle: idle), position: position)
+      try pipeline.addHandler(HTTPGuard(version, flights, idle: idle), position: position)
     }
   }
 
@@ -66,13 +75,14 @@ final class HTTPGuard: ChannelDuplexHandler {
     switch unwrapOutboundIn(data) {
     case .head(var head):
       begin(&head.headers, context)
+      guard !isRefused else { return refuse(promise) }
       context.write(wrapOutboundOut(.head(head)), promise: promise)
+    case .body where isRefused, .end where isRefused: refuse(promise)
     case .body(let part):
       watch(part.readableBytes, promise, context) { context.write(data, promise: $0) }
     case .end:
-      watch(0, promise, context) { context.write(data, promise: $0) }
       isRequestSent = true
-      touch(context)
+      watch(0, promise, context) { context.write(data, promise: $0) }
     }
   }
 
@@ -81,7 +91,8 @@ final class HTTPGuard: ChannelDuplexHandler {
     headers.remove(name: HTTPFlight.header)
     interim = 0
     isRequestSent = false
-    hasHead = false
+    status = nil
+    hasResponseEnded = false
     flight = number.flatMap { flights.take($0) }
     touch(context)
     let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
@@ -91,8 +102,12 @@ final class HTTPGuard: ChannelDuplexHandler {
         if this.flight?.number == number { this.abort(failure, context) }
       }
     }
-    if isWanted == false { abort(flight?.failure ?? .unwanted, context) }
+    // A number without a flight is that of an exchange which has ended.
+    isRefused = !(isWanted ?? (number == nil))
+    if isRefused { abort(flight?.failure ?? .unwanted, context) }
   }
+
+  private func refuse(_ promise: EventLoopPromise<Void>?) { promise?.fail(HTTPFailure.unwanted) }
 
   private func watch(
     _ count: Int, _ promise: EventLoopPromise<Void>?, _ context: ChannelHandlerContext,
@@ -107,6 +122,12 @@ final class HTTPGuard: ChannelDuplexHandler {
       this.writesPending -= 1
       this.touch(context)
       if count > 0, case .success = result { flight?.sent(count) }
+      // The response was there before.
+      if this.hasResponseEnded, this.isRequestSent, this.writesPending == 0,
+        this.flight === flight
+      {
+        this.end()
+      }
     }
     write(promise)
   }
@@ -116,7 +137,7 @@ final class HTTPGuard: ChannelDuplexHandler {
       isReadPending = true
       // The time in which nobody reads the body does not count. A head that comes byte by byte
       // is read again and again, and has to be there in time all the same.
-      if hasHead { touch(context) }
+      if status != nil { touch(context) }
     }
     context.read()
   }
@@ -135,12 +156,28 @@ final class HTTPGuard: ChannelDuplexHandler {
         interim += 1
         if interim > HTTPGuard.interimHeads { return abort(.tooManyInterim, context) }
       } else {
-        hasHead = true
+        status = head.status.code
         touch(context)
       }
     case .body: touch(context)
-    case .end: end()
+    case .end:
+      guard isRequestSent else { return endEarly(data, context) }
+      end()
     }
+    context.fireChannelRead(data)
+  }
+
+  /// The response is whole before the request is.
+  private func endEarly(_ data: NIOAny, _ context: ChannelHandlerContext) {
+    hasResponseEnded = true
+    guard version == .http1, (200..<300).contains(status ?? 0) else {
+      // The client forgets such a request, and whoever waits to write more of its body with it; on
+      // HTTP/2 its stream, too. An error behind what has come ends them all.
+      context.fireChannelReadComplete()
+      return abort(.endedEarly, context)
+    }
+    // The rest of the request is still timed.
+    touch(context)
     context.fireChannelRead(data)
   }
 
@@ -153,20 +190,30 @@ final class HTTPGuard: ChannelDuplexHandler {
 
   func channelInactive(context: ChannelHandlerContext) {
     end()
+    disarm()
     context.fireChannelInactive()
   }
 
-  func handlerRemoved(context: ChannelHandlerContext) { end() }
+  func handlerRemoved(context: ChannelHandlerContext) {
+    end()
+    disarm()
+  }
 
+  /// The timer stays: the next request on the connection mostly comes before it fires.
   private func end() {
     flight?.hasLeft()
     flight = nil
+  }
+
+  private func disarm() {
     timer?.cancel()
     timer = nil
+    timerAt = .distantFuture
   }
 
   private func abort(_ failure: HTTPFailure, _ context: ChannelHandlerContext) {
-    flight?.note(failure)
+    // Who reads the response has all of it.
+    if !hasResponseEnded { flight?.note(failure) }
     end()
     context.fireErrorCaught(failure)
     context.close(promise: nil)
@@ -174,27 +221,39 @@ final class HTTPGuard: ChannelDuplexHandler {
 
   private func touch(_ context: ChannelHandlerContext) {
     active = .now()
-    guard flight != nil, timer == nil else { return }
     schedule(at: active + idle, context)
   }
 
-  private func schedule(at deadline: NIODeadline, _ context: ChannelHandlerContext) {
+  /// Lets the timer fire at a time or before, and at the deadline.
+  private func schedule(at time: NIODeadline, _ context: ChannelHandlerContext) {
+    guard let flight else { return }
+    let deadline = min(time, flight.deadline)
+    guard deadline < timerAt else { return }
+    timer?.cancel()
+    timerAt = deadline
     let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
     timer = context.eventLoop.scheduleTask(deadline: deadline) {
       let (this, context) = bound.value
       this.timer = nil
+      this.timerAt = .distantFuture
       this.elapsed(context)
     }
   }
 
   private func elapsed(_ context: ChannelHandlerContext) {
-    guard flight != nil else { return }
+    guard let flight else { return }
+    let now = NIODeadline.now()
+    if now >= flight.deadline { return abort(.deadline, context) }
     // The time in which the source of the body has nothing does not count either. A head is always
     // waited for, also by a read that was under way before this guard was there.
     let isWaiting =
-      isRequestSent
-      ? !hasHead || isReadPending : writesPending > 0 || flight?.isReadingBody == false
-    let now = NIODeadline.now()
+      if hasResponseEnded {
+        true
+      } else if isRequestSent {
+        status == nil || isReadPending
+      } else {
+        writesPending > 0 || !flight.isReadingBody
+      }
     if isWaiting, now >= active + idle { return abort(.silence, context) }
     schedule(at: isWaiting ? active + idle : now + idle, context)
   }

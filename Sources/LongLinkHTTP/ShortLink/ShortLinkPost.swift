@@ -18,6 +18,9 @@ final class ShortLinkPost: StreamCarrier, HTTPClientResponseDelegate {
     var writer: HTTPClient.Body.StreamWriter?
     /// Ends the body.
     var bodyEnd: EventLoopPromise<Void>?
+    /// What was taken from the bridge, and not written yet; and whether it is the last.
+    var waiting: ArraySlice<UInt8> = []
+    var endsBehind = false
     var isWriting = false
     var hasSentBody = false
     /// Lets the client read on.
@@ -31,6 +34,9 @@ final class ShortLinkPost: StreamCarrier, HTTPClientResponseDelegate {
   private let engine: HTTPEngine
   private let state: NIOLoopBoundBox<State>
 
+  /// The most bytes that are written at once: half of what fills the HTTP client's channel. Once
+  /// that is full, the client gives futures that it forgets when the request fails.
+  private static let pieceBytes = 32_768
   /// How long an answer may take to end once the link has all that it wants, so that the connection
   /// can be used again.
   private static let grace = TimeAmount.milliseconds(250)
@@ -76,24 +82,29 @@ final class ShortLinkPost: StreamCarrier, HTTPClientResponseDelegate {
   /// Passes on what waits, a piece at a time, each when the one before it has gone.
   private func writeBody() {
     guard let writer = state.value.writer, !state.value.isWriting else { return }
-    let (bytes, hasEnded) = bridge.takeOutput()
-    guard !bytes.isEmpty else {
-      if hasEnded { endBody() }
+    if state.value.waiting.isEmpty, !state.value.endsBehind {
+      let (bytes, hasEnded) = bridge.takeOutput()
+      state.value.waiting = bytes[...]
+      state.value.endsBehind = hasEnded
+    }
+    let piece = ByteBuffer(bytes: state.value.waiting.prefix(Self.pieceBytes))
+    guard piece.readableBytes > 0 else {
+      if state.value.endsBehind { endBody() }
       return
     }
+    state.value.waiting.removeFirst(piece.readableBytes)
     state.value.isWriting = true
-    let written = writer.write(.byteBuffer(ByteBuffer(bytes: bytes)))
-    written.hop(to: engine.loop).whenComplete { result in
+    writer.write(.byteBuffer(piece)).hop(to: engine.loop).whenFailure { error in
+      self.state.value.bodyEnd.take()?.fail(error)
+      self.state.value.writer = nil
+    }
+  }
+
+  func didSendRequestPart(task: HTTPClient.Task<Void>, _ part: IOData) {
+    // Not within the call: the channel notes behind it that it has room.
+    engine.loop.execute {
       self.state.value.isWriting = false
-      switch result {
-      case .failure(let error):
-        self.state.value.bodyEnd.take()?.fail(error)
-        self.state.value.writer = nil
-      case .success where hasEnded:
-        self.endBody()
-      case .success:
-        self.writeBody()
-      }
+      self.writeBody()
     }
   }
 
@@ -118,6 +129,7 @@ final class ShortLinkPost: StreamCarrier, HTTPClientResponseDelegate {
     guard let objection = ShortLinkFailure.objection(to: head) else {
       return task.eventLoop.makeSucceededVoidFuture()
     }
+    state.value.writer = nil
     fail(ShortLinkFailure.badAnswer, objection)
     return task.eventLoop.makeFailedFuture(HTTPClientError.cancelled)
   }
@@ -163,6 +175,7 @@ final class ShortLinkPost: StreamCarrier, HTTPClientResponseDelegate {
     state.value.isOver = true
     state.value.task = nil
     state.value.writer = nil
+    state.value.waiting = []
     state.value.bodyEnd.take()?.fail(HTTPClientError.cancelled)
     state.value.room.take()?.succeed()
   }

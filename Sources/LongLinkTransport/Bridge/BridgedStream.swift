@@ -232,7 +232,7 @@ package final class BridgedStream: ByteStream, TurnHandler {
       state.isClosed = true
       state.wake = nil
       state.input = []
-      if isReset { state.output = [] }
+      if isReset { state.dropOutput() }
     }
     carrier.streamClosed(isReset: isReset)
   }

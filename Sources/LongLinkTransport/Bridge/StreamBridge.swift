@@ -37,6 +37,12 @@ package final class StreamBridge: Sendable {
     var isOutputAnnounced = false
     var isOutputFull = false
     var isClosed = false
+
+    /// Drops what was not taken: it does not end in good order any more.
+    mutating func dropOutput() {
+      output = []
+      hasOutputEnded = false
+    }
   }
 
   /// The bytes that wait in each direction before the other side has to wait.
@@ -94,7 +100,7 @@ package final class StreamBridge: Sendable {
       guard state.failure == nil else { return false }
       state.failure = error
       state.failureText = text
-      state.output = []
+      state.dropOutput()
       return true
     }
   }

@@ -158,6 +158,48 @@ extension HTTPTests {
         }
       }
     }
+
+    @Test(arguments: ["413", "close", "cancel"])
+    func `a request that a full connection holds back fails like any other`(
+      how: String
+    ) async throws {
+      let peers = Watched<[RawPeer]>([])
+      let listener = try await RawPeer.listen { peer in
+        peers.change { $0.append(peer) }
+      }
+      let way = try Way.http(url: "http://127.0.0.1:\(listener.localAddress?.port ?? 0)/a")
+      var configuration = ClientConfiguration(ways: [way])
+      configuration.logger.logLevel = .critical
+      let client = try LongLinkClient(configuration)
+      let written = Watched(0)
+      let task = Task {
+        try await client.sendItems(HTTPStage.sum, []) { writer in
+          while true {
+            try await writer.write([UInt8](repeating: 1, count: 100_000))
+            written.change { $0 += 1 }
+          }
+        }
+      }
+      let peer = try #require(await peers.until { !$0.isEmpty }.first)
+      await peer.hears("\r\n\r\n")
+      try await peer.channel.setOption(.autoRead, value: false).get()
+      // Until the buffers of both systems are full.
+      var before = -1
+      while written.value != before {
+        before = written.value
+        try await Task.sleep(for: .milliseconds(150))
+      }
+      switch how {
+      case "413": peer.send("HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")
+      case "close": peer.close()
+      default: task.cancel()
+      }
+      let error = try await linkFailure { try await task.value }
+      #expect(error.delivery == .sent, "\(error)")
+      peer.close()
+      await client.close(within: .zero)
+      try await listener.close()
+    }
   }
 }
 

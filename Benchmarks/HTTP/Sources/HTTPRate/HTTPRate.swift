@@ -12,8 +12,8 @@ import LongLinkHTTP
 
   @Argument(help: "The URL to get.") var url: String
   @Option(help: "Requests in progress at once.") var concurrency = 8
-  @Option(help: "Requests of each round.") var requests = 20_000
-  @Option(help: "Rounds of each.") var rounds = 7
+  @Option(help: "Requests of each round.") var requests = 2_000
+  @Option(help: "Rounds of each.") var rounds = 31
 
   func run() async throws {
     var settings = HTTPClient.Configuration(timeout: .init(connect: .seconds(10)))
