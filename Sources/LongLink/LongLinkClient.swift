@@ -60,6 +60,10 @@ public final class LongLinkClient: Sendable {
   /// Returns at once if there is one. Throws `connectFailed` when each address of one server has
   /// failed (the client continues with its retries), `notConnected` while the client is suspended,
   /// `closed`, and `cancelled` if the task is cancelled.
+  ///
+  /// It is about the long link alone. With short ways besides it, do not call it: requests connect
+  /// on their own, over a short way if the long link cannot be made. Without the long link it
+  /// returns at once.
   public func connect() async throws(LongLinkError) {
     let gate = Gate<Result<Void, LongLinkError>>()
     loop.execute { [core] in

@@ -2,4 +2,6 @@
 
 #if HTTP
 @_exported public import LongLink
+// Bodies of requests are made as those of uploads are.
+@_exported public import LongLinkUploads
 #endif

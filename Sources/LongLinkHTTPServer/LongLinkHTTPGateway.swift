@@ -54,9 +54,10 @@ public final class LongLinkHTTPGateway: Sendable {
         host: configuration.host, port: configuration.port
       ).get()
     } catch {
+      let number = (error as? IOError)?.errnoCode
       throw LongLinkError(
-        .connectFailed, doing: .other("listen on \(place)"), detail: "\(error)",
-        systemError: (error as? IOError)?.errnoCode)
+        .connectFailed, doing: .other("listen on \(place)"),
+        detail: number.map { SocketError.text(of: $0) } ?? "\(error)", systemError: number)
     }
     let isFirst = phase.withLock(of: self) { phase in
       guard case .made = phase else { return false }

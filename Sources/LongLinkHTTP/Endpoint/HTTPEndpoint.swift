@@ -10,7 +10,7 @@ public import LongLinkCore
 /// de-duplication, a cache, groups and error texts.
 ///
 /// ```swift
-/// let nodes = HTTPEndpoint<String, JSONBody<[Node]>>(.get, "Feed.nodes") { topic in
+/// let nodes = HTTPEndpoint<String, JSONBody<[Node]>>(.get, "nodes", of: "Feed") { topic in
 ///   HTTPRequest(.get, "https://example.com/nodes/\(topic)")
 /// }
 /// let reply = try await api.value(of: nodes("harbour", over: service))
@@ -18,7 +18,7 @@ public import LongLinkCore
 public struct HTTPEndpoint<Input: Sendable, Reply: Sendable>: Sendable {
   /// The method of its requests.
   public let method: HTTPMethod
-  /// The readable name, such as `Feed.nodes`. Different endpoints have different names.
+  /// The readable name, such as `nodes`. Different endpoints of a service have different names.
   public let name: String
   /// The name of its service, by which `CallConfiguration.services` has policies and errors.
   public let service: String

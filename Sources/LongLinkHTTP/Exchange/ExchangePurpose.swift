@@ -17,15 +17,16 @@ struct ExchangePurpose: Sendable {
   var type: MessageType?
   var deadline: NIODeadline?
   var idleTimeout: Duration
+  var connectTimeout: Duration
 
   func failure(
     _ code: LongLinkError.Code, delivery: Delivery, _ detail: String, response: Int? = nil,
-    body: [UInt8] = [], retryAfter: Duration? = nil
+    body: [UInt8] = [], retryAfter: Duration? = nil, systemError: Int32? = nil
   ) -> LongLinkError {
     LongLinkError(
       code, delivery: delivery, doing: .exchange(operation, type: type), detail: detail,
       response: response.map { ResponseCode(wire: UInt32($0)) }, body: body,
-      retryAfter: retryAfter)
+      retryAfter: retryAfter, systemError: systemError)
   }
 
   /// The error of a flight that failed. `past` is what happened to those before it.
@@ -42,10 +43,12 @@ struct ExchangePurpose: Sendable {
       return failure(.encodingFailed, delivery: delivery, "the body: \(error)")
     }
     if !isSent, let deadline, NIODeadline.now() >= deadline {
-      return failure(.deadlineExceeded, delivery: delivery, "\(PeerText("\(error)"))")
+      return failure(.deadlineExceeded, delivery: delivery, "the deadline passed")
     }
     return failure(
-      code(of: error, isSent: isSent), delivery: delivery, "\(PeerText("\(error)"))")
+      code(of: error, isSent: isSent), delivery: delivery,
+      CauseText.of(error, connectTimeout: connectTimeout),
+      systemError: CauseText.system(error)?.errnoCode)
   }
 
   private func describe(_ failure: HTTPFailure) -> (LongLinkError.Code, String) {

@@ -50,7 +50,8 @@ final class HTTPExchange {
     purpose = ExchangePurpose(
       operation: "\(request.method.rawValue) \(address?.safeText ?? "a URL")", type: type,
       deadline: timeout.map { .now() + $0.timeAmount },
-      idleTimeout: core.configuration.idleTimeout)
+      idleTimeout: core.configuration.idleTimeout,
+      connectTimeout: core.configuration.connectTimeout)
   }
 
   /// A response of the status 200 to 299, or 304 where it was asked for.
@@ -116,7 +117,9 @@ final class HTTPExchange {
     do throws(HTTPAddress.Problem) {
       address = try HTTPAddress(request.url)
     } catch {
-      throw purpose.failure(.encodingFailed, delivery: .notSent, "the URL: \(error)")
+      throw purpose.failure(
+        .encodingFailed, delivery: .notSent,
+        "the URL \"\(HTTPAddress.shown(request.url))\": \(error)")
     }
     for fields in [request.fields, request.secretFields, extraFields] {
       guard let field = fields.invalid else { continue }

@@ -85,13 +85,22 @@ struct HTTPAddress: Hashable, Sendable {
 
   /// The URL without query and fragment, which may have secrets, for errors.
   var safeText: String { "\(PeerText(String(text.prefix { $0 != "?" && $0 != "#" })))" }
+
+  /// A text that need not be a URL, without what may be secret in one, for errors.
+  static func shown(_ text: String) -> PeerText {
+    let plain = text.prefix { $0 != "?" && $0 != "#" }
+    let start = plain.firstRange(of: "://")?.upperBound ?? plain.startIndex
+    // A name and a password end at the last mark, even if they are not escaped.
+    guard let mark = plain[start...].lastIndex(of: "@") else { return PeerText(String(plain)) }
+    return PeerText(String(plain[..<start]) + String(plain[plain.index(after: mark)...]))
+  }
 }
 
 extension HTTPAddress.Problem: CustomStringConvertible {
   var description: String {
     switch self {
-    case .malformed: "it is no URL"
-    case .scheme: "its scheme is neither http nor https"
+    case .malformed: "it is no URL; one begins with http:// or https://, and has no spaces"
+    case .scheme: "it must begin with http:// or https://"
     case .host: "it has no host, or no valid port"
     case .user: "it has a name or a password, which belong into the request's authentication"
     case .tooLong: "it has more than \(HTTPAddress.mostBytes) bytes"

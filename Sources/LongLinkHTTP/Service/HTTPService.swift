@@ -12,8 +12,9 @@ public import LongLinkDriver
 /// ```
 ///
 /// It may be used from any thread. Every failure is a `LongLinkError`: a status that is not 200 to
-/// 299 is `rejected`, with the status as `response` and at most 64 KiB of its body. Requests of
-/// endpoints (``HTTPEndpoint``) go through a `CallClient`, with its policies.
+/// 299 is `rejected`, with the status as `response` and at most 64 KiB of its body. Only `download`
+/// throws an ``HTTPDownloadError``, since a file may fail too. Requests of endpoints
+/// (``HTTPEndpoint``) go through a `CallClient`, with its policies.
 ///
 /// Close it: then its connections end. A service that is released without that closes its
 /// connections in the background.

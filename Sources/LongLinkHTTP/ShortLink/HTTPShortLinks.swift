@@ -40,12 +40,12 @@ final class HTTPShortLinks: ShortLinkOpener {
     do {
       let request = try HTTPClient.Request(url: url, method: .POST)
       guard request.scheme == "http" || request.scheme == "https" else {
-        throw LongLinkError.configuration("url", "\(url) is neither http nor https")
+        throw Self.notOfGateway(url)
       }
     } catch let error as LongLinkError {
       throw error
     } catch {
-      throw .configuration("url", "\(url) is no URL of a gateway: \(error)")
+      throw Self.notOfGateway(url)
     }
     self.url = url
     // A password in the URL is not for logs.
@@ -55,6 +55,13 @@ final class HTTPShortLinks: ShortLinkOpener {
     headers.add(name: "Accept", value: Self.contentType)
     self.headers = headers
     configuration = try options.clientConfiguration()
+  }
+
+  private static func notOfGateway(_ url: String) -> LongLinkError {
+    .configuration(
+      "url",
+      "\"\(HTTPAddress.shown(url))\" is no URL of a gateway: it must begin with http:// or https://,"
+        + " and have a host")
   }
 
   private static func withoutCredentials(_ url: String) -> String {

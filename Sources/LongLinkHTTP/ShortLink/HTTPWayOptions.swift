@@ -11,6 +11,8 @@ public struct HTTPWayOptions: Sendable {
   /// Headers that each request carries besides the framework's own, such as `Authorization`.
   /// Default: none.
   ///
+  /// The gateway does not look at them: a proxy in front of it has to check them.
+  ///
   /// `Content-Type`, `Content-Length`, `Transfer-Encoding`, `Connection`, `Accept`, `Expect` and
   /// `Host` belong to the framework.
   public var headers: [(name: String, value: String)] = []
@@ -22,9 +24,12 @@ public struct HTTPWayOptions: Sendable {
   public var tls = HTTPTLS()
   /// The proxy to connect through; nil for none, the default. The environment is not looked at.
   public var proxy: HTTPProxy?
-  /// The most connections to the gateway at once, at least 1. Default 64.
+  /// The most connections to the gateway at once, of all clients that share the way; at least 1.
+  /// Default 64.
   ///
-  /// Each running request or stream takes one. More of them wait, for `connectTimeout` at most.
+  /// Each running request or stream takes one. A client has at most 8 at once, and its other
+  /// requests wait in its queue, so the bound matters to a way that several clients share, or if it
+  /// is below 8. What it holds back waits for `connectTimeout` at most.
   public var maxConnections = 64
   /// How long a connection without requests is kept; above zero. Default 30 s.
   ///

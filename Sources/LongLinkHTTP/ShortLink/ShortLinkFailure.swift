@@ -7,7 +7,6 @@ internal import LongLinkTransport
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
-internal import NIOSSL
 
 #if canImport(Darwin)
 internal import Darwin
@@ -26,8 +25,8 @@ enum ShortLinkFailure {
   static func objection(to head: HTTPResponseHead) -> String? {
     guard head.status == .ok else {
       let reason = head.status.reasonPhrase.isEmpty ? "" : " \(PeerText(head.status.reasonPhrase))"
-      return "the answer was \(head.status.code)\(reason), not the gateway's 200"
-        + (advice[head.status.code].map { ": \($0)" } ?? "")
+      return "the answer was \(head.status.code)\(reason)"
+        + (advice[head.status.code].map { ": \($0)" } ?? "; a gateway's answer to a request is 200")
     }
     guard head.headers["Content-Encoding"].isEmpty else {
       return "the answer is compressed, by a proxy: a gateway's never is"
@@ -42,41 +41,37 @@ enum ShortLinkFailure {
 
   private static let advice: [UInt: String] = {
     let elsewhere = "redirects are not followed; use the URL that it leads to"
-    let upstream = "the proxy has no answer of the gateway; the request may have run"
+    let mayHaveRun = "the request may have run"
     return [
       301: elsewhere, 302: elsewhere, 303: elsewhere, 307: elsewhere, 308: elsewhere,
       401: "set the header Authorization that the server wants",
       403: "the server or a proxy forbids it",
-      404: "look at the URL's path; a gateway's is /longlink/v1",
+      404: "look at the URL's path; a gateway's is /longlink/v1, without a slash at its end",
       405: "look at the URL's path; something other than a gateway answers here",
       407: "set the proxy's name and password",
       411: "the proxy takes no chunked bodies",
       413: "the proxy takes no bodies of this size; raise its limit (nginx: client_max_body_size)",
       415: "something other than a gateway answers at this URL",
       429: "the proxy or the gateway takes no more requests now",
-      502: upstream, 503: upstream, 504: upstream,
+      502: "the proxy got no answer from the gateway; \(mayHaveRun)",
+      503: "the gateway, or a proxy in front of it, takes no requests now; \(mayHaveRun)",
+      504: "the proxy waited too long for the gateway; \(mayHaveRun)",
     ]
   }()
 
   /// The system's number for an error of the HTTP client, and its text.
   static func explain(_ cause: any Error) -> (errno: CInt, text: String) {
-    switch cause {
-    case let cause as NIOConnectionError: connecting(cause)
-    case let cause as IOError: (cause.errnoCode, SocketError.text(of: cause.errnoCode))
-    case let cause as HTTPClientError: (number(of: cause), text(of: cause))
-    default: (ECONNABORTED, "\(PeerText("\(cause)"))")
+    if let error = CauseText.system(cause) {
+      let step = cause is NIOConnectionError ? "connect: " : ""
+      return (error.errnoCode, step + SocketError.text(of: error.errnoCode))
     }
-  }
-
-  private static func connecting(_ cause: NIOConnectionError) -> (errno: CInt, text: String) {
-    guard let first = cause.connectionErrors.first?.error else {
-      let reason = (cause.dnsAError ?? cause.dnsAAAAError).map { "\(PeerText("\($0)"))" }
-      return (EHOSTUNREACH, "look up \(PeerText(cause.host)): \(reason ?? "it has no address")")
+    let text = CauseText.of(cause, connectTimeout: nil)
+    return switch cause {
+    case let cause as NIOConnectionError:
+      (cause.connectionErrors.isEmpty ? EHOSTUNREACH : ETIMEDOUT, text)
+    case let cause as HTTPClientError: (number(of: cause), self.text(of: cause))
+    default: (ECONNABORTED, text)
     }
-    guard let system = first as? IOError else {
-      return (ETIMEDOUT, "connect: \(PeerText("\(first)"))")
-    }
-    return (system.errnoCode, "connect: \(SocketError.text(of: system.errnoCode))")
   }
 
   private static func number(of cause: HTTPClientError) -> CInt {
@@ -96,13 +91,11 @@ enum ShortLinkFailure {
   private static func text(of cause: HTTPClientError) -> String {
     switch cause {
     case .connectTimeout: "it could not be connected to in time"
-    case .tlsHandshakeTimeout: "the TLS handshake did not end in time"
     case .getConnectionFromPoolTimeout:
       "all connections were in use for too long; raise maxConnections"
-    case .proxyAuthenticationRequired: "the proxy wants a name and a password"
-    case .invalidProxyResponse, .httpProxyHandshakeTimeout: "the proxy did not connect"
     case .remoteConnectionClosed: "the connection was closed before the answer was whole"
-    default: "\(PeerText(cause.description))"
+    case .cancelled, .requestStreamCancelled: "\(PeerText(cause.description))"
+    default: CauseText.of(cause, connectTimeout: nil)
     }
   }
 }

@@ -32,7 +32,8 @@ enum Retry: Error {
     case .unknownUpload?:
       // The mark says that no handler takes it: there are no uploads at all.
       error.delivery == .refused
-        ? .final(UploadError(.rejected, link: error)) : .forgotten
+        ? .final(UploadError(.rejected, detail: "the server takes no uploads", link: error))
+        : .forgotten
     case .uploadConflict?:
       if let conflict = try? AppendConflict(copying: error.body) {
         .conflict(conflict)

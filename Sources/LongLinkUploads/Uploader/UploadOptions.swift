@@ -48,8 +48,9 @@ public struct UploadReceipt: Hashable, Sendable {
   /// The name under which the server keeps each file, in the order of the parts; empty for the
   /// value of a field.
   public let names: [String]
-  /// The bytes of all parts.
+  /// The bytes of all parts together, with the values of fields.
   public let size: UInt64
-  /// The SHA-256 of all bytes, which the server has compared with what it received.
+  /// The SHA-256 of the bytes of all parts together, in their order and with the values of fields.
+  /// The server has compared it with what it received.
   public let sha256: [UInt8]
 }

@@ -4,15 +4,15 @@ import ArgumentParser
 import LongLink
 import LongLinkCommandSupport
 
-/// The address of a server: the same options for servers that listen and clients that connect.
+/// The address of a server that a client connects to. `ListenOptions` has the server's own.
 struct EndpointOptions: ParsableArguments {
   @Option(help: "The server's name or address (default: 127.0.0.1).", transform: Values.host)
   private var host: String?
 
   @Option(
     parsing: .unconditional,
-    help: "The server's port, 1 to 65535 (default: 9000); 0 gives a server a free one.",
-    transform: Values.listeningPort)
+    help: "The server's port, 1 to 65535 (default: 9000).",
+    transform: Values.port)
   private var port: UInt16?
 
   @Option(

@@ -29,7 +29,7 @@ struct ServeCommand: AsyncParsableCommand {
       code 0. A second signal ends it at once.
       """)
 
-  @OptionGroup private var place: EndpointOptions
+  @OptionGroup private var place: ListenOptions
 
   @Option(
     parsing: .unconditional,
@@ -109,9 +109,13 @@ struct ServeCommand: AsyncParsableCommand {
       Output.error("\(error)")
       throw ExitCode(ExitStatus.failure)
     }
-    for address in server.addresses { try Output.line("listening on \(address)") }
     #if HTTP
     let gateway = try await startGateway(of: server)
+    #endif
+    // The sign of readiness: everything listens.
+    for address in server.addresses { try Output.line("listening on \(address)") }
+    #if HTTP
+    if let address = gateway?.address { try Output.line("http on \(address)") }
     #endif
     await signals.first()
     #if HTTP
@@ -127,11 +131,11 @@ struct ServeCommand: AsyncParsableCommand {
     var configuration = HTTPGatewayConfiguration()
     configuration.port = Int(http)
     configuration.logger.logLevel = verbose ? .debug : forDemo ? .error : .warning
-    do {
+    do throws(LongLinkError) {
       let gateway = try LongLinkHTTPGateway(for: server, configuration)
-      try Output.line("http on \(await gateway.start())")
+      try await gateway.start()
       return gateway
-    } catch let error as LongLinkError {
+    } catch {
       Output.error("\(error)")
       await server.shutDown(within: .zero)
       throw ExitCode(ExitStatus.failure)

@@ -79,6 +79,9 @@ import Testing
       let end = try await Tool.run("fetch", url)
       #expect(end.code == Int32(code), "\(end.errors)")
     }
+    let bare = try await Tool.run("fetch", "127.0.0.1:1/json")
+    #expect(bare.code == 64 && bare.errors.contains("\"127.0.0.1:1/json\""), "\(bare.errors)")
+    #expect(bare.errors.contains("http:// or https://"), "\(bare.errors)")
     let refused = try await fetch("/503")
     #expect(refused.errors.contains("come back later"))
   }

@@ -72,6 +72,17 @@ import Testing
       let wrong = try await Tool(["call", "1"] + arguments).finish()
       #expect(wrong.code == 64, "\(arguments)")
     }
+    let wrong = try await Tool.run("call", "1", "--http", "nowhere/longlink/v1")
+    #expect(wrong.errors.contains("must begin with http:// or https://"), "\(wrong.errors)")
+  }
+
+  @Test func `a gateway's port that is in use is reported, and nothing before it`() async throws {
+    let gateway = try await Gateway()
+    let taken = try #require(
+      gateway.url.split(separator: ":").last?.split(separator: "/").first.map(String.init))
+    let second = try await Tool.run("serve", "--port", "0", "--http", taken)
+    #expect(second.code == 1 && second.output.isEmpty, "\(second.errors)")
+    #expect(second.errors.contains("Address already in use (EADDRINUSE)"), "\(second.errors)")
   }
 
   @Test func `a file of several megabytes is uploaded over HTTP`() async throws {

@@ -111,6 +111,12 @@ import Testing
     }
     #expect(error?.response == .unknownType && error?.delivery == .refused)
     await client.close()
+    let file = FileManager.default.temporaryDirectory
+      .appending(component: "longlink-\(UUID().uuidString)")
+    try Data("x".utf8).write(to: file)
+    defer { try? FileManager.default.removeItem(at: file) }
+    let upload = try await Tool.run("upload", file.path, "--port", server.port)
+    #expect(upload.errors.contains("the server takes no uploads"), "\(upload.errors)")
   }
 
   @Test func `a directory that another server uses, or that cannot be made, is reported`()

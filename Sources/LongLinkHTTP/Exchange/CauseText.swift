@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if HTTP
+internal import AsyncHTTPClient
+internal import LongLinkCore
+internal import LongLinkTransport
+internal import NIOCore
+internal import NIOHTTP1
+internal import NIOPosix
+internal import NIOSSL
+
+/// What is told of an error of the HTTP client, of TLS or of a socket.
+enum CauseText {
+  /// The system's error behind an error, if a call of the system failed: the first, if several did.
+  static func system(_ cause: any Error) -> IOError? {
+    if let error = cause as? IOError { return error }
+    guard let error = cause as? NIOConnectionError else { return nil }
+    return error.connectionErrors.lazy.compactMap { $0.error as? IOError }.first
+  }
+
+  /// The text of an error; empty if its code says all of it.
+  static func of(_ cause: any Error, connectTimeout: Duration?) -> String {
+    if let error = system(cause) { return SocketError.text(of: error.errnoCode) }
+    switch cause {
+    case is CancellationError: return ""
+    case let cause as HTTPClientError: return client(cause, connectTimeout)
+    case let cause as NIOConnectionError: return connecting(cause, connectTimeout)
+    case let cause as HTTPParserError: return parser(cause)
+    case let cause as NIOSSLError: return handshake(cause)
+    case let cause as BoringSSLError: return tls(cause)
+    default: return "\(PeerText("\(cause)"))"
+    }
+  }
+
+  private static func client(_ cause: HTTPClientError, _ connectTimeout: Duration?) -> String {
+    switch cause {
+    case .cancelled, .requestStreamCancelled: ""
+    case .alreadyShutdown: "the service was closed"
+    case .deadlineExceeded: "the deadline passed"
+    case .remoteConnectionClosed: "the server closed the connection"
+    case .connectTimeout: "no connection \(within(connectTimeout))"
+    case .getConnectionFromPoolTimeout: "no connection became free \(within(connectTimeout))"
+    case .tlsHandshakeTimeout: "the TLS handshake did not end in time"
+    case .proxyAuthenticationRequired: "the proxy wants a name and a password"
+    case .invalidProxyResponse, .httpProxyHandshakeTimeout: "the proxy did not connect"
+    default: "\(PeerText(cause.description))"
+    }
+  }
+
+  private static func within(_ bound: Duration?) -> String {
+    bound.map { "within \($0)" } ?? "in time"
+  }
+
+  /// No address could be connected to, and no call of the system says why.
+  private static func connecting(
+    _ cause: NIOConnectionError, _ connectTimeout: Duration?
+  ) -> String {
+    guard let first = cause.connectionErrors.first?.error else {
+      return "look up \(PeerText(cause.host)): no address was found"
+    }
+    if case ChannelError.connectTimeout = first { return client(.connectTimeout, connectTimeout) }
+    return "\(PeerText("\(first)"))"
+  }
+
+  private static func parser(_ cause: HTTPParserError) -> String {
+    switch cause {
+    case .invalidEOFState: "the connection ended within the answer"
+    case .headerOverflow: "the head of the answer is too large"
+    default: "the answer is no HTTP: \(PeerText("\(cause)"))"
+    }
+  }
+
+  private static func handshake(_ cause: NIOSSLError) -> String {
+    if case .handshakeFailed(let inner) = cause { return tls(inner) }
+    return "TLS: \(PeerText("\(cause)"))"
+  }
+
+  private static func tls(_ cause: BoringSSLError) -> String {
+    switch cause {
+    case .sslError(let errors), .unknownError(let errors):
+      guard let first = errors.first else { return "the TLS handshake failed" }
+      let reason = Self.reason(of: "\(first)")
+      let note = reason == "WRONG_VERSION_NUMBER" ? "; the server does not speak TLS" : ""
+      return "the TLS handshake failed: \(PeerText(reason))\(note)"
+    default: return "the TLS handshake failed: \(PeerText("\(cause)"))"
+    }
+  }
+
+  /// The reason in a text such as `Error: 268435703 error:100000f7:SSL routines:` followed by
+  /// `OPENSSL_internal:WRONG_VERSION_NUMBER at /path/file.cc:231`.
+  static func reason(of text: String) -> String {
+    let end = text.firstRange(of: " at ")?.lowerBound ?? text.endIndex
+    let name = text[..<end].split(separator: ":").last ?? ""
+    return String(name.drop { $0 == " " })
+  }
+}
+#endif
