@@ -88,8 +88,10 @@ final class ChunkReader {
         // The sequence below ends when its task is cancelled.
         if buffer == nil { try Task.checkCancellation() }
       } catch {
+        // It is told while the place is still held.
+        let failure = exchange.failure(of: error)
         end()
-        throw exchange.failure(of: error)
+        throw failure
       }
       guard let buffer else {
         // The connection below ends the sequence also when this side has ended the exchange.
