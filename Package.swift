@@ -389,6 +389,9 @@ let package = Package(
         "LongLink", "LongLinkCalls", "LongLinkDigest", "LongLinkDriver", "LongLinkCore",
         "LongLinkHTTP", "LongLinkHTTPServer", "LongLinkJSON", "LongLinkReaders", "LongLinkServer",
         "LongLinkTestNeeds", "LongLinkTransport", "LongLinkUploads",
+        .product(
+          name: "AsyncHTTPClient", package: "async-http-client",
+          condition: .when(traits: ["HTTP"])),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["HTTP"])),
         .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["HTTP"])),

@@ -3,17 +3,21 @@
 #if HTTP
 internal import LongLinkDriver
 internal import LongLinkTransport
+internal import NIOCore
 internal import Synchronization
 
 /// A bearer token that can be renewed. One renewal serves all requests that wait for it.
 ///
 /// Requests of any number of services can share one value. It may be used from any thread.
 public final class HTTPBearerTokens: Sendable {
-  private typealias Renewal = Gate<Result<String, any Error>>
+  private typealias Waiter = Gate<Result<String, any Error>>
 
   private struct State {
     var token: String?
-    var renewal: Renewal?
+    var isRenewing = false
+    /// Who waits for the renewal, by number.
+    var waiters: [UInt64: Waiter] = [:]
+    var lastWaiter: UInt64 = 0
   }
 
   /// Tells one value from another, also when it is gone.
@@ -36,40 +40,53 @@ public final class HTTPBearerTokens: Sendable {
   /// The token that requests send at present; nil if there is none.
   public var current: String? { state.withLock(of: self) { $0.token } }
 
-  /// Returns a token that is not the rejected one.
-  func token(insteadOf rejected: String?) async throws -> String {
-    let (token, renewal, begins) = state.withLock(of: self) {
-      state -> (String?, Renewal, Bool) in
-      if let token = state.token, token != rejected { return (token, Renewal(), false) }
-      if let renewal = state.renewal { return (nil, renewal, false) }
-      let renewal = Renewal()
-      state.renewal = renewal
-      return (nil, renewal, true)
+  /// Returns a token that is not the rejected one. Throws `HTTPFailure.deadline` at the deadline.
+  func token(
+    insteadOf rejected: String?,
+    deadline: (at: NIODeadline, loop: any NIOCore.EventLoop)? = nil
+  ) async throws -> String {
+    let waiter = Waiter()
+    let (token, number, begins) = state.withLock(of: self) { state -> (String?, UInt64, Bool) in
+      if let token = state.token, token != rejected { return (token, 0, false) }
+      state.lastWaiter += 1
+      state.waiters[state.lastWaiter] = waiter
+      defer { state.isRenewing = true }
+      return (nil, state.lastWaiter, !state.isRenewing)
     }
     if let token { return token }
-    if begins {
-      // It goes on for the others when the one that began it is cancelled.
-      Task { [self] in
-        let result: Result<String, any Error>
-        do {
-          result = .success(try await renew(rejected))
-        } catch {
-          result = .failure(error)
-        }
-        state.withLock(of: self) { state in
-          state.renewal = nil
-          if case .success(let token) = result { state.token = token }
-        }
-        renewal.open(result)
+    if begins { begin(insteadOf: rejected) }
+    let timer = deadline.map { deadline in
+      deadline.loop.scheduleTask(deadline: deadline.at) {
+        waiter.open(.failure(HTTPFailure.deadline))
       }
     }
-    let waiter = Renewal()
-    let relay = Task { waiter.open(await renewal.value) }
-    defer { relay.cancel() }
+    defer {
+      timer?.cancel()
+      state.withLock(of: self) { _ = $0.waiters.removeValue(forKey: number) }
+    }
     return try await withTaskCancellationHandler {
       try await waiter.value.get()
     } onCancel: {
       waiter.open(.failure(CancellationError()))
+    }
+  }
+
+  /// Gets another token. It goes on for the others when the one that began it stops waiting.
+  private func begin(insteadOf rejected: String?) {
+    Task { [self] in
+      let result: Result<String, any Error>
+      do {
+        result = .success(try await renew(rejected))
+      } catch {
+        result = .failure(error)
+      }
+      let waiters = state.withLock(of: self) { state -> [Waiter] in
+        state.isRenewing = false
+        if case .success(let token) = result { state.token = token }
+        defer { state.waiters = [:] }
+        return Array(state.waiters.values)
+      }
+      for waiter in waiters { waiter.open(result) }
     }
   }
 }

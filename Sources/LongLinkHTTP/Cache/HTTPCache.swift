@@ -74,8 +74,11 @@ struct HTTPCache {
     bytes += size
   }
 
-  /// Takes what a 304 says about a response that is kept.
-  mutating func refresh(_ url: String, _ fields: HTTPFields, at now: LinkInstant) {
+  /// Takes what a 304 says about the response with a tag, if that is the one that is kept.
+  mutating func refresh(
+    _ url: String, _ fields: HTTPFields, tag: String, at now: LinkInstant
+  ) {
+    guard entries[url]?.tag == tag else { return }
     let control = CacheControl(fields)
     if control.isNotStored { return remove(url) }
     let age = max(0, fields["Age"].flatMap { Int($0) } ?? 0)

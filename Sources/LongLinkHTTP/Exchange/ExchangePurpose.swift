@@ -71,6 +71,9 @@ struct ExchangePurpose: Sendable {
   private func code(of error: any Error, isSent: Bool) -> LongLinkError.Code {
     switch error {
     case is CancellationError: return .cancelled
+    // The connection ended just before the request was to leave on it.
+    case let error as ChannelError where error == .ioOnClosedChannel || error == .alreadyClosed:
+      return .connectionLost
     case let error as HTTPClientError: return code(of: error)
     case let error as HTTPParserError:
       return error == .invalidEOFState ? .connectionLost : .protocolViolation
@@ -90,7 +93,8 @@ struct ExchangePurpose: Sendable {
 
   private func code(of error: HTTPClientError) -> LongLinkError.Code {
     switch error {
-    case .cancelled, .requestStreamCancelled: .cancelled
+    // Unless this task has been cancelled, the connection has ended.
+    case .cancelled, .requestStreamCancelled: Task.isCancelled ? .cancelled : .connectionLost
     case .alreadyShutdown: .closed
     case .deadlineExceeded, .readTimeout, .writeTimeout: .deadlineExceeded
     case .remoteConnectionClosed: .connectionLost

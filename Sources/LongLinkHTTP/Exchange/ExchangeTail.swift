@@ -39,19 +39,27 @@ final class ExchangeTail: Sendable {
   }
 
   func failure(of error: any Error) -> LongLinkError {
-    purpose.failure(of: error, flight, past: .sent)
+    place.failure(purpose.failure(of: error, flight, past: .sent), of: error)
   }
 }
 
-/// A place among the exchanges of a service.
+/// A place among the exchanges of a service. The service's connections live at least as long.
 final class ExchangePlace: Sendable {
-  private let free: Mutex<(@Sendable () -> Void)?>
+  private let core: Mutex<ServiceCore?>
 
-  init(_ free: @escaping @Sendable () -> Void) { self.free = Mutex(free) }
+  init(_ core: ServiceCore) { self.core = Mutex(core) }
 
   deinit { leave() }
 
-  func leave() { free.withLock(of: self) { $0.take() }?() }
+  func leave() { core.withLock(of: self) { $0.take() }?.leave() }
+
+  /// A failure as it is told: what the end of the service has broken off is `closed`.
+  func failure(_ failure: LongLinkError, of error: any Error) -> LongLinkError {
+    guard !(error is CancellationError), [.cancelled, .connectionLost].contains(failure.code),
+      let core = core.withLock(of: self, { $0 }), !core.isOpen
+    else { return failure }
+    return failure.with(.closed)
+  }
 }
 
 /// Counts the bytes of an exchange, and tells the application.

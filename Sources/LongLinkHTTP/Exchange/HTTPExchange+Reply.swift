@@ -7,10 +7,11 @@ internal import LongLinkDriver
 extension HTTPExchange {
   /// The response in memory, or the one that is kept.
   func reply() async throws(LongLinkError) -> HTTPReply {
-    let url = cacheKey
+    let sent = sentFields
+    let url = cacheKey(sent)
     var kept: HTTPReply?
     if let url {
-      switch core.withCache({ cache, now in cache.find(url, request.fields, at: now) }) {
+      switch core.withCache({ cache, now in cache.find(url, sent, at: now) }) {
       case .nothing: break
       case .fresh(let reply):
         core.count(\.cacheHits)
@@ -24,31 +25,43 @@ extension HTTPExchange {
     if opened.status == 304 {
       _ = await errorBody(opened)
       opened.tail.end()
-      guard let url, let kept, opened.address.withoutFragment == url else {
+      guard let url, let kept, let tag = extraFields["If-None-Match"],
+        opened.address.withoutFragment == url
+      else {
         throw purpose.failure(
           .rejected, delivery: .answered, "HTTP 304 of another URL", response: 304)
       }
       let fields = HTTPFields(opened.response.headers)
-      core.withCache { cache, now in cache.refresh(url, fields, at: now) }
+      core.withCache { cache, now in cache.refresh(url, fields, tag: tag, at: now) }
       core.count(\.cacheHits)
       return kept.fromCache
     }
     let reply = try await read(opened)
     // A redirected response belongs to its own URL, which may be asked for by itself.
     if let url, opened.address.withoutFragment == url {
-      core.withCache { cache, now in cache.store(reply, for: url, request.fields, at: now) }
+      core.withCache { cache, now in cache.store(reply, for: url, sent, at: now) }
     }
     return reply
   }
 
+  /// The fields of the application and of the call.
+  private var sentFields: HTTPFields {
+    var fields = request.fields
+    for field in extraFields.fields { fields[field.name] = field.value }
+    return fields
+  }
+
   /// The key for the cache; nil if the response may neither be kept nor be a kept one.
-  private var cacheKey: String? {
+  private func cacheKey(_ sent: HTTPFields) -> String? {
     guard request.usesCache, core.configuration.cacheBytes > 0,
       core.configuration.cookies == nil, request.method == .get,
       request.authentication == nil, request.secretFields.fields.isEmpty,
       case .none = request.body.source,
-      !["Authorization", "Cookie", "Range", "If-None-Match", "If-Modified-Since"].contains(where: {
-        request.fields[$0] != nil
+      ![
+        "Authorization", "Cookie", "Proxy-Authorization", "Range", "If-None-Match",
+        "If-Modified-Since",
+      ].contains(where: {
+        sent[$0] != nil
       }),
       let address = try? HTTPAddress(request.url)
     else { return nil }

@@ -77,8 +77,7 @@ extension HTTPExchange {
       flight.withdraw()
       let failure = purpose.failure(of: note.value ?? error, flight, past: past)
       past = failure.delivery
-      if failure.code == .cancelled, !core.isOpen { throw failure.with(.closed) }
-      throw failure
+      throw place.failure(failure, of: error)
     }
   }
 
@@ -106,7 +105,10 @@ extension HTTPExchange {
     {
       headers.add(name: "Cookie", value: value)
     }
-    for field in extraFields.fields { headers.replaceOrAdd(name: field.name, value: field.value) }
+    for field in extraFields.fields {
+      if !isAtHome, HTTPExchange.secret.contains(field.name.lowercased()) { continue }
+      headers.replaceOrAdd(name: field.name, value: field.value)
+    }
     if let type = body.contentType { headers.replaceOrAdd(name: "Content-Type", value: type) }
     for name in ["Host", "Content-Length", "Transfer-Encoding", "Connection"] {
       headers.remove(name: name)
@@ -142,13 +144,17 @@ extension HTTPExchange {
   ) async throws(LongLinkError) -> String {
     let token: String
     do {
-      token = try await tokens.token(insteadOf: rejected)
+      let loop = core.client.eventLoopGroup.any()
+      token = try await tokens.token(
+        insteadOf: rejected, deadline: purpose.deadline.map { (at: $0, loop: loop) })
+    } catch HTTPFailure.deadline {
+      throw purpose.failure(
+        .deadlineExceeded, delivery: past, "the deadline passed while it waited for a token")
     } catch is CancellationError {
       throw purpose.failure(.cancelled, delivery: past, "it waited for a token")
     } catch {
       throw purpose.failure(
-        .rejected, delivery: past == .notSent ? .notSent : .answered,
-        "no token could be had: \(error)", response: 401)
+        .rejected, delivery: past, "no token could be had: \(error)", response: 401)
     }
     guard token.utf8.allSatisfy({ 0x21..<0x7F ~= $0 }) else {
       throw purpose.failure(
@@ -158,8 +164,10 @@ extension HTTPExchange {
   }
 
   /// Takes what a 401 asks for. Returns whether the request is to be sent again.
-  func answerChallenge(_ opened: Opened) async throws(LongLinkError) -> Bool {
-    guard isAtHome, challenges < 3, body.isReplayable || body.isEmpty || answered == nil
+  func answerChallenge(
+    _ opened: Opened, isProbe: Bool
+  ) async throws(LongLinkError) -> Bool {
+    guard isAtHome, challenges < 3, body.isReplayable || body.isEmpty || isProbe
     else { return false }
     switch request.authentication?.kind {
     case .bearer(let tokens):

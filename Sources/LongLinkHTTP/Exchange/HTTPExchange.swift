@@ -33,6 +33,8 @@ final class HTTPExchange {
   var answered: String?
   var token: String?
   var challenges = 0
+  /// Whether an empty request has shown that the server does not challenge.
+  var hasProbed = false
   /// What has happened to the requests so far.
   var past = Delivery.notSent
 
@@ -92,13 +94,14 @@ final class HTTPExchange {
       self.address = address
       let isProbe = needsProbe(address)
       let opened = try await send(to: address, isProbe ? .none : body, place)
-      if opened.status == 401, try await answerChallenge(opened) { continue }
+      if (200..<400).contains(opened.status) { forgetKept(opened.address) }
+      if opened.status == 401, try await answerChallenge(opened, isProbe: isProbe) { continue }
       switch opened.status {
       case 200..<300:
         if isProbe {
           // The server asks for nothing: now with the body.
           _ = await errorBody(opened)
-          body.isReplayable = true
+          hasProbed = true
           continue
         }
         noteNextNonce(opened)
@@ -130,9 +133,16 @@ final class HTTPExchange {
     return address
   }
 
+  /// Drops the kept response of a URL that a request may have changed.
+  private func forgetKept(_ address: HTTPAddress) {
+    guard !method.isSafe, core.configuration.cacheBytes > 0 else { return }
+    let url = address.withoutFragment
+    core.withCache { cache, _ in cache.remove(url) }
+  }
+
   /// Whether an empty request goes first, since the body can be sent only once.
   private func needsProbe(_ address: HTTPAddress) -> Bool {
-    guard isAtHome, !body.isEmpty, !body.isReplayable,
+    guard !hasProbed, isAtHome, !body.isEmpty, !body.isReplayable,
       case .challenged(let credentials) = request.authentication?.kind
     else { return false }
     return credentials.mayBeChallenged(by: address.origin)

@@ -27,7 +27,8 @@ public struct HTTPRequest: Sendable {
   /// The time of the whole exchange, with redirects and the response's body, if that is not left to
   /// `HTTPConfiguration.timeout`.
   public var timeout: Duration?
-  /// The most redirects that are followed. Default and largest value: 5.
+  /// The most redirects that are followed. Default and largest value: 5. A value outside 0...5
+  /// counts as the nearest inside.
   public var maxRedirects: Int
   /// The most bytes of the response, if that is not left to `HTTPConfiguration.maxResponseBytes`.
   /// It holds for `send` alone; files and sequences have no bound.

@@ -28,13 +28,30 @@ final class DownloadFile: Sendable {
   init(for path: String) throws(DownloadProblem) {
     self.path = path
     record = SmallFile(path + ".part.etag")
-    do throws(FileError) {
-      part = try OpenFile.update(path + ".part")
-      if try part.lock() { return }
-    } catch {
-      throw DownloadProblem(error)
+    let part = try DownloadProblem.wrapping { () throws(FileError) in
+      try DownloadFile.locked(path + ".part")
     }
-    throw DownloadProblem(description: "another download writes \(path).part")
+    guard let part else {
+      throw DownloadProblem(description: "another download writes \(path).part")
+    }
+    self.part = part
+  }
+
+  /// Opens and locks what the path names; nil if another download has it.
+  private static func locked(_ path: String) throws(FileError) -> OpenFile? {
+    for _ in 0..<8 {
+      let file = try OpenFile.update(path)
+      guard try file.lock() else { return nil }
+      // Between the two, another download may have given the file its final name.
+      let own = try file.identity
+      if let named = try? FileIdentity(at: path), named.device == own.device,
+        named.inode == own.inode
+      {
+        return file
+      }
+      file.unlock()
+    }
+    return nil
   }
 
   /// Lets another download write the part.

@@ -88,10 +88,12 @@ final class ChunkReader {
         // The sequence below ends when its task is cancelled.
         if buffer == nil { try Task.checkCancellation() }
       } catch {
+        // It is told while the place is still held.
+        let failure = exchange.failure(of: error)
         end()
         // The body is whole all the same; what checks a compressed one has not seen its end.
         if (error as? HTTPFailure) == .endedEarly, !exchange.isCompressed { return nil }
-        throw exchange.failure(of: error)
+        throw failure
       }
       guard let buffer else {
         // The connection below ends the sequence also when this side has ended the exchange.

@@ -154,12 +154,10 @@ struct FileDownload {
       }
       offset = start
       try await write(response.chunks)
-      if start > 0, let total = ContentRange(response.fields["Content-Range"])?.total,
-        offset != total
-      {
+      if start > 0, let end = ContentRange(response.fields["Content-Range"])?.end, offset != end {
         throw LongLinkError(
           .connectionLost, delivery: .sent, doing: operation,
-          detail: "the range ends at \(offset), and the file at \(total)")
+          detail: "the bytes end at \(offset), and the file at \(end)")
       }
       try await DownloadProblem.offloading { [file] () throws(DownloadProblem) in
         try file.finish()
@@ -214,12 +212,15 @@ struct ContentRange: Equatable {
   let last: UInt64
   let total: UInt64?
 
+  /// Where the file ends; without its size, where the range does.
+  var end: UInt64 { total ?? last + 1 }
+
   init?(_ text: String?) {
     guard let text, text.hasPrefix("bytes ") else { return nil }
     let parts = text.dropFirst(6).split(separator: "/", omittingEmptySubsequences: false)
     let ends = parts[0].split(separator: "-", omittingEmptySubsequences: false)
     guard parts.count == 2, ends.count == 2, let first = UInt64(ends[0]),
-      let last = UInt64(ends[1]), first <= last
+      let last = UInt64(ends[1]), first <= last, last < .max
     else { return nil }
     total = UInt64(parts[1])
     guard total != nil || parts[1] == "*", total.map({ last < $0 }) ?? true else { return nil }

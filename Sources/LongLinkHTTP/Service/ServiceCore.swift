@@ -12,6 +12,7 @@ internal import Synchronization
 final class ServiceCore: Sendable {
   private struct State {
     var isClosed = false
+    var closing: Task<Void, Never>?
     var open = 0
     var counters = HTTPCounters()
     var cache: HTTPCache
@@ -52,10 +53,11 @@ final class ServiceCore: Sendable {
         : "\(most) exchanges are in progress; raise maxExchanges or wait for some of them"
       throw purpose.failure(problem, delivery: .notSent, detail)
     }
-    return ExchangePlace { [weak self] in self?.leave() }
+    return ExchangePlace(self)
   }
 
-  private func leave() {
+  /// Takes a place back.
+  func leave() {
     state.withLock(of: self) { $0.open -= 1 }
   }
 
@@ -80,14 +82,17 @@ final class ServiceCore: Sendable {
 
   var isOpen: Bool { state.withLock(of: self) { !$0.isClosed } }
 
-  /// Refuses new exchanges, and ends those in progress with their connections.
+  /// Refuses new exchanges, and ends those in progress with their connections. All callers wait
+  /// until that is done.
   func close() async {
-    let isFirst = state.withLock(of: self) { state in
-      defer { state.isClosed = true }
-      return !state.isClosed
+    let closing = state.withLock(of: self) { state -> Task<Void, Never>? in
+      if !state.isClosed {
+        state.isClosed = true
+        state.closing = Task { [client] in try? await client.shutdown() }
+      }
+      return state.closing
     }
-    guard isFirst else { return }
-    try? await client.shutdown()
+    await closing?.value
   }
 
   /// Ends the client of a service that was dropped. Its exchanges are over by then.

@@ -50,8 +50,8 @@ public struct HTTPWayOptions: Sendable {
       throw .configuration("headers", "\(name) is set by the framework")
     }
     for (name, value) in headers
-    where name.isEmpty || (name + value).utf8.contains(where: { $0 < 32 || $0 == 127 }) {
-      throw .configuration("headers", "a name is empty, or a control character is in a value")
+    where !HTTPMethod.isToken(name) || value.utf8.contains(where: { $0 < 32 || $0 == 127 }) {
+      throw .configuration("headers", "a name is no token, or a control character is in a value")
     }
     if connectTimeout <= .zero {
       throw .configuration("connectTimeout", "\(connectTimeout) is not above zero")

@@ -71,6 +71,8 @@ extension HTTPTests {
       #expect(field { try options.validate() } == "headers")
       options.headers = [("X", "a\r\nb")]
       #expect(field { try options.validate() } == "headers")
+      options.headers = [("a b", "c")]
+      #expect(field { try options.validate() } == "headers")
       options = HTTPWayOptions()
       options.maxConnections = 0
       #expect(field { try options.validate() } == "maxConnections")
