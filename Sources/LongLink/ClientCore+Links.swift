@@ -159,6 +159,20 @@ extension ClientCore: LinkOwner {
       closeReason: lastFailure?.reason)
   }
 
+  /// Why requests cannot be sent now; nil if there is a connection, or none was tried.
+  var waitReason: WaitReason? {
+    guard !requests.hasLink else { return nil }
+    if let machine = shortLinks?.machine, machine.carriesRequests,
+      machine.count >= machine.settings.limit
+    {
+      return WaitReason("it waited for one of the \(machine.settings.limit) short links")
+    }
+    return lastFailure.map {
+      WaitReason(
+        "it waited for a connection: \($0.detail)", peer: $0.address, systemError: $0.systemError)
+    }
+  }
+
   /// Fails requests that do not wait if there is no current link.
   func failOffline() {
     guard requests.current == nil, !takesShortLinks else { return }

@@ -93,6 +93,7 @@ final class ClientCore {
     if shortLinks != nil { requests.onWaiting = { [unowned self] in updateWays() } }
     requests.onIdle = { [unowned self] in finishClosingIfDone() }
     requests.onRetired = { [unowned self] in finishIfDone($0) }
+    requests.waitReason = { [unowned self] in waitReason }
     if configuration.serverPolicy.errorRatio?.countsDeadlines == true {
       requests.onExpired = { [unowned self] in recordOutcome(on: $0, isError: true) }
     }
@@ -280,7 +281,9 @@ extension ClientCore: TimerHandler {
         .connectFailed, doing: operation, detail: detail, peer: failure?.address,
         systemError: failure?.systemError, closeReason: failure?.reason)
     }
-    if !takesShortLinks { requests.failWaiting(all: false) { operation, _ in make(operation) } }
+    // Requests go over short links from now on: that is a connection to whoever waits for one.
+    guard !takesShortLinks else { return resumeConnectWaiters(.success(())) }
+    requests.failWaiting(all: false) { operation, _ in make(operation) }
     resumeConnectWaiters(.failure(make("connect")))
   }
 

@@ -57,9 +57,10 @@ public final class LongLinkClient: Sendable {
 
   /// Waits for a connection; starts to connect if the client is idle.
   ///
-  /// Returns at once if there is one. Throws `connectFailed` when each address of one server has
-  /// failed (the client continues with its retries), `notConnected` while the client is suspended,
-  /// `closed`, and `cancelled` if the task is cancelled.
+  /// Returns at once if there is one, and also once requests take short links. Throws
+  /// `connectFailed` when each address of one server has failed (the client continues with its
+  /// retries), `notConnected` while the client is suspended, `closed`, and `cancelled` if the task
+  /// is cancelled.
   ///
   /// It is about the long link alone. With short ways besides it, do not call it: requests connect
   /// on their own, over a short way if the long link cannot be made. Without the long link it

@@ -101,9 +101,10 @@ import Testing
   @Test func `only what writes JSON, or reads URLs, imports Foundation`() throws {
     let allowed = [
       "Sources/LongLinkUploadsServer/Store/FormFields.swift",
-      // URLs, and base64; with HTTP, whose client has Foundation anyway.
+      // URLs, base64 and dates; with HTTP, whose client has Foundation anyway.
       "Sources/LongLinkHTTP/Request/HTTPAddress.swift",
       "Sources/LongLinkHTTP/Authentication/HTTPCredentials.swift",
+      "Sources/LongLinkHTTP/Service/HTTPCookies.swift",
     ]
     let found = find(["import Foundation"], in: try Self.sources("Sources")) {
       Self.executables.contains($0.target) || $0.target == "LongLinkJSON"

@@ -63,6 +63,38 @@ import Testing
     }
   }
 
+  @Test func `connect returns once requests take short links`() async throws {
+    try await both { stage, server, client in
+      block(server, stage, .refused)
+      try await client.connect()
+      try await client.expectEcho([1])
+    }
+    try await both(ways: [.longLink]) { stage, server, client in
+      block(server, stage, .refused)
+      let error = try await failure { try await client.connect() }
+      #expect(error.code == .connectFailed)
+    }
+  }
+
+  @Test func `a request that waited too long says for what`() async throws {
+    try await both(ways: [.longLink]) { stage, server, client in
+      block(server, stage, .refused)
+      let options = RequestOptions(timeout: .seconds(2))
+      let error = try await failure { try await client.request(.echo, [1], options: options) }
+      #expect(error.code == .deadlineExceeded && error.delivery == .notSent)
+      #expect(error.detail.contains("ECONNREFUSED") && error.systemError != nil, "\(error)")
+    }
+    try await both { stage, server, client in
+      block(server, stage, .refused)
+      let long = (0..<8).map { _ in client.submit(.hang, [], options: RequestOptions()) }
+      try await stage.until { await server.counters().requestsRunning == 8 }
+      let options = RequestOptions(timeout: .seconds(2))
+      let error = try await failure { try await client.request(.echo, [1], options: options) }
+      #expect(error.detail.contains("one of the 8 short links"), "\(error)")
+      for task in long { task.cancel() }
+    }
+  }
+
   @Test func `requests that do not wait take the short way too`() async throws {
     try await both(configure: { $0.offline = .failUnlessConnecting }) { stage, server, client in
       block(server, stage, .refused)

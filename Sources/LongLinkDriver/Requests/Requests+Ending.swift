@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import LongLinkCore
-internal import LongLinkTransport
+package import LongLinkTransport
 
 extension Requests {
   /// Handles a response. Only here does a request succeed.
@@ -159,10 +159,35 @@ extension Requests {
       peer: (link ?? current ?? links.last)?.peer)
   }
 
+  /// The error of a request whose deadline has passed.
+  func expired(
+    _ id: RequestID, _ request: PendingRequest, _ delivery: Delivery, on link: Link?
+  ) -> LongLinkError {
+    guard link == nil, let reason = waitReason?() else {
+      return error(.deadlineExceeded, id, request, delivery, "", on: link)
+    }
+    return LongLinkError(
+      .deadlineExceeded, delivery: delivery, doing: operation(id, request), detail: reason.detail,
+      peer: reason.peer, systemError: reason.systemError)
+  }
+
   /// The state of a request; nil once it has ended.
   package func state(of id: RequestID) -> RequestState? {
     guard let entry = table.entry(table.current(id)) else { return nil }
     guard let link = carrier(of: entry), let begin = entry.position.begin else { return .created }
     return begin < link.bytesWritten ? .waiting : .sending
+  }
+}
+
+/// Why requests cannot be sent: of the error of one that has waited too long.
+package struct WaitReason {
+  package let detail: String
+  package let peer: SocketAddress?
+  package let systemError: Int32?
+
+  package init(_ detail: String, peer: SocketAddress? = nil, systemError: Int32? = nil) {
+    self.detail = detail
+    self.peer = peer
+    self.systemError = systemError
   }
 }

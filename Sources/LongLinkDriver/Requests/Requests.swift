@@ -41,6 +41,8 @@ package final class Requests: TimerHandler {
   package var onWaiting: (() -> Void)?
   /// Called with a link's number when the deadline of a request on that link passes.
   package var onExpired: ((UInt32) -> Void)?
+  /// Returns why requests cannot be sent now, for the error of one that has waited too long.
+  package var waitReason: (() -> WaitReason?)?
 
   package init(
     role: Role, limits: RequestLimits, serials: ClosedRange<UInt32>? = nil, on loop: EventLoop
@@ -385,7 +387,7 @@ extension Requests {
       let delivery = withdraw(
         id, entry, notifying: entry.notifiesCancel && !entry.isTimeTold)
       let request = entry.payload
-      finish(request, .failure(error(.deadlineExceeded, id, request, delivery, "", on: link)))
+      finish(request, .failure(expired(id, request, delivery, on: link)))
     }
     // The delay of retries may be over.
     if table.waitingCount > 0 { pump() }

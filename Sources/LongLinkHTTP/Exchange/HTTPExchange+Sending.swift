@@ -154,7 +154,8 @@ extension HTTPExchange {
       throw purpose.failure(.cancelled, delivery: past, "it waited for a token")
     } catch {
       throw purpose.failure(
-        .rejected, delivery: past, "no token could be had: \(error)", response: 401)
+        .rejected, delivery: rejected == nil ? past : .answered, "no token could be had: \(error)",
+        response: 401)
     }
     guard token.utf8.allSatisfy({ 0x21..<0x7F ~= $0 }) else {
       throw purpose.failure(

@@ -32,9 +32,9 @@ extension HTTPService {
   ///
   /// Until then it is `PATH.part`. If the download fails and the server has given a strong tag
   /// (`ETag`), what is there is kept, and the next download of the same URL to the same path asks
-  /// for the rest, if `resumes` is true. `PATH.part.etag` keeps the URL and the tag. The server is asked with `If-Range`, so that the file is
-  /// never made of two versions. Two downloads to one path at the same time do not work: the second
-  /// fails.
+  /// for the rest, if `resumes` is true. `PATH.part.etag` keeps the URL and the tag. The server is
+  /// asked with `If-Range`, so that the file is never made of two versions. Two downloads to one
+  /// path at the same time do not work: the second fails.
   ///
   /// The file has no bound but the disk's. Redirects, authentication and the time-outs are those of
   /// `open`.

@@ -60,8 +60,8 @@ final class HTTPShortLinks: ShortLinkOpener {
   private static func notOfGateway(_ url: String) -> LongLinkError {
     .configuration(
       "url",
-      "\"\(HTTPAddress.shown(url))\" is no URL of a gateway: it must begin with http:// or https://,"
-        + " and have a host")
+      "\"\(HTTPAddress.shown(url))\" is no URL of a gateway: it must begin with http:// or"
+        + " https://, and have a host")
   }
 
   private static func withoutCredentials(_ url: String) -> String {

@@ -73,8 +73,8 @@ package final class OpenFile: Sendable {
     return file
   }
 
-  /// Opens a file to read and to write, or creates it. It follows no link, and throws for what is no
-  /// regular file.
+  /// Opens a file to read and to write, or creates it. It follows no link, and throws for what is
+  /// no regular file.
   package static func update(_ path: String) throws(FileError) -> OpenFile {
     let descriptor = try FileCall.retrying("open", path) {
       unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o666)

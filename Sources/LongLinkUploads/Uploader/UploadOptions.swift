@@ -20,9 +20,9 @@ public struct UploadOptions: Sendable {
   /// the bytes durable before. After it the upload asks the server how far it is, and goes on
   /// there. Default: 60 s.
   public var answerTimeout: Duration
-  /// Whether cancelling also removes the upload from the server. Default: false, so that it can go
-  /// on later.
-  public var abortsOnCancel: Bool
+  /// Whether cancelling also removes the upload from the server. Default nil: yes, unless there is
+  /// a `record`, with which it can go on later.
+  public var abortsOnCancel: Bool?
   /// Called with the progress on the client's loop, at most 10 times a second. It must not block.
   public var onProgress: (@Sendable (UploadProgress) -> Void)?
 
@@ -30,7 +30,7 @@ public struct UploadOptions: Sendable {
   public init(
     bytesPerSecond: Int? = nil, record: String? = nil, patience: Duration = .seconds(60),
     answerTimeout: Duration = .seconds(60),
-    abortsOnCancel: Bool = false, onProgress: (@Sendable (UploadProgress) -> Void)? = nil
+    abortsOnCancel: Bool? = nil, onProgress: (@Sendable (UploadProgress) -> Void)? = nil
   ) {
     self.bytesPerSecond = bytesPerSecond
     self.record = record

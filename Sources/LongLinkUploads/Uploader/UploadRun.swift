@@ -64,7 +64,9 @@ actor UploadRun {
     } catch {
       // A cancelled task fails in many ways; it was cancelled all the same.
       let error = Task.isCancelled ? UploadError(.cancelled) : error
-      if error.code == .cancelled, options.abortsOnCancel { await abort() }
+      if error.code == .cancelled, options.abortsOnCancel ?? (options.record == nil) {
+        await abort()
+      }
       outcome = .failure(error)
     }
     feed.value.finish()

@@ -100,7 +100,8 @@ extension HTTPTests {
 
     @Test func `a connection that ends is lost, and not cancelled`() {
       let purpose = ExchangePurpose(
-        operation: "GET u", type: nil, deadline: nil, idleTimeout: .seconds(1))
+        operation: "GET u", type: nil, deadline: nil, idleTimeout: .seconds(1),
+        connectTimeout: .seconds(1))
       let errors: [any Error] = [
         HTTPClientError.cancelled, ChannelError.ioOnClosedChannel, ChannelError.alreadyClosed,
       ]

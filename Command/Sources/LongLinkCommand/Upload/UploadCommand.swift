@@ -92,7 +92,7 @@ struct UploadCommand: AsyncParsableCommand {
       return .failure(Failure(text: "\(error)", status: ExitStatus.of(error)))
     }
     let options = UploadOptions(
-      bytesPerSecond: rate, record: resume, abortsOnCancel: resume == nil)
+      bytesPerSecond: rate, record: resume)
     let upload = Uploader(client).start(body, options: options)
     return await withTaskCancellationHandler {
       var printer = UploadPrinter()
