@@ -12,12 +12,12 @@ import Testing
     let state = Mutex((now: 0, most: 0, order: [Int]()))
 
     func work(_ number: Int) -> Int {
-      state.withLock { state in
+      state.withLock(of: self) { state in
         state.now += 1
         state.most = max(state.most, state.now)
         state.order.append(number)
       }
-      state.withLock { $0.now -= 1 }
+      state.withLock(of: self) { $0.now -= 1 }
       return number
     }
   }
@@ -37,7 +37,7 @@ import Testing
       for await number in group { sum += number }
       #expect(sum == 500 * 499 / 2)
     }
-    let (most, order) = tally.state.withLock { ($0.most, $0.order) }
+    let (most, order) = tally.state.withLock(of: tally) { ($0.most, $0.order) }
     #expect(most <= 2 && order.sorted() == Array(0..<500))
   }
 
@@ -46,7 +46,7 @@ import Testing
     try await simulation.run {
       let tally = Tally()
       FileThreads(1).start(on: simulation.mainLoop) { _ = tally.work(7) }
-      #expect(tally.state.withLock { $0.order } == [7])
+      #expect(tally.state.withLock(of: tally) { $0.order } == [7])
     }
   }
 
