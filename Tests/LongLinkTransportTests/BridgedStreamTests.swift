@@ -49,6 +49,12 @@ private struct Station {
     unsafe bytes.withUnsafeBytes { unsafe bridge.deliver($0) }
   }
 
+  /// Closes the stream, and lets the loop go of it.
+  func close() {
+    bench.onLoop { stream.close() }
+    bench.poll()
+  }
+
   func interest(_ interest: Readiness) {
     bench.onLoop { stream.setInterest(interest) }
   }
@@ -87,7 +93,9 @@ private struct Station {
     station.bench.poll()
     station.bench.poll()
     #expect(station.watch.calls == [.init(readiness: .read, token: 7)])
-    station.bench.onLoop { station.stream.close() }
+    // It holds the station, which holds it.
+    station.watch.onReady = nil
+    station.close()
   }
 
   @Test func `readiness lasts as long as bytes wait, turn by turn`() throws {
@@ -101,7 +109,7 @@ private struct Station {
     let count = station.watch.calls.count
     station.bench.poll()
     #expect(station.watch.calls.count == count)
-    station.bench.onLoop { station.stream.close() }
+    station.close()
   }
 
   @Test func `the end and a failure come behind the bytes`() throws {
@@ -120,7 +128,7 @@ private struct Station {
         #expect(try station.read(8) == [])
         #expect(try station.write(1) == 1)
       }
-      station.bench.onLoop { station.stream.close() }
+      station.close()
     }
   }
 
@@ -130,7 +138,7 @@ private struct Station {
     station.bridge.fail(SocketError(operation: "read", errno: 104))
     for _ in 0..<4 { station.bench.poll() }
     #expect(station.watch.calls == [.init(readiness: .read, token: 7)])
-    station.bench.onLoop { station.stream.close() }
+    station.close()
   }
 
   @Test func `nothing is written before it is connected, and a failure until then is thrown`()
@@ -146,7 +154,7 @@ private struct Station {
     station.bench.poll()
     #expect(station.watch.calls.first?.readiness == .write)
     #expect(try station.bench.onLoop { try station.stream.finishConnecting() })
-    station.bench.onLoop { station.stream.close() }
+    station.close()
 
     let failing = try Station(isConnected: false)
     let failure = SocketError(operation: "POST", errno: 111)
@@ -155,7 +163,7 @@ private struct Station {
     #expect(throws: failure) {
       _ = try failing.bench.onLoop { try failing.stream.finishConnecting() }
     }
-    failing.bench.onLoop { failing.stream.close() }
+    failing.close()
   }
 
   @Test func `what waits is bounded in both directions`() throws {
@@ -178,7 +186,7 @@ private struct Station {
     #expect(station.carrier.told.rooms == 0)
     #expect(try station.read(10)?.count == 10)
     #expect(station.carrier.told.rooms == 1)
-    station.bench.onLoop { station.stream.close() }
+    station.close()
   }
 
   @Test func `the end of the output is told, and closing once`() throws {
