@@ -3,7 +3,7 @@
 public import LongLinkDriver
 public import LongLinkCore
 public import Logging
-internal import LongLinkTransport
+public import LongLinkTransport
 
 /// The configuration of a client. Every field but the servers has a default.
 public struct ClientConfiguration: Sendable {
@@ -20,6 +20,11 @@ public struct ClientConfiguration: Sendable {
   ///
   /// A dialect's heartbeat times replace `heartbeat.interval` and `heartbeat.timeout`.
   public var dialect = Dialect.native
+  /// What secures the connections to servers: `.tls(…)`, with the product LongLinkTLS. Default nil:
+  /// the connections are not encrypted, and whoever is on the path can read and change everything.
+  ///
+  /// Short links are secured by their way, for example a URL with `https`.
+  public var security: ClientSecurity?
   /// The timeout of requests without one, from their creation; above zero. Default 15 s.
   public var timeout: Duration = .seconds(15)
   /// What happens to requests while there is no connection. Default: they wait.

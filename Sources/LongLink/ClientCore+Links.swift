@@ -156,7 +156,7 @@ extension ClientCore: LinkOwner {
     LongLinkError(
       .notConnected, doing: operation, detail: lastFailure?.detail ?? "no connection",
       peer: lastFailure?.address, systemError: lastFailure?.systemError,
-      closeReason: lastFailure?.reason)
+      closeReason: lastFailure?.reason, securityFailure: lastFailure?.securityFailure)
   }
 
   /// Why requests cannot be sent now; nil if there is a connection, or none was tried.
@@ -231,12 +231,12 @@ extension ClientCore: LinkOwner {
     counters.failedAttempts += 1
     var systemError: Int32?
     if case .transport(let code) = reason { systemError = code }
-    let detail = systemError.map(SocketError.text)
+    let detail = systemError.map(SocketError.text) ?? link.securityFailure.map { "\($0)" }
     let farewell = connection.farewell.map { ": \($0)" } ?? ""
     let hint = seemsForeign(link, reason) ? "; this may not be a LongLink server" : ""
     lastFailure = ConnectFailure(
       reason, detail: detail ?? "\(reason)\(farewell)\(hint)", address: link.peer,
-      systemError: systemError)
+      systemError: systemError, securityFailure: link.securityFailure)
     machine.failed(link.id, at: loop.now, bits: bits)
   }
 
@@ -262,7 +262,9 @@ extension ClientCore: LinkOwner {
     machine.ended(link.id, reason, at: loop.now, bits: bits)
     guard wasCurrent else { return }
     shortLinks?.machine.lost(at: loop.now)
-    lastFailure = ConnectFailure(reason, detail: reason.detail, address: link.peer)
+    lastFailure = ConnectFailure(
+      reason, detail: link.detail(of: reason), address: link.peer,
+      securityFailure: link.securityFailure)
     failOffline()
   }
 }

@@ -231,7 +231,10 @@ extension ClientCore: TimerHandler {
       return
     }
     do throws(SocketError) {
-      let stream = try loop.driver.connect(to: address, options: options)
+      var stream = try loop.driver.connect(to: address, options: options)
+      if let security = configuration.security {
+        stream = security.provider.secure(stream, host: roundServer.host, on: loop)
+      }
       let link = Link(
         id: attempt, stream: stream, isConnected: false, settings: settings,
         on: loop, log: log)
@@ -278,8 +281,9 @@ extension ClientCore: TimerHandler {
     let detail = (isNamed ? "\(endpoint): " : "") + (failure?.detail ?? "unknown")
     let make = { (operation: LongLinkError.Operation) in
       LongLinkError(
-        .connectFailed, doing: operation, detail: detail, peer: failure?.address,
-        systemError: failure?.systemError, closeReason: failure?.reason)
+        failure?.securityFailure == nil ? .connectFailed : .securityFailed, doing: operation,
+        detail: detail, peer: failure?.address, systemError: failure?.systemError,
+        closeReason: failure?.reason, securityFailure: failure?.securityFailure)
     }
     // Requests go over short links from now on: that is a connection to whoever waits for one.
     guard !takesShortLinks else { return resumeConnectWaiters(.success(())) }

@@ -13,6 +13,7 @@ final class ConnectFailure {
   let address: SocketAddress?
   let systemError: Int32?
   let reason: CloseReason?
+  let securityFailure: SecurityFailure?
 
   /// A failure before there was a connection.
   init(_ token: String, detail: String, address: SocketAddress? = nil) {
@@ -21,15 +22,18 @@ final class ConnectFailure {
     self.address = address
     systemError = nil
     reason = nil
+    securityFailure = nil
   }
 
   init(
-    _ reason: CloseReason, detail: String, address: SocketAddress?, systemError: Int32? = nil
+    _ reason: CloseReason, detail: String, address: SocketAddress?, systemError: Int32? = nil,
+    securityFailure: SecurityFailure? = nil
   ) {
     token = reason.token
     self.detail = detail
     self.address = address
     self.systemError = systemError
     self.reason = reason
+    self.securityFailure = securityFailure
   }
 }

@@ -2,6 +2,7 @@
 
 public import LongLinkDriver
 public import LongLinkCore
+public import LongLinkTransport
 public import Logging
 
 /// The configuration of a server. Every field but the addresses has a default that suits the public
@@ -15,6 +16,11 @@ public struct ServerConfiguration: Sendable {
   /// A dialect's heartbeat times replace `heartbeat.interval` and `heartbeat.timeout`, and clients
   /// need not send a first frame.
   public var dialect = Dialect.native
+  /// What secures the connections of clients: `.tls(…)`, with the product LongLinkTLS. Default nil:
+  /// connections are not encrypted.
+  ///
+  /// The connections of an HTTP gateway are secured by the server in front of it.
+  public var security: ServerSecurity?
   /// The number of event loops that the server makes if it is given none; at least 1. Default 1.
   public var loops = 1
   /// The most open connections, at least 1; further ones are closed and counted. Default 10,000.

@@ -83,7 +83,7 @@ final class ServerLane {
   /// Opens a connection that the listener accepted for this loop.
   func adopt(_ accepted: any AcceptedStream, id: UInt64) {
     do throws(SocketError) {
-      let stream = try accepted.adopt(on: loop)
+      var stream = try accepted.adopt(on: loop)
       guard draining == nil else {
         stream.close()
         shared.connectionEnded(accepted.peerAddress)
@@ -93,6 +93,9 @@ final class ServerLane {
         stream.close()
         shared.connectionEnded(accepted.peerAddress)
         return
+      }
+      if let security = configuration.security {
+        stream = security.provider.secure(stream, on: loop)
       }
       let connection = ServerConnection(id: id, stream: stream, settings, lane: self)
       connections[id] = connection
@@ -229,6 +232,16 @@ final class ServerLane {
     onDrained = completion
     for connection in ordered { connection.drain(within: bound, notice) {} }
     if connections.isEmpty { finishDraining() }
+  }
+
+  /// How long the requests of connections that are asked to move may run on, in nanoseconds.
+  static let moveBound: Int64 = 60_000_000_000
+
+  /// Drains every connection that is open now; new ones are accepted.
+  func drainAll(within bound: Int64, _ notice: DrainNotice) {
+    for connection in ordered where !connection.link.isShort {
+      connection.drain(within: bound, notice) {}
+    }
   }
 
   /// Drains one connection and calls `completion` when it has ended.

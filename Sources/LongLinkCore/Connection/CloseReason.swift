@@ -20,6 +20,8 @@ public enum CloseReason: Hashable, Sendable {
   case memoryLimit
   /// The system reported an error on the socket (`errno`).
   case transport(Int32)
+  /// The connection could not be secured, or is no longer secure.
+  case securityFailed(SecurityFailure.Code)
   /// The peer sent a goaway with this code and then ended the stream.
   case goneAway(ResponseCode)
   /// This side closed the connection on purpose.
@@ -50,6 +52,8 @@ extension CloseReason {
     case memoryLimit
     /// See ``CloseReason/transport(_:)``.
     case transport
+    /// See ``CloseReason/securityFailed(_:)``.
+    case securityFailed
     /// See ``CloseReason/goneAway(_:)``.
     case goneAway
     /// See ``CloseReason/closedHere``.
@@ -70,6 +74,7 @@ extension CloseReason {
     case .unreadOutput: .unreadOutput
     case .memoryLimit: .memoryLimit
     case .transport: .transport
+    case .securityFailed: .securityFailed
     case .goneAway: .goneAway
     case .closedHere: .closedHere
     case .left: .left
@@ -93,6 +98,7 @@ extension CloseReason: CustomStringConvertible {
     case .unreadOutput: "the peer left too much unread"
     case .memoryLimit: "the server was out of memory and the peer held the most"
     case .transport(let code): "the connection failed (errno \(code))"
+    case .securityFailed(let code): "the connection is not secure (\(code))"
     case .goneAway(let code): "the peer went away with code \(code)"
     case .closedHere: "closed on purpose"
     case .left: "abandoned for another connection or by suspending"

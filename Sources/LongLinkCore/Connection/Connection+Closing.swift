@@ -63,6 +63,15 @@ extension Connection {
     }
   }
 
+  /// Processes a failure of the layer that secures the connection.
+  package mutating func failed(security code: SecurityFailure.Code) {
+    if case .closing(let reason) = phase {
+      close(reason)
+    } else {
+      close(.securityFailed(code))
+    }
+  }
+
   /// Evicts the connection, because memory is short and this connection holds the most.
   ///
   /// The peer gets a goaway, unless it does not read: bytes that wait for it take memory too.

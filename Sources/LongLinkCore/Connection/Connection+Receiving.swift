@@ -52,8 +52,9 @@ extension Connection {
     timers[.frame] = self.now + settings.frameTimeout
   }
 
-  /// Notes that the peer has ended its side of the stream.
-  package mutating func ended(at now: LinkInstant) {
+  /// Notes that the peer has ended its side of the stream. `isCutOff` states that the stream is
+  /// secured and that anyone on the path can have ended it.
+  package mutating func ended(at now: LinkInstant, isCutOff: Bool = false) {
     self.now = max(self.now, now)
     switch phase {
     case .closing(let reason):
@@ -66,7 +67,7 @@ extension Connection {
         let code = peerGoAway.map { ResponseCode(wire: $0.code) }
         close(code.map { .goneAway($0) } ?? endWithoutReason)
       } else {
-        close(.violation(Violation(.truncatedFrame)))
+        close(isCutOff ? .securityFailed(.cutOff) : .violation(Violation(.truncatedFrame)))
       }
     }
   }
@@ -159,9 +160,26 @@ extension Connection {
       counters.framesReceived += 1
       return FrameStep(try accept(head, at: position + headerLength))
     } catch {
-      violate(error)
+      if !endsAsSecurePeer() { violate(error) }
       return .none
     }
+  }
+
+  /// Closes the connection if the peer's first bytes are a record of TLS, which no kind of frame
+  /// looks like: a client's handshake, or a server's alert.
+  private mutating func endsAsSecurePeer() -> Bool {
+    guard phase == .fresh, counters.framesReceived == 0, input.count >= 2 else { return false }
+    let record: UInt8 = settings.role == .server ? 0x16 : 0x15
+    let position = input.position
+    let isRecord = unsafe input.withStorage { storage in
+      unsafe storage[position] == record && storage[position + 1] == 0x03
+    }
+    guard isRecord else { return false }
+    let goaway = GoAway(
+      code: ResponseCode.malformed.rawValue, reason: "this server does not speak TLS")
+    beginClosing(
+      .securityFailed(.securePeer), saying: settings.role == .server ? goaway : nil)
+    return true
   }
 
   /// Starts the frame timer if the input contains part of a frame, and stops it if it is empty.
@@ -171,6 +189,7 @@ extension Connection {
       timers.clear(.frame)
       return
     }
+    if phase == .fresh, framing.dialect == nil, endsAsSecurePeer() { return }
     if frameBegan == nil {
       frameBegan = now
       timers[.frame] = now + settings.frameTimeout

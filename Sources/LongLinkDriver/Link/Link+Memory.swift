@@ -14,7 +14,8 @@ extension Link {
   }
 
   private func reportMemory(in share: MemoryShare) {
-    let held = isAlive ? core.held : HeldMemory(outlived: core.held.outlived)
+    var held = isAlive ? core.held : HeldMemory(outlived: core.held.outlived)
+    if isTransformed, isAlive { held.open += stream.heldBytes ?? 0 }
     if let more = account.change(to: held, at: loop.now) { share.add(more) }
   }
 

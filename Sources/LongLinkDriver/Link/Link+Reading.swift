@@ -39,7 +39,7 @@ extension Link: StreamHandler {
     do {
       guard try stream.finishConnecting() else { return false }
     } catch {
-      core.failed(errno: error.errno)
+      failed(errno: error.errno)
       deliver()
       return false
     }
@@ -48,6 +48,16 @@ extension Link: StreamHandler {
     core.connected(at: loop.driver.now)
     deliver()
     return isAlive
+  }
+
+  /// Ends the connection because its stream has failed: for a reason of its security, or with a
+  /// number of the system.
+  func failed(errno: Int32) {
+    if let failure = stream.securityFailure {
+      core.failed(security: failure.code)
+    } else {
+      core.failed(errno: errno)
+    }
   }
 
   /// Learns why a stream is ready of which nothing is expected: it has failed. That is read even
@@ -59,7 +69,7 @@ extension Link: StreamHandler {
         try stream.read(into: &span)
       }
     } catch {
-      core.failed(errno: error.errno)
+      failed(errno: error.errno)
       deliver()
     }
     releaseInput()
@@ -91,7 +101,7 @@ extension Link: StreamHandler {
         }
         isFull = accept(outcome, of: size)
       } catch {
-        core.failed(errno: error.errno)
+        failed(errno: error.errno)
         deliver()
       }
       if borrowsQueue { returnMemory() } else { releaseInput() }
@@ -112,7 +122,7 @@ extension Link: StreamHandler {
     case .wouldBlock:
       return false
     case .end:
-      core.ended(at: loop.now)
+      core.ended(at: loop.now, isCutOff: stream.isCutOff)
       flush()
       deliver()
       return false

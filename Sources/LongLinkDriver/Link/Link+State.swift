@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import LongLinkCore
-internal import LongLinkTransport
+package import LongLinkTransport
 
 // The read-only properties of a link.
 
@@ -24,6 +24,10 @@ extension Link {
   var maxInFlight: Int { core.agreement.maxInFlight }
   var maxBody: Int { core.agreement.maxBody }
   package var heartbeatInterval: Int64 { core.agreement.heartbeatInterval }
+  /// How the stream is secured; nil for a plain one.
+  package var security: StreamSecurity? { stream.security }
+  /// Why the stream could not be secured, or is no longer secure.
+  package var securityFailure: SecurityFailure? { stream.securityFailure }
   /// The name that the peer gave itself.
   package var peerName: String { core.agreement.name }
 
@@ -34,9 +38,12 @@ extension Link {
 }
 
 extension Link {
-  /// Why requests were lost with the link, for people: with the name of a short link's way, and
-  /// what its stream knows. Call it before the link has ended.
+  /// Why the link ends, for people: with the name of a short link's way, and what its stream knows.
+  /// Call it before the link has ended, except for a failure of its security.
   package func detail(of reason: CloseReason) -> String {
+    if case .securityFailed = reason, let failure = stream.securityFailure {
+      return way.map { "\($0): \(failure)" } ?? "\(failure)"
+    }
     guard let way else { return reason.detail }
     let isKnown =
       switch reason {

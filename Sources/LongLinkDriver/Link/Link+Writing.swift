@@ -79,12 +79,12 @@ extension Link: TurnHandler {
     var isBlocked = false
     if let errno = earlyFailure {
       earlyFailure = nil
-      core.failed(errno: errno)
+      failed(errno: errno)
     } else {
       do throws(SocketError) {
         isBlocked = try write()
       } catch {
-        core.failed(errno: error.errno)
+        failed(errno: error.errno)
       }
     }
     let holds = core.holdsReading

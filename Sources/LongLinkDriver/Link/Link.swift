@@ -41,6 +41,8 @@ package final class Link {
   @safe @exclusivity(unchecked) var hasMetadata = false
   /// Owned by the link, and not used once the link has ended.
   let stream: any ByteStream
+  /// Whether the stream transforms its bytes, and holds some.
+  let isTransformed: Bool
   /// What a short link's way is called in errors and logs; nil on a long link.
   package let way: String?
   /// Whether the link has not ended.
@@ -89,6 +91,7 @@ package final class Link {
     self.id = id
     self.loop = loop
     self.stream = stream
+    isTransformed = stream.heldBytes != nil
     self.share = share
     self.isConnected = isConnected
     peerLog = log

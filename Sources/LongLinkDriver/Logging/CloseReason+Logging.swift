@@ -21,7 +21,8 @@ extension CloseReason {
   fileprivate func isWarning(to role: Role) -> Bool {
     switch self {
     case .violation, .heartbeatLost, .stalledPeer, .unreadOutput, .memoryLimit: true
-    case .closedByPeer, .noResponse, .handshakeTimeout, .transport: role == .client
+    case .closedByPeer, .noResponse, .handshakeTimeout, .transport, .securityFailed:
+      role == .client
     case .closedHere, .goneAway, .left: false
     }
   }
@@ -34,7 +35,8 @@ extension Link {
     log(
       reason.isWarning(to: role) ? .warning : usual,
       role == .client ? "Disconnected" : "Connection ended",
-      reason.logMetadata.merging(more()) { told, _ in told })
+      reason.logMetadata.merging(["detail": "\(detail(of: reason))"]) { _, told in told }
+        .merging(more()) { told, _ in told })
   }
 }
 

@@ -23,6 +23,11 @@ public struct Endpoint: Hashable, Sendable {
     Endpoint(kind: .unix(path: path))
   }
 
+  /// The host name or address; nil for a Unix socket.
+  package var host: String? {
+    if case .host(let name, _) = kind { name } else { nil }
+  }
+
   /// The endpoint's text in a goaway; nil if a goaway cannot name it.
   package var alternativeText: String? {
     let text = description

@@ -19,6 +19,8 @@ public struct LongLinkError: Error, Sendable {
     public static let notConnected = Code("notConnected")
     /// The connect or its handshake failed; see `systemError` and `peer`.
     public static let connectFailed = Code("connectFailed")
+    /// The connection could not be secured; `securityFailure` states why, and what to do.
+    public static let securityFailed = Code("securityFailed")
     /// The connection ended before the response came; `closeReason` states why.
     public static let connectionLost = Code("connectionLost")
     /// The deadline passed before the response came.
@@ -50,7 +52,8 @@ public struct LongLinkError: Error, Sendable {
 
     /// All codes of this version.
     public static let allCases: [Code] = [
-      .notConnected, .connectFailed, .connectionLost, .deadlineExceeded, .cancelled, .rejected,
+      .notConnected, .connectFailed, .securityFailed, .connectionLost, .deadlineExceeded,
+      .cancelled, .rejected,
       .corrupted, .protocolViolation, .tooLarge, .encodingFailed, .decodingFailed, .unsupported,
       .overloaded, .streamEnded, .closed, .invalidConfiguration,
     ]
@@ -83,6 +86,7 @@ public struct LongLinkError: Error, Sendable {
     let retryAfter: Duration?
     let systemError: Int32?
     let closeReason: CloseReason?
+    let securityFailure: SecurityFailure?
     var itemsReceived: UInt64?
     var stream: StreamNumber
   }
@@ -110,13 +114,15 @@ public struct LongLinkError: Error, Sendable {
     retryAfter: Duration? = nil,
     systemError: Int32? = nil,
     closeReason: CloseReason? = nil,
+    securityFailure: SecurityFailure? = nil,
     stream: UInt64 = 0
   ) {
     box = Box(
       Storage(
         code: code, delivery: delivery, operation: operation, detail: detail, peer: peer,
         response: response, dialectCode: dialectCode, body: body, retryAfter: retryAfter,
-        systemError: systemError, closeReason: closeReason, stream: StreamNumber(value: stream)))
+        systemError: systemError, closeReason: closeReason, securityFailure: securityFailure,
+        stream: StreamNumber(value: stream)))
   }
 
   private init(_ storage: Storage) {
@@ -162,6 +168,8 @@ public struct LongLinkError: Error, Sendable {
   public var systemError: Int32? { storage.systemError }
   /// Why the connection ended, if that failed the operation.
   public var closeReason: CloseReason? { storage.closeReason }
+  /// Why the connection could not be secured, if that failed the operation.
+  public var securityFailure: SecurityFailure? { storage.securityFailure }
   /// For a stream, the number of items that were read before the error; nil for anything else.
   public var itemsReceived: UInt64? { storage.itemsReceived }
 }
@@ -230,7 +238,7 @@ extension LongLinkError {
   /// the reason.
   package static func lost(
     _ reason: CloseReason, delivery: Delivery, doing operation: LongLinkError.Operation,
-    peer: SocketAddress?, detail: String? = nil
+    peer: SocketAddress?, detail: String? = nil, securityFailure: SecurityFailure? = nil
   ) -> LongLinkError {
     let code: Code
     var systemError: Int32?
@@ -243,12 +251,12 @@ extension LongLinkError {
     case .closedHere:
       code = .closed
     case .closedByPeer, .noResponse, .heartbeatLost, .handshakeTimeout, .stalledPeer,
-      .unreadOutput, .memoryLimit, .goneAway, .left:
+      .unreadOutput, .memoryLimit, .securityFailed, .goneAway, .left:
       code = .connectionLost
     }
     return LongLinkError(
       code, delivery: delivery, doing: operation, detail: detail ?? reason.detail, peer: peer,
-      systemError: systemError, closeReason: reason)
+      systemError: systemError, closeReason: reason, securityFailure: securityFailure)
   }
 
   /// Returns the error of an invalid configuration field.

@@ -66,7 +66,7 @@ extension Requests {
     retryOrEnd(carried, resends: resends, repeats: reason.isPassing) { id, request, delivery in
       .lost(
         reason, delivery: delivery, doing: operation(id, request), peer: link.peer,
-        detail: link.detail(of: reason))
+        detail: link.detail(of: reason), securityFailure: link.securityFailure)
     }
     disarmIfUnused()
   }

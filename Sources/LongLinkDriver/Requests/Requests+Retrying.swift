@@ -117,7 +117,7 @@ extension CloseReason {
   var isPassing: Bool {
     switch self {
     case .closedByPeer, .noResponse, .heartbeatLost, .stalledPeer, .unreadOutput, .memoryLimit,
-      .transport, .closedHere, .left:
+      .transport, .securityFailed, .closedHere, .left:
       true
     case .goneAway(let code): code == .draining
     case .violation(let violation):

@@ -2,6 +2,7 @@
 
 public import LongLinkCore
 @_spi(Loop) public import LongLinkTransport
+internal import Synchronization
 
 /// The owner of a `Peer`'s connection; used on the loop.
 package protocol PeerOwner: RequestSink, PushSink {
@@ -72,6 +73,31 @@ public final class Peer: RequestSender {
   public let loop: EventLoop
   private let reference: LoopBound<Reference>
   @usableFromInline let port: RequestPort
+  /// Set once, before anything that the peer sends is acted on.
+  private let identity = Mutex<Identity?>(nil)
+
+  /// Who the peer is, and how its connection is secured.
+  private final class Identity: Sendable {
+    let principal: Principal?
+    let security: StreamSecurity?
+
+    init(principal: Principal?, security: StreamSecurity?) {
+      self.principal = principal
+      self.security = security
+    }
+  }
+
+  /// Who the peer is, as `authenticate` has found; nil on a client, and on a server that
+  /// authenticates nobody.
+  public var principal: Principal? { identity.withLock(of: self) { $0 }?.principal }
+  /// How the connection is secured, with the peer's verified certificate; nil if it is plain.
+  public var security: StreamSecurity? { identity.withLock(of: self) { $0 }?.security }
+
+  /// Records who the peer is; on the loop, before anything that it sends is acted on.
+  package func identified(as principal: Principal?, security: StreamSecurity?) {
+    guard principal != nil || security != nil else { return }
+    identity.withLock(of: self) { $0 = Identity(principal: principal, security: security) }
+  }
 
   package init(id: UInt64, address: SocketAddress?, on loop: EventLoop) {
     self.id = id

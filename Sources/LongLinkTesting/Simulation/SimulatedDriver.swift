@@ -46,6 +46,9 @@ final class SimulatedDriver: LoopDriver {
 
   var now: LinkInstant { networkState.now + lead }
 
+  /// A simulation begins with the year 2026.
+  var unixTime: Int64 { 1_767_225_600 + now.nanoseconds / 1_000_000_000 }
+
   /// The offset of the loop's clock from the world's.
   var lead: Int64 { clock.value.load(ordering: .acquiring) }
 

@@ -48,6 +48,8 @@ final class KernelDriver: LoopDriver {
     LinkInstant(nanoseconds: SystemCall.monotonicNanoseconds())
   }
 
+  var unixTime: Int64 { Int64(time(nil)) }
+
   func wait(until deadline: LinkInstant?) {
     guard !isClosed else { return }
     var count = busyPoll > 0 ? busyPoll(until: deadline) : 0

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import LongLinkCore
+
 /// The operations that a stream is ready for.
 package struct Readiness: OptionSet, Hashable, Sendable {
   package let rawValue: UInt8
@@ -75,6 +77,17 @@ package protocol ByteStream: AnyObject {
   /// What the stream knows of its failure or end that an error number cannot say, for people, such
   /// as a status of HTTP; nil for nothing.
   var failureText: String? { get }
+  /// Who the peer is and how the stream is secured; nil before that is known, and for a plain
+  /// stream.
+  var security: StreamSecurity? { get }
+  /// Why the stream could not be secured, or is no longer secure; nil for any other failure. It is
+  /// kept after `close`.
+  var securityFailure: SecurityFailure? { get }
+  /// After an `end`: whether the peer did not protect it, so that anyone on the path can have
+  /// caused it. Never of a plain stream.
+  var isCutOff: Bool { get }
+  /// The bytes that the stream holds in memory for its transform; nil for a stream that has none.
+  var heldBytes: Int? { get }
   /// The number of written bytes that the peer's system has not acknowledged; 0 if not known.
   var unacknowledgedBytes: Int { get }
   /// Whether a read would find bytes; false if not known.
@@ -89,4 +102,8 @@ package protocol ByteStream: AnyObject {
 
 extension ByteStream {
   package var failureText: String? { nil }
+  package var security: StreamSecurity? { nil }
+  package var securityFailure: SecurityFailure? { nil }
+  package var isCutOff: Bool { false }
+  package var heldBytes: Int? { nil }
 }

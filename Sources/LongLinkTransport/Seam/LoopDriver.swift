@@ -9,6 +9,9 @@ package import LongLinkCore
 package protocol LoopDriver: AnyObject {
   /// The current monotonic time.
   var now: LinkInstant { get }
+  /// The time of the calendar, in seconds since 1970. Only the dates of certificates are compared
+  /// with it: it can jump.
+  var unixTime: Int64 { get }
   /// Waits for readiness until `deadline` (nil: forever; an instant in the past: not at all) or
   /// until `wake`, and delivers it.
   func wait(until deadline: LinkInstant?)

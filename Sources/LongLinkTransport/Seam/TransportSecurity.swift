@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import LongLinkCore
+
+/// How a secured stream is secured, and who the peer has proved to be.
+public struct StreamSecurity: Hashable, Sendable {
+  /// The protocol's version, such as `TLSv1.3`.
+  public let version: String
+  /// The cipher's name, such as `TLS_AES_128_GCM_SHA256`.
+  public let cipher: String
+  /// The application protocol that both sides have agreed on (ALPN): `longlink/1`.
+  public let applicationProtocol: String
+  /// The name that the client asked for (SNI), if any: untrusted on a server.
+  public let serverName: String?
+  /// The peer's certificate, if it has shown one that this side has verified.
+  public let peerCertificate: PeerCertificate?
+  /// Whether the handshake resumed an earlier one.
+  public let isResumed: Bool
+
+  package init(
+    version: String, cipher: String, applicationProtocol: String, serverName: String?,
+    peerCertificate: PeerCertificate?, isResumed: Bool
+  ) {
+    self.version = version
+    self.cipher = cipher
+    self.applicationProtocol = applicationProtocol
+    self.serverName = serverName
+    self.peerCertificate = peerCertificate
+    self.isResumed = isResumed
+  }
+}
+
+/// What secures the connections of a client. The product LongLinkTLS makes it.
+public struct ClientSecurity: Sendable {
+  package let provider: any ClientSecurityProvider
+
+  package init(_ provider: any ClientSecurityProvider) {
+    self.provider = provider
+  }
+}
+
+/// What secures the connections of a server. The product LongLinkTLS makes it.
+public struct ServerSecurity: Sendable {
+  package let provider: any ServerSecurityProvider
+
+  package init(_ provider: any ServerSecurityProvider) {
+    self.provider = provider
+  }
+}
+
+/// Makes secured streams of a client's plain ones. It may be used from any thread.
+package protocol ClientSecurityProvider: Sendable {
+  /// Returns a stream that secures the bytes of a connecting one. `host` is the name or address
+  /// that was dialled, nil for a Unix socket.
+  func secure(_ stream: any ByteStream, host: String?, on loop: EventLoop) -> any ByteStream
+}
+
+/// Makes secured streams of a server's plain ones. It may be used from any thread.
+package protocol ServerSecurityProvider: Sendable {
+  /// Returns a stream that secures the bytes of an accepted one.
+  func secure(_ stream: any ByteStream, on loop: EventLoop) -> any ByteStream
+  /// A server that uses it is about to listen. `replaced` is to be called, on any thread, when
+  /// connections that stand should move to others, because certificates were replaced.
+  func serverStarted(
+    on loop: EventLoop, _ log: SecurityLog, replaced: @escaping @Sendable () -> Void)
+  /// The same server has stopped.
+  func serverStopped(on loop: EventLoop)
+}
+
+/// Writes a line into the log of the client or server that uses a provider: whether it is an error,
+/// the message, and the details.
+package typealias SecurityLog = @Sendable (Bool, StaticString, [String: String]) -> Void
