@@ -606,9 +606,9 @@ def handshake():
     add("welcome-full", "server", "Every field.",
         welcome(number(1, 1) + number(2, 3) + number(3, 1_000_000) + number(4, 10) + number(5, 5_000)
                 + number(6, 2_000) + data(7, b"\x09") + number(8, 1) + data(9, "host")
-                + number(10, 9_000)),
+                + number(10, 9_000) + number(11, 60_000)),
         "welcome version=1 features=3 max_body=1000000 max_in_flight=10 heartbeat_interval=5000"
-        " heartbeat_timeout=2000 session=09 resumed=1 name=host stream_credit=9000")
+        " heartbeat_timeout=2000 session=09 resumed=1 name=host stream_credit=9000 credential_expires=60000")
     add("welcome-not-first", "server", "Pings, pushes and a goaway may come before it.",
         frame(PING, 0, b"a"), pong(b"a"), push(b"b"), got_push(b"b"), welcome(), "welcome")
     add("welcome-second", "server", "It is sent once.",

@@ -25,6 +25,20 @@ public struct ClientConfiguration: Sendable {
   ///
   /// Short links are secured by their way, for example a URL with `https`.
   public var security: ClientSecurity?
+  /// Returns what proves the client's identity to a server, in a form that the server expects, such
+  /// as a token; at most 60,000 bytes. Default nil: none.
+  ///
+  /// The client calls it for each connect, so return the credential that is valid now. There is one
+  /// call at a time, in a task on the client's loop, which it must not block. If it throws, or does
+  /// not return within `connectTimeout`, the connect fails, and the client tries again later.
+  ///
+  /// If the server says when the credential expires, the client moves to a new connection in time.
+  /// If servers refuse the same credential twice, the client stops: see
+  /// `ConnectionState.notAccepted`.
+  public var credential: (@Sendable () async throws -> [UInt8])?
+  /// Whether the credential may be sent over connections that are not encrypted. Default false: the
+  /// connect then fails, except to loopback addresses and Unix sockets.
+  public var sendsCredentialUnencrypted = false
   /// The timeout of requests without one, from their creation; above zero. Default 15 s.
   public var timeout: Duration = .seconds(15)
   /// What happens to requests while there is no connection. Default: they wait.

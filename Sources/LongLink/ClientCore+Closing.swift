@@ -57,6 +57,7 @@ extension ClientCore {
     if let timer = closing?.timer { loop.cancel(timer) }
     closing?.timer = nil
     machine.close()
+    credentials?.stop()
     shortLinks?.machine.close()
     requests.failWaiting(all: true) { operation, _ in
       LongLinkError(.closed, doing: operation, detail: "the client was closed")

@@ -27,6 +27,8 @@ extension ClientCore: LinkOwner {
     case .cancel(let serial):
       connection(link.id)?.responder.cancel(serial)
       finishIfLeft(link)
+    case .identify:
+      break  // Only a server identifies its peer.
     case .established:
       established(link)
     case .ponged(let id, let roundTrip):
@@ -84,8 +86,14 @@ extension ClientCore: LinkOwner {
   }
 
   private func established(_ link: Link) {
+    if let connection = connection(link.id) {
+      connection.peer.identified(as: nil, security: link.security)
+    }
+    let validity = link.credentialExpires
     machine.established(
-      link.id, provenAfter: link.heartbeatInterval, at: loop.now, bits: bits)
+      link.id, provenAfter: link.heartbeatInterval,
+      validFor: validity == 0 ? nil : Int64(validity) * 1_000_000, at: loop.now, bits: bits)
+    if machine.isCurrent(link.id) { refusedCredential = nil }
     perform()
   }
 
@@ -110,14 +118,17 @@ extension ClientCore: LinkOwner {
     let number = machine.alternativesNamed
     guard connection(link.id)?.isEstablished == true else {
       // It came instead of a welcome: the attempt has failed for that reason.
-      connection(link.id)?.farewell = PeerText(goaway.reason)
+      let farewell = PeerText(goaway.reason)
+      connection(link.id)?.farewell = farewell
       machine.turnedAway(link.id, hint: hint, alternatives: named.count, at: loop.now)
       take(named, since: number)
       link.close(.goneAway(code))
+      if code.deniesAccess { credentialRefused(code, farewell, by: link.peer) }
       return
     }
     requests.leaving(
-      link, accepted: goaway.requestsAccepted, code: code, reason: goaway.reason)
+      link, accepted: goaway.requestsAccepted, code: code, reason: goaway.reason,
+      acceptsNext: code.isPassing)
     machine.peerLeft(
       link.id, .goneAway(code), hint: hint, alternatives: named.count, at: loop.now, bits: bits)
     take(named, since: number)
@@ -154,8 +165,9 @@ extension ClientCore: LinkOwner {
   /// there is none.
   func notConnected(_ operation: LongLinkError.Operation) -> LongLinkError {
     LongLinkError(
-      .notConnected, doing: operation, detail: lastFailure?.detail ?? "no connection",
-      peer: lastFailure?.address, systemError: lastFailure?.systemError,
+      ClientCore.failureCode(lastFailure, otherwise: .notConnected), doing: operation,
+      detail: lastFailure?.detail ?? "no connection", peer: lastFailure?.address,
+      response: lastFailure?.response, systemError: lastFailure?.systemError,
       closeReason: lastFailure?.reason, securityFailure: lastFailure?.securityFailure)
   }
 

@@ -19,6 +19,10 @@ extension ClientCore: PeerOwner {
         LongLinkError(.closed, doing: $0, detail: "the client was closed")
       }
     }
+    if machine.state == .stopped, !takesShortLinks {
+      return requests.failAtOnce(
+        type, body, copy options, completion, defaults: defaults, notConnected)
+    }
     if isOffline, options.offline ?? defaults.offline == .failUnlessConnecting {
       return requests.failAtOnce(
         type, body, copy options, completion, defaults: defaults, notConnected)
@@ -34,7 +38,7 @@ extension ClientCore: PeerOwner {
     case .suspended: true
     case .waiting: !takesShortLinks
     case .idle where !configuration.hasLongLink: !takesShortLinks
-    case .idle, .connecting, .connected, .migrating, .closed: false
+    case .idle, .connecting, .connected, .migrating, .stopped, .closed: false
     }
   }
 

@@ -3,7 +3,7 @@
 import Logging
 import LongLinkCore
 import LongLinkDriver
-import LongLinkTransport
+@_spi(Loop) import LongLinkTransport
 
 /// Opening short links, as the `WayMachine` says, and their ends.
 extension ClientCore {
@@ -48,25 +48,52 @@ extension ClientCore {
     armWays(shortLinks)
   }
 
+  /// Opens a short link, once the credential is there.
   private func open(_ id: WayMachine.ID, _ way: Int, _ shortLinks: ShortLinks) {
-    let opener = shortLinks.openers[way]
     shortLinks.count(way) { $0.begun += 1 }
+    guard credentials != nil else { return open(id, way, with: []) }
+    let bound = LoopBound(self, on: loop)
+    withCredential { result in
+      let core = bound.value
+      guard core.closing?.isFinishing != true else { return }
+      switch result {
+      case .success(let credential): core.open(id, way, with: credential)
+      case .failure(let failure): core.couldNotOpen(id, way, failure)
+      }
+      core.performWays()
+    }
+  }
+
+  private func open(_ id: WayMachine.ID, _ way: Int, with credential: [UInt8]) {
+    guard let shortLinks else { return }
+    let opener = shortLinks.openers[way]
+    guard credential.isEmpty || opener.isConfidential || configuration.sendsCredentialUnencrypted
+    else { return couldNotOpen(id, way, .unencryptedCredential(for: nil, way: opener.name)) }
     do throws(SocketError) {
       let stream = try opener.open(on: loop)
+      var settings = configuration.shortLinkSettings
+      settings.credential = credential
       let link = Link(
-        id: id, stream: stream, isConnected: false, settings: configuration.shortLinkSettings,
-        on: loop, log: log, way: opener.name)
+        id: id, stream: stream, isConnected: false, settings: settings, on: loop, log: log,
+        way: opener.name)
       let connection = ShortConnection(link, way: way, core: self)
       shortLinks.connections.append(connection)
       link.start(for: connection)
     } catch {
-      shortLinks.count(way) { $0.failed += 1 }
-      lastFailure = ConnectFailure(
-        .transport(error.errno), detail: "\(opener.name): \(error.reason)",
-        address: error.address, systemError: error.errno)
-      shortLinks.machine.ended(id, .failed, at: loop.now, bits: bits)
-      shortLinks.machine.want(wantedShortLinks)
+      couldNotOpen(
+        id, way,
+        ConnectFailure(
+          .transport(error.errno), detail: "\(opener.name): \(error.reason)",
+          address: error.address, systemError: error.errno))
     }
+  }
+
+  private func couldNotOpen(_ id: WayMachine.ID, _ way: Int, _ failure: ConnectFailure) {
+    guard let shortLinks else { return }
+    shortLinks.count(way) { $0.failed += 1 }
+    lastFailure = failure
+    shortLinks.machine.ended(id, .failed, at: loop.now, bits: bits)
+    shortLinks.machine.want(wantedShortLinks)
   }
 
   /// Notes why a short link ends, before its request is told.

@@ -39,6 +39,10 @@ final class ClientCore {
   var pings = PingWaiters()
   /// Nil where the heartbeat is not adaptive.
   let pathHeartbeat: PathHeartbeat?
+  /// Nil where no credential is configured.
+  let credentials: CredentialSource?
+  var needs = RoundNeeds()
+  var refusedCredential: RefusedCredential?
   var counters = ClientTotals()
   lazy var totals = ConnectionTotals()
   var isPerforming = false
@@ -90,6 +94,9 @@ final class ClientCore {
         connectTimeout: configuration.connectTimeout.clampedNanoseconds,
         lingering: configuration.lingering.clampedNanoseconds))
     pathHeartbeat = PathHeartbeat(configuration)
+    credentials = configuration.credential.map {
+      CredentialSource($0, timeout: configuration.connectTimeout.clampedNanoseconds, on: loop)
+    }
     if shortLinks != nil { requests.onWaiting = { [unowned self] in updateWays() } }
     requests.onIdle = { [unowned self] in finishClosingIfDone() }
     requests.onRetired = { [unowned self] in finishIfDone($0) }
@@ -129,6 +136,8 @@ extension ClientCore: TimerHandler {
       completion(.success(()))
       return
     }
+    // Asking again is what starts a client that was not accepted.
+    if machine.state == .stopped { refusedCredential = nil }
     if machine.state == .suspended {
       completion(.failure(notConnected("connect")))
       return
@@ -181,6 +190,7 @@ extension ClientCore: TimerHandler {
   private func resolve(_ target: LinkMachine.Target, _ round: UInt32) {
     let endpoint = servers[target]
     roundServer = endpoint
+    prepareRound(round)
     switch endpoint.kind {
     case .unix(let path):
       resolved(round, .success([.unix(path: path)]), endpoint)
@@ -208,7 +218,7 @@ extension ClientCore: TimerHandler {
       addresses = []
       lastFailure = ConnectFailure("lookUpFailed", detail: "\(error)")
     }
-    machine.resolved(round: round, addresses: addresses.count, at: loop.now, bits: bits)
+    foundAddresses(addresses.count, round: round)
   }
 
   private func connect(_ attempt: UInt32, _ address: SocketAddress) {
@@ -220,10 +230,15 @@ extension ClientCore: TimerHandler {
     let heartbeat = configuration.dialect.heartbeat(configuration.heartbeat)
     let options = SocketOptions(
       userTimeout: (heartbeat.interval + heartbeat.timeout * 2).clampedNanoseconds)
+    if let failure = objection(toCredentialFor: address) {
+      connectFailed(attempt, failure)
+      return
+    }
     var settings: ConnectionSettings
     do throws(FrameLayoutError) {
       settings = try configuration.connectionSettings()
       settings.pace = pathHeartbeat?.pace
+      settings.credential = needs.credential ?? []
     } catch {
       let failure = ConnectFailure(
         "sessionPrefixFailed", detail: error.reason, address: address)
@@ -281,8 +296,9 @@ extension ClientCore: TimerHandler {
     let detail = (isNamed ? "\(endpoint): " : "") + (failure?.detail ?? "unknown")
     let make = { (operation: LongLinkError.Operation) in
       LongLinkError(
-        failure?.securityFailure == nil ? .connectFailed : .securityFailed, doing: operation,
-        detail: detail, peer: failure?.address, systemError: failure?.systemError,
+        ClientCore.failureCode(failure, otherwise: .connectFailed), doing: operation,
+        detail: detail,
+        peer: failure?.address, response: failure?.response, systemError: failure?.systemError,
         closeReason: failure?.reason, securityFailure: failure?.securityFailure)
     }
     // Requests go over short links from now on: that is a connection to whoever waits for one.
@@ -315,6 +331,8 @@ extension ClientCore: TimerHandler {
       show(.migrating(connection(attempt)?.link.peer, to: roundServer))
     case .waiting(let until): show(.waiting(.nanoseconds(max(0, until - loop.now))))
     case .suspended: show(.suspended)
+    case .stopped where way != nil: show(.short(shortLinks?.name(of: way) ?? ""))
+    case .stopped: show(.notAccepted(lastFailure?.response ?? .unauthenticated))
     case .closed: if hasNoLinks { show(.closed) }
     }
   }

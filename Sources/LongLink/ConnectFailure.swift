@@ -6,7 +6,7 @@ import LongLinkTransport
 /// Why the last attempt to connect failed, or the last connection was lost.
 ///
 /// It is a class because most clients have none.
-final class ConnectFailure {
+final class ConnectFailure: Error {
   /// A short, stable name of the failure.
   let token: String
   let detail: String

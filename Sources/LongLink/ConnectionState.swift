@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import LongLinkCore
 public import LongLinkDriver
 public import LongLinkTransport
 internal import Synchronization
@@ -20,6 +21,9 @@ public enum ConnectionState: Hashable, Sendable {
   /// The connect failed or the connection ended. The next attempt begins after this time, counted
   /// from when the state was entered.
   case waiting(Duration)
+  /// The servers did not accept this client, with 401 or 403: the same credential was refused twice
+  /// in a row. Requests fail; `connect()` asks for a credential and tries again.
+  case notAccepted(ResponseCode)
   /// `suspend` was called, and `resume` was not.
   case suspended
   /// The client was closed.
@@ -29,7 +33,7 @@ public enum ConnectionState: Hashable, Sendable {
   public var isConnected: Bool {
     switch self {
     case .connected, .migrating: true
-    case .idle, .connecting, .short, .waiting, .suspended, .closed: false
+    case .idle, .connecting, .short, .waiting, .notAccepted, .suspended, .closed: false
     }
   }
 }

@@ -126,12 +126,12 @@ extension ShortConnection: LinkOwner {
     case .peerLeaving(let goaway):
       requests.leaving(
         link, accepted: goaway.requestsAccepted, code: ResponseCode(wire: goaway.code),
-        reason: goaway.reason)
+        reason: goaway.reason, acceptsNext: ResponseCode(wire: goaway.code) == .draining)
       link.shutDownIfUnused(by: requests)
     case .abandon(let reason):
       core.abandoned(self, reason)
       requests.lost(link, reason, resends: core.closing == nil)
-    case .cancel, .ponged, .heartbeatAnswered, .resumeSending, .damaged: break
+    case .identify, .cancel, .ponged, .heartbeatAnswered, .resumeSending, .damaged: break
     }
   }
 

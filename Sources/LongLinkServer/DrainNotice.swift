@@ -5,6 +5,7 @@ import LongLinkCore
 
 /// The content of the goaway that drains a client.
 struct DrainNotice: Sendable {
+  let code: ResponseCode
   let reason: String
   let spread: Duration
   let retryAfter: Duration
@@ -12,9 +13,11 @@ struct DrainNotice: Sendable {
 
   /// Makes a notice; the configuration's values apply where an argument is nil.
   init(
-    reason: String, _ configuration: ServerConfiguration, spread: Duration?, retryAfter: Duration?,
+    code: ResponseCode = .draining, reason: String, _ configuration: ServerConfiguration,
+    spread: Duration?, retryAfter: Duration?,
     alternatives: [Endpoint]?
   ) {
+    self.code = code
     self.reason = reason
     self.spread = spread ?? configuration.drainSpread
     self.retryAfter = retryAfter ?? configuration.drainRetryAfter

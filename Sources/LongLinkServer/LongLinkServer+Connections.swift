@@ -68,4 +68,26 @@ extension LongLinkServer {
       }
     }
   }
+
+  /// Ends all connections of the principal with this name, and returns how many there were.
+  ///
+  /// Each client gets a goaway with 401; its running requests may finish within `bound`. A client
+  /// of this framework comes back at once and shows its credential again: let `authenticate` refuse
+  /// it from now on, if it is to stay out. Requests over HTTP that are running are not ended.
+  @discardableResult
+  public func endConnections(
+    of principal: String, within bound: Duration = .zero,
+    reason: String = "the server has ended the connections of this principal"
+  ) async -> Int {
+    let notice = DrainNotice(
+      code: .unauthenticated, reason: reason, configuration, spread: .zero, retryAfter: .zero,
+      alternatives: [])
+    var count = 0
+    for (loop, lane) in lanesNow {
+      count += await loop.run {
+        lane.value.end(principal: principal, within: bound.clampedNanoseconds, notice)
+      }
+    }
+    return count
+  }
 }

@@ -189,10 +189,7 @@ extension LongLinkServer {
       await stop(own)
       throw LongLinkServer.shutDownMeanwhile
     }
-    await loops[0].run { [self] in
-      startSecurity(on: loops[0])
-      for service in hooks.services { service.serverStarted(on: loops[0]) }
-    }
+    await loops[0].run { [self] in startServices(hooks.services, on: loops[0]) }
     do throws(LongLinkError) {
       for endpoint in configuration.listen { try await listen(on: endpoint, loops, lanes, hooks) }
     } catch {
@@ -375,10 +372,7 @@ extension LongLinkServer {
     shortTurns.end()
     if let loop = lanes.first?.0 {
       let services = state.withLock { $0.hooks.services }
-      for service in services { await service.serverStopped(on: loop) }
-      if let security = configuration.security {
-        await loop.run { security.provider.serverStopped(on: loop) }
-      }
+      await stopServices(services, on: loop)
     }
     await stop(own)
   }
@@ -387,30 +381,6 @@ extension LongLinkServer {
     guard !own.isEmpty else { return }
     // The caller may be a handler, on one of these loops.
     await Task.detached { for loop in own { loop.shutDown() } }.value
-  }
-
-  /// Tells what secures the connections that the server runs, and where to report and move.
-  private func startSecurity(on loop: EventLoop) {
-    guard let security = configuration.security else { return }
-    let log: SecurityLog = { [logger = configuration.logger] isError, message, details in
-      logger.log(
-        level: isError ? .error : .notice, "\(message)",
-        metadata: details.mapValues { .string($0) })
-    }
-    security.provider.serverStarted(on: loop, log) { [weak self] in
-      guard let self else { return }
-      Task { await self.moveConnections() }
-    }
-  }
-
-  /// Asks the clients of all connections that are open now to move to new ones.
-  private func moveConnections() async {
-    let notice = DrainNotice(
-      reason: "the server's certificates have changed", configuration, spread: nil,
-      retryAfter: nil, alternatives: nil)
-    for (loop, lane) in lanesNow {
-      await loop.run { lane.value.drainAll(within: ServerLane.moveBound, notice) }
-    }
   }
 
   /// Waits until `shutDown` was called and has finished.

@@ -21,6 +21,26 @@ public struct ServerConfiguration: Sendable {
   ///
   /// The connections of an HTTP gateway are secured by the server in front of it.
   public var security: ServerSecurity?
+  /// Decides about each client before anything that it sends is acted on. Default nil: every client
+  /// is accepted, as nobody in particular.
+  ///
+  /// The function gets what the client shows (its credential, its verified certificate, its
+  /// address), and returns who the client is, or throws an `AuthenticationRefusal`: the client then
+  /// gets a goaway with 401 or 403. If it throws anything else, or takes too long, the client gets
+  /// 503 and may come back. It runs in a task on the connection's loop, which it must not block;
+  /// the task is cancelled when the time is over or the connection ends. Requests over HTTP pass
+  /// the same function, each on its own.
+  public var authenticate: (@Sendable (AuthenticationRequest) async throws -> Authentication)?
+  /// The most time for `authenticate`, its wait for a place included; above zero. Default 5 s.
+  public var authenticationTimeout: Duration = .seconds(5)
+  /// The most calls of `authenticate` on one loop that have not returned, at least 1; further
+  /// clients wait. Default 256.
+  public var maxAuthentications = 256
+  /// How long the requests of a client whose credential has expired may run on; not negative.
+  /// Default 10 s.
+  ///
+  /// At the expiry the client gets a goaway with 401, and after this time its connection is closed.
+  public var credentialGrace: Duration = .seconds(10)
   /// The number of event loops that the server makes if it is given none; at least 1. Default 1.
   public var loops = 1
   /// The most open connections, at least 1; further ones are closed and counted. Default 10,000.
@@ -139,6 +159,9 @@ public struct ServerConfiguration: Sendable {
     try positive(frameTimeout, "frameTimeout")
     try positive(messageTimeout, "messageTimeout")
     try positive(timeout, "timeout")
+    try positive(authenticationTimeout, "authenticationTimeout")
+    try atLeast(1, maxAuthentications, "maxAuthentications")
+    if credentialGrace < .zero { throw .configuration("credentialGrace", "it is negative") }
     if drainSpread < .zero { throw .configuration("drainSpread", "it is negative") }
     if drainRetryAfter < .zero { throw .configuration("drainRetryAfter", "it is negative") }
     if drainAlternatives.count > Wire.alternativesLimit {
@@ -183,6 +206,7 @@ public struct ServerConfiguration: Sendable {
     settings.messageTimeout = messageTimeout.clampedNanoseconds
     settings.writingTimeout = (heartbeat.interval + heartbeat.timeout).clampedNanoseconds
     settings.name = name
+    settings.identifies = authenticate != nil
     return settings
   }
 }

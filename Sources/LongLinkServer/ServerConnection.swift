@@ -20,6 +20,8 @@ final class ServerConnection {
   /// When the connection is closed even if requests still run.
   private var drainLimit = LinkInstant.distantFuture
   private var drainTimer: LoopTimer?
+  /// When the client's credential expires.
+  private var expiryTimer: LoopTimer?
   private var onDrained: [@Sendable () -> Void] = []
 
   init(id: UInt64, stream: any ByteStream, _ settings: ConnectionSettings, lane: ServerLane) {
@@ -75,7 +77,7 @@ final class ServerConnection {
     onDrained.append(completion)
     closesWhenUnused = true
     link.goAway(
-      code: .draining, reason: notice.reason, spread: notice.spread.wireMilliseconds,
+      code: notice.code, reason: notice.reason, spread: notice.spread.wireMilliseconds,
       retryAfter: notice.retryAfter.wireMilliseconds, alternatives: notice.alternatives)
     finishIfDrained()
     guard link.isAlive else { return }
@@ -83,12 +85,24 @@ final class ServerConnection {
     guard limit < drainLimit else { return }
     drainLimit = limit
     if let drainTimer { lane.loop.cancel(drainTimer) }
-    drainTimer = lane.loop.schedule(at: limit, self, token: 0)
+    drainTimer = lane.loop.schedule(at: limit, self, token: Timer.drain.rawValue)
+  }
+
+  /// Lets the client's credential expire after a time in nanoseconds.
+  func expires(after time: Int64) {
+    // A short link is over with its request.
+    guard !link.isShort else { return }
+    expiryTimer = lane.loop.schedule(at: lane.loop.now + time, self, token: Timer.expiry.rawValue)
+  }
+
+  private func expired() {
+    expiryTimer = nil
+    lane.credentialExpired(self)
   }
 
   private func finishDraining() {
-    if let drainTimer { lane.loop.cancel(drainTimer) }
-    drainTimer = nil
+    for timer in [drainTimer, expiryTimer] { if let timer { lane.loop.cancel(timer) } }
+    (drainTimer, expiryTimer) = (nil, nil)
     let waiters = onDrained
     onDrained = []
     for waiter in waiters { waiter() }
@@ -102,7 +116,13 @@ final class ServerConnection {
 }
 
 extension ServerConnection: TimerHandler {
+  private enum Timer: UInt64 {
+    case drain
+    case expiry
+  }
+
   func timerFired(token: UInt64) {
+    if token == Timer.expiry.rawValue { return expired() }
     drainTimer = nil
     // Streams end in band, which has to be written. Nothing else is waited for.
     if responder.endStreams() { link.shutDown() } else { link.close(.closedHere) }
@@ -127,6 +147,8 @@ extension ServerConnection: LinkOwner {
 
   func link(_ link: Link, reports news: LinkNews) {
     switch news {
+    case .identify:
+      lane.identify(self)
     case .cancel(let serial):
       responder.cancel(serial)
     case .collect(let serial):
@@ -134,6 +156,7 @@ extension ServerConnection: LinkOwner {
     case .established:
       // The frame that opened the connection may also have broken a rule.
       guard link.isOpen else { return }
+      if !link.identifies { peer.identified(as: nil, security: link.security) }
       requestsIfAny?.opened(link)
       lane.opened(self)
     case .began(let serial, let begin, let ordinal):
@@ -154,7 +177,7 @@ extension ServerConnection: LinkOwner {
         ["code": "\(goaway.code)", "detail": "\(PeerText(goaway.reason))"])
       requestsIfAny?.leaving(
         link, accepted: goaway.requestsAccepted, code: ResponseCode(wire: goaway.code),
-        reason: goaway.reason)
+        reason: goaway.reason, acceptsNext: ResponseCode(wire: goaway.code) == .draining)
       // Fail them, because a server's requests have no other link to wait for.
       requestsIfAny?.failWaiting(all: true) { operation, _ in goneAway(operation, goaway) }
       closesWhenUnused = true

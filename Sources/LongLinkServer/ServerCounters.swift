@@ -33,6 +33,8 @@ public struct ServerCounters: Hashable, Sendable {
   public internal(set) var endings: [CloseReason.Kind: UInt64] = [:]
   /// Connections that ended because the peer broke a rule, by rule.
   public internal(set) var violations: [Violation.Rule: UInt64] = [:]
+  /// How the clients were authenticated; zero where `authenticate` is not set.
+  public internal(set) var authentications = AuthenticationCounters()
   /// Counters of the server's own requests.
   public internal(set) var requests = RequestCounters()
 }

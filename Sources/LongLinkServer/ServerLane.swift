@@ -23,6 +23,9 @@ final class ServerLane {
   private var connections: [UInt64: ServerConnection] = [:]
   private let totals = ConnectionTotals()
   private var requestTotals = RequestCounters()
+  /// Nil if the server authenticates nobody.
+  private let authentications: AuthenticationQueue?
+  private var credentialsExpired: UInt64 = 0
   private var pushesUnhandled: UInt64 = 0
   /// The numbers of short links that were adopted.
   private var shortLinks: UInt64 = 0
@@ -40,6 +43,11 @@ final class ServerLane {
     self.shared = shared
     self.configuration = configuration
     self.settings = settings
+    authentications = configuration.authenticate.map {
+      AuthenticationQueue(
+        $0, limit: configuration.maxAuthentications,
+        timeout: configuration.authenticationTimeout.clampedNanoseconds, on: loop)
+    }
     defaults = RequestDefaults(
       timeout: configuration.timeout.clampedNanoseconds, offline: .wait)
   }
@@ -159,6 +167,27 @@ final class ServerLane {
     return "\(dialect.name) does not let a server send requests"
   }
 
+  /// Asks the application who the client of a connection is.
+  func identify(_ connection: ServerConnection) {
+    authentications?.identify(connection)
+  }
+
+  /// Asks a client whose credential has expired to come back with another one.
+  func credentialExpired(_ connection: ServerConnection) {
+    credentialsExpired += 1
+    let notice = DrainNotice(
+      code: .unauthenticated, reason: "the credential has expired", configuration, spread: .zero,
+      retryAfter: .zero, alternatives: [])
+    connection.drain(within: configuration.credentialGrace.clampedNanoseconds, notice) {}
+  }
+
+  /// Ends the connections of a principal, and returns how many there were.
+  func end(principal name: String, within bound: Int64, _ notice: DrainNotice) -> Int {
+    let ended = ordered.filter { $0.peer.principal?.name == name }
+    for connection in ended { connection.drain(within: bound, notice) {} }
+    return ended.count
+  }
+
   func opened(_ connection: ServerConnection) {
     let link = connection.link
     // A short link is one exchange: nobody can do anything with its peer.
@@ -183,6 +212,7 @@ final class ServerLane {
 
   func ended(_ connection: ServerConnection) {
     guard connections.removeValue(forKey: connection.id) != nil else { return }
+    authentications?.ended(connection.id)
     connection.link.count(in: totals)
     requestTotals += connection.requestCounters
     shared.connectionEnded(connection.link.peer)
@@ -214,6 +244,8 @@ final class ServerLane {
     counters.requests += requestTotals
     counters.pushesUnhandled += pushesUnhandled
     counters.shortLinks += shortLinks
+    if let authentications { counters.authentications += authentications.counters }
+    counters.authentications.expired += credentialsExpired
     for connection in connections.values {
       let link = connection.link
       counters.connections += link.counters

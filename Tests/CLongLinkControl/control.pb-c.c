@@ -361,7 +361,7 @@ const ProtobufCMessageDescriptor longlink__control__hello__descriptor =
   (ProtobufCMessageInit) longlink__control__hello__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor longlink__control__welcome__field_descriptors[10] =
+static const ProtobufCFieldDescriptor longlink__control__welcome__field_descriptors[11] =
 {
   {
     "version",
@@ -483,8 +483,21 @@ static const ProtobufCFieldDescriptor longlink__control__welcome__field_descript
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "credential_expires",
+    11,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Longlink__Control__Welcome, credential_expires),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned longlink__control__welcome__field_indices_by_name[] = {
+  10,   /* field[10] = credential_expires */
   1,   /* field[1] = features */
   4,   /* field[4] = heartbeat_interval */
   5,   /* field[5] = heartbeat_timeout */
@@ -499,7 +512,7 @@ static const unsigned longlink__control__welcome__field_indices_by_name[] = {
 static const ProtobufCIntRange longlink__control__welcome__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 10 }
+  { 0, 11 }
 };
 const ProtobufCMessageDescriptor longlink__control__welcome__descriptor =
 {
@@ -509,7 +522,7 @@ const ProtobufCMessageDescriptor longlink__control__welcome__descriptor =
   "Longlink__Control__Welcome",
   "longlink.control",
   sizeof(Longlink__Control__Welcome),
-  10,
+  11,
   longlink__control__welcome__field_descriptors,
   longlink__control__welcome__field_indices_by_name,
   1,  longlink__control__welcome__number_ranges,

@@ -21,6 +21,7 @@ enum ConnectionFuzz {
     if flags & 8 != 0 { settings.encodeLimit = 200 }
     if flags & 16 != 0 { settings.maxUnread = 4000 }
     if flags & 32 != 0 { settings.features = [] }
+    settings.identifies = flags & 64 != 0 && role == .server
     if flags & 128 != 0 {
       settings.windows.first = 1_024
       settings.windows.largest = 2_048
@@ -73,8 +74,6 @@ final class FuzzSide {
     connection.connected(at: now)
   }
 
-  // MARK: - What the input can do
-
   func act(_ input: inout FuzzInput) throws(FuzzFailure) {
     switch input.byte() % 16 {
     case 0: try receive(input.take(Int(input.byte())))
@@ -91,7 +90,9 @@ final class FuzzSide {
       connection.goAway(
         code: .draining, reason: "fuzz", spread: 5, retryAfter: 6, alternatives: ["a:1"])
     case 14:
-      switch input.byte() % 8 {
+      switch input.byte() % 10 {
+      case 8: connection.admit(expiresIn: 9, at: now)
+      case 9: connection.turnAway(.unauthenticated, "fuzz", at: now)
       case 0: connection.ended(at: now)
       case 1: connection.shutDown(at: now)
       case 2: connection.failed(errno: 104)
@@ -331,6 +332,9 @@ final class FuzzSide {
       untaken = [:]
       sending = []
       try expect(abandons == 1, "everything was abandoned twice")
+    case .identify:
+      try expect(settings.identifies && !connection.isOpen, "a client was identified")
+      _ = connection.takeCredential()
     case .established, .ponged, .heartbeatAnswered, .finished, .resumeSending, .peerLeaving,
       .damaged:
       break

@@ -109,7 +109,7 @@ extension Welcome {
       maxBody: .random(using: &generator), maxInFlight: .random(using: &generator),
       heartbeatInterval: .random(using: &generator), heartbeatTimeout: .random(using: &generator),
       session: generator.bytes(), resumed: generator.next() & 1 == 0, name: generator.text(),
-      streamCredit: .random(using: &generator))
+      streamCredit: .random(using: &generator), credentialExpires: .random(using: &generator))
   }
 }
 

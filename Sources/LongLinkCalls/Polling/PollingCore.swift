@@ -39,7 +39,7 @@ final class PollingCore: TimerHandler {
       downSince = loop.now
       number = 0
       arm(in: policy.after)
-    case .idle, .connected, .migrating, .suspended, .closed:
+    case .idle, .connected, .migrating, .notAccepted, .suspended, .closed:
       rest()
     }
   }

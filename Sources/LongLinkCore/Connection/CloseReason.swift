@@ -22,6 +22,8 @@ public enum CloseReason: Hashable, Sendable {
   case transport(Int32)
   /// The connection could not be secured, or is no longer secure.
   case securityFailed(SecurityFailure.Code)
+  /// This server did not accept the client, and said so with this code.
+  case notAccepted(ResponseCode)
   /// The peer sent a goaway with this code and then ended the stream.
   case goneAway(ResponseCode)
   /// This side closed the connection on purpose.
@@ -54,6 +56,8 @@ extension CloseReason {
     case transport
     /// See ``CloseReason/securityFailed(_:)``.
     case securityFailed
+    /// See ``CloseReason/notAccepted(_:)``.
+    case notAccepted
     /// See ``CloseReason/goneAway(_:)``.
     case goneAway
     /// See ``CloseReason/closedHere``.
@@ -75,6 +79,7 @@ extension CloseReason {
     case .memoryLimit: .memoryLimit
     case .transport: .transport
     case .securityFailed: .securityFailed
+    case .notAccepted: .notAccepted
     case .goneAway: .goneAway
     case .closedHere: .closedHere
     case .left: .left
@@ -99,6 +104,7 @@ extension CloseReason: CustomStringConvertible {
     case .memoryLimit: "the server was out of memory and the peer held the most"
     case .transport(let code): "the connection failed (errno \(code))"
     case .securityFailed(let code): "the connection is not secure (\(code))"
+    case .notAccepted(let code): "the server did not accept the client (code \(code))"
     case .goneAway(let code): "the peer went away with code \(code)"
     case .closedHere: "closed on purpose"
     case .left: "abandoned for another connection or by suspending"

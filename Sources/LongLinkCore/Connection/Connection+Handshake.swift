@@ -15,9 +15,9 @@ extension Connection {
       }
       return
     }
-    liveness.begin(at: self.now)
     dialect.lastPing = self.now
-    open()
+    liveness.begin(at: self.now)
+    if settings.identifies { identify(Greeting()) } else { open() }
   }
 
   /// The hello of this client.
@@ -29,7 +29,7 @@ extension Connection {
       maxInFlight: UInt32(clamping: settings.maxInFlight),
       heartbeatInterval: UInt32(clamping: settings.heartbeatInterval / 1_000_000),
       heartbeatTimeout: UInt32(clamping: settings.heartbeatTimeout / 1_000_000),
-      name: settings.name, streamCredit: ownStreamCredit)
+      credential: settings.credential, name: settings.name, streamCredit: ownStreamCredit)
   }
 
   /// The stream credit that this side states, if it supports streams.
@@ -44,7 +44,7 @@ extension Connection {
     open()
   }
 
-  /// Processes a hello and sends the welcome.
+  /// Processes a hello, and sends the welcome unless the client has to be identified first.
   mutating func acceptHello(_ head: FrameHead, _ body: BodySlice) throws(Violation) {
     guard settings.role == .server, !heardHello else { throw Violation(.unexpectedHello, head) }
     guard phase == .fresh else { throw Violation(.helloNotFirst, head) }
@@ -54,7 +54,6 @@ extension Connection {
     let agreed = settings.features.intersection(offered).withNeeds
     // On a short link those of the hello hold, and one that is missing refuses the request.
     agreement.features = short == nil ? agreed : shortFeatures(of: offered)
-    short?.lacksFeature = agreed != agreement.features
     agreeCredit(hello.streamCredit)
     agreement.maxBody = Int(hello.maxBody.or(Wire.defaultBody))
     agreement.maxInFlight = Int(hello.maxInFlight.or(Wire.defaultInFlight))
@@ -66,18 +65,29 @@ extension Connection {
       UInt32(clamping: settings.heartbeatTimeout / 1_000_000))
     setName(hello.name)
     agreeHeartbeat(interval: interval, timeout: timeout)
+    short?.lacking = agreement.features.subtracting(agreed)
+    let version = min(hello.version.or(Wire.version), Wire.version)
+    guard !settings.identifies else {
+      return identify(Greeting(version: version, credential: hello.credential))
+    }
+    welcome(version: version, expiresIn: 0)
+    open()
+  }
+
+  /// Sends the welcome.
+  mutating func welcome(version: UInt32, expiresIn: UInt32) {
     send(
       .welcome,
       Welcome(
-        version: min(hello.version.or(Wire.version), Wire.version),
-        features: agreed.intersection(agreement.features).rawValue,
+        version: version,
+        features: agreement.features.subtracting(short?.lacking ?? []).rawValue,
         maxBody: UInt32(clamping: settings.maxBody),
         maxInFlight: UInt32(clamping: settings.maxInFlight),
         heartbeatInterval: UInt32(clamping: agreement.heartbeatInterval / 1_000_000),
         heartbeatTimeout: UInt32(clamping: agreement.heartbeatTimeout / 1_000_000),
         name: settings.name,
-        streamCredit: agreement.features.contains(.streams) ? ownStreamCredit : 0))
-    open()
+        streamCredit: agreement.features.contains(.streams) ? ownStreamCredit : 0,
+        credentialExpires: expiresIn))
   }
 
   /// Opens the connection, unless the welcome breaks a rule.
@@ -96,6 +106,7 @@ extension Connection {
     }
     agreement.features = features
     agreeCredit(welcome.streamCredit)
+    agreement.credentialExpires = welcome.credentialExpires
     agreement.maxBody = Int(welcome.maxBody.or(Wire.defaultBody))
     agreement.maxInFlight = Int(welcome.maxInFlight.or(Wire.defaultInFlight))
     setName(welcome.name)

@@ -61,7 +61,7 @@ extension Connection {
       close(reason)
     case .closed:
       break
-    case .fresh, .open:
+    case .fresh, .identifying, .open:
       if endsShortRequest() { return }
       if input.isEmpty || framing.isLost {
         let code = peerGoAway.map { ResponseCode(wire: $0.code) }
@@ -152,6 +152,10 @@ extension Connection {
         unsafe NativeLayout.isIntact(at: storage.baseAddress! + position, length: head.length)
       }
       guard isIntact else { throw Violation(.checksumMismatch, head) }
+      if !isOpen, settings.identifies, head.kind != .hello {
+        identify(Greeting())
+        return .none
+      }
       if peerRequests.outlived > 0, leavesToHandlers(head) { return .none }
       input.skip(headerLength + head.length)
       frameBegan = nil

@@ -122,7 +122,7 @@ extension Connection {
     counters.requestsReceived += 1
     if saidGoAway { return .draining }
     requestsAccepted += 1
-    if short?.lacksFeature == true { return .missingFeature }
+    if short?.lacking.isEmpty == false { return .missingFeature }
     if peerRequests.isFull(at: settings.maxInFlight) { return .tooManyRequests }
     return requestBytes + byteCount > settings.maxRequestBytes ? .tooManyBytes : nil
   }

@@ -13,6 +13,8 @@ package struct Connection: ~Copyable {
   package enum Phase: Equatable, Sendable {
     /// No frame has arrived yet.
     case fresh
+    /// A server decides whether it accepts the client: nothing that the client sends is acted on.
+    case identifying
     /// Frames are exchanged.
     case open
     /// A goaway may have stated the reason; this side waits for the peer's end of stream.
@@ -35,16 +37,18 @@ package struct Connection: ~Copyable {
     /// Whether this phase can be followed by `next`.
     func canBecome(_ next: Phase) -> Bool {
       switch (self, next) {
-      case (.fresh, .open), (.fresh, .closing), (.fresh, .closed): true
+      case (.fresh, .identifying), (.fresh, .open), (.fresh, .closing), (.fresh, .closed): true
+      case (.identifying, .open), (.identifying, .closing), (.identifying, .closed): true
       case (.open, .closing), (.open, .closed): true
       case (.closing, .closed): true
-      case (_, .fresh), (.open, .open), (.closing, _), (.closed, _): false
+      case (_, .fresh), (_, .identifying), (.open, .open), (.closing, _), (.closed, _): false
       }
     }
 
     var standing: Standing {
       switch self {
       case .fresh: [.live, .receiving]
+      case .identifying: .live
       case .open: [.open, .live, .receiving]
       case .closing, .closed: []
       }
@@ -62,6 +66,8 @@ package struct Connection: ~Copyable {
     package var heartbeatTimeout: Int64
     /// The first credit, in bytes, of each request of this side with items.
     package var streamCredit = Int(Wire.defaultCredit)
+    /// How long the server accepts this client's credential, in milliseconds; 0 without an end.
+    package var credentialExpires: UInt32 = 0
     /// The peer's name, truncated to the length that a configuration can have.
     package var name = ""
   }
@@ -117,6 +123,8 @@ package struct Connection: ~Copyable {
   /// The number of the peer's requests whose first frame arrived before this side's goaway.
   package internal(set) var requestsAccepted: UInt64 = 0
   var heardHello = false
+  /// What the client has shown, while this side decides whether it accepts it.
+  var greeting: Greeting?
 
   // Sending
   /// The number of this side's requests of which a first byte was encoded.
@@ -181,9 +189,9 @@ package struct Connection: ~Copyable {
     if short != nil, holdsShortItems { return true }
     // A single large response is no reason, unless memory is scarce: it must not delay the requests
     // and cancels behind it.
-    return settings.role == .server && isOpen
-      && (outbox.isCongested
-        || outbox.totalBytes > min(mostUnread, settings.maxUnread / 2))
+    guard settings.role == .server else { return false }
+    guard isOpen else { return phase == .identifying }
+    return outbox.isCongested || outbox.totalBytes > min(mostUnread, settings.maxUnread / 2)
   }
 }
 
@@ -228,7 +236,7 @@ extension Connection {
       close(.handshakeTimeout)
     case (.open, .server) where short?.serial == nil:
       violate(Violation(.firstFrameTimeout))
-    case (.open, _), (.closing, _), (.closed, _):
+    case (.identifying, _), (.open, _), (.closing, _), (.closed, _):
       break
     }
   }

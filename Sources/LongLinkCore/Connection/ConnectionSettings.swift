@@ -46,6 +46,10 @@ package struct ConnectionSettings: Sendable {
   /// The windows of streams.
   package var windows = StreamWindows()
   package var name = ""
+  /// Whether this server decides about each client before it acts on what the client sends.
+  package var identifies = false
+  /// What this client proves its identity with; at most `Wire.credentialLimit` bytes.
+  package var credential: [UInt8] = []
   /// A secret that spreads the peer's serials in tables, so that the peer cannot pick serials that
   /// collide. It affects only the time of look-ups.
   package var serialMix: UInt32 = 0

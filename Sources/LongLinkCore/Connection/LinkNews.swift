@@ -4,6 +4,8 @@
 package enum LinkNews: Equatable, Sendable {
   /// The handshake is complete, or the peer skipped it.
   case established
+  /// The client has shown who it is: call `admit` or `turnAway`.
+  case identify
   /// The peer cancelled its request: stop the work on it.
   case cancel(serial: UInt32)
   /// A response arrives in fragments: call `abandonResponse` unless a caller waits for it.

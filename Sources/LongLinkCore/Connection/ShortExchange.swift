@@ -13,8 +13,8 @@ struct ShortExchange: Equatable, Sendable {
   var isAnswered = false
   /// Client: whether the request was cancelled: its bytes must not end as if they were whole.
   var isGivenUp = false
-  /// Server: whether this side lacks a feature that the hello names.
-  var lacksFeature = false
+  /// Server: the features of the hello that this side lacks.
+  var lacking: Features = []
   /// Server: whether the client's bytes have ended behind its last frame.
   var peerHasEnded = false
 }

@@ -35,7 +35,7 @@ extension Welcome {
     ControlField(4, "max_in_flight"), ControlField(5, "heartbeat_interval"),
     ControlField(6, "heartbeat_timeout"), ControlField(7, "session", .bytes),
     ControlField(8, "resumed"), ControlField(9, "name", .text),
-    ControlField(10, "stream_credit"),
+    ControlField(10, "stream_credit"), ControlField(11, "credential_expires"),
   ]
 }
 

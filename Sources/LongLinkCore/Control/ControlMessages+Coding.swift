@@ -88,6 +88,7 @@ extension Welcome: ControlBody {
     writer.bool(8, resumed)
     try writer.string(9, name)
     writer.uint32(10, streamCredit)
+    writer.uint32(11, credentialExpires)
   }
 
   package static func read(from reader: inout ProtobufReader) throws(BodyError) -> Welcome {
@@ -104,6 +105,7 @@ extension Welcome: ControlBody {
       case 8: value.resumed = try reader.bool()
       case 9: value.name = try reader.string()
       case 10: value.streamCredit = try reader.uint32()
+      case 11: value.credentialExpires = try reader.uint32()
       default: try reader.skip()
       }
     }

@@ -61,6 +61,8 @@ package struct Welcome: Equatable, Sendable {
   package var name: String
   /// The first credit of each request with items that the server receives, in bytes.
   package var streamCredit: UInt32
+  /// How long the client's credential is accepted, in milliseconds.
+  package var credentialExpires: UInt32
 
   package init(
     version: UInt32 = 0,
@@ -72,7 +74,8 @@ package struct Welcome: Equatable, Sendable {
     session: [UInt8] = [],
     resumed: Bool = false,
     name: String = "",
-    streamCredit: UInt32 = 0
+    streamCredit: UInt32 = 0,
+    credentialExpires: UInt32 = 0
   ) {
     self.version = version
     self.features = features
@@ -84,6 +87,7 @@ package struct Welcome: Equatable, Sendable {
     self.resumed = resumed
     self.name = name
     self.streamCredit = streamCredit
+    self.credentialExpires = credentialExpires
   }
 }
 

@@ -26,6 +26,8 @@ package enum Wire {
   package static let lingerTime: Int64 = 1_000_000_000
   /// The most bytes that are kept of a peer's name.
   package static let nameLimit = 1_024
+  /// The longest credential of a configuration, in bytes, so that it fits into a hello.
+  package static let credentialLimit = 60_000
   /// The most alternative servers that are read from a goaway.
   package static let alternativesLimit = 8
 

@@ -69,7 +69,7 @@ extension LinkMachine {
     retired.removeAll { $0.id == attempt }
     guard let link = current, link.id == attempt else { return }
     current = nil
-    preferredAt = .distantFuture
+    (preferredAt, renewAt) = (.distantFuture, .distantFuture)
     lose(link, reason, hint: nil, at: now, bits: bits)
   }
 
@@ -77,9 +77,10 @@ extension LinkMachine {
     _ link: Current, _ reason: CloseReason, hint: Int64?, at now: LinkInstant, bits: () -> UInt64
   ) {
     let isDraining = reason == .goneAway(.draining)
+    let isExpired = reason == .goneAway(.unauthenticated)
     if now - link.since >= LinkMachine.longLife {
       shortDrains = 0
-    } else if isDraining {
+    } else if isDraining || isExpired {
       shortDrains += 1
     }
     avoid(link.target, for: hint, at: now)
@@ -105,6 +106,11 @@ extension LinkMachine {
       abandonRound()
     }
     if link.hasWorked, isDraining, apply(hint, at: now, bits: bits) { return }
+    // The server accepts this client with its next credential.
+    if link.hasWorked, isExpired, shortDrains <= LinkMachine.shortDrainsFollowed {
+      beginRoundWhenAllowed(at: now, bits: bits)
+      return
+    }
     let cause: LinkWait.Cause =
       !link.hasWorked ? .unproven : reason == .heartbeatLost ? .heartbeatLost : .closed
     pause(cause, at: now, bits: bits)
@@ -148,7 +154,7 @@ extension LinkMachine {
     if let next { effects.append(.use(next)) }
     guard let link = current else { return }
     current = nil
-    preferredAt = .distantFuture
+    (preferredAt, renewAt) = (.distantFuture, .distantFuture)
     retired.append(Retired(id: link.id, until: now + settings.lingering))
     effects.append(.retire(link.id))
   }
@@ -158,6 +164,26 @@ extension LinkMachine {
       retired[index].until = .distantFuture
       effects.append(.expire(retired[index].id))
     }
+  }
+
+  /// Schedules the move to a link with a new credential: at 75 to 90 % of its validity, drawn at
+  /// random, so that clients that came together do not move together.
+  mutating func armRenewal(after validity: Int64, at now: LinkInstant, bits: () -> UInt64) {
+    current?.expiresAt = now + validity
+    let part = 750 + Int64(bits() % 151)
+    let (whole, rest) = validity.quotientAndRemainder(dividingBy: 1_000)
+    renewAt = now + whole * part + rest * part / 1_000
+  }
+
+  /// Begins a round for a link with a new credential. If it fails, another one begins in a quarter
+  /// of the time that is left, down to a tenth of a second.
+  mutating func renew(at now: LinkInstant, bits: () -> UInt64) {
+    guard let current, current.expiresAt > now else {
+      renewAt = .distantFuture
+      return
+    }
+    renewAt = now + max(100_000_000, (current.expiresAt - now) / 4)
+    if !isUnderWay { beginRound(at: now, for: .renewal, bits: bits) }
   }
 
   /// Schedules the next attempt to fail back to a better server, if there is one.

@@ -21,7 +21,7 @@ extension LinkMachine {
     attempts = []
     if let server {
       target = .listed(server)
-    } else if purpose == .path, case .listed(let index)? = current?.target,
+    } else if purpose == .path || purpose == .renewal, case .listed(let index)? = current?.target,
       list.isReady(index, at: now)
     {
       target = .listed(index)
@@ -128,9 +128,11 @@ extension LinkMachine {
 
   /// Notes that an attempt's handshake is complete: it becomes the link, unless another was first.
   ///
-  /// The link is proven after `life` nanoseconds, its heartbeat interval.
+  /// The link is proven after `life` nanoseconds, its heartbeat interval. The server accepts its
+  /// credential for `validity` nanoseconds; nil without an end.
   package mutating func established(
-    _ attempt: AttemptID, provenAfter life: Int64, at now: LinkInstant, bits: () -> UInt64
+    _ attempt: AttemptID, provenAfter life: Int64, validFor validity: Int64? = nil,
+    at now: LinkInstant, bits: () -> UInt64
   ) {
     guard current?.id != attempt, !retired.contains(where: { $0.id == attempt }) else { return }
     guard let index = attempts.firstIndex(where: { $0.id == attempt }) else {
@@ -146,6 +148,7 @@ extension LinkMachine {
     if lastTarget != target, purpose != .preferred { counts.failovers += 1 }
     lastTarget = target
     armPreferred(at: now, bits: bits)
+    if let validity { armRenewal(after: validity, at: now, bits: bits) }
   }
 
   private var hasAlternatives: Bool {

@@ -69,6 +69,8 @@ package struct LinkMachine: Equatable {
     case active
     /// No link for the time being; afterwards one, if it is wanted.
     case suspended(wantsLink: Bool)
+    /// No link until `start`: the servers do not accept this client.
+    case stopped
     /// Nothing, for good.
     case closed
 
@@ -76,12 +78,13 @@ package struct LinkMachine: Equatable {
     func canBecome(_ next: Mode) -> Bool {
       switch (self, next) {
       case (.idle, .active), (.idle, .suspended(wantsLink: false)), (.idle, .closed): true
-      case (.active, .suspended(wantsLink: true)), (.active, .closed): true
+      case (.active, .suspended(wantsLink: true)), (.active, .stopped), (.active, .closed): true
+      case (.stopped, .active), (.stopped, .suspended(wantsLink: false)), (.stopped, .closed): true
       case (.suspended(wantsLink: false), .idle): true
       case (.suspended(wantsLink: false), .suspended(wantsLink: true)): true
       case (.suspended(wantsLink: true), .active): true
       case (.suspended, .closed): true
-      case (.idle, _), (.active, _), (.suspended, _), (.closed, _): false
+      case (.idle, _), (.active, _), (.suspended, _), (.stopped, _), (.closed, _): false
       }
     }
   }
@@ -104,6 +107,8 @@ package struct LinkMachine: Equatable {
     case preferred
     case errors
     case path
+    /// The credential of the current link is about to expire.
+    case renewal
   }
 
   struct Attempt: Equatable, Sendable {
@@ -119,6 +124,8 @@ package struct LinkMachine: Equatable {
     var hasWorked = false
     /// When it will have lived through a heartbeat interval.
     let provenAt: LinkInstant
+    /// When the credential that it was made with expires.
+    var expiresAt = LinkInstant.distantFuture
   }
 
   struct Retired: Equatable, Sendable {
@@ -140,7 +147,7 @@ package struct LinkMachine: Equatable {
   }
 
   package let settings: Settings
-  private let watchesErrors: Bool
+  let watchesErrors: Bool
   private(set) var mode = Mode.idle
   var roundState = Round.none
   /// The number of the last round, and its purpose.
@@ -155,6 +162,8 @@ package struct LinkMachine: Equatable {
   var outcomes = OutcomeWindow()
   /// When a server of better priority is tried next.
   var preferredAt = LinkInstant.distantFuture
+  /// When a link with a new credential is to replace the current one.
+  var renewAt = LinkInstant.distantFuture
   /// Servers that a draining one has named and that were not tried yet.
   var alternatives: [Target] = []
   /// The number of alternatives so far; the next one gets this number.
@@ -201,75 +210,13 @@ package struct LinkCounts: Equatable, Sendable {
   package var coolDowns: UInt64 = 0
 }
 
-// MARK: - State
-
-extension LinkMachine {
-  /// The state of the client's connection.
-  package enum State: Equatable, Sendable {
-    case idle
-    case connecting(Target)
-    case connected(AttemptID)
-    /// There is a link, and its replacement is being connected.
-    case migrating(AttemptID, to: Target)
-    case waiting(LinkInstant)
-    case suspended
-    case closed
-  }
-
-  package var state: State {
-    switch mode {
-    case .idle: return .idle
-    case .suspended: return .suspended
-    case .closed: return .closed
-    case .active: break
-    }
-    switch (roundState, current) {
-    case (.none, let link?), (.waiting, let link?): return .connected(link.id)
-    case (.resolving, let link?), (.connecting, let link?): return .migrating(link.id, to: target)
-    case (.resolving, nil), (.connecting, nil): return .connecting(target)
-    case (.waiting(let until), nil): return .waiting(until)
-    case (.none, nil): return .idle
-    }
-  }
-
-  /// The number of failed rounds and unproven links in this outage.
-  package var failures: Int { outage.failures }
-
-  /// Whether a round would replace a link that continues meanwhile.
-  package var isReplacing: Bool { current != nil }
-
-  /// Whether new requests go to this link.
-  package func isCurrent(_ attempt: AttemptID) -> Bool { current?.id == attempt }
-
-  /// Whether the machine needs to be notified of responses: only of the first one, unless an error
-  /// ratio is watched.
-  ///
-  /// It is read for each response. It is mutating only so that a machine in a class is accessed in
-  /// place instead of being copied.
-  package var wantsOutcomes: Bool {
-    mutating get { watchesErrors || current?.hasWorked == false }
-  }
-
-  /// When `elapsed(to:)` should be called.
-  package var deadline: LinkInstant {
-    var earliest = retired.reduce(LinkInstant.distantFuture) { min($0, $1.until) }
-    if let current, !current.hasWorked { earliest = min(earliest, current.provenAt) }
-    earliest = min(earliest, preferredAt)
-    return switch roundState {
-    case .none: earliest
-    case .waiting(let until), .resolving(let until): min(earliest, until)
-    case .connecting: attempts.reduce(min(earliest, nextStart)) { min($0, $1.limit) }
-    }
-  }
-}
-
 // MARK: - Commands
 
 extension LinkMachine {
   /// Starts to connect, or notes that a link is wanted after a suspension.
   package mutating func start(at now: LinkInstant, bits: () -> UInt64) {
     switch mode {
-    case .idle:
+    case .idle, .stopped:
       become(.active)
       beginRound(at: now, bits: bits)
     case .suspended(wantsLink: false):
@@ -298,7 +245,7 @@ extension LinkMachine {
   /// Suspends the machine: no link is wanted for now. Existing ones can linger for the given time.
   package mutating func suspend(lingering: Int64, at now: LinkInstant) {
     switch mode {
-    case .idle: become(.suspended(wantsLink: false))
+    case .idle, .stopped: become(.suspended(wantsLink: false))
     case .active: become(.suspended(wantsLink: true))
     case .suspended: break
     case .closed: return
@@ -352,6 +299,8 @@ extension LinkMachine {
     case .none, .waiting: break
     }
     abandonRound()
+    // New servers may accept this client.
+    if mode == .stopped, hasNew { become(.active) }
     if mode == .active, current == nil { beginRoundWhenAllowed(at: now, bits: bits) }
   }
 
@@ -370,6 +319,14 @@ extension LinkMachine {
     return kept.firstIndex(of: old)
   }
 
+  /// Stops connecting until `start`, because the servers do not accept this client.
+  package mutating func stop(at now: LinkInstant) {
+    guard mode == .active else { return }
+    abandonRound()
+    abandonCurrent(at: now)
+    become(.stopped)
+  }
+
   /// Ends the machine for good.
   package mutating func close() {
     guard mode != .closed else { return }
@@ -377,7 +334,7 @@ extension LinkMachine {
     become(.closed)
     current = nil
     retired = []
-    preferredAt = .distantFuture
+    (preferredAt, renewAt) = (.distantFuture, .distantFuture)
   }
 
   /// Advances the time, and performs everything that is due.
@@ -388,6 +345,7 @@ extension LinkMachine {
       preferredAt = .distantFuture
       tryPreferred(at: now, bits: bits)
     }
+    if renewAt <= now { renew(at: now, bits: bits) }
     roundElapsed(at: now, bits: bits)
   }
 }

@@ -216,6 +216,24 @@ extension Link {
     rescheduleTimer()
   }
 
+  /// Returns the credential of the client's hello, once; nil if the client has sent no hello.
+  package func takeCredential() -> [UInt8]? { core.takeCredential() }
+
+  /// Accepts the client that has been identified. Its credential expires after `expiresIn`
+  /// milliseconds; 0 for never.
+  package func admit(expiresIn: UInt32) {
+    core.admit(expiresIn: expiresIn, at: loop.now)
+    settle()
+    rescheduleTimer()
+  }
+
+  /// Does not accept the client: says why, and closes.
+  package func turnAway(_ code: ResponseCode, _ reason: String) {
+    core.turnAway(code, reason, at: loop.now)
+    settle()
+    rescheduleTimer()
+  }
+
   /// Sends a goaway: new requests are refused, running ones continue.
   package func goAway(
     code: ResponseCode, reason: String, spread: UInt32, retryAfter: UInt32, alternatives: [String]

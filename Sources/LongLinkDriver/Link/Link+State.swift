@@ -23,7 +23,11 @@ extension Link {
   var features: Features { core.agreement.features }
   var maxInFlight: Int { core.agreement.maxInFlight }
   var maxBody: Int { core.agreement.maxBody }
+  /// How long the server accepts this client's credential, in milliseconds; 0 without an end.
+  package var credentialExpires: UInt32 { core.agreement.credentialExpires }
   package var heartbeatInterval: Int64 { core.agreement.heartbeatInterval }
+  /// Whether this server decides about each client.
+  package var identifies: Bool { core.settings.identifies }
   /// How the stream is secured; nil for a plain one.
   package var security: StreamSecurity? { stream.security }
   /// Why the stream could not be secured, or is no longer secure.

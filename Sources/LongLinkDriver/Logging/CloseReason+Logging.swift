@@ -23,7 +23,7 @@ extension CloseReason {
     case .violation, .heartbeatLost, .stalledPeer, .unreadOutput, .memoryLimit: true
     case .closedByPeer, .noResponse, .handshakeTimeout, .transport, .securityFailed:
       role == .client
-    case .closedHere, .goneAway, .left: false
+    case .closedHere, .notAccepted, .goneAway, .left: false
     }
   }
 }

@@ -21,6 +21,8 @@ public struct LongLinkError: Error, Sendable {
     public static let connectFailed = Code("connectFailed")
     /// The connection could not be secured; `securityFailure` states why, and what to do.
     public static let securityFailed = Code("securityFailed")
+    /// The server did not accept this client: `response` is 401 or 403, `detail` has its reason.
+    public static let notAccepted = Code("notAccepted")
     /// The connection ended before the response came; `closeReason` states why.
     public static let connectionLost = Code("connectionLost")
     /// The deadline passed before the response came.
@@ -52,7 +54,8 @@ public struct LongLinkError: Error, Sendable {
 
     /// All codes of this version.
     public static let allCases: [Code] = [
-      .notConnected, .connectFailed, .securityFailed, .connectionLost, .deadlineExceeded,
+      .notConnected, .connectFailed, .securityFailed, .notAccepted, .connectionLost,
+      .deadlineExceeded,
       .cancelled, .rejected,
       .corrupted, .protocolViolation, .tooLarge, .encodingFailed, .decodingFailed, .unsupported,
       .overloaded, .streamEnded, .closed, .invalidConfiguration,
@@ -251,7 +254,7 @@ extension LongLinkError {
     case .closedHere:
       code = .closed
     case .closedByPeer, .noResponse, .heartbeatLost, .handshakeTimeout, .stalledPeer,
-      .unreadOutput, .memoryLimit, .securityFailed, .goneAway, .left:
+      .unreadOutput, .memoryLimit, .securityFailed, .notAccepted, .goneAway, .left:
       code = .connectionLost
     }
     return LongLinkError(

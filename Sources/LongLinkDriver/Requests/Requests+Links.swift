@@ -18,9 +18,11 @@ extension Requests {
 
   /// The peer takes no new requests on a link, and did not accept some of those sent.
   ///
-  /// These did not run. If the peer drains, they wait for the next link; after any other goaway
-  /// they fail, because the peer would reject them again.
-  package func leaving(_ link: Link, accepted: UInt64, code: ResponseCode, reason: String) {
+  /// These did not run. If another link would be accepted, they wait for it. Otherwise they fail,
+  /// because the peer would reject them again.
+  package func leaving(
+    _ link: Link, accepted: UInt64, code: ResponseCode, reason: String, acceptsNext: Bool
+  ) {
     if current === link { current = nil }
     let last = link.ordinal(ofAccepted: accepted)
     let unaccepted = table.carried(by: link.id).filter { _, entry in
@@ -42,10 +44,10 @@ extension Requests {
       }
     }
     taken.sort { $0.id < $1.id }
-    let isDraining = code == .draining
-    retryOrEnd(taken, resends: isDraining, repeats: false) { id, request, delivery in
+    retryOrEnd(taken, resends: acceptsNext, repeats: false) { id, request, delivery in
       LongLinkError(
-        isDraining ? .rejected : .protocolViolation, delivery: delivery,
+        code == .draining ? .rejected : code.deniesAccess ? .notAccepted : .protocolViolation,
+        delivery: delivery,
         doing: operation(id, request), detail: "the peer went away: \(PeerText(reason))",
         peer: link.peer, response: code)
     }

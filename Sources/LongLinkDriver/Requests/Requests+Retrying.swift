@@ -111,6 +111,15 @@ extension Requests {
   }
 }
 
+extension ResponseCode {
+  /// Whether the code, in a goaway on an open connection, lets a client come back: the server is
+  /// draining, or the client's credential has expired.
+  package var isPassing: Bool { self == .draining || self == .unauthenticated }
+
+  /// Whether the code says that the peer does not accept who this side is.
+  package var deniesAccess: Bool { self == .unauthenticated || self == .forbidden }
+}
+
 extension CloseReason {
   /// Whether a request that was lost for this reason may succeed on another connection: neither the
   /// request nor this side was at fault.
@@ -119,10 +128,10 @@ extension CloseReason {
     case .closedByPeer, .noResponse, .heartbeatLost, .stalledPeer, .unreadOutput, .memoryLimit,
       .transport, .securityFailed, .closedHere, .left:
       true
-    case .goneAway(let code): code == .draining
+    case .goneAway(let code): code.isPassing
     case .violation(let violation):
       violation.rule == .checksumMismatch || violation.rule == .truncatedFrame
-    case .handshakeTimeout: false
+    case .handshakeTimeout, .notAccepted: false
     }
   }
 }

@@ -27,6 +27,7 @@ extension Way {
 /// Opens short links over HTTP.
 final class HTTPShortLinks: ShortLinkOpener {
   let name: String
+  let isConfidential: Bool
   private let url: String
   private let headers: HTTPHeaders
   private let configuration: HTTPClient.Configuration
@@ -39,6 +40,9 @@ final class HTTPShortLinks: ShortLinkOpener {
     try options.validate()
     do {
       let request = try HTTPClient.Request(url: url, method: .POST)
+      isConfidential =
+        request.scheme == "https" || request.host == "localhost"
+        || SocketAddress(literal: request.host, port: 0)?.group?.isLoopback ?? false
       guard request.scheme == "http" || request.scheme == "https" else {
         throw Self.notOfGateway(url)
       }

@@ -8,6 +8,7 @@ public import LongLinkServer
 /// Short links over a simulated network: each is a connection to a gateway's address.
 package struct SimulatedShortLinkOpener: ShortLinkOpener {
   package let name: String
+  package let isConfidential = true
   private let address: SocketAddress
 
   package init(to address: SocketAddress) {

@@ -40,7 +40,8 @@ extension WireFrame {
     heartbeatInterval: Duration? = nil,
     heartbeatTimeout: Duration? = nil,
     name: String = "",
-    streamCredit: UInt32 = 0
+    streamCredit: UInt32 = 0,
+    credentialExpires: Duration? = nil
   ) -> WireFrame {
     let welcome = Welcome(
       version: version,
@@ -50,7 +51,8 @@ extension WireFrame {
       heartbeatInterval: heartbeatInterval?.wireMilliseconds ?? 0,
       heartbeatTimeout: heartbeatTimeout?.wireMilliseconds ?? 0,
       name: name,
-      streamCredit: streamCredit
+      streamCredit: streamCredit,
+      credentialExpires: credentialExpires?.wireMilliseconds ?? 0
     )
     return WireFrame(.welcome, serial: Wire.handshakeSerial, body: welcome.wireBytes)
   }
@@ -89,7 +91,8 @@ extension WireFrame {
       heartbeatTimeout: .milliseconds(hello.heartbeatTimeout),
       credential: hello.credential,
       name: hello.name,
-      streamCredit: hello.streamCredit
+      streamCredit: hello.streamCredit,
+      credentialExpires: .zero
     )
   }
 
@@ -107,7 +110,8 @@ extension WireFrame {
       heartbeatTimeout: .milliseconds(welcome.heartbeatTimeout),
       credential: [],
       name: welcome.name,
-      streamCredit: welcome.streamCredit
+      streamCredit: welcome.streamCredit,
+      credentialExpires: .milliseconds(welcome.credentialExpires)
     )
   }
 
@@ -147,6 +151,8 @@ public struct GreetingFields: Hashable, Sendable {
   public let name: String
   /// The first credit of each request with items that the sender receives, in bytes.
   public let streamCredit: UInt32
+  /// How long the server accepts the client's credential; zero in a hello.
+  public let credentialExpires: Duration
 }
 
 /// The fields of a goaway. Absent fields are 0 or empty.

@@ -132,10 +132,14 @@ struct  Longlink__Control__Welcome
    * for the default.
    */
   uint32_t stream_credit;
+  /*
+   * How long the server accepts the client's credential; 0 for no end.
+   */
+  uint32_t credential_expires;
 };
 #define LONGLINK__CONTROL__WELCOME__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&longlink__control__welcome__descriptor) \
-    , 0, 0, 0, 0, 0, 0, {0,NULL}, 0, (char *)protobuf_c_empty_string, 0 }
+    , 0, 0, 0, 0, 0, 0, {0,NULL}, 0, (char *)protobuf_c_empty_string, 0, 0 }
 
 
 /*

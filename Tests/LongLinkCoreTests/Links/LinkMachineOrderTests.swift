@@ -169,7 +169,7 @@ private struct RandomRun {
     case .waiting(let until): #expect(machine.deadline <= until)
     case .closed: #expect(isClosed && machine.deadline == .distantFuture)
     case .suspended: #expect(isSuspended)
-    case .idle, .connecting: break
+    case .idle, .connecting, .stopped: break
     }
     if isClosed { #expect(machine.state == .closed) }
   }

@@ -5,6 +5,7 @@ import LongLinkCore
 /// What has come out of a connection, bodies included.
 enum Event: Equatable {
   case established
+  case identify([UInt8]?)
   case request(UInt32, type: UInt32, metadata: [UInt8]? = nil, body: [UInt8])
   case response(
     UInt32, code: UInt32, refused: Bool = false, metadata: [UInt8]? = nil, body: [UInt8])
@@ -208,6 +209,7 @@ final class Side {
   private func hear(_ news: LinkNews) {
     switch news {
     case .established: events.append(.established)
+    case .identify: events.append(.identify(connection.takeCredential()))
     case .cancel(let serial):
       if let bytes = running.removeValue(forKey: serial) { outlived.append(bytes) }
       outliving.remove(serial)

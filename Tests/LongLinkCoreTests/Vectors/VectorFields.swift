@@ -29,6 +29,7 @@ extension Welcome {
       ("max_in_flight", "\(maxInFlight)"), ("heartbeat_interval", "\(heartbeatInterval)"),
       ("heartbeat_timeout", "\(heartbeatTimeout)"), ("session", hex(session)),
       ("resumed", resumed ? "1" : "0"), ("name", name), ("stream_credit", "\(streamCredit)"),
+      ("credential_expires", "\(credentialExpires)"),
     ])
   }
 }

@@ -151,6 +151,7 @@ final class VectorRunner {
   private func observe(_ event: Event) {
     switch event {
     case .established: observeGreeting()
+    case .identify: problems.append("a client was identified")
     case .leaving: observeGoAway()
     case .request(let serial, let type, let metadata, let body):
       let fields = ["serial=\(serial)", "type=\(type)"]

@@ -16,6 +16,7 @@ final class CuttingOpener: ShortLinkOpener {
   }
 
   let name: String
+  let isConfidential = true
   private let base: SimulatedShortLinkOpener
   private let cuts: Mutex<[Cut]>
 

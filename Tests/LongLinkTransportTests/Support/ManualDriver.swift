@@ -18,6 +18,8 @@ final class ManualDriver: LoopDriver {
     now = now.advanced(by: duration)
   }
 
+  var unixTime: Int64 { now.nanoseconds / 1_000_000_000 }
+
   func wait(until deadline: LinkInstant?) {
     deadlines.append(deadline)
     if let deadline, deadline > now { now = deadline }

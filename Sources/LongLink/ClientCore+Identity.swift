@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLinkCore
+import LongLinkDriver
+@_spi(Loop) import LongLinkTransport
+
+/// What the client proves its identity with, and what happens if that is not accepted.
+extension ClientCore {
+  /// What a round of connection attempts needs before it can begin.
+  struct RoundNeeds {
+    var round: UInt32 = 0
+    /// The number of addresses; nil while they are looked up.
+    var addresses: Int?
+    /// Nil while the application is asked.
+    var credential: [UInt8]?
+  }
+
+  /// The last credential that a server did not accept.
+  struct RefusedCredential {
+    let credential: [UInt8]
+    let round: UInt32
+  }
+
+  /// Calls `completion` with the credential: at once if none is configured.
+  func withCredential(_ completion: @escaping CredentialSource.Completion) {
+    if let credentials { credentials.ask(completion) } else { completion(.success([])) }
+  }
+
+  /// Begins what a round needs.
+  func prepareRound(_ round: UInt32) {
+    needs = RoundNeeds(round: round)
+    let bound = LoopBound(self, on: loop)
+    withCredential { result in
+      let core = bound.value
+      guard round == core.needs.round else { return }
+      switch result {
+      case .success(let credential):
+        core.needs.credential = credential
+      case .failure(let failure):
+        core.lastFailure = failure
+        core.needs.credential = []
+        core.needs.addresses = 0
+      }
+      core.beginRoundIfReady()
+      if core.credentials != nil { core.perform() }
+    }
+  }
+
+  /// Notes the number of addresses of a round.
+  func foundAddresses(_ count: Int, round: UInt32) {
+    guard round == needs.round, needs.addresses != 0 else { return }
+    needs.addresses = count
+    beginRoundIfReady()
+  }
+
+  private func beginRoundIfReady() {
+    guard let count = needs.addresses, count == 0 || needs.credential != nil else { return }
+    let round = needs.round
+    machine.resolved(round: round, addresses: count, at: loop.now, bits: bits)
+  }
+
+  /// Why the credential must not be sent to an address; nil if it may be.
+  func objection(toCredentialFor address: SocketAddress) -> ConnectFailure? {
+    guard needs.credential?.isEmpty == false, configuration.security == nil,
+      !configuration.sendsCredentialUnencrypted, !address.isLocal
+    else { return nil }
+    return .unencryptedCredential(for: address, way: nil)
+  }
+
+  /// Notes that a server did not accept the credential of the current round. Stops the client if
+  /// the same credential was refused in an earlier round.
+  func credentialRefused(_ code: ResponseCode, _ reason: PeerText, by address: SocketAddress?) {
+    let credential = needs.credential ?? []
+    let former = refusedCredential
+    refusedCredential = RefusedCredential(credential: credential, round: needs.round)
+    guard let former, former.credential == credential, former.round != needs.round,
+      !machine.isReplacing
+    else { return }
+    machine.stop(at: loop.now)
+    perform()
+    requests.failWaiting(all: true) { operation, _ in notConnected(operation) }
+    resumeConnectWaiters(.failure(notConnected("connect")))
+  }
+
+  /// The error of an operation for which there is no connection.
+  static func failureCode(
+    _ failure: ConnectFailure?, otherwise code: LongLinkError.Code
+  ) -> LongLinkError.Code {
+    if failure?.securityFailure != nil { return .securityFailed }
+    if case .goneAway(let response) = failure?.reason, response.deniesAccess { return .notAccepted }
+    return code
+  }
+}
+
+extension ConnectFailure {
+  static func unencryptedCredential(for address: SocketAddress?, way: String?) -> ConnectFailure {
+    ConnectFailure(
+      "credentialUnencrypted",
+      detail: """
+        \(way.map { "\($0): " } ?? "")the credential would be sent without encryption: use \
+        \(way == nil ? "`security`" : "https"), or allow it with `sendsCredentialUnencrypted`
+        """, address: address)
+  }
+
+  /// The code with which the server did not accept the client.
+  var response: ResponseCode? {
+    if case .goneAway(let code) = reason, code.deniesAccess { code } else { nil }
+  }
+}
+
+extension SocketAddress {
+  /// Whether bytes to this address stay on this machine.
+  var isLocal: Bool { family == .unix || group?.isLoopback ?? false }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// A server that identifies its clients does so before anything that they send is acted on. In the
+// meantime nothing is read either, so that they can make it hold no more than one read.
+
+extension Connection {
+  /// What a client has shown before the server decides whether it accepts it.
+  struct Greeting: Equatable, Sendable {
+    /// The version to agree to; nil if the client has sent no hello.
+    var version: UInt32?
+    /// The hello's credential; nil if there was no hello.
+    var credential: [UInt8]?
+  }
+
+  /// Asks the owner whether it accepts the client.
+  mutating func identify(_ greeting: Greeting) {
+    self.greeting = greeting
+    become(.identifying)
+    // The owner bounds the time from here on.
+    timers.clear(.handshake)
+    timers.clear(.frame)
+    frameBegan = nil
+    report(.identify)
+  }
+
+  /// Returns the credential of the client's hello, once; nil if the client has sent no hello.
+  package mutating func takeCredential() -> [UInt8]? {
+    greeting?.credential.take()
+  }
+
+  /// Accepts the client, and continues with what it has sent. Its credential expires after
+  /// `expiresIn` milliseconds; 0 for never.
+  package mutating func admit(expiresIn: UInt32, at now: LinkInstant) {
+    self.now = max(self.now, now)
+    guard phase == .identifying else { return }
+    let version = greeting?.version
+    greeting = nil
+    if let version { welcome(version: version, expiresIn: expiresIn) }
+    open()
+  }
+
+  /// Does not accept the client: says why, and closes.
+  package mutating func turnAway(_ code: ResponseCode, _ reason: String, at now: LinkInstant) {
+    self.now = max(self.now, now)
+    guard phase == .identifying else { return }
+    greeting = nil
+    let goaway = GoAway(code: code.rawValue, reason: Connection.cut(reason))
+    beginClosing(.notAccepted(code), saying: framing.hasControlFrames ? goaway : nil)
+  }
+}

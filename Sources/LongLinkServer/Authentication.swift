@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import LongLinkCore
+public import LongLinkDriver
+public import LongLinkTransport
+
+/// What a client has shown, for a server's `authenticate` function.
+public struct AuthenticationRequest: Sendable {
+  /// The credential in the client's hello: any bytes, at most 65,536; empty if the client has none.
+  /// Nil if the client skips the hello, as older clients and those of dialects do.
+  public let credential: [UInt8]?
+  /// The client's address; nil for a Unix socket. Behind a proxy that names it, the address behind
+  /// the proxy.
+  public let address: SocketAddress?
+  /// How the connection is secured, with the client's verified certificate if it has shown one, and
+  /// the application protocol. Nil for a connection without encryption, and for a request over
+  /// HTTP, which a server in front of the gateway may have secured.
+  public let security: StreamSecurity?
+  /// Whether this is a request over HTTP, which came through a gateway.
+  public let isShortLink: Bool
+  /// The name that the client gives itself: not proved, and at most 1,024 bytes.
+  public let clientName: String
+
+  /// Whether this server decrypts the connection's bytes itself.
+  public var isEncrypted: Bool { security != nil }
+  /// The client's certificate, if it has shown one that was verified.
+  public var certificate: PeerCertificate? { security?.peerCertificate }
+}
+
+/// That a server accepts a client, and as whom. An `authenticate` function returns it.
+public struct Authentication: Sendable {
+  /// Who the client is; nil for a client that stays unknown.
+  public var principal: Principal?
+  /// For how long; nil without an end. At least 1 ms.
+  public var validity: Duration?
+
+  /// Accepts a client as `principal`, for `validity` or without an end.
+  ///
+  /// The client is told the time, and moves to a new connection before it ends, with a new
+  /// credential. A connection that is still there at the end gets a goaway with 401.
+  public init(_ principal: Principal, validity: Duration? = nil) {
+    self.principal = principal
+    self.validity = validity
+  }
+
+  private init() {}
+
+  /// Accepts a client that has not proved who it is; rules of routes can still keep it out.
+  public static let anonymous = Authentication()
+}
+
+/// That a server does not accept a client. An `authenticate` function throws it.
+public struct AuthenticationRefusal: Error, Hashable, Sendable {
+  /// 401 or 403.
+  public let code: ResponseCode
+  /// Why, for people; the client gets it, cut to 1,024 bytes.
+  public let reason: String
+
+  private init(_ code: ResponseCode, _ reason: String) {
+    self.code = code
+    self.reason = reason
+  }
+
+  /// The client has not proved who it is, or its credential has expired (401). A client comes back
+  /// with a new credential, and stops if it is refused twice with the same one.
+  public static func unauthenticated(_ reason: String) -> AuthenticationRefusal {
+    AuthenticationRefusal(.unauthenticated, reason)
+  }
+
+  /// It is known who the client is, and it may not connect (403).
+  public static func forbidden(_ reason: String) -> AuthenticationRefusal {
+    AuthenticationRefusal(.forbidden, reason)
+  }
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLinkCore
+import LongLinkDriver
+@_spi(Loop) import LongLinkTransport
+
+/// The calls of a server's `authenticate` function for the connections of one loop.
+///
+/// There is a bound on the calls that have not returned, also of those that were given up; further
+/// connections wait for their turn. Each connection gets its answer within the bound in time.
+final class AuthenticationQueue: TimerHandler {
+  typealias Function = @Sendable (AuthenticationRequest) async throws -> Authentication
+
+  private struct Entry {
+    let connection: ServerConnection
+    let timer: LoopTimer
+    var task: Task<Void, Never>?
+  }
+
+  private let function: Function
+  private let loop: EventLoop
+  private let limit: Int
+  /// In nanoseconds.
+  private let timeout: Int64
+  /// The connections without an answer, by number.
+  private var entries: [UInt64: Entry] = [:]
+  /// The numbers of those whose call has not begun; some may have ended.
+  private var waiting: [UInt64] = []
+  /// The calls that have not returned.
+  private var running = 0
+  private(set) var counters = AuthenticationCounters()
+
+  init(_ function: @escaping Function, limit: Int, timeout: Int64, on loop: EventLoop) {
+    self.function = function
+    self.limit = limit
+    self.timeout = timeout
+    self.loop = loop
+  }
+
+  /// Asks the function about a connection, at once or when there is a place.
+  func identify(_ connection: ServerConnection) {
+    let timer = loop.schedule(at: loop.now + timeout, self, token: connection.id)
+    entries[connection.id] = Entry(connection: connection, timer: timer)
+    waiting.append(connection.id)
+    startNext()
+  }
+
+  /// Gives up the call of a connection that has ended.
+  func ended(_ id: UInt64) {
+    take(id)?.task?.cancel()
+    if waiting.count > 2 * entries.count + 64 { waiting.removeAll { entries[$0] == nil } }
+  }
+
+  private func take(_ id: UInt64) -> Entry? {
+    guard let entry = entries.removeValue(forKey: id) else { return nil }
+    loop.cancel(entry.timer)
+    return entry
+  }
+
+  private func startNext() {
+    while running < limit, !waiting.isEmpty {
+      let id = waiting.removeFirst()
+      guard let entry = entries[id] else { continue }
+      running += 1
+      let request = entry.connection.authenticationRequest
+      let reference = LoopBound(self, on: loop)
+      entries[id]?.task = Task(executorPreference: loop) { [function] in
+        let result: Result<Authentication, any Error>
+        do {
+          result = .success(try await function(request))
+        } catch {
+          result = .failure(error)
+        }
+        reference.loop.execute { reference.value.returned(id, result) }
+      }
+    }
+  }
+
+  private func returned(_ id: UInt64, _ result: Result<Authentication, any Error>) {
+    running -= 1
+    if let entry = take(id) {
+      switch result {
+      case .success(let authentication):
+        counters.accepted += 1
+        entry.connection.accepted(authentication)
+      case .failure(let refusal as AuthenticationRefusal):
+        counters.refused += 1
+        entry.connection.turnAway(refusal.code, refusal.reason)
+      case .failure(let error):
+        counters.failed += 1
+        entry.connection.authenticationFailed(error)
+      }
+    }
+    startNext()
+  }
+
+  func timerFired(token: UInt64) {
+    guard let entry = entries.removeValue(forKey: token) else { return }
+    entry.task?.cancel()
+    counters.timedOut += 1
+    entry.connection.turnAway(.draining, "the server could not check in time who the client is")
+  }
+}
+
+/// How the calls of a server's `authenticate` function have ended.
+public struct AuthenticationCounters: Hashable, Sendable {
+  /// Clients that were accepted.
+  public internal(set) var accepted: UInt64 = 0
+  /// Clients that were refused with 401 or 403.
+  public internal(set) var refused: UInt64 = 0
+  /// Calls that threw another error; their clients got 503, and may come back.
+  public internal(set) var failed: UInt64 = 0
+  /// Calls that did not return in time, or did not begin; their clients got 503.
+  public internal(set) var timedOut: UInt64 = 0
+  /// Connections whose credential had expired.
+  public internal(set) var expired: UInt64 = 0
+
+  /// Adds the counters of another loop.
+  static func += (lhs: inout AuthenticationCounters, rhs: AuthenticationCounters) {
+    lhs.accepted += rhs.accepted
+    lhs.refused += rhs.refused
+    lhs.failed += rhs.failed
+    lhs.timedOut += rhs.timedOut
+    lhs.expired += rhs.expired
+  }
+}
