@@ -8,6 +8,7 @@ import Synchronization
 /// A world without sockets, whose time jumps to whatever is waited for.
 final class ManualDriver: LoopDriver {
   private(set) var now = LinkInstant(nanoseconds: 1_000_000_000)
+  var unixTime: Int64 { 0 }
   /// What each wait was told.
   private(set) var deadlines: [LinkInstant?] = []
   let wakes = Atomic(0)
