@@ -47,6 +47,10 @@ public struct CallErrorCode: RawRepresentable, Hashable, Sendable, CustomStringC
   public static let unsupported = CallErrorCode(rawValue: 14)
   /// 15: the items of a stream have ended.
   public static let streamEnded = CallErrorCode(rawValue: 15)
+  /// 16: the connection could not be secured.
+  public static let securityFailed = CallErrorCode(rawValue: 16)
+  /// 17: an interceptor has failed the call.
+  public static let intercepted = CallErrorCode(rawValue: 17)
   /// 99: a failure that this version has no code for.
   public static let other = CallErrorCode(rawValue: 99)
 
@@ -57,6 +61,7 @@ public struct CallErrorCode: RawRepresentable, Hashable, Sendable, CustomStringC
     .tooLarge: .tooLarge, .encodingFailed: .encodingFailed, .decodingFailed: .decodingFailed,
     .overloaded: .overloaded, .closed: .closed, .invalidConfiguration: .invalidConfiguration,
     .unsupported: .unsupported, .streamEnded: .streamEnded,
+    .securityFailed: .securityFailed, .intercepted: .intercepted,
   ]
 
   /// Makes the code of a `LongLinkError`.

@@ -56,6 +56,8 @@ public struct ErrorTexts: Sendable {
       .invalidConfiguration: "This program is not configured correctly.",
       .unsupported: "The server does not support this.",
       .streamEnded: "The transfer has already ended.",
+      .securityFailed: "The connection to the server is not secure.",
+      .intercepted: "This cannot be done now.",
       CallErrorCode(.malformed): "The server could not understand the request.",
       CallErrorCode(.unauthenticated): "Sign in first.",
       CallErrorCode(.forbidden): "This is not allowed.",
