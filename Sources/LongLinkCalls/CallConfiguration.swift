@@ -17,17 +17,25 @@ public struct CallConfiguration: Sendable {
   /// The texts of errors for people. Default: English.
   public var texts: ErrorTexts
 
+  /// Functions around each exchange, the first one outermost. Default: none.
+  ///
+  /// They are below de-duplication and the cache: a call that joins another one's exchange, or is
+  /// answered from the cache, does not meet them. What they return is what is cached. They run in a
+  /// task on the client's loop, which they must not block.
+  public var interceptors: [CallInterceptor]
+
   /// Makes a configuration.
   public init(
     policy: CallPolicy = CallPolicy(), services: [String: CallService] = [:],
     policies: [MessageType: CallPolicy] = [:], cacheBytes: Int = 20_971_520,
-    texts: ErrorTexts = .english
+    texts: ErrorTexts = .english, interceptors: [CallInterceptor] = []
   ) {
     self.policy = policy
     self.services = services
     self.policies = policies
     self.cacheBytes = cacheBytes
     self.texts = texts
+    self.interceptors = interceptors
   }
 
   /// Throws `invalidConfiguration`, with the field's name, if a value is out of range.

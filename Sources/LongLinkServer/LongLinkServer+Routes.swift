@@ -8,22 +8,27 @@ extension LongLinkServer {
   ///
   /// The handler runs on the connection's loop and must not block. It returns the body of a
   /// response with code 200, or throws a `Rejection` with another code. Other errors become 500.
+  ///
+  /// A request that `rule` does not allow is refused with 403, without calling the handler, and
+  /// counted in `refusedAccess`. Default: the rule of `require(_:)`.
   public func route(
-    _ type: MessageType,
+    _ type: MessageType, requires rule: AccessRule? = nil,
     _ handler: @escaping @Sendable (InboundRequest) throws -> any BodyEncodable & Sendable
   ) {
-    setRoute(type, .inline(handler))
+    setRoute(type, requires: rule, .inline(handler))
   }
 
   /// Sets an asynchronous handler for a message type. Call it before `start`; it traps afterwards.
   ///
   /// The handler runs in a task, by default on the connection's loop. The task is cancelled when
-  /// the client cancels, the connection ends, or the request's deadline passes.
+  /// the client cancels, the connection ends, or the request's deadline passes. A request that
+  /// `rule` does not allow is refused with 403, without calling the handler.
   public func route(
     _ type: MessageType, on placement: HandlerPlacement = .connectionLoop,
+    requires rule: AccessRule? = nil,
     _ handler: @escaping @Sendable (InboundRequest) async throws -> any BodyEncodable & Sendable
   ) {
-    setRoute(type, .task(placement, handler))
+    setRoute(type, requires: rule, .task(placement, handler))
   }
 
   /// Sets the handler of a message type whose exchanges carry items. Call it before `start`; it
@@ -35,39 +40,43 @@ extension LongLinkServer {
   /// that it wrote, as for any handler. It runs in a task, which is cancelled when the client
   /// cancels, the connection ends, or the request's deadline passes, if it has one. If a wait for
   /// an item, or for the client to take one, lasts longer than `itemTimeout` (default: no limit),
-  /// reading or writing throws `deadlineExceeded`; thrown on, that responds with 408.
+  /// reading or writing throws `deadlineExceeded`; thrown on, that responds with 408. A request
+  /// that `rule` does not allow is refused with 403.
   public func routeStream(
     _ type: MessageType, _ shape: StreamShape, on placement: HandlerPlacement = .connectionLoop,
-    itemTimeout: Duration? = nil,
+    itemTimeout: Duration? = nil, requires rule: AccessRule? = nil,
     _ handler:
       @escaping @Sendable (InboundRequest, Items, ItemWriter) async throws
       -> any BodyEncodable & Sendable
   ) {
-    setRoute(type, .stream(StreamRoute(shape, on: placement, itemTimeout: itemTimeout, handler)))
+    setRoute(
+      type, requires: rule,
+      .stream(StreamRoute(shape, on: placement, itemTimeout: itemTimeout, handler)))
   }
 
   /// Sets a synchronous handler for a method, which gets the decoded request.
   ///
-  /// A request whose body does not decode is refused with 400, without calling the handler. Call
-  /// this before `start`; it traps afterwards.
+  /// A request whose body does not decode is refused with 400, and one that `rule` does not allow
+  /// with 403, without calling the handler. Call this before `start`; it traps afterwards.
   public func route<Request: BodyDecodable, Reply: BodyEncodable>(
-    _ method: RPCMethod<Request, Reply>,
+    _ method: RPCMethod<Request, Reply>, requires rule: AccessRule? = nil,
     _ handler: @escaping @Sendable (Request, InboundRequest) throws -> Reply
   ) {
-    route(method.type) { request in
+    route(method.type, requires: rule) { request in
       try handler(try request.decoded(as: Request.self), request)
     }
   }
 
   /// Sets an asynchronous handler for a method, which gets the decoded request.
   ///
-  /// A request whose body does not decode is refused with 400, without calling the handler. Call
-  /// this before `start`; it traps afterwards.
+  /// A request whose body does not decode is refused with 400, and one that `rule` does not allow
+  /// with 403, without calling the handler. Call this before `start`; it traps afterwards.
   public func route<Request: BodyDecodable, Reply: BodyEncodable>(
     _ method: RPCMethod<Request, Reply>, on placement: HandlerPlacement = .connectionLoop,
+    requires rule: AccessRule? = nil,
     _ handler: @escaping @Sendable (Request, InboundRequest) async throws -> Reply
   ) {
-    route(method.type, on: placement) { request in
+    route(method.type, on: placement, requires: rule) { request in
       try await handler(try request.decoded(as: Request.self), request)
     }
   }

@@ -12,10 +12,13 @@ extension LongLinkServer {
   public func routeStream<Request: BodyDecodable, Item: BodyEncodable>(
     _ method: ServerStreamingMethod<Request, Item>,
     on placement: HandlerPlacement = .connectionLoop, itemTimeout: Duration? = nil,
+    requires rule: AccessRule? = nil,
     _ handler:
       @escaping @Sendable (Request, InboundRequest, TypedItemWriter<Item>) async throws -> Void
   ) {
-    routeStream(method.type, .responseItems, on: placement, itemTimeout: itemTimeout) {
+    routeStream(
+      method.type, .responseItems, on: placement, itemTimeout: itemTimeout, requires: rule
+    ) {
       request, _, writer in
       let message = try request.decoded(as: Request.self)
       try await handler(message, request, TypedItemWriter(writer))
@@ -31,9 +34,11 @@ extension LongLinkServer {
   public func routeStream<Item: BodyDecodable, Reply: BodyEncodable>(
     _ method: ClientStreamingMethod<Item, Reply>,
     on placement: HandlerPlacement = .connectionLoop, itemTimeout: Duration? = nil,
+    requires rule: AccessRule? = nil,
     _ handler: @escaping @Sendable (InboundRequest, TypedItems<Item>) async throws -> Reply
   ) {
-    routeStream(method.type, .requestItems, on: placement, itemTimeout: itemTimeout) {
+    routeStream(method.type, .requestItems, on: placement, itemTimeout: itemTimeout, requires: rule)
+    {
       request, items, _ in
       try await handler(request, TypedItems(items))
     }
@@ -47,13 +52,15 @@ extension LongLinkServer {
   public func routeStream<RequestItem: BodyDecodable, ResponseItem: BodyEncodable>(
     _ method: BidirectionalMethod<RequestItem, ResponseItem>,
     on placement: HandlerPlacement = .connectionLoop, itemTimeout: Duration? = nil,
+    requires rule: AccessRule? = nil,
     _ handler:
       @escaping @Sendable (
         InboundRequest, TypedItems<RequestItem>, TypedItemWriter<ResponseItem>
       ) async throws -> Void
   ) {
     routeStream(
-      method.type, [.requestItems, .responseItems], on: placement, itemTimeout: itemTimeout
+      method.type, [.requestItems, .responseItems], on: placement, itemTimeout: itemTimeout,
+      requires: rule
     ) { request, items, writer in
       try await handler(request, TypedItems(items), TypedItemWriter(writer))
       return EmptyBody()

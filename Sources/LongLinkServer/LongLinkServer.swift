@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import LongLinkDriver
-public import LongLinkCore
+import LongLinkCore
 @_spi(Loop) public import LongLinkTransport
 import Logging
 import Synchronization
@@ -57,7 +57,7 @@ public final class LongLinkServer: Sendable {
   public let configuration: ServerConfiguration
   let settings: ConnectionSettings
   private let givenLoops: [EventLoop]
-  private let router = Router()
+  let router = Router()
   let shared: ServerShared
   private let state = Mutex(State())
   private let ended = Gate<Void>()
@@ -77,28 +77,23 @@ public final class LongLinkServer: Sendable {
     shared = ServerShared(configuration)
   }
 
-  /// Makes a server for one or more endpoints with the default configuration. Port 0 takes a free
-  /// port. Throws `invalidConfiguration`.
-  public convenience init(
-    listen endpoints: Endpoint..., on loops: [EventLoop] = []
-  ) throws(LongLinkError) {
-    try self.init(ServerConfiguration(listen: endpoints), on: loops)
-  }
-
-  /// Sets the handler of a message type.
-  func setRoute(_ type: MessageType, _ route: Route) {
-    beforeStart("set the route of message type \(type)") { _ in router.set(type, route) }
-  }
-
   /// Sets functions of the application. It traps once the server has started, because the loops
   /// then have a snapshot of them.
-  private func beforeStart(
+  func beforeStart(
     _ action: @autoclosure () -> String, _ set: (inout ServerHooks) -> Void
   ) {
     state.withLock { state in
       precondition(state.phase == .made, "\(action()) before the server is started")
       set(&state.hooks)
     }
+  }
+
+  /// Makes a server for one or more endpoints with the default configuration. Port 0 takes a free
+  /// port. Throws `invalidConfiguration`.
+  public convenience init(
+    listen endpoints: Endpoint..., on loops: [EventLoop] = []
+  ) throws(LongLinkError) {
+    try self.init(ServerConfiguration(listen: endpoints), on: loops)
   }
 
   /// The addresses that the server listens on, with actual ports; empty before `start`.
@@ -111,45 +106,6 @@ public final class LongLinkServer: Sendable {
   public var endpoint: Endpoint {
     guard let first = endpoints.first else { preconditionFailure("the server is not started") }
     return first
-  }
-
-  /// Sets the function that accepts connections by address. Call it before `start`; it traps
-  /// afterwards.
-  ///
-  /// The function is called before anything is read. If it returns false, the connection is closed
-  /// and counted in `connectionsTurnedAway`. The address is nil if the peer has none, as over a
-  /// Unix socket. The function runs on a loop, which it must not block: look the address up in a
-  /// table.
-  public func onAccept(_ handler: @escaping @Sendable (SocketAddress?) -> Bool) {
-    beforeStart("set onAccept") { $0.accept = handler }
-  }
-
-  /// Sets the function that is called on the loop of a new connection. Call it before `start`; it
-  /// traps afterwards.
-  public func onConnect(_ handler: @escaping @Sendable (Peer) -> Void) {
-    beforeStart("set onConnect") { $0.connect = handler }
-  }
-
-  /// Sets the function that is called on the loop of a connection that `onConnect` got, when it has
-  /// ended. Call it before `start`; it traps afterwards.
-  public func onDisconnect(_ handler: @escaping @Sendable (Peer) -> Void) {
-    beforeStart("set onDisconnect") { $0.disconnect = handler }
-  }
-
-  /// Sets the function that is called with each push of a type, replacing any earlier one. Call it
-  /// before `start`; it traps afterwards.
-  ///
-  /// The function runs on the connection's loop, which it must not block.
-  public func onPush(
-    _ type: MessageType, _ handler: @escaping @Sendable (Push, Peer) -> Void
-  ) {
-    beforeStart("set onPush of message type \(type)") { $0.pushes[type] = handler }
-  }
-
-  /// Adds a service, which is told when the server starts and stops. Call it before `start`; it
-  /// traps afterwards.
-  package func add(_ service: any ServerService) {
-    beforeStart("add a service") { $0.services.append(service) }
   }
 }
 
@@ -164,14 +120,14 @@ extension LongLinkServer {
     let hooks = state.withLock { state -> ServerHooks? in
       guard state.phase == .made else { return nil }
       state.phase = .started
-      return state.hooks
+      return state.hooks.settled(counting: shared)
     }
     guard let hooks else {
       throw LongLinkError(
         .closed, doing: "start the server", detail: "it is already running, or was shut down")
     }
     let (loops, own) = try makeLoopsOrReset()
-    let routes = router.snapshot
+    let routes = router.snapshot { hooks.settled($1, of: $0) }
     let lanes = loops.map { loop in
       let lane = ServerLane(
         loop: loop, configuration, settings, routes: routes, hooks: hooks, shared: shared)

@@ -26,6 +26,8 @@ public struct ServerCounters: Hashable, Sendable {
   public internal(set) var bytesHeld = 0
   /// Pushes of clients that no handler was set for.
   public internal(set) var pushesUnhandled: UInt64 = 0
+  /// Pushes of clients that were dropped because an access rule did not allow them.
+  public internal(set) var pushesDenied: UInt64 = 0
   /// The totals of all connections, past and present.
   public internal(set) var connections = ConnectionCounters()
   /// Connections that ended, by the kind of their `CloseReason`; among them `stalledPeer`, which

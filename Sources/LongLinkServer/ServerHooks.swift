@@ -12,6 +12,37 @@ struct ServerHooks: Sendable {
   var disconnect: (@Sendable (Peer) -> Void)?
   var pushes: [MessageType: @Sendable (Push, Peer) -> Void] = [:]
   var services: [any ServerService] = []
+  /// The access rules of routes and of pushes that have one of their own.
+  var rules: [MessageType: AccessRule] = [:]
+  var pushRules: [MessageType: AccessRule] = [:]
+  /// The access rule of all others.
+  var rule = AccessRule.everyone
+  /// In order, the first one outermost. Without types, an interceptor is around all routes.
+  var interceptors: [(types: Set<MessageType>?, run: Interceptor)] = []
+}
+
+extension ServerHooks {
+  /// The functions as loops use them: with the rules of pushes.
+  func settled(counting shared: ServerShared) -> ServerHooks {
+    var settled = self
+    for (type, handler) in pushes {
+      let rule = pushRules[type] ?? rule
+      if rule.isOpen { continue }
+      settled.pushes[type] = { push, peer in
+        guard rule.allows(peer) else { return shared.deniedPush() }
+        handler(push, peer)
+      }
+    }
+    return settled
+  }
+
+  /// A route as connections use it: with its interceptors and its rule.
+  func settled(_ route: Route, of type: MessageType) -> Route {
+    let whole = route.intercepted(
+      by: interceptors.filter { $0.types?.contains(type) ?? true }.map(\.run))
+    let rule = rules[type] ?? rule
+    return rule.isOpen ? whole : .guarded(rule, whole)
+  }
 }
 
 /// A part of the application that works while a server runs, beside its handlers.

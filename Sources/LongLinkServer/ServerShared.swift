@@ -14,6 +14,7 @@ final class ServerShared: Sendable {
     var accepted: UInt64 = 0
     var turnedAway: UInt64 = 0
     var acceptFailures: UInt64 = 0
+    var pushesDenied: UInt64 = 0
     /// The number of connections by address, for addresses that are limited.
     var connectionsOf: [SocketAddress.Group: Int] = [:]
   }
@@ -96,6 +97,11 @@ final class ServerShared: Sendable {
     state.withLock { $0.acceptFailures += 1 }
   }
 
+  /// Counts a push that its access rule does not allow.
+  func deniedPush() {
+    state.withLock { $0.pushesDenied += 1 }
+  }
+
   func fill(_ counters: inout ServerCounters) {
     counters.bytesHeld = memory.held
     state.withLock { state in
@@ -103,6 +109,7 @@ final class ServerShared: Sendable {
       counters.connectionsAccepted = state.accepted
       counters.connectionsTurnedAway = state.turnedAway
       counters.acceptFailures = state.acceptFailures
+      counters.pushesDenied = state.pushesDenied
     }
   }
 }

@@ -99,7 +99,9 @@ extension FileWriter {
       }
     source.add(
       """
-      routeStream(\(value), on: placement, itemTimeout: itemTimeout) { \(parameters) in
+      routeStream(
+        \(value), on: placement, itemTimeout: itemTimeout, requires: rule
+      ) { \(parameters) in
         try await service.\(method.name)(\(arguments))
       }
       """)

@@ -149,6 +149,12 @@ extension FileWriter {
       $0.add(
         "/// Routes the requests of `\(service.descriptor.fullName)` to a service, before `start`."
       )
+      $0.add(
+        """
+        ///
+        /// Requests that `rule` does not allow are refused with 403. Default: the rule of
+        /// `require(_:)`. For single methods, call `require(_:for:)` afterwards.
+        """)
       if service.hasStreams {
         $0.add(
           """
@@ -161,10 +167,9 @@ extension FileWriter {
       // A label that equals the parameter's name is written once.
       let parameter = service.label == "service" ? "service" : "\(service.label) service"
       $0.add("  \(parameter): some \(service.handler),")
-      let isLast = !service.hasStreams
-      $0.add(
-        "  on placement: LongLinkServer::HandlerPlacement = .connectionLoop\(isLast ? "" : ",")")
-      if service.hasStreams { $0.add("  itemTimeout: Swift.Duration? = nil") }
+      $0.add("  on placement: LongLinkServer::HandlerPlacement = .connectionLoop,")
+      if service.hasStreams { $0.add("  itemTimeout: Swift.Duration? = nil,") }
+      $0.add("  requires rule: LongLinkServer::AccessRule? = nil")
       $0.block(") {") {
         for method in service.methods {
           guard method.kind == .unary else {
@@ -173,7 +178,9 @@ extension FileWriter {
           }
           $0.add(
             """
-            route(\(schema.method(method, of: service)), on: placement) { request, context in
+            route(
+              \(schema.method(method, of: service)), on: placement, requires: rule
+            ) { request, context in
               try await service.\(method.name)(request, context: context)
             }
             """)

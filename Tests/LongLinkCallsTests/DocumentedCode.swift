@@ -29,6 +29,38 @@ private enum DocumentedCode {
     print(answer)
   }
 
+  static func interceptors(
+    _ client: LongLinkClient, _ newTrace: @escaping @Sendable () -> String, _ quota: Quota
+  ) throws {
+    let traced: CallInterceptor = { request, next in
+      var request = request
+      request.options.metadata["traceparent"] = newTrace()
+      return try await next(request)
+    }
+    let timed: CallInterceptor = { request, next in
+      let start = request.clock.now
+      defer { print(request.operation, start.duration(to: request.clock.now)) }
+      return try await next(request)
+    }
+    let api = try CallClient(client, CallConfiguration(interceptors: [timed, traced]))
+    print(api)
+
+    let limited: CallInterceptor = { request, next in
+      guard await quota.take(request.service) else { throw CallRefusal("the quota is used up") }
+      return try await next(request)
+    }
+    let retried: CallInterceptor = { request, next in
+      do throws(LongLinkError) {
+        return try await next(request)
+      } catch {
+        guard error.response == .draining, error.delivery.isSafeToRetry else { throw error }
+        try await request.clock.sleep(for: error.retryAfter ?? .seconds(1))
+        return try await next(request)
+      }
+    }
+    print([limited, retried].count)
+  }
+
   static func caching(_ client: LongLinkClient, _ price: RPCMethod<Article, Price>) async throws {
     var configuration = CallConfiguration()
     configuration.policies[price.type] = CallPolicy(
@@ -174,6 +206,10 @@ private struct Article: Opaque {
 
 private struct Price: Opaque {}
 private struct Stock: Opaque {}
+
+private actor Quota {
+  func take(_ service: String) -> Bool { !service.isEmpty }
+}
 
 private enum Line: Sendable {
   case price(Price)

@@ -69,8 +69,8 @@ import Testing
   @Test func `each code of the link has a number and a text of its own`() {
     let codes = LongLinkError.Code.allCases.filter { $0 != .rejected }
     let errors = codes.map { CallError(LongLinkError($0, doing: "test")) }
-    #expect(errors.map(\.code.rawValue).sorted() == Array(1...17))
-    #expect(Set(errors.map(\.text)).count == 17)
+    #expect(errors.map(\.code.rawValue).sorted() == Array(1...18))
+    #expect(Set(errors.map(\.text)).count == 18)
     #expect(
       errors.allSatisfy { !$0.text.contains("went wrong") && !$0.text.contains("link") })
   }

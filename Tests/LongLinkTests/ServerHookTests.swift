@@ -9,7 +9,7 @@ import Testing
 /// The functions of an application are set before its server is started.
 @Suite struct ServerHookTests {
   enum Hook: String, CaseIterable, Codable, Sendable {
-    case route, onAccept, onConnect, onDisconnect, onPush
+    case route, onAccept, onConnect, onDisconnect, onPush, require, intercept
 
     func set(on server: LongLinkServer) {
       switch self {
@@ -18,6 +18,8 @@ import Testing
       case .onConnect: server.onConnect { _ in }
       case .onDisconnect: server.onDisconnect { _ in }
       case .onPush: server.onPush(7) { _, _ in }
+      case .require: server.require(.authenticated)
+      case .intercept: server.intercept { request, next in try await next(request) }
       }
     }
   }

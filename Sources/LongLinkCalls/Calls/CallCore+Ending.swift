@@ -62,10 +62,10 @@ extension CallCore: TimerHandler {
     exchange.task?.cancel()
   }
 
-  /// Ends what no link carries, when the client is closed.
+  /// Ends what does not end with the link, when the client is closed.
   func closeCarried() {
     for id in exchanges.keys.sorted() {
-      guard let exchange = exchanges[id], exchange.plan.carrier != nil else { continue }
+      guard let exchange = exchanges[id], !endsWithLink(exchange.plan) else { continue }
       close(exchange)
     }
   }

@@ -199,16 +199,31 @@ extension CallCore {
     counters.exchanges += 1
     ready(id)
     for caller in callers { watchDeadline(of: caller, on: exchange) }
-    let bound = LoopBound(self, on: loop)
-    if let carrier = plan.carrier {
-      exchange.task = carrier.begin(options, on: loop) { bound.value.ended(id, $0) }
-      if client.state == .closed { close(exchange) }
-      return
+    if configuration.interceptors.isEmpty {
+      let bound = LoopBound(self, on: loop)
+      exchange.task = carry(plan, options) { bound.value.ended(id, $0) }
+    } else {
+      let intercepted = InterceptedExchange(plan, until: deadline, self) { [unowned self] in
+        ended(id, $0)
+      }
+      exchange.task = intercepted.begin(options, isRefresh: isRefresh)
     }
-    let task = client.request(plan.type, plan.body, options: options, on: .connectionLoop) {
-      outcome in
-      bound.value.ended(id, outcome)
-    }
-    exchange.task = task
+    if !endsWithLink(plan), client.state == .closed { close(exchange) }
+  }
+
+  /// Sends a request over the client's link, or has the plan's carrier carry it out.
+  ///
+  /// `completion` is called once, in a later job.
+  func carry(
+    _ plan: CallPlan, _ options: RequestOptions, _ completion: @escaping @Sendable (Outcome) -> Void
+  ) -> any CallExchange {
+    if let carrier = plan.carrier { return carrier.begin(options, on: loop, completion) }
+    return client.request(
+      plan.type, plan.body, options: options, on: .connectionLoop, completion: completion)
+  }
+
+  /// Whether closing the client is enough to end an exchange of a plan.
+  func endsWithLink(_ plan: CallPlan) -> Bool {
+    plan.carrier == nil && configuration.interceptors.isEmpty
   }
 }

@@ -6,6 +6,7 @@ import LongLinkCore
 /// A call for the core: the body to send and the effective policy.
 struct CallPlan: Sendable {
   let type: MessageType
+  let service: String
   let body: any BodyEncodable & Sendable
   let options: RequestOptions
   /// Nil for a call that neither shares an exchange nor uses the cache.
@@ -19,10 +20,11 @@ struct CallPlan: Sendable {
 
   /// Throws `encodingFailed` if the call needs a key and its body cannot be encoded.
   init(
-    _ type: MessageType, _ body: any BodyEncodable & Sendable, _ policy: CallPolicy,
-    key: [UInt8]?, carrier: (any CallCarrier)? = nil
+    _ type: MessageType, of service: String, _ body: any BodyEncodable & Sendable,
+    _ policy: CallPolicy, key: [UInt8]?, carrier: (any CallCarrier)? = nil
   ) throws(LongLinkError) {
     self.type = type
+    self.service = service
     self.carrier = carrier
     options = policy.options
     cache = policy.cache.flatMap { $0.isOn ? $0 : nil }

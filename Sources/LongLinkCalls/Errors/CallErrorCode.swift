@@ -51,6 +51,8 @@ public struct CallErrorCode: RawRepresentable, Hashable, Sendable, CustomStringC
   public static let securityFailed = CallErrorCode(rawValue: 16)
   /// 17: the server did not accept this client.
   public static let notAccepted = CallErrorCode(rawValue: 17)
+  /// 18: an interceptor has failed the call.
+  public static let intercepted = CallErrorCode(rawValue: 18)
   /// 99: a failure that this version has no code for.
   public static let other = CallErrorCode(rawValue: 99)
 
@@ -61,7 +63,7 @@ public struct CallErrorCode: RawRepresentable, Hashable, Sendable, CustomStringC
     .tooLarge: .tooLarge, .encodingFailed: .encodingFailed, .decodingFailed: .decodingFailed,
     .overloaded: .overloaded, .closed: .closed, .invalidConfiguration: .invalidConfiguration,
     .unsupported: .unsupported, .streamEnded: .streamEnded,
-    .securityFailed: .securityFailed, .notAccepted: .notAccepted,
+    .securityFailed: .securityFailed, .notAccepted: .notAccepted, .intercepted: .intercepted,
   ]
 
   /// Makes the code of a `LongLinkError`.

@@ -58,6 +58,7 @@ public struct ErrorTexts: Sendable {
       .streamEnded: "The transfer has already ended.",
       .securityFailed: "The connection to the server is not secure. Nothing was sent.",
       .notAccepted: "Sign in again: the server does not accept this sign-in.",
+      .intercepted: "This cannot be done now.",
       CallErrorCode(.malformed): "The server could not understand the request.",
       CallErrorCode(.unauthenticated): "Sign in first.",
       CallErrorCode(.forbidden): "This is not allowed.",

@@ -75,6 +75,8 @@ public struct ConnectionCounters: CounterGroup, Hashable, Sendable {
   public package(set) var stalledMessages: UInt64 = 0
   /// Requests refused because the server's memory limit was reached.
   public package(set) var refusedForMemory: UInt64 = 0
+  /// Requests refused because the access rule of their route did not allow the peer.
+  public package(set) var refusedAccess: UInt64 = 0
   /// Requests rejected because their bodies or items did not decode as the message that the handler
   /// takes.
   public package(set) var undecodable: UInt64 = 0

@@ -49,6 +49,8 @@ public struct LongLinkError: Error, Sendable {
     public static let streamEnded = Code("streamEnded")
     /// The client, server or connection was closed.
     public static let closed = Code("closed")
+    /// An interceptor of this side has failed the call; `detail` states why.
+    public static let intercepted = Code("intercepted")
     /// A configuration is invalid; `field` names the field, `detail` states why.
     public static let invalidConfiguration = Code("invalidConfiguration")
 
@@ -58,7 +60,7 @@ public struct LongLinkError: Error, Sendable {
       .deadlineExceeded,
       .cancelled, .rejected,
       .corrupted, .protocolViolation, .tooLarge, .encodingFailed, .decodingFailed, .unsupported,
-      .overloaded, .streamEnded, .closed, .invalidConfiguration,
+      .overloaded, .streamEnded, .closed, .intercepted, .invalidConfiguration,
     ]
 
     /// The code's name.

@@ -32,8 +32,7 @@ extension Responder {
   /// Why the items of a request do not fit its handler; nil if they do.
   func shapeProblem(of arrival: Arrival, _ route: Route) -> String? {
     let shape = link.streamShape(of: arrival.serial)
-    var wanted: StreamShape = []
-    if case .stream(let route) = route { wanted = route.shape }
+    let wanted = route.shape
     guard shape == wanted else {
       return """
         message type \(arrival.tag) carries \(wanted.text); the request asks for \(shape.text)

@@ -26,7 +26,7 @@ package final class Responder: TimerHandler {
   /// The link's loop, copied so that reading it does not retain the link.
   private let loop: EventLoop
   private let routes: Routes
-  private let peer: Peer
+  let peer: Peer
   var running: SerialTable<Running>
   private var started: UInt64 = 0
   /// Called when the last handler has ended.
@@ -48,6 +48,11 @@ package final class Responder: TimerHandler {
     let type = arrival.type
     guard let route = routes[type] else {
       refuse(arrival, .unknownType, "no handler for message type \(arrival.tag)")
+      return
+    }
+    // Before anything else, so that a peer without access learns nothing about the route.
+    if case .guarded(let rule, _) = route, !rule.allows(peer) {
+      refuseAccess(arrival)
       return
     }
     let remaining = link.remaining
@@ -76,10 +81,15 @@ package final class Responder: TimerHandler {
       metadata: link.notableMetadata)
     link.count { $0.handled += 1 }
     if request.priority > 0 { link.setPriority(request.priority, of: request.serial) }
+    begin(route, request)
+  }
+
+  private func begin(_ route: Route, _ request: InboundRequest) {
     switch route {
     case .inline(let handler): run(handler, request)
     case .task(let placement, let handler): start(handler, placement, request)
     case .stream(let route): start(route, request)
+    case .guarded(_, let route): begin(route, request)
     }
   }
 
@@ -274,7 +284,7 @@ extension Responder {
     link.isNative ? Array(text.utf8) : []
   }
 
-  private func refuse(
+  func refuse(
     _ arrival: Arrival, _ code: ResponseCode, _ detail: String, retryAfter: Duration? = nil
   ) {
     let isOwed = send(

@@ -12,6 +12,17 @@ package enum Route: Sendable {
   /// Indirect, because a route is copied for each request.
   indirect case task(HandlerPlacement, @Sendable (InboundRequest) async throws -> AnyBody)
   indirect case stream(StreamRoute)
+  /// Another route, for whom the rule allows.
+  indirect case guarded(AccessRule, Route)
+
+  /// The items of its exchanges.
+  var shape: StreamShape {
+    switch self {
+    case .inline, .task: []
+    case .stream(let route): route.shape
+    case .guarded(_, let route): route.shape
+    }
+  }
 }
 
 /// The handler of a message type whose exchanges carry items.
@@ -24,7 +35,7 @@ package struct StreamRoute: Sendable {
   let placement: HandlerPlacement
   /// The longest wait for an item or for credit, in nanoseconds.
   let itemTimeout: Int64?
-  let handler: Handler
+  var handler: Handler
 
   package init(
     _ shape: StreamShape, on placement: HandlerPlacement, itemTimeout: Duration?,
@@ -49,8 +60,23 @@ package final class Router: Sendable {
     routes.withLock { $0[type.rawValue + 1] = route }
   }
 
+  /// Whether a type has a handler.
+  package func contains(_ type: MessageType) -> Bool {
+    routes.withLock { $0.contains(type.rawValue + 1) }
+  }
+
   /// A snapshot of the routes. A connection keeps the snapshot that it was opened with.
   package var snapshot: Routes { Routes(table: routes.withLock { $0.copy() }) }
+
+  /// A snapshot of the routes, each of them changed by a function.
+  package func snapshot(changing change: (MessageType, Route) -> Route) -> Routes {
+    var table = routes.withLock { $0.copy() }
+    for key in table.keys.sorted() {
+      guard let route = table[key] else { continue }
+      table[key] = change(MessageType(tag: key - 1), route)
+    }
+    return Routes(table: table)
+  }
 }
 
 /// The routes of one connection.

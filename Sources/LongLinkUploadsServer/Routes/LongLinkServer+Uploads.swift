@@ -29,7 +29,8 @@ extension LongLinkServer {
   /// Files are read and written on `fileThreads` threads, from 1 to 64; in a simulation on the
   /// loop. `onFinish` is called for each finished upload, on the loop of its connection, at
   /// most once; not for one whose finish a crash has interrupted, which the next start moves to its
-  /// place.
+  /// place. A request that `rule` does not allow is refused with 403. Default: the rule of
+  /// `require(_:)`.
   ///
   /// Throws `invalidConfiguration`, which names the field, if a limit is out of its range, or if
   /// the directory cannot be used: its parent must exist, and no other server may receive uploads
@@ -37,15 +38,18 @@ extension LongLinkServer {
   @discardableResult
   public func routeUploads(
     in directory: String, limits: UploadLimits = UploadLimits(), fileThreads: Int = 4,
+    requires rule: AccessRule? = nil,
     onFinish: @escaping @Sendable (FinishedUpload) -> Void = { _ in }
   ) throws(LongLinkError) -> UploadReceiver {
     try routeUploads(
-      in: directory, limits: limits, fileThreads: fileThreads, waiting: nil, onFinish: onFinish)
+      in: directory, limits: limits, fileThreads: fileThreads, requires: rule, waiting: nil,
+      onFinish: onFinish)
   }
 
   /// The same with another bound on the bytes that wait.
   func routeUploads(
-    in directory: String, limits: UploadLimits, fileThreads: Int = 4, waiting: WaitingBytes?,
+    in directory: String, limits: UploadLimits, fileThreads: Int = 4,
+    requires rule: AccessRule? = nil, waiting: WaitingBytes?,
     onFinish: @escaping @Sendable (FinishedUpload) -> Void
   ) throws(LongLinkError) -> UploadReceiver {
     if let (field, reason) = limits.objection {
@@ -64,7 +68,7 @@ extension LongLinkServer {
     let receiver = UploadReceiver(
       store, FileThreads(fileThreads), configuration.logger,
       waiting: waiting ?? WaitingBytes(UploadLimits.mostWaitingBytes), onFinish)
-    receiver.route(on: self)
+    receiver.route(on: self, requires: rule)
     add(receiver)
     return receiver
   }

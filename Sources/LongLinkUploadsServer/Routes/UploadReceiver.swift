@@ -41,8 +41,8 @@ public final class UploadReceiver: Sendable {
 
   // MARK: Routes
 
-  func route(on server: LongLinkServer) {
-    route(UploadMethods.create, on: server, upTo: UploadLimits.mostRequestBytes) {
+  func route(on server: LongLinkServer, requires rule: AccessRule?) {
+    route(UploadMethods.create, on: server, requires: rule, upTo: UploadLimits.mostRequestBytes) {
       [self] message, request in
       // Before it waits for files: there may be many, and each may be large.
       do throws(UploadFailure) {
@@ -56,20 +56,21 @@ public final class UploadReceiver: Sendable {
         try store.create(message, id: id, of: principal, now: now)
       }
     }
-    route(UploadMethods.status, on: server) { [self] message, request in
+    route(UploadMethods.status, on: server, requires: rule) { [self] message, request in
       try await answer(request) { [self] () throws(UploadFailure) in
         try store.status(message, now: now)
       }
     }
     server.routeStream(
-      UploadMethods.append, .requestItems, itemTimeout: store.limits.itemTimeout
+      UploadMethods.append, .requestItems, itemTimeout: store.limits.itemTimeout,
+      requires: rule
     ) { [self] request, items, _ in
       try await append(try decoded(request), items, request)
     }
-    route(UploadMethods.finish, on: server) { [self] message, request in
+    route(UploadMethods.finish, on: server, requires: rule) { [self] message, request in
       try await finish(message, request)
     }
-    route(UploadMethods.abort, on: server) { [self] message, request in
+    route(UploadMethods.abort, on: server, requires: rule) { [self] message, request in
       try await answer(request) { [self] () throws(UploadFailure) in
         try store.abort(message)
         return EmptyBody()
@@ -80,10 +81,10 @@ public final class UploadReceiver: Sendable {
   /// Sets a handler for requests up to a size, each of which counts as one of its client's.
   private func route<Request: BodyDecodable, Reply: BodyEncodable & Sendable>(
     _ method: RPCMethod<Request, Reply>, on server: LongLinkServer,
-    upTo limit: Int = UploadLimits.mostOtherRequestBytes,
+    requires rule: AccessRule?, upTo limit: Int = UploadLimits.mostOtherRequestBytes,
     _ handler: @escaping @Sendable (Request, InboundRequest) async throws -> Reply
   ) {
-    server.route(method.type) { [self] request in
+    server.route(method.type, requires: rule) { [self] request in
       try await counted(request) { try await handler(try decoded(request, upTo: limit), request) }
     }
   }

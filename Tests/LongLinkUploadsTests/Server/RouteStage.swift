@@ -29,7 +29,7 @@ final class RouteStage: Sendable {
 
   private init(
     _ simulation: Simulation, _ directory: UploadDirectory, _ limits: UploadLimits,
-    _ waiting: WaitingBytes?
+    _ waiting: WaitingBytes?, _ rule: AccessRule?
   ) throws {
     self.simulation = simulation
     self.directory = directory
@@ -38,8 +38,9 @@ final class RouteStage: Sendable {
     var configuration = ServerConfiguration(listen: [.host("10.0.0.1", port: 0)])
     configuration.logger = log.logger
     server = try LongLinkServer(configuration, on: [simulation.eventLoop(named: "server")])
-    receiver = try server.routeUploads(in: directory.path, limits: limits, waiting: waiting) {
-      upload in
+    receiver = try server.routeUploads(
+      in: directory.path, limits: limits, requires: rule, waiting: waiting
+    ) { upload in
       finished.list.withLock { $0.append(upload) }
     }
   }
@@ -48,12 +49,13 @@ final class RouteStage: Sendable {
   static func run(
     _ change: (inout UploadLimits) -> Void = { _ in },
     in directory: UploadDirectory = UploadDirectory(), waiting: WaitingBytes? = nil,
+    requires rule: AccessRule? = nil,
     _ body: @escaping @Sendable (RouteStage) async throws -> Void
   ) async throws {
     var limits = UploadLimits()
     change(&limits)
     let simulation = Simulation(seed: 1)
-    let stage = try RouteStage(simulation, directory, limits, waiting)
+    let stage = try RouteStage(simulation, directory, limits, waiting, rule)
     try await simulation.run {
       try await stage.server.start()
       let result = await Result { () async throws in try await body(stage) }

@@ -40,6 +40,30 @@ import Testing
     }
   }
 
+  @Test func `a rule for uploads holds for each of their requests`() async throws {
+    try await RouteStage.run(requires: .authenticated) { stage in
+      let client = try stage.client()
+      let id = String(repeating: "0", count: 32)
+      let calls: [@Sendable () async throws -> Void] = [
+        { _ = try await stage.create(of: client) },
+        { _ = try await client.request(UploadMethods.status, StatusRequest(id: id)) },
+        { try await stage.append([1], to: id, at: 0, of: client) },
+        { _ = try await stage.finish(id, [1], of: client) },
+        { _ = try await client.request(UploadMethods.abort, AbortRequest(id: id)) },
+      ]
+      for (index, call) in calls.enumerated() {
+        do {
+          try await call()
+          Issue.record("request \(index) was not refused")
+        } catch let error as LongLinkError {
+          #expect(error.response == .forbidden && error.delivery == .refused, "\(index)")
+        }
+      }
+      #expect(await stage.server.counters().connections.refusedAccess == 5)
+      #expect(stage.receiver.counters.created == 0)
+    }
+  }
+
   @Test func `a lost connection keeps what has come`() async throws {
     try await RouteStage.run { stage in
       let client = try stage.client()

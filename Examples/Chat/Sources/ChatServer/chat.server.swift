@@ -29,20 +29,32 @@ public nonisolated protocol ChatService: Swift.Sendable {
 
 extension LongLinkServer::LongLinkServer {
   /// Routes the requests of `chat.Chat` to a service, before `start`.
+  ///
+  /// Requests that `rule` does not allow are refused with 403. Default: the rule of
+  /// `require(_:)`. For single methods, call `require(_:for:)` afterwards.
   public nonisolated func register(
     chat service: some ChatService,
-    on placement: LongLinkServer::HandlerPlacement = .connectionLoop
+    on placement: LongLinkServer::HandlerPlacement = .connectionLoop,
+    requires rule: LongLinkServer::AccessRule? = nil
   ) {
-    route(ChatMessages::ChatMethods.join, on: placement) { request, context in
+    route(
+      ChatMessages::ChatMethods.join, on: placement, requires: rule
+    ) { request, context in
       try await service.join(request, context: context)
     }
-    route(ChatMessages::ChatMethods.leave, on: placement) { request, context in
+    route(
+      ChatMessages::ChatMethods.leave, on: placement, requires: rule
+    ) { request, context in
       try await service.leave(request, context: context)
     }
-    route(ChatMessages::ChatMethods.send, on: placement) { request, context in
+    route(
+      ChatMessages::ChatMethods.send, on: placement, requires: rule
+    ) { request, context in
       try await service.send(request, context: context)
     }
-    route(ChatMessages::ChatMethods.history, on: placement) { request, context in
+    route(
+      ChatMessages::ChatMethods.history, on: placement, requires: rule
+    ) { request, context in
       try await service.history(request, context: context)
     }
   }

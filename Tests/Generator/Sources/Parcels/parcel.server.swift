@@ -43,29 +43,45 @@ public nonisolated protocol ParcelsService: Swift.Sendable {
 extension LongLinkServer::LongLinkServer {
   /// Routes the requests of `parcel.Parcels` to a service, before `start`.
   ///
+  /// Requests that `rule` does not allow are refused with 403. Default: the rule of
+  /// `require(_:)`. For single methods, call `require(_:for:)` afterwards.
+  ///
   /// `itemTimeout` is the longest wait of a handler for an item, or until the client takes
   /// one. Default: no limit.
   public nonisolated func register(
     parcels service: some ParcelsService,
     on placement: LongLinkServer::HandlerPlacement = .connectionLoop,
-    itemTimeout: Swift.Duration? = nil
+    itemTimeout: Swift.Duration? = nil,
+    requires rule: LongLinkServer::AccessRule? = nil
   ) {
-    route(Parcels::ParcelsMethods.send, on: placement) { request, context in
+    route(
+      Parcels::ParcelsMethods.send, on: placement, requires: rule
+    ) { request, context in
       try await service.send(request, context: context)
     }
-    route(Parcels::ParcelsMethods.find, on: placement) { request, context in
+    route(
+      Parcels::ParcelsMethods.find, on: placement, requires: rule
+    ) { request, context in
       try await service.find(request, context: context)
     }
-    route(Parcels::ParcelsMethods.clear, on: placement) { request, context in
+    route(
+      Parcels::ParcelsMethods.clear, on: placement, requires: rule
+    ) { request, context in
       try await service.clear(request, context: context)
     }
-    routeStream(Parcels::ParcelsMethods.track, on: placement, itemTimeout: itemTimeout) { request, context, writer in
+    routeStream(
+      Parcels::ParcelsMethods.track, on: placement, itemTimeout: itemTimeout, requires: rule
+    ) { request, context, writer in
       try await service.track(request, writer: writer, context: context)
     }
-    routeStream(Parcels::ParcelsMethods.sendAll, on: placement, itemTimeout: itemTimeout) { context, items in
+    routeStream(
+      Parcels::ParcelsMethods.sendAll, on: placement, itemTimeout: itemTimeout, requires: rule
+    ) { context, items in
       try await service.sendAll(items, context: context)
     }
-    routeStream(Parcels::ParcelsMethods.unwrap, on: placement, itemTimeout: itemTimeout) { context, items, writer in
+    routeStream(
+      Parcels::ParcelsMethods.unwrap, on: placement, itemTimeout: itemTimeout, requires: rule
+    ) { context, items, writer in
       try await service.unwrap(items, writer: writer, context: context)
     }
   }

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Logging
+internal import LongLinkCore
+
+extension Responder {
+  /// Refuses a request that the rule of its route does not allow. The peer does not learn why.
+  func refuseAccess(_ arrival: Arrival) {
+    link.count { $0.refusedAccess += 1 }
+    link.log(
+      .debug, "Refused a request: the access rule of its route does not allow the peer",
+      [
+        "type": "\(arrival.tag)", "serial": "\(arrival.serial)",
+        "principal": "\(PeerText(peer.principal?.name ?? "none"))",
+      ])
+    refuse(arrival, .forbidden, "access to message type \(arrival.tag) is denied")
+  }
+}

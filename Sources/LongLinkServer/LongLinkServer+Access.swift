@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import LongLinkDriver
+public import LongLinkCore
+
+extension LongLinkServer {
+  /// Sets the rule of all routes and pushes that have no rule of their own, whether they are set
+  /// before or afterwards. Call it before `start`; it traps afterwards.
+  ///
+  /// Default: `.everyone`. With `.authenticated`, a route that somebody forgets to protect is
+  /// closed, and the open ones say so, with `requires: .everyone`.
+  public func require(_ rule: AccessRule) {
+    beforeStart("set the access rule of all routes") { $0.rule = rule }
+  }
+
+  /// Sets the rule of routes, replacing the ones that they had. Call it after the routes were set
+  /// and before `start`; it traps afterwards, and for a type without a route.
+  ///
+  /// Use it for single methods of a service that sets its routes itself. To set a route again
+  /// removes its rule.
+  public func require(_ rule: AccessRule, for types: MessageType...) {
+    for type in types {
+      beforeStart("set the access rule of message type \(type)") { hooks in
+        precondition(router.contains(type), "there is no route of message type \(type)")
+        hooks.rules[type] = rule
+      }
+    }
+  }
+
+  /// Puts a function around the handlers of all routes, or of the given types, whether they are set
+  /// before or afterwards. Call it before `start`; it traps afterwards.
+  ///
+  /// The function gets each request that an access rule has not refused, with its principal
+  /// (`request.peer.principal`), metadata and deadline, and calls `next` to go on. It can return
+  /// another response, throw a `Rejection`, or do something before and after. What it throws counts
+  /// as thrown by the handler. The first interceptor is the outermost.
+  ///
+  /// It runs in the handler's task, which is cancelled when the client cancels, the connection
+  /// ends, or the deadline passes; task-local values reach the handler. A synchronous handler runs
+  /// in such a task as well, on the connection's loop. Around a stream it sees the exchange as a
+  /// whole: `next` returns when the handler has.
+  public func intercept(
+    _ types: [MessageType]? = nil, _ interceptor: @escaping Interceptor
+  ) {
+    beforeStart("add an interceptor") { hooks in
+      hooks.interceptors.append((types.map { Set($0) }, interceptor))
+    }
+  }
+}
