@@ -134,6 +134,7 @@ extension ServerConnection: LinkOwner {
     case .established:
       // The frame that opened the connection may also have broken a rule.
       guard link.isOpen else { return }
+      peer.identified(as: nil, security: link.security)
       requestsIfAny?.opened(link)
       lane.opened(self)
     case .began(let serial, let begin, let ordinal):
