@@ -118,6 +118,16 @@ internal import LongLinkCore
   /// The number of this side's certificates.
   var identityCount: Int { unsafe cll_tls_context_identities(context) }
 
+  /// The hash of the key of this side's certificate at an index, as pins have it.
+  func keyHash(_ index: Int) -> [UInt8] {
+    var hash = [UInt8](repeating: 0, count: 32)
+    let isDone = unsafe hash.withUnsafeMutableBufferPointer {
+      unsafe cll_certificate_key_hash(cll_tls_context_identity(context, index), $0.baseAddress)
+    }
+    precondition(isDone, "there is no memory for a key")
+    return hash
+  }
+
   /// This side's certificate at an index, and when it, or one of its chain, expires.
   func identity(_ index: Int) -> (certificate: PeerCertificate, expiry: Int64) {
     unsafe (

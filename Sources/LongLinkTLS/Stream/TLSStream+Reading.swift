@@ -9,6 +9,9 @@ extension TLSStream {
   /// The room for a record's header and for what encryption adds, for each read.
   private static let overhead = 1_024
 
+  /// An alert of TLS 1.2, fatal, protocol_version: a native client recognises it.
+  private static let alertToPlainPeer: [UInt8] = [0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 0x46]
+
   // MARK: The handshake
 
   /// Goes on with the handshake, after one read: a client begins without. The handler is told when
@@ -64,9 +67,8 @@ extension TLSStream {
     }
     let reason = failure.explained(place, engine?.offender ?? nil)
     if side.isServer, reason.code == .plainPeer {
-      // A record of TLS is noise to a plain peer; a native one recognises this alert.
       output = ByteQueue()
-      unsafe output.append([0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 0x46].span.bytes)
+      unsafe output.append(Self.alertToPlainPeer.span.bytes)
     }
     let error = fail(reason, "secure")
     endAfterFailure()
