@@ -409,7 +409,7 @@ let package = Package(
     .testTarget(
       name: "LongLinkTLSTests",
       dependencies: [
-        "CLongLinkPOSIX", "CLongLinkTLS", "LongLink", "LongLinkCertificates", "LongLinkDriver",
+        "CLongLinkPOSIX", "COpenSSL", "LongLink", "LongLinkCertificates", "LongLinkDriver",
         "LongLinkCore", "LongLinkServer", "LongLinkTLS", "LongLinkTestNeeds", "LongLinkTesting",
         "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
