@@ -4,8 +4,8 @@ internal import LongLinkCore
 internal import LongLinkTransport
 
 extension TLSStream {
-  /// The room for what a peer sends in a handshake.
-  private static let handshakeRead = 16_384 + 512
+  /// The least room below: for one record.
+  private static let smallestRead = 16_384 + 512
   /// The room for a record's header and for what encryption adds, for each read.
   private static let overhead = 1_024
 
@@ -36,7 +36,7 @@ extension TLSStream {
     borrow(&queue)
     defer { giveBack(&queue) }
     if reads {
-      switch try readBelow(into: &queue, Self.handshakeRead) {
+      switch try readBelow(into: &queue, Self.smallestRead) {
       case .bytes: break
       case .wouldBlock: return
       case .end: throw fail(TLSFailure.cutOff(place), "secure")
@@ -94,7 +94,9 @@ extension TLSStream {
     borrow(&queue)
     defer { giveBack(&queue) }
     if !hasEndedBelow {
-      switch try readBelowOrFail(into: &queue, buffer.freeCapacity + Self.overhead) {
+      switch try readBelowOrFail(
+        into: &queue, max(buffer.freeCapacity, Self.smallestRead) + Self.overhead)
+      {
       case .bytes: break
       case .wouldBlock: return .wouldBlock
       case .end: hasEndedBelow = true

@@ -72,6 +72,9 @@ import COpenSSL
     return takeOutput()
   }
 
+  /// Whether the peer has ended its side in good order.
+  var hasReceivedEnd: Bool { unsafe SSL_get_shutdown(ssl) & SSL_RECEIVED_SHUTDOWN != 0 }
+
   func close() -> [UInt8] {
     unsafe SSL_shutdown(ssl)
     return takeOutput()

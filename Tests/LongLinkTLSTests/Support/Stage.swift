@@ -4,7 +4,7 @@ import LongLinkCore
 import LongLinkTesting
 
 @testable import LongLinkTLS
-@testable import LongLinkTransport
+@_spi(Loop) @testable import LongLinkTransport
 
 /// A server's stream whose peer is a raw client, on a loop of a simulation.
 final class Stage: StreamHandler {
@@ -89,7 +89,41 @@ final class Stage: StreamHandler {
     }
   }
 
+  /// Reads once.
+  func readOnce(_ count: Int) throws {
+    var queue = ByteQueue()
+    let outcome = try queue.append(capacity: count) { (span) throws(SocketError) in
+      try stream.read(into: &span)
+    }
+    if case .bytes = outcome { bytes += queue.takeAll() }
+  }
+
   func write(_ bytes: [UInt8]) throws -> Int {
     try unsafe bytes.withUnsafeBytes { try unsafe stream.write(RawSpan(_unsafeBytes: $0)) }
+  }
+}
+
+/// What became of a stream below, for tests that leave its loop.
+struct LoopBox: Sendable {
+  private let below: LoopBound<MemoryStream>
+  private let stream: LoopBound<Weak>
+
+  private final class Weak {
+    weak var stream: (any ByteStream)?
+  }
+
+  init(_ below: MemoryStream, _ stream: any ByteStream, on loop: EventLoop) {
+    self.below = LoopBound(below, on: loop)
+    let weak = Weak()
+    weak.stream = stream
+    self.stream = LoopBound(weak, on: loop)
+  }
+
+  var closings: [String] {
+    get async { await below.loop.run { below.value.closings } }
+  }
+
+  var isReleased: Bool {
+    get async { await stream.loop.run { stream.value.stream == nil } }
   }
 }
