@@ -414,6 +414,7 @@ let package = Package(
         "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
       ],
+      exclude: ["Peers"],
       swiftSettings: swiftSettings
     ),
     .testTarget(
