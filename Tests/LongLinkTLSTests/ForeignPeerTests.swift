@@ -70,7 +70,10 @@ struct ForeignPeerTests {
       for arguments in [["-alpn", "h2"], ["-noservername"], ["-tls1_2", "-alpn", "longlink/1"]] {
         let program = try Program(
           "sh", "-c",
-          "exec openssl s_client -connect 127.0.0.1:\(port(world.server)) \(arguments.joined(separator: " ")) 2>&1"
+          """
+          exec openssl s_client -connect 127.0.0.1:\(port(world.server)) \
+          \(arguments.joined(separator: " ")) 2>&1
+          """
         )
         let alert = arguments[0] == "-tls1_2" ? "alert protocol version" : "application protocol"
         #expect(await program.line(with: alert) != nil, "\(arguments)")
