@@ -41,12 +41,14 @@ let package = Package(
     .library(name: "LongLinkJSON", targets: ["LongLinkJSON"]),
     .library(name: "LongLinkUploads", targets: ["LongLinkUploads"]),
     .library(name: "LongLinkUploadsServer", targets: ["LongLinkUploadsServer"]),
+    .library(name: "LongLinkTLS", targets: ["LongLinkTLS"]),
     .library(name: "LongLinkHTTP", targets: ["LongLinkHTTP"]),
     .library(name: "LongLinkHTTPServer", targets: ["LongLinkHTTPServer"]),
     // For the package in Command alone.
     .library(name: "LongLinkDemoMessages", targets: ["LongLinkDemoMessages"]),
     .library(
       name: "LongLinkUploadMessages", targets: ["LongLinkDigest", "LongLinkUploadMessages"]),
+    .library(name: "LongLinkCertificates", targets: ["LongLinkCertificates"]),
     .library(name: "LongLinkTestNeeds", targets: ["LongLinkTestNeeds"]),
     .executable(name: "protoc-gen-longlink", targets: ["protoc-gen-longlink"]),
     .plugin(name: "GenerateLongLink", targets: ["GenerateLongLink"]),
@@ -95,6 +97,13 @@ let package = Package(
       providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]
     ),
     .target(name: "CLongLinkUploads", dependencies: ["CProtobufC"]),
+    .systemLibrary(
+      name: "COpenSSL",
+      pkgConfig: "openssl",
+      providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]
+    ),
+    .target(name: "CLongLinkTLS", dependencies: ["COpenSSL"], cSettings: cSettings),
+    .target(name: "CLongLinkCertificates", dependencies: ["CCrypto"], cSettings: cSettings),
 
     // The pure core, and the world it runs in.
     .target(
@@ -229,6 +238,20 @@ let package = Package(
         "LongLinkTransport", "LongLinkUploadMessages",
         .product(name: "Logging", package: "swift-log"),
       ],
+      swiftSettings: swiftSettings
+    ),
+    // TLS, and certificates for tests.
+    .target(
+      name: "LongLinkTLS",
+      dependencies: [
+        "CLongLinkTLS", "COpenSSL", "LongLinkDigest", "LongLinkDriver", "LongLinkCore",
+        "LongLinkTransport",
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .target(
+      name: "LongLinkCertificates",
+      dependencies: ["CLongLinkCertificates", "LongLinkTransport"],
       swiftSettings: swiftSettings
     ),
     // HTTP: empty without the trait.
@@ -381,6 +404,17 @@ let package = Package(
         "LongLinkUploadMessages", "LongLinkUploads", "LongLinkUploadsServer",
         .product(name: "Logging", package: "swift-log"),
       ],
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
+      name: "LongLinkTLSTests",
+      dependencies: [
+        "CLongLinkPOSIX", "COpenSSL", "LongLink", "LongLinkCertificates", "LongLinkDriver",
+        "LongLinkCore", "LongLinkServer", "LongLinkTLS", "LongLinkTestNeeds", "LongLinkTesting",
+        "LongLinkTransport",
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      exclude: ["Peers"],
       swiftSettings: swiftSettings
     ),
     .testTarget(

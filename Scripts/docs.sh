@@ -49,7 +49,8 @@ page() {
 
 shared='LongLinkDriver LongLinkCore LongLinkTransport'
 products='LongLink LongLinkServer LongLinkCalls LongLinkTesting LongLinkDialects LongLinkProtobufC
-  LongLinkReaders LongLinkJSON LongLinkUploads LongLinkUploadsServer LongLinkHTTP LongLinkHTTPServer'
+  LongLinkReaders LongLinkJSON LongLinkUploads LongLinkUploadsServer LongLinkTLS LongLinkHTTP
+  LongLinkHTTPServer'
 # With HTTP, as the tests are built.
 "$swift" build --scratch-path "$scratch" --disable-build-manifest-caching --traits HTTP
 use "$("$swift" build --scratch-path "$scratch" --show-bin-path)"
@@ -64,6 +65,7 @@ page LongLinkReaders
 page LongLinkJSON
 page LongLinkUploads
 page LongLinkUploadsServer
+page LongLinkTLS
 page LongLinkHTTP
 page LongLinkHTTPServer
 

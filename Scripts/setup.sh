@@ -30,8 +30,8 @@ look() {
   need libprotobuf-c-dev 'brew install protobuf-c' pkg-config --exists libprotobuf-c
   # Linked into programs that read documents.
   need libexpat1-dev 'brew install expat' pkg-config --exists expat
-  # Linked into programs with uploads, for hashes.
-  need libssl-dev 'brew install openssl@3' pkg-config --exists libcrypto
+  # Linked into programs with uploads, for hashes, and into those with TLS.
+  need libssl-dev 'brew install openssl@3' pkg-config --exists openssl
   # To generate code, with the files that every .proto may import.
   need protobuf-c-compiler 'brew install protobuf-c' protoc-c --version
   need protobuf-compiler 'brew install protobuf' protoc --version
@@ -41,6 +41,8 @@ look() {
   # For the test vectors, a peer in another language, and a third implementation of messages.
   need python3 'brew install python3' python3 --version
   need python3-protobuf 'pip install protobuf' Scripts/python.sh --version
+  # A client and a server of TLS that nobody here wrote.
+  need openssl 'brew install openssl@3' openssl version
   # To test the dissector.
   need tshark 'brew install wireshark' tshark --version
   # Servers of HTTP that nobody here wrote.

@@ -29,7 +29,7 @@ extension LongLinkServer {
     }
     security.provider.serverStarted(on: loop, log) { [weak self] in
       guard let self else { return }
-      Task { await self.moveConnections() }
+      Task(executorPreference: loop) { await self.moveConnections() }
     }
   }
 

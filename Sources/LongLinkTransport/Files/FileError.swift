@@ -38,6 +38,9 @@ package struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The error number of what is not as it was written.
   package static var damaged: CInt { EIO }
 
+  /// The error number of a file that has more bytes than are wanted.
+  package static var tooLarge: CInt { EFBIG }
+
   /// The error number of something that another process uses.
   package static var inUse: CInt { EBUSY }
 

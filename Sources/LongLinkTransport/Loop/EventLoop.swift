@@ -53,6 +53,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   var isStopping = false
   /// A read buffer that the streams of this loop share, so that idle ones need no memory.
   @safe @exclusivity(unchecked) private var readQueue = ByteQueue()
+  /// The same for streams that transform their bytes: what they read and write below.
+  private var transformQueue = ByteQueue()
   /// An empty queue whose memory the next stream with an incomplete frame can take.
   @safe @exclusivity(unchecked) package var spareQueue = ByteQueue()
 
@@ -158,6 +160,12 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   /// Exchanges the shared read buffer for an empty queue, or back.
   package func swapReadQueue(with queue: inout ByteQueue) {
     swap(&queue, &readQueue)
+  }
+
+  /// Exchanges the shared buffer of transforms for an empty queue, or back. It is lent within one
+  /// call of a stream, and returned empty.
+  package func swapTransformQueue(with queue: inout ByteQueue) {
+    swap(&queue, &transformQueue)
   }
 
   /// Notes that a stream is about to be read. Returns whether it should be read only a little,

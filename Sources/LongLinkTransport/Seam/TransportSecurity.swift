@@ -62,7 +62,7 @@ package protocol ServerSecurityProvider: Sendable {
   /// A server that uses it is about to listen. `replaced` is to be called, on any thread, when
   /// connections that stand should move to others, because certificates were replaced.
   func serverStarted(
-    on loop: EventLoop, _ log: SecurityLog, replaced: @escaping @Sendable () -> Void)
+    on loop: EventLoop, _ log: @escaping SecurityLog, replaced: @escaping @Sendable () -> Void)
   /// The same server has stopped.
   func serverStopped(on loop: EventLoop)
 }

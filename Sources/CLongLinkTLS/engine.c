@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "internal.h"
+
+#include <openssl/err.h>
+#include <string.h>
+
+// The largest record: 2^14 bytes, and what encryption may add (RFC 5246, 6.2.3).
+#define LARGEST_RECORD (16384 + 2048)
+// Records without bytes of the application that a peer may send at first, and have left at most.
+// Each 16 records with such bytes allow one more.
+#define MOST_EMPTY 32
+#define EMPTY_COST 16
+// The records of a handshake: a chain of 100 KB in the smallest sensible pieces.
+#define MOST_HANDSHAKE 512
+
+cll_tls_engine *cll_engine_of(const SSL *ssl) { return SSL_get_app_data(ssl); }
+
+static bool set_up(cll_tls_engine *engine) {
+  engine->ssl = SSL_new(engine->context->ssl);
+  if (engine->ssl == NULL) return false;
+  SSL_set_app_data(engine->ssl, engine);
+  BIO *bio = BIO_new(cll_bio_method());
+  if (bio == NULL) return false;
+  BIO_set_data(bio, engine);
+  // The one BIO for both directions.
+  SSL_set_bio(engine->ssl, bio, bio);
+  X509_VERIFY_PARAM_set_time(SSL_get0_param(engine->ssl), (time_t)engine->now);
+  if (engine->context->options.is_server) SSL_set_accept_state(engine->ssl);
+  else SSL_set_connect_state(engine->ssl);
+  return true;
+}
+
+cll_tls_engine *cll_tls_engine_new(cll_tls_context *context, int64_t now) {
+  ERR_clear_error();
+  cll_tls_engine *engine = OPENSSL_zalloc(sizeof *engine);
+  if (engine == NULL) return NULL;
+  engine->context = context;
+  engine->now = now;
+  engine->expiry = INT64_MAX;
+  engine->credit = MOST_HANDSHAKE * EMPTY_COST;
+  if (set_up(engine)) return engine;
+  cll_tls_engine_free(engine);
+  return NULL;
+}
+
+void cll_tls_engine_free(cll_tls_engine *engine) {
+  SSL_free(engine->ssl);
+  X509_free(engine->offender);
+  for (int i = 0; i < engine->session_count; i++) OPENSSL_free(engine->sessions[i].bytes);
+  OPENSSL_clear_free(engine->late, engine->late_capacity);
+  OPENSSL_free(engine);
+}
+
+bool cll_tls_engine_set_name(cll_tls_engine *engine, const char *name, bool is_address) {
+  X509_VERIFY_PARAM *parameters = SSL_get0_param(engine->ssl);
+  // No address may be sent as a name (RFC 6066, 3).
+  if (is_address) return X509_VERIFY_PARAM_set1_ip_asc(parameters, name) == 1;
+  X509_VERIFY_PARAM_set_hostflags(
+      parameters, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+  return SSL_set_tlsext_host_name(engine->ssl, name) == 1 &&
+         X509_VERIFY_PARAM_set1_host(parameters, name, strlen(name)) == 1;
+}
+
+// --- Records -----------------------------------------------------------------------------------
+
+// Returns the length of the first record if it is whole, and of everything if it can be none: let
+// OpenSSL say what is wrong.
+static size_t record_length(const uint8_t *input, size_t length) {
+  if (length == 0) return 0;
+  if (input[0] < SSL3_RT_CHANGE_CIPHER_SPEC || input[0] > SSL3_RT_APPLICATION_DATA) return length;
+  if (length >= 2 && input[1] != SSL3_VERSION_MAJOR) return length;
+  if (length < SSL3_RT_HEADER_LENGTH) return 0;
+  size_t size = (size_t)input[3] << 8 | input[4];
+  if (size > LARGEST_RECORD) return length;
+  size += SSL3_RT_HEADER_LENGTH;
+  return size <= length ? size : 0;
+}
+
+bool cll_tls_has_record(const uint8_t *input, size_t length) {
+  return record_length(input, length) > 0;
+}
+
+// Whether the first bytes of the peer are no record that may come first.
+static bool is_plain(const cll_tls_engine *engine, const uint8_t *input, size_t length) {
+  if (engine->has_records || length == 0) return false;
+  bool may_alert = !engine->context->options.is_server;
+  if (input[0] != SSL3_RT_HANDSHAKE && !(may_alert && input[0] == SSL3_RT_ALERT)) return true;
+  return length >= 2 && input[1] != SSL3_VERSION_MAJOR;
+}
+
+static void fail(cll_tls_engine *engine, int kind) {
+  engine->failure.kind = kind;
+  engine->failure.code = 0;
+  engine->failure.text = NULL;
+}
+
+// Gives the next record to the BIO. Returns false, with the status, if there is none.
+static bool take_record(cll_tls_engine *engine, const uint8_t *input, size_t length,
+                        struct cll_tls_step *step) {
+  const uint8_t *next = input + step->consumed;
+  size_t left = length - step->consumed;
+  if (is_plain(engine, next, left)) {
+    fail(engine, CLL_FAILURE_PLAIN);
+    step->status = CLL_TLS_FAILED;
+    return false;
+  }
+  size_t count = record_length(next, left);
+  if (count == 0) {
+    step->status = CLL_TLS_WANTS_INPUT;
+    return false;
+  }
+  if (engine->credit < EMPTY_COST) {
+    fail(engine, CLL_FAILURE_FLOOD);
+    step->status = CLL_TLS_FAILED;
+    return false;
+  }
+  engine->credit -= EMPTY_COST;
+  engine->has_records = true;
+  engine->input = next;
+  engine->input_left = count;
+  step->consumed += count;
+  return true;
+}
+
+// Notes why OpenSSL has failed.
+static void capture(cll_tls_engine *engine) {
+  unsigned long error = ERR_peek_error();
+  if (engine->failure.kind == CLL_FAILURE_NONE) {
+    int reason = ERR_GET_REASON(error);
+    bool is_alert = ERR_GET_LIB(error) == ERR_LIB_SSL && reason >= SSL_AD_REASON_OFFSET;
+    engine->failure.kind = is_alert ? CLL_FAILURE_ALERT : CLL_FAILURE_LOCAL;
+    engine->failure.code = is_alert ? reason - SSL_AD_REASON_OFFSET : reason;
+    engine->failure.text = ERR_reason_error_string(error);
+  }
+  ERR_clear_error();
+}
+
+// --- Calls -------------------------------------------------------------------------------------
+
+struct cll_tls_step cll_tls_handshake(cll_tls_engine *engine, const uint8_t *input, size_t length) {
+  struct cll_tls_step step = {CLL_TLS_FAILED, 0, 0, 0};
+  if (engine->failure.kind != CLL_FAILURE_NONE) return step;
+  for (;;) {
+    ERR_clear_error();
+    int result = SSL_do_handshake(engine->ssl);
+    if (result == 1) {
+      engine->credit = MOST_EMPTY * EMPTY_COST;
+      step.status = CLL_TLS_DONE;
+      const unsigned char *name;
+      unsigned int name_length;
+      SSL_get0_alpn_selected(engine->ssl, &name, &name_length);
+      if (name_length == 0) {
+        fail(engine, CLL_FAILURE_PROTOCOL_NAME);
+        step.status = CLL_TLS_FAILED;
+      }
+      return step;
+    }
+    if (SSL_get_error(engine->ssl, result) != SSL_ERROR_WANT_READ) {
+      capture(engine);
+      return step;
+    }
+    if (!take_record(engine, input, length, &step)) return step;
+  }
+}
+
+struct cll_tls_step cll_tls_read(cll_tls_engine *engine, const uint8_t *input, size_t length,
+                                 uint8_t *bytes, size_t capacity) {
+  struct cll_tls_step step = {CLL_TLS_DONE, 0, 0, 0};
+  while (step.count < capacity) {
+    if (engine->failure.kind != CLL_FAILURE_NONE || engine->has_ended) {
+      step.status = engine->has_ended ? CLL_TLS_ENDED : CLL_TLS_FAILED;
+      return step;
+    }
+    bool is_fresh = SSL_pending(engine->ssl) == 0;
+    if (is_fresh && !take_record(engine, input, length, &step)) return step;
+    ERR_clear_error();
+    size_t count = 0;
+    int result = SSL_read_ex(engine->ssl, bytes + step.count, capacity - step.count, &count);
+    if (result == 1) {
+      step.count += count;
+      // The record's cost comes back, and a little of that of empty ones.
+      if (is_fresh) engine->credit += EMPTY_COST + 1;
+      if (engine->credit > MOST_EMPTY * EMPTY_COST) engine->credit = MOST_EMPTY * EMPTY_COST;
+      continue;
+    }
+    switch (SSL_get_error(engine->ssl, result)) {
+    case SSL_ERROR_WANT_READ: break;
+    case SSL_ERROR_ZERO_RETURN: engine->has_ended = true; break;
+    default: capture(engine);
+    }
+  }
+  return step;
+}
+
+struct cll_tls_step cll_tls_write(cll_tls_engine *engine, const uint8_t *bytes, size_t length,
+                                  uint8_t *output, size_t capacity) {
+  struct cll_tls_step step = {CLL_TLS_DONE, 0, 0, 0};
+  engine->output = output;
+  engine->output_capacity = capacity;
+  engine->output_count = 0;
+  while (step.count < length && engine->failure.kind == CLL_FAILURE_NONE) {
+    ERR_clear_error();
+    size_t count = 0;
+    if (SSL_write_ex(engine->ssl, bytes + step.count, length - step.count, &count) == 1) {
+      step.count += count;
+    } else {
+      capture(engine);
+    }
+  }
+  if (step.count < length) step.status = CLL_TLS_FAILED;
+  step.produced = engine->output_count;
+  engine->output = NULL;
+  engine->output_capacity = 0;
+  engine->output_count = 0;
+  return step;
+}
+
+void cll_tls_close(cll_tls_engine *engine) {
+  ERR_clear_error();
+  // Not after a failure, of which the peer was told by an alert.
+  if (engine->failure.kind == CLL_FAILURE_NONE && SSL_is_init_finished(engine->ssl)) {
+    SSL_shutdown(engine->ssl);
+  }
+  ERR_clear_error();
+}
+
+// --- Facts -------------------------------------------------------------------------------------
+
+bool cll_tls_has_pending(const cll_tls_engine *engine) { return SSL_pending(engine->ssl) > 0; }
+
+struct cll_tls_failure cll_tls_engine_failure(const cll_tls_engine *engine) {
+  return engine->failure;
+}
+
+cll_certificate *cll_tls_engine_offender(const cll_tls_engine *engine) {
+  if (engine->offender != NULL) X509_up_ref(engine->offender);
+  return engine->offender;
+}
+
+cll_certificate *cll_tls_engine_peer(const cll_tls_engine *engine) {
+  return SSL_get1_peer_certificate(engine->ssl);
+}
+
+bool cll_tls_engine_is_resumed(const cll_tls_engine *engine) {
+  return SSL_session_reused(engine->ssl) == 1;
+}
+
+bool cll_tls_engine_missed_pin(const cll_tls_engine *engine) { return engine->missed_pin; }
+
+int64_t cll_tls_engine_expiry(const cll_tls_engine *engine) { return engine->expiry; }
+
+const char *cll_tls_engine_version(const cll_tls_engine *engine) {
+  return SSL_get_version(engine->ssl);
+}
+
+const char *cll_tls_engine_cipher(const cll_tls_engine *engine) {
+  return SSL_get_cipher_name(engine->ssl);
+}
+
+const char *cll_tls_engine_server_name(const cll_tls_engine *engine) {
+  return SSL_get_servername(engine->ssl, TLSEXT_NAMETYPE_host_name);
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "internal.h"
+
+#include <string.h>
+
+// A revocation list is demanded for the peer's own certificate, and used for others if it is there.
+static int judge(int is_fine, X509_STORE_CTX *store) {
+  if (is_fine || X509_STORE_CTX_get_error_depth(store) == 0) return is_fine;
+  if (X509_STORE_CTX_get_error(store) != X509_V_ERR_UNABLE_TO_GET_CRL) return is_fine;
+  X509_STORE_CTX_set_error(store, X509_V_OK);
+  return 1;
+}
+
+static bool has_pin(const cll_tls_context *context, const X509 *certificate) {
+  uint8_t hash[32];
+  if (!cll_certificate_key_hash(certificate, hash)) return false;
+  for (size_t i = 0; i < context->pin_count; i++) {
+    if (memcmp(context->pins[i], hash, sizeof hash) == 0) return true;
+  }
+  return false;
+}
+
+// Whether the pins are for a chain.
+static bool is_pinned(const cll_tls_context *context, STACK_OF(X509) *chain) {
+  for (int i = 0; i < sk_X509_num(chain); i++) {
+    if (has_pin(context, sk_X509_value(chain, i))) return true;
+  }
+  return false;
+}
+
+static void note(cll_tls_engine *engine, int kind, int code, X509 *certificate) {
+  engine->failure.kind = kind;
+  engine->failure.code = code;
+  engine->failure.text = X509_verify_cert_error_string(code);
+  X509_free(engine->offender);
+  if (certificate != NULL) X509_up_ref(certificate);
+  engine->offender = certificate;
+}
+
+int cll_verify(X509_STORE_CTX *store, void *unused) {
+  (void)unused;
+  SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
+  cll_tls_engine *engine = cll_engine_of(ssl);
+  const cll_tls_context *context = engine->context;
+  if (!context->options.is_server && !context->options.verifies) return 1;
+  X509_STORE_CTX_set_verify_cb(store, judge);
+  if (X509_verify_cert(store) != 1) {
+    int code = X509_STORE_CTX_get_error(store);
+    if (code == X509_V_OK) code = X509_V_ERR_UNSPECIFIED;
+    X509_STORE_CTX_set_error(store, code);
+    note(engine, CLL_FAILURE_CERTIFICATE, code, X509_STORE_CTX_get_current_cert(store));
+    return 0;
+  }
+  STACK_OF(X509) *chain = X509_STORE_CTX_get0_chain(store);
+  for (int i = 0; i < sk_X509_num(chain); i++) {
+    int64_t end = cll_certificate_not_after(sk_X509_value(chain, i));
+    if (end < engine->expiry) engine->expiry = end;
+  }
+  if (context->pin_count == 0 || engine->now >= context->pins_end) return 1;
+  if (is_pinned(context, chain)) return 1;
+  if (context->audits) {
+    engine->missed_pin = true;
+    return 1;
+  }
+  X509_STORE_CTX_set_error(store, X509_V_ERR_APPLICATION_VERIFICATION);
+  note(engine, CLL_FAILURE_PIN, X509_V_ERR_APPLICATION_VERIFICATION,
+       X509_STORE_CTX_get0_cert(store));
+  return 0;
+}

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef LONGLINK_COPENSSL_SHIM_H
+#define LONGLINK_COPENSSL_SHIM_H
+
+#include <openssl/ssl.h>
+#include <openssl/sslerr.h>
+#include <openssl/x509.h>
+#include <openssl/x509_vfy.h>
+
+#endif

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLongLinkCertificates
+
+/// A certificate and its key, as PEM.
+public struct CertificatePair: Hashable, Sendable {
+  /// The certificate; of one that an intermediate authority has signed, with its chain.
+  public var certificate: [UInt8]
+  /// The private key.
+  public var key: [UInt8]
+
+  /// Makes a pair of PEM bytes.
+  public init(certificate: [UInt8], key: [UInt8]) {
+    self.certificate = certificate
+    self.key = key
+  }
+}
+
+/// What a certificate is to say.
+public struct CertificateRequest: Sendable {
+  /// The kind of a key.
+  public enum KeyKind: Hashable, Sendable {
+    /// Ed25519, whose signatures all have the same size.
+    case ed25519
+    /// ECDSA over P-256.
+    case p256
+    /// RSA with 2,048 bits.
+    case rsa
+  }
+
+  /// What a certificate is for.
+  public enum Purpose: String, Hashable, Sendable {
+    /// Servers of TLS.
+    case server = "serverAuth"
+    /// Clients of TLS.
+    case client = "clientAuth"
+    /// Mail, which is neither.
+    case mail = "emailProtection"
+  }
+
+  /// The common name. Nobody verifies it.
+  public var name: String
+  /// The subject alternative names, as `DNS:localhost`, `IP:127.0.0.1`, `URI:…`, `email:…`.
+  public var names: [String]
+  /// What the certificate is for; nil for everything.
+  public var purpose: Purpose?
+  /// Whether it may sign others.
+  public var isAuthority: Bool
+  /// The serial number.
+  public var serial: UInt64
+  /// When it becomes valid, and when it expires, in seconds since 1970.
+  public var validity: Range<Int64>
+  /// The kind of its key. Default: Ed25519.
+  public var keyKind: KeyKind
+  /// What the key is encrypted with; default nil: nothing.
+  public var password: String?
+
+  /// Makes a request.
+  public init(
+    name: String, names: [String] = [], purpose: Purpose? = nil, isAuthority: Bool = false,
+    serial: UInt64 = 1, validity: Range<Int64>, keyKind: KeyKind = .ed25519,
+    password: String? = nil
+  ) {
+    self.name = name
+    self.names = names
+    self.purpose = purpose
+    self.isAuthority = isAuthority
+    self.serial = serial
+    self.validity = validity
+    self.keyKind = keyKind
+    self.password = password
+  }
+}
+
+/// Makes keys and certificates for tests and trials. Nothing that it makes should guard anything.
+public enum CertificateKit {
+  /// Makes a key and a certificate, signed by `issuer`; nil: by itself.
+  ///
+  /// Traps if the request is impossible.
+  public static func make(
+    _ request: CertificateRequest, issuer: CertificatePair? = nil
+  ) -> CertificatePair {
+    let kind =
+      switch request.keyKind {
+      case .ed25519: CLL_KEY_ED25519
+      case .p256: CLL_KEY_P256
+      case .rsa: CLL_KEY_RSA
+      }
+    let key = unsafe PEM(cll_make_key(CInt(kind.rawValue)))
+    let stored = request.password.map { password in
+      unsafe key.withPEM { unsafe PEM(cll_encrypt_key($0, password)).bytes }
+    }
+    let names = request.names.joined(separator: ",")
+    let certificate = unsafe request.name.withCString { name in
+      unsafe names.withCString { names in
+        unsafe (request.purpose?.rawValue ?? "").withCString { usage in
+          var wanted = unsafe cll_certificate_request(
+            name: name, names: request.names.isEmpty ? nil : names,
+            usage: request.purpose == nil ? nil : usage,
+            is_authority: request.isAuthority, serial: request.serial,
+            not_before: request.validity.lowerBound, not_after: request.validity.upperBound)
+          return unsafe key.withPEM { key in
+            unsafe PEM(issuer?.certificate ?? []).withPEM { issuerCertificate in
+              unsafe PEM(issuer?.key ?? []).withPEM { issuerKey in
+                unsafe PEM(
+                  cll_make_certificate(&wanted, key, issuerCertificate, issuerKey))
+              }
+            }
+          }
+        }
+      }
+    }
+    return CertificatePair(certificate: certificate.bytes, key: stored ?? key.bytes)
+  }
+
+  /// Makes a list of serials that an authority has revoked, as PEM.
+  public static func revocations(
+    of serials: [UInt64], by issuer: CertificatePair, validity: Range<Int64>
+  ) -> [UInt8] {
+    let list = unsafe PEM(issuer.certificate).withPEM { certificate in
+      unsafe PEM(issuer.key).withPEM { key in
+        unsafe serials.withUnsafeBufferPointer { serials in
+          unsafe PEM(
+            cll_make_list(
+              certificate, key, serials.baseAddress, serials.count, validity.lowerBound,
+              validity.upperBound))
+        }
+      }
+    }
+    return list.bytes
+  }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLongLinkTLS
+internal import LongLinkCore
+
+extension PeerCertificate {
+  /// The most names of a certificate that are kept.
+  private static let mostNames = 64
+
+  /// Describes a certificate of OpenSSL.
+  init(_ certificate: OpaquePointer) {
+    var hash = [UInt8](repeating: 0, count: 32)
+    _ = unsafe hash.withUnsafeMutableBufferPointer {
+      unsafe cll_certificate_hash(certificate, $0.baseAddress)
+    }
+    unsafe self.init(
+      subject: PeerCertificate.name(certificate, ofIssuer: false),
+      issuer: PeerCertificate.name(certificate, ofIssuer: true),
+      notBefore: cll_certificate_not_before(certificate),
+      notAfter: cll_certificate_not_after(certificate),
+      sha256: hash,
+      names: PeerCertificate.names(certificate))
+  }
+
+  private static func name(_ certificate: OpaquePointer, ofIssuer: Bool) -> String {
+    let bytes = unsafe [UInt8](unsafeUninitializedCapacity: PeerText.limit + 8) { buffer, count in
+      unsafe buffer.withMemoryRebound(to: CChar.self) { buffer in
+        count = unsafe cll_certificate_subject(
+          certificate, ofIssuer, buffer.baseAddress, buffer.count)
+      }
+    }
+    return "\(PeerText(utf8: bytes))"
+  }
+
+  private static func names(_ certificate: OpaquePointer) -> [Name] {
+    guard let names = unsafe cll_certificate_names(certificate) else { return [] }
+    defer { unsafe cll_names_free(names) }
+    let count = unsafe min(Int(cll_names_count(names)), mostNames)
+    return (0..<count).compactMap { index in
+      var address = [CChar](repeating: 0, count: 48)
+      return unsafe address.withUnsafeMutableBufferPointer { address in
+        var text: UnsafePointer<UInt8>?
+        var length = 0
+        let kind = unsafe cll_names_at(
+          names, CInt(index), &text, &length, address.baseAddress)
+        guard kind > 0 else { return nil }
+        let bytes = unsafe UnsafeBufferPointer(start: text, count: length)
+        let name = unsafe "\(PeerText(utf8: bytes))"
+        switch UInt32(kind) {
+        case CLL_NAME_DNS.rawValue: return .dns(name)
+        case CLL_NAME_ADDRESS.rawValue: return .address(name)
+        case CLL_NAME_URI.rawValue: return .uri(name)
+        default: return .email(name)
+        }
+      }
+    }
+  }
+}

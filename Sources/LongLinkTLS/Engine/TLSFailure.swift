@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLongLinkTLS
+internal import COpenSSL
+internal import LongLinkCore
+
+/// Why OpenSSL, or what is around it, gave a connection up.
+struct TLSFailure {
+  let kind: cll_tls_failure_kind
+  let code: CInt
+  /// OpenSSL's words.
+  let text: String?
+
+  init(kind: CInt, code: CInt, text: String?) {
+    self.kind = cll_tls_failure_kind(rawValue: UInt32(kind))
+    self.code = code
+    self.text = text
+  }
+
+  /// What a side has to say for its errors.
+  struct Place {
+    let isServer: Bool
+    /// The name that a client verifies.
+    let name: String?
+    let isHandshake: Bool
+
+    var peer: String { isServer ? "client" : "server" }
+  }
+
+  /// Returns the failure for the application.
+  func explained(_ place: Place, _ certificate: PeerCertificate?) -> SecurityFailure {
+    switch kind {
+    case CLL_FAILURE_CERTIFICATE:
+      return certificateFailure(place, certificate)
+    case CLL_FAILURE_PIN:
+      return SecurityFailure(
+        .pinMismatch,
+        """
+        the chain of the \(place.peer)'s certificate is valid and has none of the pinned keys; \
+        whoever changed its keys has to tell you the new pin, or somebody is on the path
+        """, certificate: certificate)
+    case CLL_FAILURE_ALERT:
+      return alertFailure(place)
+    case CLL_FAILURE_PLAIN:
+      return place.isServer ? TLSFailure.plainClient : TLSFailure.plainServer
+    case CLL_FAILURE_FLOOD:
+      return SecurityFailure(
+        .damaged, "the \(place.peer) sent too many records without bytes of the application")
+    case CLL_FAILURE_PROTOCOL_NAME:
+      return TLSFailure.applicationProtocol(place)
+    default:
+      return localFailure(place)
+    }
+  }
+
+  static let plainClient = SecurityFailure(
+    .plainPeer,
+    """
+    the client does not speak TLS; let it connect with --tls or with `security`, or to another port
+    """)
+
+  static let plainServer = SecurityFailure(
+    .plainPeer,
+    "the server does not speak TLS; connect without --tls or without `security`, or to another port"
+  )
+
+  static func applicationProtocol(_ place: Place) -> SecurityFailure {
+    SecurityFailure(
+      .noApplicationProtocol,
+      """
+      the \(place.peer) speaks TLS and does not offer the application protocol longlink/1 (ALPN); \
+      it may be a server or a client of something else
+      """)
+  }
+
+  /// The end of the stream below before its time.
+  static func cutOff(_ place: Place) -> SecurityFailure {
+    SecurityFailure(
+      .cutOff,
+      place.isHandshake
+        ? """
+        the \(place.peer) ended the connection in the handshake of TLS; \
+        its log may say why, or something on the path does not let TLS through
+        """
+        : "the \(place.peer)'s bytes ended without the end that TLS protects")
+  }
+}
+
+// MARK: - Certificates
+
+extension TLSFailure {
+  private func certificateFailure(
+    _ place: Place, _ certificate: PeerCertificate?
+  ) -> SecurityFailure {
+    let whose = "a certificate of the \(place.peer)"
+    let (failure, detail): (SecurityFailure.Code, String) =
+      switch code {
+      case X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH:
+        (.nameMismatch, nameText(place, certificate))
+      case X509_V_ERR_CERT_HAS_EXPIRED:
+        (.expired, "\(whose) has expired; renew it, or set the clock of this machine right")
+      case X509_V_ERR_CERT_NOT_YET_VALID:
+        (.notYetValid, "\(whose) is not valid yet; the clock of this machine may be behind")
+      case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY,
+        X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE, X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN,
+        X509_V_ERR_CERT_UNTRUSTED:
+        (
+          .unknownAuthority,
+          """
+          no authority that this side trusts has issued the certificate of the \(place.peer); \
+          add its authority to the roots, or let the \(place.peer) send its intermediate \
+          certificates
+          """
+        )
+      case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+        (
+          .selfSigned,
+          """
+          the \(place.peer)'s certificate is signed by itself and not trusted; \
+          add it to the roots if you know that it is the right one
+          """
+        )
+      case X509_V_ERR_CERT_REVOKED:
+        (.revoked, "\(whose) is revoked; the \(place.peer) needs a new one")
+      case X509_V_ERR_INVALID_PURPOSE:
+        (
+          .wrongPurpose,
+          """
+          \(whose) is not meant for a \(place.peer) of TLS; \
+          it needs the extended key usage \(place.isServer ? "clientAuth" : "serverAuth")
+          """
+        )
+      case X509_V_ERR_UNABLE_TO_GET_CRL:
+        (
+          .invalidCertificate,
+          "the issuer of \(whose) has no revocation list; add it, or give no lists"
+        )
+      case X509_V_ERR_CRL_HAS_EXPIRED:
+        (
+          .invalidCertificate, "the revocation list for \(whose) has expired; replace its file"
+        )
+      default:
+        (.invalidCertificate, "\(whose) is not valid: \(text ?? "error \(code)")")
+      }
+    return SecurityFailure(failure, detail, certificate: certificate)
+  }
+
+  private func nameText(_ place: Place, _ certificate: PeerCertificate?) -> String {
+    let names = (certificate?.names ?? []).prefix(4).map { name in
+      switch name {
+      case .dns(let text), .address(let text), .uri(let text), .email(let text): text
+      }
+    }
+    let own = names.isEmpty ? "has no names" : "is for \(names.joined(separator: ", "))"
+    return """
+      the server's certificate \(own), and not for \(place.name ?? "this server"); \
+      connect by a name that it has, or set `serverName`
+      """
+  }
+}
+
+// MARK: - Alerts and rules
+
+extension TLSFailure {
+  private func alertFailure(_ place: Place) -> SecurityFailure {
+    let peer = place.peer
+    switch code {
+    case SSL_AD_CERTIFICATE_REQUIRED:
+      return SecurityFailure(
+        .clientCertificateRequired,
+        "the \(peer) requires a certificate of this side; set `certificate`")
+    case SSL_AD_BAD_CERTIFICATE, SSL_AD_UNSUPPORTED_CERTIFICATE, SSL_AD_CERTIFICATE_REVOKED,
+      SSL_AD_CERTIFICATE_EXPIRED, SSL_AD_CERTIFICATE_UNKNOWN, SSL_AD_UNKNOWN_CA,
+      SSL_AD_DECRYPT_ERROR, SSL_AD_ACCESS_DENIED:
+      return SecurityFailure(
+        .certificateRejected, "the \(peer) does not accept this side's certificate: \(reason)")
+    case SSL_AD_PROTOCOL_VERSION:
+      return TLSFailure.version(peer)
+    case SSL_AD_HANDSHAKE_FAILURE, SSL_AD_INSUFFICIENT_SECURITY:
+      return TLSFailure.cipher(peer)
+    case SSL_AD_NO_APPLICATION_PROTOCOL:
+      return TLSFailure.applicationProtocol(place)
+    case SSL_AD_BAD_RECORD_MAC, SSL_AD_RECORD_OVERFLOW, SSL_AD_DECODE_ERROR:
+      return SecurityFailure(
+        .damaged, "the \(peer) got bytes that this side did not send, or could not read: \(reason)")
+    default:
+      return SecurityFailure(.alert, "the \(peer) ended the connection with an alert: \(reason)")
+    }
+  }
+
+  /// The peer's reason, as `expired (alert 45)`.
+  private var reason: String {
+    let name = unsafe SSL_alert_desc_string_long(code).map { unsafe String(cString: $0) }
+    return "\(name ?? "unknown") (alert \(code))"
+  }
+
+  private static func version(_ peer: String) -> SecurityFailure {
+    SecurityFailure(
+      .noCommonVersion,
+      """
+      the \(peer) has no version of TLS in common with this side; update it, or allow TLS 1.2 \
+      with `minimumVersion`
+      """)
+  }
+
+  private static func cipher(_ peer: String) -> SecurityFailure {
+    SecurityFailure(
+      .noCommonCipher,
+      """
+      the \(peer) has no cipher, group or signature algorithm in common with this side, \
+      or none that its certificate can be used with
+      """)
+  }
+
+  private func localFailure(_ place: Place) -> SecurityFailure {
+    switch code {
+    case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
+      return SecurityFailure(
+        .clientCertificateRequired,
+        "the client has no certificate, and this server requires one; give it one")
+    case SSL_R_UNSUPPORTED_PROTOCOL, SSL_R_UNKNOWN_PROTOCOL, SSL_R_VERSION_TOO_LOW,
+      SSL_R_NO_PROTOCOLS_AVAILABLE, SSL_R_WRONG_SSL_VERSION:
+      return TLSFailure.version(place.peer)
+    case SSL_R_NO_SHARED_CIPHER, SSL_R_NO_SHARED_GROUPS, SSL_R_NO_SUITABLE_KEY_SHARE,
+      SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM, SSL_R_NO_SHARED_SIGNATURE_ALGORITHMS,
+      SSL_R_NO_SUITABLE_GROUPS, SSL_R_WRONG_CIPHER_RETURNED, SSL_R_UNKNOWN_CIPHER_RETURNED:
+      return TLSFailure.cipher(place.peer)
+    default:
+      return SecurityFailure(
+        .damaged,
+        """
+        the \(place.peer) broke a rule of TLS, or its bytes were changed on the way: \
+        \(text ?? "error \(code)")
+        """)
+    }
+  }
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkCore
+internal import LongLinkDriver
+internal import LongLinkTransport
+internal import Synchronization
+
+extension TLSServer {
+  /// From when before its expiry on a certificate is warned of, in seconds, and how often.
+  private static let warningPeriod: Int64 = 14 * 86_400
+  private static let day: Int64 = 86_400
+
+  /// What a running server does at its start and every 10 s.
+  func tick(on loop: EventLoop) {
+    guard let watch = state.withLock({ $0.watches.first }), watch.loop === loop else { return }
+    rotateKeys(at: loop.driver.now)
+    warn(watch, at: loop.driver.unixTime)
+    guard !paths.isEmpty else { return }
+    let now = loop.driver.unixTime
+    loop.offload { [self] in look(at: watch, now: now) }
+  }
+
+  private func rotateKeys(at now: LinkInstant) {
+    guard case .rotating(let interval) = configuration.tickets else { return }
+    let replaced = state.withLock { state in
+      state.rotation.advance(to: now, every: interval.clampedNanoseconds)
+        ? state.rotation.keys : nil
+    }
+    if let replaced { keys?.set(replaced) }
+  }
+
+  /// Warns once a day of certificates that expire soon.
+  private func warn(_ watch: TLSWatch.Entry, at now: Int64) {
+    let today = now / TLSServer.day
+    let due = state.withLock { state -> [(PeerCertificate, Int64)] in
+      let count = state.status.certificates.count
+      if state.warnings.count != count { state.warnings = Array(repeating: -1, count: count) }
+      return (0..<count).compactMap { index in
+        let expiry = state.status.expiries[index]
+        guard expiry - now <= TLSServer.warningPeriod, state.warnings[index] != today else {
+          return nil
+        }
+        state.warnings[index] = today
+        return (state.status.certificates[index], expiry)
+      }
+    }
+    for (certificate, expiry) in due {
+      let details = ["subject": certificate.subject, "expiry": PeerCertificate.date(expiry)]
+      if expiry <= now {
+        watch.log(true, "A certificate has expired; clients refuse it. Replace its file.", details)
+      } else {
+        watch.log(true, "A certificate expires soon. Replace its file.", details)
+      }
+    }
+  }
+
+  /// Looks at the files, and uses them if they have changed and fit. It blocks.
+  func look(at watch: TLSWatch.Entry?, now: Int64? = nil) {
+    let now = now ?? watch?.loop.driver.unixTime
+    let former = state.withLock { state -> ([String: FileIdentity?], TLSFiles)? in
+      guard !state.isLooking else { return nil }
+      state.isLooking = true
+      return (state.identities, state.files)
+    }
+    guard let former else { return }
+    let identities = TLSFiles.identities(paths)
+    guard identities != former.0 else { return state.withLock { $0.isLooking = false } }
+    do throws(LongLinkError) {
+      let files = try TLSFiles(sources)
+      guard files != former.1 else {
+        // What failed before may be as it was again.
+        return state.withLock { state in
+          state.identities = identities
+          state.isLooking = false
+          state.status.failure = nil
+        }
+      }
+      try use(files, identities, at: now)
+    } catch {
+      noteFailure(error, identities, at: now)
+    }
+  }
+
+  private func use(
+    _ files: TLSFiles, _ identities: [String: FileIdentity?], at now: Int64?
+  ) throws(LongLinkError) {
+    var replacedKeys: [[UInt8]]?
+    if case .keys(let source) = configuration.tickets {
+      replacedKeys = try TLSServer.ticketKeys(files.bytes(of: source), source)
+    }
+    let context = try plan.context(files, keys: keys)
+    var status = Status(context)
+    if let now { try TLSServer.checkDates(status, plan, at: now) }
+    if let replacedKeys { keys?.set(replacedKeys) }
+    let watches = state.withLock { state in
+      status.reloads = state.status.reloads + 1
+      status.lastReload = now
+      status.failures = state.status.failures
+      status.lastFailure = state.status.lastFailure
+      state.context = context
+      state.files = files
+      state.identities = identities
+      state.status = status
+      state.warnings = []
+      state.isLooking = false
+      return state.watches
+    }
+    let subjects = status.certificates.map(\.subject).joined(separator: "; ")
+    for watch in watches {
+      watch.log(
+        false, "Files of certificates were replaced; new connections use them",
+        ["subjects": subjects, "expiry": PeerCertificate.date(status.expiries.min() ?? 0)])
+      if configuration.movesConnections { watch.replaced() }
+    }
+  }
+
+  /// Throws if a certificate that would be used is not valid now.
+  private static func checkDates(
+    _ status: Status, _ plan: TLSPlan, at now: Int64
+  ) throws(LongLinkError) {
+    for (index, certificate) in status.certificates.enumerated() {
+      let (field, identity) = plan.identities[index]
+      let source = identity.chain.text
+      guard status.expiries[index] > now else {
+        throw .configuration(
+          "\(field).chain",
+          "\(source): it expired at \(PeerCertificate.date(status.expiries[index]))")
+      }
+      guard certificate.notBefore <= now else {
+        throw .configuration(
+          "\(field).chain",
+          "\(source): it is not valid before \(PeerCertificate.date(certificate.notBefore))")
+      }
+    }
+  }
+
+  private func noteFailure(
+    _ error: LongLinkError, _ identities: [String: FileIdentity?], at now: Int64?
+  ) {
+    let watches = state.withLock { state in
+      state.identities = identities
+      state.isLooking = false
+      state.status.failures += 1
+      state.status.lastFailure = now
+      state.status.failure = error
+      return state.watches
+    }
+    for watch in watches {
+      watch.log(
+        true, "Changed files of certificates cannot be used; the old ones stay in use",
+        ["error": "\(error)"])
+    }
+  }
+}

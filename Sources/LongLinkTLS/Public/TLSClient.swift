@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLongLinkTLS
+internal import LongLinkCore
+internal import LongLinkDriver
+internal import LongLinkTransport
+internal import Synchronization
+
+/// Secures the connections of a client.
+final class TLSClient: ClientSecurityProvider, TLSStreamOwner {
+  /// How often files are looked at, in nanoseconds.
+  private static let lookInterval: Int64 = 10_000_000_000
+
+  private let configuration: TLSClientConfiguration
+  private let plan: TLSPlan
+  private let paths: Set<String>
+  private let state: Mutex<State>
+  private let lingering = Mutex(LingerLimit())
+
+  private struct State {
+    var context: TLSContext
+    var files: TLSFiles
+    /// What the files were when they were last looked at.
+    var identities: [String: FileIdentity?]
+    var nextLook = LinkInstant.distantPast
+    var isLooking = false
+    var tickets = TLSTicketStore()
+    /// Counts the contexts: tickets that came by an older one are of no use.
+    var generation = 0
+  }
+
+  init(_ configuration: TLSClientConfiguration) throws(LongLinkError) {
+    self.configuration = configuration
+    plan = try configuration.plan()
+    paths = Set(plan.sources.compactMap(\.source.path))
+    let identities = TLSFiles.identities(paths)
+    let files = try TLSFiles(plan.sources)
+    state = Mutex(
+      State(context: try plan.context(files), files: files, identities: identities))
+  }
+
+  var verifiesPeers: Bool { configuration.verification == .full }
+
+  func secure(_ stream: any ByteStream, host: String?, on loop: EventLoop) -> any ByteStream {
+    lookAtFiles(on: loop)
+    let name = (configuration.serverName ?? host).map(TLSClient.verifiable)
+    let key = "\(name?.text ?? "") \(stream.peerAddress?.port ?? 0)"
+    let now = loop.driver.unixTime
+    let (context, ticket, generation) = state.withLock { state in
+      (
+        state.context, configuration.resumes ? state.tickets.take(key, at: now) : nil,
+        state.generation
+      )
+    }
+    let engine = TLSEngine(context, now: now)
+    if let name { _ = engine?.setName(name.text, isAddress: name.isAddress) }
+    if let ticket { engine?.setSession(ticket.session) }
+    let side = TLSSide(
+      isServer: false, name: name?.text, ticketKey: key, generation: generation,
+      ticketExpiry: ticket?.expiry ?? .max)
+    let secured = TLSStream(over: stream, engine, side, owner: self, on: loop)
+    if name == nil, verifiesPeers {
+      _ = secured.fail(
+        SecurityFailure(
+          .nameMismatch,
+          "a Unix socket has no name that a certificate could be for; set `serverName`"), "secure")
+    }
+    return secured
+  }
+
+  /// A name as certificates have it, or an address without brackets and zone.
+  private static func verifiable(_ host: String) -> (text: String, isAddress: Bool) {
+    if let address = SocketAddress(literal: host, port: 0) {
+      let text = "\(address)"
+      // With its port, which follows the last colon; one of IPv6 is in brackets.
+      var bare = text[..<(text.lastIndex(of: ":") ?? text.endIndex)]
+      if bare.hasPrefix("[") { bare = bare.dropFirst().dropLast() }
+      return (String(bare.prefix { $0 != "%" }), true)
+    }
+    return (host.hasSuffix(".") ? String(host.dropLast()) : host, false)
+  }
+
+  // MARK: Streams
+
+  func streamOpened(_ stream: TLSStream) {
+    guard stream.engine?.hasMissedPin == true, case .audited(let report) = configuration.pins?.mode
+    else { return }
+    report(
+      SecurityFailure(
+        .pinMismatch,
+        """
+        the chain of the certificate of \(stream.side.name ?? "the server") has none of the \
+        pinned keys; the connection goes on, because the pins are only audited
+        """, certificate: stream.engine?.peer ?? nil))
+  }
+
+  func stream(_ stream: TLSStream, received session: [UInt8]) {
+    guard configuration.resumes else { return }
+    let expiry = min(stream.engine?.expiry ?? .max, stream.side.ticketExpiry)
+    state.withLock { state in
+      guard stream.side.generation == state.generation else { return }
+      state.tickets.add(
+        TLSTicketStore.Ticket(session: session, expiry: expiry), for: stream.side.ticketKey)
+    }
+  }
+
+  func mayLinger() -> Bool { lingering.withLock { $0.begin() } }
+
+  func lingeringEnded() { lingering.withLock { $0.end() } }
+
+  // MARK: Files
+
+  /// Looks at the files off the loop, if that has not been done for a while.
+  private func lookAtFiles(on loop: EventLoop) {
+    guard !paths.isEmpty else { return }
+    let isDue = state.withLock { state in
+      guard !state.isLooking, loop.now >= state.nextLook else { return false }
+      // The first connection uses what was just read.
+      defer { state.nextLook = loop.now + TLSClient.lookInterval }
+      guard state.nextLook != .distantPast else { return false }
+      state.isLooking = true
+      return true
+    }
+    if isDue { loop.offload { [self] in look() } }
+  }
+
+  private func look() {
+    let identities = TLSFiles.identities(paths)
+    let former = state.withLock { ($0.identities, $0.files) }
+    guard identities != former.0 else { return state.withLock { $0.isLooking = false } }
+    do throws(LongLinkError) {
+      let files = try TLSFiles(plan.sources)
+      let context = files == former.1 ? nil : try plan.context(files)
+      state.withLock { state in
+        state.identities = identities
+        state.isLooking = false
+        guard let context else { return }
+        state.context = context
+        state.files = files
+        state.tickets = TLSTicketStore()
+        state.generation += 1
+      }
+    } catch {
+      state.withLock { state in
+        state.identities = identities
+        state.isLooking = false
+      }
+      configuration.onReloadFailure?(error)
+    }
+  }
+}

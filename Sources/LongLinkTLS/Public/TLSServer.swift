@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLongLinkTLS
+public import LongLinkCore
+public import LongLinkDriver
+@_spi(Loop) package import LongLinkTransport
+internal import Synchronization
+
+/// The certificates and keys of one server, or of several, with what happens to their files.
+///
+/// Pass it to `ServerSecurity.tls`. While a server runs, it looks at the files every 10 s. If one has changed, it reads all of them, and new connections use them
+/// once everything fits together: the chain can be read, the key belongs to it, and the dates hold.
+/// Otherwise the old ones stay in use, the server's log has an error, and `status` tells it.
+///
+/// It can be used from any thread.
+public final class TLSServer: Sendable {
+  /// What is in use, and what happened to the files.
+  public struct Status: Hashable, Sendable {
+    /// The certificates in use, in the order of the configuration.
+    public var certificates: [PeerCertificate]
+    /// When the first of each certificate's chain expires, in seconds since 1970.
+    public var expiries: [Int64]
+    /// How often files were replaced while the server ran.
+    public var reloads = 0
+    /// When that happened last, in seconds since 1970.
+    public var lastReload: Int64?
+    /// How often changed files could not be used.
+    public var failures = 0
+    /// When that happened last, in seconds since 1970, and why.
+    public var lastFailure: Int64?
+    /// Why changed files cannot be used; nil once they can be.
+    public var failure: LongLinkError?
+
+    /// The certificates and their expiries, and no event.
+    init(_ context: TLSContext) {
+      let identities = (0..<context.identityCount).map { context.identity($0) }
+      certificates = identities.map(\.certificate)
+      expiries = identities.map(\.expiry)
+    }
+
+    /// Whether all of it is equal.
+    public static func == (lhs: Status, rhs: Status) -> Bool {
+      lhs.certificates == rhs.certificates && lhs.expiries == rhs.expiries
+        && lhs.reloads == rhs.reloads && lhs.lastReload == rhs.lastReload
+        && lhs.failures == rhs.failures && lhs.lastFailure == rhs.lastFailure
+        && lhs.failure == rhs.failure
+    }
+
+    /// Hashes what identifies a status.
+    public func hash(into hasher: inout Hasher) {
+      hasher.combine(certificates)
+      hasher.combine(reloads)
+      hasher.combine(failures)
+    }
+  }
+
+  let configuration: TLSServerConfiguration
+  let plan: TLSPlan
+  /// The sources of the plan, and of ticket keys.
+  let sources: [(field: String, source: TLSSource)]
+  let paths: Set<String>
+  let keys: TLSTicketKeys?
+  let state: Mutex<State>
+  private let lingering = Mutex(LingerLimit())
+
+  struct State {
+    var context: TLSContext
+    var files: TLSFiles
+    /// What the files were when they were last looked at.
+    var identities: [String: FileIdentity?]
+    var isLooking = false
+    var status: Status
+    /// The servers that run with it, in the order of their starts.
+    var watches: [TLSWatch.Entry] = []
+    /// The keys of tickets that this process makes: the first two decrypt what the second encrypts.
+    var rotation = TLSRotation()
+    /// The day on which the log was last warned, of each certificate.
+    var warnings: [Int64] = []
+  }
+
+  /// Reads the files, and blocks meanwhile.
+  ///
+  /// Throws `invalidConfiguration`, naming the field, the file and the reason.
+  public init(_ configuration: TLSServerConfiguration) throws(LongLinkError) {
+    self.configuration = configuration
+    plan = try configuration.plan()
+    var sources = plan.sources
+    if case .keys(let source) = configuration.tickets {
+      sources.append((TLSServer.ticketField, source))
+    }
+    self.sources = sources
+    paths = Set(sources.compactMap(\.source.path))
+    let identities = TLSFiles.identities(paths)
+    let files = try TLSFiles(sources)
+    var rotation = TLSRotation()
+    switch configuration.tickets {
+    case .none: keys = nil
+    case .rotating:
+      keys = TLSTicketKeys()
+      rotation.begin()
+      keys?.set(rotation.keys)
+    case .keys(let source):
+      keys = TLSTicketKeys()
+      keys?.set(try TLSServer.ticketKeys(files.bytes(of: source), source))
+    }
+    let context = try plan.context(files, keys: keys)
+    state = Mutex(
+      State(
+        context: context, files: files, identities: identities, status: Status(context),
+        rotation: rotation))
+  }
+
+  static let ticketField = "security.tickets"
+
+  /// Cuts the bytes of a source into keys.
+  static func ticketKeys(
+    _ bytes: [UInt8], _ source: TLSSource
+  ) throws(LongLinkError) -> [[UInt8]] {
+    let size = TLSTicketKeys.size
+    guard !bytes.isEmpty, bytes.count % size == 0, bytes.count <= size * TLSTicketKeys.most else {
+      throw .configuration(
+        ticketField,
+        "\(source.text): it has \(bytes.count) bytes, and not 1 to 16 keys of 80 bytes each")
+    }
+    return stride(from: 0, to: bytes.count, by: size).map { Array(bytes[$0..<$0 + size]) }
+  }
+
+  /// What is in use, and what happened to the files.
+  public var status: Status { state.withLock { $0.status } }
+
+  /// Looks at the files now, and returns once they are in use or could not be used: see `status`.
+  ///
+  /// A running server does that itself every 10 s; call this at a signal. Without a running server
+  /// it blocks the calling thread.
+  public func reload() async {
+    guard let watch = state.withLock({ $0.watches.first }) else { return look(at: nil) }
+    await watch.loop.offloading { [self] in look(at: watch) }
+  }
+}
+
+extension TLSServer: ServerSecurityProvider, TLSStreamOwner {
+  /// The tickets after a full handshake: a client may race two addresses the next time.
+  private static let tickets: CInt = 2
+
+  package func secure(_ stream: any ByteStream, on loop: EventLoop) -> any ByteStream {
+    let context = state.withLock { $0.context }
+    let engine = TLSEngine(context, now: loop.driver.unixTime)
+    let side = TLSSide(isServer: true, tickets: keys == nil ? 0 : TLSServer.tickets)
+    return TLSStream(over: stream, engine, side, owner: self, on: loop)
+  }
+
+  package func serverStarted(
+    on loop: EventLoop, _ log: @escaping SecurityLog, replaced: @escaping @Sendable () -> Void
+  ) {
+    let watch = TLSWatch(self, on: loop)
+    let entry = TLSWatch.Entry(
+      watch: LoopBound(watch, on: loop), loop: loop, log: log, replaced: replaced)
+    state.withLock { $0.watches.append(entry) }
+    watch.start()
+  }
+
+  package func serverStopped(on loop: EventLoop) {
+    let stopped = state.withLock { state -> TLSWatch.Entry? in
+      guard let index = state.watches.firstIndex(where: { $0.loop === loop }) else { return nil }
+      return state.watches.remove(at: index)
+    }
+    stopped?.watch.value.stop()
+  }
+
+  var verifiesPeers: Bool { plan.clients != CLL_CLIENTS_NONE }
+
+  func streamOpened(_: TLSStream) {}
+
+  func stream(_: TLSStream, received _: [UInt8]) {}
+
+  func mayLinger() -> Bool { lingering.withLock { $0.begin() } }
+
+  func lingeringEnded() { lingering.withLock { $0.end() } }
+}

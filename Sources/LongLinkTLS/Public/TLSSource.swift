@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import LongLinkCore
+
+/// Where certificates, keys or lists come from, as PEM.
+public enum TLSSource: Hashable, Sendable {
+  /// A file of at most 4 MiB. It may be replaced while it is in use: it is looked at again.
+  case file(String)
+  /// Bytes, which do not change.
+  case bytes([UInt8])
+
+  /// The path of a file.
+  var path: String? {
+    if case .file(let path) = self { path } else { nil }
+  }
+
+  /// What errors call it.
+  var text: String { path ?? "the given bytes" }
+}
+
+/// A certificate of this side, and its private key.
+public struct TLSIdentity: Hashable, Sendable {
+  /// The certificate, and behind it those of intermediate authorities, each signed by the next.
+  public var chain: TLSSource
+  /// The private key. It may stand in the file of the chain.
+  public var key: TLSSource
+  /// What decrypts the key; default nil: the key is not encrypted.
+  public var password: String?
+
+  /// Makes an identity.
+  public init(chain: TLSSource, key: TLSSource, password: String? = nil) {
+    self.chain = chain
+    self.key = key
+    self.password = password
+  }
+
+  /// Makes an identity of two files.
+  public init(chainFile: String, keyFile: String, password: String? = nil) {
+    self.init(chain: .file(chainFile), key: .file(keyFile), password: password)
+  }
+}
+
+/// The authorities that this side trusts.
+public struct TLSRoots: Hashable, Sendable {
+  /// Whether those are trusted that the system's administrator trusts.
+  public var usesSystem: Bool
+  /// Further ones. A certificate that is no authority's can be trusted like this, too.
+  public var sources: [TLSSource]
+
+  /// Makes a list; each parameter has a default.
+  public init(usesSystem: Bool = false, sources: [TLSSource] = []) {
+    self.usesSystem = usesSystem
+    self.sources = sources
+  }
+
+  /// Those of the system.
+  public static let system = TLSRoots(usesSystem: true)
+
+  /// These, and no others.
+  public static func only(_ sources: TLSSource...) -> TLSRoots {
+    TLSRoots(sources: sources)
+  }
+
+  /// Those of the system, and these.
+  public static func systemAnd(_ sources: TLSSource...) -> TLSRoots {
+    TLSRoots(usesSystem: true, sources: sources)
+  }
+}
+
+/// The oldest version of TLS that is spoken.
+public enum TLSVersion: Hashable, Sendable {
+  /// TLS 1.2, with suites that have forward secrecy and authenticated encryption only.
+  case tls12
+  /// TLS 1.3.
+  case tls13
+}
+
+/// Keys of which one has to be in the verified chain of a server.
+public struct TLSPins: Sendable {
+  /// What happens if none is.
+  public enum Mode: Sendable {
+    /// The connection fails with ``LongLinkCore/SecurityFailure/Code/pinMismatch``.
+    case enforced
+    /// The connection goes on. The function is called on its loop, which it must not block.
+    case audited(@Sendable (SecurityFailure) -> Void)
+  }
+
+  /// The SHA-256 hashes of SubjectPublicKeyInfo, in base64, as RFC 7469 has them. At least two, so
+  /// that one key can be lost.
+  public var hashes: [String]
+  /// What happens if no key of a chain is pinned. Default: the connection fails.
+  public var mode: Mode
+  /// When the pins end, in seconds since 1970: from then on the chain alone counts, so that a
+  /// program that nobody updates still connects. Default nil: never.
+  public var end: Int64?
+
+  /// Makes pins; the hashes are required.
+  public init(_ hashes: [String], mode: Mode = .enforced, end: Int64? = nil) {
+    self.hashes = hashes
+    self.mode = mode
+    self.end = end
+  }
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkCore
+internal import LongLinkTransport
+
+extension TLSStream {
+  /// How long a closed stream waits for the stream below to take its last bytes.
+  private static let longestFlush: Int64 = 5_000_000_000
+  /// How long, and for how many bytes, a stream that failed reads on so that its alert arrives.
+  private static let longestDiscard: Int64 = 2_000_000_000
+  private static let mostDiscarded = 1_048_576
+
+  func close() {
+    switch phase {
+    case .flushing, .discarding, .closed: return
+    case .connecting: return end { $0.close() }
+    case .handshaking, .open: shutDownWriting()
+    case .failed: break
+    }
+    let hasFailed = phase == .failed
+    guard hasFailed ? securityFailure != nil && !hasEndedBelow : isBlocked, owner.mayLinger()
+    else {
+      return end { $0.close() }
+    }
+    lingers = true
+    relay.lingering = self
+    release()
+    discarded = 0
+    isFailedClose = hasFailed
+    phase = isBlocked ? .flushing : .discarding
+    timer = loop.schedule(
+      at: loop.driver.now + (isBlocked ? Self.longestFlush : Self.longestDiscard), relay, token: 0)
+    attachForLingering()
+    updateInterest()
+  }
+
+  func reset() {
+    switch phase {
+    case .flushing, .discarding, .closed: return
+    case .connecting, .handshaking, .open, .failed: end { $0.reset() }
+    }
+  }
+
+  /// Drops what is of no use to a closed stream.
+  private func release() {
+    dropHandler()
+    input = ByteQueue()
+    engine = nil
+  }
+
+  private func end(_ close: (any ByteStream) -> Void) {
+    release()
+    output = ByteQueue()
+    phase = .closed
+    close(below)
+    loop.cancel(timer)
+    if lingers { owner.lingeringEnded() }
+    lingers = false
+    relay.lingering = nil
+  }
+
+  /// A closed stream can go on: it writes its last bytes, and then reads until the peer ends.
+  func linger() {
+    if phase == .flushing {
+      flushOrFail()
+      guard !isBlocked else { return }
+      guard isFailedClose, failure == nil || securityFailure != nil else {
+        return end { $0.close() }
+      }
+      phase = .discarding
+      updateInterest()
+    }
+    var queue = ByteQueue()
+    loop.swapTransformQueue(with: &queue)
+    let isOver = discard(&queue)
+    queue.removeAll()
+    loop.swapTransformQueue(with: &queue)
+    if isOver { end { $0.close() } }
+  }
+
+  /// Reads once, and returns whether that was enough.
+  private func discard(_ queue: inout ByteQueue) -> Bool {
+    do throws(SocketError) {
+      let outcome = try queue.append(capacity: 65_536) { (span) throws(SocketError) in
+        try below.read(into: &span)
+      }
+      switch outcome {
+      case .bytes(let count):
+        discarded += count
+        return discarded > Self.mostDiscarded
+      case .wouldBlock: return false
+      case .end: return true
+      }
+    } catch {
+      return true
+    }
+  }
+
+  func lingeredTooLong() {
+    guard phase == .flushing || phase == .discarding else { return }
+    end { $0.reset() }
+  }
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkCore
+internal import LongLinkTransport
+
+extension TLSStream {
+  /// The least room below: for one record.
+  private static let smallestRead = 16_384 + 512
+  /// The room for a record's header and for what encryption adds, for each read.
+  private static let overhead = 1_024
+
+  /// An alert of TLS 1.2, fatal, protocol_version: a native client recognises it.
+  private static let alertToPlainPeer: [UInt8] = [0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 0x46]
+
+  // MARK: The handshake
+
+  /// Goes on with the handshake, after one read: a client begins without. The handler is told when
+  /// the handshake is over, or has failed.
+  func shakeHands(reads: Bool = true) {
+    do throws(SocketError) {
+      try advanceHandshake(reads: reads)
+    } catch {
+      fail(error)
+    }
+    switch phase {
+    case .open:
+      owner.streamOpened(self)
+      tell(.write)
+    case .failed: tell([.read, .write])
+    default: return
+    }
+  }
+
+  private func advanceHandshake(reads: Bool) throws(SocketError) {
+    var queue = ByteQueue()
+    borrow(&queue)
+    defer { giveBack(&queue) }
+    if reads {
+      switch try readBelow(into: &queue, Self.smallestRead) {
+      case .bytes: break
+      case .wouldBlock: return
+      case .end: throw fail(TLSFailure.cutOff(place), "secure")
+      }
+    }
+    switch step(&queue) {
+    case .wantsInput, .ended: return
+    case .done: phase = .open
+    case .failed: throw failHandshake()
+    }
+  }
+
+  /// One step of the handshake over what has come.
+  private func step(_ queue: inout ByteQueue) -> TLSEngine.Status {
+    let step = queue.withBytes(queue.position..<queue.position + queue.count) { input in
+      engine?.handshake(input)
+    }
+    guard let step else { return .failed }
+    queue.removeFirst(step.consumed)
+    engine?.moveLate(to: &output)
+    return step.status
+  }
+
+  /// The failure of the engine, with its alert on its way.
+  private func failHandshake() -> SocketError {
+    guard let failure = engine?.failure else {
+      return fail(SecurityFailure(.damaged, "OpenSSL has no memory for a connection"), "secure")
+    }
+    let reason = failure.explained(place, engine?.offender ?? nil)
+    if side.isServer, reason.code == .plainPeer {
+      output = ByteQueue()
+      unsafe output.append(Self.alertToPlainPeer.span.bytes)
+    }
+    let error = fail(reason, "secure")
+    endAfterFailure()
+    return error
+  }
+
+  // MARK: Bytes
+
+  func read(into buffer: inout OutputRawSpan) throws(SocketError) -> ReadOutcome {
+    requireOpen()
+    precondition(!buffer.isFull, "a read needs room for at least one byte")
+    if let failure { throw failure }
+    guard phase == .open else { return .wouldBlock }
+    guard !hasEnded else { return .end }
+    defer { settleAfterRead() }
+    if hasRecord {
+      if let outcome = try decrypt(&input, into: &buffer) {
+        if input.isEmpty { input = ByteQueue() }
+        return outcome
+      }
+    }
+    var queue = ByteQueue()
+    borrow(&queue)
+    defer { giveBack(&queue) }
+    if !hasEndedBelow {
+      switch try readBelowOrFail(
+        into: &queue, max(buffer.freeCapacity, Self.smallestRead) + Self.overhead)
+      {
+      case .bytes: break
+      case .wouldBlock: return .wouldBlock
+      case .end: hasEndedBelow = true
+      }
+    }
+    if let outcome = try decrypt(&queue, into: &buffer) { return outcome }
+    guard hasEndedBelow else { return .wouldBlock }
+    noteCutOff()
+    return .end
+  }
+
+  /// Decrypts what fits; nil if there is no byte of the application.
+  private func decrypt(
+    _ queue: inout ByteQueue, into buffer: inout OutputRawSpan
+  ) throws(SocketError) -> ReadOutcome? {
+    let step = queue.withBytes(queue.position..<queue.position + queue.count) { input in
+      engine?.read(input, into: &buffer)
+    }
+    guard let step else { return nil }
+    queue.removeFirst(step.consumed)
+    // What failed or ended behind these bytes is found again.
+    if step.count > 0 { return .bytes(step.count) }
+    switch step.status {
+    case .done, .wantsInput: return nil
+    case .ended:
+      hasEnded = true
+      queue.removeAll()
+      return .end
+    case .failed:
+      guard let failure = engine?.failure else { return nil }
+      let error = fail(failure.explained(place, engine?.offender ?? nil), "read")
+      endAfterFailure()
+      queue.removeAll()
+      throw error
+    }
+  }
+
+  /// Passes on what came with the bytes: tickets, and answers of this side.
+  private func settleAfterRead() {
+    guard phase == .open || phase == .failed else { return }
+    if !side.isServer {
+      while let session = engine?.takeSession() { owner.stream(self, received: session) }
+    }
+    engine?.moveLate(to: &output)
+    scheduleTurnEnd()
+  }
+
+  /// Reads from the stream below. A failure of it is noted, unless an alert has come before it.
+  private func readBelowOrFail(
+    into queue: inout ByteQueue, _ capacity: Int
+  ) throws(SocketError) -> ReadOutcome {
+    do throws(SocketError) {
+      return try readBelow(into: &queue, capacity)
+    } catch {
+      fail(error)
+      throw error
+    }
+  }
+
+  private func readBelow(
+    into queue: inout ByteQueue, _ capacity: Int
+  ) throws(SocketError) -> ReadOutcome {
+    try queue.append(capacity: capacity) { (span) throws(SocketError) in
+      try below.read(into: &span)
+    }
+  }
+
+  // MARK: The loop's buffer
+
+  /// Takes the buffer of the loop, with what waits here at its front.
+  private func borrow(_ queue: inout ByteQueue) {
+    loop.swapTransformQueue(with: &queue)
+    guard !input.isEmpty else { return }
+    input.withBytes(input.position..<input.position + input.count) { queue.append($0) }
+    input = ByteQueue()
+  }
+
+  /// Returns the buffer, and keeps what is left in it.
+  private func giveBack(_ queue: inout ByteQueue) {
+    if !queue.isEmpty, phase == .open || phase == .handshaking { input = queue.detachRest() }
+    queue.removeAll()
+    loop.swapTransformQueue(with: &queue)
+  }
+
+  /// Learns of an alert that has come before the stream below failed to write.
+  func lookForAlert() {
+    guard phase == .open, !hasEnded else { return }
+    var bytes = ByteQueue()
+    do throws(SocketError) {
+      while true {
+        let outcome = try bytes.append(capacity: 16_384) { (span) throws(SocketError) in
+          try read(into: &span)
+        }
+        guard case .bytes = outcome else { return }
+        bytes.removeAll()
+      }
+    } catch {
+      return
+    }
+  }
+}

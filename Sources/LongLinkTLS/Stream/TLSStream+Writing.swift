@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkCore
+internal import LongLinkTransport
+
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+extension TLSStream {
+  /// The most bytes of the application that one write below carries, and that wait here.
+  private static let largestPiece = 65_536
+
+  func write(_ bytes: RawSpan) throws(SocketError) -> Int {
+    requireOpen()
+    if let failure { throw failure }
+    guard phase == .open, !isBlocked else { return 0 }
+    guard !hasShutDown else {
+      throw SocketError(operation: "write", errno: EPIPE, address: peerAddress)
+    }
+    if side.isServer, !hasSentTickets {
+      hasSentTickets = true
+      engine?.sendTickets(engine?.isResumed == true ? min(1, side.tickets) : side.tickets)
+    }
+    var taken = 0
+    while taken < bytes.byteCount, !isBlocked {
+      let count = min(bytes.byteCount - taken, Self.largestPiece)
+      try writePiece(bytes.extracting(taken..<taken + count))
+      taken += count
+    }
+    return taken
+  }
+
+  /// Encrypts bytes behind what waits, and writes all of it.
+  private func writePiece(_ bytes: RawSpan) throws(SocketError) {
+    var queue = ByteQueue()
+    loop.swapTransformQueue(with: &queue)
+    defer {
+      queue.removeAll()
+      loop.swapTransformQueue(with: &queue)
+    }
+    if !output.isEmpty {
+      output.withBytes(output.position..<output.position + output.count) { queue.append($0) }
+      output = ByteQueue()
+    }
+    guard engine?.write(bytes, to: &queue).status == .done else {
+      throw fail(
+        SecurityFailure(.damaged, "OpenSSL could not encrypt bytes for the \(place.peer)"), "write")
+    }
+    written += bytes.byteCount
+    let count = try writeBelow(queue.position..<queue.position + queue.count, of: &queue)
+    queue.removeFirst(count)
+    if !queue.isEmpty { output = queue.detachRest() }
+  }
+
+  /// Writes to the stream below, and notes whether it takes everything.
+  private func writeBelow(
+    _ positions: Range<Int>, of queue: inout ByteQueue
+  ) throws(SocketError) -> Int {
+    do throws(SocketError) {
+      let count = try queue.withBytes(positions) { (bytes) throws(SocketError) in
+        try below.write(bytes)
+      }
+      isBlocked = count < positions.count
+      if isBlocked { updateInterest() }
+      return count
+    } catch {
+      // The peer may have said why it does not read any more.
+      lookForAlert()
+      fail(error)
+      throw failure ?? error
+    }
+  }
+
+  /// Writes what waits.
+  func flush() throws(SocketError) {
+    guard !output.isEmpty else { return isBlocked = false }
+    let count = try writeBelow(output.position..<output.position + output.count, of: &output)
+    output.removeFirst(count)
+    guard output.isEmpty else { return }
+    output = ByteQueue()
+    if hasShutDown, !hasShutDownBelow {
+      hasShutDownBelow = true
+      below.shutDownWriting()
+    }
+  }
+
+  /// Writes what waits; a failure is found by the next read or write.
+  func flushOrFail() {
+    do throws(SocketError) {
+      try flush()
+    } catch {
+      output = ByteQueue()
+      isBlocked = false
+    }
+  }
+
+  /// Writes the alert of a failure, and ends the stream below.
+  func endAfterFailure() {
+    engine?.moveLate(to: &output)
+    hasShutDown = true
+    flushOrFail()
+    if output.isEmpty, !hasShutDownBelow {
+      hasShutDownBelow = true
+      below.shutDownWriting()
+    }
+  }
+
+  func shutDownWriting() {
+    requireOpen()
+    guard !hasShutDown, phase == .open || phase == .handshaking else { return }
+    hasShutDown = true
+    engine?.close()
+    engine?.moveLate(to: &output)
+    guard !isBlocked else { return }
+    if output.isEmpty {
+      hasShutDownBelow = true
+      below.shutDownWriting()
+    } else {
+      flushOrFail()
+    }
+  }
+}

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkCore
+@_spi(Loop) internal import LongLinkTransport
+
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// A stream that encrypts its bytes for a stream below it.
+///
+/// Records are read from the stream below into a buffer of the loop; only what is left of one waits
+/// here. What the application writes is encrypted into the same buffer and written at once; only
+/// what the stream below does not take waits here, and is written before anything else.
+final class TLSStream: ByteStream {
+  enum Phase: Equatable {
+    /// The stream below connects.
+    case connecting
+    case handshaking
+    case open
+    /// Nothing can be read or written any more.
+    case failed
+    /// Closed, and waiting for the stream below to take the last bytes.
+    case flushing
+    /// Closed, and reading what the peer sends until it ends, so that the last bytes arrive.
+    case discarding
+    case closed
+  }
+
+  let loop: EventLoop
+  let below: any ByteStream
+  let side: TLSSide
+  let owner: any TLSStreamOwner
+  /// Nil once the stream is closed.
+  var engine: TLSEngine?
+  let relay = TLSRelay()
+  var phase: Phase
+  private var handler: (any StreamHandler)?
+  private var token: UInt64 = 0
+  var interest: Readiness = .none
+  /// The interest that is set on the stream below.
+  private var interestBelow: Readiness = .none
+  private var isAttached = false
+  private var awaitsTurnEnd = false
+  /// Whether the handler was told of a failure that it does not wait for.
+  private var hasToldFailure = false
+
+  /// Records, or a part of one, that are not decrypted yet.
+  var input = ByteQueue()
+  /// Records that wait for the stream below.
+  var output = ByteQueue()
+  /// Whether the stream below did not take all of them.
+  var isBlocked = false
+  /// The end of the stream below was read.
+  var hasEndedBelow = false
+  /// The peer's end was read, in good order or not.
+  var hasEnded = false
+  private(set) var isCutOff = false
+  /// Whether this side's end was written, and whether the stream below was told.
+  var hasShutDown = false
+  var hasShutDownBelow = false
+  /// Whether tickets were sent.
+  var hasSentTickets = false
+  var failure: SocketError?
+  private(set) var securityFailure: SecurityFailure?
+
+  /// The bytes of the application that were written, and those known to be acknowledged.
+  var written = 0
+  var acknowledged = 0
+  /// The instant at which a closed stream gives up.
+  var timer = LoopTimer.none
+  var lingers = false
+  /// Whether it was closed after a failure, and the bytes that it has read since.
+  var isFailedClose = false
+  var discarded = 0
+
+  init(
+    over below: any ByteStream, _ engine: consuming TLSEngine?, _ side: TLSSide,
+    owner: any TLSStreamOwner, on loop: EventLoop
+  ) {
+    loop.preconditionCurrent()
+    self.loop = loop
+    self.below = below
+    self.engine = engine
+    self.side = side
+    self.owner = owner
+    phase = side.isServer ? .handshaking : .connecting
+    relay.stream = self
+  }
+
+  // MARK: Readiness
+
+  func attach(_ handler: any StreamHandler, token: UInt64) {
+    requireOpen()
+    self.handler = handler
+    self.token = token
+    if !isAttached {
+      isAttached = true
+      below.attach(relay, token: 0)
+      updateInterest()
+    }
+    scheduleTurnEnd()
+  }
+
+  func setInterest(_ interest: Readiness) {
+    requireOpen()
+    guard interest != self.interest else { return }
+    self.interest = interest
+    updateInterest()
+    scheduleTurnEnd()
+  }
+
+  /// Sets the interest in the stream below to what this stream needs now.
+  func updateInterest() {
+    let wanted: Readiness
+    switch phase {
+    case .connecting: wanted = .write
+    case .handshaking: wanted = isBlocked ? [.read, .write] : .read
+    case .open:
+      let reads = interest.contains(.read) && !hasEndedBelow
+      let writes = isBlocked || interest.contains(.write)
+      wanted = (reads ? Readiness.read : .none).union(writes ? .write : .none)
+    case .failed: wanted = isBlocked ? .write : .none
+    case .flushing: wanted = .write
+    case .discarding: wanted = .read
+    case .closed: return
+    }
+    guard isAttached, wanted != interestBelow else { return }
+    interestBelow = wanted
+    below.setInterest(wanted)
+  }
+
+  /// The stream below is ready.
+  func belowReady(_ readiness: Readiness) {
+    switch phase {
+    case .connecting:
+      connectBelow()
+    case .handshaking:
+      if readiness.contains(.write), isBlocked { flushOrFail() }
+      if readiness.contains(.read), phase == .handshaking { shakeHands() }
+    case .open:
+      if readiness.contains(.write), isBlocked { flushOrFail() }
+      tell(readiness)
+    case .failed:
+      if readiness.contains(.write) { flushOrFail() }
+    case .flushing, .discarding: linger()
+    case .closed: return
+    }
+    guard phase != .closed else { return }
+    updateInterest()
+    scheduleTurnEnd()
+  }
+
+  private func connectBelow() {
+    do throws(SocketError) {
+      guard try below.finishConnecting() else { return }
+      phase = .handshaking
+      shakeHands(reads: false)
+    } catch {
+      fail(error)
+      tell(.write)
+    }
+  }
+
+  /// Tells the handler what the stream is ready for, of what it waits for.
+  func tell(_ readiness: Readiness) {
+    var ready = readiness
+    if isReadable { ready = ready.union(.read) }
+    if isBlocked { ready = ready.intersection(.read) }
+    if phase == .failed { ready = [.read, .write] }
+    var wanted = ready.intersection(interest)
+    if phase == .failed, wanted == .none, !hasToldFailure {
+      hasToldFailure = true
+      wanted = .read
+    }
+    guard wanted != .none, let handler else { return }
+    handler.streamReady(wanted, token: token)
+  }
+
+  /// Whether a read would return bytes, the end or a failure without the stream below.
+  var isReadable: Bool {
+    switch phase {
+    case .open: hasEnded || hasEndedBelow || hasRecord
+    case .failed: true
+    default: false
+    }
+  }
+
+  /// Whether decrypted bytes or a whole record wait.
+  var hasRecord: Bool {
+    if !input.isEmpty,
+      input.withBytes(input.position..<input.position + input.count, TLSEngine.hasRecord)
+    {
+      return true
+    }
+    return engine?.hasPending ?? false
+  }
+
+  /// Sees to it that the end of the turn writes what waits, and tells the handler of what it can
+  /// read.
+  func scheduleTurnEnd() {
+    guard !awaitsTurnEnd, hasWorkAtTurnEnd else { return }
+    awaitsTurnEnd = true
+    loop.atEndOfTurn(relay, token: 0)
+  }
+
+  private var hasWorkAtTurnEnd: Bool {
+    switch phase {
+    case .handshaking: !output.isEmpty && !isBlocked
+    case .open: !output.isEmpty && !isBlocked || isReadable && interest.contains(.read)
+    case .failed: handler != nil && (interest != .none || !hasToldFailure)
+    case .connecting, .flushing, .discarding, .closed: false
+    }
+  }
+
+  func turnEnds() {
+    awaitsTurnEnd = false
+    if !output.isEmpty, !isBlocked { flushOrFail() }
+    if isReadable { tell(.none) }
+    guard phase != .closed else { return }
+    updateInterest()
+    scheduleTurnEnd()
+  }
+
+  func dropHandler() {
+    handler = nil
+  }
+
+  /// Sees to it that a closed stream hears of the stream below, even if nobody was attached.
+  func attachForLingering() {
+    guard !isAttached else { return }
+    isAttached = true
+    below.attach(relay, token: 0)
+  }
+
+  // MARK: Failing
+
+  /// Notes a failure of the stream below.
+  func fail(_ error: SocketError) {
+    guard failure == nil else { return }
+    failure = error
+    phase = .failed
+    input = ByteQueue()
+  }
+
+  /// Notes that the connection is not secure. Alerts were written to the output.
+  func fail(_ reason: SecurityFailure, _ operation: String) -> SocketError {
+    let error = SocketError(operation: operation, errno: EPROTO, address: peerAddress)
+    guard failure == nil else { return failure ?? error }
+    securityFailure = reason
+    fail(error)
+    return error
+  }
+
+  /// The stream below has ended without the peer's end.
+  func noteCutOff() {
+    hasEnded = true
+    isCutOff = true
+  }
+
+  func requireOpen() {
+    switch phase {
+    case .flushing, .discarding, .closed: preconditionFailure("a closed stream was used")
+    case .connecting, .handshaking, .open, .failed: return
+    }
+  }
+
+  /// What errors say of this stream.
+  var place: TLSFailure.Place {
+    TLSFailure.Place(
+      isServer: side.isServer, name: side.name, isHandshake: phase == .handshaking)
+  }
+}

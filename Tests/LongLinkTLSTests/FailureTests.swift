@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLink
+import LongLinkCertificates
+import LongLinkServer
+import LongLinkTLS
+import LongLinkTesting
+import Testing
+
+/// What a client is told when a connection cannot be secured.
+@Suite struct FailureTests {
+  /// A client and a server that do not get on, and the code that the client has to get.
+  struct Case: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let code: SecurityFailure.Code
+    var client = TLSClientConfiguration.trusting()
+    var server = TLSServerConfiguration.with()
+    /// Whether the failure has the server's certificate.
+    var showsCertificate = true
+
+    init(
+      _ name: String, _ code: SecurityFailure.Code,
+      client: TLSClientConfiguration = .trusting(), server: TLSServerConfiguration = .with(),
+      showsCertificate: Bool = true
+    ) {
+      testDescription = name
+      self.code = code
+      self.client = client
+      self.server = server
+      self.showsCertificate = showsCertificate
+    }
+  }
+
+  /// A simulation begins with the year 2026.
+  private static let past = Int64(1_700_000_000)..<1_760_000_000
+  private static let future = Int64(1_800_000_000)..<2_500_000_000
+  private static let good = ["IP:10.0.0.1"]
+  private static let other = Certificates.otherAuthority
+
+  private static func required(_ authority: CertificatePair) -> TLSServerConfiguration {
+    .with { $0.clientCertificates = .required(.only(authority)) }
+  }
+
+  private static func showing(_ pair: CertificatePair?) -> TLSClientConfiguration {
+    .trusting { $0.certificate = pair.map { TLSIdentity($0) } }
+  }
+
+  private static func lists(_ serials: [UInt64], by authority: CertificatePair) -> [TLSSource] {
+    [
+      .bytes(
+        CertificateKit.revocations(of: serials, by: authority, validity: Certificates.validity))
+    ]
+  }
+
+  static let ofServers: [Case] = [
+    Case(
+      "another name", .nameMismatch,
+      server: .with(Certificates.make(.server, ["DNS:other.test"]))),
+    Case(
+      "another address", .nameMismatch,
+      server: .with(Certificates.make(.server, ["IP:10.0.0.2", "DNS:10.0.0.1"]))),
+    Case(
+      "a name in part of a label", .nameMismatch,
+      client: .trusting { $0.serverName = "ab.server.test" },
+      server: .with(Certificates.make(.server, ["DNS:a*.server.test"]))),
+    Case(
+      "an expired certificate", .expired,
+      server: .with(Certificates.make(.server, good, validity: past))),
+    Case(
+      "a certificate of the future", .notYetValid,
+      server: .with(Certificates.make(.server, good, validity: future))),
+    Case(
+      "an unknown authority", .unknownAuthority,
+      server: .with(Certificates.make(.server, good, issuer: other))),
+    Case(
+      "a certificate signed by itself", .selfSigned,
+      server: .with(Certificates.make(.server, good, issuer: nil))),
+    Case(
+      "a client's certificate", .wrongPurpose,
+      server: .with(Certificates.make(.client, good))),
+    Case(
+      "a certificate for mail", .wrongPurpose,
+      server: .with(Certificates.make(.mail, good))),
+    Case(
+      "a revoked certificate", .revoked,
+      client: .trusting { $0.revocationLists = lists([2], by: Certificates.authority) }),
+    Case(
+      "no list of the authority", .invalidCertificate,
+      client: .trusting { $0.revocationLists = lists([2], by: other) }),
+    Case(
+      "an expired list", .invalidCertificate,
+      client: .trusting {
+        $0.revocationLists = [
+          .bytes(
+            CertificateKit.revocations(of: [], by: Certificates.authority, validity: past))
+        ]
+      }),
+  ]
+
+  static let ofClients: [Case] = [
+    Case(
+      "no certificate", .clientCertificateRequired, server: required(Certificates.authority),
+      showsCertificate: false),
+    Case(
+      "an unknown authority", .certificateRejected, client: showing(Certificates.client),
+      server: required(other), showsCertificate: false),
+    Case(
+      "an unknown authority of what was only requested", .certificateRejected,
+      client: showing(Certificates.client),
+      server: .with { $0.clientCertificates = .requested(.only(other)) }, showsCertificate: false),
+    Case(
+      "an expired certificate", .certificateRejected,
+      client: showing(Certificates.make(.client, ["DNS:c"], validity: past)),
+      server: required(Certificates.authority), showsCertificate: false),
+    Case(
+      "a server's certificate", .certificateRejected,
+      client: showing(Certificates.make(.server, ["DNS:c"])),
+      server: required(Certificates.authority), showsCertificate: false),
+    Case(
+      "a revoked certificate", .certificateRejected, client: showing(Certificates.client),
+      server: .with {
+        $0.clientCertificates = .required(.only(Certificates.authority))
+        $0.revocationLists = lists([7], by: Certificates.authority)
+      }, showsCertificate: false),
+  ]
+
+  /// The error of a request that cannot be sent.
+  private func failure(_ parts: World.Parts) async throws -> LongLinkError {
+    let (error, simulation) = try await World.simulate(parts) { world in
+      do {
+        try await world.client.connect()
+        _ = try await world.client.request(World.echo, [1])
+      } catch let error as LongLinkError {
+        return error
+      }
+      throw Unexpected()
+    }
+    #expect(simulation.openStreams == [])
+    return error
+  }
+
+  private struct Unexpected: Error {}
+
+  @Test(arguments: ofServers) func `a server's wrong certificate has its code`(
+    wrong: Case
+  ) async throws {
+    let error = try await failure(try World.Parts(wrong.client, wrong.server))
+    #expect(error.code == .securityFailed)
+    #expect(error.delivery == .notSent)
+    #expect(error.securityFailure?.code == wrong.code)
+    #expect(error.securityFailure?.certificate?.sha256.count == 32)
+    #expect(error.description.contains(error.securityFailure?.detail ?? "nothing"))
+  }
+
+  @Test(arguments: ofClients) func `a client is told why its certificate is refused`(
+    wrong: Case
+  ) async throws {
+    let error = try await failure(try World.Parts(wrong.client, wrong.server))
+    #expect(error.delivery != .answered)
+    #expect(error.securityFailure?.code == wrong.code, "\(error)")
+    #expect(error.securityFailure?.certificate == nil)
+  }
+
+  @Test func `a name mismatch tells the names of the certificate`() async throws {
+    let server = TLSServerConfiguration.with(
+      Certificates.make(.server, ["DNS:other.test", "IP:10.0.0.9"]))
+    let error = try await failure(try World.Parts(.trusting(), server))
+    #expect(error.detail.contains("is for other.test, 10.0.0.9, and not for 10.0.0.1"))
+    #expect(
+      error.securityFailure?.certificate?.names == [.dns("other.test"), .address("10.0.0.9")])
+  }
+
+  @Test func `a plain server is told apart from a broken one`() async throws {
+    let error = try await failure(World.Parts(try .tls(.trusting()), nil))
+    #expect(error.securityFailure?.code == .plainPeer)
+    #expect(error.delivery == .notSent)
+    #expect(error.detail.contains("the server does not speak TLS"))
+  }
+
+  @Test func `a plain client learns that the server speaks TLS`() async throws {
+    let error = try await failure(World.Parts(nil, try .tls(.with())))
+    #expect(error.closeReason == .securityFailed(.securePeer))
+    #expect(error.delivery == .notSent)
+  }
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLink
+import LongLinkTesting
+import LongLinkTransport
+import Testing
+
+@testable import LongLinkTLS
+
+/// The promises of a stream of bytes that transforms them.
+@Suite struct StreamTests {
+  private final class Nobody: StreamHandler {
+    func streamReady(_ readiness: Readiness, token: UInt64) {}
+  }
+
+  @Test func `what the stream below does not take waits, and keeps its order`() async throws {
+    try await Stage.run { loop in
+      let stage = try Stage(on: loop)
+      stage.shakeHands()
+      stage.below.room = 10
+      #expect(try stage.write(Array(repeating: 1, count: 100)) == 100)
+      #expect(try stage.write([2]) == 0)
+      #expect((stage.stream.heldBytes ?? 0) > 90)
+      #expect(stage.below.interest == [.read, .write])
+      stage.stream.setInterest([.read, .write])
+      stage.below.room = 50
+      stage.below.deliver()
+      #expect(!stage.readiness.contains { $0.contains(.write) })
+      stage.below.room = .max
+      stage.below.deliver()
+      #expect(stage.readiness.last?.contains(.write) == true)
+      #expect(stage.stream.heldBytes == 0)
+      #expect(try stage.write([2, 3]) == 2)
+      stage.client.receive(stage.below.takeOutput())
+      #expect(stage.client.read() == Array(repeating: 1, count: 100) + [2, 3])
+      stage.stream.close()
+    }
+  }
+
+  @Test func `a large write holds one piece at most`() async throws {
+    try await Stage.run { loop in
+      let stage = try Stage(on: loop)
+      stage.shakeHands()
+      stage.below.room = 100_000
+      #expect(try stage.write(Array(repeating: 1, count: 1_000_000)) == 131_072)
+      #expect((stage.stream.heldBytes ?? 0) < 70_000)
+      stage.stream.close()
+    }
+  }
+
+  @Test func `each write is one write below`() async throws {
+    try await Stage.run { loop in
+      let stage = try Stage(on: loop)
+      stage.shakeHands()
+      for size in [1, 100, 16_384, 40_000, 65_536] {
+        let former = stage.below.outbox.count
+        #expect(try stage.write(Array(repeating: 1, count: size)) == size)
+        #expect(stage.below.outbox.count == former + 1)
+      }
+      stage.stream.close()
+    }
+  }
+
+  @Test func `written minus unacknowledged bytes never decrease`() async throws {
+    try await Stage.run { loop in
+      let stage = try Stage(on: loop)
+      stage.shakeHands()
+      _ = stage.below.takeOutput()
+      var (written, acknowledged) = (0, 0)
+      for round in 0..<200 {
+        stage.below.room = round % 7 * 3_000
+        written += try stage.write(Array(repeating: 1, count: round * 37 % 5_000))
+        if round % 5 == 4 { stage.client.receive(stage.below.takeOutput()) }
+        stage.below.deliver()
+        let now = written - stage.stream.unacknowledgedBytes
+        #expect(now >= acknowledged && now <= written)
+        acknowledged = now
+      }
+      stage.below.room = .max
+      stage.below.deliver()
+      _ = try stage.write([1])
+      #expect(stage.stream.unacknowledgedBytes > 0)
+      _ = stage.below.takeOutput()
+      #expect(stage.stream.unacknowledgedBytes == 0)
+      stage.stream.close()
+    }
+  }
+
+  @Test func `bytes that wait are reported in each turn`() async throws {
+    try await Stage.run { loop in
+      let stage = try Stage(on: loop)
+      stage.shakeHands()
+      stage.below.inbox += stage.client.write(Array(repeating: 1, count: 30_000))
+      stage.below.deliver()
+      var turns = 0
+      while stage.bytes.count < 30_000, turns < 100 {
+        let former = stage.readiness.count
+        try stage.readOnce(1_000)
+        stage.below.deliver()
+        stage.endTurn()
+        turns += 1
+        if stage.bytes.count < 30_000 {
+          #expect(stage.stream.hasUnreadBytes)
+          #expect(stage.readiness.count > former)
+        }
+      }
+      // A read ends with a record at most once more than the size asks for.
+      #expect((30...34).contains(turns))
+      #expect(stage.below.reads <= 6)
+      #expect(!stage.stream.hasUnreadBytes)
+      stage.stream.close()
+    }
+  }
+
+  @Test func `the end is protected, and comes after what waits`() async throws {
+    try await Stage.run { loop in
+      let stage = try Stage(on: loop)
+      stage.shakeHands()
+      _ = try stage.write([1, 2, 3])
+      stage.stream.shutDownWriting()
+      #expect(stage.below.hasShutDown)
+      #expect(throws: SocketError.self) { try stage.write([4]) }
+      stage.client.receive(stage.below.takeOutput())
+      #expect(stage.client.read() == [1, 2, 3])
+      #expect(stage.client.hasReceivedEnd)
+      // The other direction goes on.
+      stage.send(stage.client.write([9]))
+      stage.readAll()
+      #expect(stage.bytes == [9])
+      stage.stream.close()
+      #expect(stage.below.closings == ["close"])
+    }
+  }
+
+  @Test func `a close waits until everything was taken`() async throws {
+    try await Stage.run { loop in
+      let stage = try Stage(on: loop)
+      stage.shakeHands()
+      _ = stage.below.takeOutput()
+      stage.below.room = 5
+      _ = try stage.write([1, 2, 3])
+      stage.stream.close()
+      #expect(stage.below.closings == [])
+      stage.below.room = .max
+      stage.below.deliver()
+      #expect(stage.below.closings == ["close"])
+      stage.client.receive(stage.below.takeOutput())
+      #expect(stage.client.read() == [1, 2, 3])
+      #expect(stage.client.hasReceivedEnd)
+    }
+  }
+
+  @Test func `a close does not wait forever, and is let go`() async throws {
+    let simulation = Simulation()
+    try await simulation.run {
+      let loop = simulation.eventLoop(named: "stage")
+      let below = try await loop.run { () -> Result<LoopBox, any Error> in
+        Result {
+          let stage = try Stage(on: loop)
+          stage.shakeHands()
+          stage.below.room = 5
+          _ = try stage.write([1, 2, 3])
+          stage.stream.close()
+          return LoopBox(stage.below, stage.stream, on: loop)
+        }
+      }.get()
+      try await simulation.sleep(for: .seconds(4))
+      #expect(await below.closings == [])
+      try await simulation.sleep(for: .seconds(2))
+      #expect(await below.closings == ["reset"])
+      #expect(await below.isReleased)
+    }
+    #expect(simulation.pendingTimers == [])
+  }
+
+  @Test func `a stream that everybody drops is released`() async throws {
+    try await Stage.run { loop in
+      weak var stream: (any ByteStream)?
+      weak var below: MemoryStream?
+      do {
+        let stage = try Stage(on: loop)
+        stage.shakeHands()
+        // A stream keeps its handler, as a loop does, and that one keeps the stream.
+        stage.stream.attach(Nobody(), token: 0)
+        stream = stage.stream
+        below = stage.below
+      }
+      // Not the streams themselves, which a failed expectation would reflect.
+      let isReleased = stream == nil && below == nil
+      #expect(isReleased)
+    }
+  }
+
+  @Test func `an alert is found though writing has failed`() async throws {
+    try await Stage.run { loop in
+      let stage = try Stage(on: loop)
+      stage.shakeHands()
+      // A record that cannot be decrypted stands for any failure that waits.
+      stage.below.inbox = [0x17, 3, 3, 0, 30] + Array(repeating: 0, count: 30)
+      stage.below.failure = SocketError(operation: "write", errno: 32)
+      #expect(throws: SocketError.self) { try stage.write([1]) }
+      #expect(stage.stream.securityFailure?.code == .damaged)
+      stage.stream.close()
+    }
+  }
+
+  @Test func `the last flight of a client goes with its first bytes`() async throws {
+    let (_, simulation) = try await World.simulate(try World.Parts()) { world in
+      try await world.client.request(World.echo, [1])
+    }
+    let writes = simulation.trace.filter { $0.contains("link 1") && $0.contains(" writes ") }
+    // Hello of TLS; its answer; the end of the handshake with hello and request; the rest.
+    #expect(writes.prefix(3).map { $0.contains("link 1 client: writes") } == [true, false, true])
+    let flights = simulation.trace.filter { $0.contains("link 1 client: writes") }
+    #expect(flights.count <= 4)
+  }
+}

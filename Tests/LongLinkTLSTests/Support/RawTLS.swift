@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import COpenSSL
+
+/// A client of TLS that verifies nothing and may misbehave: OpenSSL over two buffers.
+@safe final class RawTLS {
+  private let context: OpaquePointer
+  private let ssl: OpaquePointer
+  private let input: OpaquePointer
+  private let output: OpaquePointer
+
+  /// `protocols` is ALPN's list; nil sends none.
+  init(protocols: String? = "\u{a}longlink/1", version: CInt = TLS1_3_VERSION) {
+    unsafe context = SSL_CTX_new(TLS_client_method())
+    _ = unsafe SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(version), nil)
+    if let protocols {
+      let bytes = Array(protocols.utf8)
+      unsafe SSL_CTX_set_alpn_protos(context, bytes, CUnsignedInt(bytes.count))
+    }
+    unsafe ssl = SSL_new(context)
+    unsafe input = BIO_new(BIO_s_mem())
+    unsafe output = BIO_new(BIO_s_mem())
+    unsafe SSL_set_bio(ssl, input, output)
+    unsafe SSL_set_connect_state(ssl)
+  }
+
+  deinit {
+    unsafe SSL_free(ssl)
+    unsafe SSL_CTX_free(context)
+  }
+
+  /// Takes bytes of the peer.
+  func receive(_ bytes: [UInt8]) {
+    guard !bytes.isEmpty else { return }
+    unsafe BIO_write(input, bytes, CInt(bytes.count))
+  }
+
+  /// What is to be sent.
+  func takeOutput() -> [UInt8] {
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 65_536)
+    while true {
+      let count = unsafe BIO_read(output, &buffer, CInt(buffer.count))
+      guard count > 0 else { return bytes }
+      bytes += buffer[..<Int(count)]
+    }
+  }
+
+  /// Goes on with the handshake; returns whether it is over.
+  func handshake() -> Bool { unsafe SSL_do_handshake(ssl) == 1 }
+
+  func write(_ bytes: [UInt8]) -> [UInt8] {
+    unsafe SSL_write(ssl, bytes, CInt(bytes.count))
+    return takeOutput()
+  }
+
+  /// Decrypted bytes of the application.
+  func read() -> [UInt8] {
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 65_536)
+    while true {
+      let count = unsafe SSL_read(ssl, &buffer, CInt(buffer.count))
+      guard count > 0 else { return bytes }
+      bytes += buffer[..<Int(count)]
+    }
+  }
+
+  /// A record that asks the peer for new keys.
+  func updateKeys() -> [UInt8] {
+    unsafe SSL_key_update(ssl, SSL_KEY_UPDATE_REQUESTED)
+    unsafe SSL_do_handshake(ssl)
+    return takeOutput()
+  }
+
+  /// Whether the peer has ended its side in good order.
+  var hasReceivedEnd: Bool { unsafe SSL_get_shutdown(ssl) & SSL_RECEIVED_SHUTDOWN != 0 }
+
+  func close() -> [UInt8] {
+    unsafe SSL_shutdown(ssl)
+    return takeOutput()
+  }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLinkCore
+import LongLinkTesting
+
+@testable import LongLinkTLS
+@_spi(Loop) @testable import LongLinkTransport
+
+/// A server's stream whose peer is a raw client, on a loop of a simulation.
+final class Stage: StreamHandler {
+  let loop: EventLoop
+  let below = MemoryStream()
+  let client: RawTLS
+  let stream: any ByteStream
+  private(set) var readiness: [Readiness] = []
+  /// What was read, and how it ended.
+  private(set) var bytes: [UInt8] = []
+  private(set) var ending: String?
+
+  init(
+    on loop: EventLoop, _ server: TLSServerConfiguration = .with(), client: RawTLS = RawTLS()
+  ) throws {
+    self.loop = loop
+    self.client = client
+    stream = try TLSServer(server).secure(below, on: loop)
+    stream.attach(self, token: 3)
+    stream.setInterest(.read)
+  }
+
+  func streamReady(_ readiness: Readiness, token: UInt64) {
+    self.readiness.append(readiness)
+  }
+
+  /// Runs a body on a loop of a simulation.
+  static func run<Value: Sendable>(
+    _ body: @escaping @Sendable (EventLoop) throws -> Value
+  ) async throws -> Value {
+    let simulation = Simulation()
+    return try await simulation.run {
+      let loop = simulation.eventLoop(named: "stage")
+      return try await loop.run { Result { try body(loop) } }.get()
+    }
+  }
+
+  /// Lets the ends of turns come that were asked for.
+  func endTurn() {
+    (stream as? TLSStream)?.turnEnds()
+  }
+
+  /// Moves bytes both ways until the handshake is over, or neither side has any.
+  @discardableResult
+  func shakeHands() -> Bool {
+    for _ in 0..<8 {
+      if client.handshake(), stream.security != nil { break }
+      send(client.takeOutput())
+      client.receive(below.takeOutput())
+    }
+    return stream.security != nil
+  }
+
+  /// Bytes come from the client.
+  func send(_ bytes: [UInt8]) {
+    below.inbox += bytes
+    below.deliver()
+    endTurn()
+  }
+
+  /// Reads until there is nothing, the end or a failure; an end below comes with a read of its own.
+  func readAll(pieces: Int = 4_096) {
+    read(pieces)
+    if below.hasEnded { read(pieces) }
+  }
+
+  private func read(_ pieces: Int) {
+    while ending == nil {
+      var queue = ByteQueue()
+      do throws(SocketError) {
+        let outcome = try queue.append(capacity: pieces) { (span) throws(SocketError) in
+          try stream.read(into: &span)
+        }
+        switch outcome {
+        case .bytes: bytes += queue.takeAll()
+        case .wouldBlock: return
+        case .end: ending = stream.isCutOff ? "cut off" : "end"
+        }
+      } catch {
+        ending = stream.securityFailure.map { "\($0.code)" } ?? "\(error)"
+      }
+    }
+  }
+
+  /// Reads once.
+  func readOnce(_ count: Int) throws {
+    var queue = ByteQueue()
+    let outcome = try queue.append(capacity: count) { (span) throws(SocketError) in
+      try stream.read(into: &span)
+    }
+    if case .bytes = outcome { bytes += queue.takeAll() }
+  }
+
+  func write(_ bytes: [UInt8]) throws -> Int {
+    try unsafe bytes.withUnsafeBytes { try unsafe stream.write(RawSpan(_unsafeBytes: $0)) }
+  }
+}
+
+/// What became of a stream below, for tests that leave its loop.
+struct LoopBox: Sendable {
+  private let below: LoopBound<MemoryStream>
+  private let stream: LoopBound<Weak>
+
+  private final class Weak {
+    weak var stream: (any ByteStream)?
+  }
+
+  init(_ below: MemoryStream, _ stream: any ByteStream, on loop: EventLoop) {
+    self.below = LoopBound(below, on: loop)
+    let weak = Weak()
+    weak.stream = stream
+    self.stream = LoopBound(weak, on: loop)
+  }
+
+  var closings: [String] {
+    get async { await below.loop.run { below.value.closings } }
+  }
+
+  var isReleased: Bool {
+    get async { await stream.loop.run { stream.value.stream == nil } }
+  }
+}

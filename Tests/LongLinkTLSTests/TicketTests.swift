@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLink
+import LongLinkCertificates
+import LongLinkServer
+import LongLinkTesting
+import LongLinkTransport
+import Testing
+
+@testable import LongLinkTLS
+
+/// Connections that resume earlier ones.
+@Suite struct TicketTests {
+  private static let client = TLSClientConfiguration.trusting {
+    $0.certificate = TLSIdentity(Certificates.client)
+  }
+  private static let server = TLSServerConfiguration.with {
+    $0.clientCertificates = .required(.only(Certificates.authority))
+  }
+
+  /// Whether each of some connections, one after the other, was resumed.
+  private static func connections(
+    _ count: Int, _ world: World, between: @Sendable (Int) async throws -> Void = { _ in }
+  ) async throws -> [String] {
+    var answers: [String] = []
+    for number in 0..<count {
+      let answer = try await world.client.request(World.identity, [])
+      answers.append(String(decoding: answer, as: UTF8.self))
+      try await between(number)
+      world.simulation?.network.links.last?.lose()
+      try await world.simulation?.sleep(for: .seconds(2))
+    }
+    return answers
+  }
+
+  @Test func `a later connection resumes an earlier one, and knows the client`() async throws {
+    let parts = try World.Parts(Self.client, Self.server)
+    let (answers, _) = try await World.simulate(parts) { world in
+      try await Self.connections(4, world)
+    }
+    #expect(answers == ["false 2", "true 2", "true 2", "true 2"])
+  }
+
+  @Test func `a client or a server may do without tickets`() async throws {
+    var client = Self.client
+    client.resumes = false
+    var server = Self.server
+    server.tickets = .none
+    for parts in [try World.Parts(client, Self.server), try World.Parts(Self.client, server)] {
+      let (answers, _) = try await World.simulate(parts) { world in
+        try await Self.connections(2, world)
+      }
+      #expect(answers == ["false 2", "false 2"])
+    }
+  }
+
+  @Test func `TLS 1.2 resumes too`() async throws {
+    var (client, server) = (Self.client, Self.server)
+    client.minimumVersion = .tls12
+    server.minimumVersion = .tls12
+    let parts = try World.Parts(client, server)
+    let (answers, _) = try await World.simulate(parts) { world in
+      try await Self.connections(3, world)
+    }
+    #expect(answers == ["false 2", "true 2", "true 2"])
+  }
+
+  @Test func `a ticket is good for one interval at least, and not for three`() async throws {
+    var server = Self.server
+    server.tickets = .rotating(every: .seconds(600))
+    let parts = try World.Parts(Self.client, server)
+    let (answers, _) = try await World.simulate(parts) { world in
+      try await Self.connections(4, world) { number in
+        try await world.simulation?.sleep(for: .seconds(number < 2 ? 590 : 1_500))
+      }
+    }
+    #expect(answers == ["false 2", "true 2", "true 2", "false 2"])
+  }
+
+  @Test func `servers that share keys resume each other's connections`() async throws {
+    var server = Self.server
+    let keys = (0..<160).map { UInt8($0) }
+    server.tickets = .keys(.bytes(keys))
+    let client = try ClientSecurity.tls(Self.client)
+    // The second server makes its tickets with the other key.
+    var other = server
+    other.tickets = .keys(.bytes(Array(keys[80...] + keys[..<80])))
+    var answers: [String] = []
+    for configuration in [server, other] {
+      let parts = World.Parts(client, try .tls(configuration))
+      answers += try await World.simulate(parts) { world in
+        try await Self.connections(1, world)
+      }.result
+    }
+    #expect(answers == ["false 2", "true 2"])
+  }
+
+  @Test func `a ticket does not excuse other rules`() async throws {
+    let keys = TLSServerConfiguration.Tickets.keys(.bytes(Array(repeating: 3, count: 80)))
+    var first = Self.server
+    first.tickets = keys
+    let client = try ClientSecurity.tls(Self.client)
+    _ = try await World.simulate(World.Parts(client, try .tls(first))) { world in
+      try await Self.connections(1, world)
+    }
+    // The same keys, and another authority for clients.
+    var second = first
+    second.clientCertificates = .required(.only(Certificates.otherAuthority))
+    await #expect(throws: LongLinkError.self) {
+      _ = try await World.simulate(World.Parts(client, try .tls(second))) { world in
+        try await world.client.connect()
+        _ = try await world.client.request(World.echo, [])
+      }
+    }
+  }
+
+  @Test func `a ticket does not outlive the certificate that it stands for`() async throws {
+    // Simulations begin at 1,767,225,600.
+    let brief = Certificates.make(
+      .client, ["DNS:brief", "DNS:short"], validity: 1_767_000_000..<1_767_225_700)
+    var client = Self.client
+    client.certificate = TLSIdentity(brief)
+    let parts = try World.Parts(client, Self.server)
+    let (answers, _) = try await World.simulate(parts) { world in
+      var answers = try await Self.connections(2, world) { number in
+        if number == 1 { try await world.simulation?.sleep(for: .seconds(120)) }
+      }
+      do {
+        try await world.client.connect()
+        _ = try await world.client.request(World.echo, [])
+      } catch let error as LongLinkError {
+        answers.append("\(error.securityFailure?.code.description ?? "none")")
+      }
+      return answers
+    }
+    #expect(answers == ["false 2", "true 2", "certificateRejected"])
+  }
+
+  @Test func `the store of tickets is bounded, and gives each once`() {
+    var store = TLSTicketStore()
+    for number in 0..<200 {
+      for ticket in 0..<6 {
+        store.add(
+          TLSTicketStore.Ticket(session: [UInt8(number), UInt8(ticket)], expiry: 100),
+          for: "server \(number)")
+      }
+    }
+    #expect(store.take("server 0", at: 0) == nil)
+    let newest = (0..<5).map { _ in store.take("server 199", at: 0)?.session }
+    #expect(newest == [[199, 5], [199, 4], [199, 3], [199, 2], nil])
+    #expect(store.take("server 198", at: 100) == nil)
+    #expect(store.take("server 150", at: 99) != nil)
+    #expect(store.take("server 120", at: 0) == nil)
+  }
+
+  @Test func `keys of tickets are checked`() throws {
+    for count in [0, 79, 81, 17 * 80] {
+      let configuration = TLSServerConfiguration.with {
+        $0.tickets = .keys(.bytes(Array(repeating: 1, count: count)))
+      }
+      let error = #expect(throws: LongLinkError.self) { try ServerSecurity.tls(configuration) }
+      #expect(error?.field == "security.tickets")
+    }
+  }
+}
