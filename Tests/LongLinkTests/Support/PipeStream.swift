@@ -98,6 +98,7 @@ final class PipeStream: ByteStream {
 /// A world without sockets, in which no time passes by itself.
 final class StillDriver: LoopDriver {
   var now = LinkInstant(nanoseconds: 1_000_000_000)
+  var unixTime: Int64 { 0 }
   /// How much `preemptions` grows each time that somebody looks; nil where nothing is known of it.
   var preemptionsPerLook: Int? = 0
   private var looks = 0

@@ -7,6 +7,7 @@ import Synchronization
 
 /// A world without sockets, whose time jumps to whatever is waited for.
 final class ManualDriver: LoopDriver {
+  var unixTime: Int64 { 0 }
   private(set) var now = LinkInstant(nanoseconds: 1_000_000_000)
   /// What each wait was told.
   private(set) var deadlines: [LinkInstant?] = []
