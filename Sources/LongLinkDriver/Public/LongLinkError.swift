@@ -251,7 +251,8 @@ extension LongLinkError {
     case .closedHere:
       code = .closed
     case .closedByPeer, .noResponse, .heartbeatLost, .handshakeTimeout, .stalledPeer,
-      .unreadOutput, .memoryLimit, .securityFailed, .goneAway, .left:
+      .unreadOutput, .memoryLimit, .cancelLimit, .handshakeEvicted, .securityFailed, .goneAway,
+      .left:
       code = .connectionLost
     }
     return LongLinkError(

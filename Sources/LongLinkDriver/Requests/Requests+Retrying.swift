@@ -122,7 +122,7 @@ extension CloseReason {
     case .goneAway(let code): code == .draining
     case .violation(let violation):
       violation.rule == .checksumMismatch || violation.rule == .truncatedFrame
-    case .handshakeTimeout: false
+    case .handshakeTimeout, .cancelLimit, .handshakeEvicted: false
     }
   }
 }
