@@ -116,10 +116,10 @@ public final class LongLinkServer: Sendable {
   /// Sets the function that accepts connections by address. Call it before `start`; it traps
   /// afterwards.
   ///
-  /// The function is called before anything is read. If it returns false, the connection is closed
-  /// and counted in `connectionsTurnedAway`. The address is nil if the peer has none, as over a
-  /// Unix socket. The function runs on a loop, which it must not block: look the address up in a
-  /// table.
+  /// The function is called before any frame is read. If it returns false, the connection is closed
+  /// and counted in `rejections`. The address is the client's, also behind one of the `proxies`, and
+  /// nil if there is none, as over a Unix socket. The function runs on a loop, which it must not
+  /// block: look the address up in a table.
   public func onAccept(_ handler: @escaping @Sendable (SocketAddress?) -> Bool) {
     beforeStart("set onAccept") { $0.accept = handler }
   }
@@ -266,8 +266,7 @@ extension LongLinkServer {
           let loop = loops[0]
           let socket = try loop.driver.listen(on: address, options: SocketOptions())
           let listener = Listener(
-            socket: socket, on: loop, loops: loops, lanes: lanes, onAccept: hooks.accept,
-            shared: shared)
+            socket: socket, on: loop, lanes: lanes, onAccept: hooks.accept, shared: shared)
           listener.start()
           return (LoopBound(listener, on: loop), socket.localAddress)
         }
