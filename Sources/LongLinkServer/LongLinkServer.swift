@@ -117,7 +117,7 @@ public final class LongLinkServer: Sendable {
   /// afterwards.
   ///
   /// The function is called before any frame is read. If it returns false, the connection is closed
-  /// and counted in `rejections`. The address is the client's, also behind one of the `proxies`, and
+  /// and counted in `rejections`. The address is the client's, also behind one of the `proxies`;
   /// nil if there is none, as over a Unix socket. The function runs on a loop, which it must not
   /// block: look the address up in a table.
   public func onAccept(_ handler: @escaping @Sendable (SocketAddress?) -> Bool) {
