@@ -318,7 +318,7 @@ let package = Package(
       name: "LongLinkFuzz",
       dependencies: [
         "LongLinkDriver", "LongLinkCore", "LongLinkDemoMessages", "LongLinkDialects",
-        "LongLinkProtobufC", "LongLinkReaders",
+        "LongLinkProtobufC", "LongLinkReaders", "LongLinkTransport",
       ],
       path: "Tests/LongLinkFuzz",
       exclude: ["Found"],

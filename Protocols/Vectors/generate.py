@@ -633,6 +633,12 @@ def handshake():
         ("at", 9_000), hello()[:10], ("at", 10_000), violation("firstFrameTimeout", 10_000))
     add("first-frame-in-time", "client", "Any frame is a first frame.",
         ("at", 9_999), frame(PING, 0), pong(), ("at", 12_000))
+    add("first-frame-largest", "client", "A first frame may have 65,536 bytes.",
+        request(50, b"x" * 65_536), got_request(50, b"x" * 65_536))
+    add("first-frame-too-large", "client", "One byte more, by the header alone.",
+        request(50, b"", length=65_537)[:16], violation("lengthOverLimit"))
+    add("second-frame-large", "client", "A later frame has the body limit alone.",
+        frame(PING, 0), pong(), request(50, b"x" * 65_537), got_request(50, b"x" * 65_537))
 
 
 def control():

@@ -274,9 +274,7 @@ extension ClientCore: LinkOwner {
     machine.ended(link.id, reason, at: loop.now, bits: bits)
     guard wasCurrent else { return }
     shortLinks?.machine.lost(at: loop.now)
-    lastFailure = ConnectFailure(
-      reason, detail: link.detail(of: reason), address: link.peer,
-      securityFailure: link.securityFailure)
+    lastFailure = ConnectFailure(reason, detail: link.detail(of: reason), address: link.peer)
     failOffline()
   }
 }

@@ -53,7 +53,8 @@ final class PathHeartbeat {
     // A router without the connection's state drops its packets, or answers with a reset.
     case .heartbeatLost, .transport: break
     case .violation, .closedByPeer, .noResponse, .handshakeTimeout, .stalledPeer, .unreadOutput,
-      .memoryLimit, .securityFailed, .notAccepted, .goneAway, .closedHere, .left:
+      .memoryLimit, .cancelLimit, .handshakeEvicted, .securityFailed, .notAccepted, .goneAway,
+      .closedHere, .left:
       return
     }
     if path == self.path, search.lost(after: silence) { remember() }

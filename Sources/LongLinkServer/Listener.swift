@@ -9,7 +9,6 @@ import LongLinkCore
 final class Listener: StreamHandler, TimerHandler {
   private let loop: EventLoop
   private let lanes: [LoopBound<ServerLane>]
-  private let loops: [EventLoop]
   private let onAccept: (@Sendable (SocketAddress?) -> Bool)?
   private let shared: ServerShared
   private var socket: (any StreamListener)?
@@ -22,13 +21,11 @@ final class Listener: StreamHandler, TimerHandler {
   private static let acceptsPerTurn = 64
 
   init(
-    socket: any StreamListener, on loop: EventLoop, loops: [EventLoop],
-    lanes: [LoopBound<ServerLane>], onAccept: (@Sendable (SocketAddress?) -> Bool)?,
-    shared: ServerShared
+    socket: any StreamListener, on loop: EventLoop, lanes: [LoopBound<ServerLane>],
+    onAccept: (@Sendable (SocketAddress?) -> Bool)?, shared: ServerShared
   ) {
     self.socket = socket
     self.loop = loop
-    self.loops = loops
     self.lanes = lanes
     self.onAccept = onAccept
     self.shared = shared
@@ -58,18 +55,20 @@ final class Listener: StreamHandler, TimerHandler {
   }
 
   private func deal(_ accepted: any AcceptedStream) {
-    let id: UInt64
-    do throws(ServerShared.Objection) {
-      let address = accepted.peerAddress
-      id = try shared.admit(address, isWanted: onAccept?(address) ?? true)
+    let address = accepted.peerAddress
+    let lane = lanes[next]
+    do throws(ConnectionRejection) {
+      if let address, shared.limits.isProxy(address) {
+        let admission = try shared.admit(proxy: address, at: loop.now, to: lane)
+        lane.loop.execute { lane.value.greet(accepted, admission) }
+      } else {
+        let admission = try shared.admit(address, at: loop.now, to: lane, asking: onAccept)
+        lane.loop.execute { lane.value.adopt(accepted, admission) }
+      }
+      next = (next + 1) % lanes.count
     } catch {
-      shared.logRejection(error, of: accepted.peerAddress, at: loop.now)
-      return  // Releasing the stream closes it.
+      shared.logRejection(error, of: address, at: loop.now)  // Releasing the stream closes it.
     }
-    let index = next
-    next = (next + 1) % lanes.count
-    let lane = lanes[index]
-    loops[index].execute { lane.value.adopt(accepted, id: id) }
   }
 
   func timerFired(token: UInt64) {

@@ -8,10 +8,10 @@ extension LongLinkServer {
   /// Sets the function that accepts connections by address. Call it before `start`; it traps
   /// afterwards.
   ///
-  /// The function is called before anything is read. If it returns false, the connection is closed
-  /// and counted in `connectionsTurnedAway`. The address is nil if the peer has none, as over a
-  /// Unix socket. The function runs on a loop, which it must not block: look the address up in a
-  /// table.
+  /// The function is called before any frame is read. If it returns false, the connection is closed
+  /// and counted in `rejections`. The address is the client's, also behind one of the `proxies`;
+  /// nil if there is none, as over a Unix socket. The function runs on a loop, which it must not
+  /// block: look the address up in a table.
   public func onAccept(_ handler: @escaping @Sendable (SocketAddress?) -> Bool) {
     beforeStart("set onAccept") { $0.accept = handler }
   }

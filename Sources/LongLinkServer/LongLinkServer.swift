@@ -219,8 +219,7 @@ extension LongLinkServer {
           let loop = loops[0]
           let socket = try loop.driver.listen(on: address, options: SocketOptions())
           let listener = Listener(
-            socket: socket, on: loop, loops: loops, lanes: lanes, onAccept: hooks.accept,
-            shared: shared)
+            socket: socket, on: loop, lanes: lanes, onAccept: hooks.accept, shared: shared)
           listener.start()
           return (LoopBound(listener, on: loop), socket.localAddress)
         }

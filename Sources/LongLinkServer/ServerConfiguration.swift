@@ -49,15 +49,71 @@ public struct ServerConfiguration: Sendable {
   /// least 1; further ones are closed and counted. Default 1,000.
   ///
   /// Unix sockets do not count, and loopback addresses only with `limitsLoopback`. Behind a proxy,
-  /// all clients have the proxy's address: raise the limit to `maxConnections` in that case.
+  /// all clients have the proxy's address: name it in `proxies`, or raise the limits of each
+  /// address in that case.
   public var maxConnectionsPerAddress = 1_000
-  /// Whether `maxConnectionsPerAddress` applies to loopback addresses. Default false.
+  /// The most new connections per second from one IPv4 address, or from one IPv6 network of 64
+  /// bits: 1 to 1,000,000; further ones are closed and counted. Default 50.
+  ///
+  /// Four times as many may come at once. With the default, 1,000 clients behind one address are
+  /// all connected again 16 seconds after an outage, and one address costs the server about 50
+  /// handshakes per second. It applies to the same peers as `maxConnectionsPerAddress`. The most
+  /// recent 8,192 to 16,384 addresses are remembered.
+  public var maxConnectionRatePerAddress = 50
+  /// The most short links per second from one address, as `maxConnectionRatePerAddress`: 1 to
+  /// 1,000,000; further ones are answered with 503. Default 500.
+  ///
+  /// Each short link is one request, so it is a higher number. Four times as many may come at once.
+  public var maxShortLinkRatePerAddress = 500
+  /// Whether the limits of each address apply to loopback addresses. Default false.
   public var limitsLoopback = false
+  /// The most connections that are not open yet, at least 1. Default 1,000.
+  ///
+  /// A connection opens when it is encrypted, its first frame has come, and its client is
+  /// authenticated, for all of which `firstFrameTimeout` is the time. If one more connection comes,
+  /// the oldest that is not open is closed and counted in `handshakesEvicted`. So connections that
+  /// never open keep no client away that opens its own. Until a connection opens, it makes the
+  /// server hold at most 80 KiB, and all of them at most so many times that.
+  public var maxHandshakes = 1_000
+  /// The addresses and networks that may connect; all, if it is empty. Default: empty.
+  ///
+  /// Peers of Unix sockets have no address, and may connect. The `proxies` may connect as well;
+  /// behind one of them, the address of the client that it names is judged.
+  public var allowedAddresses: [AddressRange] = []
+  /// The addresses and networks that may not connect, even if they are in `allowedAddresses`.
+  /// Default: empty.
+  public var deniedAddresses: [AddressRange] = []
+  /// The load balancers and other proxies that send a header of the PROXY protocol, version 2, at
+  /// the beginning of each connection, which states the client's address. Default: none.
+  ///
+  /// From these peers alone, a header is expected and required: a connection without one, or with a
+  /// broken one, is closed and counted. `Peer.address`, `onAccept`, and the limits of each address
+  /// are then those of the client. The proxies' own addresses have no such limits. The header
+  /// precedes the encryption, has at most 536 bytes, and comes within `firstFrameTimeout`. Name
+  /// proxies that you trust only: they can state any address.
+  public var proxies: [AddressRange] = []
   /// The most requests of one connection in progress, at least 1; further ones are refused with
   /// 429. Default 1,024.
   ///
   /// A request counts until it is answered and its handler has returned, even if it was cancelled.
   public var maxInFlight = 1_024
+  /// The most requests per second that one connection may cancel: 1 to 1,000,000, or nil for any
+  /// number. Default 1,000.
+  ///
+  /// Ten times as many may come at once, though not more than 1,000,000. So a client with
+  /// `maxInFlight` requests can cancel all of them, and do it again several times. Beyond the
+  /// limit, the connection is closed with `cancelLimit`, and its client gets a goaway with 429.
+  public var maxCancelsPerSecond: Int? = 1_000
+  /// The most bytes per second that are read from one connection, at least 16,384; nil for any
+  /// number. Default nil.
+  ///
+  /// One second's worth may come at once. Beyond it, the connection is not read until it may send
+  /// again, which slows the client down and is no error: the heartbeat holds. With encryption, the
+  /// decrypted bytes count. It is meant to be well above what an honest client sends.
+  public var maxBytesPerSecond: Int?
+  /// The most frames per second that are read from one connection, at least 100; nil for any
+  /// number. Default nil. See `maxBytesPerSecond`.
+  public var maxFramesPerSecond: Int?
   /// The largest body that is accepted, in bytes: 1 to 2,147,483,648. Default 16 MiB.
   public var maxBody = 16_777_216
   /// The most bytes in one connection's incomplete messages and in the bodies of its requests whose
@@ -90,7 +146,8 @@ public struct ServerConfiguration: Sendable {
   /// How far the writers of streams can run ahead of their readers, on each connection. Defaults:
   /// 64 KiB, growing to 4 MiB, and 16 MiB for all streams together.
   public var streamWindows = StreamWindows()
-  /// The most time until a new connection's first frame; above zero. Default 10 s.
+  /// The most time until a new connection is open: encryption, first frame and authentication
+  /// together, counted from its acceptance; above zero. Default 10 s.
   public var firstFrameTimeout: Duration = .seconds(10)
   /// The most time from the first byte of a frame to its last; above zero. Default 30 s.
   public var frameTimeout: Duration = .seconds(30)
@@ -144,8 +201,8 @@ public struct ServerConfiguration: Sendable {
     }
     try atLeast(1, loops, "loops")
     try atLeast(1, maxConnections, "maxConnections")
-    try atLeast(1, maxConnectionsPerAddress, "maxConnectionsPerAddress")
     try atLeast(1, maxInFlight, "maxInFlight")
+    try validateLimits()
     try atLeast(1, maxBody, "maxBody")
     if maxBody > 1 << 31 { throw .configuration("maxBody", "it is above 2,147,483,648") }
     try atLeast(maxBody, maxRequestBytes, "maxRequestBytes")
@@ -179,7 +236,7 @@ public struct ServerConfiguration: Sendable {
     if name.utf8.count > 1024 { throw .configuration("name", "it is longer than 1,024 bytes") }
   }
 
-  private func atLeast(_ least: Int, _ value: Int, _ field: String) throws(LongLinkError) {
+  func atLeast(_ least: Int, _ value: Int, _ field: String) throws(LongLinkError) {
     if value < least { throw .configuration(field, "\(value) is below \(least)") }
   }
 
@@ -205,6 +262,7 @@ public struct ServerConfiguration: Sendable {
     settings.frameTimeout = frameTimeout.clampedNanoseconds
     settings.messageTimeout = messageTimeout.clampedNanoseconds
     settings.writingTimeout = (heartbeat.interval + heartbeat.timeout).clampedNanoseconds
+    settings.cancelRate = cancelRate
     settings.name = name
     settings.identifies = authenticate != nil
     return settings

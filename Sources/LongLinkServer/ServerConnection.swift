@@ -8,6 +8,7 @@ import LongLinkTransport
 /// One connection of the server, on its loop.
 final class ServerConnection {
   let id: UInt64
+  let admission: Admission
   let link: Link
   let responder: Responder
   let peer: Peer
@@ -16,6 +17,8 @@ final class ServerConnection {
   private(set) var pushesIfAny: PushQueue?
   /// Whether the handshake was completed.
   var wasOpened = false
+  /// Whether it still counts for `maxHandshakes`.
+  var isUnopened = true
   private var closesWhenUnused = false
   /// When the connection is closed even if requests still run.
   private var drainLimit = LinkInstant.distantFuture
@@ -24,13 +27,20 @@ final class ServerConnection {
   private var expiryTimer: LoopTimer?
   private var onDrained: [@Sendable () -> Void] = []
 
-  init(id: UInt64, stream: any ByteStream, _ settings: ConnectionSettings, lane: ServerLane) {
-    self.id = id
+  init(
+    _ admission: Admission, _ stream: any ByteStream, _ settings: ConnectionSettings,
+    lane: ServerLane
+  ) {
+    self.admission = admission
+    id = admission.id
     self.lane = lane
     link = Link(
-      id: UInt32(truncatingIfNeeded: id), stream: stream, isConnected: true,
-      settings: settings, on: lane.loop, log: lane.log,
-      label: ("connection", id), share: lane.memory)
+      id: UInt32(truncatingIfNeeded: id), stream: stream,
+      // A stream is connected once it is secure.
+      isConnected: settings.isShort || lane.configuration.security == nil, settings: settings,
+      on: lane.loop, log: lane.log,
+      label: ("connection", id), share: lane.memory, peer: admission.address,
+      readLimits: lane.configuration.readLimits)
     peer = Peer(id: id, address: link.peer, on: lane.loop)
     responder = Responder(link: link, routes: lane.routes, peer: peer)
     peer.attach(to: self)

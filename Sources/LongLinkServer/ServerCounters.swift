@@ -5,13 +5,23 @@ public import LongLinkCore
 
 /// A snapshot of a server's counters since it was started.
 public struct ServerCounters: Hashable, Sendable {
-  /// Connections that are open.
+  /// Connections that were accepted and have not ended, among them `handshakes`.
   public internal(set) var openConnections = 0
+  /// Connections whose first frame has not come yet, or whose encryption is not set up, or whose
+  /// client is not authenticated.
+  public internal(set) var handshakes = 0
+  /// Connections that were closed as the oldest of `handshakes`, to make room for newer ones; see
+  /// `maxHandshakes`.
+  public internal(set) var handshakesEvicted: UInt64 = 0
   /// Connections that were accepted.
   public internal(set) var connectionsAccepted: UInt64 = 0
-  /// Connections that were rejected because of `maxConnections`, `maxConnectionsPerAddress` or
-  /// `onAccept`.
-  public internal(set) var connectionsTurnedAway: UInt64 = 0
+  /// Connections that were rejected before any frame was read, by reason.
+  public internal(set) var rejections: [ConnectionRejection: UInt64] = [:]
+  /// The sum of `rejections`.
+  public var connectionsTurnedAway: UInt64 { rejections.values.reduce(0, +) }
+  /// Connections that were closed because their clients cancelled more requests per second than
+  /// `maxCancelsPerSecond` allows.
+  public var cancelsOverLimit: UInt64 { endings[.cancelLimit, default: 0] }
   /// Connections that the system failed to accept, for example because no descriptor was free.
   public internal(set) var acceptFailures: UInt64 = 0
   /// Short links that were accepted; they count as connections as well.

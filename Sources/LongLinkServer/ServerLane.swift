@@ -10,17 +10,19 @@ final class ServerLane {
   let loop: EventLoop
   /// The settings of every connection. A dialect may add a session prefix for each.
   let settings: ConnectionSettings
-  private let configuration: ServerConfiguration
+  let configuration: ServerConfiguration
   let defaults: RequestDefaults
   let routes: Routes
-  private let hooks: ServerHooks
+  let hooks: ServerHooks
   var log: PeerLog { shared.log }
   /// The bounds of waiting requests, and of waiting pushes, to one connection.
   let requestLimits = RequestLimits(maxWaiting: 1_024)
-  private let shared: ServerShared
+  let shared: ServerShared
   /// This lane's share of the memory budget; set before the first connection opens.
   private(set) var memory: MemoryShare?
-  private var connections: [UInt64: ServerConnection] = [:]
+  private(set) var connections: [UInt64: ServerConnection] = [:]
+  /// Connections of proxies that have not said yet whose they are.
+  var greetings: [UInt64: ProxyGreeting] = [:]
   private let totals = ConnectionTotals()
   private var requestTotals = RequestCounters()
   /// Nil if the server authenticates nobody.
@@ -89,59 +91,65 @@ final class ServerLane {
   }
 
   /// Opens a connection that the listener accepted for this loop.
-  func adopt(_ accepted: any AcceptedStream, id: UInt64) {
+  func adopt(_ accepted: any AcceptedStream, _ admission: Admission) {
     do throws(SocketError) {
-      var stream = try accepted.adopt(on: loop)
-      guard draining == nil else {
-        stream.close()
-        shared.connectionEnded(accepted.peerAddress)
-        return
-      }
-      guard let settings = settingsOfNext() else {
-        stream.close()
-        shared.connectionEnded(accepted.peerAddress)
-        return
-      }
-      if let security = configuration.security {
-        stream = security.provider.secure(stream, on: loop)
-      }
-      let connection = ServerConnection(id: id, stream: stream, settings, lane: self)
-      connections[id] = connection
-      connection.link.start(for: connection)
+      open(try accepted.adopt(on: loop), admission)
     } catch {
-      log.log(.warning, "Could not set up a connection", at: loop.now) { ["error": "\(error)"] }
-      shared.connectionEnded(accepted.peerAddress)
+      logFailure(error, admission)
     }
+  }
+
+  /// Opens a connection that was admitted.
+  func open(_ stream: any ByteStream, _ admission: Admission) {
+    guard draining == nil, !shared.isLeaving(admission), let settings = settingsOfNext() else {
+      stream.close()
+      shared.connectionEnded(admission)
+      return
+    }
+    var stream = stream
+    if let security = configuration.security {
+      stream = security.provider.secure(stream, on: loop)
+    }
+    start(ServerConnection(admission, stream, limited(settings, by: admission), lane: self))
+  }
+
+  private func start(_ connection: ServerConnection) {
+    connections[connection.id] = connection
+    connection.link.start(for: connection)
+  }
+
+  func logFailure(_ error: SocketError, _ admission: Admission) {
+    log.log(.warning, "Could not set up a connection", at: loop.now) { ["error": "\(error)"] }
+    shared.connectionEnded(admission)
   }
 
   /// Takes a short link that a gateway has accepted, unless a limit or the application is against
   /// it. While the server drains, its request is refused.
   func accept(short accepted: any AcceptedStream) {
     let address = accepted.peerAddress
-    do throws(ServerShared.Objection) {
-      let isWanted = hooks.accept?(address) ?? true
-      open(short: accepted, id: try shared.admit(address, isWanted: isWanted))
+    do throws(ConnectionRejection) {
+      let admission = try shared.admit(
+        address, at: loop.now, to: LoopBound(self, on: loop), isShort: true, asking: hooks.accept)
+      open(short: accepted, admission)
     } catch {
       shared.logRejection(error, of: address, at: loop.now)  // Releasing the stream ends it.
     }
   }
 
-  private func open(short accepted: any AcceptedStream, id: UInt64) {
+  private func open(short accepted: any AcceptedStream, _ admission: Admission) {
     do throws(SocketError) {
       let stream = try accepted.adopt(on: loop)
-      var settings = settings
+      var settings = limited(settings, by: admission)
       settings.dialect = nil
       settings.isShort = true
-      let connection = ServerConnection(id: id, stream: stream, settings, lane: self)
-      connections[id] = connection
+      let connection = ServerConnection(admission, stream, settings, lane: self)
       shortLinks += 1
-      connection.link.start(for: connection)
+      start(connection)
       if let draining {
         connection.drain(within: max(0, draining.until - loop.now), draining.notice) {}
       }
     } catch {
-      log.log(.warning, "Could not set up a short link", at: loop.now) { ["error": "\(error)"] }
-      shared.connectionEnded(accepted.peerAddress)
+      logFailure(error, admission)
     }
   }
 
@@ -190,6 +198,8 @@ final class ServerLane {
 
   func opened(_ connection: ServerConnection) {
     let link = connection.link
+    connection.isUnopened = false
+    shared.connectionOpened(connection.admission)
     // A short link is one exchange: nobody can do anything with its peer.
     guard !link.isShort else { return }
     link.log(.debug, "Connection opened", ["name": "\(PeerText(link.peerName))"])
@@ -215,9 +225,9 @@ final class ServerLane {
     authentications?.ended(connection.id)
     connection.link.count(in: totals)
     requestTotals += connection.requestCounters
-    shared.connectionEnded(connection.link.peer)
+    shared.connectionEnded(connection.admission)
     if connection.wasOpened { hooks.disconnect?(connection.peer) }
-    if connections.isEmpty { finishDraining() }
+    finishDraining()
   }
 
   /// The connections in the order in which they were accepted.
@@ -262,8 +272,9 @@ final class ServerLane {
   ) {
     draining = (loop.now + bound, notice)
     onDrained = completion
+    abandonGreetings()
     for connection in ordered { connection.drain(within: bound, notice) {} }
-    if connections.isEmpty { finishDraining() }
+    finishDraining()
   }
 
   /// How long the requests of connections that are asked to move may run on, in nanoseconds.
@@ -289,8 +300,12 @@ final class ServerLane {
     connection.drain(within: bound, notice, completion)
   }
 
-  private func finishDraining() {
-    guard let onDrained else { return }
+  /// Whether no new connection is opened any more.
+  var isDraining: Bool { draining != nil }
+
+  /// Ends the drain if the last connection has ended.
+  func finishDraining() {
+    guard connections.isEmpty, greetings.isEmpty, let onDrained else { return }
     self.onDrained = nil
     onDrained()
   }

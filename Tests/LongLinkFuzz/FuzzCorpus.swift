@@ -24,6 +24,7 @@ package enum FuzzCorpus {
       case .dialectClient, .dialectServer: (0..<64).map { commands($0) }
       case .xml: ReaderFuzz.xmlSeeds
       case .json: ReaderFuzz.jsonSeeds
+      case .proxy: ProxyFuzz.seeds
       }
     // What libFuzzer cuts anyway is not worth its space.
     return made.filter { (1...4096).contains($0.count) }

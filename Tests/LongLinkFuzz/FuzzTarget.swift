@@ -27,6 +27,8 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
   /// Documents that are read in parts.
   case xml
   case json
+  /// What a proxy says of a connection.
+  case proxy
 
   package func run(_ bytes: [UInt8]) throws {
     switch self {
@@ -43,6 +45,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case .dialectServer: try ConnectionFuzz.run(.server, inDialect: true, bytes)
     case .xml: try ReaderFuzz.runXML(bytes)
     case .json: try ReaderFuzz.runJSON(bytes)
+    case .proxy: try ProxyFuzz.run(bytes)
     }
   }
 }

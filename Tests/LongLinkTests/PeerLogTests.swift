@@ -17,6 +17,16 @@ import Testing
     LinkInstant(nanoseconds: 1_000_000_000) + Int64(count * 1e9)
   }
 
+  @Test func `lines of one message are of several kinds if that is said`() {
+    for kind in ["one", "other", "one", "other"] {
+      for _ in 0..<100 {
+        log.log(.warning, "A flood", kind: kind, at: Self.seconds(1)) { ["kind": "\(kind)"] }
+      }
+    }
+    #expect(lines.all("A flood").count { $0.metadata["kind"] == "one" } == 5)
+    #expect(lines.all("A flood").count == 10)
+  }
+
   @Test func `five lines of a kind pass, then three a minute, which count those left out`() {
     for millisecond in 0..<600_000 {
       log.log(.warning, "A flood", at: Self.seconds(Double(millisecond) / 1000)) {

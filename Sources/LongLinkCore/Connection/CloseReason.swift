@@ -18,6 +18,10 @@ public enum CloseReason: Hashable, Sendable {
   case unreadOutput
   /// The connections of this server reached their memory limit, and this one held the most.
   case memoryLimit
+  /// The peer cancelled requests faster than this server allows.
+  case cancelLimit
+  /// The connection was the oldest that was not open when this server had no place for another.
+  case handshakeEvicted
   /// The system reported an error on the socket (`errno`).
   case transport(Int32)
   /// The connection could not be secured, or is no longer secure.
@@ -52,6 +56,10 @@ extension CloseReason {
     case unreadOutput
     /// See ``CloseReason/memoryLimit``.
     case memoryLimit
+    /// See ``CloseReason/cancelLimit``.
+    case cancelLimit
+    /// See ``CloseReason/handshakeEvicted``.
+    case handshakeEvicted
     /// See ``CloseReason/transport(_:)``.
     case transport
     /// See ``CloseReason/securityFailed(_:)``.
@@ -77,6 +85,8 @@ extension CloseReason {
     case .stalledPeer: .stalledPeer
     case .unreadOutput: .unreadOutput
     case .memoryLimit: .memoryLimit
+    case .cancelLimit: .cancelLimit
+    case .handshakeEvicted: .handshakeEvicted
     case .transport: .transport
     case .securityFailed: .securityFailed
     case .notAccepted: .notAccepted
@@ -102,6 +112,8 @@ extension CloseReason: CustomStringConvertible {
     case .stalledPeer: "the peer stopped reading"
     case .unreadOutput: "the peer left too much unread"
     case .memoryLimit: "the server was out of memory and the peer held the most"
+    case .cancelLimit: "the peer cancelled more requests per second than the server allows"
+    case .handshakeEvicted: "the handshake was not complete when newer connections needed its place"
     case .transport(let code): "the connection failed (errno \(code))"
     case .securityFailed(let code): "the connection is not secure (\(code))"
     case .notAccepted(let code): "the server did not accept the client (code \(code))"

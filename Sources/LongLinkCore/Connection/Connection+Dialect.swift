@@ -172,6 +172,7 @@ extension Connection {
   /// Cancels all of the peer's requests of a type.
   private mutating func acceptCancels(of type: MessageType, in dialect: DialectState) {
     counters.cancelsReceived += 1
+    if let rate = settings.cancelRate, !cancels.take(of: rate, at: now) { return endForCancels() }
     if dialect.answering.first(of: type) == nil { counters.droppedUnknownSerials += 1 }
     while let serial = dialect.answering.first(of: type) {
       dialect.answering.remove(serial)

@@ -83,7 +83,7 @@ extension Connection {
   }
 
   /// Whether the peer must answer pings.
-  private var canProbe: Bool { framing.canProbe && short == nil }
+  var canProbe: Bool { framing.canProbe && short == nil }
 
   /// When the heartbeat is next due while nothing is suspected.
   var heartbeatDue: LinkInstant {

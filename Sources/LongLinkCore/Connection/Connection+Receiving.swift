@@ -204,6 +204,7 @@ extension Connection {
   @inline(__always)
   private func validate(_ head: FrameHead) throws(Violation) {
     if let short { try validatePlace(head, in: short) }
+    if !isOpen { try validateFirst(head) }
     let rule = FrameRule(head.kind)
     guard rule.admits(head.serial, from: settings.role.peer) else {
       let isReserved = head.kind == .push && head.serial == Wire.acknowledgedPushSerial
@@ -223,6 +224,13 @@ extension Connection {
   @inline(__always)
   private func validateLength(_ head: FrameHead) throws(Violation) {
     guard head.length <= settings.maxBody else {
+      throw Violation(.lengthOverLimit, head, value: UInt64(head.length))
+    }
+  }
+
+  /// Checks that a client does not make a server hold much before the connection is open.
+  private func validateFirst(_ head: FrameHead) throws(Violation) {
+    guard settings.role == .client || head.length <= Wire.controlLimit else {
       throw Violation(.lengthOverLimit, head, value: UInt64(head.length))
     }
   }

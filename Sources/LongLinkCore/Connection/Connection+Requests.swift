@@ -254,6 +254,7 @@ extension Connection {
 extension Connection {
   mutating func acceptCancel(_ serial: UInt32) {
     counters.cancelsReceived += 1
+    if let rate = settings.cancelRate, !cancels.take(of: rate, at: now) { return endForCancels() }
     cancelled(serial)
   }
 

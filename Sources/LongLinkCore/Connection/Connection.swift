@@ -109,6 +109,10 @@ package struct Connection: ~Copyable {
   /// The bytes that the peer can leave unread before reading its requests is suspended. Set if
   /// memory that the connections share is scarce.
   package var mostUnread = Int.max
+  /// Whether reading is suspended because the peer sends faster than it may.
+  var isSlowed = false
+  /// The cancels that the peer can still send.
+  var cancels: TokenBucket
   var assemblies: Assemblies
   /// The joined fragments of the last returned message.
   var assembled: [UInt8] = []
@@ -149,6 +153,7 @@ package struct Connection: ~Copyable {
     assemblies = Assemblies(serialMix: settings.serialMix)
     liveness = Liveness(settings, at: now)
     readingResumed = now
+    cancels = TokenBucket(at: now)
     framing = Framing(settings.dialect, serialMix: settings.serialMix, at: now)
     outbox = Outbox(
       dialect: settings.dialect, encodeLimit: settings.encodeLimit, serialMix: settings.serialMix)
@@ -183,15 +188,16 @@ package struct Connection: ~Copyable {
     return false
   }
 
-  /// Whether reading is suspended: the peer does not read its responses, or, on a short link, the
-  /// application does not take the items.
+  /// Whether reading is suspended: the peer does not read its responses, or sends faster than it
+  /// may, or, on a short link, the application does not take the items.
   package var holdsReading: Bool {
     if short != nil, holdsShortItems { return true }
     // A single large response is no reason, unless memory is scarce: it must not delay the requests
     // and cancels behind it.
     guard settings.role == .server else { return false }
     guard isOpen else { return phase == .identifying }
-    return outbox.isCongested || outbox.totalBytes > min(mostUnread, settings.maxUnread / 2)
+    return isSlowed || outbox.isCongested
+      || outbox.totalBytes > min(mostUnread, settings.maxUnread / 2)
   }
 }
 

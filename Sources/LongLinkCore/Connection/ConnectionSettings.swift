@@ -42,6 +42,8 @@ package struct ConnectionSettings: Sendable {
   package var encodeLimit = 262_144
   /// The marks at which requests and pushes of this side begin to wait, and resume.
   package var waterMarks = WaterMarks()
+  /// How many requests per second the peer can cancel, and at once; nil for any number.
+  package var cancelRate: TokenBucket.Rate?
   package var features = Features.supported
   /// The windows of streams.
   package var windows = StreamWindows()

@@ -118,6 +118,9 @@ extension Liveness {
     lastWrote = now
   }
 
+  /// Whether no bytes of this side were written for so long.
+  func hasWrittenNothing(for time: Int64, at now: LinkInstant) -> Bool { now - lastWrote >= time }
+
   /// Starts to watch whether the peer takes the bytes that were just written.
   @inline(__always)
   mutating func watchWriting(at now: LinkInstant) {

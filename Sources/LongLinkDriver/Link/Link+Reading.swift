@@ -79,9 +79,12 @@ extension Link: StreamHandler {
     guard isAlive, !core.holdsReading else { return }
     defer { reportMemory() }
     updateScarcity()
-    let limit =
-      loop.readsLittle() || isSparing
+    // Before the connection is open, the peer is to make this side hold little.
+    let isFresh = core.isFresh
+    var limit =
+      loop.readsLittle() || isSparing || isFresh
       ? Link.littleRead : core.mostUnread < .max ? Link.sparingRead : Link.readSize
+    if let brake { limit = min(limit, max(Link.littleRead, brake.largestRead)) }
     leavesBytes = false
     for _ in 0..<min(Link.readsPerTurn, limit / Link.littleRead) {
       guard isAlive, !core.holdsReading, !core.waitsForHandlers else { return }
@@ -90,7 +93,8 @@ extension Link: StreamHandler {
       borrowsQueue = core.input.isEmpty
       if borrowsQueue {
         loop.swapReadQueue(with: &core.input)
-      } else {
+      } else if !isFresh {
+        // A large spare buffer is not for a peer that nobody knows.
         core.makeRoom(for: size, with: &loop.spareQueue)
       }
       var isFull = false
@@ -118,6 +122,7 @@ extension Link: StreamHandler {
       core.received(count, at: loop.now)
       deliver()
       if wasSuspecting { rescheduleTimer() }
+      if brake != nil { chargeRead(of: count) }
       return count == size
     case .wouldBlock:
       return false

@@ -77,6 +77,8 @@ package final class Link {
   var postponements: UInt8 = 0
   /// Whether reads are small because memory is short.
   var isSparing = false
+  /// What holds reading while the peer sends faster than it may; nil if it may send at any rate.
+  let brake: ReadBrake?
   /// What the link counts into once it has ended.
   @safe @exclusivity(unchecked) var totals: ConnectionTotals?
 
@@ -86,7 +88,8 @@ package final class Link {
   package init(
     id: UInt32, stream: any ByteStream, isConnected: Bool, settings: ConnectionSettings,
     on loop: EventLoop, log: PeerLog,
-    label: (key: String, number: UInt64)? = nil, share: MemoryShare? = nil, way: String? = nil
+    label: (key: String, number: UInt64)? = nil, share: MemoryShare? = nil, way: String? = nil,
+    peer address: SocketAddress? = nil, readLimits: ReadLimits = ReadLimits()
   ) {
     self.id = id
     self.loop = loop
@@ -97,7 +100,8 @@ package final class Link {
     peerLog = log
     self.label = label
     self.way = way
-    peer = stream.peerAddress
+    peer = address ?? stream.peerAddress
+    brake = readLimits.isUnlimited ? nil : ReadBrake(readLimits, at: loop.driver.now)
     var settings = settings
     settings.serialMix = Link.serialMix
     core = Connection(settings: settings, at: loop.driver.now)
@@ -218,6 +222,7 @@ extension Link {
     if let timer { loop.cancel(timer) }
     timer = nil
     armedFor = .distantFuture
+    brake?.stop(on: loop)
     if reason == .heartbeatLost || core.breaksOff { stream.reset() } else { stream.close() }
     let owner = owner
     self.owner = nil

@@ -20,10 +20,10 @@ extension CloseReason {
   /// loss; to a server, it is normal that clients disconnect.
   fileprivate func isWarning(to role: Role) -> Bool {
     switch self {
-    case .violation, .heartbeatLost, .stalledPeer, .unreadOutput, .memoryLimit: true
+    case .violation, .heartbeatLost, .stalledPeer, .unreadOutput, .memoryLimit, .cancelLimit: true
     case .closedByPeer, .noResponse, .handshakeTimeout, .transport, .securityFailed:
       role == .client
-    case .closedHere, .notAccepted, .goneAway, .left: false
+    case .closedHere, .handshakeEvicted, .notAccepted, .goneAway, .left: false
     }
   }
 }

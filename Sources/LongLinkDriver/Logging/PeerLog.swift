@@ -33,12 +33,15 @@ package final class PeerLog: Sendable {
     self.interval = interval
   }
 
-  /// Logs a line, or counts it as suppressed. All lines with one message are of one kind.
+  /// Logs a line, or counts it as suppressed. All lines with one message are of one kind, unless
+  /// `kind`, which must be a constant too, tells them apart.
   package func log(
-    _ level: Logger.Level, _ message: StaticString, at now: LinkInstant,
+    _ level: Logger.Level, _ message: StaticString, kind: String = "", at now: LinkInstant,
     _ metadata: () -> Logger.Metadata
   ) {
-    guard level >= logger.logLevel, let suppressed = admit("\(message)", at: now) else { return }
+    guard level >= logger.logLevel, let suppressed = admit("\(message)\(kind)", at: now) else {
+      return
+    }
     var metadata = metadata()
     if suppressed > 0 { metadata["suppressed"] = "\(suppressed)" }
     logger.log(level: level, "\(message)", metadata: metadata)

@@ -256,7 +256,8 @@ extension LongLinkError {
     case .closedHere:
       code = .closed
     case .closedByPeer, .noResponse, .heartbeatLost, .handshakeTimeout, .stalledPeer,
-      .unreadOutput, .memoryLimit, .securityFailed, .notAccepted, .goneAway, .left:
+      .unreadOutput, .memoryLimit, .cancelLimit, .handshakeEvicted, .securityFailed, .notAccepted,
+      .goneAway, .left:
       code = .connectionLost
     }
     return LongLinkError(

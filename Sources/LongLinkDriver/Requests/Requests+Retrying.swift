@@ -131,7 +131,7 @@ extension CloseReason {
     case .goneAway(let code): code.isPassing
     case .violation(let violation):
       violation.rule == .checksumMismatch || violation.rule == .truncatedFrame
-    case .handshakeTimeout, .notAccepted: false
+    case .handshakeTimeout, .cancelLimit, .handshakeEvicted, .notAccepted: false
     }
   }
 }

@@ -46,6 +46,6 @@ extension TLSStream {
   func finishConnecting() throws(SocketError) -> Bool {
     requireOpen()
     if let failure { throw failure }
-    return side.isServer || phase == .open
+    return phase == .open
   }
 }

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What a server does about a peer that asks for too much.
+
+// MARK: - Bytes and frames per second
+
+extension Connection {
+  /// Suspends reading, because the peer sends more bytes or frames per second than it may. That is
+  /// not silence of the peer, and `resumedReading` must follow `unslowed`.
+  package mutating func slowed(at now: LinkInstant) {
+    self.now = max(self.now, now)
+    guard !isSlowed else { return }
+    isSlowed = true
+    counters.rateHolds += 1
+    // The peer's own pings wait unread. What this side writes shows the peer that it is alive.
+    guard isOpen, canProbe, outbox.isEmpty,
+      liveness.hasWrittenNothing(
+        for: max(agreement.heartbeatTimeout / 4, Connection.leastSignOfLife), at: self.now)
+    else { return }
+    _ = ping(at: self.now)
+  }
+
+  /// The least time between two of these pings, in nanoseconds: well below the peer's limit.
+  private static let leastSignOfLife: Int64 = 250_000_000
+
+  /// Ends that after so many nanoseconds.
+  package mutating func unslowed(after held: Int64) {
+    guard isSlowed else { return }
+    isSlowed = false
+    counters.rateHeldMilliseconds += UInt64(clamping: held / 1_000_000)
+  }
+
+  /// Whether no frame of the peer has come yet, so that it must not make this side hold much.
+  package var isFresh: Bool { isLive && !isOpen }
+}
+
+// MARK: - Cancels per second
+
+extension Connection {
+  /// Ends the connection, because the peer cancels more requests per second than it may: each has
+  /// cost this side more than the peer.
+  mutating func endForCancels() {
+    let goaway = GoAway(
+      code: ResponseCode.overloaded.rawValue,
+      reason: "too many requests are cancelled per second: back off",
+      requestsAccepted: requestsAccepted)
+    beginClosing(.cancelLimit, saying: framing.hasControlFrames ? goaway : nil)
+  }
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import LongLinkCore
+@_spi(Loop) import LongLinkTransport
+import Synchronization
+
+/// A connection that a server has accepted, and what it counts as until it ends.
+struct Admission: Sendable {
+  let id: UInt64
+  /// Whom the connection is from: the peer, or the client that a proxy has named.
+  var address: SocketAddress?
+  /// What it counts as for the limits of each address; nil for nothing.
+  fileprivate(set) var group: SocketAddress.Group?
+  /// When it was accepted.
+  let accepted: LinkInstant
+}
+
+/// The limits by address, which do not change while a server runs.
+struct AddressLimits: Sendable {
+  private let allowed: [AddressRange]
+  private let denied: [AddressRange]
+  private let proxies: [AddressRange]
+  private let limitsLoopback: Bool
+
+  init(_ configuration: ServerConfiguration) {
+    allowed = configuration.allowedAddresses
+    denied = configuration.deniedAddresses
+    proxies = configuration.proxies
+    limitsLoopback = configuration.limitsLoopback
+  }
+
+  /// Whether the connections of a peer begin with the header of a proxy.
+  func isProxy(_ address: SocketAddress?) -> Bool {
+    guard !proxies.isEmpty, let address else { return false }
+    return proxies.contains { $0.contains(address) }
+  }
+
+  /// Why an address may not connect at all; nil if it may. Unix sockets have no address.
+  func objection(to address: SocketAddress?) -> ConnectionRejection? {
+    guard let address, address.family != .unix else { return nil }
+    if denied.contains(where: { $0.contains(address) }) { return .denied }
+    guard allowed.isEmpty || allowed.contains(where: { $0.contains(address) }) else {
+      return .notAllowed
+    }
+    return nil
+  }
+
+  /// Whether a proxy itself may not connect. That it is a proxy allows it to.
+  func objection(toProxy address: SocketAddress?) -> ConnectionRejection? {
+    objection(to: address) == .denied ? .denied : nil
+  }
+
+  /// What an address counts as; nil if it is not limited.
+  func group(of address: SocketAddress?) -> SocketAddress.Group? {
+    guard let group = address?.group, limitsLoopback || !group.isLoopback else { return nil }
+    return group
+  }
+}
+
+extension ServerShared {
+  /// Admits a new connection that a lane will own, or throws why it is rejected.
+  func admit(
+    _ address: SocketAddress?, at now: LinkInstant, to lane: LoopBound<ServerLane>,
+    isShort: Bool = false, asking onAccept: (@Sendable (SocketAddress?) -> Bool)?
+  ) throws(ConnectionRejection) -> Admission {
+    let group = try judge(address, at: now, isShort: isShort, asking: onAccept)
+    return try enter(address, group, at: now, to: lane)
+  }
+
+  /// Admits a connection of a proxy, whose client is not known yet: `name` follows.
+  func admit(
+    proxy address: SocketAddress, at now: LinkInstant, to lane: LoopBound<ServerLane>
+  ) throws(ConnectionRejection) -> Admission {
+    if let objection = limits.objection(toProxy: address) { throw reject(objection) }
+    return try enter(address, nil, at: now, to: lane, isNamed: false)
+  }
+
+  /// Admits the client that a proxy has named, or, if it is nil, the proxy's own connection.
+  func name(
+    _ client: SocketAddress?, of admission: inout Admission, at now: LinkInstant,
+    asking onAccept: (@Sendable (SocketAddress?) -> Bool)?
+  ) throws(ConnectionRejection) {
+    guard let client else {
+      state.withLock { $0.accepted += 1 }
+      return
+    }
+    let group = try judge(client, at: now, isShort: false, asking: onAccept)
+    let isFull = state.withLock { state in
+      if let group {
+        if state.connectionsOf[group, default: 0] >= maxConnectionsPerAddress { return true }
+        state.connectionsOf[group, default: 0] += 1
+      }
+      state.accepted += 1
+      return false
+    }
+    if isFull { throw reject(.tooManyOfAddress) }
+    admission.address = client
+    admission.group = group
+  }
+
+  /// Judges an address alone, and returns what it counts as.
+  private func judge(
+    _ address: SocketAddress?, at now: LinkInstant, isShort: Bool,
+    asking onAccept: (@Sendable (SocketAddress?) -> Bool)?
+  ) throws(ConnectionRejection) -> SocketAddress.Group? {
+    if let objection = limits.objection(to: address) { throw reject(objection) }
+    let group = limits.group(of: address)
+    if let group {
+      let isInTime = state.withLock { state in
+        isShort ? state.shortRates.take(group, at: now) : state.rates.take(group, at: now)
+      }
+      if !isInTime { throw reject(.tooFast) }
+    }
+    guard onAccept?(address) ?? true else { throw reject(.notWanted) }
+    return group
+  }
+
+  /// Gives a connection its places: among all, among those of its address, and among those that are
+  /// not open yet.
+  private func enter(
+    _ address: SocketAddress?, _ group: SocketAddress.Group?, at now: LinkInstant,
+    to lane: LoopBound<ServerLane>, isNamed: Bool = true
+  ) throws(ConnectionRejection) -> Admission {
+    typealias Entry = (admission: Admission, evicted: (id: UInt64, owner: LoopBound<ServerLane>)?)
+    let result = state.withLock { state -> Result<Entry, ConnectionRejection> in
+      if let group, state.connectionsOf[group, default: 0] >= maxConnectionsPerAddress {
+        return .failure(.tooManyOfAddress)
+      }
+      // One that makes room counts until it has ended.
+      var evicted: (id: UInt64, owner: LoopBound<ServerLane>)?
+      let isFull = state.connections - state.leaving.count >= maxConnections
+      if isFull || state.handshakes.isFull {
+        evicted = state.handshakes.evict()
+        guard evicted != nil || !isFull else { return .failure(.tooManyConnections) }
+      }
+      if let evicted {
+        state.leaving.insert(evicted.id)
+        state.evicted += 1
+      }
+      state.connections += 1
+      if let group { state.connectionsOf[group, default: 0] += 1 }
+      if isNamed { state.accepted += 1 }
+      state.nextID += 1
+      state.handshakes.enter(state.nextID, lane)
+      let admission = Admission(id: state.nextID, address: address, group: group, accepted: now)
+      return .success((admission, evicted))
+    }
+    switch result {
+    case .success(let (admission, evicted)):
+      if let (id, lane) = evicted { lane.loop.execute { lane.value.evictHandshake(id) } }
+      return admission
+    case .failure(let objection):
+      throw reject(objection)
+    }
+  }
+
+  /// Counts a rejection.
+  func reject(_ objection: ConnectionRejection) -> ConnectionRejection {
+    state.withLock { $0.rejected[objection, default: 0] += 1 }
+    return objection
+  }
+
+  /// Notes that a connection is open: it needs no place for its handshake any more.
+  func connectionOpened(_ admission: Admission) {
+    state.withLock { state in _ = state.handshakes.leave(admission.id) }
+  }
+
+  /// Whether a connection was to make room before its lane had it.
+  func isLeaving(_ admission: Admission) -> Bool {
+    state.withLock { $0.leaving.contains(admission.id) }
+  }
+
+  /// Lets a connection stay that was to make room, and has opened meanwhile.
+  func spare(_ admission: Admission) {
+    state.withLock { state in
+      if state.leaving.remove(admission.id) != nil { state.evicted -= 1 }
+    }
+  }
+
+  /// Notes that a connection has ended.
+  func connectionEnded(_ admission: Admission) {
+    state.withLock { state in
+      state.connections -= 1
+      if !state.handshakes.leave(admission.id) { state.leaving.remove(admission.id) }
+      guard let group = admission.group, let count = state.connectionsOf[group] else { return }
+      state.connectionsOf[group] = count > 1 ? count - 1 : nil
+    }
+  }
+
+  func logRejection(
+    _ objection: ConnectionRejection, of address: SocketAddress?, at now: LinkInstant
+  ) {
+    log.log(.warning, "Rejected a connection", kind: objection.rawValue, at: now) {
+      ["reason": "\(objection.rawValue)", "peer": .peer(address)]
+    }
+  }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLinkCore
+@_spi(Loop) import LongLinkTransport
+
+/// A connection of a proxy, on its loop, until the proxy has said whose connection it is.
+///
+/// It reads the header and not a byte more: what follows belongs to the encryption or to frames.
+final class ProxyGreeting: StreamHandler, TimerHandler {
+  /// How the wait for a header has ended.
+  enum Outcome {
+    case named(SocketAddress?)
+    /// The proxy broke the protocol, or was too slow.
+    case failed(String)
+    /// The connection has ended without a byte, as those of port checks do.
+    case ended
+  }
+
+  let admission: Admission
+  private let stream: any ByteStream
+  private let loop: EventLoop
+  private var header = ProxyHeader()
+  private var input = ByteQueue()
+  private var timer: LoopTimer?
+  private var completion: ((Outcome) -> Void)?
+
+  /// Starts to read. `completion` is called once, with the stream unwatched; the stream is not
+  /// closed then.
+  init(
+    of admission: Admission, _ stream: any ByteStream, on loop: EventLoop,
+    until deadline: LinkInstant, _ completion: @escaping (Outcome) -> Void
+  ) {
+    self.admission = admission
+    self.stream = stream
+    self.loop = loop
+    self.completion = completion
+    timer = loop.schedule(at: deadline, self, token: 0)
+    stream.attach(self, token: 0)
+    stream.setInterest(.read)
+  }
+
+  func streamReady(_ readiness: Readiness, token: UInt64) {
+    guard completion != nil, readiness.contains(.read) else { return }
+    do throws(SocketError) {
+      while let outcome = try read() {
+        if case .bytes = outcome { continue }
+        return finish(header.isEmpty ? .ended : .failed("the connection ended within the header"))
+      }
+    } catch {
+      finish(header.isEmpty ? .ended : .failed(error.reason))
+    }
+  }
+
+  /// Reads once; nil if there is nothing to read, or nothing more to be read.
+  private func read() throws(SocketError) -> ReadOutcome? {
+    guard completion != nil else { return nil }
+    let outcome = try input.append(capacity: header.missing) { (span) throws(SocketError) in
+      try stream.read(into: &span)
+    }
+    switch outcome {
+    case .bytes: take()
+    case .wouldBlock: return nil
+    case .end: break
+    }
+    return outcome
+  }
+
+  private func take() {
+    defer { input.removeAll() }
+    let positions = input.position..<input.position + input.count
+    do throws(ProxyHeader.Failure) {
+      let source = try input.withBytes(positions) { (bytes) throws(ProxyHeader.Failure) in
+        try header.take(bytes)
+      }
+      switch source {
+      case .proxy: finish(.named(nil))
+      case .client(let address): finish(.named(address))
+      case nil: break
+      }
+    } catch {
+      finish(.failed(error.rawValue))
+    }
+  }
+
+  func timerFired(token: UInt64) {
+    timer = nil
+    finish(.failed("the header has not come in time"))
+  }
+
+  /// Ends the wait without a completion, and closes the stream.
+  func abandon() {
+    guard completion != nil else { return }
+    completion = nil
+    if let timer { loop.cancel(timer) }
+    stream.close()
+  }
+
+  private func finish(_ outcome: Outcome) {
+    guard let completion else { return }
+    self.completion = nil
+    if let timer { loop.cancel(timer) }
+    timer = nil
+    stream.setInterest([])
+    completion(outcome)
+  }
+}

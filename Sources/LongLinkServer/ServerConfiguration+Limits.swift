@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLinkCore
+import LongLinkDriver
+import LongLinkTransport
+
+// The limits of what clients may do, in the form in which the server uses them.
+
+extension ServerConfiguration {
+  /// The largest rate that a bucket of tokens takes.
+  private static let mostPerSecond = 1_000_000
+  /// How many seconds' worth of connections may come at once, and of cancels.
+  private static let connectionBurst = 4
+  private static let cancelBurst = 10
+
+  /// How fast one address may open connections, and short links.
+  var addressRates: (connections: TokenBucket.Rate, shortLinks: TokenBucket.Rate) {
+    (
+      rate(maxConnectionRatePerAddress, burst: ServerConfiguration.connectionBurst),
+      rate(maxShortLinkRatePerAddress, burst: ServerConfiguration.connectionBurst)
+    )
+  }
+
+  /// How fast a client may cancel requests.
+  var cancelRate: TokenBucket.Rate? {
+    maxCancelsPerSecond.map { rate($0, burst: ServerConfiguration.cancelBurst) }
+  }
+
+  /// How much a client may send per second.
+  var readLimits: ReadLimits {
+    ReadLimits(bytesPerSecond: maxBytesPerSecond, framesPerSecond: maxFramesPerSecond)
+  }
+
+  private func rate(_ number: Int, burst seconds: Int) -> TokenBucket.Rate {
+    TokenBucket.Rate(
+      perSecond: number, burst: min(seconds * number, ServerConfiguration.mostPerSecond))
+  }
+
+  /// Throws if one of these limits is out of range.
+  func validateLimits() throws(LongLinkError) {
+    try atLeast(1, maxConnectionsPerAddress, "maxConnectionsPerAddress")
+    try validateRate(maxConnectionRatePerAddress, "maxConnectionRatePerAddress")
+    try validateRate(maxShortLinkRatePerAddress, "maxShortLinkRatePerAddress")
+    try atLeast(1, maxHandshakes, "maxHandshakes")
+    if let maxCancelsPerSecond { try validateRate(maxCancelsPerSecond, "maxCancelsPerSecond") }
+    // With less, the client's system might see no progress for so long that it gives up.
+    if let maxBytesPerSecond { try atLeast(16_384, maxBytesPerSecond, "maxBytesPerSecond") }
+    if let maxFramesPerSecond { try atLeast(100, maxFramesPerSecond, "maxFramesPerSecond") }
+  }
+
+  private func validateRate(_ value: Int, _ field: String) throws(LongLinkError) {
+    try atLeast(1, value, field)
+    if value > ServerConfiguration.mostPerSecond {
+      throw .configuration(field, "\(value) is above 1,000,000 per second")
+    }
+  }
+}
+
+/// What a connection can make the server hold before it is open, in bytes.
+///
+/// The configuration's and the pages' number is the sum: 80 KiB. A change to a part of it changes
+/// that number.
+enum UnopenedConnection {
+  /// The first frame, of at most 65,536 bytes behind its header, and what one read brings with it;
+  /// this part counts towards `memoryLimit`.
+  static let input = 65_536 + 16 + 4_096
+  /// The connection itself, as while it is idle, and its answer to a hello.
+  static let state = 8_192
+  /// What encryption holds, as the stream's `heldBytes` reports it. To be measured with the
+  /// encryption that ships; until then it is not in the sum.
+  static let security = 0
+  /// All of it, at most: 80 KiB without encryption.
+  static let most = 81_920
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import LongLinkCore
+import LongLinkDriver
+@_spi(Loop) import LongLinkTransport
+
+// Connections that are not open yet.
+
+extension ServerLane {
+  /// Reads the header of a proxy from an accepted stream before its connection is opened.
+  func greet(_ accepted: any AcceptedStream, _ admission: Admission) {
+    guard !isDraining, !shared.isLeaving(admission) else {
+      return shared.connectionEnded(admission)  // Releasing the stream closes it.
+    }
+    do throws(SocketError) {
+      let stream = try accepted.adopt(on: loop)
+      let limit = admission.accepted + configuration.firstFrameTimeout.clampedNanoseconds
+      greetings[admission.id] = ProxyGreeting(of: admission, stream, on: loop, until: limit) {
+        [unowned self] outcome in
+        greetings[admission.id] = nil
+        named(outcome, stream, admission)
+      }
+    } catch {
+      logFailure(error, admission)
+    }
+  }
+
+  private func named(
+    _ outcome: ProxyGreeting.Outcome, _ stream: any ByteStream, _ admission: Admission
+  ) {
+    var admission = admission
+    switch outcome {
+    case .ended:
+      end(stream, admission)
+    case .failed(let detail):
+      let objection = shared.reject(.proxyHeader)
+      log.log(.warning, "Rejected a connection of a proxy", at: loop.now) {
+        [
+          "reason": "\(objection.rawValue)", "detail": "\(detail)",
+          "peer": .peer(stream.peerAddress),
+        ]
+      }
+      end(stream, admission)
+    case .named(let client):
+      do throws(ConnectionRejection) {
+        try shared.name(client, of: &admission, at: loop.now, asking: hooks.accept)
+        open(stream, admission)
+      } catch {
+        shared.logRejection(error, of: client, at: loop.now)
+        end(stream, admission)
+      }
+    }
+  }
+
+  private func end(_ stream: any ByteStream, _ admission: Admission) {
+    stream.close()
+    shared.connectionEnded(admission)
+    finishDraining()
+  }
+
+  /// Closes the oldest connection that is not open, because newer ones need its place.
+  func evictHandshake(_ id: UInt64) {
+    if let greeting = greetings.removeValue(forKey: id) {
+      greeting.abandon()
+      logEviction(of: greeting.admission)
+      shared.connectionEnded(greeting.admission)
+      finishDraining()
+    } else if let connection = connections[id] {
+      // It may have opened meanwhile.
+      guard connection.isUnopened else { return shared.spare(connection.admission) }
+      logEviction(of: connection.admission)
+      connection.link.close(.handshakeEvicted)
+    }
+  }
+
+  private func logEviction(of admission: Admission) {
+    log.log(.warning, "Closed the oldest connection that was not open, to make room", at: loop.now)
+    {
+      [
+        "peer": .peer(admission.address),
+        "ms": .milliseconds(loop.now - admission.accepted),
+      ]
+    }
+  }
+
+  /// Closes the connections whose proxies have not said whose they are.
+  func abandonGreetings() {
+    let waiting = greetings.values
+    greetings = [:]
+    for greeting in waiting {
+      greeting.abandon()
+      shared.connectionEnded(greeting.admission)
+    }
+  }
+
+  /// The settings of a connection whose first frame has to come in the rest of its time.
+  func limited(_ settings: ConnectionSettings, by admission: Admission) -> ConnectionSettings {
+    var settings = settings
+    let used = max(0, loop.now - admission.accepted)
+    settings.handshakeTimeout = max(1, settings.handshakeTimeout - used)
+    return settings
+  }
+}
