@@ -15,7 +15,7 @@ internal import Synchronization
 /// It can be used from any thread.
 public final class TLSServer: Sendable {
   /// What is in use, and what happened to the files.
-  public struct Status: Hashable, Sendable {
+  public struct Status: Equatable, Sendable {
     /// The certificates in use, in the order of the configuration.
     public var certificates: [PeerCertificate]
     /// When the first of each certificate's chain expires, in seconds since 1970.
@@ -36,21 +36,6 @@ public final class TLSServer: Sendable {
       let identities = (0..<context.identityCount).map { context.identity($0) }
       certificates = identities.map(\.certificate)
       expiries = identities.map(\.expiry)
-    }
-
-    /// Whether all of it is equal.
-    public static func == (lhs: Status, rhs: Status) -> Bool {
-      lhs.certificates == rhs.certificates && lhs.expiries == rhs.expiries
-        && lhs.reloads == rhs.reloads && lhs.lastReload == rhs.lastReload
-        && lhs.failures == rhs.failures && lhs.lastFailure == rhs.lastFailure
-        && lhs.failure == rhs.failure
-    }
-
-    /// Hashes what identifies a status.
-    public func hash(into hasher: inout Hasher) {
-      hasher.combine(certificates)
-      hasher.combine(reloads)
-      hasher.combine(failures)
     }
   }
 
