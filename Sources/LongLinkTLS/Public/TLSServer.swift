@@ -47,13 +47,14 @@ public final class TLSServer: Sendable {
   let keys: TLSTicketKeys?
   let state: Mutex<State>
   private let lingering = Mutex(LingerLimit())
+  /// Held while the files are looked at.
+  let looking = Mutex(())
 
   struct State {
     var context: TLSContext
     var files: TLSFiles
     /// What the files were when they were last looked at.
     var identities: [String: FileIdentity?]
-    var isLooking = false
     var status: Status
     /// The servers that run with it, in the order of their starts.
     var watches: [TLSWatch.Entry] = []
@@ -118,8 +119,8 @@ public final class TLSServer: Sendable {
   /// A running server does that itself every 10 s; call this at a signal. Without a running server
   /// it blocks the calling thread.
   public func reload() async {
-    guard let watch = state.withLock({ $0.watches.first }) else { return look(at: nil) }
-    await watch.loop.offloading { [self] in look(at: watch) }
+    guard let watch = state.withLock({ $0.watches.first }) else { return lookNow(at: nil) }
+    await watch.loop.offloading { [self] in lookNow(at: watch) }
   }
 }
 

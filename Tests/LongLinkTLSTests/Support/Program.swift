@@ -37,28 +37,30 @@ final class Program: Sendable {
     signal(SIGPIPE, SIG_IGN)
     let process = Process()
     process.executableURL = URL(filePath: "/usr/bin/env")
-    process.arguments = arguments
+    // A program that hangs lets its test fail, and not hang.
+    process.arguments = ["timeout", "-s", "KILL", "20"] + arguments
     process.standardInput = input
     let output = Pipe()
     process.standardOutput = output
     process.standardError = FileHandle.nullDevice
     let (stream, continuation) = AsyncStream.makeStream(of: [UInt8].self)
     self.output = stream
-    output.fileHandleForReading.readabilityHandler = { handle in
-      let data = handle.availableData
-      if data.isEmpty {
-        handle.readabilityHandler = nil
-        continuation.finish()
-      } else {
-        continuation.yield(Array(data))
-      }
-    }
     try process.run()
     self.process = Mutex(process)
+    let descriptor = output.fileHandleForReading
+    Thread.detachNewThread {
+      while let data = try? descriptor.read(upToCount: 65_536), !data.isEmpty {
+        continuation.yield(Array(data))
+      }
+      continuation.finish()
+    }
   }
 
   deinit {
-    process.withLock { if $0.isRunning { $0.terminate() } }
+    // It may have inherited that other signals are blocked.
+    process.withLock { process in
+      if process.isRunning { kill(process.processIdentifier, SIGKILL) }
+    }
   }
 
   func write(_ bytes: [UInt8]) throws {
