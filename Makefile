@@ -13,7 +13,8 @@ HTTP = --traits HTTP
 RELEASED = .build/release
 
 .PHONY: all setup setup-tests build command install demo test unit-tests protocols check-protocols \
-	check-generator check-vectors check-mutants check-readme check-chat check-feed docs format lint portable sanitize fuzz soak simulate \
+	check-generator check-vectors check-mutants check-readme check-chat check-feed docs format lint portable \
+	sanitize sanitize-thread sanitize-address fuzz soak simulate \
 	attacks mutants bench bench-quick bench-scale bench-codec bench-readers bench-uploads bench-http bench-build bench-check clean
 
 all: build
@@ -116,10 +117,13 @@ lint:
 portable: setup-tests
 	SWIFT="$(SWIFT)" Scripts/portable.sh
 
-# The tests of threads and of memory, a few minutes each; SUITES=all runs all tests, for hours.
+# The tests of threads and of memory, a few minutes each; SUITES=all runs all tests, for hours. Each
+# runs its tests one by one, so that both together take no longer than the slower one.
 sanitize: setup-tests
-	SWIFT="$(SWIFT)" Scripts/sanitize.sh thread
-	SWIFT="$(SWIFT)" Scripts/sanitize.sh address
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target sanitize-thread sanitize-address
+
+sanitize-thread sanitize-address:
+	SWIFT="$(SWIFT)" Scripts/sanitize.sh $(@:sanitize-%=%)
 
 # Runs each fuzzer for FUZZ_SECONDS, two at a time; FUZZ names the fuzzers to run.
 FUZZ_SECONDS ?= 60

@@ -113,6 +113,12 @@ public final class LongLinkClient: Sendable {
     return try result.get()
   }
 
+  /// Returns how the current connection is secured, with the server's certificate; nil without a
+  /// connection, and if it is plain.
+  public func security() async -> StreamSecurity? {
+    await loop.run { [core] in core.value.requests.current?.security }
+  }
+
   /// Returns a snapshot of the client's counters.
   public func counters() async -> ClientCounters {
     await loop.run { [core] in core.value.snapshot }

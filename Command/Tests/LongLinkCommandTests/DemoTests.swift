@@ -20,6 +20,9 @@ import Testing
       "delivery notSent: it did not run", "the request that waited was answered",
       "the reason is the lost heartbeat", "the client reconnected automatically",
       "ended exactly once", "ended with exit code 0",
+      "all is encrypted", "TLSv1.3", "it knows why: unknownAuthority",
+      "notAccepted, delivery notSent", "new connections get the new certificate",
+      "the old connection goes on",
     ] {
       #expect(demo.text.contains(statement), "'\(statement)' is not in:\n\(demo.text)")
     }

@@ -36,6 +36,7 @@ final class Demo: Sendable {
       try await showKill(client, port: port)
       try await showFreeze(client)
       try await showEnd(client)
+      try await showSecurity()
     } catch {
       await client.close()
       throw error
@@ -50,11 +51,12 @@ final class Demo: Sendable {
     }
   }
 
-  func startServer(port: UInt16) async throws -> UInt16 {
-    let process = try ChildProcess([
-      "serve", "--port", "\(port)", "--heartbeat", "\(Demo.heartbeat.interval / .seconds(1))",
-      "--heartbeat-timeout", "\(Demo.heartbeat.timeout / .seconds(1))", "--for-demo",
-    ])
+  func startServer(port: UInt16, _ options: [String] = []) async throws -> UInt16 {
+    let process = try ChildProcess(
+      [
+        "serve", "--port", "\(port)", "--heartbeat", "\(Demo.heartbeat.interval / .seconds(1))",
+        "--heartbeat-timeout", "\(Demo.heartbeat.timeout / .seconds(1))", "--for-demo",
+      ] + options)
     server.withLock { $0 = process }
     let actual = try await process.listeningPort()
     try timeline.tell("process \(process.number) listens on 127.0.0.1:\(actual)")

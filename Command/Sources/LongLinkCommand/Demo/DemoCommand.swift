@@ -12,7 +12,8 @@ struct DemoCommand: AsyncParsableCommand {
     abstract: "Shows a client whose server works, is killed, freezes and comes back.",
     discussion: """
       Starts a server process, sends it concurrent requests, receives pushes and streams, cancels \
-      a request, kills the server, freezes it, and prints the outcome of each request. Every \
+      a request, kills the server, freezes it, and prints the outcome of each request. Then it \
+      does the same with TLS, a wrong certificate, and one that is replaced under load. Every \
       statement is checked: if one does not hold, the demo ends with exit code 1.
       """)
 
