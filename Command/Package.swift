@@ -63,6 +63,7 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Histogram", package: "hdrhistogram-swift"),
         .product(name: "LongLink", package: "longlink"),
+        .product(name: "LongLinkCertificates", package: "longlink"),
         .product(name: "LongLinkDemoMessages", package: "longlink"),
         .product(name: "LongLinkDialects", package: "longlink"),
         .product(
@@ -72,6 +73,7 @@ let package = Package(
         .product(
           name: "LongLinkReaders", package: "longlink", condition: .when(traits: ["HTTP"])),
         .product(name: "LongLinkServer", package: "longlink"),
+        .product(name: "LongLinkTLS", package: "longlink"),
         .product(name: "LongLinkTesting", package: "longlink"),
         .product(name: "LongLinkUploads", package: "longlink"),
         .product(name: "LongLinkUploadsServer", package: "longlink"),

@@ -4,7 +4,7 @@
 #
 #   Scripts/sanitize.sh thread    tests with several threads: sockets, event loops, client, server, uploads
 #   Scripts/sanitize.sh address   tests of manual memory management: the core, sockets, libprotobuf-c, expat,
-#                                libcrypto and the files of uploads
+#                                libcrypto, OpenSSL and the files of uploads
 #
 # SUITES names other test targets; SUITES=all means all of them and the command's, which takes more than an
 # hour under the thread sanitizer. FILTER selects tests.
@@ -14,12 +14,12 @@ cd "$(dirname "$0")/.."
 swift=${SWIFT:-swift}
 case ${1:-} in
 thread)
-  suites='LongLinkTransportTests LongLinkTests LongLinkCallsTests LongLinkUploadsTests'
+  suites='LongLinkTransportTests LongLinkTests LongLinkCallsTests LongLinkTLSTests LongLinkUploadsTests'
   options=(--scratch-path .build-tsan -Xcc -DCLL_THREAD_SANITIZER)
   export TSAN_OPTIONS="suppressions=$PWD/Scripts/thread-sanitizer.supp"
   ;;
 address)
-  suites='LongLinkCoreTests LongLinkTransportTests LongLinkProtobufCTests LongLinkReadersTests LongLinkUploadsTests'
+  suites='LongLinkCoreTests LongLinkTransportTests LongLinkProtobufCTests LongLinkReadersTests LongLinkTLSTests LongLinkUploadsTests'
   options=(--scratch-path .build-asan)
   ;;
 *)
@@ -31,7 +31,7 @@ suites=${SUITES:-$suites}
 if [ "$suites" != all ]; then export LONGLINK_TESTS=$suites; fi
 
 # Tests with simulations: what crashes there leaves its tasks behind, so that nobody looks for leaks.
-simulated=LongLinkUploadsTests
+simulated='LongLinkTLSTests LongLinkUploadsTests'
 
 # run PRODUCT OPTION...: builds only the tests and their dependencies, and runs the tests one after another:
 # in parallel they would slow each other down too much under a sanitizer.
@@ -40,14 +40,18 @@ run() {
   shift
   "$swift" build "$@" --product "$product"
   local tests=("$swift" test "$@" --skip-build --disable-xctest --no-parallel)
-  if [[ " $suites " != *" $simulated "* ]]; then
+  local pattern="^(${simulated// /|})[.]" some= others=
+  for suite in $suites; do
+    if [[ " $simulated " == *" $suite "* ]]; then some=1; else others=1; fi
+  done
+  if [ -z "$some" ]; then
     "${tests[@]}" ${FILTER:+--filter "$FILTER"}
     return
   fi
-  if [ "$suites" != "$simulated" ]; then
-    "${tests[@]}" ${FILTER:+--filter "$FILTER"} --skip "^$simulated[.]"
+  if [ -n "$others" ]; then
+    "${tests[@]}" ${FILTER:+--filter "$FILTER"} --skip "$pattern"
   fi
-  ASAN_OPTIONS=detect_leaks=0 "${tests[@]}" --filter "${FILTER:-^$simulated[.]}"
+  ASAN_OPTIONS=detect_leaks=0 "${tests[@]}" --filter "${FILTER:-$pattern}"
 }
 
 options+=(--sanitize="$1")

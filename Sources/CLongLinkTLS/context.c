@@ -15,6 +15,8 @@ static const char *const old_ciphers =
 static const char *const ciphers =
     "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
 static const char *const groups = "X25519:P-256:P-384";
+// The most intermediate authorities of a chain.
+#define MOST_AUTHORITIES 8
 static const unsigned char protocol[] = "\x0alonglink/1";
 
 void cll_explain(struct cll_tls_problem *problem, const char *what) {
@@ -90,6 +92,9 @@ static bool set_common(SSL_CTX *ssl, const struct cll_tls_options *options) {
   SSL_CTX_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                             SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_cert_verify_callback(ssl, cll_verify, NULL);
+  SSL_CTX_set_verify_depth(ssl, MOST_AUTHORITIES);
+  // A root that is no authority, or has an issuer itself, is trusted all the same.
+  X509_STORE_set_flags(SSL_CTX_get_cert_store(ssl), X509_V_FLAG_PARTIAL_CHAIN);
   SSL_CTX_set_timeout(ssl, (long)options->ticket_lifetime);
   return true;
 }

@@ -31,6 +31,9 @@ public struct Way: Sendable {
     }
   }
 
+  /// Whether nobody on the path can read what goes over short links of this way.
+  package var isConfidential: Bool { opener?.isConfidential ?? false }
+
   /// The opener of a way of short links; nil for the long link.
   var opener: (any ShortLinkOpener)? {
     switch kind {

@@ -115,6 +115,45 @@ import Testing
     #expect(answer == [1])
   }
 
+  @Test func `a certificate that is no authority's may be trusted itself`() async throws {
+    for issuer in [nil, Certificates.otherAuthority] {
+      let pair = Certificates.make(.server, ["IP:10.0.0.1"], issuer: issuer)
+      let parts = try World.Parts(.trusting(pair), .with(pair))
+      let (answer, _) = try await World.simulate(parts) { world in
+        try await world.client.request(World.echo, [1])
+      }
+      #expect(answer == [1])
+    }
+  }
+
+  @Test func `a chain has eight intermediate authorities at most`() async throws {
+    var codes: [SecurityFailure.Code?] = []
+    for count in [8, 9] {
+      var (issuer, chain) = (Certificates.authority, [UInt8]())
+      for number in 0..<count {
+        issuer = CertificateKit.make(
+          CertificateRequest(
+            name: "Middle \(number)", isAuthority: true, serial: UInt64(10 + number),
+            validity: Certificates.validity), issuer: issuer)
+        chain = issuer.certificate + chain
+      }
+      var leaf = Certificates.make(.server, ["IP:10.0.0.1"], issuer: issuer)
+      leaf.certificate += chain
+      let parts = try World.Parts(.trusting(), .with(leaf))
+      let (code, _) = try await World.simulate(parts) { world in
+        do {
+          try await world.client.connect()
+        } catch let error as LongLinkError {
+          return error.securityFailure?.code
+        }
+        return nil
+      }
+      codes.append(code)
+    }
+    #expect(codes.first == .some(nil))
+    #expect(codes.last != .some(nil))
+  }
+
   @Test func `TLS 1.2 is spoken where both sides allow it`() async throws {
     let client = TLSClientConfiguration.trusting { $0.minimumVersion = .tls12 }
     let server = TLSServerConfiguration.with { $0.minimumVersion = .tls12 }

@@ -164,6 +164,19 @@ import Testing
     }
   }
 
+  @Test func `a server finds that a client has no certificate`() async throws {
+    try await Stage.run { loop in
+      let stage = try Stage(
+        on: loop, .with { $0.clientCertificates = .required(.only(Certificates.authority)) })
+      stage.shakeHands()
+      stage.readAll()
+      #expect(stage.ending == "clientCertificateRequired")
+      stage.client.receive(stage.below.takeOutput())
+      #expect(stage.client.read() == [])
+      stage.stream.close()
+    }
+  }
+
   @Test func `a client of TLS 1.2 is refused, unless that is allowed`() async throws {
     try await Stage.run { loop in
       let stage = try Stage(on: loop, client: RawTLS(version: 0x0303))

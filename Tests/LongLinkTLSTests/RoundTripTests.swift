@@ -4,6 +4,7 @@ import LongLink
 import LongLinkServer
 import LongLinkTLS
 import LongLinkTesting
+import LongLinkTransport
 import Testing
 
 /// Requests between a client and a server with TLS between them.
@@ -30,6 +31,57 @@ import Testing
       return sum
     }
     #expect(size == 3_017_385)
+  }
+
+  @Test func `clients and servers of several loops share contexts and tickets`() async throws {
+    var parts = try World.Parts()
+    parts.server.loops = 2
+    try await World.overLoopback(parts) { [parts] world in
+      let loops = try (0..<2).map { try EventLoop(name: "clients-\($0)") }
+      let sum = try await withThrowingTaskGroup(of: Int.self) { group in
+        for number in 0..<24 {
+          group.addTask {
+            var configuration = parts.client
+            configuration.servers = [ServerEntry(world.server.endpoint)]
+            configuration.security = parts.clientSecurity
+            let client = try LongLinkClient(configuration, on: loops[number % 2])
+            let body = [UInt8](repeating: 1, count: number * 3_000)
+            let answer = try await client.request(World.echo, body)
+            await client.close()
+            return answer.count
+          }
+        }
+        return try await group.reduce(0, +)
+      }
+      #expect(sum == (0..<24).reduce(0, +) * 3_000)
+      for loop in loops { loop.shutDown() }
+    }
+  }
+
+  @Test func `a Unix socket needs a name to verify`() async throws {
+    let folder = try Folder()
+    let endpoint = Endpoint.unix(path: "\(folder.path)/socket")
+    for name in [nil, "server.test"] {
+      var parts = try World.Parts(.trusting { $0.serverName = name })
+      parts.server.listen = [endpoint]
+      let server = try World.makeServer(parts, on: [])
+      try await server.start()
+      var configuration = parts.client
+      configuration.servers = [ServerEntry(endpoint)]
+      configuration.security = parts.clientSecurity
+      let client = try LongLinkClient(configuration)
+      do throws(LongLinkError) {
+        try await client.connect()
+        #expect(try await client.request(World.echo, [1]) == [1])
+        #expect(name != nil)
+      } catch {
+        #expect(name == nil)
+        #expect(error.securityFailure?.code == .nameMismatch)
+        #expect(error.detail.contains("serverName"))
+      }
+      await client.close()
+      await server.shutDown(within: .zero)
+    }
   }
 
   @Test(arguments: [LinkConditions.byteByByte, .unsteady, .weakRadio])

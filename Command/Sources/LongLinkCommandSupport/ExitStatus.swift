@@ -10,6 +10,8 @@ package enum ExitStatus {
   package static let rejected: Int32 = 5
   package static let damaged: Int32 = 6
   package static let lost: Int32 = 7
+  package static let notSecure: Int32 = 8
+  package static let notAccepted: Int32 = 9
   package static let usage: Int32 = 64
 
   /// The exit code for an error.
@@ -25,6 +27,8 @@ package enum ExitStatus {
     case .rejected, .tooLarge, .overloaded: rejected
     case .corrupted, .protocolViolation, .decodingFailed: damaged
     case .connectionLost, .closed: lost
+    case .securityFailed: notSecure
+    case .notAccepted: notAccepted
     case .invalidConfiguration: usage
     default: failure
     }

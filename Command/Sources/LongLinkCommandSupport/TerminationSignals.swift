@@ -41,6 +41,22 @@ package struct TerminationSignals {
     await stream.first { _ in true }
   }
 
+  /// Calls `action` at each SIGHUP, one call after another, until the task is cancelled. Do this
+  /// once in a process.
+  package func onHangUp(_ action: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
+    signal(SIGHUP, SIG_IGN)
+    let source = DispatchSource.makeSignalSource(signal: SIGHUP)
+    // Several signals while the action runs are as good as one.
+    let (stream, continuation) = AsyncStream.makeStream(
+      of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    source.setEventHandler { continuation.yield() }
+    source.resume()
+    return Task {
+      for await _ in stream { await action() }
+      source.cancel()
+    }
+  }
+
   /// Does work that the first signal cancels. Returns its result, and the signal, if any.
   package func cancelling<Value: Sendable>(
     _ work: @escaping @Sendable () async -> Value

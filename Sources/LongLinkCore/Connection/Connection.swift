@@ -182,6 +182,14 @@ package struct Connection: ~Copyable {
   /// Whether frames of the peer are processed.
   var isReceiving: Bool { standing.contains(.receiving) }
 
+  /// Why the connection has ended, or is ending; nil while it is not.
+  package var endReason: CloseReason? {
+    switch phase {
+    case .closing(let reason), .closed(let reason): reason
+    case .fresh, .identifying, .open: nil
+    }
+  }
+
   /// Whether the connection has ended.
   package var isClosed: Bool {
     if case .closed = phase { return true }

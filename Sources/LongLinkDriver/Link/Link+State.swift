@@ -31,7 +31,16 @@ extension Link {
   /// How the stream is secured; nil for a plain one.
   package var security: StreamSecurity? { stream.security }
   /// Why the stream could not be secured, or is no longer secure.
-  package var securityFailure: SecurityFailure? { stream.securityFailure }
+  package var securityFailure: SecurityFailure? {
+    if let failure = stream.securityFailure { return failure }
+    guard case .securityFailed(let code) = core.endReason else { return nil }
+    let (peer, side) = role == .client ? ("server", "client") : ("client", "server")
+    let text =
+      code == .securePeer
+      ? "the \(peer) speaks TLS, and this \(side) does not: set `security`, or use --tls"
+      : "the connection was cut off within a frame, without the end that TLS protects"
+    return SecurityFailure(code, text)
+  }
   /// The name that the peer gave itself.
   package var peerName: String { core.agreement.name }
 
@@ -45,7 +54,7 @@ extension Link {
   /// Why the link ends, for people: with the name of a short link's way, and what its stream knows.
   /// Call it before the link has ended, except for a failure of its security.
   package func detail(of reason: CloseReason) -> String {
-    if case .securityFailed = reason, let failure = stream.securityFailure {
+    if case .securityFailed = reason, let failure = securityFailure {
       return way.map { "\($0): \(failure)" } ?? "\(failure)"
     }
     guard let way else { return reason.detail }

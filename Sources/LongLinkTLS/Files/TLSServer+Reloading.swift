@@ -17,7 +17,8 @@ extension TLSServer {
     warn(watch, at: loop.driver.unixTime)
     guard !paths.isEmpty else { return }
     let now = loop.driver.unixTime
-    loop.offload { [self] in look(at: watch, now: now) }
+    // A file system that hangs holds one thread, and not one more each time.
+    loop.offload { [self] in looking.withLockIfAvailable { _ in look(at: watch, now: now) } }
   }
 
   private func rotateKeys(at now: LinkInstant) {
@@ -54,24 +55,22 @@ extension TLSServer {
     }
   }
 
-  /// Looks at the files, and uses them if they have changed and fit. It blocks.
-  func look(at watch: TLSWatch.Entry?, now: Int64? = nil) {
-    let now = now ?? watch?.loop.driver.unixTime
-    let former = state.withLock { state -> ([String: FileIdentity?], TLSFiles)? in
-      guard !state.isLooking else { return nil }
-      state.isLooking = true
-      return (state.identities, state.files)
-    }
-    guard let former else { return }
+  /// Looks at the files once nobody else does. It blocks.
+  func lookNow(at watch: TLSWatch.Entry?) {
+    looking.withLock { _ in look(at: watch, now: watch?.loop.driver.unixTime) }
+  }
+
+  /// Looks at the files, and uses them if they have changed and fit; one thread at a time.
+  private func look(at watch: TLSWatch.Entry?, now: Int64?) {
+    let former = state.withLock { ($0.identities, $0.files) }
     let identities = TLSFiles.identities(paths)
-    guard identities != former.0 else { return state.withLock { $0.isLooking = false } }
+    guard identities != former.0 else { return }
     do throws(LongLinkError) {
       let files = try TLSFiles(sources)
       guard files != former.1 else {
         // What failed before may be as it was again.
         return state.withLock { state in
           state.identities = identities
-          state.isLooking = false
           state.status.failure = nil
         }
       }
@@ -102,7 +101,6 @@ extension TLSServer {
       state.identities = identities
       state.status = status
       state.warnings = []
-      state.isLooking = false
       return state.watches
     }
     let subjects = status.certificates.map(\.subject).joined(separator: "; ")
@@ -139,7 +137,6 @@ extension TLSServer {
   ) {
     let watches = state.withLock { state in
       state.identities = identities
-      state.isLooking = false
       state.status.failures += 1
       state.status.lastFailure = now
       state.status.failure = error

@@ -16,7 +16,7 @@ internal import Synchronization
 /// It can be used from any thread.
 public final class TLSServer: Sendable {
   /// What is in use, and what happened to the files.
-  public struct Status: Hashable, Sendable {
+  public struct Status: Equatable, Sendable {
     /// The certificates in use, in the order of the configuration.
     public var certificates: [PeerCertificate]
     /// When the first of each certificate's chain expires, in seconds since 1970.
@@ -38,21 +38,6 @@ public final class TLSServer: Sendable {
       certificates = identities.map(\.certificate)
       expiries = identities.map(\.expiry)
     }
-
-    /// Whether all of it is equal.
-    public static func == (lhs: Status, rhs: Status) -> Bool {
-      lhs.certificates == rhs.certificates && lhs.expiries == rhs.expiries
-        && lhs.reloads == rhs.reloads && lhs.lastReload == rhs.lastReload
-        && lhs.failures == rhs.failures && lhs.lastFailure == rhs.lastFailure
-        && lhs.failure == rhs.failure
-    }
-
-    /// Hashes what identifies a status.
-    public func hash(into hasher: inout Hasher) {
-      hasher.combine(certificates)
-      hasher.combine(reloads)
-      hasher.combine(failures)
-    }
   }
 
   let configuration: TLSServerConfiguration
@@ -63,13 +48,14 @@ public final class TLSServer: Sendable {
   let keys: TLSTicketKeys?
   let state: Mutex<State>
   private let lingering = Mutex(LingerLimit())
+  /// Held while the files are looked at.
+  let looking = Mutex(())
 
   struct State {
     var context: TLSContext
     var files: TLSFiles
     /// What the files were when they were last looked at.
     var identities: [String: FileIdentity?]
-    var isLooking = false
     var status: Status
     /// The servers that run with it, in the order of their starts.
     var watches: [TLSWatch.Entry] = []
@@ -134,8 +120,8 @@ public final class TLSServer: Sendable {
   /// A running server does that itself every 10 s; call this at a signal. Without a running server
   /// it blocks the calling thread.
   public func reload() async {
-    guard let watch = state.withLock({ $0.watches.first }) else { return look(at: nil) }
-    await watch.loop.offloading { [self] in look(at: watch) }
+    guard let watch = state.withLock({ $0.watches.first }) else { return lookNow(at: nil) }
+    await watch.loop.offloading { [self] in lookNow(at: watch) }
   }
 }
 

@@ -79,7 +79,7 @@ public enum TLSVersion: Hashable, Sendable {
 public struct TLSPins: Sendable {
   /// What happens if none is.
   public enum Mode: Sendable {
-    /// The connection fails with `SecurityFailure.Code.pinMismatch`.
+    /// The connection fails with the code `pinMismatch`.
     case enforced
     /// The connection goes on. The function is called on its loop, which it must not block.
     case audited(@Sendable (SecurityFailure) -> Void)

@@ -186,7 +186,8 @@ extension TLSStream {
     guard phase == .open, !hasEnded else { return }
     var bytes = ByteQueue()
     do throws(SocketError) {
-      while true {
+      // More than a socket holds.
+      for _ in 0..<1_024 {
         let outcome = try bytes.append(capacity: 16_384) { (span) throws(SocketError) in
           try read(into: &span)
         }

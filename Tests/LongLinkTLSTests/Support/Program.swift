@@ -44,21 +44,25 @@ final class Program: Sendable {
     process.standardError = FileHandle.nullDevice
     let (stream, continuation) = AsyncStream.makeStream(of: [UInt8].self)
     self.output = stream
-    output.fileHandleForReading.readabilityHandler = { handle in
-      let data = handle.availableData
-      if data.isEmpty {
-        handle.readabilityHandler = nil
-        continuation.finish()
-      } else {
-        continuation.yield(Array(data))
-      }
-    }
     try process.run()
     self.process = Mutex(process)
+    let descriptor = output.fileHandleForReading
+    Thread.detachNewThread {
+      // Not `read(upToCount:)`, which waits for all of that.
+      while true {
+        let data = descriptor.availableData
+        if data.isEmpty { break }
+        continuation.yield(Array(data))
+      }
+      continuation.finish()
+    }
   }
 
   deinit {
-    process.withLock { if $0.isRunning { $0.terminate() } }
+    // It may have inherited that other signals are blocked.
+    process.withLock { process in
+      if process.isRunning { kill(process.processIdentifier, SIGKILL) }
+    }
   }
 
   func write(_ bytes: [UInt8]) throws {

@@ -38,7 +38,10 @@ final class Stage: StreamHandler {
     let simulation = Simulation()
     return try await simulation.run {
       let loop = simulation.eventLoop(named: "stage")
-      return try await loop.run { Result { try body(loop) } }.get()
+      let result = await loop.run { Result { try body(loop) } }
+      // What closed streams wait for is over.
+      try await simulation.sleep(for: .seconds(10))
+      return try result.get()
     }
   }
 

@@ -41,7 +41,7 @@ struct World: Sendable {
   static let echo: MessageType = 1
   static let identity: MessageType = 2
 
-  private static func makeServer(_ parts: Parts, on loops: [EventLoop]) throws -> LongLinkServer {
+  static func makeServer(_ parts: Parts, on loops: [EventLoop]) throws -> LongLinkServer {
     var configuration = parts.server
     configuration.security = parts.serverSecurity
     let server = try LongLinkServer(configuration, on: loops)

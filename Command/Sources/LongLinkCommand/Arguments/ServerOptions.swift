@@ -8,6 +8,7 @@ import LongLinkCommandSupport
 /// The server that a client connects to, and how much the client logs.
 struct ServerOptions: ParsableArguments {
   @OptionGroup private var place: EndpointOptions
+  @OptionGroup private var security: SecurityOptions
 
   @Flag(name: .shortAndLong, help: "Log to standard error.")
   var verbose = false
@@ -28,6 +29,7 @@ struct ServerOptions: ParsableArguments {
     configuration.logger.logLevel = verbose ? .debug : .error
     change(&configuration)
     try http?.apply(to: &configuration)
+    try security.apply(to: &configuration, endpoint, overHTTP: http?.isGiven == true)
     do {
       return try LongLinkClient(configuration)
     } catch {

@@ -4,6 +4,7 @@ import ArgumentParser
 import Logging
 import LongLinkCommandSupport
 import LongLinkServer
+import LongLinkTLS
 import LongLinkUploadsServer
 
 #if HTTP
@@ -25,11 +26,15 @@ struct ServeCommand: AsyncParsableCommand {
       fields.json with the form's fields. Uploads that are not finished are in \
       DIRECTORY/.unfinished/, and go on when the server is started again.
 
+      With --tls-certificate the files are looked at every 10 seconds, and at SIGHUP: new \
+      connections use what has changed, unless it does not fit together, which is logged.
+
       On SIGTERM or SIGINT it lets running requests finish for at most 10 seconds, then exits with \
       code 0. A second signal ends it at once.
       """)
 
   @OptionGroup private var place: ListenOptions
+  @OptionGroup private var security: ServingSecurityOptions
 
   @Option(
     parsing: .unconditional,
@@ -93,7 +98,8 @@ struct ServeCommand: AsyncParsableCommand {
     if forDemo { ParentWatch.start() }
     // From here on signals are kept for the server, even if they come before it listens.
     let signals = TerminationSignals()
-    let server = try makeServer()
+    let tls = try security.makeTLS()
+    let server = try makeServer(tls)
     DemoRoutes.install(on: server)
     if let uploads {
       do {
@@ -117,7 +123,9 @@ struct ServeCommand: AsyncParsableCommand {
     #if HTTP
     if let address = gateway?.address { try Output.line("http on \(address)") }
     #endif
+    let reloading = signals.onHangUp { await tls?.reload() }
     await signals.first()
+    reloading.cancel()
     #if HTTP
     await gateway?.shutDown(within: .seconds(10))
     #endif
@@ -143,11 +151,13 @@ struct ServeCommand: AsyncParsableCommand {
   }
   #endif
 
-  private func makeServer() throws -> LongLinkServer {
+  private func makeServer(_ tls: TLSServer?) throws -> LongLinkServer {
     var configuration = ServerConfiguration(listen: [place.endpoint])
     configuration.loops = loops
     configuration.name = "longlink"
     configuration.logger.logLevel = verbose ? .debug : forDemo ? .error : .warning
+    configuration.security = tls.map { .tls($0) }
+    security.authenticate(in: &configuration)
     if let heartbeat { configuration.heartbeat.interval = heartbeat }
     if let heartbeatTimeout { configuration.heartbeat.timeout = heartbeatTimeout }
     if let maxBody {

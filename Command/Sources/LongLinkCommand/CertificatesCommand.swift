@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Foundation
+import LongLinkCertificates
+import LongLinkCommandSupport
+
+/// `longlink certificates`.
+struct CertificatesCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "certificates",
+    abstract: "Makes certificates for a trial of TLS: an authority, a server's, a client's.",
+    discussion: """
+      Writes ca.pem, ca-key.pem, server.pem, server-key.pem, client.pem and client-key.pem into \
+      DIRECTORY, which is made if there is none; only you can read them. The server's certificate \
+      is for localhost, 127.0.0.1 and ::1, and for each --name.
+
+      Files of an earlier call are replaced. The keys are not protected by a password: use these \
+      certificates for trials and tests, and nowhere else.
+      """)
+
+  @Argument(help: "Where the files go.")
+  var directory: String
+
+  @Option(help: ArgumentHelp("A further name or address of the server.", valueName: "name"))
+  var name: [String] = []
+
+  @Option(
+    help: ArgumentHelp("How many days they are valid (default: 30).", valueName: "days"),
+    transform: Values.count)
+  var days = 30
+
+  func validate() throws {
+    if days > 36_500 { throw ValidationError("36500 days are the most.") }
+    for name in name where name.isEmpty || name.contains(where: { !$0.isNameOfHost }) {
+      throw ValidationError("'\(name)' is not a name or address.")
+    }
+  }
+
+  func run() throws {
+    do {
+      try FileManager.default.createDirectory(
+        atPath: directory, withIntermediateDirectories: true,
+        attributes: [.posixPermissions: 0o700])
+      let now = Int64(Date().timeIntervalSince1970)
+      let further = name.map { $0.isAddress ? "IP:\($0)" : "DNS:\($0)" }
+      let files = CertificateFiles(
+        serverNames: ["DNS:localhost", "IP:127.0.0.1", "IP:::1"] + further,
+        serial: .random(in: 1...UInt64(Int64.max)),
+        // Clocks differ.
+        validity: now - 3_600..<now + Int64(days) * 86_400, keyKind: .p256)
+      try files.write(to: directory)
+    } catch {
+      Output.error("\(error)")
+      throw ExitCode(ExitStatus.failure)
+    }
+    for file in ["ca", "server", "client"] {
+      try Output.line("\(directory)/\(file).pem")
+    }
+  }
+}
+
+extension String {
+  fileprivate var isAddress: Bool {
+    contains(":") || allSatisfy { $0 == "." || $0.isNumber }
+  }
+}
+
+extension Character {
+  /// Whether names of hosts and addresses have it. A comma would begin another name.
+  fileprivate var isNameOfHost: Bool { isASCII && (isLetter || isNumber || "-._:*".contains(self)) }
+}
