@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Compiles the programs in the README, runs its test, and runs its client with its server. The programs are
-# compiled unchanged, except that the port is an argument, because port 9000 may be in use here. They use
-# the scratch path and the flags of the tests, so that the library is not built again.
+# Compiles the programs in the README, runs its test, runs its client with its server, and runs its secured
+# program with a certificate that openssl makes. The programs are compiled unchanged, except that the port is
+# an argument, because port 9000 may be in use here. They use the scratch path and the flags of the tests, so
+# that the library is not built again.
 #
 # README (README.md) names the file.
 set -euo pipefail
@@ -18,8 +19,8 @@ block() {
   awk -v mark="\`\`\`swift $1" '$0 == mark {inside = 1; next} /^```$/ {inside = 0} inside' "$readme"
 }
 
-mkdir -p "$package"/Sources/{ReadmeClient,ReadmeServer} "$package/Tests/ReadmeTests"
-for role in client:Client server:Server; do
+mkdir -p "$package"/Sources/Readme{Client,Server,Secure} "$package/Tests/ReadmeTests"
+for role in client:Client server:Server secure:Secure; do
   block "${role%:*}" | sed 's/port: 9000)/port: UInt16(CommandLine.arguments[1])!)/' \
     >"$package/Sources/Readme${role#*:}/main.swift"
 done
@@ -40,6 +41,13 @@ let package = Package(
       name: "ReadmeClient", dependencies: [.product(name: "LongLink", package: "longlink")]),
     .executableTarget(
       name: "ReadmeServer", dependencies: [.product(name: "LongLinkServer", package: "longlink")]),
+    .executableTarget(
+      name: "ReadmeSecure",
+      dependencies: [
+        .product(name: "LongLink", package: "longlink"),
+        .product(name: "LongLinkServer", package: "longlink"),
+        .product(name: "LongLinkTLS", package: "longlink"),
+      ]),
     .testTarget(
       name: "ReadmeTests",
       dependencies: [
@@ -91,4 +99,15 @@ expected=$'hello\nrejected refused'
 [ "$said" = "$expected" ] \
   || fail "The README's client ended with status $status and printed:" "$said" 'instead of:' "$expected"
 kill -0 "$server" 2>/dev/null || fail "The README's server has ended."
-echo "The README's programs compile, and its client talks to its server."
+
+# The secured program is both sides. Its certificate is its own authority.
+certificates=$package/certs
+mkdir -p "$certificates"
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost \
+  -addext subjectAltName=IP:127.0.0.1 -keyout "$certificates/server-key.pem" \
+  -out "$certificates/server.pem" 2>/dev/null
+cp "$certificates/server.pem" "$certificates/ca.pem"
+status=0
+said=$(cd "$package" && timeout 60 "$programs/ReadmeSecure" 0 2>"$output") || status=$?
+[ "$said" = hello ] || fail "The README's secured program ended with status $status and printed: $said"
+echo "The README's programs compile, its client talks to its server, and its secured program to itself."

@@ -641,6 +641,48 @@ def handshake():
         frame(PING, 0), pong(), request(50, b"x" * 65_537), got_request(50, b"x" * 65_537))
 
 
+def security():
+    add = lambda *a, **k: vector("security", *a, state="fresh", **k)
+    record = bytes.fromhex("16030100f5010000f10303") + bytes(8)
+    told = "securePeer code=400 requests_accepted=0"
+    add("tls-client", "client", "The first record of a client that speaks TLS.", record, told)
+    add("tls-client-two-bytes", "client", "Two bytes are enough.", record[:2], told)
+    add("tls-client-other-version", "client", "0x16 without 0x03 is a frame of an unknown kind.",
+        b"\x16\x02" + record[2:], violation("unknownKind"))
+    add("tls-client-late", "client", "Behind a frame it is a frame of an unknown kind, too.",
+        frame(PING, 0), pong(), record, violation("unknownKind"))
+    add("tls-alert-to-server", "client", "A client begins with a handshake, not with an alert.",
+        bytes.fromhex("15030300020246") + bytes(9), violation("unknownKind"))
+    add("tls-server", "server", "The alert of a server that speaks TLS; it gets no goaway.",
+        bytes.fromhex("15030300020246"), "securePeer")
+    add("tls-server-late", "server", "Behind a frame it is a frame of an unknown kind.",
+        frame(PING, 0), pong(), bytes.fromhex("15030300020246") + bytes(9), violation("unknownKind"))
+    add("tls-hello-of-server", "server", "A server does not begin a handshake.",
+        record, violation("unknownKind"))
+    welcomed = ("reply welcome version=1 features=0 heartbeat_interval=30000 heartbeat_timeout=10000"
+                " credential_expires=60000")
+    named = hello(data(7, b"\x00\xff"))
+    add("credential", "client", "The server decides before its welcome.",
+        named, "identify body=00ff", ("admit", 60_000), "hello credential=00ff", welcomed, identifies="yes")
+    add("credential-empty", "client", "A client may have none.",
+        hello(), "identify body=", ("admit", 0), "hello", welcomed.rsplit(" ", 1)[0], identifies="yes")
+    add("credential-then-request", "client", "Nothing is acted on before the server has decided.",
+        named, "identify body=00ff", request(50, b"x"), frame(PING, 0, b"a"), ("at", 1_000),
+        ("admit", 60_000), "hello credential=00ff", welcomed, got_request(50, b"x"), pong(b"a"),
+        identifies="yes")
+    add("credential-without-hello", "client", "A client that skips the hello has no credential.",
+        request(50, b"x"), "identify", ("admit", 60_000), got_request(50, b"x"), identifies="yes")
+    add("credential-refused", "client", "A goaway takes the place of the welcome.",
+        named, "identify body=00ff", ("refuse", 401), "refused code=401 requests_accepted=0",
+        identifies="yes")
+    add("credential-refused-with-request", "client", "The requests behind the hello did not run.",
+        named + request(50, b"x"), "identify body=00ff", ("refuse", 403),
+        "refused code=403 requests_accepted=0", identifies="yes")
+    add("credential-refused-without-hello", "client", "Nor did the one without a hello.",
+        request(50, b"x"), "identify", ("refuse", 401), "refused code=401 requests_accepted=0",
+        identifies="yes")
+
+
 def control():
     add = lambda *a, **k: vector("control", *a, **k)
     add("ping", "client", "Answered with its body.", frame(PING, 0, b"12345678"), pong(b"12345678"))
@@ -1107,7 +1149,7 @@ def examples():
 
 def main():
     check = "--check" in sys.argv[1:]
-    for topic in (frames, headers, serials, metadata, fragments, handshake, control, streams, shorts):
+    for topic in (frames, headers, serials, metadata, fragments, handshake, security, control, streams, shorts):
         topic()
     failures = []
 

@@ -69,11 +69,11 @@ public struct ServerConfiguration: Sendable {
   public var limitsLoopback = false
   /// The most connections that are not open yet, at least 1. Default 1,000.
   ///
-  /// A connection opens when it is encrypted, its first frame has come, and its client is
-  /// authenticated, for all of which `firstFrameTimeout` is the time. If one more connection comes,
-  /// the oldest that is not open is closed and counted in `handshakesEvicted`. So connections that
+  /// A connection opens when it is encrypted, its first frame has come (`firstFrameTimeout`), and
+  /// its client is authenticated (`authenticationTimeout`). If one more connection comes, the
+  /// oldest that is not open is closed and counted in `handshakesEvicted`. So connections that
   /// never open keep no client away that opens its own. Until a connection opens, it makes the
-  /// server hold at most 80 KiB, and all of them at most so many times that.
+  /// server hold at most 80 KiB, with TLS 240 KiB, and all of them at most so many times that.
   public var maxHandshakes = 1_000
   /// The addresses and networks that may connect; all, if it is empty. Default: empty.
   ///
@@ -146,8 +146,8 @@ public struct ServerConfiguration: Sendable {
   /// How far the writers of streams can run ahead of their readers, on each connection. Defaults:
   /// 64 KiB, growing to 4 MiB, and 16 MiB for all streams together.
   public var streamWindows = StreamWindows()
-  /// The most time until a new connection is open: encryption, first frame and authentication
-  /// together, counted from its acceptance; above zero. Default 10 s.
+  /// The most time until the first frame of a new connection has come, its encryption included,
+  /// counted from its acceptance; above zero. Default 10 s. The time for `authenticate` follows.
   public var firstFrameTimeout: Duration = .seconds(10)
   /// The most time from the first byte of a frame to its last; above zero. Default 30 s.
   public var frameTimeout: Duration = .seconds(30)

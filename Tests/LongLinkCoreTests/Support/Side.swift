@@ -122,6 +122,18 @@ final class Side {
     receive(frames.flatMap(\.bytes))
   }
 
+  /// Accepts the client that was identified, for a time in milliseconds; 0 for good.
+  func admit(expiresIn: UInt32) {
+    connection.admit(expiresIn: expiresIn, at: now)
+    drain()
+  }
+
+  /// Does not accept the client that was identified.
+  func turnAway(_ code: ResponseCode) {
+    connection.turnAway(code, "", at: now)
+    drain()
+  }
+
   func receiveEnd() {
     connection.ended(at: now)
     flush()

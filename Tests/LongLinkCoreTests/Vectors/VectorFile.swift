@@ -15,6 +15,8 @@ struct Vector: Sendable, CustomTestStringConvertible {
     case finish(UInt32)
     case take(UInt32, Int)
     case cancel(UInt32)
+    case admit(UInt32)
+    case refuse(UInt32)
     case end
     case expect(Expectation)
   }
@@ -27,6 +29,7 @@ struct Vector: Sendable, CustomTestStringConvertible {
   var waiting: [UInt32] = []
   var limits: [String: Int] = [:]
   var isDraining = false
+  var identifies = false
   var steps: [Step] = []
 
   var testDescription: String { name }
@@ -52,7 +55,13 @@ struct Vector: Sendable, CustomTestStringConvertible {
     }
     // A short link has no frames that change nothing.
     guard !isShort else { return false }
-    return !endsStream && (expectsViolation ? !isTimed : isWhole)
+    return !endsStream && !refusesClient && (expectsViolation ? !isTimed : isWhole)
+  }
+
+  private var refusesClient: Bool {
+    steps.contains { step in
+      if case .refuse = step { true } else { false }
+    }
   }
 
   private var endsStream: Bool {
@@ -134,6 +143,7 @@ extension Vector {
         limits[String(parts[0])] = number
       }
     case "draining": isDraining = value == "yes"
+    case "identifies": identifies = value == "yes"
     case "at":
       guard let time = Int64(value) else { return false }
       steps.append(.at(time))
@@ -147,7 +157,7 @@ extension Vector {
     return true
   }
 
-  /// What the receiver's application does, with the serial of a request.
+  /// What the receiver's application does, with the serial of a request or another number.
   private mutating func takeAct(_ key: Substring, _ words: [String]) -> Bool {
     guard let serial = words.first.flatMap({ UInt32($0) }) else { return false }
     switch key {
@@ -164,6 +174,8 @@ extension Vector {
       guard words.count == 2, let count = Int(words[1]) else { return false }
       steps.append(.take(serial, count))
     case "cancel": steps.append(.cancel(serial))
+    case "admit": steps.append(.admit(serial))
+    case "refuse": steps.append(.refuse(serial))
     default: return false
     }
     return true

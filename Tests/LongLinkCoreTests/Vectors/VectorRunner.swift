@@ -14,7 +14,7 @@ final class VectorRunner {
   private let mode: Mode
   let side: Side
   private let beginning = LinkInstant.start
-  private var seen: [Expectation] = []
+  var seen: [Expectation] = []
   var replies: [Expectation] = []
   private var trailingLeft = 0
   private static let trailingDrop = Expectation(name: "drop", fields: ["ignoredKind"])
@@ -38,6 +38,7 @@ final class VectorRunner {
   private static func makeSide(_ vector: Vector) -> Side {
     let settings = ConnectionSettings(vector.sender.peer) {
       $0.isShort = vector.isShort
+      $0.identifies = vector.identifies
       if let limit = vector.limits["max_body"] { $0.maxBody = limit }
       if let limit = vector.limits["max_in_flight"] { $0.maxInFlight = limit }
       if let limit = vector.limits["max_request_bytes"] { $0.maxRequestBytes = limit }
@@ -95,6 +96,7 @@ final class VectorRunner {
     case .cancel(let serial):
       waiting.remove(serial)
       _ = side.cancel(serial)
+    case .admit, .refuse: decide(step)
     case .end: side.receiveEnd()
     case .expect: break
     }
@@ -141,7 +143,7 @@ final class VectorRunner {
       guard let welcome: Welcome = message(frame, .welcome) else { return }
       replies.append(Expectation(name: "welcome", fields: welcome.fields, isReply: true))
     case .goaway:
-      if let goaway: GoAway = message(frame, .goaway) { goawayCode = goaway.code }
+      goaway = message(frame, .goaway) ?? goaway
     case .item, .end, .credit: observeStream(frame)
     case .ping, .cancel, .request: break
     default: if frame.kind != 0x0B { problems.append("unexpected frame \(frame)") }
@@ -151,7 +153,7 @@ final class VectorRunner {
   private func observe(_ event: Event) {
     switch event {
     case .established: observeGreeting()
-    case .identify: problems.append("a client was identified")
+    case .identify(let credential): observeIdentification(credential)
     case .leaving: observeGoAway()
     case .request(let serial, let type, let metadata, let body):
       let fields = ["serial=\(serial)", "type=\(type)"]
@@ -173,6 +175,8 @@ final class VectorRunner {
         Expectation(name: "violation", fields: [violation.rule.rawValue] + violationFields))
     case .abandon(.closedByPeer), .abandon(.noResponse): seen.append(Expectation(name: "closed"))
     case .abandon(.closedHere) where vector.isShort: seen.append(Expectation(name: "ended"))
+    case .abandon(.securityFailed(.securePeer)): seen.append(ending("securePeer"))
+    case .abandon(.notAccepted): seen.append(ending("refused"))
     case .abandon(let reason): problems.append("unexpected end: \(reason)")
     case .ponged, .heartbeatAnswered, .began, .finished, .resumeSending, .damaged,
       .shutDownWriting, .close, .itemSent, .overLimit:
@@ -209,10 +213,11 @@ final class VectorRunner {
     frame.kind == kind.rawValue ? try? frame.decoded() : nil
   }
 
-  private var goawayCode: UInt32?
+  /// The last goaway of the receiver.
+  private(set) var goaway: GoAway?
 
   private var violationFields: [String] {
-    goawayCode.map { ["code=\($0)", "at=\((side.now - beginning) / 1_000_000)"] } ?? []
+    goaway.map { ["code=\($0.code)", "at=\((side.now - beginning) / 1_000_000)"] } ?? []
   }
 
   private func observeResponse(

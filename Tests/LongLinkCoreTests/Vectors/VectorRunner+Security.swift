@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLinkCore
+
+// Who a client is, and a peer that speaks TLS where none is expected.
+extension VectorRunner {
+  /// What a client has shown: a credential, which may be empty, or no hello.
+  func observeIdentification(_ credential: [UInt8]?) {
+    seen.append(Expectation(name: "identify", body: credential))
+  }
+
+  /// Lets the receiver's application accept the client, or not. Until then nothing has come of what
+  /// the client has sent.
+  func decide(_ step: Vector.Step) {
+    if !seen.isEmpty || !replies.isEmpty {
+      problems.append("acted on before the client is accepted: \((seen + replies).map(\.summary))")
+    }
+    switch step {
+    case .admit(let time): side.admit(expiresIn: time)
+    case .refuse(let code): side.turnAway(ResponseCode(wire: code))
+    default: break
+    }
+  }
+
+  /// An end that is no violation, with the code of the goaway, if one was sent.
+  func ending(_ name: String) -> Expectation {
+    let fields = goaway.map { ["code=\($0.code)", "requests_accepted=\($0.requestsAccepted)"] }
+    return Expectation(name: name, fields: fields ?? [])
+  }
+}
