@@ -29,7 +29,7 @@ extension Demo {
 
     private static var validity: Range<Int64> {
       let now = Int64(Date().timeIntervalSince1970)
-      return now - 3_600..<now + 86_400
+      return now - 3_600..<now + 30 * 86_400
     }
 
     static func made() -> CertificateFiles {
