@@ -26,6 +26,10 @@ final class HTTPStage: Sendable {
   static let hang: MessageType = 2
   static let refuse: MessageType = 3
   static let address: MessageType = 4
+  /// Returns the name of the principal, or `nobody`.
+  static let principal: MessageType = 5
+  /// Echoes, for editors alone.
+  static let edit: MessageType = 6
   static let count: MessageType = 10
   static let sum: MessageType = 11
   static let early: MessageType = 12
@@ -123,6 +127,8 @@ final class HTTPStage: Sendable {
     }
     server.route(refuse) { _ -> [UInt8] in throw Rejection(1_234, body: [9]) }
     server.route(address) { request in Array((request.peer.address?.host ?? "").utf8) }
+    server.route(principal) { request in Array((request.peer.principal?.name ?? "nobody").utf8) }
+    server.route(edit, requires: .attribute("role", "editor")) { request in request.body }
     server.routeStream(count, .responseItems) { request, _, writer in
       for number in 0..<Int(request.body[0]) { try await writer.write([UInt8(number)]) }
       return Array("done".utf8)
