@@ -97,8 +97,8 @@ final class ShortLinkPost: StreamCarrier, HTTPClientResponseDelegate {
     state.value.isWriting = true
     writer.write(.byteBuffer(piece)).hop(to: engine.loop).whenFailure { error in
       self.state.value.writer = nil
-      // Not within the call: a connection that closes fails its writes before it says why.
-      self.engine.loop.execute { self.state.value.bodyEnd.take()?.fail(error) }
+      // A connection that closes fails its writes before the request is told why.
+      self.engine.loop.scheduleTask(in: Self.grace) { self.state.value.bodyEnd.take()?.fail(error) }
     }
   }
 

@@ -47,6 +47,7 @@ final class HTTPStage: Sendable {
     let begun = begun
     let cancelled = cancelled
     Self.route(server, begun, cancelled)
+    Self.routeIdentity(server)
     try await server.start()
     port = Int(try await gateway.start().port ?? 0)
   }
@@ -102,6 +103,11 @@ final class HTTPStage: Sendable {
     return client
   }
 
+  private static func routeIdentity(_ server: LongLinkServer) {
+    server.route(principal) { request in Array((request.peer.principal?.name ?? "nobody").utf8) }
+    server.route(edit, requires: .attribute("role", "editor")) { request in request.body }
+  }
+
   private static func route(
     _ server: LongLinkServer, _ begun: Watched<[String: Int]>, _ cancelled: Watched<Int>
   ) {
@@ -127,8 +133,6 @@ final class HTTPStage: Sendable {
     }
     server.route(refuse) { _ -> [UInt8] in throw Rejection(1_234, body: [9]) }
     server.route(address) { request in Array((request.peer.address?.host ?? "").utf8) }
-    server.route(principal) { request in Array((request.peer.principal?.name ?? "nobody").utf8) }
-    server.route(edit, requires: .attribute("role", "editor")) { request in request.body }
     server.routeStream(count, .responseItems) { request, _, writer in
       for number in 0..<Int(request.body[0]) { try await writer.write([UInt8(number)]) }
       return Array("done".utf8)
