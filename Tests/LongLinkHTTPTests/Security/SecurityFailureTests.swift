@@ -52,9 +52,9 @@ extension HTTPTests {
       }
     }
 
-    /// In TLS 1.3 a server judges a certificate when the client is done, and may have begun to send.
-    /// If the connection ends before it is used, the library below does not tell the cause: the next
-    /// request does.
+    /// In TLS 1.3 a server judges a certificate when the client is done, and may have begun to
+    /// send. If the connection ends before it is used, the library below does not tell the cause:
+    /// the next request does.
     private static func expectLate(
       _ code: SecurityFailure.Code, at port: Int, tls: HTTPTLS = SecureServer.roots
     ) async throws {
