@@ -421,8 +421,9 @@ let package = Package(
       name: "LongLinkHTTPTests",
       dependencies: [
         "LongLink", "LongLinkCalls", "LongLinkDigest", "LongLinkDriver", "LongLinkCore",
-        "LongLinkHTTP", "LongLinkHTTPServer", "LongLinkJSON", "LongLinkReaders", "LongLinkServer",
-        "LongLinkTestNeeds", "LongLinkTransport", "LongLinkUploads",
+        "LongLinkCertificates", "LongLinkHTTP", "LongLinkHTTPServer", "LongLinkJSON",
+        "LongLinkReaders", "LongLinkServer", "LongLinkTestNeeds", "LongLinkTransport",
+        "LongLinkUploads",
         .product(
           name: "AsyncHTTPClient", package: "async-http-client",
           condition: .when(traits: ["HTTP"])),
@@ -431,6 +432,7 @@ let package = Package(
         .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["HTTP"])),
         .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["HTTP"])),
         .product(name: "NIOEmbedded", package: "swift-nio", condition: .when(traits: ["HTTP"])),
+        .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["HTTP"])),
       ],
       exclude: ["Plain/Peers"],
       swiftSettings: swiftSettings

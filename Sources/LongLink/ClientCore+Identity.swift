@@ -92,6 +92,57 @@ extension ClientCore {
   }
 }
 
+// MARK: - Short links
+
+extension ClientCore {
+  /// Whether a short link may be opened with a credential: servers have not refused it twice in a
+  /// row. With another one, an earlier refusal counts no more.
+  func mayShow(_ credential: [UInt8]) -> Bool {
+    guard let refusal = shortLinks?.refusal, refusal.isFinal else { return true }
+    if refusal.credential == credential { return false }
+    shortLinks?.refusal = nil
+    return true
+  }
+
+  /// Gives up a short link whose credential is refused, with the requests that wait for one: the
+  /// answer would be the same.
+  func notOpened(_ id: WayMachine.ID) {
+    guard let shortLinks else { return }
+    if let failure = shortLinks.refusal?.failure { lastFailure = failure }
+    if !requests.hasLink {
+      requests.failWaiting(all: true) { operation, _ in notConnected(operation) }
+    }
+    shortLinks.machine.ended(id, .unused, at: loop.now, bits: bits)
+  }
+
+  /// Notes that a server did not accept the credential of a short link.
+  func credentialRefused(_ goaway: GoAway, on connection: ShortConnection) {
+    guard let shortLinks else { return }
+    let code = ResponseCode(wire: goaway.code)
+    let failure = ConnectFailure(
+      .goneAway(code),
+      detail: """
+        \(shortLinks.name(of: connection.way)): the server does not accept this client (\(code)): \
+        \(PeerText(goaway.reason))
+        """, address: connection.link.peer)
+    lastFailure = failure
+    let former = shortLinks.refusal
+    shortLinks.refusal = ShortLinks.Refusal(
+      credential: connection.credential, code: code, failure: failure,
+      isFinal: former?.credential == connection.credential)
+    publishState()
+  }
+
+  /// Notes that a server has taken a request with a credential.
+  func credentialAccepted(on connection: ShortConnection) {
+    guard let refusal = shortLinks?.refusal, refusal.credential == connection.credential else {
+      return
+    }
+    shortLinks?.refusal = nil
+    publishState()
+  }
+}
+
 extension ConnectFailure {
   static func unencryptedCredential(for address: SocketAddress?, way: String?) -> ConnectFailure {
     ConnectFailure(

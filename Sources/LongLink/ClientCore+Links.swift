@@ -93,7 +93,10 @@ extension ClientCore: LinkOwner {
     machine.established(
       link.id, provenAfter: link.heartbeatInterval,
       validFor: validity == 0 ? nil : Int64(validity) * 1_000_000, at: loop.now, bits: bits)
-    if machine.isCurrent(link.id) { refusedCredential = nil }
+    if machine.isCurrent(link.id) {
+      refusedCredential = nil
+      shortLinks?.refusal = nil
+    }
     perform()
   }
 

@@ -67,6 +67,7 @@ extension ClientCore {
   private func open(_ id: WayMachine.ID, _ way: Int, with credential: [UInt8]) {
     guard let shortLinks else { return }
     let opener = shortLinks.openers[way]
+    guard mayShow(credential) else { return notOpened(id) }
     guard credential.isEmpty || opener.isConfidential || configuration.sendsCredentialUnencrypted
     else { return couldNotOpen(id, way, .unencryptedCredential(for: nil, way: opener.name)) }
     do throws(SocketError) {
@@ -76,7 +77,7 @@ extension ClientCore {
       let link = Link(
         id: id, stream: stream, isConnected: false, settings: settings, on: loop, log: log,
         way: opener.name)
-      let connection = ShortConnection(link, way: way, core: self)
+      let connection = ShortConnection(link, way: way, credential: credential, core: self)
       shortLinks.connections.append(connection)
       link.start(for: connection)
     } catch {
@@ -104,7 +105,8 @@ extension ClientCore {
     var systemError: Int32?
     if case .transport(let errno) = reason { systemError = errno }
     lastFailure = ConnectFailure(
-      reason, detail: link.detail(of: reason), address: link.peer, systemError: systemError)
+      reason, detail: link.detail(of: reason), address: link.peer, systemError: systemError,
+      securityFailure: link.securityFailure)
     if requests.carriedCount(by: link) > 0 {
       shortLinks?.count(connection.way) { $0.unanswered += 1 }
     }
@@ -138,8 +140,10 @@ extension ClientCore {
     requests.hasShortLinks = false
     requests.failWaiting(all: false) { operation, _ in
       LongLinkError(
-        .connectFailed, doing: operation, detail: failure?.detail ?? "unknown",
-        peer: failure?.address, systemError: failure?.systemError, closeReason: failure?.reason)
+        ClientCore.failureCode(failure, otherwise: .connectFailed), doing: operation,
+        detail: failure?.detail ?? "unknown", peer: failure?.address, response: failure?.response,
+        systemError: failure?.systemError, closeReason: failure?.reason,
+        securityFailure: failure?.securityFailure)
     }
   }
 

@@ -48,6 +48,7 @@ final class ClientCore {
   var isPerforming = false
   private var shownState = LinkMachine.State.idle
   private var shownWay: Int?
+  private var shownRefusal: ResponseCode?
   var machineTimer: LoopTimer?
   var machineArmedFor = LinkInstant.distantFuture
   @safe @exclusivity(unchecked) var closing: Closing?
@@ -137,6 +138,10 @@ extension ClientCore: TimerHandler {
       return
     }
     // Asking again is what starts a client that was not accepted.
+    if shortLinks?.refusal != nil {
+      shortLinks?.refusal = nil
+      publishState()
+    }
     if machine.state == .stopped { refusedCredential = nil }
     if machine.state == .suspended {
       completion(.failure(notConnected("connect")))
@@ -316,15 +321,17 @@ extension ClientCore: TimerHandler {
   /// Publishes the machine's state as the client's `ConnectionState`.
   func publishState() {
     let state = machine.state
-    let way = shortLinks?.machine.current
+    let refusal = shortLinks?.refusal.flatMap { $0.isFinal ? $0.code : nil }
+    let way = refusal == nil ? shortLinks?.machine.current : nil
     // Compare machine states, because the remaining time of `waiting` differs at each call.
-    guard state != shownState || way != shownWay else { return }
+    guard state != shownState || way != shownWay || refusal != shownRefusal else { return }
     shownState = state
     shownWay = way
+    shownRefusal = refusal
     switch state {
     case .idle where way != nil, .connecting where way != nil, .waiting where way != nil:
       show(.short(shortLinks?.name(of: way) ?? ""))
-    case .idle: show(.idle)
+    case .idle: show(refusal.map { .notAccepted($0) } ?? .idle)
     case .connecting: show(.connecting(roundServer))
     case .connected(let attempt): show(.connected(connection(attempt)?.link.peer))
     case .migrating(let attempt, _):
@@ -332,7 +339,7 @@ extension ClientCore: TimerHandler {
     case .waiting(let until): show(.waiting(.nanoseconds(max(0, until - loop.now))))
     case .suspended: show(.suspended)
     case .stopped where way != nil: show(.short(shortLinks?.name(of: way) ?? ""))
-    case .stopped: show(.notAccepted(lastFailure?.response ?? .unauthenticated))
+    case .stopped: show(.notAccepted(refusal ?? lastFailure?.response ?? .unauthenticated))
     case .closed: if hasNoLinks { show(.closed) }
     }
   }

@@ -22,7 +22,8 @@ public enum ConnectionState: Hashable, Sendable {
   /// from when the state was entered.
   case waiting(Duration)
   /// The servers did not accept this client, with 401 or 403: the same credential was refused twice
-  /// in a row. Requests fail; `connect()` asks for a credential and tries again.
+  /// in a row. Requests fail; `connect()` asks for a credential and tries again. Over short links,
+  /// so does a request for which the credential is another one.
   case notAccepted(ResponseCode)
   /// `suspend` was called, and `resume` was not.
   case suspended

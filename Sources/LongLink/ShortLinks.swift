@@ -13,8 +13,20 @@ final class ShortLinks {
   var timer: LoopTimer?
   var armedFor = LinkInstant.distantFuture
   var isPerforming = false
+  /// The last credential that a server did not accept; nil once it was accepted, or another one is
+  /// used.
+  var refusal: Refusal?
   /// By way.
   private var counted: [ShortLinkCounters]
+
+  /// That a server did not accept a credential.
+  struct Refusal {
+    let credential: [UInt8]
+    let code: ResponseCode
+    let failure: ConnectFailure
+    /// Whether it was the second time in a row: it is not shown again.
+    let isFinal: Bool
+  }
 
   /// Nil if no short link is among the ways.
   init?(_ configuration: ClientConfiguration) {
@@ -61,14 +73,17 @@ final class ShortLinks {
 final class ShortConnection {
   let link: Link
   let way: Int
+  /// What the client has shown.
+  let credential: [UInt8]
   private let core: ClientCore
   /// The position in the link's stream at which its request begins; nil before it has one.
   private var begin: UInt64?
   private var sentAt = LinkInstant.distantFuture
 
-  init(_ link: Link, way: Int, core: ClientCore) {
+  init(_ link: Link, way: Int, credential: [UInt8], core: ClientCore) {
     self.link = link
     self.way = way
+    self.credential = credential
     self.core = core
   }
 
@@ -102,6 +117,7 @@ final class ShortConnection {
 
 extension ShortConnection: LinkOwner {
   func link(_ link: Link, received message: Arrival) {
+    core.credentialAccepted(on: self)
     switch message.kind {
     case .response:
       core.requests.answered(message, on: link)
@@ -124,6 +140,8 @@ extension ShortConnection: LinkOwner {
     case .stray(let kind, let serial): requests.stray(kind, serial, on: link)
     case .overLimit(let serial): requests.streamOverLimit(serial, on: link)
     case .peerLeaving(let goaway):
+      // First, so that callers which go on at once find what was learned.
+      if ResponseCode(wire: goaway.code).deniesAccess { core.credentialRefused(goaway, on: self) }
       requests.leaving(
         link, accepted: goaway.requestsAccepted, code: ResponseCode(wire: goaway.code),
         reason: goaway.reason, acceptsNext: ResponseCode(wire: goaway.code) == .draining)

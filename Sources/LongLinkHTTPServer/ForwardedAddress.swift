@@ -31,6 +31,9 @@ struct ForwardedAddress: Sendable {
     return found
   }
 
+  /// Whether a socket's address is a trusted proxy's.
+  func isProxy(_ socket: SocketAddress?) -> Bool { socket.map(isTrusted) ?? false }
+
   private func isTrusted(_ address: SocketAddress) -> Bool {
     trusted.contains { $0.contains(address) }
   }

@@ -10,6 +10,7 @@ internal import Synchronization
 /// The connection keeps the bridge alone: if nobody adopts the exchange, its release says so.
 final class GatewayExchange: AcceptedStream, StreamCarrier {
   let peerAddress: LongLinkTransport.SocketAddress?
+  let isSecuredByProxy: Bool
   private let bridge: StreamBridge
   /// Distinguishes the request from others on the same connection.
   private let number: Int
@@ -21,11 +22,13 @@ final class GatewayExchange: AcceptedStream, StreamCarrier {
 
   init(
     _ bridge: StreamBridge, number: Int, peer: LongLinkTransport.SocketAddress?,
-    connection: GatewayHandler, on loop: any NIOCore.EventLoop, threads: GatewayThreads
+    isSecuredByProxy: Bool, connection: GatewayHandler, on loop: any NIOCore.EventLoop,
+    threads: GatewayThreads
   ) {
     self.bridge = bridge
     self.number = number
     peerAddress = peer
+    self.isSecuredByProxy = isSecuredByProxy
     self.connection = NIOLoopBound(connection, eventLoop: loop)
     self.loop = loop
     self.threads = threads

@@ -168,11 +168,12 @@ final class GatewayHandler: ChannelInboundHandler {
       context.writeAndFlush(wrapOutboundOut(.head(goOn)), promise: nil)
     }
     waitForClient()
-    let peer = gateway.forwarded.client(gateway.address(context.remoteAddress), head.headers)
+    let socket = gateway.address(context.remoteAddress)
     gateway.server.accept(
       short: GatewayExchange(
-        bridge, number: number, peer: peer, connection: self, on: context.eventLoop,
-        threads: threads))
+        bridge, number: number, peer: gateway.forwarded.client(socket, head.headers),
+        isSecuredByProxy: gateway.isSecuredByProxy && gateway.forwarded.isProxy(socket),
+        connection: self, on: context.eventLoop, threads: threads))
   }
 
   private func take(_ bytes: ByteBuffer) {

@@ -36,6 +36,7 @@ final class GatewayState: Sendable {
   let server: LongLinkServer
   let path: String
   let forwarded: ForwardedAddress
+  let isSecuredByProxy: Bool
   let headTimeout: TimeAmount
   let keepAliveTimeout: TimeAmount
   let idleTimeout: TimeAmount
@@ -49,6 +50,7 @@ final class GatewayState: Sendable {
     path = configuration.path
     forwarded = ForwardedAddress(
       trusting: configuration.trustedProxies, in: configuration.forwardedHeader)
+    isSecuredByProxy = configuration.isSecuredByProxy
     headTimeout = .nanoseconds(configuration.headTimeout.clampedNanoseconds)
     keepAliveTimeout = .nanoseconds(configuration.keepAliveTimeout.clampedNanoseconds)
     idleTimeout = .nanoseconds(configuration.idleTimeout.clampedNanoseconds)

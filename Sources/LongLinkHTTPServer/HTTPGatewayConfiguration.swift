@@ -41,6 +41,13 @@ public struct HTTPGatewayConfiguration: Sendable {
   ///
   /// The other one is ignored: proxies pass on what a client has claimed in it.
   public var forwardedHeader = ForwardedHeader.xForwardedFor
+  /// Whether the trusted proxies take requests over TLS alone. Default false.
+  ///
+  /// For a request that one of them passes on, `AuthenticationRequest.isEncrypted` is then true,
+  /// and `security` stays nil. Set it only if each of them refuses or redirects plain HTTP for the
+  /// gateway's path, and if the bytes between proxy and gateway cannot be read by others. It needs
+  /// `trustedProxies`: a request that comes around them is not encrypted, whatever its headers say.
+  public var isSecuredByProxy = false
   /// The number of threads that read and write HTTP, at least 1. Default 1.
   public var threads = 1
   /// The gateway's logger. Bodies and headers are never logged. Default: a logger with the label
@@ -80,6 +87,9 @@ public struct HTTPGatewayConfiguration: Sendable {
     }
     for (index, text) in trustedProxies.enumerated() where AddressRange(text) == nil {
       throw .configuration("trustedProxies[\(index)]", "\(text) is neither address nor network")
+    }
+    if isSecuredByProxy, trustedProxies.isEmpty {
+      throw .configuration("isSecuredByProxy", "it needs the proxies' addresses in trustedProxies")
     }
   }
 }

@@ -18,11 +18,15 @@ public struct AuthenticationRequest: Sendable {
   public let security: StreamSecurity?
   /// Whether this is a request over HTTP, which came through a gateway.
   public let isShortLink: Bool
+  /// Whether a trusted proxy in front of a gateway has decrypted the request, as the gateway's
+  /// configuration states (`isSecuredByProxy`). False for a connection.
+  public let isSecuredByProxy: Bool
   /// The name that the client gives itself: not proved, and at most 1,024 bytes.
   public let clientName: String
 
-  /// Whether this server decrypts the connection's bytes itself.
-  public var isEncrypted: Bool { security != nil }
+  /// Whether what the client has sent, its credential included, was encrypted on its way: this
+  /// server decrypts it itself, or a trusted proxy in front of its gateway does.
+  public var isEncrypted: Bool { security != nil || isSecuredByProxy }
   /// The client's certificate, if it has shown one that was verified.
   public var certificate: PeerCertificate? { security?.peerCertificate }
 }

@@ -11,7 +11,7 @@ extension ServerConnection {
   var authenticationRequest: AuthenticationRequest {
     AuthenticationRequest(
       credential: link.takeCredential(), address: link.peer, security: link.security,
-      isShortLink: link.isShort, clientName: link.peerName)
+      isShortLink: link.isShort, isSecuredByProxy: isSecuredByProxy, clientName: link.peerName)
   }
 
   /// Continues with a client that `authenticate` has accepted.

@@ -27,6 +27,9 @@ final class ServerConnection {
   private var expiryTimer: LoopTimer?
   private var onDrained: [@Sendable () -> Void] = []
 
+  /// Whether a trusted proxy in front of a gateway has decrypted what the client sends.
+  var isSecuredByProxy = false
+
   init(
     _ admission: Admission, _ stream: any ByteStream, _ settings: ConnectionSettings,
     lane: ServerLane

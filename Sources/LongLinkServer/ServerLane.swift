@@ -143,6 +143,7 @@ final class ServerLane {
       settings.dialect = nil
       settings.isShort = true
       let connection = ServerConnection(admission, stream, settings, lane: self)
+      connection.isSecuredByProxy = accepted.isSecuredByProxy
       shortLinks += 1
       start(connection)
       if let draining {

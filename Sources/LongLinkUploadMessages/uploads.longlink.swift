@@ -87,7 +87,7 @@ package nonisolated struct Part: Swift.Hashable, Swift.Sendable {
 /// The answer of route 12.
 package nonisolated struct CreateResponse: Swift.Hashable, Swift.Sendable {
   /// 32 hexadecimal digits, of 128 random bits. Whoever knows it may go on with the upload, end it
-  /// and remove it.
+  /// and remove it; of a client with a principal, that principal alone.
   package var id: Swift.String = ""
   /// What appends state; 1 in a new upload.
   package var generation: Swift.UInt64 = 0

@@ -2,8 +2,9 @@
 
 /// What clients can use of a server's disk, memory and time with uploads.
 ///
-/// A client is an IPv4 address, or an IPv6 network of 64 bits. All clients of Unix sockets count as
-/// one, and so do all behind a proxy.
+/// A client is a principal, wherever it connects from. Without a principal it is an IPv4 address,
+/// or an IPv6 network of 64 bits; then all clients of Unix sockets count as one, and so do all
+/// behind a proxy.
 public struct UploadLimits: Sendable, Equatable {
   /// The most bytes of one upload; above it, 413. Default 4 GiB.
   public var maxUploadBytes: UInt64 = 4 << 30

@@ -56,7 +56,7 @@ public struct ErrorTexts: Sendable {
       .invalidConfiguration: "This program is not configured correctly.",
       .unsupported: "The server does not support this.",
       .streamEnded: "The transfer has already ended.",
-      .securityFailed: "The connection to the server is not secure. Nothing was sent.",
+      .securityFailed: "The connection to the server is not secure.",
       .notAccepted: "Sign in again: the server does not accept this sign-in.",
       .intercepted: "This cannot be done now.",
       CallErrorCode(.malformed): "The server could not understand the request.",

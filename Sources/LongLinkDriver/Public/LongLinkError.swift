@@ -255,6 +255,9 @@ extension LongLinkError {
       systemError = errno
     case .closedHere:
       code = .closed
+    // A gateway's server of TLS 1.3 may say so when a short link's request has begun to leave.
+    case .securityFailed(.clientCertificateRequired), .securityFailed(.certificateRejected):
+      code = .securityFailed
     case .closedByPeer, .noResponse, .heartbeatLost, .handshakeTimeout, .stalledPeer,
       .unreadOutput, .memoryLimit, .cancelLimit, .handshakeEvicted, .securityFailed, .notAccepted,
       .goneAway, .left:

@@ -44,11 +44,12 @@ extension Requests {
       }
     }
     taken.sort { $0.id < $1.id }
+    let cause = code.deniesAccess ? "the peer does not accept this side" : "the peer went away"
     retryOrEnd(taken, resends: acceptsNext, repeats: false) { id, request, delivery in
       LongLinkError(
         code == .draining ? .rejected : code.deniesAccess ? .notAccepted : .protocolViolation,
         delivery: delivery,
-        doing: operation(id, request), detail: "the peer went away: \(PeerText(reason))",
+        doing: operation(id, request), detail: "\(cause): \(PeerText(reason))",
         peer: link.peer, response: code)
     }
   }

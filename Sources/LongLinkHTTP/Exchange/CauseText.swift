@@ -7,7 +7,6 @@ internal import LongLinkTransport
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
-internal import NIOSSL
 
 /// What is told of an error of the HTTP client, of TLS or of a socket.
 enum CauseText {
@@ -21,13 +20,12 @@ enum CauseText {
   /// The text of an error; empty if its code says all of it.
   static func of(_ cause: any Error, connectTimeout: Duration?) -> String {
     if let error = system(cause) { return SocketError.text(of: error.errnoCode) }
+    if let failure = SecurityCause.failure(of: cause) { return failure.detail }
     switch cause {
     case is CancellationError: return ""
     case let cause as HTTPClientError: return client(cause, connectTimeout)
     case let cause as NIOConnectionError: return connecting(cause, connectTimeout)
     case let cause as HTTPParserError: return parser(cause)
-    case let cause as NIOSSLError: return handshake(cause)
-    case let cause as BoringSSLError: return tls(cause)
     default: return "\(PeerText("\(cause)"))"
     }
   }
@@ -67,22 +65,6 @@ enum CauseText {
     case .invalidEOFState: "the connection ended within the answer"
     case .headerOverflow: "the head of the answer is too large"
     default: "the answer is no HTTP: \(PeerText("\(cause)"))"
-    }
-  }
-
-  private static func handshake(_ cause: NIOSSLError) -> String {
-    if case .handshakeFailed(let inner) = cause { return tls(inner) }
-    return "TLS: \(PeerText("\(cause)"))"
-  }
-
-  private static func tls(_ cause: BoringSSLError) -> String {
-    switch cause {
-    case .sslError(let errors), .unknownError(let errors):
-      guard let first = errors.first else { return "the TLS handshake failed" }
-      let reason = Self.reason(of: "\(first)")
-      let note = reason == "WRONG_VERSION_NUMBER" ? "; the server does not speak TLS" : ""
-      return "the TLS handshake failed: \(PeerText(reason))\(note)"
-    default: return "the TLS handshake failed: \(PeerText("\(cause)"))"
     }
   }
 

@@ -21,12 +21,13 @@ struct ExchangePurpose: Sendable {
 
   func failure(
     _ code: LongLinkError.Code, delivery: Delivery, _ detail: String, response: Int? = nil,
-    body: [UInt8] = [], retryAfter: Duration? = nil, systemError: Int32? = nil
+    body: [UInt8] = [], retryAfter: Duration? = nil, systemError: Int32? = nil,
+    securityFailure: SecurityFailure? = nil
   ) -> LongLinkError {
     LongLinkError(
       code, delivery: delivery, doing: .exchange(operation, type: type), detail: detail,
       response: response.map { ResponseCode(wire: UInt32($0)) }, body: body,
-      retryAfter: retryAfter, systemError: systemError)
+      retryAfter: retryAfter, systemError: systemError, securityFailure: securityFailure)
   }
 
   /// The error of a flight that failed. `past` is what happened to those before it.
@@ -42,6 +43,9 @@ struct ExchangePurpose: Sendable {
     if let error = error as? UploadError {
       return failure(.encodingFailed, delivery: delivery, "the body: \(error)")
     }
+    if let security = SecurityCause.failure(of: error) {
+      return self.failure(security, isSent: isSent, delivery)
+    }
     if !isSent, let deadline, NIODeadline.now() >= deadline {
       return failure(.deadlineExceeded, delivery: delivery, "the deadline passed")
     }
@@ -49,6 +53,17 @@ struct ExchangePurpose: Sendable {
       code(of: error, isSent: isSent), delivery: delivery,
       CauseText.of(error, connectTimeout: connectTimeout),
       systemError: CauseText.system(error)?.errnoCode)
+  }
+
+  /// The error of a failure of TLS. Once a request has left, its connection was lost: only what the
+  /// server says of this side's certificate comes as late, and is no loss.
+  private func failure(
+    _ security: SecurityFailure, isSent: Bool, _ delivery: Delivery
+  ) -> LongLinkError {
+    let isLoss = isSent && !security.code.isAboutThisSide
+    return failure(
+      isLoss ? .connectionLost : .securityFailed, delivery: delivery, security.detail,
+      securityFailure: security)
   }
 
   private func describe(_ failure: HTTPFailure) -> (LongLinkError.Code, String) {

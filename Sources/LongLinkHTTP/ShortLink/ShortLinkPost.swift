@@ -2,6 +2,7 @@
 
 #if HTTP
 internal import AsyncHTTPClient
+internal import LongLinkCore
 internal import LongLinkTransport
 internal import NIOCore
 internal import NIOHTTP1
@@ -95,8 +96,9 @@ final class ShortLinkPost: StreamCarrier, HTTPClientResponseDelegate {
     state.value.waiting.removeFirst(piece.readableBytes)
     state.value.isWriting = true
     writer.write(.byteBuffer(piece)).hop(to: engine.loop).whenFailure { error in
-      self.state.value.bodyEnd.take()?.fail(error)
       self.state.value.writer = nil
+      // A connection that closes fails its writes before the request is told why.
+      self.engine.loop.scheduleTask(in: Self.grace) { self.state.value.bodyEnd.take()?.fail(error) }
     }
   }
 
@@ -159,13 +161,17 @@ final class ShortLinkPost: StreamCarrier, HTTPClientResponseDelegate {
   }
 
   func didReceiveError(task: HTTPClient.Task<Void>, _ error: any Error) {
-    let (errno, text) = ShortLinkFailure.explain(error)
-    fail(errno, text)
+    if let failure = SecurityCause.failure(of: error) {
+      fail(ShortLinkFailure.badAnswer, failure.detail, failure)
+    } else {
+      let (errno, text) = ShortLinkFailure.explain(error)
+      fail(errno, text)
+    }
     finish()
   }
 
-  private func fail(_ errno: CInt, _ text: String) {
-    bridge.fail(SocketError(operation: "POST", errno: errno), text: text)
+  private func fail(_ errno: CInt, _ text: String, _ security: SecurityFailure? = nil) {
+    bridge.fail(SocketError(operation: "POST", errno: errno), text: text, security: security)
   }
 
   // MARK: The end

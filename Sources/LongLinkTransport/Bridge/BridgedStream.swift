@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import LongLinkCore
+package import LongLinkCore
 internal import Synchronization
 
 #if canImport(Darwin)
@@ -198,6 +198,10 @@ package final class BridgedStream: ByteStream, TurnHandler {
   }
 
   package var failureText: String? { bridge.state.withLock(of: bridge) { $0.failureText } }
+
+  package var securityFailure: SecurityFailure? {
+    bridge.state.withLock(of: bridge) { $0.securityFailure }
+  }
 
   /// Not known: what the carrier took may not have left.
   package var unacknowledgedBytes: Int { 0 }

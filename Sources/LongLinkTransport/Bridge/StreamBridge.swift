@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import LongLinkCore
 internal import Synchronization
 
 /// What moves the bytes of a `BridgedStream`, on threads of its own: an HTTP library, for example.
@@ -26,6 +27,7 @@ package final class StreamBridge: Sendable {
     var hasInputEnded = false
     var failure: SocketError?
     var failureText: String?
+    var securityFailure: SecurityFailure?
     /// Whether `deliver` has returned false, and `inputHasRoom` is due.
     var isCarrierPaused = false
     /// Whether a call of `wake` is on its way to the loop.
@@ -94,12 +96,16 @@ package final class StreamBridge: Sendable {
   }
 
   /// Breaks the stream: reading throws `error` after the delivered bytes, and writing at once.
-  /// The first failure counts. `text` says more of it than an error number can, for people.
-  package func fail(_ error: SocketError, text: String? = nil) {
+  /// The first failure counts. `text` says more of it than an error number can, for people, and
+  /// `security` is set if the carrier's own security has failed.
+  package func fail(
+    _ error: SocketError, text: String? = nil, security: SecurityFailure? = nil
+  ) {
     change { state in
       guard state.failure == nil else { return false }
       state.failure = error
       state.failureText = text
+      state.securityFailure = security
       state.dropOutput()
       return true
     }

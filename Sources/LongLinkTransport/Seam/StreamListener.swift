@@ -22,7 +22,13 @@ package protocol StreamListener: AnyObject {
 package protocol AcceptedStream: AnyObject, Sendable {
   /// The peer's address, if it has one.
   var peerAddress: SocketAddress? { get }
+  /// Whether something trusted in front of this process has decrypted the peer's bytes.
+  var isSecuredByProxy: Bool { get }
   /// Makes the stream, on the loop that will own it. Call it at most once. Dropping the accepted
   /// stream without this call closes the connection.
   func adopt(on loop: EventLoop) throws(SocketError) -> any ByteStream
+}
+
+extension AcceptedStream {
+  package var isSecuredByProxy: Bool { false }
 }

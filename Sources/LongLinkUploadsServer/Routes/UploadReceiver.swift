@@ -50,15 +50,16 @@ public final class UploadReceiver: Sendable {
       } catch {
         throw rejection(error, request)
       }
-      let id = Self.id(of: request.peer.loop.randomKey())
-      let principal = Self.principal(of: request.peer)
+      let id = UploadOwner.hexadecimal(request.peer.loop.randomKey())
+      let principal = UploadOwner.name(of: request.peer)
       return try await answer(request) { [self] () throws(UploadFailure) in
         try store.create(message, id: id, of: principal, now: now)
       }
     }
     route(UploadMethods.status, on: server, requires: rule) { [self] message, request in
-      try await answer(request) { [self] () throws(UploadFailure) in
-        try store.status(message, now: now)
+      let principal = UploadOwner.name(of: request.peer)
+      return try await answer(request) { [self] () throws(UploadFailure) in
+        try store.status(message, of: principal, now: now)
       }
     }
     server.routeStream(
@@ -71,8 +72,9 @@ public final class UploadReceiver: Sendable {
       try await finish(message, request)
     }
     route(UploadMethods.abort, on: server, requires: rule) { [self] message, request in
-      try await answer(request) { [self] () throws(UploadFailure) in
-        try store.abort(message)
+      let principal = UploadOwner.name(of: request.peer)
+      return try await answer(request) { [self] () throws(UploadFailure) in
+        try store.abort(message, of: principal)
         return EmptyBody()
       }
     }
@@ -104,7 +106,7 @@ public final class UploadReceiver: Sendable {
   private func counted<Reply: Sendable>(
     _ request: InboundRequest, _ work: () async throws -> Reply
   ) async throws -> Reply {
-    let principal = Self.principal(of: request.peer)
+    let principal = UploadOwner.name(of: request.peer)
     do throws(UploadFailure) {
       try store.quotas.addRequest(of: principal)
     } catch {
@@ -128,7 +130,7 @@ public final class UploadReceiver: Sendable {
   private func append(
     _ message: AppendRequest, _ items: Items, _ request: InboundRequest
   ) async throws -> AppendResponse {
-    let principal = Self.principal(of: request.peer)
+    let principal = UploadOwner.name(of: request.peer)
     let append = try await answer(request) { [store] () throws(UploadFailure) in
       try store.beginAppend(message, of: principal)
     }
@@ -175,8 +177,9 @@ public final class UploadReceiver: Sendable {
   private func finish(
     _ message: FinishRequest, _ request: InboundRequest
   ) async throws -> FinishResponse {
+    let principal = UploadOwner.name(of: request.peer)
     let start = try await answer(request) { [store] () throws(UploadFailure) in
-      try store.beginFinish(message)
+      try store.beginFinish(message, of: principal)
     }
     let settled: UploadStore.Settled
     switch start {
@@ -203,7 +206,7 @@ public final class UploadReceiver: Sendable {
     log.log(.info, "An upload was finished", at: request.peer.clock.now) {
       [
         "id": "\(message.id)", "bytes": "\(message.size)", "parts": "\(response.names.count)",
-        "peer": "\(Self.principal(of: request.peer))",
+        "peer": "\(PeerText(UploadOwner.name(of: request.peer)))",
       ]
     }
     onFinish(
@@ -217,7 +220,7 @@ public final class UploadReceiver: Sendable {
   private func rejection(_ failure: UploadFailure, _ request: InboundRequest) -> Rejection {
     store.counting(failure)
     let now = request.peer.clock.now
-    let peer = Self.principal(of: request.peer)
+    let peer = PeerText(UploadOwner.name(of: request.peer))
     switch failure {
     case .failed(let error):
       log.log(.error, "An upload could not be read or written", at: now) {
@@ -240,27 +243,6 @@ public final class UploadReceiver: Sendable {
     case .malformed, .unknown, .conflict: break
     }
     return failure.rejection
-  }
-
-  // MARK: Identities
-
-  /// Whose limits a peer's uploads count against.
-  static func principal(of peer: Peer) -> String {
-    switch peer.address?.group {
-    case .ipv4(let address): "ipv4-" + hexadecimal(UInt64(address), digits: 8)
-    case .ipv6(let network): "ipv6-" + hexadecimal(network, digits: 16)
-    case .ipv6Loopback: "ipv6-loopback"
-    case nil: "local"
-    }
-  }
-
-  static func id(of bytes: [UInt8]) -> String {
-    bytes.map { hexadecimal(UInt64($0), digits: 2) }.joined()
-  }
-
-  private static func hexadecimal(_ number: UInt64, digits: Int) -> String {
-    let text = String(number, radix: 16)
-    return String(repeating: "0", count: max(0, digits - text.utf8.count)) + text
   }
 }
 

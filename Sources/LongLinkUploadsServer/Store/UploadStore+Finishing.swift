@@ -90,9 +90,11 @@ extension UploadStore {
   }
 
   /// Begins to answer a finish.
-  func beginFinish(_ request: FinishRequest) throws(UploadFailure) -> FinishStart {
+  func beginFinish(
+    _ request: FinishRequest, of principal: String
+  ) throws(UploadFailure) -> FinishStart {
     guard request.sha256.count == 32 else { throw .malformed("sha256 has 32 bytes") }
-    guard let upload = upload(request.id) else {
+    guard let upload = try upload(request.id, for: principal) else {
       let record = try finish(of: request.id)
       guard record.size == request.size, record.sha256 == request.sha256 else {
         throw .mismatch("the upload was finished with another size or hash")

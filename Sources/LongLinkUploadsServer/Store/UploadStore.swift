@@ -161,13 +161,23 @@ package final class UploadStore: Sendable {
     table.withLock(of: self) { $0.uploads[id] }
   }
 
+  /// The same for a client. Throws `unknown` if the upload, finished or not, is not for it.
+  func upload(_ id: String, for principal: String) throws(UploadFailure) -> Upload? {
+    let (upload, owner) = table.withLock(of: self) { table in
+      let upload = table.uploads[id]
+      return (upload, upload?.principal ?? table.finished[id]?.principal)
+    }
+    guard let owner, UploadOwner.mayUse(uploadsOf: owner, principal) else { throw .unknown }
+    return upload
+  }
+
   // MARK: Status
 
   /// Answers a status.
   package func status(
-    _ request: StatusRequest, now: UInt64
+    _ request: StatusRequest, of principal: String, now: UInt64
   ) throws(UploadFailure) -> StatusResponse {
-    if let upload = upload(request.id) {
+    if let upload = try upload(request.id, for: principal) {
       do throws(UploadFailure) {
         if request.takesOver {
           try upload.takeOver(now: now, lifetime: lifetime)
@@ -201,7 +211,7 @@ package final class UploadStore: Sendable {
   func beginAppend(
     _ request: AppendRequest, of principal: String
   ) throws(UploadFailure) -> Append {
-    guard let upload = upload(request.id) else {
+    guard let upload = try upload(request.id, for: principal) else {
       let record = try finish(of: request.id)
       throw .conflict(offset: record.size, generation: record.generation)
     }
@@ -226,8 +236,10 @@ package final class UploadStore: Sendable {
   // MARK: Abort
 
   /// Removes an upload.
-  package func abort(_ request: AbortRequest) throws(UploadFailure) {
-    guard let upload = upload(request.id) else {
+  package func abort(
+    _ request: AbortRequest, of principal: String
+  ) throws(UploadFailure) {
+    guard let upload = try upload(request.id, for: principal) else {
       let record = try finish(of: request.id)
       throw .conflict(offset: record.size, generation: record.generation)
     }

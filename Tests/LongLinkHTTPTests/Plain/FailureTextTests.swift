@@ -74,9 +74,10 @@ extension HTTPTests {
         try await connection.send(http("400 Bad Request"))
         try await connection.untilEnd()
       }
-      #expect(error.code == .connectFailed, "\(error)")
-      let reason = "WRONG_VERSION_NUMBER; the server does not speak TLS"
-      #expect(error.detail == "the TLS handshake failed: \(reason)", "\(error)")
+      #expect(
+        error.code == .securityFailed && error.securityFailure?.code == .plainPeer, "\(error)")
+      let text = "the server does not speak TLS; use http:// or another port"
+      #expect(error.detail == text, "\(error)")
     }
 
     @Test(arguments: [

@@ -49,7 +49,7 @@ extension HTTPTests {
           }
           try await withService { service in
             let error = try await linkFailure { try await service.send(request) }
-            #expect(error.code == .connectFailed && error.delivery == .notSent, "\(error)")
+            #expect(error.code == .securityFailed && error.delivery == .notSent, "\(error)")
             #expect(error.detail.contains("CERTIFICATE"), "\(error)")
           }
         }
@@ -62,7 +62,8 @@ extension HTTPTests {
           let error = try await linkFailure {
             try await service.send(HTTPRequest(.get, "https://[::ffff:127.0.0.1]:\(port)/"))
           }
-          #expect(error.code == .connectFailed && error.delivery == .notSent, "\(error)")
+          #expect(error.code == .securityFailed && error.delivery == .notSent, "\(error)")
+          #expect(error.securityFailure?.code == .nameMismatch, "\(error)")
         }
       }
     }

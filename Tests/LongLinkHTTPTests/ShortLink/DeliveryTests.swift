@@ -118,6 +118,8 @@ extension HTTPTests {
         _ = try await client.request(HTTPStage.echo, [1], options: Self.atOnce)
       }
       #expect(error?.delivery == .notSent, "\(String(describing: error))")
+      #expect(error?.code == .securityFailed && error?.securityFailure?.code == .plainPeer)
+      #expect(error?.detail.hasPrefix(url) == true, "\(String(describing: error))")
       await client.close(within: .zero)
       try await listener.close()
     }

@@ -107,7 +107,7 @@ import Testing
     try stage.append([1], to: id, at: 0)
     let request = FinishRequest(
       id: id, generation: 1, size: 1, sha256: [UInt8](repeating: 0, count: 32))
-    guard case .hashing(let finishing) = try stage.store.beginFinish(request) else {
+    guard case .hashing(let finishing) = try stage.store.beginFinish(request, of: "a") else {
       Issue.record("the finish has not begun")
       return
     }
@@ -115,7 +115,7 @@ import Testing
       try stage.append([2], to: id, at: 1)
     }
     #expect(throws: UploadFailure.conflict(offset: 1, generation: 1)) {
-      try stage.store.abort(AbortRequest(id: id))
+      try stage.store.abort(AbortRequest(id: id), of: "a")
     }
     #expect(try stage.status(id, takesOver: true).generation == 2)
     let taken = UploadFailure.conflict(offset: 1, generation: 2)
@@ -130,7 +130,7 @@ import Testing
     let id = try stage.create([StoreStage.file("a", nil)]).id
     let append = try begin(stage, id, at: 0)
     try append.write([[1]])
-    try stage.store.abort(AbortRequest(id: id))
+    try stage.store.abort(AbortRequest(id: id), of: "a")
     #expect(append.fencing == .unknown)
     #expect(throws: UploadFailure.unknown) { try append.write([[2]]) }
     #expect(throws: UploadFailure.unknown) { try append.end(now: stage.now) }

@@ -24,7 +24,7 @@ import Testing
     _ = try stage.create(Self.file, of: "b")
     try stage.restart()
     expect(.tooMany("")) { try stage.create(Self.file) }
-    try stage.store.abort(AbortRequest(id: ids[0]))
+    try stage.store.abort(AbortRequest(id: ids[0]), of: "a")
     try stage.append([1], to: ids[1], at: 0)
     try stage.finish(ids[1], [1])
     _ = try (stage.create(Self.file), stage.create(Self.file))
@@ -105,7 +105,7 @@ import Testing
     try stage.finish(first, StoreStage.bytes(60))
     try stage.append(StoreStage.bytes(50), to: third, at: 50, of: "b")
     expect(.noSpace("")) { try stage.append(StoreStage.bytes(11), to: second, at: 40) }
-    try stage.store.abort(AbortRequest(id: third))
+    try stage.store.abort(AbortRequest(id: third), of: "a")
     try stage.append([1], to: second, at: 50)
     #expect(stage.store.counters.unfinishedBytes == 51)
   }

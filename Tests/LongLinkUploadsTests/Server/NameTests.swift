@@ -116,7 +116,9 @@ import Testing
     stage.directory.write([1], to: "x")
     for id in ["", "..", "../x", ".unfinished", "x", String(repeating: "0", count: 32)] {
       #expect(throws: UploadFailure.unknown) { try stage.status(id) }
-      #expect(throws: UploadFailure.unknown) { try stage.store.abort(AbortRequest(id: id)) }
+      #expect(throws: UploadFailure.unknown) {
+        try stage.store.abort(AbortRequest(id: id), of: "a")
+      }
       #expect(throws: UploadFailure.unknown) { try stage.append([1], to: id, at: 0) }
       #expect(throws: UploadFailure.unknown) { try stage.finish(id, []) }
     }

@@ -29,7 +29,8 @@ final class RouteStage: Sendable {
 
   private init(
     _ simulation: Simulation, _ directory: UploadDirectory, _ limits: UploadLimits,
-    _ waiting: WaitingBytes?, _ rule: AccessRule?
+    _ waiting: WaitingBytes?, _ rule: AccessRule?,
+    _ authenticate: (@Sendable (AuthenticationRequest) async throws -> Authentication)?
   ) throws {
     self.simulation = simulation
     self.directory = directory
@@ -37,6 +38,7 @@ final class RouteStage: Sendable {
     self.finished = finished
     var configuration = ServerConfiguration(listen: [.host("10.0.0.1", port: 0)])
     configuration.logger = log.logger
+    configuration.authenticate = authenticate
     server = try LongLinkServer(configuration, on: [simulation.eventLoop(named: "server")])
     receiver = try server.routeUploads(
       in: directory.path, limits: limits, requires: rule, waiting: waiting
@@ -50,12 +52,14 @@ final class RouteStage: Sendable {
     _ change: (inout UploadLimits) -> Void = { _ in },
     in directory: UploadDirectory = UploadDirectory(), waiting: WaitingBytes? = nil,
     requires rule: AccessRule? = nil,
+    authenticate: (@Sendable (AuthenticationRequest) async throws -> Authentication)? = nil,
     _ body: @escaping @Sendable (RouteStage) async throws -> Void
   ) async throws {
     var limits = UploadLimits()
     change(&limits)
     let simulation = Simulation(seed: 1)
-    let stage = try RouteStage(simulation, directory, limits, waiting, rule)
+    let stage = try RouteStage(
+      simulation, directory, limits, waiting, rule, authenticate)
     try await simulation.run {
       try await stage.server.start()
       let result = await Result { () async throws in try await body(stage) }
@@ -67,9 +71,14 @@ final class RouteStage: Sendable {
     }
   }
 
-  /// A new client of the server.
-  func client() throws -> LongLinkClient {
-    let client = try LongLinkClient(to: server.endpoint, on: simulation.mainLoop)
+  /// A new client of the server, which shows a name as its credential.
+  func client(as name: String? = nil) throws -> LongLinkClient {
+    var configuration = ClientConfiguration(servers: [server.endpoint])
+    if let name {
+      configuration.credential = { Array(name.utf8) }
+      configuration.sendsCredentialUnencrypted = true
+    }
+    let client = try LongLinkClient(configuration, on: simulation.mainLoop)
     clients.withLock { $0.append(client) }
     return client
   }

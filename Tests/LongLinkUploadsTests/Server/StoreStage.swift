@@ -70,7 +70,7 @@ struct StoreStage {
 
   /// A new ID.
   static func id() -> String {
-    UploadReceiver.id(of: (0..<16).map { _ in UInt8.random(in: 0...255) })
+    UploadOwner.hexadecimal((0..<16).map { _ in UInt8.random(in: 0...255) })
   }
 
   /// Creates an upload.
@@ -102,12 +102,12 @@ struct StoreStage {
   /// Finishes an upload.
   @discardableResult
   func finish(
-    _ id: String, _ bytes: [UInt8], generation: UInt64 = 1
+    _ id: String, _ bytes: [UInt8], generation: UInt64 = 1, of principal: String = "a"
   ) throws(UploadFailure) -> [String] {
     let request = FinishRequest(
       id: id, generation: generation, size: UInt64(bytes.count),
       sha256: SHA256Digest.hash(of: bytes))
-    switch try store.beginFinish(request) {
+    switch try store.beginFinish(request, of: principal) {
     case .done(let response): return response.names
     case .committed(let upload): return try store.settle(upload, now: now).response.names
     case .hashing(let finishing):
@@ -117,8 +117,10 @@ struct StoreStage {
   }
 
   /// Asks for the status of an upload.
-  func status(_ id: String, takesOver: Bool = false) throws(UploadFailure) -> StatusResponse {
-    try store.status(StatusRequest(id: id, takesOver: takesOver), now: now)
+  func status(
+    _ id: String, takesOver: Bool = false, of principal: String = "a"
+  ) throws(UploadFailure) -> StatusResponse {
+    try store.status(StatusRequest(id: id, takesOver: takesOver), of: principal, now: now)
   }
 
   /// A file of so many bytes.

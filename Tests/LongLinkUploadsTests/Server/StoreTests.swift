@@ -60,7 +60,7 @@ import Testing
         try stage.append([4], to: upload.id, at: 3)
       }
       #expect(throws: UploadFailure.conflict(offset: 3, generation: 1)) {
-        try stage.store.abort(AbortRequest(id: upload.id))
+        try stage.store.abort(AbortRequest(id: upload.id), of: "a")
       }
       let again = try stage.create([StoreStage.file("a", 3)], key: "k")
       #expect(again.id == upload.id && again.offset == 3)
@@ -97,7 +97,7 @@ import Testing
     }
     let other = try stage.create(parts, key: "k", of: "b")
     #expect(other.id != upload.id && other.offset == 0)
-    try stage.store.abort(AbortRequest(id: upload.id))
+    try stage.store.abort(AbortRequest(id: upload.id), of: "a")
     #expect(try stage.create(parts, key: "k").id != upload.id)
     let keyless = try (stage.create(parts).id, stage.create(parts).id)
     #expect(keyless.0 != keyless.1)
@@ -142,9 +142,11 @@ import Testing
     let stage = try StoreStage()
     let upload = try stage.create([StoreStage.file("a", 3), StoreStage.field("b", 3)])
     try stage.append([1, 2, 3, 4], to: upload.id, at: 0)
-    try stage.store.abort(AbortRequest(id: upload.id))
+    try stage.store.abort(AbortRequest(id: upload.id), of: "a")
     #expect(throws: UploadFailure.unknown) { try stage.status(upload.id) }
-    #expect(throws: UploadFailure.unknown) { try stage.store.abort(AbortRequest(id: upload.id)) }
+    #expect(throws: UploadFailure.unknown) {
+      try stage.store.abort(AbortRequest(id: upload.id), of: "a")
+    }
     #expect(throws: UploadFailure.unknown) { try stage.append([5], to: upload.id, at: 4) }
     #expect(throws: UploadFailure.unknown) { try stage.finish(upload.id, [1, 2, 3, 4]) }
     #expect(stage.directory.names(".unfinished") == [])

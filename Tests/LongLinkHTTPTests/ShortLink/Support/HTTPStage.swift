@@ -26,6 +26,10 @@ final class HTTPStage: Sendable {
   static let hang: MessageType = 2
   static let refuse: MessageType = 3
   static let address: MessageType = 4
+  /// Returns the name of the principal, or `nobody`.
+  static let principal: MessageType = 5
+  /// Echoes, for editors alone.
+  static let edit: MessageType = 6
   static let count: MessageType = 10
   static let sum: MessageType = 11
   static let early: MessageType = 12
@@ -43,6 +47,7 @@ final class HTTPStage: Sendable {
     let begun = begun
     let cancelled = cancelled
     Self.route(server, begun, cancelled)
+    Self.routeIdentity(server)
     try await server.start()
     port = Int(try await gateway.start().port ?? 0)
   }
@@ -96,6 +101,11 @@ final class HTTPStage: Sendable {
     let client = try LongLinkClient(configuration)
     clients.withLock { $0.append(client) }
     return client
+  }
+
+  private static func routeIdentity(_ server: LongLinkServer) {
+    server.route(principal) { request in Array((request.peer.principal?.name ?? "nobody").utf8) }
+    server.route(edit, requires: .attribute("role", "editor")) { request in request.body }
   }
 
   private static func route(

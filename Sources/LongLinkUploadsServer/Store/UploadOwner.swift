@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkDigest
+internal import LongLinkDriver
+internal import LongLinkTransport
+
+/// Whose an upload is, and against whose limits it counts: a principal, or the address of a client
+/// that has none.
+///
+/// It is text, because it is kept with the upload. An upload of a principal is for this principal
+/// alone, from whatever address. One of an address is for whoever knows its ID, since the same
+/// client may come back from another address.
+enum UploadOwner {
+  private static let mark = "principal-"
+  private static let hashMark = "principal:sha256-"
+  /// The most bytes of a principal's name that are kept; of a longer one its hash is.
+  static let mostNameBytes = 1_024
+
+  /// The owner of what a peer creates.
+  static func name(of peer: Peer) -> String {
+    peer.principal.map { name(ofPrincipal: $0.name) } ?? name(of: peer.address)
+  }
+
+  static func name(ofPrincipal name: String) -> String {
+    guard name.utf8.count > mostNameBytes else { return mark + name }
+    return hashMark + hexadecimal(SHA256Digest.hash(of: Array(name.utf8)))
+  }
+
+  /// The owner where there is no principal.
+  static func name(of address: SocketAddress?) -> String {
+    switch address?.group {
+    case .ipv4(let address): "ipv4-" + hexadecimal(UInt64(address), digits: 8)
+    case .ipv6(let network): "ipv6-" + hexadecimal(network, digits: 16)
+    case .ipv6Loopback: "ipv6-loopback"
+    case nil: "local"
+    }
+  }
+
+  /// Whether the uploads of an owner may be used by another one, or the same.
+  static func mayUse(uploadsOf owner: String, _ other: String) -> Bool {
+    let isPrincipal = owner.hasPrefix(mark) || owner.hasPrefix(hashMark)
+    // Bytes are compared: the names of two principals may be equal as text and differ all the same.
+    return !isPrincipal || owner.utf8.elementsEqual(other.utf8)
+  }
+
+  /// Bytes as hexadecimal digits.
+  static func hexadecimal(_ bytes: [UInt8]) -> String {
+    bytes.map { hexadecimal(UInt64($0), digits: 2) }.joined()
+  }
+
+  private static func hexadecimal(_ number: UInt64, digits: Int) -> String {
+    let text = String(number, radix: 16)
+    return String(repeating: "0", count: max(0, digits - text.utf8.count)) + text
+  }
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLink
+import LongLinkCore
+import LongLinkServer
+import LongLinkTesting
+import LongLinkTransport
+import Synchronization
+import Testing
+
+/// Who a client is over short links, each of which shows a credential.
+@Suite struct ShortLinkIdentityTests {
+  /// A credential that changes while a test runs, and how often it was asked for.
+  private final class Key: Sendable {
+    private let state = Mutex((key: "wrong", calls: 0))
+
+    var calls: Int { state.withLock { $0.calls } }
+    func set(_ key: String) { state.withLock { $0.key = key } }
+
+    func get() -> [UInt8] {
+      state.withLock { state in
+        state.calls += 1
+        return Array(state.key.utf8)
+      }
+    }
+  }
+
+  /// Runs a body with a server that knows keys, and a client with short links alone.
+  private static func run(
+    _ body: @escaping @Sendable (Stage, LongLinkServer, LongLinkClient, Key) async throws -> Void
+  ) async throws {
+    let key = Key()
+    try await ShortLinkTests.short {
+      $0.credential = { key.get() }
+    } server: {
+      $0.authenticate = { try AuthenticationTests.byKey($0) }
+    } _: { stage, server, client in
+      try await body(stage, server, client, key)
+    }
+  }
+
+  private static func refused(_ server: LongLinkServer) async -> UInt64 {
+    await server.counters().authentications.refused
+  }
+
+  @Test func `a refusal ends its request at once, refused and unrepeated`() async throws {
+    try await Self.run { _, server, client, key in
+      let error = try await failure {
+        try await client.request(.echo, [1], options: RequestOptions(retry: .idempotent))
+      }
+      #expect(error.code == .notAccepted && error.response == .unauthenticated, "\(error)")
+      #expect(error.delivery == .refused && error.detail.contains("unknown key"), "\(error)")
+      #expect(await Self.refused(server) == 1 && key.calls == 1)
+      // Once may have been by chance.
+      #expect(client.state == .short("short://10.0.0.1:8080"))
+    }
+  }
+
+  @Test func `a credential that was refused twice is not shown again`() async throws {
+    try await Self.run { stage, server, client, key in
+      for _ in 0..<2 { _ = try await failure { try await client.request(.echo, [1]) } }
+      #expect(client.state == .notAccepted(.unauthenticated))
+      for _ in 0..<20 {
+        let error = try await failure { try await client.request(.echo, [1]) }
+        #expect(error.code == .notAccepted && error.response == .unauthenticated, "\(error)")
+        #expect(error.delivery == .notSent && error.detail.contains("unknown key"), "\(error)")
+      }
+      try await stage.clientLoop.sleep(for: .seconds(10_000))
+      #expect(await Self.refused(server) == 2)
+      #expect(await server.counters().shortLinks == 2)
+      // Another one of the function is tried, without `connect`.
+      key.set("key-ann")
+      try await client.expectEcho([2])
+      #expect(client.state == .short("short://10.0.0.1:8080"))
+      #expect(await server.counters().authentications.accepted == 1)
+    }
+  }
+
+  @Test func `connect lets the same credential be shown again`() async throws {
+    try await Self.run { _, server, client, _ in
+      for _ in 0..<3 { _ = try await failure { try await client.request(.echo, [1]) } }
+      #expect(client.state == .notAccepted(.unauthenticated))
+      try await client.connect()
+      #expect(client.state != .notAccepted(.unauthenticated))
+      for _ in 0..<5 { _ = try await failure { try await client.request(.echo, [1]) } }
+      #expect(await Self.refused(server) == 4)
+      #expect(client.state == .notAccepted(.unauthenticated))
+    }
+  }
+
+  @Test func `requests that wait for a place fail with the refusal, and hammer nobody`()
+    async throws
+  {
+    try await Self.run { _, server, client, _ in
+      let codes = await withTaskGroup(of: LongLinkError.Code?.self) { group in
+        for number in 0..<200 {
+          group.addTask {
+            let error = try? await failure { try await client.request(.echo, [UInt8(number)]) }
+            return error?.code
+          }
+        }
+        return await group.reduce(into: []) { $0.append($1) }
+      }
+      #expect(codes.count == 200 && codes.allSatisfy { $0 == .notAccepted })
+      // Those that were under way when the answers came: at most 8 at a time.
+      #expect(await server.counters().shortLinks <= 16)
+    }
+  }
+
+  @Test func `an acceptance between two refusals keeps the client going`() async throws {
+    try await Self.run { _, server, client, key in
+      for _ in 0..<3 {
+        key.set("wrong")
+        _ = try await failure { try await client.request(.echo, [1]) }
+        key.set("key-ann")
+        try await client.expectEcho([1])
+      }
+      #expect(await Self.refused(server) == 3)
+    }
+  }
+
+  @Test func `a rule that refuses a request is no refusal of the client`() async throws {
+    try await ShortLinkTests.short {
+      $0.credential = { Array("key-ann".utf8) }
+    } server: {
+      $0.authenticate = { try AuthenticationTests.byKey($0) }
+    } setUp: { server in
+      server.route(7, requires: .principal(named: "bob")) { _ in [] }
+      server.routeBasics()
+    } _: { _, _, client in
+      for _ in 0..<3 {
+        let error = try await failure { try await client.request(7, []) }
+        #expect(error.code == .rejected && error.response == .forbidden, "\(error)")
+      }
+      try await client.expectEcho([1])
+    }
+  }
+
+  @Test func `the long link goes on trying where short links are not accepted`() async throws {
+    try await Stage.simulate { stage, _ in
+      let server = try await stage.serve(setUp: ShortLinkTests.routes) {
+        $0.authenticate = { request in
+          if request.isShortLink { throw AuthenticationRefusal.forbidden("not this way") }
+          return .anonymous
+        }
+      }
+      _ = try await stage.gateway(for: server)
+      let client = try stage.client(of: server) {
+        $0.ways = [.longLink, .simulatedShort(to: ShortLinkTests.gatewayAddress)]
+        $0.connectTimeout = .seconds(3)
+      }
+      stage.simulation?.network.setConnects(.refused, to: server.addresses[0])
+      for _ in 0..<10 {
+        let error = try await failure { try await client.request(.echo, [1]) }
+        #expect(error.code == .notAccepted && error.response == .forbidden, "\(error)")
+      }
+      #expect(await Self.refused(server) == 2)
+      stage.simulation?.network.setConnects(nil, to: server.addresses[0])
+      try await stage.until { client.state.isConnected }
+      try await client.expectEcho([1])
+    }
+  }
+}
