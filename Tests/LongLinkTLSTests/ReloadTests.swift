@@ -195,7 +195,7 @@ import Testing
     }
     #expect(
       setting.logged
-        == Array(repeating: "error A certificate expires soon. Replace its file.", count: 4))
+        == Array(repeating: "warning A certificate expires soon. Replace its file.", count: 4))
   }
 
   @Test func `reloads under load break nothing`() async throws {
