@@ -85,10 +85,12 @@ extension TLSStream {
     guard !hasEnded else { return .end }
     defer { settleAfterRead() }
     if hasRecord {
-      if let outcome = try decrypt(&input, into: &buffer) {
-        if input.isEmpty { input = ByteQueue() }
-        return outcome
-      }
+      // A failure drops what waits, which may not be in use then.
+      var waiting = ByteQueue()
+      swap(&waiting, &input)
+      let outcome = try decrypt(&waiting, into: &buffer)
+      if !waiting.isEmpty { swap(&waiting, &input) }
+      if let outcome { return outcome }
     }
     var queue = ByteQueue()
     borrow(&queue)
