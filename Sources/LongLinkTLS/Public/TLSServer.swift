@@ -8,14 +8,14 @@ internal import Synchronization
 
 /// The certificates and keys of one server, or of several, with what happens to their files.
 ///
-/// Pass it to `ServerSecurity.tls`. While a server runs, it looks at the files every 10 s. If one has
-/// changed, it reads all of them, and new connections use them once everything fits together: the
-/// chain can be read, the key belongs to it, and the dates hold. Otherwise the old ones stay in use,
-/// the server's log has an error, and `status` tells it.
+/// Pass it to `ServerSecurity.tls`. While a server runs, it looks at the files every 10 s. If one
+/// has changed, it reads all of them, and new connections use them once everything fits together:
+/// the chain can be read, the key belongs to it, and the dates hold. Otherwise the old ones stay in
+/// use, the server's log has an error, and `status` tells it.
 ///
-/// A server starts even if a certificate has expired or is not valid yet, so that a restart at night
-/// does not stop it: its log then has an error at the start and once a day. From two weeks before
-/// the end on, the log has a warning once a day.
+/// A server starts even if a certificate has expired or is not valid yet, so that a restart at
+/// night does not stop it: its log then has an error at the start and once a day. From two weeks
+/// before the end on, the log has a warning once a day.
 ///
 /// It can be used from any thread.
 public final class TLSServer: Sendable {
