@@ -317,8 +317,9 @@ let package = Package(
     .target(
       name: "LongLinkFuzz",
       dependencies: [
-        "LongLinkDriver", "LongLinkCore", "LongLinkDemoMessages", "LongLinkDialects",
-        "LongLinkProtobufC", "LongLinkReaders", "LongLinkTransport",
+        "LongLinkCertificates", "LongLinkDriver", "LongLinkCore", "LongLinkDemoMessages",
+        "LongLinkDialects", "LongLinkProtobufC", "LongLinkReaders", "LongLinkTLS",
+        "LongLinkTransport",
       ],
       path: "Tests/LongLinkFuzz",
       exclude: ["Found"],

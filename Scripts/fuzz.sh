@@ -12,7 +12,7 @@ build=${FUZZ_BUILD:-.build-fuzz}
 targets=("$@")
 if [ ${#targets[@]} -eq 0 ]; then
   targets=(native dialect delimiter layout bodies client server shortClient shortServer
-    dialectClient dialectServer xml json proxy)
+    dialectClient dialectServer xml json proxy tlsClient tlsServer)
 fi
 
 # Otherwise objects of deleted files would stay in the archive.
@@ -23,7 +23,7 @@ LONGLINK_FUZZING=1 "$swift" build --scratch-path "$build" --configuration releas
 bin=$(LONGLINK_FUZZING=1 "$swift" build --scratch-path "$build" --configuration release \
   --show-bin-path)
 # The compiler runs the linker, because it knows where the runtime libraries are.
-read -r -a libraries <<<"$(pkg-config --libs libprotobuf-c expat)"
+read -r -a libraries <<<"$(pkg-config --libs libprotobuf-c expat openssl)"
 "${swift}c" -sanitize=fuzzer,address -o "$build/fuzz" "$bin/libLongLinkFuzz.a" "${libraries[@]}" \
   2> >(grep -v 'Cannot export local symbol' >&2)
 mkdir -p "$build/found" "$build/logs"

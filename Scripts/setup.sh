@@ -21,6 +21,11 @@ need() {
 "
 }
 
+# Whether nginx passes streams on: in Debian by a module of its own, elsewhere it has it built in.
+has_stream_module() {
+  [ -e /usr/lib/nginx/modules/ngx_stream_module.so ] || nginx -V 2>&1 | grep -q -- '--with-stream '
+}
+
 # All packages, with their purposes.
 look() {
   packages='' commands=''
@@ -47,6 +52,8 @@ look() {
   need tshark 'brew install wireshark' tshark --version
   # Servers of HTTP that nobody here wrote.
   need nginx 'brew install nginx' nginx -v
+  # It ends TLS in front of a server.
+  need libnginx-mod-stream 'brew install nginx' has_stream_module
   need apache2-bin 'brew install httpd' apache2 -v
   # To check that the mutants apply.
   need patch 'brew install gpatch' patch --version

@@ -5,7 +5,9 @@
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 // RFC 9325 for TLS 1.2; all suites of TLS 1.3 that are in common use.
 static const char *const old_ciphers =
@@ -17,6 +19,8 @@ static const char *const ciphers =
 static const char *const groups = "X25519:P-256:P-384";
 // The most intermediate authorities of a chain.
 #define MOST_AUTHORITIES 8
+// The most bytes of a client's chain. A server's may have 100 KiB, as OpenSSL has it.
+#define LARGEST_CLIENT_CHAIN 32768
 static const unsigned char protocol[] = "\x0alonglink/1";
 
 void cll_explain(struct cll_tls_problem *problem, const char *what) {
@@ -105,6 +109,7 @@ static bool set_role(SSL_CTX *ssl, const struct cll_tls_options *options) {
     if (options->clients != CLL_CLIENTS_NONE) mode = SSL_VERIFY_PEER;
     if (options->clients == CLL_CLIENTS_REQUIRED) mode |= SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
     SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_max_cert_list(ssl, LARGEST_CLIENT_CHAIN);
     SSL_CTX_set_client_hello_cb(ssl, hello_came, NULL);
     SSL_CTX_set_alpn_select_cb(ssl, protocols_came, NULL);
     SSL_CTX_set_tlsext_servername_callback(ssl, name_came);
@@ -155,9 +160,43 @@ void cll_tls_context_free(cll_tls_context *context) {
   OPENSSL_free(context);
 }
 
+// Where systems keep all of their roots in one file.
+static const char *const root_files[] = {
+    "/etc/ssl/certs/ca-certificates.crt",                // Debian, Ubuntu, Arch, Alpine
+    "/etc/pki/tls/certs/ca-bundle.crt",                  // Fedora, RHEL
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", // RHEL 7 and later
+    "/etc/ssl/ca-bundle.pem",                            // SUSE
+    "/etc/ssl/cert.pem",                                 // macOS, BSD
+};
+
+// The file of the system's roots; null if there is none, or OpenSSL has to look for it.
+static const char *root_file(void) {
+  // OpenSSL does not let these mislead a program with raised rights.
+  if (getenv(X509_get_default_cert_file_env()) != NULL) return NULL;
+  if (getenv(X509_get_default_cert_dir_env()) != NULL) return NULL;
+  if (access(X509_get_default_cert_file(), R_OK) == 0) return X509_get_default_cert_file();
+  for (size_t i = 0; i < sizeof root_files / sizeof root_files[0]; i++) {
+    if (access(root_files[i], R_OK) == 0) return root_files[i];
+  }
+  return NULL;
+}
+
 bool cll_tls_context_add_system_roots(cll_tls_context *context, struct cll_tls_problem *problem) {
   ERR_clear_error();
-  if (SSL_CTX_set_default_verify_paths(context->ssl) == 1) {
+  const char *file = root_file();
+  if (file != NULL && SSL_CTX_load_verify_file(context->ssl, file) == 1) {
+    ERR_clear_error();
+    return true;
+  }
+  ERR_clear_error();
+  if (getenv(X509_get_default_cert_file_env()) != NULL &&
+      getenv(X509_get_default_cert_dir_env()) == NULL) {
+    // The file alone: with it, nothing is read later.
+    if (SSL_CTX_set_default_verify_file(context->ssl) == 1) {
+      ERR_clear_error();
+      return true;
+    }
+  } else if (SSL_CTX_set_default_verify_paths(context->ssl) == 1) {
     // A missing file is no failure to OpenSSL, but stays in its queue.
     ERR_clear_error();
     return true;

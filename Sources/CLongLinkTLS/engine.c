@@ -12,6 +12,12 @@
 #define EMPTY_COST 16
 // The records of a handshake: a chain of 100 KB in the smallest sensible pieces.
 #define MOST_HANDSHAKE 512
+// The largest ClientHello: a ticket of the largest session that a client keeps, and 8 KiB of other
+// extensions. OpenSSL would reserve 128 KiB as soon as the length of one has come.
+#define LARGEST_HELLO (CLL_LARGEST_SESSION + 8192)
+// After so many records a connection counts as used, and keeps its buffers until it is released.
+// Heartbeats between two releases are fewer.
+#define MOST_IDLE_RECORDS 16
 
 cll_tls_engine *cll_engine_of(const SSL *ssl) { return SSL_get_app_data(ssl); }
 
@@ -94,6 +100,29 @@ static void fail(cll_tls_engine *engine, int kind) {
   engine->failure.text = NULL;
 }
 
+// Whether a record of a client, before the server encrypts, announces a hello that is too large.
+static bool has_large_hello(cll_tls_engine *engine, const uint8_t *record, size_t length) {
+  if (!engine->context->options.is_server || record[0] != SSL3_RT_HANDSHAKE) return false;
+  const uint8_t *next = record + SSL3_RT_HEADER_LENGTH;
+  const uint8_t *end = record + length;
+  while (next < end) {
+    size_t left = (size_t)(end - next);
+    if (engine->message_left > 0) {
+      size_t count = left < engine->message_left ? left : engine->message_left;
+      engine->message_left -= count;
+      next += count;
+      continue;
+    }
+    engine->message_header[engine->message_header_count++] = *next++;
+    if (engine->message_header_count < SSL3_HM_HEADER_LENGTH) continue;
+    engine->message_header_count = 0;
+    const uint8_t *header = engine->message_header;
+    engine->message_left = (size_t)header[1] << 16 | (size_t)header[2] << 8 | header[3];
+    if (header[0] == SSL3_MT_CLIENT_HELLO && engine->message_left > LARGEST_HELLO) return true;
+  }
+  return false;
+}
+
 // Gives the next record to the BIO. Returns false, with the status, if there is none.
 static bool take_record(cll_tls_engine *engine, const uint8_t *input, size_t length,
                         struct cll_tls_step *step) {
@@ -111,6 +140,11 @@ static bool take_record(cll_tls_engine *engine, const uint8_t *input, size_t len
   }
   if (engine->credit < EMPTY_COST) {
     fail(engine, CLL_FAILURE_FLOOD);
+    step->status = CLL_TLS_FAILED;
+    return false;
+  }
+  if (!SSL_is_init_finished(engine->ssl) && has_large_hello(engine, next, count)) {
+    fail(engine, CLL_FAILURE_LARGE_HELLO);
     step->status = CLL_TLS_FAILED;
     return false;
   }
@@ -134,6 +168,24 @@ static void capture(cll_tls_engine *engine) {
   }
   ERR_clear_error();
 }
+
+// Counts a record with bytes of the application.
+static void count_record(cll_tls_engine *engine) {
+  if (engine->keeps_buffers || ++engine->records <= MOST_IDLE_RECORDS) return;
+  engine->keeps_buffers = true;
+  SSL_clear_mode(engine->ssl, SSL_MODE_RELEASE_BUFFERS);
+}
+
+void cll_tls_release_buffers(cll_tls_engine *engine) {
+  engine->records = 0;
+  if (!engine->keeps_buffers) return;
+  // Where bytes wait in them they stay; the next record releases them then.
+  SSL_set_mode(engine->ssl, SSL_MODE_RELEASE_BUFFERS);
+  SSL_free_buffers(engine->ssl);
+  engine->keeps_buffers = false;
+}
+
+bool cll_tls_keeps_buffers(const cll_tls_engine *engine) { return engine->keeps_buffers; }
 
 // --- Calls -------------------------------------------------------------------------------------
 
@@ -179,7 +231,10 @@ struct cll_tls_step cll_tls_read(cll_tls_engine *engine, const uint8_t *input, s
     if (result == 1) {
       step.count += count;
       // The record's cost comes back, and a little of that of empty ones.
-      if (is_fresh) engine->credit += EMPTY_COST + 1;
+      if (is_fresh) {
+        engine->credit += EMPTY_COST + 1;
+        count_record(engine);
+      }
       if (engine->credit > MOST_EMPTY * EMPTY_COST) engine->credit = MOST_EMPTY * EMPTY_COST;
       continue;
     }
@@ -203,6 +258,7 @@ struct cll_tls_step cll_tls_write(cll_tls_engine *engine, const uint8_t *bytes, 
     size_t count = 0;
     if (SSL_write_ex(engine->ssl, bytes + step.count, length - step.count, &count) == 1) {
       step.count += count;
+      count_record(engine);
     } else {
       capture(engine);
     }

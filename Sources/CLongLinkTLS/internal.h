@@ -11,6 +11,8 @@
 
 // The sessions that a client keeps until they are taken.
 #define CLL_MOST_SESSIONS 4
+// The most certificates that a client may send.
+#define CLL_MOST_CLIENT_CERTIFICATES 10
 // The most bytes of a session that a client keeps.
 #define CLL_LARGEST_SESSION 16384
 
@@ -56,6 +58,15 @@ struct cll_tls_engine {
   int session_count;
   // Records without bytes of the application that the peer may still send, times 64.
   int credit;
+  // Of a server, before it encrypts: how much of the current handshake message's header has come,
+  // and how many bytes of its body are still to come.
+  uint8_t message_header[SSL3_HM_HEADER_LENGTH];
+  size_t message_header_count;
+  size_t message_left;
+  // The records with bytes of the application, both ways, since buffers were released last.
+  int records;
+  // Whether OpenSSL keeps its buffers.
+  bool keeps_buffers;
   int64_t now;
   int64_t expiry;
   struct cll_tls_failure failure;

@@ -184,7 +184,8 @@ extension ClientCore: LinkOwner {
     }
     return lastFailure.map {
       WaitReason(
-        "it waited for a connection: \($0.detail)", peer: $0.address, systemError: $0.systemError)
+        "it waited for a connection: \($0.detail)", peer: $0.address, systemError: $0.systemError,
+        securityFailure: $0.securityFailure)
     }
   }
 

@@ -16,18 +16,22 @@ extension LongLinkServer {
   func stopServices(_ services: [any ServerService], on loop: EventLoop) async {
     for service in services { await service.serverStopped(on: loop) }
     guard let security = configuration.security else { return }
-    await loop.run { security.provider.serverStopped(on: loop) }
+    await loop.run { security.provider.serverStopped(ObjectIdentifier(self), on: loop) }
   }
 
   /// Tells what secures the connections that the server runs, and where to report and move.
   private func startSecurity(on loop: EventLoop) {
     guard let security = configuration.security else { return }
-    let log: SecurityLog = { [logger = configuration.logger] isError, message, details in
-      logger.log(
-        level: isError ? .error : .notice, "\(message)",
-        metadata: details.mapValues { .string($0) })
+    let log: SecurityLog = { [logger = configuration.logger] level, message, details in
+      let level: Logger.Level =
+        switch level {
+        case .info: .notice
+        case .warning: .warning
+        case .error: .error
+        }
+      logger.log(level: level, "\(message)", metadata: details.mapValues { .string($0) })
     }
-    security.provider.serverStarted(on: loop, log) { [weak self] in
+    security.provider.serverStarted(ObjectIdentifier(self), on: loop, log) { [weak self] in
       guard let self else { return }
       Task(executorPreference: loop) { await self.moveConnections() }
     }

@@ -73,7 +73,7 @@ public struct ServerConfiguration: Sendable {
   /// its client is authenticated (`authenticationTimeout`). If one more connection comes, the
   /// oldest that is not open is closed and counted in `handshakesEvicted`. So connections that
   /// never open keep no client away that opens its own. Until a connection opens, it makes the
-  /// server hold at most 80 KiB, with TLS 240 KiB, and all of them at most so many times that.
+  /// server hold at most 80 KiB, with TLS 136 KiB, and all of them at most so many times that.
   public var maxHandshakes = 1_000
   /// The addresses and networks that may connect; all, if it is empty. Default: empty.
   ///

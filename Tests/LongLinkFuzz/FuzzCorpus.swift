@@ -25,6 +25,7 @@ package enum FuzzCorpus {
       case .xml: ReaderFuzz.xmlSeeds
       case .json: ReaderFuzz.jsonSeeds
       case .proxy: ProxyFuzz.seeds
+      case .tlsClient, .tlsServer: TLSFuzz.seeds
       }
     // What libFuzzer cuts anyway is not worth its space.
     return made.filter { (1...4096).contains($0.count) }

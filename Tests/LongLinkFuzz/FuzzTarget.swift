@@ -29,6 +29,9 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
   case json
   /// What a proxy says of a connection.
   case proxy
+  /// TLS, whose client or server is given damaged bytes.
+  case tlsClient
+  case tlsServer
 
   package func run(_ bytes: [UInt8]) throws {
     switch self {
@@ -46,6 +49,8 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case .xml: try ReaderFuzz.runXML(bytes)
     case .json: try ReaderFuzz.runJSON(bytes)
     case .proxy: try ProxyFuzz.run(bytes)
+    case .tlsClient: try TLSFuzz.run(.client, bytes)
+    case .tlsServer: try TLSFuzz.run(.server, bytes)
     }
   }
 }

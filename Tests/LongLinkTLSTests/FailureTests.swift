@@ -182,4 +182,17 @@ import Testing
     #expect(error.closeReason == .securityFailed(.securePeer))
     #expect(error.delivery == .notSent)
   }
+
+  @Test func `a request that waits for a connection is told why none could be secured`()
+    async throws
+  {
+    let parts = try World.Parts(.trusting(Self.other))
+    _ = try await World.simulate(parts) { world in
+      let error = await #expect(throws: LongLinkError.self) {
+        try await world.client.request(World.echo, [1])
+      }
+      #expect(error?.code == .deadlineExceeded && error?.delivery == .notSent)
+      #expect(error?.securityFailure?.code == .unknownAuthority)
+    }
+  }
 }

@@ -100,6 +100,41 @@ import Testing
     }
   }
 
+  @Test func `damage behind records that wait to be read is found`() async throws {
+    try await Stage.run { loop in
+      let stage = try Stage(on: loop)
+      stage.shakeHands()
+      var records = stage.client.write([1, 2, 3]) + stage.client.write([4, 5, 6])
+      records[records.count - 1] ^= 1
+      stage.send(records + [0x17, 3, 3, 0, 30])
+      // The damaged record is read from what waits here, and not from below.
+      try stage.readOnce(2)
+      try stage.readOnce(1)
+      stage.readAll()
+      #expect(stage.bytes == [1, 2, 3])
+      #expect(stage.ending == "damaged")
+      stage.stream.close()
+    }
+  }
+
+  @Test func `an alert is found though what waits cannot be written`() async throws {
+    try await Stage.run { loop in
+      let stage = try Stage(on: loop)
+      stage.shakeHands()
+      stage.below.room = 10
+      _ = try stage.write(Array(repeating: 1, count: 100))
+      // The request for new keys is answered before the alert is read.
+      stage.below.inbox += stage.client.updateKeys() + stage.client.close()
+      stage.below.failure = SocketError(operation: "write", errno: 32, address: nil)
+      stage.below.room = .max
+      stage.stream.setInterest([.read, .write])
+      stage.below.deliver()
+      stage.readAll()
+      #expect(stage.ending != nil)
+      stage.stream.close()
+    }
+  }
+
   @Test func `new keys now and then are fine`() async throws {
     try await Stage.run { loop in
       let stage = try Stage(on: loop)

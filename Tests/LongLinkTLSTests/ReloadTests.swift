@@ -195,7 +195,60 @@ import Testing
     }
     #expect(
       setting.logged
-        == Array(repeating: "error A certificate expires soon. Replace its file.", count: 4))
+        == Array(repeating: "warning A certificate expires soon. Replace its file.", count: 4))
+  }
+
+  @Test(arguments: [
+    (1_700_000_000..<1_760_000_000, "A certificate has expired; clients refuse it."),
+    (1_800_000_000..<2_500_000_000, "A certificate is not valid yet; clients refuse it."),
+  ])
+  func `a server that starts with a certificate out of its time says so and runs`(
+    validity: Range<Int64>, text: String
+  ) async throws {
+    let setting = try Setting(
+      Certificates.make(.server, ["IP:10.0.0.1"], validity: validity))
+    _ = try await World.simulate(setting.parts) { world in
+      #expect(setting.logged.count == 1)
+      #expect(setting.logged.first?.hasPrefix("error \(text)") == true)
+      #expect(await world.server.counters().openConnections == 0)
+      try setting.folder.write("server", Self.next)
+      await setting.server.reload()
+      #expect(try await world.client.request(World.echo, [1]) == [1])
+    }
+  }
+
+  @Test func `of servers that share certificates and a loop, the right one stops`() async throws {
+    let setting = try Setting()
+    let simulation = Simulation(seed: 1)
+    try await simulation.run {
+      let loop = simulation.eventLoop(named: "servers")
+      func start(_ port: UInt16) async throws -> LongLinkServer {
+        var configuration = setting.parts.server
+        configuration.security = setting.parts.serverSecurity
+        configuration.listen = [.host("10.0.0.1", port: port)]
+        let server = try LongLinkServer(configuration, on: [loop])
+        try await server.start()
+        return server
+      }
+      let first = try await start(7_001)
+      let second = try await start(7_002)
+      await second.shutDown(within: .zero)
+      try setting.folder.write("server", Self.next)
+      try await simulation.sleep(for: .seconds(11))
+      #expect(setting.server.status.reloads == 1)
+      let third = try await start(7_003)
+      await first.shutDown(within: .zero)
+      try setting.folder.write("server", Certificates.server)
+      try await simulation.sleep(for: .seconds(11))
+      #expect(setting.server.status.reloads == 2)
+      await third.shutDown(within: .zero)
+      // Nobody looks any more.
+      try setting.folder.write("server", Self.next)
+      try await simulation.sleep(for: .seconds(60))
+      #expect(setting.server.status.reloads == 2)
+    }
+    #expect(setting.logged.count == 2)
+    #expect(simulation.pendingTimers == [])
   }
 
   @Test func `reloads under load break nothing`() async throws {

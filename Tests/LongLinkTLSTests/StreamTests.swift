@@ -214,4 +214,57 @@ import Testing
     let flights = simulation.trace.filter { $0.contains("link 1 client: writes") }
     #expect(flights.count <= 4)
   }
+
+  @Test func `a stream that is used keeps its buffers until it is released`() async throws {
+    try await Stage.run { loop in
+      let stage = try Stage(on: loop)
+      stage.shakeHands()
+      func exchange() throws {
+        stage.send(stage.client.write([1]))
+        stage.readAll()
+        _ = try stage.write([2])
+        stage.client.receive(stage.below.takeOutput())
+        #expect(stage.client.read() == [2])
+      }
+      // Heartbeats alone keep nothing.
+      for _ in 0..<20 {
+        for _ in 0..<4 { try exchange() }
+        #expect(stage.stream.heldBytes == 0)
+        stage.stream.releaseStorage()
+      }
+      for _ in 0..<20 { try exchange() }
+      let buffers = try #require(stage.stream.heldBytes)
+      #expect((32_768...36_864).contains(buffers))
+      stage.stream.releaseStorage()
+      #expect(stage.stream.heldBytes == 0)
+      // With decrypted bytes that wait, they stay, and nothing is lost.
+      for _ in 0..<20 { try exchange() }
+      stage.send(stage.client.write([UInt8](repeating: 5, count: 10_000)))
+      let former = stage.bytes.count
+      try stage.readOnce(10)
+      stage.stream.releaseStorage()
+      #expect((stage.stream.heldBytes ?? 0) > 0)
+      stage.readAll()
+      #expect(stage.bytes.count == former + 10_000)
+      #expect(stage.stream.heldBytes == 0)
+      try exchange()
+      stage.stream.close()
+    }
+  }
+
+  @Test func `a stream whose peer has closed looks through a bounded number of bytes`() async throws
+  {
+    try await Stage.run { loop in
+      let stage = try Stage(on: loop)
+      stage.shakeHands()
+      for _ in 0..<200 {
+        stage.below.inbox += stage.client.write([UInt8](repeating: 5, count: 16_384))
+      }
+      let all = stage.below.inbox.count
+      stage.below.failure = SocketError(operation: "write", errno: 32, address: nil)
+      #expect(throws: SocketError.self) { try stage.write([1]) }
+      #expect(all - stage.below.inbox.count < 1_100_000)
+      stage.stream.close()
+    }
+  }
 }

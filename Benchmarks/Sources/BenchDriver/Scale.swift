@@ -43,18 +43,21 @@ package struct Scale {
     }
   }
 
-  /// Opens connections from one process to another and leaves them idle for `seconds`.
-  package func idle(connections: Int, seconds: Double) throws -> Idle {
-    let (server, port) = try startServer()
+  /// Opens connections from one process to another, with TLS or without, and leaves them idle for
+  /// `seconds`.
+  package func idle(connections: Int, seconds: Double, tls: Bool = false) throws -> Idle {
+    let security = tls ? ["--tls"] : []
+    let (server, port) = try startServer(security)
     defer { server.end() }
     func told() throws -> ServerOutcome {
       try server.write("\n")
       return try server.read(ServerOutcome.self, of: "the server")
     }
     let before = try told()
-    let client = try Child([
-      program, "idle", "--port=\(port)", "--connections=\(connections)", "--seconds=\(seconds)",
-    ])
+    let client = try Child(
+      [
+        program, "idle", "--port=\(port)", "--connections=\(connections)", "--seconds=\(seconds)",
+      ] + security)
     defer { client.end() }
     func heard() throws -> IdleOutcome { try client.read(IdleOutcome.self, of: "the client") }
     _ = try heard()
@@ -120,8 +123,8 @@ package struct Scale {
     return (client.cpu / Double(client.requests) + server.cpu / Double(server.requests)) * 1e6
   }
 
-  private func startServer() throws -> (Child, UInt16) {
-    let server = try Child([program, "serve"])
+  private func startServer(_ options: [String]) throws -> (Child, UInt16) {
+    let server = try Child([program, "serve"] + options)
     guard let line = server.readLine(), let port = Runner.port(line) else {
       server.end()
       throw BenchError("the server did not start")

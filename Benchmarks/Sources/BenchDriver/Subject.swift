@@ -64,6 +64,9 @@ package struct Subject: Sendable {
     Subject("longlink async handler", peer("LongLinkPeer", server: ["--asynchronous"])) { work, _ in
       work.body == 64 && work.direction == nil
     },
+    Subject("longlink TLS", peer("LongLinkPeer", server: ["--tls"], client: ["--tls"])) { work, _ in
+      work.body == 64 && work.direction == nil
+    },
     Subject(
       "nio async", peer("NIOPeer", server: ["--style=async"], client: ["--style=async"])
     ) { work, _ in work.body == 64 && work.direction == nil },

@@ -30,6 +30,8 @@ struct Generate: AsyncParsableCommand {
   var timers = 0
   @Option(help: "Microseconds for which the loop spins before it sleeps.")
   var busyPoll = 0
+  @Flag(help: "Secure the connections with TLS.")
+  var tls = false
 
   func validate() throws {
     guard !typed || style == .loop || style == .pool else {
@@ -41,12 +43,14 @@ struct Generate: AsyncParsableCommand {
     var loopConfiguration = EventLoop.Configuration()
     loopConfiguration.busyPoll = .microseconds(busyPoll)
     let loop = try EventLoop(name: "bench", configuration: loopConfiguration)
+    let security = try Secured.client(tls)
     var clients: [LongLinkClient] = []
     for _ in 0..<load.connections {
       var configuration = ClientConfiguration(servers: [.host("127.0.0.1", port: load.port)])
       configuration.timeout = .seconds(60)
       configuration.maxWaiting = max(configuration.maxWaiting, load.inFlight)
       configuration.logger.logLevel = .critical
+      configuration.security = security
       let client = try LongLinkClient(configuration, on: loop)
       try await client.connect()
       clients.append(client)

@@ -14,6 +14,8 @@ struct Idle: AsyncParsableCommand {
   var connections = 10_000
   @Option(help: "Seconds for which they stay idle.")
   var seconds = 35.0
+  @Flag(help: "Secure the connections with TLS.")
+  var tls = false
 
   /// The number of concurrent connects.
   private static let atOnce = 64
@@ -63,6 +65,7 @@ struct Idle: AsyncParsableCommand {
   private func connect(on loop: EventLoop) async throws -> [LongLinkClient] {
     var configuration = ClientConfiguration(servers: [.host("127.0.0.1", port: port)])
     configuration.logger.logLevel = .critical
+    configuration.security = try Secured.client(tls)
     let clients = try (0..<connections).map { _ in try LongLinkClient(configuration, on: loop) }
     try await withThrowingTaskGroup(of: Void.self) { group in
       for (index, client) in clients.enumerated() {

@@ -12,6 +12,8 @@ struct Serve: AsyncParsableCommand {
   var maxInFlight = 1_024
   @Option(help: "Microseconds for which the loop spins before it sleeps.")
   var busyPoll = 0
+  @Flag(help: "Secure the connections with TLS.")
+  var tls = false
 
   func run() async throws {
     var loopConfiguration = EventLoop.Configuration()
@@ -23,6 +25,7 @@ struct Serve: AsyncParsableCommand {
     configuration.maxConnections = 20_000
     configuration.maxInFlight = maxInFlight
     configuration.logger.logLevel = .critical
+    configuration.security = try Secured.server(tls)
     let server = try LongLinkServer(configuration, on: [loop])
     let requests = RequestCount()
     if asynchronous {

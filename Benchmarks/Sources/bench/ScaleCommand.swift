@@ -14,6 +14,8 @@ struct ScaleCommand: ParsableCommand {
   var connections = 10_000
   @Option(help: "Seconds for which they are idle.")
   var idle = 35.0
+  @Flag(help: "Secure the idle connections with TLS.")
+  var tls = false
   @Option(help: "Rounds of the curves.")
   var rounds = 5
   @Option(help: "Write the figures to this file.")
@@ -29,7 +31,7 @@ struct ScaleCommand: ParsableCommand {
   func run() throws {
     let scale = Scale(Runner(folder: Bench.folder, seconds: 1, warmUp: 0.5))
     print("\(Bench.machine)\n")
-    let idle = try scale.idle(connections: connections, seconds: idle)
+    let idle = try scale.idle(connections: connections, seconds: idle, tls: tls)
     print(idle.lines.joined(separator: "\n") + "\n")
     let timers = try scale.curve(.timers, [1_000, 10_000, 100_000, 1_000_000], rounds: rounds)
     for point in timers { print(point.line(of: "live timers")) }

@@ -76,6 +76,8 @@ struct cll_tls_problem {
 cll_tls_context *cll_tls_context_new(const struct cll_tls_options *options,
                                      struct cll_tls_problem *problem);
 void cll_tls_context_free(cll_tls_context *context);
+// Reads the file that the system has for them, once. Where there is none, or the environment names a
+// folder instead (SSL_CERT_DIR), the folder's files are read when they are needed.
 bool cll_tls_context_add_system_roots(cll_tls_context *context, struct cll_tls_problem *problem);
 // Adds the certificates of PEM bytes; returns their number, or -1.
 int cll_tls_context_add_roots(cll_tls_context *context, const uint8_t *pem, size_t length,
@@ -141,6 +143,8 @@ enum cll_tls_failure_kind {
   // Too many records without bytes of the application.
   CLL_FAILURE_FLOOD,
   CLL_FAILURE_PROTOCOL_NAME,
+  // The client's hello is larger than any client's has to be.
+  CLL_FAILURE_LARGE_HELLO,
 };
 
 struct cll_tls_failure {
@@ -172,6 +176,10 @@ void cll_tls_close(cll_tls_engine *engine);
 size_t cll_tls_late_count(const cll_tls_engine *engine);
 // Copies them, which must fit, and forgets them.
 void cll_tls_take_late(cll_tls_engine *engine, uint8_t *bytes);
+// OpenSSL has two buffers of about 17 KiB. A connection that is used keeps them; this frees them,
+// and those of the next few records, at once. Bytes that wait in them stay.
+void cll_tls_release_buffers(cll_tls_engine *engine);
+bool cll_tls_keeps_buffers(const cll_tls_engine *engine);
 // Whether decrypted bytes wait.
 bool cll_tls_has_pending(const cll_tls_engine *engine);
 // Whether input begins with a whole record, or with what cannot become one.

@@ -104,6 +104,12 @@ extension Link {
   /// Frees the connection's empty buffers.
   package func releaseRoom() {
     core.releaseRoom()
+    releaseTransform()
     reportMemory()
+  }
+
+  /// Frees what the stream keeps to be fast.
+  func releaseTransform() {
+    if isTransformed, isAlive { stream.releaseStorage() }
   }
 }

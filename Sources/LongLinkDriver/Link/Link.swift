@@ -267,10 +267,11 @@ extension Link: TimerHandler {
     if leavesBytes { core.resumedReading(at: loop.driver.now) }
     core.elapsed(to: loop.driver.now, unacknowledged: unacknowledgedBytes)
     deliver()
-    reportMemory()
     if core.isIdle {
       core.releaseStorage()
+      releaseTransform()
     }
+    reportMemory()
     arm()
   }
 

@@ -168,7 +168,7 @@ extension Requests {
     }
     return LongLinkError(
       .deadlineExceeded, delivery: delivery, doing: operation(id, request), detail: reason.detail,
-      peer: reason.peer, systemError: reason.systemError)
+      peer: reason.peer, systemError: reason.systemError, securityFailure: reason.securityFailure)
   }
 
   /// The state of a request; nil once it has ended.
@@ -184,10 +184,15 @@ package struct WaitReason {
   package let detail: String
   package let peer: SocketAddress?
   package let systemError: Int32?
+  package let securityFailure: SecurityFailure?
 
-  package init(_ detail: String, peer: SocketAddress? = nil, systemError: Int32? = nil) {
+  package init(
+    _ detail: String, peer: SocketAddress? = nil, systemError: Int32? = nil,
+    securityFailure: SecurityFailure? = nil
+  ) {
     self.detail = detail
     self.peer = peer
     self.systemError = systemError
+    self.securityFailure = securityFailure
   }
 }

@@ -140,6 +140,13 @@ internal import LongLinkCore
     }
   }
 
+  /// Frees OpenSSL's buffers, unless bytes wait in them. A connection that is used has them again
+  /// after a few records.
+  func releaseBuffers() { unsafe cll_tls_release_buffers(engine) }
+
+  /// Whether OpenSSL keeps its buffers between records.
+  var keepsBuffers: Bool { unsafe cll_tls_keeps_buffers(engine) }
+
   /// Whether decrypted bytes wait.
   var hasPending: Bool { unsafe cll_tls_has_pending(engine) }
 

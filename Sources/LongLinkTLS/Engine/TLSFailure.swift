@@ -46,6 +46,10 @@ struct TLSFailure {
     case CLL_FAILURE_FLOOD:
       return SecurityFailure(
         .damaged, "the \(place.peer) sent too many records without bytes of the application")
+    case CLL_FAILURE_LARGE_HELLO:
+      return SecurityFailure(
+        .damaged, "the hello of the \(place.peer) is larger than any that this server takes: 24 KiB"
+      )
     case CLL_FAILURE_PROTOCOL_NAME:
       return TLSFailure.applicationProtocol(place)
     default:

@@ -10,11 +10,13 @@ extension TLSServer {
   private static let warningPeriod: Int64 = 14 * 86_400
   private static let day: Int64 = 86_400
 
-  /// What a running server does at its start and every 10 s.
-  func tick(on loop: EventLoop) {
-    guard let watch = state.withLock({ $0.watches.first }), watch.loop === loop else { return }
+  /// What a running server does at its start and every 10 s: of those that share this, the first.
+  func tick(for user: ObjectIdentifier) {
+    let watches = state.withLock { $0.watches }
+    guard let watch = watches.first, watch.user == user else { return }
+    let loop = watch.loop
     rotateKeys(at: loop.driver.now)
-    warn(watch, at: loop.driver.unixTime)
+    warn(watches, at: loop.driver.unixTime)
     guard !paths.isEmpty else { return }
     let now = loop.driver.unixTime
     // A file system that hangs holds one thread, and not one more each time.
@@ -30,28 +32,45 @@ extension TLSServer {
     if let replaced { keys?.set(replaced) }
   }
 
-  /// Warns once a day of certificates that expire soon.
-  private func warn(_ watch: TLSWatch.Entry, at now: Int64) {
+  /// Tells a server that starts of certificates that are not valid or expire soon.
+  func warnAtStart(_ watch: TLSWatch.Entry) {
+    warn([watch], at: watch.loop.driver.unixTime, repeats: true)
+  }
+
+  /// Tells servers of certificates that are not valid or expire soon; once a day, or again.
+  private func warn(_ watches: [TLSWatch.Entry], at now: Int64, repeats: Bool = false) {
     let today = now / TLSServer.day
     let due = state.withLock { state -> [(PeerCertificate, Int64)] in
       let count = state.status.certificates.count
       if state.warnings.count != count { state.warnings = Array(repeating: -1, count: count) }
       return (0..<count).compactMap { index in
-        let expiry = state.status.expiries[index]
-        guard expiry - now <= TLSServer.warningPeriod, state.warnings[index] != today else {
-          return nil
-        }
+        let (certificate, expiry) = (state.status.certificates[index], state.status.expiries[index])
+        let isFine = certificate.notBefore <= now && expiry - now > TLSServer.warningPeriod
+        guard !isFine, repeats || state.warnings[index] != today else { return nil }
         state.warnings[index] = today
-        return (state.status.certificates[index], expiry)
+        return (certificate, expiry)
       }
     }
     for (certificate, expiry) in due {
-      let details = ["subject": certificate.subject, "expiry": PeerCertificate.date(expiry)]
-      if expiry <= now {
-        watch.log(true, "A certificate has expired; clients refuse it. Replace its file.", details)
-      } else {
-        watch.log(true, "A certificate expires soon. Replace its file.", details)
-      }
+      for watch in watches { TLSServer.warn(of: certificate, until: expiry, at: now, watch.log) }
+    }
+  }
+
+  private static func warn(
+    of certificate: PeerCertificate, until expiry: Int64, at now: Int64, _ log: SecurityLog
+  ) {
+    var details = ["subject": certificate.subject, "expiry": PeerCertificate.date(expiry)]
+    if expiry <= now {
+      log(.error, "A certificate has expired; clients refuse it. Replace its file.", details)
+    } else if certificate.notBefore > now {
+      details["validFrom"] = PeerCertificate.date(certificate.notBefore)
+      log(
+        .error,
+        """
+        A certificate is not valid yet; clients refuse it. Replace its file, or set the clock right.
+        """, details)
+    } else {
+      log(.warning, "A certificate expires soon. Replace its file.", details)
     }
   }
 
@@ -106,7 +125,7 @@ extension TLSServer {
     let subjects = status.certificates.map(\.subject).joined(separator: "; ")
     for watch in watches {
       watch.log(
-        false, "Files of certificates were replaced; new connections use them",
+        .info, "Files of certificates were replaced; new connections use them",
         ["subjects": subjects, "expiry": PeerCertificate.date(status.expiries.min() ?? 0)])
       if configuration.movesConnections { watch.replaced() }
     }
@@ -144,7 +163,7 @@ extension TLSServer {
     }
     for watch in watches {
       watch.log(
-        true, "Changed files of certificates cannot be used; the old ones stay in use",
+        .error, "Changed files of certificates cannot be used; the old ones stay in use",
         ["error": "\(error)"])
     }
   }

@@ -10,6 +10,7 @@ final class TLSWatch: TimerHandler {
 
   /// A running server.
   struct Entry: Sendable {
+    let user: ObjectIdentifier
     let watch: LoopBound<TLSWatch>
     let loop: EventLoop
     let log: SecurityLog
@@ -17,18 +18,21 @@ final class TLSWatch: TimerHandler {
   }
 
   private let server: TLSServer
+  /// The running server; several may share certificates and a loop.
+  private let user: ObjectIdentifier
   private let loop: EventLoop
   private var timer = LoopTimer.none
   private var isRunning = false
 
-  init(_ server: TLSServer, on loop: EventLoop) {
+  init(_ server: TLSServer, of user: ObjectIdentifier, on loop: EventLoop) {
     self.server = server
+    self.user = user
     self.loop = loop
   }
 
   func start() {
     isRunning = true
-    server.tick(on: loop)
+    server.tick(for: user)
     schedule()
   }
 
@@ -43,7 +47,7 @@ final class TLSWatch: TimerHandler {
 
   func timerFired(token: UInt64) {
     guard isRunning else { return }
-    server.tick(on: loop)
+    server.tick(for: user)
     schedule()
   }
 }

@@ -13,6 +13,10 @@ internal import Synchronization
 /// the chain can be read, the key belongs to it, and the dates hold. Otherwise the old ones stay in
 /// use, the server's log has an error, and `status` tells it.
 ///
+/// A server starts even if a certificate has expired or is not valid yet, so that a restart at
+/// night does not stop it: its log then has an error at the start and once a day. From two weeks
+/// before the end on, the log has a warning once a day.
+///
 /// It can be used from any thread.
 public final class TLSServer: Sendable {
   /// What is in use, and what happened to the files.
@@ -137,18 +141,20 @@ extension TLSServer: ServerSecurityProvider, TLSStreamOwner {
   }
 
   package func serverStarted(
-    on loop: EventLoop, _ log: @escaping SecurityLog, replaced: @escaping @Sendable () -> Void
+    _ user: ObjectIdentifier, on loop: EventLoop, _ log: @escaping SecurityLog,
+    replaced: @escaping @Sendable () -> Void
   ) {
-    let watch = TLSWatch(self, on: loop)
+    let watch = TLSWatch(self, of: user, on: loop)
     let entry = TLSWatch.Entry(
-      watch: LoopBound(watch, on: loop), loop: loop, log: log, replaced: replaced)
+      user: user, watch: LoopBound(watch, on: loop), loop: loop, log: log, replaced: replaced)
     state.withLock { $0.watches.append(entry) }
+    warnAtStart(entry)
     watch.start()
   }
 
-  package func serverStopped(on loop: EventLoop) {
+  package func serverStopped(_ user: ObjectIdentifier, on loop: EventLoop) {
     let stopped = state.withLock { state -> TLSWatch.Entry? in
-      guard let index = state.watches.firstIndex(where: { $0.loop === loop }) else { return nil }
+      guard let index = state.watches.firstIndex(where: { $0.user == user }) else { return nil }
       return state.watches.remove(at: index)
     }
     stopped?.watch.value.stop()

@@ -6,9 +6,10 @@ internal import LongLinkTransport
 extension TLSStream {
   /// How long a closed stream waits for the stream below to take its last bytes.
   private static let longestFlush: Int64 = 5_000_000_000
-  /// How long, and for how many bytes, a stream that failed reads on so that its alert arrives.
+  /// How long, and for how many bytes, a stream that failed reads on: so that its alert arrives, or
+  /// to find the peer's.
   private static let longestDiscard: Int64 = 2_000_000_000
-  private static let mostDiscarded = 1_048_576
+  static let mostDiscarded = 1_048_576
 
   func close() {
     switch phase {

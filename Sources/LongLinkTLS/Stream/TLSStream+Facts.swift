@@ -4,7 +4,7 @@ internal import LongLinkCore
 internal import LongLinkTransport
 
 extension TLSStream {
-  /// What OpenSSL holds while a record is partly read.
+  /// What each of OpenSSL's two buffers holds; one of them while a record is partly read.
   private static let recordMemory = 17 * 1_024
 
   var localAddress: SocketAddress? { below.localAddress }
@@ -26,7 +26,16 @@ extension TLSStream {
 
   var heldBytes: Int? {
     guard phase != .closed else { return 0 }
-    return input.capacity + output.capacity + (engine?.hasPending == true ? Self.recordMemory : 0)
+    return input.capacity + output.capacity + buffersHeld
+  }
+
+  private var buffersHeld: Int {
+    if engine?.keepsBuffers == true { return 2 * Self.recordMemory }
+    return engine?.hasPending == true ? Self.recordMemory : 0
+  }
+
+  func releaseStorage() {
+    engine?.releaseBuffers()
   }
 
   /// In bytes of the application. What records add is taken to be acknowledged last.

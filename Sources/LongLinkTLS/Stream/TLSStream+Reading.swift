@@ -85,10 +85,12 @@ extension TLSStream {
     guard !hasEnded else { return .end }
     defer { settleAfterRead() }
     if hasRecord {
-      if let outcome = try decrypt(&input, into: &buffer) {
-        if input.isEmpty { input = ByteQueue() }
-        return outcome
-      }
+      // A failure drops what waits, which may not be in use then.
+      var waiting = ByteQueue()
+      swap(&waiting, &input)
+      let outcome = try decrypt(&waiting, into: &buffer)
+      if !waiting.isEmpty { swap(&waiting, &input) }
+      if let outcome { return outcome }
     }
     var queue = ByteQueue()
     borrow(&queue)
@@ -181,13 +183,13 @@ extension TLSStream {
     loop.swapTransformQueue(with: &queue)
   }
 
-  /// Learns of an alert that has come before the stream below failed to write.
+  /// Learns of an alert that has come before the stream below failed to write. It reads once for
+  /// each 16 KiB of the bound at most, so that a peer cannot keep the loop with bytes before it.
   func lookForAlert() {
     guard phase == .open, !hasEnded else { return }
     var bytes = ByteQueue()
     do throws(SocketError) {
-      // More than a socket holds.
-      for _ in 0..<1_024 {
+      for _ in 0..<Self.mostDiscarded / 16_384 {
         let outcome = try bytes.append(capacity: 16_384) { (span) throws(SocketError) in
           try read(into: &span)
         }

@@ -79,10 +79,12 @@ extension TLSStream {
   /// Writes what waits.
   func flush() throws(SocketError) {
     guard !output.isEmpty else { return isBlocked = false }
-    let count = try writeBelow(output.position..<output.position + output.count, of: &output)
-    output.removeFirst(count)
-    guard output.isEmpty else { return }
-    output = ByteQueue()
+    // If that fails, an alert is looked for, whose answer may be put into the output.
+    var waiting = ByteQueue()
+    swap(&waiting, &output)
+    let count = try writeBelow(waiting.position..<waiting.position + waiting.count, of: &waiting)
+    waiting.removeFirst(count)
+    guard waiting.isEmpty else { return swap(&waiting, &output) }
     if hasShutDown, !hasShutDownBelow {
       hasShutDownBelow = true
       below.shutDownWriting()

@@ -88,6 +88,8 @@ package protocol ByteStream: AnyObject {
   var isCutOff: Bool { get }
   /// The bytes that the stream holds in memory for its transform; nil for a stream that has none.
   var heldBytes: Int? { get }
+  /// Frees what the stream's transform keeps to be fast, because the stream idles or memory is short.
+  func releaseStorage()
   /// The number of written bytes that the peer's system has not acknowledged; 0 if not known.
   var unacknowledgedBytes: Int { get }
   /// Whether a read would find bytes; false if not known.
@@ -106,4 +108,5 @@ extension ByteStream {
   package var securityFailure: SecurityFailure? { nil }
   package var isCutOff: Bool { false }
   package var heldBytes: Int? { nil }
+  package func releaseStorage() {}
 }

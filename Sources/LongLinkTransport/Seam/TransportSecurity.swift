@@ -62,11 +62,22 @@ package protocol ServerSecurityProvider: Sendable {
   /// A server that uses it is about to listen. `replaced` is to be called, on any thread, when
   /// connections that stand should move to others, because certificates were replaced.
   func serverStarted(
-    on loop: EventLoop, _ log: @escaping SecurityLog, replaced: @escaping @Sendable () -> Void)
+    _ server: ObjectIdentifier, on loop: EventLoop, _ log: @escaping SecurityLog,
+    replaced: @escaping @Sendable () -> Void)
   /// The same server has stopped.
-  func serverStopped(on loop: EventLoop)
+  func serverStopped(_ server: ObjectIdentifier, on loop: EventLoop)
 }
 
-/// Writes a line into the log of the client or server that uses a provider: whether it is an error,
-/// the message, and the details.
-package typealias SecurityLog = @Sendable (Bool, StaticString, [String: String]) -> Void
+/// Writes a line into the log of the client or server that uses a provider: its level, the message,
+/// and the details.
+package typealias SecurityLog = @Sendable (SecurityLogLevel, StaticString, [String: String]) -> Void
+
+/// How much a line of the log matters.
+package enum SecurityLogLevel: Sendable {
+  /// Something was done, as it should be.
+  case info
+  /// Somebody has to act soon.
+  case warning
+  /// Something does not work.
+  case error
+}

@@ -17,7 +17,8 @@ final class Program: Sendable {
     do {
       let process = Process()
       process.executableURL = URL(filePath: "/usr/bin/env")
-      process.arguments = [name, name == "openssl" ? "version" : "--version"]
+      let question = ["openssl": "version", "nginx": "-v"][name] ?? "--version"
+      process.arguments = [name, question]
       process.standardOutput = FileHandle.nullDevice
       process.standardError = FileHandle.nullDevice
       try process.run()
@@ -119,6 +120,11 @@ final class Folder: Sendable {
     let file = "\(path)/\(name)"
     try Data(bytes).write(to: URL(filePath: file), options: .atomic)
     return file
+  }
+
+  /// The text of a file.
+  func read(_ name: String) throws -> String {
+    try String(contentsOfFile: "\(path)/\(name)", encoding: .utf8)
   }
 
   /// Writes a certificate and its key.

@@ -4,29 +4,55 @@ import COpenSSL
 
 /// A client of TLS that verifies nothing and may misbehave: OpenSSL over two buffers.
 @safe final class RawTLS {
-  private let context: OpaquePointer
-  private let ssl: OpaquePointer
+  private var context: OpaquePointer?
+  private var ssl: OpaquePointer?
   private let input: OpaquePointer
   private let output: OpaquePointer
 
-  /// `protocols` is ALPN's list; nil sends none.
-  init(protocols: String? = "\u{a}longlink/1", version: CInt = TLS1_3_VERSION) {
+  /// `protocols` is ALPN's list; nil sends none. `chain` and `key` are files of its own certificate.
+  init(
+    protocols: String? = "\u{a}longlink/1", version: CInt = TLS1_3_VERSION, chain: String? = nil,
+    key: String? = nil
+  ) {
     unsafe context = SSL_CTX_new(TLS_client_method())
+    if let chain, let key {
+      unsafe SSL_CTX_use_certificate_chain_file(context, chain)
+      unsafe SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM)
+    }
     _ = unsafe SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(version), nil)
     if let protocols {
       let bytes = Array(protocols.utf8)
       unsafe SSL_CTX_set_alpn_protos(context, bytes, CUnsignedInt(bytes.count))
     }
     unsafe ssl = SSL_new(context)
-    unsafe input = BIO_new(BIO_s_mem())
-    unsafe output = BIO_new(BIO_s_mem())
+    unsafe (input, output) = RawTLS.connect(ssl)
+  }
+
+  /// Makes another client with the settings of one.
+  init(like other: RawTLS) {
+    unsafe context = other.context
+    unsafe SSL_CTX_up_ref(context)
+    unsafe ssl = SSL_new(context)
+    unsafe (input, output) = RawTLS.connect(ssl)
+  }
+
+  @unsafe private static func connect(_ ssl: OpaquePointer?) -> (OpaquePointer, OpaquePointer) {
+    let input = unsafe BIO_new(BIO_s_mem())
+    let output = unsafe BIO_new(BIO_s_mem())
     unsafe SSL_set_bio(ssl, input, output)
     unsafe SSL_set_connect_state(ssl)
+    return unsafe (input!, output!)
   }
 
   deinit {
+    free()
+  }
+
+  /// Frees its memory. Nothing may be called behind it.
+  func free() {
     unsafe SSL_free(ssl)
     unsafe SSL_CTX_free(context)
+    unsafe (ssl, context) = (nil, nil)
   }
 
   /// Takes bytes of the peer.

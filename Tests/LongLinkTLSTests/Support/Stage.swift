@@ -17,12 +17,16 @@ final class Stage: StreamHandler {
   private(set) var bytes: [UInt8] = []
   private(set) var ending: String?
 
-  init(
+  convenience init(
     on loop: EventLoop, _ server: TLSServerConfiguration = .with(), client: RawTLS = RawTLS()
   ) throws {
+    self.init(on: loop, try TLSServer(server), client: client)
+  }
+
+  init(on loop: EventLoop, _ server: TLSServer, client: RawTLS) {
     self.loop = loop
     self.client = client
-    stream = try TLSServer(server).secure(below, on: loop)
+    stream = server.secure(below, on: loop)
     stream.attach(self, token: 3)
     stream.setInterest(.read)
   }
