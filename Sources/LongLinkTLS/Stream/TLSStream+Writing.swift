@@ -79,10 +79,15 @@ extension TLSStream {
   /// Writes what waits.
   func flush() throws(SocketError) {
     guard !output.isEmpty else { return isBlocked = false }
-    let count = try writeBelow(output.position..<output.position + output.count, of: &output)
-    output.removeFirst(count)
-    guard output.isEmpty else { return }
-    output = ByteQueue()
+    // If this fails, what is read then may add to the output.
+    var queue = ByteQueue()
+    swap(&queue, &output)
+    let count = try writeBelow(queue.position..<queue.position + queue.count, of: &queue)
+    queue.removeFirst(count)
+    guard queue.isEmpty else {
+      output = queue
+      return
+    }
     if hasShutDown, !hasShutDownBelow {
       hasShutDownBelow = true
       below.shutDownWriting()
