@@ -22,6 +22,7 @@ struct Generate: AsyncParsableCommand {
   }
 
   @OptionGroup var load: Load
+  @OptionGroup var secure: ClientSecure
   @Option(help: "The style in which requests are made.")
   var style = Style.loop
   @Flag(help: "Send and receive a message of five fields instead of bytes.")
@@ -47,6 +48,7 @@ struct Generate: AsyncParsableCommand {
       configuration.timeout = .seconds(60)
       configuration.maxWaiting = max(configuration.maxWaiting, load.inFlight)
       configuration.logger.logLevel = .critical
+      configuration.security = try secure.security()
       let client = try LongLinkClient(configuration, on: loop)
       try await client.connect()
       clients.append(client)

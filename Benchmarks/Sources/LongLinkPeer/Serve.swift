@@ -6,6 +6,7 @@ import LongLinkServer
 import Logging
 
 struct Serve: AsyncParsableCommand {
+  @OptionGroup var secure: ServerSecure
   @Flag(help: "Handle requests in tasks instead of synchronously.")
   var asynchronous = false
   @Option(help: "The most concurrent requests of one connection.")
@@ -23,6 +24,7 @@ struct Serve: AsyncParsableCommand {
     configuration.maxConnections = 20_000
     configuration.maxInFlight = maxInFlight
     configuration.logger.logLevel = .critical
+    configuration.security = try secure.security()
     let server = try LongLinkServer(configuration, on: [loop])
     let requests = RequestCount()
     if asynchronous {
