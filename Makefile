@@ -15,7 +15,7 @@ RELEASED = .build/release
 .PHONY: all setup setup-tests build command install demo test unit-tests protocols check-protocols \
 	check-generator check-vectors check-mutants check-readme check-chat check-feed docs format lint portable \
 	sanitize sanitize-thread sanitize-address fuzz soak simulate \
-	attacks mutants bench bench-quick bench-scale bench-codec bench-readers bench-uploads bench-http bench-build bench-check clean
+	attacks mutants bench bench-quick bench-scale bench-codec bench-readers bench-uploads bench-http bench-tls bench-build bench-check clean
 
 all: build
 
@@ -183,6 +183,12 @@ bench-uploads: command
 # HTTPService beside async-http-client alone, against one nginx. BENCH adds options.
 bench-http: setup-tests
 	SWIFT="$(SWIFT)" Benchmarks/Scripts/http.sh $(BENCH)
+
+# TLS beside plain connections, and full handshakes beside OpenSSL's own server. ROUNDS: how many.
+bench-tls: setup
+	$(SWIFT) build --package-path Benchmarks --configuration release --static-swift-stdlib \
+		--product LongLinkPeer
+	Benchmarks/Scripts/tls.sh $(ROUNDS)
 
 # Links Swift's libraries statically, as services are deployed; the same for all subjects.
 bench-build: setup

@@ -204,6 +204,22 @@ import Testing
     }
   }
 
+  @Test func `writing may fail while bytes wait and others come`() async throws {
+    try await Stage.run { loop in
+      let stage = try Stage(on: loop)
+      stage.shakeHands()
+      stage.below.room = 1_000
+      _ = try stage.write(Array(repeating: 1, count: 5_000))
+      // It has to be answered, with bytes behind those that wait.
+      stage.below.inbox = stage.client.updateKeys()
+      stage.below.failure = SocketError(operation: "write", errno: 32)
+      stage.below.room = .max
+      stage.below.deliver()
+      #expect(throws: SocketError.self) { try stage.write([1]) }
+      stage.stream.close()
+    }
+  }
+
   @Test func `the last flight of a client goes with its first bytes`() async throws {
     let (_, simulation) = try await World.simulate(try World.Parts()) { world in
       try await world.client.request(World.echo, [1])

@@ -6,6 +6,10 @@ import LongLinkServer
 import Logging
 
 struct Serve: AsyncParsableCommand {
+  @Option(help: "With --tls, the PEM file of the certificate; by default one is made.")
+  var tlsCertificate: String?
+  @Option(help: "The file of its private key.")
+  var tlsKey: String?
   @Flag(help: "Handle requests in tasks instead of synchronously.")
   var asynchronous = false
   @Option(help: "The most concurrent requests of one connection.")
@@ -25,7 +29,7 @@ struct Serve: AsyncParsableCommand {
     configuration.maxConnections = 20_000
     configuration.maxInFlight = maxInFlight
     configuration.logger.logLevel = .critical
-    configuration.security = try Secured.server(tls)
+    configuration.security = try Secured.server(tls, certificate: tlsCertificate, key: tlsKey)
     let server = try LongLinkServer(configuration, on: [loop])
     let requests = RequestCount()
     if asynchronous {

@@ -10,10 +10,17 @@ final class ClientEngine {
   private let journal: Journal
   /// Whether a ping is answered; from any thread.
   private let answersPings: Box<Atomic<Bool>>
+  private let security: ClientSecurity?
+  private let faults: [SecurityFault]
   private var connection: PeerConnection?
   private var connecting: (@Sendable (SocketError?) -> Void)?
 
-  init(on loop: EventLoop, journal: Journal, answersPings: Box<Atomic<Bool>>) {
+  init(
+    on loop: EventLoop, journal: Journal, answersPings: Box<Atomic<Bool>>,
+    security: ClientSecurity?, faults: [SecurityFault]
+  ) {
+    self.security = security
+    self.faults = faults
     self.loop = loop
     self.journal = journal
     self.answersPings = answersPings
@@ -23,12 +30,27 @@ final class ClientEngine {
   func connect(to address: SocketAddress, _ completion: @escaping @Sendable (SocketError?) -> Void)
   {
     do throws(SocketError) {
-      let stream = try loop.driver.connect(to: address, options: SocketOptions())
+      let stream = secure(try loop.driver.connect(to: address, options: SocketOptions()), address)
       connecting = completion
       connection = PeerConnection(stream, number: 1, isConnecting: true, on: loop, owner: self)
     } catch {
       completion(error)
     }
+  }
+
+  private func secure(_ stream: any ByteStream, _ address: SocketAddress) -> PeerStream {
+    guard let security else { return PeerStream(stream: stream) }
+    let below = FaultyStream(over: stream, faults, isConnected: false, on: loop)
+    let secured = security.provider.secure(below, host: address.host, on: loop)
+    return PeerStream(stream: secured, below: below)
+  }
+
+  func sendBelow(_ bytes: [UInt8]) {
+    connection?.sendBelow(bytes)
+  }
+
+  func endBelow() {
+    connection?.endBelow()
   }
 
   func send(_ output: PeerConnection.Output) {
@@ -94,15 +116,15 @@ extension ClientEngine: PeerConnectionOwner {
     }
   }
 
+  func secured(_ connection: PeerConnection, _ security: StreamSecurity) {
+    let number = connection.number
+    journal.update { $0.security[number] = security }
+  }
+
   func received(_ violation: Violation, on connection: PeerConnection) {}
 
   func ended(_ connection: PeerConnection, _ reason: ConnectionEnding.Reason) {
-    let ending = ConnectionEnding(
-      connection: 1,
-      reason: reason,
-      unfinishedBytes: connection.reader.unfinished,
-      time: loop.now
-    )
+    let ending = ConnectionEnding(connection, reason, at: loop.now)
     journal.update { $0.endings.append(ending) }
   }
 }

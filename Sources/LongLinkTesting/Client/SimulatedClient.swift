@@ -27,17 +27,27 @@ public final class SimulatedClient: Sendable {
   private let journal: Journal
   private let pings: Box<Atomic<Bool>>
 
-  /// Connects, by default on the shared loop.
+  /// Connects, by default on the shared loop and without encryption.
   ///
-  /// Throws `SocketError` if connecting fails. Only the system limits the time that it takes.
+  /// With `security`, it returns once the connection is secure; `securityFaults` are what the client
+  /// does below its security. The name that a server's certificate has to have is the address,
+  /// unless the security has another one.
+  ///
+  /// Throws `SocketError` if connecting fails, with `EPROTO` if the connection could not be secured.
+  /// Only the system limits the time that it takes.
   public static func connect(
     to address: SocketAddress,
-    on loop: EventLoop = .shared
+    on loop: EventLoop = .shared,
+    security: ClientSecurity? = nil,
+    securityFaults: [SecurityFault] = []
   ) async throws -> SimulatedClient {
     let journal = Journal()
     let pings = Box(Atomic(true))
     let engine = await loop.perform {
-      LoopBound(ClientEngine(on: loop, journal: journal, answersPings: pings), on: loop)
+      LoopBound(
+        ClientEngine(
+          on: loop, journal: journal, answersPings: pings, security: security,
+          faults: securityFaults), on: loop)
     }
     let client = SimulatedClient(loop, engine, journal, pings)
     let error = await withCheckedContinuation { continuation in
@@ -99,6 +109,19 @@ extension SimulatedClient {
   public func dribble(_ bytes: [UInt8], every interval: Duration) {
     order { $0.send(.dribble(bytes, every: interval.clampedNanoseconds)) }
   }
+
+  /// Sends bytes below the security, as they are; without security, like `send(bytes:)`.
+  public func send(bytesBelowSecurity bytes: [UInt8]) {
+    order { $0.sendBelow(bytes) }
+  }
+
+  /// Ends this side below the security, without the security's own end (TLS's close_notify).
+  public func endBelowSecurity() {
+    order { $0.endBelow() }
+  }
+
+  /// How the connection is secured; nil without security.
+  public var security: StreamSecurity? { journal.record.security[1] }
 
   /// Ends this side after the output sent before. Reading continues.
   public func halfClose() {

@@ -11,6 +11,8 @@ extension NetworkState {
     let name: String
     /// How far its clock is ahead of the world's. From any thread.
     let clock = Box(Atomic<Int64>(0))
+    /// How far its calendar is ahead of its clock, in nanoseconds. From any thread.
+    let calendar = Box(Atomic<Int64>(0))
     var isPaused = false
     /// True from a crash of the whole machine until its process is started again.
     var isOff = false

@@ -37,6 +37,8 @@ struct NetworkState {
   var schedule = Schedule<Event>()
   var generator: SeededGenerator
   var trace: Trace
+  /// Whether the trace has hashes of what is written. Encrypted bytes differ from run to run.
+  var hashesBytes = true
   /// Called with each entry and its bytes, under the lock, so that it must not use the world.
   var observer: (@Sendable (Trace.Entry, [UInt8]) -> Void)?
 

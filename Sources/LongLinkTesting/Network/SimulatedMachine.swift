@@ -2,6 +2,7 @@
 
 internal import LongLinkCore
 internal import LongLinkTransport
+internal import Synchronization
 
 /// A machine of a simulation. Its loops share an address and a clock, and are paused together.
 ///
@@ -30,6 +31,20 @@ public struct SimulatedMachine: Sendable {
 
   /// Whether it is paused.
   public var isPaused: Bool { networkState { $0.machines[index].isPaused } }
+
+  /// How far its calendar is ahead of the world's, or behind it if negative; initially zero.
+  ///
+  /// The dates of certificates and tickets are judged by the calendar of a machine, and nothing else
+  /// is. The world's begins with the year 2026. A new value counts from the next look at the
+  /// calendar on, and leaves timers alone.
+  public var calendarOffset: Duration {
+    get { .nanoseconds(calendar.value.load(ordering: .acquiring)) }
+    nonmutating set {
+      calendar.value.store(newValue.clampedNanoseconds, ordering: .releasing)
+    }
+  }
+
+  private var calendar: Box<Atomic<Int64>> { networkState { $0.machines[index].calendar } }
 
   /// Moves the clocks of its loops forward, as after a suspended machine wakes; timers in between
   /// become due. A negative duration is a programming error.

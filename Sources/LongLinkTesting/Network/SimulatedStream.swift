@@ -13,9 +13,9 @@ internal import Musl
 
 /// One end of a link, as a stream of bytes on its loop.
 final class SimulatedStream: ByteStream {
-  private let name: EndName
+  let name: EndName
   private let driver: SimulatedDriver
-  private let networkState: SharedNetwork
+  let networkState: SharedNetwork
   private let loop: EventLoop
   private var interest: Readiness = []
   private var isAttached = false
@@ -30,6 +30,9 @@ final class SimulatedStream: ByteStream {
     networkState = driver.networkState
     (localAddress, peerAddress) = networkState { ($0.end(name)?.local, $0.end(name)?.peer) }
   }
+
+  /// The machine that it is on.
+  var machine: Int { networkState { [index = driver.index] in $0.loops[index].machine } }
 
   deinit {
     guard isOpen else { return }

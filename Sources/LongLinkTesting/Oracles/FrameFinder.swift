@@ -6,7 +6,7 @@ internal import LongLinkCore
 struct FrameFinder {
   private var header: [UInt8] = []
   private var rest = 0
-  private var position = 0
+  private(set) var position = 0
   /// The length of the first frame; nil before it is known.
   private(set) var firstLength: Int?
   /// Where the last ping ends, counted from the beginning. The user may clear it.

@@ -16,6 +16,8 @@ struct LinkWatch {
     var heartbeat: Heartbeat
     /// The time within which the first message has to arrive on a link.
     var handshake: Duration
+    /// Whether it asks who its peer is behind the first message, within the same time.
+    var authenticates = false
     var pausedSince: LinkInstant?
     /// Since when its clock has run like the world's.
     var steadySince = LinkInstant(nanoseconds: 0)
@@ -30,6 +32,14 @@ struct LinkWatch {
     var received = 0
     var written = 0
     var frames = FrameFinder()
+    /// Its written bytes are encrypted, and the plain ones come separately.
+    var isSecured = false
+    /// Whether the first frame, and the first ping, are part of the last plain bytes: the encrypted
+    /// ones may still be written.
+    var endsWithFirst = false
+    var endsWithPing = false
+    /// Whether plain bytes are being written.
+    var isWriting = false
     /// The end of the first ping written since bytes last arrived, counted in written bytes.
     var pingEnd: Int?
     /// The end of the last bytes written while too much was in flight for a ping to be written.
@@ -45,11 +55,17 @@ struct LinkWatch {
   /// for timers.
   static let slack: Int64 = 1_250_000_000
   private static let pingLength = 24
+  /// What a record of TLS adds to its bytes.
+  private static let recordOverhead = 22
   /// The bytes in flight from which on a ping waits to be written.
   private static let backlog = 16_384
 
   private var owners: [Int: Owner] = [:]
   private var ends: [EndName: End] = [:]
+  /// Secured ends that have no event yet.
+  private var securedEarly: Set<EndName> = []
+  /// Where the first frame of a secured end ends, counted in written bytes, once it is written.
+  private var firstEnds: [EndName: Int] = [:]
   /// The end that each machine last closed as initiator: its reason is reported only afterwards.
   private var lastClosed: [Int: (name: EndName, end: End)] = [:]
   /// The links made by each machine, with their addresses.
@@ -65,6 +81,7 @@ struct LinkWatch {
       owner.heartbeat.interval = max(owner.heartbeat.interval, former.heartbeat.interval)
       owner.heartbeat.timeout = max(owner.heartbeat.timeout, former.heartbeat.timeout)
       owner.handshake = max(owner.handshake, former.handshake)
+      owner.authenticates = owner.authenticates || former.authenticates
       owner.pausedSince = former.pausedSince
       owner.steadySince = former.steadySince
     }
@@ -130,9 +147,42 @@ struct LinkWatch {
     end.written += bytes.count
     let received = ends[name.other]?.received ?? 0
     if end.written - received >= Self.backlog { end.backlogEnd = end.written }
-    end.frames.take(bytes)
-    if end.pingEnd == nil { end.pingEnd = end.frames.lastPingEnd }
+    if end.isSecured {
+      // Encrypted bytes that had to wait. A secured stream takes no more plain bytes while encrypted ones wait.
+      if end.endsWithFirst, !end.isWriting { firstEnds[name] = end.written }
+      if end.endsWithPing, !end.isWriting, end.pingEnd != nil { end.pingEnd = end.written }
+    } else {
+      end.frames.take(bytes)
+      if end.pingEnd == nil { end.pingEnd = end.frames.lastPingEnd }
+    }
     ends[name] = end
+  }
+
+  /// An end is secured from now on.
+  mutating func secured(_ name: EndName) {
+    ends[name]?.isSecured = true
+    if ends[name] == nil { securedEarly.insert(name) }
+  }
+
+  /// Plain bytes are going to be written to a secured end.
+  mutating func writesPlain(_ name: EndName) { ends[name]?.isWriting = true }
+
+  /// Plain bytes were written to a secured end, and their encrypted ones before that, as far as
+  /// there was room.
+  mutating func wrotePlain(_ bytes: [UInt8], _ name: EndName) {
+    guard var end = ends[name] else { return }
+    end.isWriting = false
+    defer { ends[name] = end }
+    guard !bytes.isEmpty else { return }
+    end.frames.take(bytes)
+    (end.endsWithFirst, end.endsWithPing) = (false, false)
+    if firstEnds[name] == nil, let length = end.frames.firstLength, end.frames.position >= length {
+      firstEnds[name] = end.written
+      end.endsWithFirst = true
+    }
+    if end.pingEnd == nil, end.frames.lastPingEnd != nil {
+      (end.pingEnd, end.endsWithPing) = (end.written, true)
+    }
   }
 
   private mutating func arrived(_ name: EndName, _ entry: Trace.Entry) {
@@ -156,7 +206,7 @@ struct LinkWatch {
     let isBefore =
       if let pingEnd = end.pingEnd {
         // The last of them may arrive together with the ping and the bytes after it.
-        total - count < pingEnd - Self.pingLength
+        total - count < pingEnd - Self.pingLength - (end.isSecured ? Self.recordOverhead : 0)
       } else {
         total - count < end.backlogEnd
       }
@@ -170,6 +220,7 @@ struct LinkWatch {
     else { return }
     ends[name] = End(
       machine: machine, peer: peer, since: entry.time, lastArrival: entry.time)
+    ends[name]?.isSecured = securedEarly.remove(name) != nil
     ends[name.other]?.peer = machine
   }
 
@@ -184,7 +235,10 @@ struct LinkWatch {
     guard let end = ends[name], let owner = owners[end.machine], owner.pausedSince == nil else {
       return
     }
-    let limit: LinkInstant
+    var limit: LinkInstant
+    let handshake =
+      max(end.since, owner.steadySince)
+      + max(owner.handshake, owner.heartbeat.timeout).clampedNanoseconds
     if isOpen(name, end) {
       let agreed = agreed(owner, end.peer.flatMap { owners[$0] })
       let suspicion =
@@ -193,9 +247,9 @@ struct LinkWatch {
       // Within the timeout it checks eight times whether bytes before the ping were acknowledged.
       let look = end.lastDrain > suspicion ? timeout / 8 : 0
       limit = max(suspicion, end.lastDrain) + timeout + look
+      if owner.authenticates { limit = max(limit, handshake) }
     } else {
-      let handshake = max(owner.handshake, owner.heartbeat.timeout)
-      limit = max(end.since, owner.steadySince) + handshake.clampedNanoseconds
+      limit = handshake
     }
     guard now > limit + Self.slack else { return }
     let last = isOpen(name, end) ? end.lastArrival : end.since
@@ -212,6 +266,7 @@ struct LinkWatch {
   /// Whether the other side's first message has arrived completely and can be read.
   private func isOpen(_ name: EndName, _ end: End) -> Bool {
     let read = end.received - end.unread
+    if end.isSecured { return firstEnds[name.other].map { read >= $0 } ?? false }
     guard let length = ends[name.other]?.frames.firstLength else { return read > 0 }
     return read >= length
   }

@@ -25,7 +25,8 @@ internal import Synchronization
 ///
 /// Record the items of streams in ``items``. The oracle's evidence is the bytes on the network, the
 /// records of callers and handlers, and the counters. It computes the expected bounds itself,
-/// independently of the code under test. Make one oracle for a simulation, and keep a reference: it
+/// independently of the code under test. It cannot read encrypted bytes: pass securities through
+/// ``watching(_:)-(ClientSecurity)`` and ``watching(_:)-(ServerSecurity)``. Make one oracle for a simulation, and keep a reference: it
 /// watches until it is released. Any thread may use it.
 public final class Oracle: Sendable {
   struct WatchedClient {
@@ -61,6 +62,8 @@ public final class Oracle: Sendable {
     /// The addresses and numbers of short links, which have no heartbeat and no credit.
     var shortAddresses: Set<SocketAddress> = []
     var shortLinks: Set<Int> = []
+    /// The numbers of links whose plain bytes it sees.
+    var securedLinks: Set<Int> = []
 
     /// Whether an entry is about a short link.
     mutating func isShort(_ entry: Trace.Entry) -> Bool {
@@ -94,14 +97,7 @@ public final class Oracle: Sendable {
     items = ItemLedger(now: now)
     box = Box(Mutex(State(recorder: recorder)))
     simulation.observe { [weak box] entry, bytes in
-      box?.value.withLock { state in
-        if !state.isShort(entry) {
-          state.links.observed(entry, bytes)
-          state.credit.observed(entry, bytes)
-        }
-        if entry.kind == .corrupted { state.isDamaged = true }
-        state.recorder?.observed(entry, bytes)
-      }
+      box?.value.withLock { $0.observed(entry, bytes) }
     }
   }
 
@@ -140,7 +136,8 @@ public final class Oracle: Sendable {
         state.links.watch(
           LinkWatch.Owner(
             name: name, heartbeat: configuration.heartbeat,
-            handshake: configuration.firstFrameTimeout),
+            handshake: configuration.firstFrameTimeout,
+            authenticates: configuration.authenticate != nil),
           on: machine.index)
         state.recorder?.named(machine.index, name, isClient: false)
       }

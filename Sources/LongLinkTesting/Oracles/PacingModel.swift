@@ -38,7 +38,8 @@ struct PacingModel {
   private var hasFailure = false
   /// The link that takes new requests, since when, and whether it has worked.
   private var current: (id: UInt32, since: LinkInstant, hasWorked: Bool)?
-  /// Consecutive links that drained within a minute. The first 8 are followed without a delay.
+  /// Consecutive links that drained, or whose credential expired, within a minute. The first 8 are
+  /// followed without a delay.
   private var shortDrains = 0
   /// The number of delays that equalled their window to the nanosecond.
   private var unjittered = 0
@@ -103,7 +104,7 @@ struct PacingModel {
     current = nil
     if time - link.since >= 60_000_000_000 {
       shortDrains = 0
-    } else if reason == .goneAway(.draining) {
+    } else if reason == .goneAway(.draining) || reason == .goneAway(.unauthenticated) {
       shortDrains += 1
     }
     guard link.hasWorked else {

@@ -8,10 +8,18 @@ protocol PeerConnectionOwner: AnyObject {
   /// Connecting has succeeded or failed. Not called for accepted connections.
   func connected(_ connection: PeerConnection, _ error: SocketError?)
   func received(_ reading: FrameReader.Reading, on connection: PeerConnection)
+  /// The connection's security has been set up. Called once, before anything is received.
+  func secured(_ connection: PeerConnection, _ security: StreamSecurity)
   /// In a dialect, bytes arrived that are not a valid frame.
   func received(_ violation: Violation, on connection: PeerConnection)
   /// The connection has ended. Called once. If only the peer has ended its side, writing continues.
   func ended(_ connection: PeerConnection, _ reason: ConnectionEnding.Reason)
+}
+
+/// A stream of a scripted peer, and what is below its security, if it has any.
+struct PeerStream {
+  let stream: any ByteStream
+  var below: FaultyStream?
 }
 
 /// One connection of a scripted peer, which receives frames and sends any bytes. On its loop.
@@ -40,6 +48,9 @@ final class PeerConnection: StreamHandler, TimerHandler, TurnHandler {
   private(set) var isOpen = true
   private let loop: EventLoop
   private let stream: any ByteStream
+  /// What is below the security, if there is any.
+  private let below: FaultyStream?
+  private var hasToldSecurity = false
   private weak var owner: (any PeerConnectionOwner)?
   private var isConnecting: Bool
   private var hasEnded = false
@@ -51,7 +62,7 @@ final class PeerConnection: StreamHandler, TimerHandler, TurnHandler {
   private var dribbleTimer: LoopTimer?
 
   init(
-    _ stream: any ByteStream,
+    _ stream: PeerStream,
     number: Int,
     isConnecting: Bool,
     speaking dialect: (any DialectFraming)? = nil,
@@ -60,14 +71,20 @@ final class PeerConnection: StreamHandler, TimerHandler, TurnHandler {
   ) {
     wire = PeerWire(dialect)
     reader = FrameReader(dialect)
-    self.stream = stream
+    self.stream = stream.stream
+    below = stream.below
     self.number = number
     self.isConnecting = isConnecting
     self.loop = loop
     self.owner = owner
-    stream.attach(self, token: 0)
+    self.stream.attach(self, token: 0)
     updateInterest()
   }
+
+  /// Why the connection could not be secured, or is no longer secure.
+  var securityFailure: SecurityFailure? { stream.securityFailure }
+  /// After the peer's end: whether the security's own end was missing.
+  var isCutOff: Bool { isOpen && stream.isCutOff }
 
   // MARK: Orders
 
@@ -82,6 +99,21 @@ final class PeerConnection: StreamHandler, TimerHandler, TurnHandler {
     scheduleFlush()
   }
 
+  /// Sends bytes as they are, below the security.
+  func sendBelow(_ bytes: [UInt8]) {
+    guard isOpen else { return }
+    // What was sent before goes first.
+    flush()
+    if let below { below.send(bytes) } else { send(.bytes(bytes)) }
+  }
+
+  /// Ends this side below the security, without its own end.
+  func endBelow() {
+    guard isOpen else { return }
+    flush()
+    if let below { below.end() } else { send(.end) }
+  }
+
   func setReading(_ isReading: Bool) {
     self.isReading = isReading
     updateInterest()
@@ -90,6 +122,7 @@ final class PeerConnection: StreamHandler, TimerHandler, TurnHandler {
   /// Neither reads nor writes while frozen.
   func setFrozen(_ isFrozen: Bool) {
     self.isFrozen = isFrozen
+    if isOpen { below?.setFrozen(isFrozen) }
     updateInterest()
     if !isFrozen { scheduleFlush() }
   }
@@ -106,6 +139,7 @@ final class PeerConnection: StreamHandler, TimerHandler, TurnHandler {
 
   func streamReady(_ readiness: Readiness, token: UInt64) {
     if isConnecting { return finishConnecting() }
+    noteSecurity()
     if readiness.contains(.write) {
       isBlocked = false
       flush()
@@ -126,10 +160,17 @@ final class PeerConnection: StreamHandler, TimerHandler, TurnHandler {
     updateInterest()
   }
 
+  private func noteSecurity() {
+    guard below != nil, !hasToldSecurity, isOpen, let security = stream.security else { return }
+    hasToldSecurity = true
+    owner?.secured(self, security)
+  }
+
   private func finishConnecting() {
     do throws(SocketError) {
       guard try stream.finishConnecting() else { return }
       isConnecting = false
+      noteSecurity()
       owner?.connected(self, nil)
       updateInterest()
     } catch {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import LongLinkCore
+public import LongLinkTransport
 
 /// One frame that a scripted peer received.
 public struct ReceivedFrame: Hashable, Sendable {
@@ -59,10 +60,24 @@ public struct ConnectionEnding: Hashable, Sendable {
   public let connection: Int
   /// Who or what ended it.
   public let reason: Reason
+  /// Why the connection could not be secured, or was no longer secure; nil for any other reason.
+  public let securityFailure: SecurityFailure?
+  /// Whether the peer's end came without the end of its security, so that anyone on the path can
+  /// have caused it. False without security.
+  public let isCutOff: Bool
   /// The number of bytes received of a last, incomplete frame.
   public let unfinishedBytes: Int
   /// When it was noticed, by the clock of the peer's loop.
   public let time: LinkInstant
+
+  init(_ connection: PeerConnection, _ reason: Reason, at time: LinkInstant) {
+    self.connection = connection.number
+    self.reason = reason
+    securityFailure = connection.securityFailure
+    isCutOff = connection.isCutOff
+    unfinishedBytes = connection.reader.unfinished
+    self.time = time
+  }
 }
 
 /// A snapshot of everything that a scripted peer has received.
@@ -79,6 +94,8 @@ public struct PeerRecord: Sendable {
   public internal(set) var streams: [ReceivedStream] = []
   /// The violations of a dialect in received bytes, which dropped a packet or ended a connection.
   public internal(set) var violations: [Violation] = []
+  /// How connections are secured, by their numbers, once they are.
+  public internal(set) var security: [Int: StreamSecurity] = [:]
   /// The connections that ended.
   public internal(set) var endings: [ConnectionEnding] = []
   /// The number of connections so far.

@@ -55,6 +55,11 @@ public enum FaultKind: String, CaseIterable, Hashable, Sendable, CustomStringCon
   /// A network lets nobody connect to the servers' long ports for a while, and breaks the links
   /// there. Only profiles with short links draw it.
   case blockedPorts
+  /// A server ends the connections of a client's principal. Only profiles with credentials draw it.
+  case endedPrincipal
+  /// The certificates of a server are replaced, and its connections perhaps asked to move. Drawn
+  /// beside the faults of a profile, in runs with a ``ScenarioSecurity``.
+  case replacedCertificates
 
   /// The kind's name.
   public var description: String { rawValue }

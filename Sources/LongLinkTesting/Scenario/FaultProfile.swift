@@ -16,11 +16,13 @@ public struct FaultProfile: Hashable, Sendable {
   public var count: ClosedRange<Int>
   /// Whether clients have short links beside the long one; one in four has short links alone.
   public var hasShortLinks = false
+  /// Whether clients prove who they are, with credentials that expire and that servers refuse.
+  public var hasCredentials = false
 
   /// Makes a profile. Negative rates or counts are a programming error.
   public init(
     name: String, rates: [FaultKind: Int], count: ClosedRange<Int> = 5...12,
-    hasShortLinks: Bool = false
+    hasShortLinks: Bool = false, hasCredentials: Bool = false
   ) {
     precondition(rates.values.allSatisfy { $0 >= 0 }, "a rate must not be negative")
     precondition(count.lowerBound >= 0, "a count of faults must not be negative")
@@ -28,13 +30,14 @@ public struct FaultProfile: Hashable, Sendable {
     self.rates = rates
     self.count = count
     self.hasShortLinks = hasShortLinks
+    self.hasCredentials = hasCredentials
   }
 
   /// 5 to 12 faults of all kinds, equally likely.
   public static let `default` = FaultProfile(
     name: "default",
     rates: Dictionary(
-      uniqueKeysWithValues: FaultKind.allCases.filter { $0 != .blockedPorts }.map { ($0, 1) }))
+      uniqueKeysWithValues: FaultKind.everywhere.map { ($0, 1) }))
 
   /// No faults.
   public static let calm = FaultProfile(name: "calm", rates: [:], count: 0...0)
@@ -75,9 +78,18 @@ public struct FaultProfile: Hashable, Sendable {
     ],
     count: 10...20, hasShortLinks: true)
 
+  /// 5 to 12 faults of all kinds, for clients with credentials that expire after 2 s to 60 s, that
+  /// servers refuse, and that some servers cannot judge for a while; and principals whose
+  /// connections a server ends.
+  public static let credentials = FaultProfile(
+    name: "credentials",
+    rates: Dictionary(
+      uniqueKeysWithValues: FaultKind.everywhere.map { ($0, 1) } + [(.endedPrincipal, 5)]),
+    hasCredentials: true)
+
   /// The predefined profiles.
   public static let all = [
-    FaultProfile.default, .calm, .hostileNetwork, .restarts, .slowPeers, .twoWays,
+    FaultProfile.default, .calm, .hostileNetwork, .restarts, .slowPeers, .twoWays, .credentials,
   ]
 
   /// Finds a predefined profile; nil if none has this name.
@@ -98,5 +110,12 @@ public struct FaultProfile: Hashable, Sendable {
       rest -= rate
     }
     return nil
+  }
+}
+
+extension FaultKind {
+  /// The kinds that need no feature of a profile or a run.
+  fileprivate static let everywhere = allCases.filter {
+    ![.blockedPorts, .endedPrincipal, .replacedCertificates].contains($0)
   }
 }

@@ -26,12 +26,15 @@ public struct Scenario: Hashable, Sendable {
     self.profile = profile
   }
 
-  /// Runs the scenario in a new simulation. With `recording`, the report has a timeline.
+  /// Runs the scenario in a new simulation. With `recording`, the report has a timeline. With
+  /// `security`, all connections are secured.
   ///
   /// Throws only if the system has no thread or descriptor left for the run. Failures within the
   /// scenario are among the findings.
-  public func run(recording: Bool = false) async throws -> ScenarioReport {
-    let stage = ScenarioStage(self, recording: recording)
+  public func run(
+    recording: Bool = false, security: ScenarioSecurity? = nil
+  ) async throws -> ScenarioReport {
+    let stage = ScenarioStage(self, recording: recording, security: security)
     defer { stage.clear() }
     do {
       try await stage.simulation.run { try await stage.play() }
@@ -42,8 +45,10 @@ public struct Scenario: Hashable, Sendable {
   }
 
   /// Runs the scenario and blocks the thread, for programs that run several on threads.
-  public func runBlocking(recording: Bool = false) throws -> ScenarioReport {
-    let stage = ScenarioStage(self, recording: recording)
+  public func runBlocking(
+    recording: Bool = false, security: ScenarioSecurity? = nil
+  ) throws -> ScenarioReport {
+    let stage = ScenarioStage(self, recording: recording, security: security)
     defer { stage.clear() }
     do {
       try stage.simulation.runBlocking { try await stage.play() }

@@ -113,12 +113,17 @@ struct ScenarioPlan: Hashable, Sendable {
   /// The windows of the processes, by their indices.
   var serverWindows: [StreamWindows] = []
   var clientWindows: [StreamWindows] = []
+  /// When certificates are replaced; none in a plain world.
+  var replacements: [Replacement] = []
+  /// What credentials are drawn from.
+  let credentialOrigin: SeededGenerator
   /// When faults stop.
   var healing: Duration
 
   /// Draws the plan of a seed.
-  init(seed: UInt64, profile: FaultProfile) {
+  init(seed: UInt64, profile: FaultProfile, isSecured: Bool = false) {
     let origin = SeededGenerator(seed: seed)
+    credentialOrigin = origin.forked(for: 0x5CE_0007)
     var dice = origin.forked(for: 0x5CE_0001)
     healing = .seconds(600) + .milliseconds(dice.int(0...30_000))
     conditions = dice.pick([.normal, .normal, .unsteady, Self.remote])
@@ -130,6 +135,10 @@ struct ScenarioPlan: Hashable, Sendable {
     drawWork(&work)
     var items = origin.forked(for: 0x5CE_0004)
     drawStreams(&items)
+    if isSecured {
+      var certificates = origin.forked(for: 0x5CE_0006)
+      drawReplacements(&certificates)
+    }
     guard profile.hasShortLinks else { return }
     var ways = origin.forked(for: 0x5CE_0005)
     for index in clients.indices {

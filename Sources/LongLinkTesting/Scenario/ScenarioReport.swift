@@ -4,9 +4,12 @@
 public struct ScenarioReport: Sendable {
   /// The scenario that was run.
   public let scenario: Scenario
+  /// Whether its connections were secured.
+  public let isSecured: Bool
   /// The broken promises; empty after a good run.
   public let findings: [OracleFinding]
-  /// A hash of all events. Two runs with the same hash did the same.
+  /// A hash of all events. Two runs with the same hash did the same. The hash of a secured run has
+  /// the sizes of what was written, and not the bytes, which differ from run to run.
   public let traceHash: UInt64
   /// The number of events in the hash.
   public let traceCount: UInt64
@@ -33,5 +36,6 @@ public struct ScenarioReport: Sendable {
   /// The command that repeats the run and draws its timeline.
   public var replayCommand: String {
     "longlink simulate replay --seed \(scenario.seed) --profile \(scenario.profile.name)"
+      + (isSecured ? " --tls" : "")
   }
 }

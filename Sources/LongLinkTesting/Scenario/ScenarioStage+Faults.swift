@@ -36,7 +36,10 @@ extension ScenarioStage {
     case .clockJump, .pause: return disturbMachine(fault)
     case .changedPath, .suspension: return moveClient(fault)
     case .blockedPorts: return blockPorts(fault)
-    case .crash, .machineCrash, .restart, .flapping, .closedConnection: return disturbServer(fault)
+    case .crash, .machineCrash, .restart, .flapping, .closedConnection, .endedPrincipal:
+      return disturbServer(fault)
+    // They have times of their own in the plan.
+    case .replacedCertificates: return true
     }
   }
 
@@ -175,6 +178,8 @@ extension ScenarioStage {
       state.withLock { _ = $0.isFlapping.insert(index) }
       closeConnections(of: server)
       later(fault.lasting) { [self] in state.withLock { _ = $0.isFlapping.remove(index) } }
+    case .endedPrincipal:
+      endPrincipal(fault, at: server)
     default:
       closeConnections(of: server)
     }

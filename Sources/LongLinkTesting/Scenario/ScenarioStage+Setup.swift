@@ -43,6 +43,12 @@ extension ScenarioStage {
     configuration.drainSpread = plan.drainSpread
     configuration.streamWindows = self.plan.serverWindows[index]
     configuration.name = plan.name
+    configuration.security = try makeSecurity(ofServer: index)
+    if scenario.profile.hasCredentials {
+      configuration.authenticate = { [self, loop = run.loop] request in
+        try await authenticate(request, on: loop)
+      }
+    }
     let server = try LongLinkServer(configuration, on: [run.loop])
     oracle.watch(server, on: [run.loop], named: plan.name)
     let sink = HandlerSink(stage: self, isAlive: { run.isAlive })
@@ -100,6 +106,11 @@ extension ScenarioStage {
       configuration.offline = client.offline
       configuration.streamWindows = plan.clientWindows[index]
       configuration.name = name
+      configuration.security = try security.map { oracle.watching(try $0.client()) }
+      if scenario.profile.hasCredentials {
+        configuration.credential = { [self] in try await credential(of: index, on: loop) }
+        configuration.sendsCredentialUnencrypted = true
+      }
       if client.hasShortLinks {
         configuration.ways =
           (client.hasLongLink ? [.longLink] : [])

@@ -34,6 +34,13 @@ final class ScenarioStage: Sendable {
     var running = 0
     var isFlapping: Set<Int> = []
     var faults: [FaultKind: Int] = [:]
+    /// How often the certificates of each server were replaced, and where that is done.
+    var editions: [Int: Int] = [:]
+    var replaceable: [Int: ReplaceableSecurity] = [:]
+    /// The number of credentials that each client has asked for.
+    var credentials: [Int: Int] = [:]
+    /// Whether the faults have stopped.
+    var isHealed = false
     /// The number of requests whose callers' processes crashed.
     var orphans = 0
   }
@@ -45,14 +52,19 @@ final class ScenarioStage: Sendable {
   let pushes = PushLedger()
   let state = Mutex(State())
   let processes = Mutex<[SimulatedProcess]>([])
+  /// What secures its connections; nil in a plain world.
+  let security: ScenarioSecurity?
   private let isRecording: Bool
 
-  init(_ scenario: Scenario, recording: Bool) {
+  init(_ scenario: Scenario, recording: Bool, security: ScenarioSecurity? = nil) {
     self.scenario = scenario
+    self.security = security
     isRecording = recording
-    plan = ScenarioPlan(seed: scenario.seed, profile: scenario.profile)
+    plan = ScenarioPlan(
+      seed: scenario.seed, profile: scenario.profile, isSecured: security != nil)
     simulation = Simulation(
       seed: scenario.seed, configuration: Simulation.Configuration(traceCapacity: 64))
+    if security != nil { simulation.networkState { $0.hashesBytes = false } }
     oracle = Oracle(simulation, recorder: recording ? TimelineRecorder() : nil)
   }
 
@@ -62,7 +74,7 @@ final class ScenarioStage: Sendable {
 
   /// Releases clients, servers and processes, because their handlers hold the stage.
   func clear() {
-    state.withLock { ($0.clients, $0.servers) = ([], []) }
+    state.withLock { ($0.clients, $0.servers, $0.replaceable) = ([], [], [:]) }
     processes.withLock { $0 = [] }
   }
 
@@ -70,6 +82,7 @@ final class ScenarioStage: Sendable {
   var report: ScenarioReport {
     ScenarioReport(
       scenario: scenario,
+      isSecured: security != nil,
       findings: oracle.findings,
       traceHash: simulation.traceHash,
       traceCount: simulation.traceCount,
@@ -94,6 +107,7 @@ extension ScenarioStage {
     for process in processes.withLock({ $0 }) { try await process.start() }
     try makeClients()
     let faults = simulation.spawn { try await self.injectFaults() }
+    let certificates = simulation.spawn { try await self.replaceCertificates() }
     let samples = simulation.spawn { try await self.sample() }
     let streams = simulation.spawn { try await ScenarioStreams(stage: self).open() }
     let work = simulation.spawn { try await self.ask() }
@@ -101,7 +115,9 @@ extension ScenarioStage {
     try await streams.value
     try await simulation.sleep(for: max(.zero, plan.healing - elapsed))
     faults.cancel()
+    certificates.cancel()
     _ = await faults.result
+    _ = await certificates.result
     await heal()
     try await recover()
     samples.cancel()
@@ -119,6 +135,7 @@ extension ScenarioStage {
     while true {
       try await simulation.sleep(for: .seconds(7))
       await oracle.sample()
+      restartStoppedClients()
     }
   }
 
@@ -129,7 +146,7 @@ extension ScenarioStage {
     simulation.network.conditions = .normal
     for link in simulation.network.links { link.setConditions(.normal) }
     for server in plan.servers { tellName(of: server) }
-    state.withLock { $0.isFlapping = [] }
+    state.withLock { ($0.isFlapping, $0.isHealed) = ([], true) }
     for client in clients { client.resume() }
     for (index, process) in processes.withLock({ $0 }).enumerated() where server(index) == nil {
       _ = try? await process.start()
@@ -138,7 +155,9 @@ extension ScenarioStage {
 
   /// Waits until every client is connected, and sends a request of each, which has to succeed.
   private func recover() async throws {
-    let hint = plan.servers.map(\.drainSpread).max() ?? .zero
+    var hint = plan.servers.map(\.drainSpread).max() ?? .zero
+    // A credential of before may still be asked for, and judged.
+    if scenario.profile.hasCredentials { hint += .seconds(15) }
     for (index, client) in clients.enumerated() {
       let hasLongLink = plan.clients[index].hasLongLink
       let limit = Oracle.recoveryTime(of: client.configuration, hint: hint)

@@ -15,6 +15,8 @@ public struct ServerAction: Sendable {
     case ask(MessageType, [UInt8])
     case goAway(@Sendable (_ requestsAccepted: UInt64) -> WireFrame)
     case end
+    case endBelow
+    case rawBelow([UInt8])
     case close
     case reset
     case stopReading

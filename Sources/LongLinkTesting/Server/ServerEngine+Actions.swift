@@ -32,6 +32,10 @@ extension ServerEngine {
       connection.send(make(connection.requestsBegun))
     case .end:
       connection.send(.end)
+    case .endBelow:
+      connection.endBelow()
+    case .rawBelow(let bytes):
+      connection.sendBelow(bytes)
     case .close:
       connection.send(.close)
     case .reset:

@@ -11,6 +11,7 @@ final class ServerEngine: StreamHandler {
   let journal: Journal
   private let script: Box<Mutex<ServerScript>>
   private let dialect: Dialect
+  private let security: ServerSecurity?
   private let listener: any StreamListener
   private(set) var connections: [Int: PeerConnection] = [:]
   private var connectionsMade = 0
@@ -48,9 +49,11 @@ final class ServerEngine: StreamHandler {
     on loop: EventLoop,
     at address: SocketAddress,
     dialect: Dialect,
+    security: ServerSecurity?,
     script: Box<Mutex<ServerScript>>,
     journal: Journal
   ) throws(SocketError) {
+    self.security = security
     self.loop = loop
     self.dialect = dialect
     self.script = script
@@ -58,6 +61,15 @@ final class ServerEngine: StreamHandler {
     listener = try loop.driver.listen(on: address, options: SocketOptions())
     listener.attach(self, token: 0)
     listener.setInterest(.read)
+    // Whether connections are to move is the script's decision.
+    security?.provider.serverStarted(ObjectIdentifier(self), on: loop, { _, _, _ in }, replaced: {})
+  }
+
+  private func secure(_ stream: any ByteStream) -> PeerStream {
+    guard let security else { return PeerStream(stream: stream) }
+    let faults = script.value.withLock { $0.securityFaults }
+    let below = FaultyStream(over: stream, faults, isConnected: true, on: loop)
+    return PeerStream(stream: security.provider.secure(below, on: loop), below: below)
   }
 
   var address: SocketAddress { listener.localAddress }
@@ -70,7 +82,7 @@ final class ServerEngine: StreamHandler {
   func streamReady(_ readiness: Readiness, token: UInt64) {
     do throws(SocketError) {
       while let accepted = try listener.accept() {
-        let stream = try accepted.adopt(on: loop)
+        let stream = secure(try accepted.adopt(on: loop))
         connectionsMade += 1
         // A prefix of the wrong length is a mistake of the test.
         let codec = try! dialect.source?.framing(.server, maxBody: .max)
@@ -109,6 +121,14 @@ final class ServerEngine: StreamHandler {
     for connection in meant(number) { connection.send(output) }
   }
 
+  func sendBelow(_ bytes: [UInt8], to number: Int?) {
+    for connection in meant(number) { connection.sendBelow(bytes) }
+  }
+
+  func endBelow(_ number: Int?) {
+    for connection in meant(number) { connection.endBelow() }
+  }
+
   func send(_ frame: WireFrame, to number: Int?) {
     for connection in meant(number) { connection.send(frame) }
   }
@@ -142,6 +162,7 @@ final class ServerEngine: StreamHandler {
     guard !isStopped else { return }
     isStopped = true
     listener.close()
+    security?.provider.serverStopped(ObjectIdentifier(self), on: loop)
     for connection in openConnections { connection.close() }
     for delayed in delayed.values { loop.cancel(delayed.timer) }
     delayed = [:]
@@ -188,6 +209,11 @@ extension ServerEngine: PeerConnectionOwner {
     resume(after: frame, on: connection.number)
   }
 
+  func secured(_ connection: PeerConnection, _ security: StreamSecurity) {
+    let number = connection.number
+    journal.update { $0.security[number] = security }
+  }
+
   func received(_ violation: Violation, on connection: PeerConnection) {
     journal.update { $0.violations.append(violation) }
   }
@@ -195,12 +221,7 @@ extension ServerEngine: PeerConnectionOwner {
   func ended(_ connection: PeerConnection, _ reason: ConnectionEnding.Reason) {
     connections[connection.number] = nil
     suspended = suspended.filter { $0.key.connection != connection.number }
-    let ending = ConnectionEnding(
-      connection: connection.number,
-      reason: reason,
-      unfinishedBytes: connection.reader.unfinished,
-      time: loop.now
-    )
+    let ending = ConnectionEnding(connection, reason, at: loop.now)
     journal.update { $0.endings.append(ending) }
     // The server does not send to a peer that has ended its side.
     connection.close()

@@ -16,6 +16,7 @@ struct ServerScript: Sendable {
   }
   var handshake = ServerHandshake.normal
   var answersPings = true
+  var securityFaults: [SecurityFault] = []
 
   /// Returns the action for a request.
   mutating func action(for request: ReceivedMessage) -> @Sendable () -> ServerAction {

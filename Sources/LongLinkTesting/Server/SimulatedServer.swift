@@ -41,12 +41,15 @@ public final class SimulatedServer: Sendable {
   ///
   /// With a dialect, kinds, message types and the library's codes are translated to and from the
   /// dialect's wire format. Sending a frame that the dialect cannot express is a programming error.
+  /// With `security`, all connections are secured by it; see also ``securityFaults``.
+  ///
   /// Throws `SocketError` if it cannot listen, such as `EADDRINUSE`, and `invalidConfiguration` for
   /// a dialect that a server cannot use.
   public static func start(
     on loop: EventLoop = .shared,
     at address: SocketAddress = .ipv4(127, 0, 0, 1, port: 0),
-    dialect: Dialect = .native
+    dialect: Dialect = .native,
+    security: ServerSecurity? = nil
   ) async throws -> SimulatedServer {
     try dialect.validate(.server, field: "dialect")
     let journal = Journal()
@@ -55,7 +58,8 @@ public final class SimulatedServer: Sendable {
       () -> Result<(LoopBound<ServerEngine>, SocketAddress), SocketError> in
       do throws(SocketError) {
         let engine = try ServerEngine(
-          on: loop, at: address, dialect: dialect, script: script, journal: journal)
+          on: loop, at: address, dialect: dialect, security: security, script: script,
+          journal: journal)
         return .success((LoopBound(engine, on: loop), engine.address))
       } catch {
         return .failure(error)
@@ -129,6 +133,13 @@ extension SimulatedServer {
   public var handshake: ServerHandshake {
     get { script.value.withLock { $0.handshake } }
     set { script.value.withLock { $0.handshake = newValue } }
+  }
+
+  /// What the server does below the security of connections that it accepts from now on; initially
+  /// nothing. Without security it has no effect.
+  public var securityFaults: [SecurityFault] {
+    get { script.value.withLock { $0.securityFaults } }
+    set { script.value.withLock { $0.securityFaults = newValue } }
   }
 
   /// Whether the server answers each ping with a pong; initially true.

@@ -23,6 +23,7 @@ final class SimulatedDriver: LoopDriver {
   private var registrations: [SocketName: Registration] = [:]
   private var isClosed = false
   private let clock: Box<Atomic<Int64>>
+  private let calendar: Box<Atomic<Int64>>
   private let mayBeReady: Box<Atomic<Bool>>
   /// True once the loop's process has crashed: it exchanges nothing with the world any more.
   private let isCut = Atomic(false)
@@ -34,11 +35,12 @@ final class SimulatedDriver: LoopDriver {
 
   init(networkState: SharedNetwork, machine: Int, index: Int, generator: SeededGenerator) {
     self.networkState = networkState
-    (clock, mayBeReady) = networkState { networkState in
+    (clock, calendar, mayBeReady) = networkState { networkState in
       let record = NetworkState.LoopRecord(machine: machine)
       networkState.loops.append(record)
       networkState.record(.loopMade, value: index, machine: machine)
-      return (networkState.machines[machine].clock, record.ready.mayBeAny)
+      let place = networkState.machines[machine]
+      return (place.clock, place.calendar, record.ready.mayBeAny)
     }
     self.index = index
     self.generator = generator
@@ -47,7 +49,10 @@ final class SimulatedDriver: LoopDriver {
   var now: LinkInstant { networkState.now + lead }
 
   /// A simulation begins with the year 2026.
-  var unixTime: Int64 { 1_767_225_600 + now.nanoseconds / 1_000_000_000 }
+  var unixTime: Int64 {
+    let offset = calendar.value.load(ordering: .acquiring) / 1_000_000_000
+    return 1_767_225_600 + now.nanoseconds / 1_000_000_000 + offset
+  }
 
   /// The offset of the loop's clock from the world's.
   var lead: Int64 { clock.value.load(ordering: .acquiring) }

@@ -12,6 +12,8 @@ struct World: Sendable {
   let server: LongLinkServer
   /// Nil over loopback.
   let simulation: Simulation?
+  /// The machine of the server; nil over loopback.
+  var serverMachine: SimulatedMachine?
 
   /// What both sides are made of.
   struct Parts: Sendable {
@@ -62,13 +64,17 @@ struct World: Sendable {
     let simulation = Simulation(seed: seed)
     simulation.network.conditions = conditions
     let result = try await simulation.run {
-      let server = try makeServer(parts, on: [simulation.eventLoop(named: "server")])
+      let loop = simulation.eventLoop(named: "server")
+      let server = try makeServer(parts, on: [loop])
       try await server.start()
       var configuration = parts.client
       configuration.security = parts.clientSecurity
       let client = try LongLinkClient(configuration, on: simulation.eventLoop(named: "client"))
       let outcome = await Swift.Result {
-        try await body(World(client: client, server: server, simulation: simulation))
+        try await body(
+          World(
+            client: client, server: server, simulation: simulation,
+            serverMachine: simulation.machine(of: loop)))
       }
       await client.close()
       await server.shutDown(within: .zero)

@@ -17,12 +17,17 @@ final class ScenarioBatch: Sendable {
 
   private let seeds: ClosedRange<UInt64>
   private let profile: FaultProfile
+  private let security: ScenarioSecurity?
   private let keepsGoing: Bool
   private let state: Mutex<State>
   private let start = ContinuousClock.now
 
-  init(seeds: ClosedRange<UInt64>, profile: FaultProfile, keepsGoing: Bool) {
+  init(
+    seeds: ClosedRange<UInt64>, profile: FaultProfile, security: ScenarioSecurity?,
+    keepsGoing: Bool
+  ) {
     self.seeds = seeds
+    self.security = security
     self.keepsGoing = keepsGoing
     self.profile = profile
     state = Mutex(State(next: seeds.lowerBound))
@@ -77,7 +82,8 @@ final class ScenarioBatch: Sendable {
   private func work() {
     while let seed = take() {
       do {
-        let report = try Scenario(seed: seed, profile: profile).runBlocking()
+        let report = try Scenario(seed: seed, profile: profile)
+          .runBlocking(security: security)
         state.withLock { state in
           state.total.add(report)
           if !report.isGood, !keepsGoing { state.next = nil }

@@ -21,9 +21,13 @@ struct SimulateReplayCommand: AsyncParsableCommand {
 
   @Option(
     help: """
-      The profile of faults: default, calm, hostile-network, restarts, slow-peers or two-ways.
+      The profile of faults: default, calm, hostile-network, restarts, slow-peers, two-ways or \
+      credentials.
       """)
   var profile = "default"
+
+  @Flag(help: "Secure all connections with TLS, and replace certificates meanwhile.")
+  var tls = false
 
   @Option(help: "Begin the drawing at this virtual second.")
   var from: Double = 0
@@ -45,7 +49,7 @@ struct SimulateReplayCommand: AsyncParsableCommand {
       throw Output.usageError("--from and --to must be seconds, and --from the earlier one")
     }
     let scenario = Scenario(seed: seed, profile: try FaultProfile.named(profile))
-    let report = try await scenario.run(recording: true)
+    let report = try await scenario.run(recording: true, security: tls ? .trial() : nil)
     if let all = report.timeline?.cut(fromSecond: from, toSecond: to ?? 1e9) {
       let (timeline, omitted) = pings ? (all, 0) : all.withoutHeartbeats
       if !quiet { try Output.write(Array(timeline.text().utf8)) }
@@ -56,7 +60,7 @@ struct SimulateReplayCommand: AsyncParsableCommand {
     }
     try Output.line(
       """
-      seed \(seed), profile \(profile): \(report.requests) requests, \
+      seed \(seed), profile \(profile)\(tls ? ", TLS" : ""): \(report.requests) requests, \
       \(report.succeeded) succeeded, \(report.virtualTime.inSeconds) of virtual time
       \(report.streams) streams among them, \(report.completedStreams) read to their end, \
       \(report.items) items read

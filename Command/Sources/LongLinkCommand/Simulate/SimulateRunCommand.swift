@@ -25,9 +25,13 @@ struct SimulateRunCommand: AsyncParsableCommand {
 
   @Option(
     help: """
-      The profile of faults: default, calm, hostile-network, restarts, slow-peers or two-ways.
+      The profile of faults: default, calm, hostile-network, restarts, slow-peers, two-ways or \
+      credentials.
       """)
   var profile = "default"
+
+  @Flag(help: "Secure all connections with TLS, and replace certificates meanwhile.")
+  var tls = false
 
   @Option(help: "How many run at once (default: the number of cores).")
   var jobs: Int?
@@ -44,7 +48,7 @@ struct SimulateRunCommand: AsyncParsableCommand {
     let signals = TerminationSignals()
     let batch = ScenarioBatch(
       seeds: seeds.range, profile: try FaultProfile.named(profile),
-      keepsGoing: keepGoing)
+      security: tls ? .trial() : nil, keepsGoing: keepGoing)
     let isTerminal = isatty(STDERR_FILENO) == 1
     let (result, signal) = await signals.cancelling {
       await batch.run(jobs: jobs) { total in

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkCore
+public import LongLinkTransport
+internal import Synchronization
+
+extension Oracle {
+  /// Returns the same security, whose plain bytes the oracle sees: it reads frames, which it cannot
+  /// find in encrypted bytes. Pass the result to the client's configuration.
+  ///
+  /// ```swift
+  /// configuration.security = oracle.watching(try .tls(trusted))
+  /// ```
+  public func watching(_ security: ClientSecurity) -> ClientSecurity {
+    ClientSecurity(WatchedClientSecurity(provider: security.provider, report: report))
+  }
+
+  /// Returns the same security, whose plain bytes the oracle sees. Pass the result to the server's
+  /// configuration.
+  public func watching(_ security: ServerSecurity) -> ServerSecurity {
+    ServerSecurity(WatchedServerSecurity(provider: security.provider, report: report))
+  }
+
+  private var report: WatchedStream.Report {
+    { [weak box] bytes in box?.value.withLock { $0.observed(bytes) } }
+  }
+}
+
+extension Oracle.State {
+  /// Takes an event of the network.
+  mutating func observed(_ entry: Trace.Entry, _ bytes: [UInt8]) {
+    if entry.kind == .corrupted { isDamaged = true }
+    // The frames in these bytes come separately.
+    let isCiphered =
+      (entry.kind == .written || entry.kind == .bytesArrived) && securedLinks.contains(entry.link)
+    if !isShort(entry) {
+      links.observed(entry, bytes)
+      if !isCiphered { credit.observed(entry, bytes) }
+    }
+    if !isCiphered { recorder?.observed(entry, bytes) }
+  }
+
+  /// Takes the plain bytes of a secured stream. What one side reads has reached it.
+  fileprivate mutating func observed(_ plain: PlainBytes) {
+    var entry = Trace.Entry(
+      time: plain.time, kind: .written, link: plain.name.link, side: plain.name.side,
+      machine: plain.machine)
+    var bytes: [UInt8] = []
+    switch plain.event {
+    case .secured:
+      securedLinks.insert(plain.name.link)
+      return links.secured(plain.name)
+    case .writing:
+      return links.writesPlain(plain.name)
+    case .written(let written):
+      bytes = written
+      entry.value = UInt64(written.count)
+    case .read(let count):
+      entry.kind = .bytesArrived
+      entry.value = UInt64(count)
+    }
+    if !isShort(entry) {
+      if entry.kind == .written { links.wrotePlain(bytes, plain.name) }
+      if entry.value > 0 { credit.observed(entry, bytes) }
+    }
+    if entry.value > 0 { recorder?.observed(entry, bytes) }
+  }
+}

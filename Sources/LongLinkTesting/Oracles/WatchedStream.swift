@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkCore
+@_spi(Loop) internal import LongLinkTransport
+
+/// What an oracle hears of the plain bytes of a secured stream: those that were written, or the
+/// number of those that were read.
+struct PlainBytes {
+  enum Event {
+    case secured
+    /// A write begins. Encrypted bytes of earlier ones are not written before it has ended.
+    case writing
+    case written([UInt8])
+    case read(Int)
+  }
+
+  var name: EndName
+  var machine: Int
+  var time: LinkInstant
+  var event: Event
+}
+
+/// A secured stream of a simulation whose plain bytes an oracle hears of.
+final class WatchedStream: ByteStream {
+  typealias Report = @Sendable (PlainBytes) -> Void
+
+  private let secured: any ByteStream
+  private let name: EndName
+  private let machine: Int
+  private let networkState: SharedNetwork
+  private let report: Report
+
+  /// Watches a stream that secures `stream`, if that is in a simulation.
+  static func watch(
+    _ stream: any ByteStream, _ report: @escaping Report,
+    _ secure: (any ByteStream) -> any ByteStream
+  ) -> any ByteStream {
+    guard let end = stream as? SimulatedStream else { return secure(stream) }
+    let watched = WatchedStream(secure(stream), end, report)
+    watched.tell(.secured)
+    return watched
+  }
+
+  private init(_ secured: any ByteStream, _ end: SimulatedStream, _ report: @escaping Report) {
+    self.secured = secured
+    self.report = report
+    name = end.name
+    machine = end.machine
+    networkState = end.networkState
+  }
+
+  private func tell(_ event: PlainBytes.Event) {
+    report(PlainBytes(name: name, machine: machine, time: networkState.now, event: event))
+  }
+
+  // MARK: Bytes
+
+  func read(into buffer: inout OutputRawSpan) throws(SocketError) -> ReadOutcome {
+    let outcome = try secured.read(into: &buffer)
+    if case .bytes(let count) = outcome { tell(.read(count)) }
+    return outcome
+  }
+
+  func write(_ bytes: RawSpan) throws(SocketError) -> Int {
+    tell(.writing)
+    var count = 0
+    defer { tell(.written([UInt8](decoding: bytes.extracting(0..<count)))) }
+    count = try secured.write(bytes)
+    return count
+  }
+
+  // MARK: The rest
+
+  var localAddress: SocketAddress? { secured.localAddress }
+  var peerAddress: SocketAddress? { secured.peerAddress }
+  var failureText: String? { secured.failureText }
+  var security: StreamSecurity? { secured.security }
+  var securityFailure: SecurityFailure? { secured.securityFailure }
+  var isCutOff: Bool { secured.isCutOff }
+  var heldBytes: Int? { secured.heldBytes }
+  var unacknowledgedBytes: Int { secured.unacknowledgedBytes }
+  var hasUnreadBytes: Bool { secured.hasUnreadBytes }
+
+  func attach(_ handler: any StreamHandler, token: UInt64) {
+    secured.attach(handler, token: token)
+  }
+
+  func setInterest(_ interest: Readiness) { secured.setInterest(interest) }
+
+  func finishConnecting() throws(SocketError) -> Bool { try secured.finishConnecting() }
+
+  func shutDownWriting() { secured.shutDownWriting() }
+
+  func releaseStorage() { secured.releaseStorage() }
+
+  func close() { secured.close() }
+
+  func reset() { secured.reset() }
+}
+
+/// A client's security whose streams are watched.
+struct WatchedClientSecurity: ClientSecurityProvider {
+  let provider: any ClientSecurityProvider
+  let report: WatchedStream.Report
+
+  func secure(_ stream: any ByteStream, host: String?, on loop: EventLoop) -> any ByteStream {
+    WatchedStream.watch(stream, report) { provider.secure($0, host: host, on: loop) }
+  }
+}
+
+/// A server's security whose streams are watched.
+struct WatchedServerSecurity: ServerSecurityProvider {
+  let provider: any ServerSecurityProvider
+  let report: WatchedStream.Report
+
+  func secure(_ stream: any ByteStream, on loop: EventLoop) -> any ByteStream {
+    WatchedStream.watch(stream, report) { provider.secure($0, on: loop) }
+  }
+
+  func serverStarted(
+    _ server: ObjectIdentifier, on loop: EventLoop, _ log: @escaping SecurityLog,
+    replaced: @escaping @Sendable () -> Void
+  ) {
+    provider.serverStarted(server, on: loop, log, replaced: replaced)
+  }
+
+  func serverStopped(_ server: ObjectIdentifier, on loop: EventLoop) {
+    provider.serverStopped(server, on: loop)
+  }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Something that a scripted peer does below its security, where the other side reads records.
+///
+/// The position is the number of bytes that this side has written below its security, from the
+/// beginning of the connection. In TLS 1.3 a server's handshake takes the first 600 to 2,000 of
+/// them, and most of that is its certificate.
+///
+/// ```swift
+/// server.securityFaults = [.silence(afterBytes: 100)]
+/// ```
+public struct SecurityFault: Hashable, Sendable {
+  enum Step: Hashable, Sendable {
+    case silence
+    case end
+    case reset
+    case insert([UInt8])
+  }
+
+  let position: Int
+  let step: Step
+
+  private init(_ step: Step, _ position: Int) {
+    precondition(position >= 0, "a position must not be negative")
+    (self.step, self.position) = (step, position)
+  }
+
+  /// Sends nothing more, without an end. Later output is dropped, and reading continues.
+  public static func silence(afterBytes count: Int) -> SecurityFault {
+    SecurityFault(.silence, count)
+  }
+
+  /// Ends the stream below the security, without the security's own end (TLS's close_notify), as
+  /// anyone on the path can. Later output is dropped, and reading continues.
+  public static func end(afterBytes count: Int) -> SecurityFault {
+    SecurityFault(.end, count)
+  }
+
+  /// Resets the connection.
+  public static func reset(afterBytes count: Int) -> SecurityFault {
+    SecurityFault(.reset, count)
+  }
+
+  /// Sends bytes that the security has not made, such as a record that is too long.
+  public static func insert(_ bytes: [UInt8], afterBytes count: Int) -> SecurityFault {
+    SecurityFault(.insert(bytes), count)
+  }
+}
