@@ -8,8 +8,8 @@ import LongLinkTLS
 
 /// Two streams of TLS over memory, between which the input damages, cuts and invents bytes.
 ///
-/// Whatever happens, what a side reads is the beginning of what the other one has written, an end in
-/// good order comes behind all of it, and nothing is held without bound.
+/// Whatever happens, what a side reads is the beginning of what the other one has written, an end
+/// in good order comes behind all of it, and nothing is held without bound.
 enum TLSFuzz {
   /// The role that the damage is for.
   static func run(_ role: Role, _ bytes: [UInt8]) throws {

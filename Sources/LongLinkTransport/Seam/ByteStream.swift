@@ -88,7 +88,7 @@ package protocol ByteStream: AnyObject {
   var isCutOff: Bool { get }
   /// The bytes that the stream holds in memory for its transform; nil for a stream that has none.
   var heldBytes: Int? { get }
-  /// Frees what the stream's transform keeps to be fast, because the stream idles or memory is short.
+  /// Frees what the stream's transform keeps to be fast: the stream idles, or memory is short.
   func releaseStorage()
   /// The number of written bytes that the peer's system has not acknowledged; 0 if not known.
   var unacknowledgedBytes: Int { get }

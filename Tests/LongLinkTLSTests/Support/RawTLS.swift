@@ -9,7 +9,7 @@ import COpenSSL
   private let input: OpaquePointer
   private let output: OpaquePointer
 
-  /// `protocols` is ALPN's list; nil sends none. `chain` and `key` are files of its own certificate.
+  /// `protocols` is ALPN's list; nil sends none. `chain` and `key` are files of its certificate.
   init(
     protocols: String? = "\u{a}longlink/1", version: CInt = TLS1_3_VERSION, chain: String? = nil,
     key: String? = nil

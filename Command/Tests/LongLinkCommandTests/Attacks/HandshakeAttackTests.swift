@@ -132,7 +132,7 @@ private final class Flood: Sendable {
   var opened: Int { state.withLock { $0.opened } }
   var isOver: Bool { state.withLock { $0.isOver } }
 
-  /// Opens connections, spread over a time; the server has dropped the oldest of those beyond 1,000.
+  /// Opens connections, spread over a time; the server drops the oldest of those beyond 1,000.
   func run(_ count: Int, over seconds: Double) {
     let began = DispatchTime.now().uptimeNanoseconds
     for index in 0..<count {
