@@ -148,7 +148,7 @@ struct LinkWatch {
     let received = ends[name.other]?.received ?? 0
     if end.written - received >= Self.backlog { end.backlogEnd = end.written }
     if end.isSecured {
-      // Encrypted bytes that had to wait. A secured stream takes no more plain bytes while encrypted ones wait.
+      // Encrypted bytes that had to wait. Meanwhile a secured stream takes no plain bytes.
       if end.endsWithFirst, !end.isWriting { firstEnds[name] = end.written }
       if end.endsWithPing, !end.isWriting, end.pingEnd != nil { end.pingEnd = end.written }
     } else {
