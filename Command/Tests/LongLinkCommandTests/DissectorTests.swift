@@ -65,6 +65,8 @@ struct DissectorTests {
     let files = ["control", "fragments", "frames", "handshake", "headers", "metadata", "serials"]
     let streams = try files.flatMap { try VectorStream.all(in: "\($0).txt") }
       .filter { !$0.hasMore && $0.bytes.count < 100_000 }
+      // A capture may begin within a connection, so that nobody knows which frame is the first.
+      .filter { $0.name != "first-frame-too-large" }
     var capture = PacketCapture()
     for stream in streams { capture.add(DissectorTests.greeted(stream)) }
     let findings = try await tshark.findings(capture, rules: DissectorTests.rules)

@@ -233,7 +233,6 @@ import Testing
     let old = try Data(contentsOf: URL(fileURLWithPath: trial["ca.pem"]))
     try await Self.expect(0, server, trial.client)
     try await trial.make()
-    try await Self.expect(8, server, trial.client)
     server.tool.send(SIGHUP)
     while try await Self.call(server, trial.client).code != 0 { try Task.checkCancellation() }
     let former = trial["former.pem"]

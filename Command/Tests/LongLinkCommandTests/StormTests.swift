@@ -155,6 +155,8 @@ private enum RealStorm {
     try await simulation.run {
       var configuration = ServerConfiguration(listen: [.host("10.0.0.1", port: 9000)])
       configuration.logger.logLevel = .critical
+      // All clients have one address.
+      configuration.maxConnectionRatePerAddress = 100_000
       let server = try LongLinkServer(configuration, on: [serverLoop])
       server.route(1) { request in request.body }
       try await server.start()
