@@ -108,7 +108,7 @@ import Testing
       [
         "_ request: M::A, writer: LongLinkServer::TypedItemWriter<M::B>,",
         "_ items: LongLinkServer::TypedItems<M::A>, context: LongLinkServer::InboundRequest",
-        "routeStream(M::SMethods.both, on: placement, itemTimeout: itemTimeout)",
+        "M::SMethods.both, on: placement, itemTimeout: itemTimeout, requires: rule",
       ])
     let simulated = try protoc.output("T/good.simulated.swift")
     #expect(simulated.contains("func onDown(_ actions:") && simulated.contains("waitForDown("))
