@@ -8,9 +8,10 @@ internal import Synchronization
 
 /// The certificates and keys of one server, or of several, with what happens to their files.
 ///
-/// Pass it to `ServerSecurity.tls`. While a server runs, it looks at the files every 10 s. If one has changed, it reads all of them, and new connections use them
-/// once everything fits together: the chain can be read, the key belongs to it, and the dates hold.
-/// Otherwise the old ones stay in use, the server's log has an error, and `status` tells it.
+/// Pass it to `ServerSecurity.tls`. While a server runs, it looks at the files every 10 s. If one
+/// has changed, it reads all of them, and new connections use them once everything fits together:
+/// the chain can be read, the key belongs to it, and the dates hold. Otherwise the old ones stay in
+/// use, the server's log has an error, and `status` tells it.
 ///
 /// It can be used from any thread.
 public final class TLSServer: Sendable {

@@ -84,11 +84,14 @@ extension TLSStream {
     guard phase == .open else { return .wouldBlock }
     guard !hasEnded else { return .end }
     defer { settleAfterRead() }
+    hasReadPart = false
     if hasRecord {
-      if let outcome = try decrypt(&input, into: &buffer) {
-        if input.isEmpty { input = ByteQueue() }
-        return outcome
-      }
+      // A failure drops what waits in the input.
+      var queue = ByteQueue()
+      swap(&queue, &input)
+      let outcome = try decrypt(&queue, into: &buffer)
+      if !queue.isEmpty { input = queue }
+      if let outcome { return outcome }
     }
     var queue = ByteQueue()
     borrow(&queue)
@@ -103,7 +106,10 @@ extension TLSStream {
       }
     }
     if let outcome = try decrypt(&queue, into: &buffer) { return outcome }
-    guard hasEndedBelow else { return .wouldBlock }
+    guard hasEndedBelow else {
+      hasReadPart = true
+      return .wouldBlock
+    }
     noteCutOff()
     return .end
   }

@@ -29,11 +29,12 @@ public final class SimulatedClient: Sendable {
 
   /// Connects, by default on the shared loop and without encryption.
   ///
-  /// With `security`, it returns once the connection is secure; `securityFaults` are what the client
-  /// does below its security. The name that a server's certificate has to have is the address,
-  /// unless the security has another one.
+  /// With `security`, it returns once the connection is secure; `securityFaults` are what the
+  /// client does below its security. The name that a server's certificate has to have is the
+  /// address, unless the security has another one.
   ///
-  /// Throws `SocketError` if connecting fails, with `EPROTO` if the connection could not be secured.
+  /// Throws `SocketError` if connecting fails, with `EPROTO` if the connection could not be
+  /// secured.
   /// Only the system limits the time that it takes.
   public static func connect(
     to address: SocketAddress,

@@ -26,8 +26,8 @@ internal import Synchronization
 /// Record the items of streams in ``items``. The oracle's evidence is the bytes on the network, the
 /// records of callers and handlers, and the counters. It computes the expected bounds itself,
 /// independently of the code under test. It cannot read encrypted bytes: pass securities through
-/// ``watching(_:)-(ClientSecurity)`` and ``watching(_:)-(ServerSecurity)``. Make one oracle for a simulation, and keep a reference: it
-/// watches until it is released. Any thread may use it.
+/// ``watching(_:)-(ClientSecurity)`` and ``watching(_:)-(ServerSecurity)``. Make one oracle for a
+/// simulation, and keep a reference: it watches until it is released. Any thread may use it.
 public final class Oracle: Sendable {
   struct WatchedClient {
     let name: String

@@ -22,8 +22,8 @@ public struct ScenarioSecurity: Sendable {
 
   /// Makes it of functions that make the security of a client, and of a server.
   ///
-  /// A server's certificates are replaced during a run: `edition` counts from 0. They have to be for
-  /// the names `server-0`, `server-1` and `server-2`, and valid from 2026 on, where runs begin.
+  /// A server's certificates are replaced during a run: `edition` counts from 0. They have to be
+  /// for the names `server-0`, `server-1` and `server-2`, and valid from 2026 on, where runs begin.
   public init(
     client: @escaping @Sendable () throws -> ClientSecurity,
     server: @escaping @Sendable (_ edition: Int) throws -> ServerSecurity
