@@ -181,6 +181,19 @@ import Testing
     }
   }
 
+  @Test func `a record that comes slowly is life, as long as a frame may take`() async throws {
+    // The client's heartbeat finds a silent peer after six seconds.
+    let record: [UInt8] = [23, 3, 3, 0x40, 0]
+    let outcome = try await ask { server in
+      server.answersPings = false
+      let trickle = (0..<100).map { ServerAction.delay(.seconds($0), then: .rawBelowSecurity([0])) }
+      server.on(1, .sequence([.rawBelowSecurity(record)] + trickle))
+    }
+    #expect(outcome.error?.closeReason == .heartbeatLost)
+    // A frame may take thirty seconds.
+    #expect((.seconds(34)...(.seconds(40))).contains(outcome.duration), "\(outcome)")
+  }
+
   @Test func `a frozen server answers no handshake`() async throws {
     let outcome = try await ask { $0.freeze() }
     #expect(outcome.error?.code == .connectFailed)

@@ -220,6 +220,21 @@ import Testing
     }
   }
 
+  @Test func `a damaged record may wait behind a good one`() async throws {
+    try await Stage.run { loop in
+      let stage = try Stage(on: loop)
+      stage.shakeHands()
+      let damaged = [0x17, 3, 3, 0, 30] + Array(repeating: UInt8(0), count: 30)
+      stage.below.inbox += stage.client.write(Array(repeating: 1, count: 5_000)) + damaged
+      // Each read has room for a part of the good one alone.
+      for _ in 0..<10 where stage.ending == nil { stage.readAll(pieces: 1_000) }
+      #expect(stage.bytes.count == 5_000)
+      #expect(stage.ending != nil)
+      #expect(stage.stream.securityFailure?.code == .damaged)
+      stage.stream.close()
+    }
+  }
+
   @Test func `the last flight of a client goes with its first bytes`() async throws {
     let (_, simulation) = try await World.simulate(try World.Parts()) { world in
       try await world.client.request(World.echo, [1])

@@ -6,6 +6,19 @@ extension Connection {
     self.now = max(self.now, now)
     guard count > 0 else { return }
     counters.bytesReceived += UInt64(count)
+    partBegan = nil
+    if let silence = liveness.read(at: self.now) { endSuspicion(after: silence) }
+  }
+
+  /// Notes that bytes of a record of the security have come that is not complete.
+  ///
+  /// They show that the peer lives, for as long as a frame may take: the length of a record may be
+  /// damaged, and then none would ever be complete.
+  package mutating func receivedPart(at now: LinkInstant) {
+    self.now = max(self.now, now)
+    let began = partBegan ?? self.now
+    partBegan = began
+    guard isOpen, self.now - began < settings.frameTimeout else { return }
     if let silence = liveness.read(at: self.now) { endSuspicion(after: silence) }
   }
 
@@ -42,6 +55,7 @@ extension Connection {
     self.now = max(self.now, now)
     liveness.heard(at: self.now)
     readingResumed = self.now
+    partBegan = nil
     guard isOpen else {
       frameBegan = nil
       return

@@ -92,6 +92,8 @@ package struct Connection: ~Copyable {
 
   // Receiving
   var frameBegan: LinkInstant?
+  /// Since when bytes of the security have come that are no whole record.
+  var partBegan: LinkInstant?
   /// When this side last resumed reading after it had suspended it.
   var readingResumed: LinkInstant
   /// The size of the incomplete frame in the input; 0 if it is not known.

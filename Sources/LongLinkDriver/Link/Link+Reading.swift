@@ -125,6 +125,7 @@ extension Link: StreamHandler {
       if brake != nil { chargeRead(of: count) }
       return count == size
     case .wouldBlock:
+      if stream.hasReadPart { readPart() }
       return false
     case .end:
       core.ended(at: loop.now, isCutOff: stream.isCutOff)
@@ -132,6 +133,14 @@ extension Link: StreamHandler {
       deliver()
       return false
     }
+  }
+
+  /// Bytes of a record have come that is not complete.
+  private func readPart() {
+    let wasSuspecting = core.isSuspecting
+    core.receivedPart(at: loop.now)
+    deliver()
+    if wasSuspecting { rescheduleTimer() }
   }
 
   /// Unsubscribes from read readiness while reading is on hold. If a turn's end is scheduled, it

@@ -84,6 +84,7 @@ extension TLSStream {
     guard phase == .open else { return .wouldBlock }
     guard !hasEnded else { return .end }
     defer { settleAfterRead() }
+    hasReadPart = false
     if hasRecord {
       // A failure drops what waits, which may not be in use then.
       var waiting = ByteQueue()
@@ -105,7 +106,10 @@ extension TLSStream {
       }
     }
     if let outcome = try decrypt(&queue, into: &buffer) { return outcome }
-    guard hasEndedBelow else { return .wouldBlock }
+    guard hasEndedBelow else {
+      hasReadPart = true
+      return .wouldBlock
+    }
     noteCutOff()
     return .end
   }

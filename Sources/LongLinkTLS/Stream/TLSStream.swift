@@ -60,6 +60,7 @@ final class TLSStream: ByteStream {
   /// The peer's end was read, in good order or not.
   var hasEnded = false
   private(set) var isCutOff = false
+  var hasReadPart = false
   /// Whether this side's end was written, and whether the stream below was told.
   var hasShutDown = false
   var hasShutDownBelow = false

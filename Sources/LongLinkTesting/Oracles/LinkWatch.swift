@@ -38,8 +38,16 @@ struct LinkWatch {
     /// ones may still be written.
     var endsWithFirst = false
     var endsWithPing = false
-    /// Whether plain bytes are being written.
+    /// Whether plain bytes are being written, and the count of bytes written before.
     var isWriting = false
+    var writtenBefore = 0
+
+    /// Whether encrypted bytes of this many plain ones still wait to be written: each record has
+    /// 16,384 plain bytes at most.
+    func keeps(_ count: Int) -> Bool {
+      let records = (count + 16_383) / 16_384
+      return written - writtenBefore < count + records * LinkWatch.recordOverhead
+    }
     /// The end of the first ping written since bytes last arrived, counted in written bytes.
     var pingEnd: Int?
     /// The end of the last bytes written while too much was in flight for a ping to be written.
@@ -54,6 +62,8 @@ struct LinkWatch {
   /// Allowed beyond the bound: one second, because a closing side waits for its peer, and a little
   /// for timers.
   static let slack: Int64 = 1_250_000_000
+  /// How long a closed stream of TLS waits for its last bytes to be taken.
+  private static let longestFlush: Int64 = 5_000_000_000
   private static let pingLength = 24
   /// What a record of TLS adds to its bytes.
   private static let recordOverhead = 22
@@ -62,6 +72,9 @@ struct LinkWatch {
 
   private var owners: [Int: Owner] = [:]
   private var ends: [EndName: End] = [:]
+  /// The ends whose writes take nothing, and the links whose bytes were damaged.
+  private var clogged: Set<EndName> = []
+  private var damaged: Set<Int> = []
   /// Secured ends that have no event yet.
   private var securedEarly: Set<EndName> = []
   /// Where the first frame of a secured end ends, counted in written bytes, once it is written.
@@ -111,6 +124,9 @@ struct LinkWatch {
       check(name, at: entry.time, "was closed")
       if name.side == .initiator, let end = ends[name] { lastClosed[end.machine] = (name, end) }
       ends[name] = nil
+    case .clogged: clogged.insert(name)
+    case .unclogged: clogged.remove(name)
+    case .corrupted: damaged.insert(entry.link)
     case .paused:
       if let machine = entry.machine { owners[machine]?.pausedSince = entry.time }
     case .resumed:
@@ -165,7 +181,11 @@ struct LinkWatch {
   }
 
   /// Plain bytes are going to be written to a secured end.
-  mutating func writesPlain(_ name: EndName) { ends[name]?.isWriting = true }
+  mutating func writesPlain(_ name: EndName) {
+    guard var end = ends[name] else { return }
+    (end.isWriting, end.writtenBefore) = (true, end.written)
+    ends[name] = end
+  }
 
   /// Plain bytes were written to a secured end, and their encrypted ones before that, as far as
   /// there was room.
@@ -178,10 +198,10 @@ struct LinkWatch {
     (end.endsWithFirst, end.endsWithPing) = (false, false)
     if firstEnds[name] == nil, let length = end.frames.firstLength, end.frames.position >= length {
       firstEnds[name] = end.written
-      end.endsWithFirst = true
+      end.endsWithFirst = end.keeps(bytes.count)
     }
     if end.pingEnd == nil, end.frames.lastPingEnd != nil {
-      (end.pingEnd, end.endsWithPing) = (end.written, true)
+      (end.pingEnd, end.endsWithPing) = (end.written, end.keeps(bytes.count))
     }
   }
 
@@ -251,7 +271,7 @@ struct LinkWatch {
     } else {
       limit = handshake
     }
-    guard now > limit + Self.slack else { return }
+    guard now > limit + Self.slack + (lingers(name, end) ? Self.longestFlush : 0) else { return }
     let last = isOpen(name, end) ? end.lastArrival : end.since
     broken.append(
       (
@@ -261,6 +281,12 @@ struct LinkWatch {
         should have been closed by \(limit.sinceStart), and it \(state)
         """
       ))
+  }
+
+  /// Whether a secured end has bytes that are not taken. Once closed, it waits for that.
+  private func lingers(_ name: EndName, _ end: End) -> Bool {
+    guard end.isSecured else { return false }
+    return clogged.contains(name) || ends[name.other].map { $0.received < end.written } ?? true
   }
 
   /// Whether the other side's first message has arrived completely and can be read.
@@ -286,7 +312,9 @@ struct LinkWatch {
 
   /// Checks a client that considered its peer dead, on a link that it has just closed.
   mutating func tookForDead(link: Int, on machine: Int, at now: LinkInstant) {
+    // A record whose length is damaged may never be complete: its bytes are life for a while only.
     guard let (name, end) = lastClosed[machine], name.link == link, !end.readsNothing,
+      !end.isSecured || !damaged.contains(link),
       let owner = owners[machine]
     else { return }
     let agreed = agreed(owner, end.peer.flatMap { owners[$0] })

@@ -12,6 +12,8 @@ struct PacingModel {
   private let name: String
   private let policy: ReconnectPolicy
   private let servers: Int
+  /// Whether links are replaced because their credentials expire.
+  private let renews: Bool
   /// The interval between the attempts of one round (RFC 8305, section 5).
   private static let stagger: Int64 = 250_000_000
 
@@ -49,6 +51,7 @@ struct PacingModel {
     self.name = name
     policy = configuration.reconnect
     servers = configuration.servers.count
+    renews = configuration.credential != nil
   }
 
   /// The longest delay that the policy allows.
@@ -109,6 +112,8 @@ struct PacingModel {
     }
     guard link.hasWorked else {
       outage.failures += 1
+      // A round to the same server may be under way, for a new credential.
+      if renews { outage.moves += 1 }
       return
     }
     let first = reason == .heartbeatLost ? policy.afterLostHeartbeat : policy.afterClose

@@ -77,6 +77,7 @@ final class WatchedStream: ByteStream {
   var security: StreamSecurity? { secured.security }
   var securityFailure: SecurityFailure? { secured.securityFailure }
   var isCutOff: Bool { secured.isCutOff }
+  var hasReadPart: Bool { secured.hasReadPart }
   var heldBytes: Int? { secured.heldBytes }
   var unacknowledgedBytes: Int { secured.unacknowledgedBytes }
   var hasUnreadBytes: Bool { secured.hasUnreadBytes }

@@ -43,10 +43,10 @@ extension ScenarioStage {
     configuration.drainSpread = plan.drainSpread
     configuration.streamWindows = self.plan.serverWindows[index]
     configuration.name = plan.name
-    configuration.security = try makeSecurity(ofServer: index)
+    configuration.security = try ScenarioCertificates(stage: self).security(ofServer: index)
     if scenario.profile.hasCredentials {
       configuration.authenticate = { [self, loop = run.loop] request in
-        try await authenticate(request, on: loop)
+        try await ScenarioLogins(stage: self).authenticate(request, on: loop)
       }
     }
     let server = try LongLinkServer(configuration, on: [run.loop])
@@ -108,7 +108,9 @@ extension ScenarioStage {
       configuration.name = name
       configuration.security = try security.map { oracle.watching(try $0.client()) }
       if scenario.profile.hasCredentials {
-        configuration.credential = { [self] in try await credential(of: index, on: loop) }
+        configuration.credential = { [self] in
+          try await ScenarioLogins(stage: self).credential(of: index, on: loop)
+        }
         configuration.sendsCredentialUnencrypted = true
       }
       if client.hasShortLinks {

@@ -106,8 +106,10 @@ extension ScenarioStage {
     makeProcesses()
     for process in processes.withLock({ $0 }) { try await process.start() }
     try makeClients()
-    let faults = simulation.spawn { try await self.injectFaults() }
-    let certificates = simulation.spawn { try await self.replaceCertificates() }
+    let faults = simulation.spawn { try await ScenarioFaults(stage: self).injectAll() }
+    let certificates = simulation.spawn {
+      try await ScenarioCertificates(stage: self).replaceAll()
+    }
     let samples = simulation.spawn { try await self.sample() }
     let streams = simulation.spawn { try await ScenarioStreams(stage: self).open() }
     let work = simulation.spawn { try await self.ask() }
@@ -135,7 +137,7 @@ extension ScenarioStage {
     while true {
       try await simulation.sleep(for: .seconds(7))
       await oracle.sample()
-      restartStoppedClients()
+      ScenarioLogins(stage: self).restartStoppedClients()
     }
   }
 

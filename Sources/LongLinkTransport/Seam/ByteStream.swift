@@ -86,6 +86,9 @@ package protocol ByteStream: AnyObject {
   /// After an `end`: whether the peer did not protect it, so that anyone on the path can have
   /// caused it. Never of a plain stream.
   var isCutOff: Bool { get }
+  /// Whether the last read, which would block, has taken bytes of the stream below that are not yet
+  /// enough for one of its own. Never of a plain stream.
+  var hasReadPart: Bool { get }
   /// The bytes that the stream holds in memory for its transform; nil for a stream that has none.
   var heldBytes: Int? { get }
   /// Frees what the stream's transform keeps to be fast: the stream idles, or memory is short.
@@ -107,6 +110,7 @@ extension ByteStream {
   package var security: StreamSecurity? { nil }
   package var securityFailure: SecurityFailure? { nil }
   package var isCutOff: Bool { false }
+  package var hasReadPart: Bool { false }
   package var heldBytes: Int? { nil }
   package func releaseStorage() {}
 }

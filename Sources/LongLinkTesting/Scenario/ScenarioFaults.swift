@@ -7,17 +7,22 @@ internal import LongLinkServer
 internal import LongLinkTransport
 internal import Synchronization
 
-// The faults of a scenario.
-extension ScenarioStage {
+/// Injects the faults of a scenario.
+struct ScenarioFaults: Sendable {
+  let stage: ScenarioStage
+
+  private var plan: ScenarioPlan { stage.plan }
+  private var simulation: Simulation { stage.simulation }
+
   /// Injects every fault of the plan at its time.
-  func injectFaults() async throws {
+  func injectAll() async throws {
     for fault in plan.faults {
-      let rest = fault.at - elapsed
+      let rest = fault.at - stage.elapsed
       if rest > .zero { try await simulation.sleep(for: rest) }
       // At first there may be no link to break.
       while !inject(fault) { try await simulation.sleep(for: .milliseconds(500)) }
-      oracle.note("fault: \(fault.kind)")
-      state.withLock { $0.faults[fault.kind, default: 0] += 1 }
+      stage.oracle.note("fault: \(fault.kind)")
+      stage.state.withLock { $0.faults[fault.kind, default: 0] += 1 }
     }
     // Lasting faults end after their time, or when the world heals.
   }
@@ -86,11 +91,12 @@ extension ScenarioStage {
   }
 
   private func part(_ fault: ScenarioPlan.Fault) -> Bool {
-    let client = simulation.machine(of: clients[Int(fault.victim % UInt64(clients.count))].loop)
+    let client = simulation.machine(
+      of: stage.clients[Int(fault.victim % UInt64(stage.clients.count))].loop)
     if fault.detail & 1 == 0 {
       simulation.network.isolate(client, for: fault.lasting)
     } else {
-      let servers = processes.withLock { $0.map(\.machine) }
+      let servers = stage.processes.withLock { $0.map(\.machine) }
       let server = servers[Int(fault.detail >> 8 % UInt64(servers.count))]
       simulation.network.partition([client], from: [server], for: fault.lasting)
     }
@@ -108,12 +114,12 @@ extension ScenarioStage {
       network.setConnects(behavior, to: server.address)
       later(fault.lasting) { network.setConnects(nil, to: server.address) }
     case .slowNames:
-      tellName(of: server, delay: .milliseconds(Int(fault.detail % 15_000)))
-      later(fault.lasting) { [self] in tellName(of: server) }
+      stage.tellName(of: server, delay: .milliseconds(Int(fault.detail % 15_000)))
+      later(fault.lasting) { [stage] in stage.tellName(of: server) }
     default:
       let error = ResolveError(host: server.name, reason: "the name server fails", code: -3)
       network.failLookUps(of: server.name, with: error)
-      later(fault.lasting) { [self] in tellName(of: server) }
+      later(fault.lasting) { [stage] in stage.tellName(of: server) }
     }
     return true
   }
@@ -134,7 +140,8 @@ extension ScenarioStage {
 
   private func disturbMachine(_ fault: ScenarioPlan.Fault) -> Bool {
     let machines =
-      clients.map { simulation.machine(of: $0.loop) } + processes.withLock { $0.map(\.machine) }
+      stage.clients.map { simulation.machine(of: $0.loop) }
+      + stage.processes.withLock { $0.map(\.machine) }
     let machine = machines[Int(fault.victim % UInt64(machines.count))]
     if fault.kind == .pause {
       machine.pause(for: fault.lasting)
@@ -145,7 +152,7 @@ extension ScenarioStage {
   }
 
   private func moveClient(_ fault: ScenarioPlan.Fault) -> Bool {
-    let client = clients[Int(fault.victim % UInt64(clients.count))]
+    let client = stage.clients[Int(fault.victim % UInt64(stage.clients.count))]
     guard fault.kind == .suspension else {
       client.pathChanged()
       return true
@@ -158,28 +165,28 @@ extension ScenarioStage {
 
   private func disturbServer(_ fault: ScenarioPlan.Fault) -> Bool {
     let index = Int(fault.victim % UInt64(plan.servers.count))
-    let process = processes.withLock { $0[index] }
-    guard let server = server(index), process.isRunning else { return false }
+    let process = stage.processes.withLock { $0[index] }
+    guard let server = stage.server(index), process.isRunning else { return false }
     switch fault.kind {
     case .crash, .machineCrash:
-      oracle.lost(server)
-      state.withLock { ($0.servers[index], $0.gateways[index]) = (nil, nil) }
+      stage.oracle.lost(server)
+      stage.state.withLock { ($0.servers[index], $0.gateways[index]) = (nil, nil) }
       process.crash(fault.kind == .crash ? .process : .machine)
       startAgain(process, after: fault.lasting)
     case .restart:
-      state.withLock { $0.servers[index] = nil }
+      stage.state.withLock { $0.servers[index] = nil }
       let bound = Duration.milliseconds(Int(fault.detail % 8_000))
       simulation.spawn { [self] in
         await server.shutDown(within: bound)
-        await closeGateway(index)
+        await stage.closeGateway(index)
         startAgain(process, after: fault.lasting / 4)
       }
     case .flapping:
-      state.withLock { _ = $0.isFlapping.insert(index) }
+      stage.state.withLock { _ = $0.isFlapping.insert(index) }
       closeConnections(of: server)
-      later(fault.lasting) { [self] in state.withLock { _ = $0.isFlapping.remove(index) } }
+      later(fault.lasting) { [stage] in stage.state.withLock { _ = $0.isFlapping.remove(index) } }
     case .endedPrincipal:
-      endPrincipal(fault, at: server)
+      ScenarioLogins(stage: stage).endPrincipal(fault, at: server)
     default:
       closeConnections(of: server)
     }
@@ -192,15 +199,15 @@ extension ScenarioStage {
 
   private func startAgain(_ process: SimulatedProcess, after time: Duration) {
     simulation.spawn { [self] in
-      try await simulation.sleep(for: min(time, max(.zero, plan.healing - elapsed)))
-      guard elapsed < plan.healing else { return }
+      try await simulation.sleep(for: min(time, max(.zero, plan.healing - stage.elapsed)))
+      guard stage.elapsed < plan.healing else { return }
       try await process.start()
     }
   }
 
   /// Ends a fault after a time, unless the world heals first.
   private func later(_ time: Duration, _ end: @escaping @Sendable () -> Void) {
-    guard elapsed + time < plan.healing else { return }
+    guard stage.elapsed + time < plan.healing else { return }
     simulation.spawn { [simulation] in
       try await simulation.sleep(for: time)
       end()

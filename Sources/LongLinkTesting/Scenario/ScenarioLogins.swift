@@ -7,49 +7,20 @@ internal import LongLinkServer
 internal import LongLinkTransport
 internal import Synchronization
 
-// Certificates and credentials of a scenario.
-extension ScenarioStage {
-  // MARK: Certificates
-
-  /// What secures a server that starts; nil in a plain world.
-  func makeSecurity(ofServer index: Int) throws -> ServerSecurity? {
-    guard let security else { return nil }
-    let edition = state.withLock { $0.editions[index, default: 0] }
-    let replaceable = ReplaceableSecurity(try security.server(edition))
-    state.withLock { $0.replaceable[index] = replaceable }
-    return oracle.watching(ServerSecurity(replaceable))
-  }
-
-  /// Replaces certificates at the times of the plan.
-  func replaceCertificates() async throws {
-    guard let security else { return }
-    for replacement in plan.replacements {
-      let rest = replacement.at - elapsed
-      if rest > .zero { try await simulation.sleep(for: rest) }
-      let (edition, replaceable) = state.withLock { state in
-        state.editions[replacement.server, default: 0] += 1
-        state.faults[.replacedCertificates, default: 0] += 1
-        return (
-          state.editions[replacement.server, default: 0], state.replaceable[replacement.server]
-        )
-      }
-      oracle.note("the certificates of \(plan.servers[replacement.server].name) are replaced")
-      replaceable?.replace(with: try security.server(edition), moves: replacement.moves)
-    }
-  }
-
-  // MARK: Credentials
+/// The credentials of a scenario's clients, and what its servers think of them.
+struct ScenarioLogins: Sendable {
+  let stage: ScenarioStage
 
   private struct NoCredential: Error {}
   private struct CannotSay: Error {}
 
   /// The credential of a client's next connect.
   func credential(of client: Int, on loop: EventLoop) async throws -> [UInt8] {
-    let (number, isHealed) = state.withLock { state in
+    let (number, isHealed) = stage.state.withLock { state in
       state.credentials[client, default: 0] += 1
       return (state.credentials[client, default: 0], state.isHealed)
     }
-    let plan = isHealed ? .healed : plan.credential(number, of: client)
+    let plan = isHealed ? .healed : stage.plan.credential(number, of: client)
     if plan.delay > .zero { try await loop.sleep(for: plan.delay) }
     switch plan.source {
     case .fresh: return Self.bytes(client, number, isHealed)
@@ -72,9 +43,9 @@ extension ScenarioStage {
       throw AuthenticationRefusal.unauthenticated("there is no credential")
     }
     let client = Int(bytes[0])
-    let isHealed = bytes[1] == 1 || state.withLock { $0.isHealed }
+    let isHealed = bytes[1] == 1 || stage.state.withLock { $0.isHealed }
     let number = Int(Array(bytes[2...]).word(at: 0))
-    let plan = isHealed ? .healed : plan.credential(number, of: client)
+    let plan = isHealed ? .healed : stage.plan.credential(number, of: client)
     if plan.judging > .zero { try await loop.sleep(for: plan.judging) }
     switch plan.verdict {
     case .accepted: return Authentication(Self.principal(client), validity: plan.validity)
@@ -89,9 +60,9 @@ extension ScenarioStage {
 
   /// Ends all connections of a client's principal at one server.
   func endPrincipal(_ fault: ScenarioPlan.Fault, at server: LongLinkServer) {
-    let client = Int(fault.detail % UInt64(plan.clients.count))
+    let client = Int(fault.detail % UInt64(stage.plan.clients.count))
     let bound = Duration.milliseconds(Int(fault.detail >> 8 % 3_000))
-    simulation.spawn {
+    stage.simulation.spawn {
       _ = await server.endConnections(of: Self.principal(client).name, within: bound)
     }
   }
@@ -99,9 +70,9 @@ extension ScenarioStage {
   /// Lets clients try again that have stopped because their credentials were refused, as their
   /// applications would after a new login.
   func restartStoppedClients() {
-    for client in clients {
+    for client in stage.clients {
       guard case .notAccepted = client.state else { continue }
-      simulation.spawn { try? await client.connect() }
+      stage.simulation.spawn { try? await client.connect() }
     }
   }
 }
