@@ -97,7 +97,8 @@ import Testing
     ["serve", "--tls-client-ca", "x"], ["serve", "--tls-client-certificate", "require"],
     ["serve", "--token", "name"], ["serve", "--token", "=secret"], ["serve", "--token", "name="],
     ["certificates"], ["certificates", "/tmp/x", "--days", "0"],
-    ["certificates", "/tmp/x", "--name", "a,b"],
+    ["certificates", "/tmp/x", "--name", "a,b"], ["certificates", "/tmp/x", "--name", "1.2.3"],
+    ["certificates", "/tmp/x", "--name", "10"], ["certificates", "/tmp/x", "--name", "a:b"],
   ])
   func `wrong arguments end with 64 and say why`(_ arguments: [String]) async throws {
     let tool = try await Tool(arguments).finish()

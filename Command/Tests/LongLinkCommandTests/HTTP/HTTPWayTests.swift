@@ -13,6 +13,10 @@ import Testing
     let url: String
 
     init(_ options: String...) async throws {
+      try await self.init(options)
+    }
+
+    init(_ options: [String]) async throws {
       server = try await RunningServer(["--http", "0"] + options)
       let line = try #require(await server.tool.nextLine())
       let prefix = "http on 127.0.0.1:"
@@ -101,5 +105,15 @@ import Testing
     let stored = store.appending(component: id).appending(component: "photo")
     #expect(try Data(contentsOf: stored) == bytes)
   }
+
+  @Test func `whom a certificate is required of cannot come over HTTP`() async throws {
+    let trial = try await SecurityTests.Trial()
+    let authority = trial.server + ["--tls-client-ca", trial["ca.pem"]]
+    let required = try await Gateway(authority)
+    let refused = try await Tool.run("call", "1", "--text", "x", "--http", required.url)
+    #expect(refused.code == 5 && refused.errors.contains("certificate"), "\(refused.errors)")
+    let requested = try await Gateway(authority + ["--tls-client-certificate", "request"])
+    let allowed = try await Tool.run("call", "1", "--text", "x", "--http", requested.url)
+    #expect(allowed.lines == ["x"], "\(allowed.errors)")
+  }
 }
-#endif
