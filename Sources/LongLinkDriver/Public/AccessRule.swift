@@ -54,7 +54,7 @@ public struct AccessRule: Sendable {
   ///
   /// The function sees the peer's `principal`, `security` and `address`. It is called on the
   /// connection's loop for each request, and must not block: look things up in memory. What has to
-  /// wait for a database belongs into an interceptor.
+  /// wait for a database belongs in an interceptor.
   public static func custom(_ allows: @escaping @Sendable (Peer) -> Bool) -> AccessRule {
     AccessRule(.custom(allows))
   }
