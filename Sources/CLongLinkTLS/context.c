@@ -211,56 +211,61 @@ static bool is_at_end(void) {
   return ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
 }
 
+// What one call has read of a file: something, nothing, or something that the store refuses.
+enum read_result { READ_ONE, READ_NONE, READ_REFUSED };
+
+static enum read_result read_root(cll_tls_context *context, X509_STORE *store, BIO *memory) {
+  X509 *certificate = PEM_read_bio_X509(memory, NULL, NULL, NULL);
+  if (certificate == NULL) return READ_NONE;
+  int status = X509_STORE_add_cert(store, certificate);
+  // The names are a hint for clients that have several certificates.
+  if (status == 1 && context->options.is_server) SSL_CTX_add_client_CA(context->ssl, certificate);
+  X509_free(certificate);
+  return status == 1 ? READ_ONE : READ_REFUSED;
+}
+
+static enum read_result read_list(cll_tls_context *context, X509_STORE *store, BIO *memory) {
+  (void)context;
+  X509_CRL *list = PEM_read_bio_X509_CRL(memory, NULL, NULL, NULL);
+  if (list == NULL) return READ_NONE;
+  int status = X509_STORE_add_crl(store, list);
+  X509_CRL_free(list);
+  return status == 1 ? READ_ONE : READ_REFUSED;
+}
+
+// Reads a file to its end. Returns how many it has, or -1 with the problem.
+static int read_all(cll_tls_context *context, const uint8_t *pem, size_t length,
+                    enum read_result (*read_one)(cll_tls_context *, X509_STORE *, BIO *),
+                    const char *absent, const char *damaged, struct cll_tls_problem *problem) {
+  ERR_clear_error();
+  BIO *memory = BIO_new_mem_buf(pem, (int)length);
+  X509_STORE *store = SSL_CTX_get_cert_store(context->ssl);
+  int count = 0;
+  enum read_result result;
+  while ((result = read_one(context, store, memory)) == READ_ONE) count++;
+  bool is_whole = result == READ_NONE && is_at_end();
+  BIO_free(memory);
+  if (is_whole) ERR_clear_error();
+  if (is_whole && count > 0) return count;
+  cll_explain(problem, is_whole ? absent : damaged);
+  return -1;
+}
+
 int cll_tls_context_add_roots(cll_tls_context *context, const uint8_t *pem, size_t length,
                               struct cll_tls_problem *problem) {
-  ERR_clear_error();
-  X509_STORE *store = SSL_CTX_get_cert_store(context->ssl);
-  BIO *memory = BIO_new_mem_buf(pem, (int)length);
-  int count = 0;
-  X509 *certificate;
-  while ((certificate = PEM_read_bio_X509(memory, NULL, NULL, NULL)) != NULL) {
-    int status = X509_STORE_add_cert(store, certificate);
-    // The names are a hint for clients that have several certificates.
-    if (status == 1 && context->options.is_server) SSL_CTX_add_client_CA(context->ssl, certificate);
-    X509_free(certificate);
-    if (status != 1) break;
-    count++;
-  }
-  bool is_whole = is_at_end();
-  BIO_free(memory);
-  if (is_whole && count > 0) {
-    ERR_clear_error();
-    return count;
-  }
-  if (is_whole) ERR_clear_error();
-  cll_explain(problem, is_whole ? "there is no certificate in it" : "a certificate is damaged");
-  return -1;
+  return read_all(context, pem, length, read_root, "there is no certificate in it",
+                  "a certificate is damaged", problem);
 }
 
 int cll_tls_context_add_lists(cll_tls_context *context, const uint8_t *pem, size_t length,
                               struct cll_tls_problem *problem) {
-  ERR_clear_error();
-  X509_STORE *store = SSL_CTX_get_cert_store(context->ssl);
-  BIO *memory = BIO_new_mem_buf(pem, (int)length);
-  int count = 0;
-  X509_CRL *list;
-  while ((list = PEM_read_bio_X509_CRL(memory, NULL, NULL, NULL)) != NULL) {
-    int status = X509_STORE_add_crl(store, list);
-    X509_CRL_free(list);
-    if (status != 1) break;
-    count++;
+  int count = read_all(context, pem, length, read_list, "there is no revocation list in it",
+                       "a revocation list is damaged", problem);
+  if (count > 0) {
+    X509_STORE_set_flags(SSL_CTX_get_cert_store(context->ssl),
+                         X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
   }
-  bool is_whole = is_at_end();
-  BIO_free(memory);
-  if (is_whole && count > 0) {
-    ERR_clear_error();
-    X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
-    return count;
-  }
-  if (is_whole) ERR_clear_error();
-  cll_explain(problem,
-              is_whole ? "there is no revocation list in it" : "a revocation list is damaged");
-  return -1;
+  return count;
 }
 
 void cll_tls_context_set_keys(cll_tls_context *context, cll_tls_keys *keys) {

@@ -82,6 +82,7 @@ extension ServerShared {
     asking onAccept: (@Sendable (SocketAddress?) -> Bool)?
   ) throws(ConnectionRejection) {
     guard let client else {
+      guard onAccept?(admission.address) ?? true else { throw reject(.notWanted) }
       state.withLock { $0.accepted += 1 }
       return
     }
@@ -191,7 +192,10 @@ extension ServerShared {
   func logRejection(
     _ objection: ConnectionRejection, of address: SocketAddress?, at now: LinkInstant
   ) {
-    log.log(.warning, "Rejected a connection", kind: objection.rawValue, at: now) {
+    log.log(
+      .warning, "Rejected a connection", kind: objection.rawValue, of: limits.group(of: address),
+      at: now
+    ) {
       ["reason": "\(objection.rawValue)", "peer": .peer(address)]
     }
   }

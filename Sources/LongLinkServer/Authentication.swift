@@ -35,7 +35,8 @@ public struct AuthenticationRequest: Sendable {
 public struct Authentication: Sendable {
   /// Who the client is; nil for a client that stays unknown.
   public var principal: Principal?
-  /// For how long; nil without an end. At least 1 ms.
+  /// For how long, in whole milliseconds, at least 1 ms; nil without an end. The client is refused
+  /// with 401 if it is zero or less, as of a credential that has expired.
   public var validity: Duration?
 
   /// Accepts a client as `principal`, for `validity` or without an end.

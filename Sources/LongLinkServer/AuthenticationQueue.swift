@@ -15,6 +15,8 @@ final class AuthenticationQueue: TimerHandler {
     let connection: ServerConnection
     let timer: LoopTimer
     var task: Task<Void, Never>?
+    /// The number of its call; nil before that begins.
+    var call: UInt64?
   }
 
   private let function: Function
@@ -28,6 +30,11 @@ final class AuthenticationQueue: TimerHandler {
   private var waiting: [UInt64] = []
   /// The calls that have not returned.
   private var running = 0
+  /// The number of calls that have begun.
+  private var calls: UInt64 = 0
+  /// Principals that were shown the door while calls ran, which may have looked before: by the
+  /// bytes of their names, with the last call that had begun. Empty again once these have returned.
+  private var dismissed: [[UInt8]: (call: UInt64, reason: String)] = [:]
   private(set) var counters = AuthenticationCounters()
 
   init(_ function: @escaping Function, limit: Int, timeout: Int64, on loop: EventLoop) {
@@ -62,6 +69,8 @@ final class AuthenticationQueue: TimerHandler {
       let id = waiting.removeFirst()
       guard let entry = entries[id] else { continue }
       running += 1
+      calls += 1
+      entries[id]?.call = calls
       let request = entry.connection.authenticationRequest
       let reference = LoopBound(self, on: loop)
       entries[id]?.task = Task(executorPreference: loop) { [function] in
@@ -76,13 +85,35 @@ final class AuthenticationQueue: TimerHandler {
     }
   }
 
+  /// Refuses a principal in the calls that have begun.
+  func end(principal name: String, _ reason: String) {
+    guard entries.values.contains(where: { $0.call != nil }) else { return }
+    dismissed[Array(name.utf8)] = (calls, reason)
+  }
+
+  /// Why an answer does not hold any more; nil if it does.
+  private func objection(to authentication: Authentication, of call: UInt64?) -> String? {
+    if let validity = authentication.validity, validity <= .zero {
+      return "the credential has expired"
+    }
+    guard !dismissed.isEmpty, let call, let name = authentication.principal?.name,
+      let dismissal = dismissed[Array(name.utf8)], call <= dismissal.call
+    else { return nil }
+    return dismissal.reason
+  }
+
   private func returned(_ id: UInt64, _ result: Result<Authentication, any Error>) {
     running -= 1
     if let entry = take(id) {
       switch result {
       case .success(let authentication):
-        counters.accepted += 1
-        entry.connection.accepted(authentication)
+        if let objection = objection(to: authentication, of: entry.call) {
+          counters.refused += 1
+          entry.connection.turnAway(.unauthenticated, objection)
+        } else {
+          counters.accepted += 1
+          entry.connection.accepted(authentication)
+        }
       case .failure(let refusal as AuthenticationRefusal):
         counters.refused += 1
         entry.connection.turnAway(refusal.code, refusal.reason)
@@ -90,6 +121,10 @@ final class AuthenticationQueue: TimerHandler {
         counters.failed += 1
         entry.connection.authenticationFailed(error)
       }
+    }
+    if !dismissed.isEmpty {
+      let oldest = entries.values.compactMap(\.call).min() ?? .max
+      dismissed = dismissed.filter { $0.value.call >= oldest }
     }
     startNext()
   }

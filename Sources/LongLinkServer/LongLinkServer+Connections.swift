@@ -71,7 +71,8 @@ extension LongLinkServer {
 
   /// Ends all connections of the principal with this name, and returns how many there were.
   ///
-  /// Each client gets a goaway with 401; its running requests may finish within `bound`. A client
+  /// Each client gets a goaway with 401; its running requests may finish within `bound`. Clients
+  /// that connect meanwhile, whose `authenticate` call has not returned, are refused. A client
   /// of this framework comes back at once and shows its credential again: let `authenticate` refuse
   /// it from now on, if it is to stay out. Requests over HTTP that are running are not ended.
   @discardableResult

@@ -20,6 +20,7 @@ extension ServerConnection {
     peer.identified(as: authentication.principal, security: link.security)
     var milliseconds: UInt32 = 0
     if let validity = authentication.validity {
+      // Zero milliseconds would mean without an end.
       let nanoseconds = max(1_000_000, validity.clampedNanoseconds)
       milliseconds = UInt32(clamping: nanoseconds / 1_000_000)
       expires(after: nanoseconds)

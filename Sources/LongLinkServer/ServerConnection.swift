@@ -43,6 +43,7 @@ final class ServerConnection {
       isConnected: settings.isShort || lane.configuration.security == nil, settings: settings,
       on: lane.loop, log: lane.log,
       label: ("connection", id), share: lane.memory, peer: admission.address,
+      group: admission.group,
       readLimits: lane.configuration.readLimits)
     peer = Peer(id: id, address: link.peer, on: lane.loop)
     responder = Responder(link: link, routes: lane.routes, peer: peer)
@@ -197,7 +198,7 @@ extension ServerConnection: LinkOwner {
       finishIfDrained()
     case .abandon(let reason):
       peer.ended(reason)
-      lane.abandoned(reason)
+      lane.abandoned(self, reason)
       responder.abandon()
       requestsIfAny?.lost(link, reason, resends: false)
       requestsIfAny?.failWaiting(all: true) { operation, _ in

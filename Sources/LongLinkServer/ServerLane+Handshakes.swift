@@ -75,8 +75,10 @@ extension ServerLane {
   }
 
   private func logEviction(of admission: Admission) {
-    log.log(.warning, "Closed the oldest connection that was not open, to make room", at: loop.now)
-    {
+    log.log(
+      .warning, "Closed the oldest connection that was not open, to make room",
+      of: admission.group, at: loop.now
+    ) {
       [
         "peer": .peer(admission.address),
         "ms": .milliseconds(loop.now - admission.accepted),

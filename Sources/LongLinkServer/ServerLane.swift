@@ -119,7 +119,9 @@ final class ServerLane {
   }
 
   func logFailure(_ error: SocketError, _ admission: Admission) {
-    log.log(.warning, "Could not set up a connection", at: loop.now) { ["error": "\(error)"] }
+    log.log(.warning, "Could not set up a connection", of: admission.group, at: loop.now) {
+      ["error": "\(error)"]
+    }
     shared.connectionEnded(admission)
   }
 
@@ -190,9 +192,13 @@ final class ServerLane {
     connection.drain(within: configuration.credentialGrace.clampedNanoseconds, notice) {}
   }
 
-  /// Ends the connections of a principal, and returns how many there were.
+  /// Ends the connections of a principal, and returns how many there were. Those of which
+  /// `authenticate` is deciding are turned away if they turn out to be the principal's.
   func end(principal name: String, within bound: Int64, _ notice: DrainNotice) -> Int {
-    let ended = ordered.filter { $0.peer.principal?.name == name }
+    authentications?.end(principal: name, notice.reason)
+    let ended = ordered.filter {
+      !$0.link.isShort && $0.peer.principal?.name.isSameBytes(as: name) == true
+    }
     for connection in ended { connection.drain(within: bound, notice) {} }
     return ended.count
   }
@@ -217,13 +223,13 @@ final class ServerLane {
   }
 
   /// Counts why a connection ends. The connection may linger until the peer has read the reason.
-  func abandoned(_ reason: CloseReason) {
+  func abandoned(_ connection: ServerConnection, _ reason: CloseReason) {
+    authentications?.ended(connection.id)
     totals.ended(reason)
   }
 
   func ended(_ connection: ServerConnection) {
     guard connections.removeValue(forKey: connection.id) != nil else { return }
-    authentications?.ended(connection.id)
     connection.link.count(in: totals)
     requestTotals += connection.requestCounters
     shared.connectionEnded(connection.admission)

@@ -250,6 +250,140 @@ import Testing
       #expect(await server.endConnections(of: "dan") == 0)
     }
   }
+
+  @Test func `a principal that is shown the door cannot slip in by an older answer`() async throws {
+    try await Stage.simulate { stage, _ in
+      let answer = Latch()
+      let server = try await Self.serve(stage) { request in
+        let authentication = try Self.byKey(request)
+        await answer.wait()
+        return authentication
+      }
+      var clients: [String: SimulatedClient] = [:]
+      for name in ["ann", "bob"] {
+        clients[name] = try await Self.raw(stage, server)
+        clients[name]?.send(.hello(credential: Array("key-\(name)".utf8)))
+      }
+      try await stage.until { await server.counters().connections.framesReceived == 2 }
+      #expect(await server.endConnections(of: "bob", reason: "out") == 0)
+      answer.open()
+      let goaway = try await clients["bob"]?.waitForFrame(.goaway).goAwayFields
+      #expect(goaway?.code == .unauthenticated && goaway?.reason == "out")
+      try await clients["ann"]?.waitForFrame(.welcome)
+      // A call that begins afterwards is not concerned.
+      let again = try await Self.raw(stage, server)
+      try await again.sayHello(.hello(credential: Array("key-bob".utf8)))
+      #expect(await Self.names(of: server) == ["ann", "bob"])
+      let authentications = await server.counters().authentications
+      #expect(authentications.accepted == 2 && authentications.refused == 1)
+    }
+  }
+
+  @Test func `a request over HTTP that runs survives the end of its principal's connections`()
+    async throws
+  {
+    try await ShortLinkTests.short {
+      $0.credential = { Array("key-eve".utf8) }
+    } server: {
+      $0.authenticate = { try Self.byKey($0) }
+    } setUp: { server in
+      server.route(7) { request in
+        try await request.clock.sleep(for: .seconds(3))
+        return [7]
+      }
+    } _: { stage, server, client in
+      let task = client.submit(7, [])
+      try await stage.until { await server.counters().requestsRunning == 1 }
+      #expect(await server.endConnections(of: "eve") == 0)
+      #expect(try await task.value == [7])
+    }
+  }
+
+  @Test(arguments: [Duration.zero, .seconds(-3_600)])
+  func `a credential that has expired is refused`(_ validity: Duration) async throws {
+    try await Stage.simulate { stage, _ in
+      let server = try await Self.serve(stage) { _ in
+        Authentication(Principal("ann"), validity: validity)
+      }
+      let client = try await Self.raw(stage, server)
+      client.send([.hello(credential: [1]), .request(7, serial: 50)])
+      let goaway = try await client.waitForFrame(.goaway).goAwayFields
+      #expect(goaway?.code == .unauthenticated && goaway?.reason.contains("expired") == true)
+      try await client.waitForEnd()
+      #expect(client.record.frames(of: .welcome).isEmpty)
+      let counters = await server.counters()
+      #expect(counters.authentications.refused == 1 && counters.authentications.accepted == 0)
+      #expect(counters.connections.handled == 0)
+    }
+  }
+
+  @Test func `the call of a connection that ends is cancelled at once`() async throws {
+    try await Stage.simulate { stage, _ in
+      let cancelled = Tally<Int>()
+      let server = try await stage.serve(configure: {
+        $0.authenticate = { [loop = stage.serverLoop] request in
+          do { try await loop.sleep(for: .seconds(3)) } catch {
+            cancelled.add(1)
+            throw error
+          }
+          return try Self.byKey(request)
+        }
+      })
+      let client = try await Self.raw(stage, server)
+      client.send(.hello(credential: Array("key-ann".utf8)))
+      try await stage.until { await server.counters().connections.framesReceived == 1 }
+      // The connection lingers for a peer that does not read.
+      client.stopReading()
+      async let end: Void = server.shutDown(within: .seconds(2))
+      try await stage.until { cancelled.elements == [1] }
+      #expect(await server.counters().openConnections == 1)
+      await end
+      let authentications = await server.counters().authentications
+      #expect(authentications.accepted == 0 && authentications.failed == 0)
+    }
+  }
+
+  @Test func `the request of a short link has to come in time, identified or not`() async throws {
+    for identifies in [false, true] {
+      try await Stage.simulate { stage, _ in
+        let server = try await stage.serve(setUp: ShortLinkTests.routes) {
+          if identifies { $0.authenticate = { _ in .anonymous } }
+        }
+        _ = try await stage.gateway(for: server)
+        let client = try await SimulatedClient.connect(
+          to: ShortLinkTests.gatewayAddress, on: stage.clientLoop)
+        client.send(.hello())
+        try await stage.until { await server.counters().violations == [.firstFrameTimeout: 1] }
+        try await stage.until { await server.counters().openConnections == 0 }
+      }
+    }
+  }
+
+  @Test func `names that only look the same are those of two principals`() async throws {
+    let (composed, decomposed) = ("Ren\u{E9}", "Rene\u{301}")
+    #expect(composed == decomposed)
+    try await Stage.simulate { stage, _ in
+      let server = try await stage.serve { server in
+        server.route(7, requires: .principal(named: composed)) { _ in [7] }
+        server.route(8, requires: .attribute("role", composed)) { _ in [8] }
+      } configure: {
+        $0.authenticate = { request in
+          let name = String(decoding: request.credential ?? [], as: UTF8.self)
+          return Authentication(Principal(name, attributes: ["role": name]))
+        }
+      }
+      var clients: [SimulatedClient] = []
+      for (name, code) in [(composed, ResponseCode.ok), (decomposed, .forbidden)] {
+        let client = try await Self.raw(stage, server)
+        try await client.sayHello(.hello(credential: Array(name.utf8)))
+        #expect(try await client.request(7).code == code)
+        #expect(try await client.request(8).code == code)
+        clients.append(client)
+      }
+      #expect(await server.endConnections(of: composed) == 1)
+      #expect(await Self.names(of: server).map { Array($0.utf8) } == [Array(decomposed.utf8)])
+    }
+  }
 }
 
 extension LongLinkClient {

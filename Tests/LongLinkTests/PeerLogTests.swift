@@ -2,6 +2,7 @@
 
 import LongLinkDriver
 import LongLinkCore
+import LongLinkTransport
 import Logging
 import Testing
 
@@ -45,6 +46,23 @@ import Testing
     for _ in 0..<100 { log.log(.info, "One", at: Self.seconds(0)) { [:] } }
     log.log(.info, "Other", at: Self.seconds(0)) { [:] }
     #expect(lines.all.map(\.message) == ["One", "One", "One", "One", "One", "Other"])
+  }
+
+  @Test func `a flood of one address does not hide what others cause`() {
+    func line(_ address: SocketAddress, at second: Double) {
+      log.log(.warning, "A flood", of: address.group, at: Self.seconds(second)) {
+        ["peer": "\(address)"]
+      }
+    }
+    let (loud, other) = (SocketAddress.ipv4(192, 0, 2, 1, port: 1), "192.0.2.9")
+    for millisecond in 0..<600_000 { line(loud, at: Double(millisecond) / 1_000) }
+    // Three at once, and one a minute.
+    #expect(lines.all.count == 3 + 9)
+    line(.ipv4(192, 0, 2, 9, port: 1), at: 600)
+    #expect(lines.all.last?.metadata["peer"]?.hasPrefix(other) == true)
+    // All addresses together have the limit of the kind.
+    for number: UInt8 in 10..<110 { line(.ipv4(192, 0, 2, number, port: 1), at: 7_200) }
+    #expect(lines.all.count == 3 + 9 + 1 + 5)
   }
 
   @Test func `after a pause as many lines pass at once as at first, and no more`() {

@@ -4,6 +4,7 @@ import ArgumentParser
 import Foundation
 import LongLinkCertificates
 import LongLinkCommandSupport
+import LongLinkTransport
 
 /// `longlink certificates`.
 struct CertificatesCommand: ParsableCommand {
@@ -32,7 +33,7 @@ struct CertificatesCommand: ParsableCommand {
 
   func validate() throws {
     if days > 36_500 { throw ValidationError("36500 days are the most.") }
-    for name in name where name.isEmpty || name.contains(where: { !$0.isNameOfHost }) {
+    for name in name where !name.isAddress && !name.isNameOfHost {
       throw ValidationError("'\(name)' is not a name or address.")
     }
   }
@@ -61,12 +62,12 @@ struct CertificatesCommand: ParsableCommand {
 }
 
 extension String {
-  fileprivate var isAddress: Bool {
-    contains(":") || allSatisfy { $0 == "." || $0.isNumber }
-  }
-}
+  fileprivate var isAddress: Bool { SocketAddress(literal: self, port: 0) != nil }
 
-extension Character {
-  /// Whether names of hosts and addresses have it. A comma would begin another name.
-  fileprivate var isNameOfHost: Bool { isASCII && (isLetter || isNumber || "-._:*".contains(self)) }
+  /// Whether it may be the name of a host, also with a wildcard. One of digits and dots would be
+  /// taken for an address, and a comma would begin another name.
+  fileprivate var isNameOfHost: Bool {
+    utf8.count <= 253 && !isEmpty && !allSatisfy { $0.isNumber || $0 == "." }
+      && allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-._*".contains($0)) }
+  }
 }

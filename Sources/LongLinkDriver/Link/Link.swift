@@ -35,6 +35,8 @@ package final class Link {
   @safe @exclusivity(unchecked) var core: Connection
   package private(set) var peer: SocketAddress?
   private let peerLog: PeerLog
+  /// What its log lines count as for the share of one address; nil for none.
+  private let group: SocketAddress.Group?
   /// The key and number that identify the connection in the owner's logs, if any.
   private let label: (key: String, number: UInt64)?
   /// Whether the message that is being delivered to the owner has metadata.
@@ -89,7 +91,8 @@ package final class Link {
     id: UInt32, stream: any ByteStream, isConnected: Bool, settings: ConnectionSettings,
     on loop: EventLoop, log: PeerLog,
     label: (key: String, number: UInt64)? = nil, share: MemoryShare? = nil, way: String? = nil,
-    peer address: SocketAddress? = nil, readLimits: ReadLimits = ReadLimits()
+    peer address: SocketAddress? = nil, group: SocketAddress.Group? = nil,
+    readLimits: ReadLimits = ReadLimits()
   ) {
     self.id = id
     self.loop = loop
@@ -101,6 +104,7 @@ package final class Link {
     self.label = label
     self.way = way
     peer = address ?? stream.peerAddress
+    self.group = group
     brake = readLimits.isUnlimited ? nil : ReadBrake(readLimits, at: loop.driver.now)
     var settings = settings
     settings.serialMix = Link.serialMix
@@ -113,7 +117,7 @@ package final class Link {
     _ level: Logger.Level, _ message: StaticString,
     _ metadata: @autoclosure () -> Logger.Metadata = [:]
   ) {
-    peerLog.log(level, message, at: loop.now) {
+    peerLog.log(level, message, of: group, at: loop.now) {
       metadata().merging(identity) { told, _ in told }
     }
   }

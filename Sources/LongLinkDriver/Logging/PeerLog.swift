@@ -2,20 +2,40 @@
 
 package import Logging
 package import LongLinkCore
+package import LongLinkTransport
 internal import Synchronization
 
 /// A rate-limited logger for lines that peers can cause.
 ///
-/// Of each kind, `burst` lines pass at once, then one for each `interval`. A line that passes has
-/// the number of lines of its kind dropped since the last one in the field `suppressed`. Lines
-/// below the logger's level are not counted. It may be used from any thread; its connections share
-/// one limit.
+/// Of each kind, `burst` lines pass at once, then one for each `interval`. One address gets three
+/// of them at once at most, and then one for each three intervals, so that it does not hide what
+/// others cause. A line that passes has the number of lines of its kind dropped since the last one
+/// in the field `suppressed`. Lines below the logger's level are not counted. It may be used from
+/// any thread; its connections share one limit.
 package final class PeerLog: Sendable {
-  private struct Kind {
+  private struct Limit {
     /// When the full burst is available again; each line that passes delays it.
     var restored: LinkInstant
+
+    func allows(_ burst: Int, every interval: Int64, at now: LinkInstant) -> Bool {
+      restored - now <= (Int64(burst) - 1) * interval
+    }
+
+    mutating func take(every interval: Int64, at now: LinkInstant) {
+      restored = max(restored, now) + interval
+    }
+  }
+
+  private struct Kind {
+    var all: Limit
+    /// Of the addresses whose lines have passed in the last minutes: few, as few lines pass.
+    var addresses: [SocketAddress.Group: Limit] = [:]
     var suppressed: UInt64 = 0
   }
+
+  /// The share of one address.
+  private static let burstOfAddress = 3
+  private static let intervalsOfAddress: Int64 = 3
 
   /// The underlying logger; use it directly for lines that no peer can cause.
   package let logger: Logger
@@ -34,29 +54,41 @@ package final class PeerLog: Sendable {
   }
 
   /// Logs a line, or counts it as suppressed. All lines with one message are of one kind, unless
-  /// `kind`, which must be a constant too, tells them apart.
+  /// `kind`, which must be a constant too, tells them apart. `address` is what the line counts as
+  /// for the share of one address; nil for none.
   package func log(
-    _ level: Logger.Level, _ message: StaticString, kind: String = "", at now: LinkInstant,
-    _ metadata: () -> Logger.Metadata
+    _ level: Logger.Level, _ message: StaticString, kind: String = "",
+    of address: SocketAddress.Group? = nil, at now: LinkInstant, _ metadata: () -> Logger.Metadata
   ) {
-    guard level >= logger.logLevel, let suppressed = admit("\(message)\(kind)", at: now) else {
-      return
-    }
+    guard level >= logger.logLevel,
+      let suppressed = admit("\(message)\(kind)", of: address, at: now)
+    else { return }
     var metadata = metadata()
     if suppressed > 0 { metadata["suppressed"] = "\(suppressed)" }
     logger.log(level: level, "\(message)", metadata: metadata)
   }
 
   /// Returns the number of lines suppressed since the last one; nil if this one is suppressed too.
-  private func admit(_ message: String, at now: LinkInstant) -> UInt64? {
+  private func admit(
+    _ message: String, of address: SocketAddress.Group?, at now: LinkInstant
+  ) -> UInt64? {
     kinds.withLock { kinds in
-      var kind = kinds[message] ?? Kind(restored: now)
+      var kind = kinds[message] ?? Kind(all: Limit(restored: now))
       defer { kinds[message] = kind }
-      guard kind.restored - now <= (Int64(burst) - 1) * interval else {
+      let slow = interval * PeerLog.intervalsOfAddress
+      let share = address.map { kind.addresses[$0] ?? Limit(restored: now) }
+      guard kind.all.allows(burst, every: interval, at: now),
+        share?.allows(PeerLog.burstOfAddress, every: slow, at: now) ?? true
+      else {
         kind.suppressed += 1
         return nil
       }
-      kind.restored = max(kind.restored, now) + interval
+      kind.all.take(every: interval, at: now)
+      if let address, var share {
+        share.take(every: slow, at: now)
+        kind.addresses = kind.addresses.filter { $0.value.restored > now }
+        kind.addresses[address] = share
+      }
       defer { kind.suppressed = 0 }
       return kind.suppressed
     }

@@ -28,7 +28,8 @@ public struct AccessRule: Sendable {
   /// Allows peers that have a principal, whoever they are.
   public static let authenticated = AccessRule(.authenticated)
 
-  /// Allows the principal with this name, compared character by character.
+  /// Allows the principal with this name, compared byte by byte in UTF-8: names that look the same
+  /// may be those of two principals.
   public static func principal(named name: String) -> AccessRule { AccessRule(.principal(name)) }
 
   /// Allows principals that have an attribute with this value, such as `role` and `editor`.
@@ -64,8 +65,9 @@ public struct AccessRule: Sendable {
     switch condition {
     case .everyone: true
     case .authenticated: peer.principal != nil
-    case .principal(let name): peer.principal?.name == name
-    case .attribute(let name, let value): peer.principal?.attributes[name] == value
+    case .principal(let name): peer.principal?.name.isSameBytes(as: name) ?? false
+    case .attribute(let name, let value):
+      peer.principal?.attributes[name]?.isSameBytes(as: value) ?? false
     case .any(let rules): rules.contains { $0.allows(peer) }
     case .all(let rules): rules.allSatisfy { $0.allows(peer) }
     case .custom(let allows): allows(peer)

@@ -243,7 +243,8 @@ extension LongLinkError {
   /// the reason.
   package static func lost(
     _ reason: CloseReason, delivery: Delivery, doing operation: LongLinkError.Operation,
-    peer: SocketAddress?, detail: String? = nil, securityFailure: SecurityFailure? = nil
+    peer: SocketAddress?, detail: String? = nil, securityFailure: SecurityFailure? = nil,
+    ofShortLink isShort: Bool = false
   ) -> LongLinkError {
     let code: Code
     var systemError: Int32?
@@ -256,7 +257,8 @@ extension LongLinkError {
     case .closedHere:
       code = .closed
     // A gateway's server of TLS 1.3 may say so when a short link's request has begun to leave.
-    case .securityFailed(.clientCertificateRequired), .securityFailed(.certificateRejected):
+    case .securityFailed(.clientCertificateRequired) where isShort,
+      .securityFailed(.certificateRejected) where isShort:
       code = .securityFailed
     case .closedByPeer, .noResponse, .heartbeatLost, .handshakeTimeout, .stalledPeer,
       .unreadOutput, .memoryLimit, .cancelLimit, .handshakeEvicted, .securityFailed, .notAccepted,

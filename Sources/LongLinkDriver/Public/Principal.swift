@@ -24,7 +24,7 @@ public struct Principal: Hashable, Sendable, CustomStringConvertible {
   /// The name.
   public var description: String { name }
 
-  /// Whether name and attributes are equal.
+  /// Whether names and attributes are equal, as text.
   public static func == (lhs: Principal, rhs: Principal) -> Bool {
     lhs.storage.value == rhs.storage.value
   }
@@ -33,4 +33,10 @@ public struct Principal: Hashable, Sendable, CustomStringConvertible {
   public func hash(into hasher: inout Hasher) {
     hasher.combine(name)
   }
+}
+
+extension String {
+  /// Whether a text has the same bytes. `==` also takes texts for equal that are written with
+  /// other characters and look the same, which is too little to tell principals apart.
+  package func isSameBytes(as other: String) -> Bool { utf8.elementsEqual(other.utf8) }
 }

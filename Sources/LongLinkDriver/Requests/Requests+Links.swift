@@ -69,7 +69,8 @@ extension Requests {
     retryOrEnd(carried, resends: resends, repeats: reason.isPassing) { id, request, delivery in
       .lost(
         reason, delivery: delivery, doing: operation(id, request), peer: link.peer,
-        detail: link.detail(of: reason), securityFailure: link.securityFailure)
+        detail: link.detail(of: reason), securityFailure: link.securityFailure,
+        ofShortLink: link.isShort)
     }
     disarmIfUnused()
   }

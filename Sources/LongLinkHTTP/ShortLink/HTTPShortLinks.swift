@@ -40,9 +40,10 @@ final class HTTPShortLinks: ShortLinkOpener {
     try options.validate()
     do {
       let request = try HTTPClient.Request(url: url, method: .POST)
+      // A proxy is another machine, and finds another one under these names.
       isConfidential =
-        request.scheme == "https" || request.host == "localhost"
-        || SocketAddress(literal: request.host, port: 0)?.group?.isLoopback ?? false
+        request.scheme == "https"
+        || options.proxy == nil && HTTPShortLinks.isThisMachine(request.host)
       guard request.scheme == "http" || request.scheme == "https" else {
         throw Self.notOfGateway(url)
       }
@@ -59,6 +60,10 @@ final class HTTPShortLinks: ShortLinkOpener {
     headers.add(name: "Accept", value: Self.contentType)
     self.headers = headers
     configuration = try options.clientConfiguration()
+  }
+
+  private static func isThisMachine(_ host: String) -> Bool {
+    host == "localhost" || SocketAddress(literal: host, port: 0)?.group?.isLoopback ?? false
   }
 
   private static func notOfGateway(_ url: String) -> LongLinkError {

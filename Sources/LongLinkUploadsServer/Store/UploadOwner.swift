@@ -9,11 +9,13 @@ internal import LongLinkTransport
 ///
 /// It is text, because it is kept with the upload. An upload of a principal is for this principal
 /// alone, from whatever address. One of an address is for whoever knows its ID, since the same
-/// client may come back from another address.
+/// client may come back from another address. It is ASCII, so that owners are equal as text only if
+/// their bytes are.
 enum UploadOwner {
   private static let mark = "principal-"
   private static let hashMark = "principal:sha256-"
-  /// The most bytes of a principal's name that are kept; of a longer one its hash is.
+  /// The most bytes of a principal's name that are kept, with three for each byte that is no ASCII;
+  /// of a longer one its hash is.
   static let mostNameBytes = 1_024
 
   /// The owner of what a peer creates.
@@ -22,7 +24,15 @@ enum UploadOwner {
   }
 
   static func name(ofPrincipal name: String) -> String {
-    guard name.utf8.count > mostNameBytes else { return mark + name }
+    var text = ""
+    for byte in name.utf8 {
+      if byte < 0x80, byte != UInt8(ascii: "%") {
+        text.unicodeScalars.append(UnicodeScalar(byte))
+      } else {
+        text += "%" + hexadecimal(UInt64(byte), digits: 2)
+      }
+    }
+    guard text.utf8.count > mostNameBytes else { return mark + text }
     return hashMark + hexadecimal(SHA256Digest.hash(of: Array(name.utf8)))
   }
 
@@ -39,8 +49,7 @@ enum UploadOwner {
   /// Whether the uploads of an owner may be used by another one, or the same.
   static func mayUse(uploadsOf owner: String, _ other: String) -> Bool {
     let isPrincipal = owner.hasPrefix(mark) || owner.hasPrefix(hashMark)
-    // Bytes are compared: the names of two principals may be equal as text and differ all the same.
-    return !isPrincipal || owner.utf8.elementsEqual(other.utf8)
+    return !isPrincipal || owner == other
   }
 
   /// Bytes as hexadecimal digits.

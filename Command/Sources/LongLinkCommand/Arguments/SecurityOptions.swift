@@ -85,9 +85,8 @@ struct SecurityOptions: ParsableArguments {
           "The token would be sent without encryption: \(overHTTP ? "use https" : "add --tls").")
       }
       let credential = Array(token.utf8)
+      // Addresses of this machine need no encryption, and no other one gets it without.
       configuration.credential = { credential }
-      // To a name that is this machine's, which was judged above.
-      configuration.sendsCredentialUnencrypted = !overHTTP && !tls
     }
     guard tls else { return }
     var security = TLSClientConfiguration()

@@ -89,8 +89,15 @@ struct ServingSecurityOptions: ParsableArguments {
       .map { (name: $0.name, secret: Array($0.secret.utf8)) }
     guard !secrets.isEmpty else {
       guard tlsClientCa != nil else { return }
+      let isRequired = tlsClientCertificate != .request
       configuration.authenticate = { request in
-        guard let certificate = request.certificate else { return .anonymous }
+        guard let certificate = request.certificate else {
+          // Over HTTP nobody shows one.
+          guard !isRequired else {
+            throw AuthenticationRefusal.unauthenticated("show a certificate, over TLS")
+          }
+          return .anonymous
+        }
         return Authentication(Principal(certificate.subject))
       }
       return

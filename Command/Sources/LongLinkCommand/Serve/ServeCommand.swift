@@ -123,9 +123,10 @@ struct ServeCommand: AsyncParsableCommand {
     #if HTTP
     if let address = gateway?.address { try Output.line("http on \(address)") }
     #endif
-    let reloading = signals.onHangUp { await tls?.reload() }
+    // Without certificates to reload, the end of the terminal ends the server.
+    let reloading = tls.map { tls in signals.onHangUp { await tls.reload() } }
     await signals.first()
-    reloading.cancel()
+    reloading?.cancel()
     #if HTTP
     await gateway?.shutDown(within: .seconds(10))
     #endif
