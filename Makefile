@@ -117,8 +117,10 @@ lint:
 portable: setup-tests
 	SWIFT="$(SWIFT)" Scripts/portable.sh
 
-# The tests of threads and of memory, a few minutes each; SUITES=all runs all tests, for hours. Each
-# runs its tests one by one, so that both together take no longer than the slower one.
+# The tests of threads and of memory, a few minutes each; SUITES=all runs all tests, for hours. SUITES
+# names test targets, and FILTER selects tests of them: SUITES=LongLinkTLSTests FILTER=UnopenedTests
+# make sanitize-thread. Each runs its tests one by one, so that both together take no longer than the
+# slower one.
 sanitize: setup-tests
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target sanitize-thread sanitize-address
 

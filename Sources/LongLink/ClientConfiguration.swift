@@ -28,9 +28,10 @@ public struct ClientConfiguration: Sendable {
   /// Returns what proves the client's identity to a server, in a form that the server expects, such
   /// as a token; at most 60,000 bytes. Default nil: none.
   ///
-  /// The client calls it for each connect, so return the credential that is valid now. There is one
-  /// call at a time, in a task on the client's loop, which it must not block. If it throws, or does
-  /// not return within `connectTimeout`, the connect fails, and the client tries again later.
+  /// The client calls it once for each round of attempts to connect, and for each short link, so
+  /// return the credential that is valid now. There is one call at a time, in a task on the
+  /// client's loop, which it must not block. If it throws, or does not return within
+  /// `connectTimeout`, the round fails, and the client tries again later.
   ///
   /// If the server says when the credential expires, the client moves to a new connection in time.
   /// If servers refuse the same credential twice, the client stops: see

@@ -4,7 +4,7 @@ internal import LongLinkCore
 
 /// Why a document could not be read to its end.
 ///
-/// All elements in front of the error have been returned before it is thrown.
+/// All elements before the error have been returned before it is thrown.
 public struct ReaderError: Error, Hashable, Sendable {
   /// What was wrong.
   public let code: Code

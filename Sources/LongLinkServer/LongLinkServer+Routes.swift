@@ -36,7 +36,7 @@ extension LongLinkServer {
   ///
   /// `shape` says which side sends items: `.requestItems`, `.responseItems`, or both. A request
   /// with another shape is refused with 400. The handler reads the client's items, writes its own,
-  /// and returns the body of the response; what it throws ends the stream in band, behind the items
+  /// and returns the body of the response; what it throws ends the stream in band, after the items
   /// that it wrote, as for any handler. It runs in a task, which is cancelled when the client
   /// cancels, the connection ends, or the request's deadline passes, if it has one. If a wait for
   /// an item, or for the client to take one, lasts longer than `itemTimeout` (default: no limit),

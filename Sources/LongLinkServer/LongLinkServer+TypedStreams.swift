@@ -47,7 +47,7 @@ extension LongLinkServer {
   /// Sets the handler of a method with items in both directions. It reads them decoded.
   ///
   /// In place of an item that does not decode, reading throws `decodingFailed`; thrown on, that
-  /// responds with 400, behind the items that were written. Otherwise like the form that takes a
+  /// responds with 400, after the items that were written. Otherwise like the form that takes a
   /// message type and a shape. Call this before `start`; it traps afterwards.
   public func routeStream<RequestItem: BodyDecodable, ResponseItem: BodyEncodable>(
     _ method: BidirectionalMethod<RequestItem, ResponseItem>,

@@ -61,7 +61,7 @@ extension ServerConfiguration {
 /// The configuration's and the pages' numbers are the sums: 80 KiB, and 136 KiB with TLS. A change
 /// to a part of them changes these numbers.
 enum UnopenedConnection {
-  /// The first frame, of at most 65,536 bytes behind its header, and what one read brings with it;
+  /// The first frame, of at most 65,536 bytes after its header, and what one read brings with it;
   /// this part counts towards `memoryLimit`.
   static let input = 65_536 + 16 + 4_096
   /// The connection itself, as while it is idle, and its answer to a hello.
@@ -73,7 +73,7 @@ enum UnopenedConnection {
   ///
   /// That is OpenSSL's own state, its buffer of one message (of the certificates of a client, at
   /// most 32 KiB, which it reserves when their length has come, with a third more), and the
-  /// unfinished record behind them, of 18 KiB. Measured with OpenSSL 3.0 are 93 KiB.
+  /// unfinished record after them, of 18 KiB. Measured with OpenSSL 3.0 are 93 KiB.
   static let security = 114_688
   /// What TLS holds after its handshake, beside the first frame: OpenSSL's state, and an unfinished
   /// record. Measured are 48 KiB.

@@ -123,7 +123,7 @@ final class ServerConnection {
   }
 
   private func finishIfDrained() {
-    // A short link ends by itself behind its response.
+    // A short link ends by itself after its response.
     guard closesWhenUnused, !link.isShort, link.hasWrittenAll, pushesWaiting == 0 else { return }
     link.shutDownIfUnused(by: requestsIfAny)
   }

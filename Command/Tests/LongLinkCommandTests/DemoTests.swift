@@ -14,7 +14,7 @@ import Testing
       "they were answered in the opposite order", "all arrived, in order",
       "all arrived, in order, and then the response", "Sum counted three items of ours",
       "other requests pass those that wait", "no more than a window of items has come",
-      "the reader left: the server's handler has ended", "the error came behind 3 items",
+      "the reader left: the server's handler has ended", "the error came after 3 items",
       "the number of items before it are known", "cancelled 1 -> 2",
       "deadlineExceeded, delivery sent", "connectionLost, delivery sent",
       "delivery notSent: it did not run", "the request that waited was answered",

@@ -15,7 +15,7 @@ struct ShortExchange: Equatable, Sendable {
   var isGivenUp = false
   /// Server: the features of the hello that this side lacks.
   var lacking: Features = []
-  /// Server: whether the client's bytes have ended behind its last frame.
+  /// Server: whether the client's bytes have ended after its last frame.
   var peerHasEnded = false
 }
 
@@ -118,7 +118,7 @@ extension Connection {
 // MARK: - Sending
 
 extension Connection {
-  /// Ends this side's bytes behind its last frame.
+  /// Ends this side's bytes after its last frame.
   mutating func wroteAllOfShort() {
     guard let short, isOpen else { return }
     switch settings.role {

@@ -51,7 +51,7 @@ public struct Violation: Error, Hashable, Sendable, CustomStringConvertible {
     /// An item or end without a stream in that direction, or an item, end or credit before the
     /// last frame of its request.
     case itemNotExpected
-    /// An item or end behind the end.
+    /// An item or end after the end.
     case itemAfterEnd
     /// An end, or a response with code 200, within an item of its sender.
     case itemCutOff
@@ -61,7 +61,7 @@ public struct Violation: Error, Hashable, Sendable, CustomStringConvertible {
     case creditOverflow
     /// An item beyond the credit.
     case creditExceeded
-    /// A response with the refused mark behind an item or credit of its sender.
+    /// A response with the refused mark after an item or credit of its sender.
     case refusedAfterItems
     /// In a dialect, a constant, version or repeated type has the wrong value.
     case fieldMismatch

@@ -22,7 +22,7 @@ public struct ServerStreamingMethod<Request: Sendable, Item: Sendable>: Sendable
 
 /// One method of a service whose request has items: a stream of messages in, a message out.
 ///
-/// protoc-gen-longlink writes one for each rpc that takes a `stream`. The request in front of the
+/// protoc-gen-longlink writes one for each rpc that takes a `stream`. The request before the
 /// items has an empty body.
 public struct ClientStreamingMethod<Item: Sendable, Reply: Sendable>: Sendable {
   /// The message type of its requests.
@@ -43,7 +43,7 @@ public struct ClientStreamingMethod<Item: Sendable, Reply: Sendable>: Sendable {
 /// One method of a service with items in both directions.
 ///
 /// protoc-gen-longlink writes one for each rpc that takes a `stream` and returns one. The request
-/// in front of the items and the response behind them have empty bodies.
+/// before the items and the response after them have empty bodies.
 public struct BidirectionalMethod<RequestItem: Sendable, ResponseItem: Sendable>: Sendable {
   /// The message type of its requests.
   public let type: MessageType

@@ -39,7 +39,7 @@ public final class ItemBroadcast: Sendable {
     subscribe = { $0.subscription(to: nil, buffer) }
   }
 
-  /// Makes a broadcast that ends the streams whose buffers are full: behind the items that are
+  /// Makes a broadcast that ends the streams whose buffers are full: after the items that are
   /// buffered, with code 429.
   public init(_ buffer: PushBuffer<LongLinkError>) {
     subscribe = { $0.subscription(to: nil, buffer) }
@@ -70,7 +70,7 @@ public final class ItemBroadcast: Sendable {
     list.publish(Item(bytes: try item.encodedBytes()), for: 0)
   }
 
-  /// Ends all streams, behind the items that are buffered: `send(to:)` returns.
+  /// Ends all streams, after the items that are buffered: `send(to:)` returns.
   public func finish() { list.close() }
 
   /// A snapshot of the counters.

@@ -50,7 +50,7 @@ public struct ItemStream: AsyncSequence, Sendable {
 
     /// Returns the next item; nil once the peer has responded with code 200.
     ///
-    /// Throws, behind the items that arrived before it, `rejected` with the peer's code and body,
+    /// Throws, after the items that arrived before it, `rejected` with the peer's code and body,
     /// or the reason why there was no response. The error's `itemsReceived` is the number of items
     /// that you have read, and its `delivery` says whether the request may have run.
     public mutating func next(

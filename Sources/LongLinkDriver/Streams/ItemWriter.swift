@@ -12,11 +12,11 @@ public struct ItemWriter: Sendable {
     self.channel = channel
   }
 
-  /// Sends an item, behind those that were written before.
+  /// Sends an item, after those that were written before.
   ///
   /// It returns when the whole item is on its way, and so waits until the peer's reader lets it
-  /// through: a writer never runs ahead of a slow reader. An item that fits into the credit that is
-  /// there is written without suspending, on the connection's loop.
+  /// through: a writer runs ahead of its reader by at most a window and one item. An item that fits
+  /// into the credit that is there is written without suspending, on the connection's loop.
   ///
   /// Throws `tooLarge` if the peer does not accept an item of this size, and `encodingFailed`: both
   /// send nothing, and the stream goes on. Throws `streamEnded` if the peer has responded already
@@ -75,7 +75,7 @@ public struct ItemWriter: Sendable {
     }
   }
 
-  /// Ends your items, behind those that were written before: later writes throw `streamEnded`. The
+  /// Ends your items, after those that were written before: later writes throw `streamEnded`. The
   /// peer's items may go on. For the peer, the items of a responder end when it returns.
   public func finish() {
     channel.onLoop { channel in channel.endItems() }

@@ -40,7 +40,7 @@ public struct Items: AsyncSequence, Sendable {
 
     /// Returns the next item; nil at the end.
     ///
-    /// Throws, behind the items that arrived before it, `rejected` if the peer ended the stream
+    /// Throws, after the items that arrived before it, `rejected` if the peer ended the stream
     /// with an error, the reason why the connection or the exchange ended, `deadlineExceeded` after
     /// `itemTimeout`, and `cancelled` if the task is cancelled. If the exchange of a handler ends
     /// before its response, the items that it has not read are dropped.

@@ -12,7 +12,7 @@ public struct TypedItemWriter<Item: BodyEncodable & Sendable>: Sendable {
     self.writer = writer
   }
 
-  /// Sends an item, behind those that were written before.
+  /// Sends an item, after those that were written before.
   ///
   /// It returns when the whole item is on its way, and throws as ``ItemWriter`` does.
   public nonisolated(nonsending) func write(_ item: Item) async throws(LongLinkError) {
@@ -27,7 +27,7 @@ public struct TypedItemWriter<Item: BodyEncodable & Sendable>: Sendable {
     try await writer.write(contentsOf: items)
   }
 
-  /// Ends your items, behind those that were written before: later writes throw `streamEnded`. The
+  /// Ends your items, after those that were written before: later writes throw `streamEnded`. The
   /// peer's items may go on. For the peer, the items of a responder end when it returns.
   public func finish() { writer.finish() }
 }

@@ -27,7 +27,7 @@ public struct TypedItems<Item: BodyDecodable & Sendable>: AsyncSequence, Sendabl
     /// Returns the next item; nil at the end.
     ///
     /// Throws as the iterator of ``Items`` does, and `decodingFailed` in place of an item that does
-    /// not decode; the next call returns the one behind it. A handler that throws that error on
+    /// not decode; the next call returns the one after it. A handler that throws that error on
     /// responds with 400.
     public mutating func next(
       isolation actor: isolated (any Actor)? = #isolation

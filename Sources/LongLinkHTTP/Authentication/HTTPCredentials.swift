@@ -7,7 +7,7 @@ internal import Synchronization
 
 /// A name and a password that answer challenges, and what servers have asked for so far.
 ///
-/// Keep one value for all requests of a user: requests behind the first then need no challenge. It
+/// Keep one value for all requests of a user: requests after the first then need no challenge. It
 /// may be used from any thread.
 public final class HTTPCredentials: Sendable {
   /// A kind of challenge.

@@ -20,7 +20,7 @@ final class HTTPGuard: ChannelDuplexHandler {
   static let headBytes = 65_536
   /// The most fields of a head.
   static let headFields = 100
-  /// The most interim responses (1xx) in front of one response.
+  /// The most interim responses (1xx) before one response.
   static let interimHeads = 20
 
   enum Version {

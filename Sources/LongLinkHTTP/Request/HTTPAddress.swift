@@ -102,7 +102,7 @@ extension HTTPAddress.Problem: CustomStringConvertible {
     case .malformed: "it is no URL; one begins with http:// or https://, and has no spaces"
     case .scheme: "it must begin with http:// or https://"
     case .host: "it has no host, or no valid port"
-    case .user: "it has a name or a password, which belong into the request's authentication"
+    case .user: "it has a name or a password, which belong in the request's authentication"
     case .tooLong: "it has more than \(HTTPAddress.mostBytes) bytes"
     }
   }

@@ -42,7 +42,7 @@ public struct HTTPFields: Hashable, Sendable, ExpressibleByDictionaryLiteral {
     fields.filter { HTTPFields.isSame($0.name, name) }.map(\.value)
   }
 
-  /// Adds a field behind the others.
+  /// Adds a field after the existing ones.
   public mutating func add(_ name: String, _ value: String) {
     fields.append(Field(name: name, value: value))
   }

@@ -18,7 +18,8 @@ public struct HTTPRequest: Sendable {
   /// The head's fields. The length, the type and the encoding of the body and the host are added.
   public var fields: HTTPFields
   /// Further fields, such as keys, that no other origin gets: a redirect to one drops them, as it
-  /// drops `authentication`, and the fields `Authorization`, `Cookie` and `Proxy-Authorization`.
+  /// drops `authentication`, and the fields `Authorization`, `Cookie`, `Origin` and
+  /// `Proxy-Authorization`.
   public var secretFields: HTTPFields
   /// The body. Default: none.
   public var body: HTTPBody

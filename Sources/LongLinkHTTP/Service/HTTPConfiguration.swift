@@ -97,7 +97,7 @@ public struct HTTPTLS: Hashable, Sendable {
 
   /// Certificates of authorities that are trusted besides the system's. Default: none.
   public var additionalRoots: [Source]
-  /// The service's own certificate, and the chain behind it. Default: none.
+  /// The service's own certificate, and the chain after it. Default: none.
   public var certificate: Source?
   /// The private key of `certificate`. Default: none.
   public var privateKey: Source?

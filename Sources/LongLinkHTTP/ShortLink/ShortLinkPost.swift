@@ -103,7 +103,7 @@ final class ShortLinkPost: StreamCarrier, HTTPClientResponseDelegate {
   }
 
   func didSendRequestPart(task: HTTPClient.Task<Void>, _ part: IOData) {
-    // Not within the call: the channel notes behind it that it has room.
+    // Not within the call: the channel notes after it that it has room.
     engine.loop.execute {
       self.state.value.isWriting = false
       self.writeBody()

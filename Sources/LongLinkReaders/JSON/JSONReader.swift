@@ -18,7 +18,7 @@ internal import CLongLinkReaders
 /// ```
 ///
 /// An element is returned as soon as its last byte has been fed, except numbers and words, which
-/// end in front of the next byte. The document is split only as far as elements are taken; bytes
+/// end before the next byte. The document is split only as far as elements are taken; bytes
 /// that were fed and not looked at are kept. How it is cut into parts makes no difference.
 ///
 /// Only what leads to the elements is checked: brackets, commas, strings. What is inside an element
@@ -105,7 +105,7 @@ public struct JSONReader: Sendable {
   /// Returns the bytes of the next element; nil if more bytes are needed, and nil after `finish()`
   /// if the document was complete.
   ///
-  /// Throws, behind all elements in front of it, what is wrong with the document. Then every call
+  /// Throws, after all elements before it, what is wrong with the document. Then every call
   /// throws the same error.
   public mutating func next() throws(ReaderError) -> [UInt8]? {
     if let failure { throw failure }

@@ -96,7 +96,7 @@ public struct XMLReader: ~Copyable {
   /// Returns the next chosen element; nil if more bytes are needed, and nil after `finish()` if the
   /// document was complete.
   ///
-  /// Throws, behind all elements in front of it, what is wrong with the document. Then every call
+  /// Throws, after all elements before it, what is wrong with the document. Then every call
   /// throws the same error.
   public mutating func next() throws(ReaderError) -> Element? {
     if let failure { throw failure }

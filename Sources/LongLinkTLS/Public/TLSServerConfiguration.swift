@@ -22,7 +22,7 @@ public struct TLSServerConfiguration: Sendable {
     /// Keys that this process makes, and replaces after an interval of 1 min to 3 days. A ticket is
     /// good for two intervals at most, and for one at least.
     case rotating(every: Duration)
-    /// Keys that several servers share: 80 random bytes each, at most 16, one behind the other. The
+    /// Keys that several servers share: 80 random bytes each, at most 16, one after the other. The
     /// first makes tickets, all of them are accepted.
     ///
     /// To replace a key, put the next one second on all servers, then first, then drop the old one.
@@ -42,7 +42,7 @@ public struct TLSServerConfiguration: Sendable {
   /// How clients can resume. Default: with keys that are replaced every 8 hours.
   public var tickets = Tickets.rotating(every: .seconds(8 * 3_600))
   /// Whether clients are asked to move to new connections after the certificates, roots or lists
-  /// were replaced. Default false: connections that stand stay.
+  /// were replaced. Default false: existing connections keep their certificate.
   public var movesConnections = false
 
   /// Makes a configuration; the certificates are required.

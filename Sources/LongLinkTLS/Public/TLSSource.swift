@@ -20,7 +20,7 @@ public enum TLSSource: Hashable, Sendable {
 
 /// A certificate of this side, and its private key.
 public struct TLSIdentity: Hashable, Sendable {
-  /// The certificate, and behind it those of intermediate authorities, each signed by the next.
+  /// The certificate, and after it those of intermediate authorities, each signed by the next.
   public var chain: TLSSource
   /// The private key. It may stand in the file of the chain.
   public var key: TLSSource

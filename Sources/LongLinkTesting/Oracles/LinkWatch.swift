@@ -16,7 +16,7 @@ struct LinkWatch {
     var heartbeat: Heartbeat
     /// The time within which the first message has to arrive on a link.
     var handshake: Duration
-    /// Whether it asks who its peer is behind the first message, within the same time.
+    /// Whether it asks who its peer is after the first message, within the same time.
     var authenticates = false
     var pausedSince: LinkInstant?
     /// Since when its clock has run like the world's.

@@ -31,7 +31,7 @@ public enum OraclePromise: String, CaseIterable, Hashable, Sendable, CustomStrin
   case orderKept = "order-kept"
   /// Items arrive undamaged, in the order in which they were written, and each once.
   case itemsInOrder = "items-in-order"
-  /// A stream that looks complete to its reader is complete, and an error in band comes behind all
+  /// A stream that looks complete to its reader is complete, and an error in band comes after all
   /// items that were written before it.
   case streamsComplete = "streams-complete"
   /// Items are sent only with credit, and their reader lets only a window of them come.

@@ -17,7 +17,7 @@ final class ReplaceableSecurity: ServerSecurityProvider {
     state = Mutex(State(provider: security.provider))
   }
 
-  /// Secures new connections by another security, and asks those that stand to move, if `moves`.
+  /// Secures new connections by another security, and asks existing ones to move, if `moves`.
   func replace(with security: ServerSecurity, moves: Bool) {
     let movers = state.withLock { state in
       state.provider = security.provider

@@ -43,12 +43,12 @@ extension ServerAction {
     frame { .credit($0.serial, bytes) }
   }
 
-  /// Holds up the actions behind it in its sequence for a time by the server's loop.
+  /// Holds up the actions after it in its sequence for a time by the server's loop.
   public static func pause(_ time: Duration) -> ServerAction {
     ServerAction(step: .pause(time.clampedNanoseconds))
   }
 
-  /// Holds up the actions behind it in its sequence until a condition holds for what has come of
+  /// Holds up the actions after it in its sequence until a condition holds for what has come of
   /// the request's stream.
   ///
   /// It is checked at once and after each frame of the stream, on the server's loop. If it never

@@ -206,7 +206,7 @@ public struct ServerAction: Sendable {
     ServerAction(step: .delay(time.clampedNanoseconds, action.step))
   }
 
-  /// Performs actions in order. A delay among them delays only its own action; a pause, all behind
+  /// Performs actions in order. A delay among them delays only its own action; a pause, all after
   /// it.
   public static func sequence(_ actions: [ServerAction]) -> ServerAction {
     ServerAction(step: .all(actions.map(\.step)))

@@ -9,14 +9,14 @@ public struct AddressRange: Hashable, Sendable {
     case ipv6(upper: UInt64, lower: UInt64)
   }
 
-  /// The network, whose bits behind `bits` are 0.
+  /// The network, whose bits after `bits` are 0.
   private let network: Network
   private let bits: Int
 
   /// Reads `10.1.2.3`, `10.0.0.0/8`, `::1` or `fd00::/8`; nil for anything else, such as a name or
   /// an address with a zone. Nothing is looked up.
   ///
-  /// Bits behind the prefix are ignored: `10.1.2.3/8` is `10.0.0.0/8`.
+  /// Bits after the prefix are ignored: `10.1.2.3/8` is `10.0.0.0/8`.
   public init?(_ text: String) {
     let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
     // A zone is of one machine alone, and would be looked up.

@@ -4,7 +4,7 @@ internal import LongLinkCore
 
 /// Reads the header of the PROXY protocol, version 2, in whatever pieces it comes.
 ///
-/// It never asks for a byte behind the header: those belong to the connection. See
+/// It never asks for a byte after the header: those belong to the connection. See
 /// https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt, section 2.2.
 package struct ProxyHeader: Equatable, Sendable {
   /// What a complete header says.
@@ -51,7 +51,7 @@ package struct ProxyHeader: Equatable, Sendable {
   /// Takes the next bytes, at most `missing`, and returns what the header says once it is complete.
   /// Throws as soon as the bytes cannot become a header; take no more then.
   package mutating func take(_ more: RawSpan) throws(Failure) -> Source? {
-    precondition(more.byteCount <= missing, "bytes behind the header are not its own")
+    precondition(more.byteCount <= missing, "bytes after the header are not its own")
     let hadFixed = bytes.count >= ProxyHeader.fixed
     bytes.append(contentsOf: [UInt8](decoding: more))
     if !hadFixed { try readFixed() }

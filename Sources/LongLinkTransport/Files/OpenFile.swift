@@ -168,7 +168,7 @@ package final class OpenFile: Sendable {
     }
   }
 
-  /// Cuts off what is behind an offset, or adds zeros up to it.
+  /// Cuts off what is after an offset, or adds zeros up to it.
   package func truncate(to size: UInt64) throws(FileError) {
     try probe?(FileStep(action: .truncate(to: size), path: path))
     try FileCall.retrying("truncate", path) { ftruncate(descriptor, off_t(size)) }

@@ -3,7 +3,7 @@
 /// Where a client's short links come from: HTTP, or a simulated network.
 ///
 /// A short link is a stream of bytes that carries one exchange. The client writes, calls
-/// `shutDownWriting` behind its last byte, reads to the `end`, and closes. It calls `reset` instead
+/// `shutDownWriting` after its last byte, reads to the `end`, and closes. It calls `reset` instead
 /// where it gives the exchange up, at any time: that has to reach the server as a failure.
 ///
 /// Of the stream:

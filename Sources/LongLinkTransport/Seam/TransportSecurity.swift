@@ -60,7 +60,7 @@ package protocol ServerSecurityProvider: Sendable {
   /// Returns a stream that secures the bytes of an accepted one.
   func secure(_ stream: any ByteStream, on loop: EventLoop) -> any ByteStream
   /// A server that uses it is about to listen. `replaced` is to be called, on any thread, when
-  /// connections that stand should move to others, because certificates were replaced.
+  /// existing connections should move to others, because certificates were replaced.
   func serverStarted(
     _ server: ObjectIdentifier, on loop: EventLoop, _ log: @escaping SecurityLog,
     replaced: @escaping @Sendable () -> Void)

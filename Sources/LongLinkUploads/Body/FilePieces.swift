@@ -104,7 +104,7 @@ final class FilePieces: Sendable {
     }
   }
 
-  /// Reads the next piece; nil behind the last one.
+  /// Reads the next piece; nil after the last one.
   private func readPiece(_ position: inout Position) throws(UploadError) -> [UInt8]? {
     do {
       let file = try position.file ?? OpenFile.read(path)

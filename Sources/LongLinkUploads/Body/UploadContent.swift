@@ -24,7 +24,7 @@ public struct UploadContent: Sendable {
     UploadContent(source: .file(path: path, range: range))
   }
 
-  /// The parts of a sequence, one behind the other.
+  /// The parts of a sequence, one after the other.
   ///
   /// `make` returns the bytes from an offset on. It is called with 0 first, and again whenever the
   /// bytes have to be read again: after a lost connection, for instance. The bytes must be the

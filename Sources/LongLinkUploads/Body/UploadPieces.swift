@@ -19,7 +19,7 @@ public struct UploadPieces: AsyncSequence, Sendable {
 
     /// Returns the next piece; nil at the end.
     ///
-    /// Throws, behind the bytes in front of it, the error of a file that has changed or cannot be
+    /// Throws, after the bytes before it, the error of a file that has changed or cannot be
     /// read, or of a sequence that failed or has another length than it said.
     public mutating func next(
       isolation actor: isolated (any Actor)? = #isolation
@@ -78,7 +78,7 @@ final class BodyReader {
       if case .none = current {
         guard index < body.parts.count else {
           guard skipped == 0 else {
-            throw UploadError(.wrongLength, detail: "the offset is behind the end of the body")
+            throw UploadError(.wrongLength, detail: "the offset is past the end of the body")
           }
           return nil
         }

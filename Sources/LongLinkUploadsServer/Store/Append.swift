@@ -26,7 +26,7 @@ final class Append: Sendable {
     return facts.append === self ? nil : Upload.conflict(facts)
   }
 
-  /// Writes bytes behind those that were written before.
+  /// Writes bytes after those that were written before.
   ///
   /// Once it has failed, nothing more may be written. What was written before stays, unless another
   /// client has taken the upload over.
@@ -100,7 +100,7 @@ final class Append: Sendable {
     }
   }
 
-  /// Makes durable what was written, and returns the offset behind it.
+  /// Makes durable what was written, and returns the offset after it.
   func end(now: UInt64) throws(UploadFailure) -> UInt64 {
     try upload.work.withLock(of: upload) { work throws(UploadFailure) in
       let facts = upload.factsNow

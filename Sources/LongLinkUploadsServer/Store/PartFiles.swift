@@ -40,7 +40,7 @@ struct PartFiles {
   // MARK: Writing
 
   /// Writes bytes at an offset of the upload, in front of which all bytes are there. Returns how
-  /// many were written before an error. Bytes behind the last part are not written.
+  /// many were written before an error. Bytes after the last part are not written.
   mutating func write(
     _ bytes: ArraySlice<UInt8>, at offset: UInt64
   ) -> (written: Int, error: FileError?) {
@@ -108,7 +108,7 @@ struct PartFiles {
     hasNewFields = false
   }
 
-  /// Removes what was written behind an offset.
+  /// Removes what was written after an offset.
   mutating func cut(to offset: UInt64) throws(FileError) {
     open = nil
     isDirty = false

@@ -2,7 +2,7 @@
 
 internal import LongLinkUploadMessages
 
-/// Where the bytes of an upload go: its parts, one behind the other.
+/// Where the bytes of an upload go: its parts, one after the other.
 struct PartLayout: Sendable {
   struct Entry: Sendable {
     /// The offset of its first byte in the upload.
@@ -16,7 +16,7 @@ struct PartLayout: Sendable {
     /// The name of the file that has its bytes; a number for a field.
     let name: String
 
-    /// The offset behind its last byte.
+    /// The offset after its last byte.
     var end: UInt64 { size.map { start + $0 } ?? .max }
   }
 
@@ -54,7 +54,7 @@ struct PartLayout: Sendable {
     return last.size == nil ? offset >= last.start : offset == last.end
   }
 
-  /// The part that has the byte at an offset; nil behind the last one. Empty parts have none.
+  /// The part that has the byte at an offset; nil after the last one. Empty parts have none.
   func index(at offset: UInt64) -> Int? {
     var low = 0
     var high = entries.count

@@ -48,7 +48,7 @@ final class Upload: Sendable {
     var digest = SHA256Digest()
     var hashed: UInt64 = 0
 
-    /// Forgets what was written behind an offset, or may not have been.
+    /// Forgets what was written after an offset, or may not have been.
     mutating func fallBack(to offset: UInt64) {
       files = nil
       written = offset

@@ -14,7 +14,7 @@ struct ServingSecurityOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Encrypt with TLS, with the certificate in this PEM file, its chain behind it.",
+      "Encrypt with TLS, with the certificate in this PEM file, its chain after it.",
       valueName: "file"))
   private var tlsCertificate: String?
 

@@ -69,7 +69,7 @@ extension Demo {
       throw DemoFailure("the stream ended without its error")
     } catch let error as LongLinkError {
       try timeline.check(
-        error, is: .rejected, .answered, "the error came behind \(count) items")
+        error, is: .rejected, .answered, "the error came after \(count) items")
       try timeline.check(
         count == 3 && error.itemsReceived == 3 && error.response == 1042
           && error.body == Array("no more tickets".utf8),

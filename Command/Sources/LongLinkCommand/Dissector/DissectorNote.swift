@@ -62,7 +62,7 @@ struct DissectorNote {
     case .creditNotAllowed: "Credit that is not allowed here"
     case .creditOverflow: "More credit than a side may have"
     case .creditExceeded: "An item beyond the credit"
-    case .refusedAfterItems: "A refusal behind items or credit"
+    case .refusedAfterItems: "A refusal after items or credit"
     case .frameTimeout, .firstFrameTimeout: nil
     }
   }

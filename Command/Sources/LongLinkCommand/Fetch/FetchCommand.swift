@@ -64,7 +64,7 @@ struct FetchCommand: AsyncParsableCommand {
   @Option(
     name: .customLong("form"), parsing: .unconditionalSingleValue,
     help: ArgumentHelp(
-      "A field of a form, or a file behind '@'; may be repeated.",
+      "A field of a form, or a file after '@'; may be repeated.",
       valueName: "name=value|name=@file"),
     transform: FetchField.init(parsing:))
   var fields: [FetchField] = []

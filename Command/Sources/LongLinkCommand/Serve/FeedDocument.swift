@@ -12,7 +12,7 @@ struct FeedDocument {
   private let format: Format
   /// How many nodes there are.
   private let nodes: UInt32
-  /// Whether the document breaks off behind them.
+  /// Whether the document breaks off after them.
   private let breaksOff: Bool
   /// The number of nodes that were returned.
   private var node: UInt32 = 0
@@ -25,7 +25,7 @@ struct FeedDocument {
   }
 
   /// The next node, with what is between it and the one before; the last text is the end of the
-  /// document. Nil behind it.
+  /// document. Nil after it.
   mutating func next() -> String? {
     guard !isAtEnd else { return nil }
     let isFirst = node == 0

@@ -160,7 +160,7 @@ extension StreamCommand {
     do {
       while let batch = try await lines.next() { try await writer.write(contentsOf: batch) }
     } catch let error as LongLinkError where error.code != .tooLarge {
-      // The exchange has ended: the response says why, behind the items.
+      // The exchange has ended: the response says why, after the items.
     }
   }
 }
