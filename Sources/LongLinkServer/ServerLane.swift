@@ -190,9 +190,10 @@ final class ServerLane {
     connection.drain(within: configuration.credentialGrace.clampedNanoseconds, notice) {}
   }
 
-  /// Ends the connections of a principal, and returns how many there were.
+  /// Ends the connections of a principal, and returns how many there were. A short link is over with
+  /// its request, which was authenticated on its own.
   func end(principal name: String, within bound: Int64, _ notice: DrainNotice) -> Int {
-    let ended = ordered.filter { $0.peer.principal?.name == name }
+    let ended = ordered.filter { !$0.link.isShort && $0.peer.principal?.name == name }
     for connection in ended { connection.drain(within: bound, notice) {} }
     return ended.count
   }
