@@ -42,6 +42,12 @@ import Testing
     try await SimulatedClient.connect(to: server.addresses[0], on: stage.clientLoop)
   }
 
+  /// The first frame that a server sends.
+  private static func first(of client: SimulatedClient) async throws -> WireFrame {
+    try await client.wait { !$0.frames.isEmpty }
+    return client.received[0].frame
+  }
+
   // MARK: Accepted
 
   @Test(arguments: TestEnvironment.allCases)
@@ -88,6 +94,25 @@ import Testing
     }
   }
 
+  @Test func `what a client sends before the answer stays unread`() async throws {
+    try await Stage.simulate { stage, _ in
+      let answer = Latch()
+      let server = try await Self.serve(stage) { request in
+        await answer.wait()
+        return try Self.byKey(request)
+      }
+      let client = try await Self.raw(stage, server)
+      client.send(.hello(credential: Array("key-bob".utf8)))
+      let body = [UInt8](repeating: 1, count: 60_000)
+      for serial: UInt32 in 50..<80 { client.send(.request(1, serial: serial, body)) }
+      try await stage.clientLoop.sleep(for: .seconds(1))
+      // What came with the hello, in one small read.
+      #expect(await server.counters().connections.bytesReceived <= 4_096)
+      answer.open()
+      #expect(try await client.waitForResponse(to: 79).body == body)
+    }
+  }
+
   @Test func `a client without a hello is judged by its address`() async throws {
     try await Stage.simulate { stage, _ in
       let server = try await Self.serve(stage) { request in
@@ -129,13 +154,14 @@ import Testing
       let server = try await Self.serve(stage) { try Self.byKey($0) }
       let client = try await Self.raw(stage, server)
       client.send([.hello(credential: [1]), .request(1, serial: 50)])
-      let goaway = try await client.waitForFrame(.goaway).goAwayFields
-      #expect(goaway?.code == .unauthenticated && goaway?.reason == "unknown key")
-      #expect(goaway?.requestsAccepted == 0)
+      let goaway = try #require(try await Self.first(of: client).goAwayFields)
+      #expect(goaway.code == .unauthenticated && goaway.reason == "unknown key")
+      #expect(goaway.requestsAccepted == 0)
       try await client.waitForEnd()
       let silent = try await Self.raw(stage, server)
       silent.send(.request(1, serial: 50))
-      #expect(try await silent.waitForFrame(.goaway).goAwayFields?.reason == "no hello")
+      let other = try #require(try await Self.first(of: silent).goAwayFields)
+      #expect(other.reason == "no hello")
       try await silent.waitForEnd()
       let counters = await server.counters()
       #expect(counters.connections.handled == 0 && counters.authentications.refused == 2)
@@ -248,6 +274,30 @@ import Testing
       try await clients["bob"]?.waitForEnd()
       #expect(await Self.names(of: server) == ["ann", "cid"])
       #expect(await server.endConnections(of: "dan") == 0)
+    }
+  }
+
+  @Test func `the connections of a principal can be ended, also those that drain`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let lanes = (0..<2).map { simulation.eventLoop(named: "lane \($0)") }
+      let server = try await stage.serve(
+        on: lanes, configure: { $0.authenticate = { try Self.byKey($0) } })
+      var clients: [SimulatedClient] = []
+      for _ in 0..<4 {
+        let client = try await Self.raw(stage, server)
+        try await client.sayHello(.hello(credential: Array("key-bob".utf8)))
+        client.send(.request(2, serial: 50))
+        clients.append(client)
+      }
+      try await stage.until { await server.counters().requestsRunning == 4 }
+      for peer in await server.peers() where peer.id.isMultiple(of: 2) {
+        stage.spawn { await server.drain(peer, within: .seconds(1_000)) }
+      }
+      try await stage.until { clients.count { !$0.record.frames(of: .goaway).isEmpty } == 2 }
+      let begin = simulation.now
+      #expect(await server.endConnections(of: "bob") == 4)
+      for client in clients { try await client.waitForEnd() }
+      #expect(begin.duration(to: simulation.now) < .seconds(1))
     }
   }
 }
