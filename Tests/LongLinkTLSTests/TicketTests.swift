@@ -114,6 +114,55 @@ import Testing
     }
   }
 
+  @Test func `a client that is revoked meanwhile does not get in with a ticket`() async throws {
+    let folder = try Folder()
+    @Sendable func revoke(_ serials: [UInt64]) throws -> String {
+      try folder.write(
+        "revoked.pem",
+        CertificateKit.revocations(
+          of: serials, by: Certificates.authority, validity: Certificates.validity))
+    }
+    var configuration = Self.server
+    configuration.revocationLists = [.file(try revoke([]))]
+    let server = try TLSServer(configuration)
+    let parts = World.Parts(try .tls(Self.client), .tls(server))
+    _ = try await World.simulate(parts) { world in
+      #expect(try await Self.connections(2, world) == ["false 2", "true 2"])
+      _ = try revoke([7])
+      await server.reload()
+      #expect(server.status.reloads == 1)
+      world.simulation?.network.links.last?.lose()
+      #expect(await Self.failure(world) == .certificateRejected)
+    }
+  }
+
+  @Test func `a server that is not trusted any more is not resumed`() async throws {
+    let folder = try Folder()
+    let file = try folder.write("roots.pem", Certificates.authority.certificate)
+    var client = Self.client
+    client.roots = .only(.file(file))
+    let parts = World.Parts(try .tls(client), try .tls(Self.server))
+    _ = try await World.simulate(parts) { world in
+      #expect(try await Self.connections(2, world) == ["false 2", "true 2"])
+      try folder.write("roots.pem", Certificates.otherAuthority.certificate)
+      try await world.simulation?.sleep(for: .seconds(11))
+      // The client looks at its files when this connection begins, which goes on with the old ones.
+      #expect(try await Self.connections(1, world) == ["true 2"])
+      #expect(await Self.failure(world) == .unknownAuthority)
+    }
+  }
+
+  /// Why no connection can be secured; nil if one can.
+  private static func failure(_ world: World) async -> SecurityFailure.Code? {
+    do {
+      try await world.client.connect()
+      _ = try await world.client.request(World.echo, [])
+      return nil
+    } catch {
+      return error.securityFailure?.code
+    }
+  }
+
   @Test func `a ticket does not outlive the certificate that it stands for`() async throws {
     // Simulations begin at 1,767,225,600.
     let brief = Certificates.make(
