@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LongLink
+import LongLinkCertificates
 import LongLinkTLS
 import LongLinkTesting
 import Synchronization
@@ -10,12 +11,13 @@ import Testing
 @Suite struct PinTests {
   /// The answer, or the failure, of a request to a client with these pins.
   private func ask(
-    _ pins: TLSPins, _ client: TLSClientConfiguration = .trusting()
+    _ pins: TLSPins, _ client: TLSClientConfiguration = .trusting(),
+    _ server: TLSServerConfiguration = .with()
   ) async throws -> SecurityFailure.Code? {
     var client = client
     client.pins = pins
     do {
-      _ = try await World.simulate(try World.Parts(client)) { world in
+      _ = try await World.simulate(try World.Parts(client, server)) { world in
         try await world.client.connect()
         return try await world.client.request(World.echo, [1])
       }
@@ -41,6 +43,17 @@ import Testing
     let pins = TLSPins([Pins.none, try Pins.of(Certificates.server)])
     let code = try await ask(pins, .trusting(Certificates.otherAuthority))
     #expect(code == .unknownAuthority)
+  }
+
+  @Test func `a pinned key beside the verified chain counts for nothing`() async throws {
+    // Everybody can send the certificate of somebody else.
+    var server = TLSServerConfiguration.with()
+    let chain = Certificates.server.certificate + Certificates.otherAuthority.certificate
+    server.certificates = [TLSIdentity(chain: .bytes(chain), key: .bytes(Certificates.server.key))]
+    let pins = TLSPins([Pins.none, try Pins.of(Certificates.otherAuthority)])
+    #expect(try await ask(pins, .trusting(), server) == .pinMismatch)
+    let own = TLSPins([Pins.none, try Pins.of(Certificates.server)])
+    #expect(try await ask(own, .trusting(), server) == nil)
   }
 
   @Test func `an audit tells of another key, and goes on`() async throws {

@@ -114,6 +114,101 @@ import Testing
     }
   }
 
+  @Test func `a client that is revoked meanwhile does not get in with a ticket`() async throws {
+    let folder = try Folder()
+    @Sendable func revoke(_ serials: [UInt64]) throws -> String {
+      try folder.write(
+        "revoked.pem",
+        CertificateKit.revocations(
+          of: serials, by: Certificates.authority, validity: Certificates.validity))
+    }
+    var configuration = Self.server
+    configuration.revocationLists = [.file(try revoke([]))]
+    let server = try TLSServer(configuration)
+    let parts = World.Parts(try .tls(Self.client), .tls(server))
+    _ = try await World.simulate(parts) { world in
+      #expect(try await Self.connections(2, world) == ["false 2", "true 2"])
+      _ = try revoke([7])
+      await server.reload()
+      #expect(server.status.reloads == 1)
+      world.simulation?.network.links.last?.lose()
+      #expect(await Self.failure(world.client) == .certificateRejected)
+    }
+  }
+
+  @Test func `a server that is not trusted any more is not resumed`() async throws {
+    let folder = try Folder()
+    let file = try folder.write("roots.pem", Certificates.authority.certificate)
+    var client = Self.client
+    client.roots = .only(.file(file))
+    let parts = World.Parts(try .tls(client), try .tls(Self.server))
+    _ = try await World.simulate(parts) { world in
+      #expect(try await Self.connections(2, world) == ["false 2", "true 2"])
+      try folder.write("roots.pem", Certificates.otherAuthority.certificate)
+      try await world.simulation?.sleep(for: .seconds(11))
+      world.simulation?.network.links.last?.lose()
+      #expect(await Self.failure(world.client) == .unknownAuthority)
+    }
+  }
+
+  @Test func `a ticket that comes after authorities were replaced is not kept`() async throws {
+    let folder = try Folder()
+    let file = try folder.write("roots.pem", Certificates.authority.certificate)
+    var client = Self.client
+    client.roots = .only(.file(file))
+    let parts = World.Parts(try .tls(client), try .tls(Self.server))
+    // So a ticket, which comes with the welcome, comes 3 s after the connection was begun.
+    let slow = LinkConditions(latency: .milliseconds(500) ... .milliseconds(500))
+    _ = try await World.simulate(parts, conditions: slow) { world in
+      guard let simulation = world.simulation else { return }
+      var configuration = parts.client
+      configuration.security = parts.clientSecurity
+      let loop = simulation.eventLoop(named: "others")
+      let (second, third) = (
+        try LongLinkClient(configuration, on: loop), try LongLinkClient(configuration, on: loop)
+      )
+      // Files are looked at when a connection begins, 10 s after they were looked at last.
+      try await world.client.connect()
+      try await simulation.sleep(for: .seconds(6))
+      let connecting = simulation.spawn { try await second.connect() }
+      try await simulation.sleep(for: .milliseconds(1_500))
+      try folder.write("roots.pem", Certificates.otherAuthority.certificate)
+      #expect(await Self.failure(third) == .unknownAuthority)
+      try await connecting.value
+      try await simulation.sleep(for: .seconds(1))
+      #expect(await Self.failure(third) == .unknownAuthority)
+      await second.close()
+      await third.close()
+    }
+  }
+
+  @Test func `a server is not resumed after its certificate has expired`() async throws {
+    // Simulations begin at 1,767,225,600.
+    let brief = Certificates.make(
+      .server, ["IP:10.0.0.1"], validity: 1_767_000_000..<1_767_225_700)
+    var server = Self.server
+    server.certificates = [TLSIdentity(brief)]
+    let parts = try World.Parts(Self.client, server)
+    _ = try await World.simulate(parts) { world in
+      #expect(try await Self.connections(3, world) == ["false 2", "true 2", "true 2"])
+      _ = try await world.client.request(World.echo, [])
+      try await world.simulation?.sleep(for: .seconds(120))
+      world.simulation?.network.links.last?.lose()
+      #expect(await Self.failure(world.client) == .expired)
+    }
+  }
+
+  /// Why no connection can be secured; nil if one can.
+  private static func failure(_ client: LongLinkClient) async -> SecurityFailure.Code? {
+    do {
+      try await client.connect()
+      _ = try await client.request(World.echo, [])
+      return nil
+    } catch {
+      return error.securityFailure?.code
+    }
+  }
+
   @Test func `a ticket does not outlive the certificate that it stands for`() async throws {
     // Simulations begin at 1,767,225,600.
     let brief = Certificates.make(

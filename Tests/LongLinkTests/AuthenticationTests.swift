@@ -10,7 +10,7 @@ import Testing
 /// A server that decides about each client before it acts on what the client sends.
 @Suite struct AuthenticationTests {
   /// 7 returns the name of the principal, or "nobody".
-  private static func serve(
+  static func serve(
     _ stage: Stage, configure: (inout ServerConfiguration) -> Void = { _ in },
     _ authenticate: @escaping @Sendable (AuthenticationRequest) async throws -> Authentication
   ) async throws -> LongLinkServer {
@@ -24,7 +24,7 @@ import Testing
   }
 
   /// The names of the connected principals.
-  private static func names(of server: LongLinkServer) async -> [String] {
+  static func names(of server: LongLinkServer) async -> [String] {
     await server.peers().compactMap { $0.principal?.name }
   }
 
@@ -40,6 +40,12 @@ import Testing
 
   static func raw(_ stage: Stage, _ server: LongLinkServer) async throws -> SimulatedClient {
     try await SimulatedClient.connect(to: server.addresses[0], on: stage.clientLoop)
+  }
+
+  /// The first frame that a server sends.
+  private static func first(of client: SimulatedClient) async throws -> WireFrame {
+    try await client.wait { !$0.frames.isEmpty }
+    return client.received[0].frame
   }
 
   // MARK: Accepted
@@ -88,6 +94,25 @@ import Testing
     }
   }
 
+  @Test func `what a client sends before the answer stays unread`() async throws {
+    try await Stage.simulate { stage, _ in
+      let answer = Latch()
+      let server = try await Self.serve(stage) { request in
+        await answer.wait()
+        return try Self.byKey(request)
+      }
+      let client = try await Self.raw(stage, server)
+      client.send(.hello(credential: Array("key-bob".utf8)))
+      let body = [UInt8](repeating: 1, count: 60_000)
+      for serial: UInt32 in 50..<80 { client.send(.request(1, serial: serial, body)) }
+      try await stage.clientLoop.sleep(for: .seconds(1))
+      // What came with the hello, in one small read.
+      #expect(await server.counters().connections.bytesReceived <= 4_096)
+      answer.open()
+      #expect(try await client.waitForResponse(to: 79).body == body)
+    }
+  }
+
   @Test func `a client without a hello is judged by its address`() async throws {
     try await Stage.simulate { stage, _ in
       let server = try await Self.serve(stage) { request in
@@ -129,13 +154,14 @@ import Testing
       let server = try await Self.serve(stage) { try Self.byKey($0) }
       let client = try await Self.raw(stage, server)
       client.send([.hello(credential: [1]), .request(1, serial: 50)])
-      let goaway = try await client.waitForFrame(.goaway).goAwayFields
-      #expect(goaway?.code == .unauthenticated && goaway?.reason == "unknown key")
-      #expect(goaway?.requestsAccepted == 0)
+      let goaway = try #require(try await Self.first(of: client).goAwayFields)
+      #expect(goaway.code == .unauthenticated && goaway.reason == "unknown key")
+      #expect(goaway.requestsAccepted == 0)
       try await client.waitForEnd()
       let silent = try await Self.raw(stage, server)
       silent.send(.request(1, serial: 50))
-      #expect(try await silent.waitForFrame(.goaway).goAwayFields?.reason == "no hello")
+      let other = try #require(try await Self.first(of: silent).goAwayFields)
+      #expect(other.reason == "no hello")
       try await silent.waitForEnd()
       let counters = await server.counters()
       #expect(counters.connections.handled == 0 && counters.authentications.refused == 2)
@@ -251,137 +277,27 @@ import Testing
     }
   }
 
-  @Test func `a principal that is shown the door cannot slip in by an older answer`() async throws {
-    try await Stage.simulate { stage, _ in
-      let answer = Latch()
-      let server = try await Self.serve(stage) { request in
-        let authentication = try Self.byKey(request)
-        await answer.wait()
-        return authentication
-      }
-      var clients: [String: SimulatedClient] = [:]
-      for name in ["ann", "bob"] {
-        clients[name] = try await Self.raw(stage, server)
-        clients[name]?.send(.hello(credential: Array("key-\(name)".utf8)))
-      }
-      try await stage.until { await server.counters().connections.framesReceived == 2 }
-      #expect(await server.endConnections(of: "bob", reason: "out") == 0)
-      answer.open()
-      let goaway = try await clients["bob"]?.waitForFrame(.goaway).goAwayFields
-      #expect(goaway?.code == .unauthenticated && goaway?.reason == "out")
-      try await clients["ann"]?.waitForFrame(.welcome)
-      // A call that begins afterwards is not concerned.
-      let again = try await Self.raw(stage, server)
-      try await again.sayHello(.hello(credential: Array("key-bob".utf8)))
-      #expect(await Self.names(of: server) == ["ann", "bob"])
-      let authentications = await server.counters().authentications
-      #expect(authentications.accepted == 2 && authentications.refused == 1)
-    }
-  }
-
-  @Test func `a request over HTTP that runs survives the end of its principal's connections`()
-    async throws
-  {
-    try await ShortLinkTests.short {
-      $0.credential = { Array("key-eve".utf8) }
-    } server: {
-      $0.authenticate = { try Self.byKey($0) }
-    } setUp: { server in
-      server.route(7) { request in
-        try await request.clock.sleep(for: .seconds(3))
-        return [7]
-      }
-    } _: { stage, server, client in
-      let task = client.submit(7, [])
-      try await stage.until { await server.counters().requestsRunning == 1 }
-      #expect(await server.endConnections(of: "eve") == 0)
-      #expect(try await task.value == [7])
-    }
-  }
-
-  @Test(arguments: [Duration.zero, .seconds(-3_600)])
-  func `a credential that has expired is refused`(_ validity: Duration) async throws {
-    try await Stage.simulate { stage, _ in
-      let server = try await Self.serve(stage) { _ in
-        Authentication(Principal("ann"), validity: validity)
-      }
-      let client = try await Self.raw(stage, server)
-      client.send([.hello(credential: [1]), .request(7, serial: 50)])
-      let goaway = try await client.waitForFrame(.goaway).goAwayFields
-      #expect(goaway?.code == .unauthenticated && goaway?.reason.contains("expired") == true)
-      try await client.waitForEnd()
-      #expect(client.record.frames(of: .welcome).isEmpty)
-      let counters = await server.counters()
-      #expect(counters.authentications.refused == 1 && counters.authentications.accepted == 0)
-      #expect(counters.connections.handled == 0)
-    }
-  }
-
-  @Test func `the call of a connection that ends is cancelled at once`() async throws {
-    try await Stage.simulate { stage, _ in
-      let cancelled = Tally<Int>()
-      let server = try await stage.serve(configure: {
-        $0.authenticate = { [loop = stage.serverLoop] request in
-          do { try await loop.sleep(for: .seconds(3)) } catch {
-            cancelled.add(1)
-            throw error
-          }
-          return try Self.byKey(request)
-        }
-      })
-      let client = try await Self.raw(stage, server)
-      client.send(.hello(credential: Array("key-ann".utf8)))
-      try await stage.until { await server.counters().connections.framesReceived == 1 }
-      // The connection lingers for a peer that does not read.
-      client.stopReading()
-      async let end: Void = server.shutDown(within: .seconds(2))
-      try await stage.until { cancelled.elements == [1] }
-      #expect(await server.counters().openConnections == 1)
-      await end
-      let authentications = await server.counters().authentications
-      #expect(authentications.accepted == 0 && authentications.failed == 0)
-    }
-  }
-
-  @Test func `the request of a short link has to come in time, identified or not`() async throws {
-    for identifies in [false, true] {
-      try await Stage.simulate { stage, _ in
-        let server = try await stage.serve(setUp: ShortLinkTests.routes) {
-          if identifies { $0.authenticate = { _ in .anonymous } }
-        }
-        _ = try await stage.gateway(for: server)
-        let client = try await SimulatedClient.connect(
-          to: ShortLinkTests.gatewayAddress, on: stage.clientLoop)
-        client.send(.hello())
-        try await stage.until { await server.counters().violations == [.firstFrameTimeout: 1] }
-        try await stage.until { await server.counters().openConnections == 0 }
-      }
-    }
-  }
-
-  @Test func `names that only look the same are those of two principals`() async throws {
-    let (composed, decomposed) = ("Ren\u{E9}", "Rene\u{301}")
-    #expect(composed == decomposed)
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve { server in
-        server.route(7, requires: .principal(named: composed)) { _ in [7] }
-        server.route(8, requires: .attribute("role", composed)) { _ in [8] }
-      } configure: {
-        $0.authenticate = { request in
-          let name = String(decoding: request.credential ?? [], as: UTF8.self)
-          return Authentication(Principal(name, attributes: ["role": name]))
-        }
-      }
+  @Test func `the connections of a principal can be ended, also those that drain`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let lanes = (0..<2).map { simulation.eventLoop(named: "lane \($0)") }
+      let server = try await stage.serve(
+        on: lanes, configure: { $0.authenticate = { try Self.byKey($0) } })
       var clients: [SimulatedClient] = []
-      for (name, code) in [(composed, ResponseCode.ok), (decomposed, .forbidden)] {
+      for _ in 0..<4 {
         let client = try await Self.raw(stage, server)
-        try await client.sayHello(.hello(credential: Array(name.utf8)))
-        #expect(try await client.request(7).code == code)
-        #expect(try await client.request(8).code == code)
+        try await client.sayHello(.hello(credential: Array("key-bob".utf8)))
+        client.send(.request(2, serial: 50))
         clients.append(client)
       }
-      #expect(await server.endConnections(of: composed) == 1)
-      #expect(await Self.names(of: server).map { Array($0.utf8) } == [Array(decomposed.utf8)])
+      try await stage.until { await server.counters().requestsRunning == 4 }
+      for peer in await server.peers() where peer.id.isMultiple(of: 2) {
+        stage.spawn { await server.drain(peer, within: .seconds(1_000)) }
+      }
+      try await stage.until { clients.count { !$0.record.frames(of: .goaway).isEmpty } == 2 }
+      let begin = simulation.now
+      #expect(await server.endConnections(of: "bob") == 4)
+      for client in clients { try await client.waitForEnd() }
+      #expect(begin.duration(to: simulation.now) < .seconds(1))
     }
   }
 }

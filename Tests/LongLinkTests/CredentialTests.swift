@@ -141,6 +141,32 @@ import Testing
     }
   }
 
+  @Test func `a move to a new credential that fails is tried again before the old one expires`()
+    async throws
+  {
+    struct NoToken: Error {}
+    for seed: UInt64 in 1...5 {
+      try await Stage.simulate(seed: seed) { stage, simulation in
+        let server = try await stage.serve(configure: {
+          $0.authenticate = { _ in Authentication(Principal("ann"), validity: .seconds(60)) }
+        })
+        let calls = Tally<Int>()
+        let client = try stage.client(of: server) {
+          $0.sendsCredentialUnencrypted = true
+          $0.credential = {
+            calls.add(1)
+            if calls.count == 2 || calls.count == 3 { throw NoToken() }
+            return [1]
+          }
+        }
+        try await client.connect()
+        try await simulation.sleep(for: .seconds(59))
+        let counters = await server.counters().authentications
+        #expect(calls.count == 4 && counters.accepted == 2 && counters.expired == 0)
+      }
+    }
+  }
+
   @Test func `a function that hangs fails connects, and is called again when it has returned`()
     async throws
   {
@@ -211,6 +237,25 @@ import Testing
       })
       let client = try stage.client(of: server) { $0.credential = { [1, 2, 3] } }
       try await client.expectEcho([1])
+    }
+  }
+
+  @Test func `a name whose first address is local does not let it out in the clear`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let seen = Tally<Int>()
+      let server = try await stage.serve(configure: {
+        $0.authenticate = { request in
+          seen.add(request.credential?.count ?? -1)
+          return .anonymous
+        }
+      })
+      let far = server.addresses[0]
+      simulation.network.host("server.test", addresses: [.ipv4(127, 0, 0, 1, port: 0), far])
+      let endpoint = Endpoint.host("server.test", port: try #require(far.port))
+      let client = try stage.client(to: [endpoint]) { $0.credential = { [1, 2, 3] } }
+      let error = try await failure { try await client.connect() }
+      #expect(error.detail.contains("without encryption"), "\(error)")
+      #expect(seen.elements == [])
     }
   }
 

@@ -136,6 +136,29 @@ import Testing
     }
   }
 
+  @Test func `to end the connections of a principal ends no request over a short link`()
+    async throws
+  {
+    let goOn = Latch()
+    try await ShortLinkTests.short {
+      $0.credential = { Array("key-ann".utf8) }
+    } server: {
+      $0.authenticate = { try AuthenticationTests.byKey($0) }
+    } setUp: { server in
+      server.route(7) { request in
+        await goOn.wait()
+        return request.body
+      }
+    } _: { stage, server, client in
+      let task = client.submit(7, [5])
+      try await stage.until { await server.counters().requestsRunning == 1 }
+      #expect(await server.endConnections(of: "ann") == 0)
+      try await stage.clientLoop.sleep(for: .seconds(1))
+      goOn.open()
+      #expect(try await task.value == [5])
+    }
+  }
+
   @Test func `the long link goes on trying where short links are not accepted`() async throws {
     try await Stage.simulate { stage, _ in
       let server = try await stage.serve(setUp: ShortLinkTests.routes) {
