@@ -193,8 +193,8 @@ final class ServerLane {
   }
 
   /// Ends the connections of a principal, and returns how many there were. Those of which
-  /// `authenticate` is deciding are turned away if they turn out to be the principal's. A short link
-  /// is over with its request, which was authenticated on its own.
+  /// `authenticate` is deciding are turned away if they turn out to be the principal's. A short
+  /// link is over with its request, which was authenticated on its own.
   func end(principal name: String, within bound: Int64, _ notice: DrainNotice) -> Int {
     authentications?.end(principal: name, notice.reason)
     let ended = ordered.filter {

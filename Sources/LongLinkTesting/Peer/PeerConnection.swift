@@ -180,23 +180,25 @@ final class PeerConnection: StreamHandler, TimerHandler, TurnHandler {
     }
   }
 
-  private func read() {
+  /// Reads once; returns whether bytes have come.
+  @discardableResult private func read() -> Bool {
     do throws(SocketError) {
       let outcome = try incoming.append(capacity: Self.readSize) { (span) throws(SocketError) in
         try stream.read(into: &span)
       }
       switch outcome {
-      case .wouldBlock: return
+      case .wouldBlock: return false
       case .bytes: break
       case .end:
         hasEnded = true
         owner?.ended(self, .endedByPeer)
-        return
+        return false
       }
       reader.append(unsafe incoming.withStorage { unsafe [UInt8]($0) })
       incoming.removeAll()
     } catch {
-      return fail(error)
+      fail(error)
+      return false
     }
     while isOpen, let step = reader.next() {
       switch step {
@@ -210,6 +212,7 @@ final class PeerConnection: StreamHandler, TimerHandler, TurnHandler {
         close()
       }
     }
+    return true
   }
 
   // MARK: Writing
@@ -261,6 +264,8 @@ final class PeerConnection: StreamHandler, TimerHandler, TurnHandler {
         }
       }
     } catch {
+      // The peer may have said why before it closed.
+      while isOpen, isReading, !isFrozen, !hasEnded, read() {}
       fail(error)
     }
   }
