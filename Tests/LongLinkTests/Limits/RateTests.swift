@@ -79,10 +79,10 @@ import Testing
   ) async throws {
     try await Stage.run(environment) { stage in
       let server = try await stage.serve(configure: {
-        $0.maxBytesPerSecond = environment == .simulated ? 65_536 : 4_000_000
+        $0.maxBytesPerSecond = environment == .simulated ? 65_536 : 500_000
       })
       let client = try stage.client(of: server) { $0.timeout = .seconds(3_600) }
-      let body = [UInt8](repeating: 1, count: environment == .simulated ? 65_536 : 1_000_000)
+      let body = [UInt8](repeating: 1, count: environment == .simulated ? 65_536 : 100_000)
       try await withThrowingTaskGroup(of: Void.self) { group in
         for _ in 0..<12 {
           group.addTask {
