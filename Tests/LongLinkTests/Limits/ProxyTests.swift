@@ -225,12 +225,13 @@ import Testing
   @Test func `a proxy that names no client is judged by its own address`() async throws {
     try await Stage.simulate { stage, simulation in
       let asked = Tally<Bool>()
-      let server = try await stage.serve(setUp: { server in
-        server.onAccept { address in
-          asked.add(address?.host?.hasPrefix("198.18.") ?? false)
-          return false
-        }
-      }, configure: Self.all)
+      let server = try await stage.serve(
+        setUp: { server in
+          server.onAccept { address in
+            asked.add(address?.host?.hasPrefix("198.18.") ?? false)
+            return false
+          }
+        }, configure: Self.all)
       // LOCAL, and PROXY with an unspecified family.
       for header in [Self.check, Self.signature + [0x21, 0, 0, 0]] {
         let client = try await Self.connect(stage, server)

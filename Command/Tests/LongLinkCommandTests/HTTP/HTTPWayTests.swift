@@ -117,3 +117,4 @@ import Testing
     #expect(allowed.lines == ["x"], "\(allowed.errors)")
   }
 }
+#endif
