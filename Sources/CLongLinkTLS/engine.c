@@ -102,7 +102,13 @@ static void fail(cll_tls_engine *engine, int kind) {
 
 // Whether a record of a client, before the server encrypts, announces a hello that is too large.
 static bool has_large_hello(cll_tls_engine *engine, const uint8_t *record, size_t length) {
-  if (!engine->context->options.is_server || record[0] != SSL3_RT_HANDSHAKE) return false;
+  if (!engine->context->options.is_server || engine->has_old_cipher) return false;
+  // The handshake of TLS 1.2 ends with an encrypted record of the same type. A client of TLS 1.3
+  // may send this record before its second hello, and encrypts in records of another type.
+  if (record[0] == SSL3_RT_CHANGE_CIPHER_SPEC && SSL_version(engine->ssl) == TLS1_2_VERSION) {
+    engine->has_old_cipher = true;
+  }
+  if (record[0] != SSL3_RT_HANDSHAKE) return false;
   const uint8_t *next = record + SSL3_RT_HEADER_LENGTH;
   const uint8_t *end = record + length;
   while (next < end) {

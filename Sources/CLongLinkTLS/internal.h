@@ -63,6 +63,8 @@ struct cll_tls_engine {
   uint8_t message_header[SSL3_HM_HEADER_LENGTH];
   size_t message_header_count;
   size_t message_left;
+  // Of a server: whether a client of TLS 1.2 encrypts.
+  bool has_old_cipher;
   // The records with bytes of the application, both ways, since buffers were released last.
   int records;
   // Whether OpenSSL keeps its buffers.
