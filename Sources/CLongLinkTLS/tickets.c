@@ -167,4 +167,8 @@ void cll_tls_engine_send_tickets(cll_tls_engine *engine, int count) {
   for (int i = 0; i < count; i++) SSL_new_session_ticket(engine->ssl);
 }
 
+void cll_tls_wipe(uint8_t *bytes, size_t count) {
+  if (count > 0) OPENSSL_cleanse(bytes, count);
+}
+
 void cll_tls_free_bytes(uint8_t *bytes) { OPENSSL_free(bytes); }

@@ -54,6 +54,8 @@ void cll_tls_keys_free(cll_tls_keys *keys);
 bool cll_tls_keys_set(cll_tls_keys *keys, const uint8_t *bytes, size_t count);
 // Fills bytes with random ones.
 bool cll_tls_random(uint8_t *bytes, size_t count);
+// Overwrites bytes, which may be secret. May be null if the count is 0.
+void cll_tls_wipe(uint8_t *bytes, size_t count);
 
 enum cll_client_certificates { CLL_CLIENTS_NONE, CLL_CLIENTS_REQUESTED, CLL_CLIENTS_REQUIRED };
 

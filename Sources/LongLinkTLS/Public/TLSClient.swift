@@ -19,9 +19,9 @@ final class TLSClient: ClientSecurityProvider, TLSStreamOwner {
 
   private struct State {
     var context: TLSContext
-    var files: TLSFiles
-    /// What the files were when they were last looked at.
-    var identities: [String: FileIdentity?]
+    /// The SHA-256 of each file that is in use.
+    var digests: [String: [UInt8]]
+    var fileStates: TLSFileStates
     var nextLook = LinkInstant.distantPast
     var isLooking = false
     var tickets = TLSTicketStore()
@@ -33,10 +33,12 @@ final class TLSClient: ClientSecurityProvider, TLSStreamOwner {
     self.configuration = configuration
     plan = try configuration.plan()
     paths = Set(plan.sources.compactMap(\.source.path))
-    let identities = TLSFiles.identities(paths)
+    let states = TLSFileStates.now(paths)
     let files = try TLSFiles(plan.sources)
     state = Mutex(
-      State(context: try plan.context(files), files: files, identities: identities))
+      State(
+        context: try plan.context(files), digests: files.digests,
+        fileStates: TLSFileStates(states)))
   }
 
   var verifiesPeers: Bool { configuration.verification == .full }
@@ -125,27 +127,28 @@ final class TLSClient: ClientSecurityProvider, TLSStreamOwner {
   }
 
   private func look() {
-    let identities = TLSFiles.identities(paths)
-    let former = state.withLock { ($0.identities, $0.files) }
-    guard identities != former.0 else { return state.withLock { $0.isLooking = false } }
+    let states = TLSFileStates.now(paths)
+    let (isDue, former) = state.withLock { ($0.fileStates.isDue(states), $0.digests) }
+    guard isDue else { return state.withLock { $0.isLooking = false } }
     do throws(LongLinkError) {
       let files = try TLSFiles(plan.sources)
-      let context = files == former.1 ? nil : try plan.context(files)
+      let digests = files.digests
+      let context = digests == former ? nil : try plan.context(files)
       state.withLock { state in
-        state.identities = identities
+        state.fileStates.use(states)
         state.isLooking = false
         guard let context else { return }
         state.context = context
-        state.files = files
+        state.digests = digests
         state.tickets = TLSTicketStore()
         state.generation += 1
       }
     } catch {
-      state.withLock { state in
-        state.identities = identities
+      let isNews = state.withLock { state in
         state.isLooking = false
+        return state.fileStates.fail(states, error)
       }
-      configuration.onReloadFailure?(error)
+      if isNews { configuration.onReloadFailure?(error) }
     }
   }
 }
