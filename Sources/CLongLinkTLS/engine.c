@@ -290,6 +290,12 @@ void cll_tls_close(cll_tls_engine *engine) {
 
 bool cll_tls_has_pending(const cll_tls_engine *engine) { return SSL_pending(engine->ssl) > 0; }
 
+bool cll_tls_has_ended(const cll_tls_engine *engine) { return engine->has_ended; }
+
+bool cll_tls_has_failed(const cll_tls_engine *engine) {
+  return engine->failure.kind != CLL_FAILURE_NONE;
+}
+
 struct cll_tls_failure cll_tls_engine_failure(const cll_tls_engine *engine) {
   return engine->failure;
 }

@@ -184,6 +184,10 @@ void cll_tls_release_buffers(cll_tls_engine *engine);
 bool cll_tls_keeps_buffers(const cll_tls_engine *engine);
 // Whether decrypted bytes wait.
 bool cll_tls_has_pending(const cll_tls_engine *engine);
+// Whether the peer has ended its side in good order, and whether a call has failed. Both may have
+// come behind bytes that a read has returned, and are what the next read returns.
+bool cll_tls_has_ended(const cll_tls_engine *engine);
+bool cll_tls_has_failed(const cll_tls_engine *engine);
 // Whether input begins with a whole record, or with what cannot become one.
 bool cll_tls_has_record(const uint8_t *input, size_t length);
 

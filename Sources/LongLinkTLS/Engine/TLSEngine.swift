@@ -150,6 +150,11 @@ internal import LongLinkCore
   /// Whether decrypted bytes wait.
   var hasPending: Bool { unsafe cll_tls_has_pending(engine) }
 
+  /// Whether the peer has ended its side in good order, perhaps behind bytes that were read.
+  var hasEnded: Bool { unsafe cll_tls_has_ended(engine) }
+  /// Whether a call has failed, perhaps behind bytes that were read.
+  var hasFailed: Bool { unsafe cll_tls_has_failed(engine) }
+
   /// Whether bytes begin with a whole record, or with what cannot become one.
   static func hasRecord(_ input: RawSpan) -> Bool {
     unsafe input.withUnsafeBytes { input in

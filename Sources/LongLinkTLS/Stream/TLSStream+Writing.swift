@@ -22,6 +22,8 @@ extension TLSStream {
     guard !hasShutDown else {
       throw SocketError(operation: "write", errno: EPIPE, address: peerAddress)
     }
+    // The last read has found it behind the bytes that it returned.
+    if engine?.hasFailed == true { throw failAsEngine("write") }
     if side.isServer, !hasSentTickets {
       hasSentTickets = true
       engine?.sendTickets(engine?.isResumed == true ? min(1, side.tickets) : side.tickets)
