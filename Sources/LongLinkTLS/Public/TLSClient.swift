@@ -45,7 +45,8 @@ final class TLSClient: ClientSecurityProvider, TLSStreamOwner {
 
   func secure(_ stream: any ByteStream, host: String?, on loop: EventLoop) -> any ByteStream {
     lookAtFiles(on: loop)
-    let name = (configuration.serverName ?? host).map(TLSClient.verifiable)
+    let host = configuration.serverName ?? host
+    let name = host.flatMap(TLSName.init)
     let key = "\(name?.text ?? "") \(stream.peerAddress?.port ?? 0)"
     let now = loop.driver.unixTime
     let (context, ticket, generation) = state.withLock { state in
@@ -54,32 +55,35 @@ final class TLSClient: ClientSecurityProvider, TLSStreamOwner {
         state.generation
       )
     }
-    let engine = TLSEngine(context, now: now)
-    if let name { _ = engine?.setName(name.text, isAddress: name.isAddress) }
+    var engine = TLSEngine(context, now: now)
+    let failure = setName(name, of: host, on: &engine)
     if let ticket { engine?.setSession(ticket.session) }
     let side = TLSSide(
       isServer: false, name: name?.text, ticketKey: key, generation: generation,
       ticketExpiry: ticket?.expiry ?? .max)
     let secured = TLSStream(over: stream, engine, side, owner: self, on: loop)
-    if name == nil, verifiesPeers {
-      _ = secured.fail(
-        SecurityFailure(
-          .nameMismatch,
-          "a Unix socket has no name that a certificate could be for; set `serverName`"), "secure")
-    }
+    if let failure { _ = secured.fail(failure, "secure") }
     return secured
   }
 
-  /// A name as certificates have it, or an address without brackets and zone.
-  private static func verifiable(_ host: String) -> (text: String, isAddress: Bool) {
-    if let address = SocketAddress(literal: host, port: 0) {
-      let text = "\(address)"
-      // With its port, which follows the last colon; one of IPv6 is in brackets.
-      var bare = text[..<(text.lastIndex(of: ":") ?? text.endIndex)]
-      if bare.hasPrefix("[") { bare = bare.dropFirst().dropLast() }
-      return (String(bare.prefix { $0 != "%" }), true)
+  /// Sets what the server's certificate has to have. Returns why that cannot be done, where
+  /// servers are verified.
+  private func setName(
+    _ name: TLSName?, of host: String?, on engine: inout TLSEngine?
+  ) -> SecurityFailure? {
+    if let name, engine?.setName(name.text, isAddress: name.isAddress) ?? true { return nil }
+    guard verifiesPeers else { return nil }
+    guard let host else {
+      return SecurityFailure(
+        .nameMismatch,
+        "a Unix socket has no name that a certificate could be for; set `serverName`")
     }
-    return (host.hasSuffix(".") ? String(host.dropLast()) : host, false)
+    return SecurityFailure(
+      .nameMismatch,
+      """
+      "\(PeerText(host))" is no name that a certificate could be for; connect by another one, or \
+      set `serverName`
+      """)
   }
 
   // MARK: Streams
