@@ -141,6 +141,7 @@ cll_tls_context *cll_tls_context_new(const struct cll_tls_options *options,
   if (context != NULL) {
     context->options = *options;
     context->pins_end = INT64_MAX;
+    context->lists_end = INT64_MAX;
     context->ssl = make(options);
     if (context->ssl != NULL) return context;
     OPENSSL_free(context);

@@ -34,6 +34,8 @@ struct cll_tls_context {
   size_t pin_count;
   bool audits;
   int64_t pins_end;
+  // When the first of the revocation lists expires.
+  int64_t lists_end;
 };
 
 struct cll_session {

@@ -83,7 +83,7 @@ static int ticket_key(SSL *ssl, unsigned char *name, unsigned char *vector, EVP_
   return !encrypts && index > 0 ? 2 : 1;
 }
 
-// The bytes that go with a ticket: when the client's certificate expires, and a padding. It makes
+// The bytes that go with a ticket: when the client's certificate, or a list for it, expires, and a padding. It makes
 // the sizes of all tickets of a kind equal, which OpenSSL's random numbers would change.
 #define TICKET_STEP 64
 
@@ -116,7 +116,7 @@ static SSL_TICKET_RETURN ticket_came(SSL *ssl, SSL_SESSION *session, const unsig
   }
   uint64_t expiry = 0;
   for (int i = 0; i < 8; i++) expiry = expiry << 8 | ((const uint8_t *)data)[i];
-  // The client has to show its certificate, and is told that it has expired.
+  // The client has to show its certificate, and is told that it, or its list, has expired.
   if ((int64_t)expiry <= engine->now) return SSL_TICKET_RETURN_IGNORE_RENEW;
   engine->expiry = (int64_t)expiry;
   return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;

@@ -136,6 +136,37 @@ import Testing
     #expect(answers == ["false 2", "true 2", "certificateRejected"])
   }
 
+  /// A list that expires a minute after the beginning of a simulation.
+  private static let briefList = TLSSource.bytes(
+    CertificateKit.revocations(
+      of: [], by: Certificates.authority, validity: 1_767_000_000..<1_767_225_660))
+
+  @Test(arguments: [true, false])
+  func `a ticket does not outlive the revocation list of either side`(ofServer: Bool) async throws {
+    var (client, server) = (Self.client, Self.server)
+    if ofServer {
+      server.revocationLists = [Self.briefList]
+    } else {
+      client.revocationLists = [Self.briefList]
+    }
+    let parts = try World.Parts(client, server)
+    let (outcome, _) = try await World.simulate(parts) { world in
+      let answers = try await Self.connections(3, world) { number in
+        if number == 2 { try await world.simulation?.sleep(for: .seconds(60)) }
+      }
+      do {
+        try await world.client.connect()
+        _ = try await world.client.request(World.echo, [])
+        return (answers, nil as SecurityFailure?)
+      } catch let error as LongLinkError {
+        return (answers, error.securityFailure)
+      }
+    }
+    #expect(outcome.0 == ["false 2", "true 2", "true 2"])
+    #expect(outcome.1?.code == (ofServer ? .certificateRejected : .invalidCertificate))
+    if !ofServer { #expect(outcome.1?.detail.contains("has expired") == true) }
+  }
+
   @Test func `the store of tickets is bounded, and gives each once`() {
     var store = TLSTicketStore()
     for number in 0..<200 {

@@ -87,6 +87,8 @@ int cll_tls_context_add_roots(cll_tls_context *context, const uint8_t *pem, size
 // Adds revocation lists, and demands one for each certificate of a peer.
 int cll_tls_context_add_lists(cll_tls_context *context, const uint8_t *pem, size_t length,
                               struct cll_tls_problem *problem);
+// Notes when the lists expire: a chain counts no longer than they do. Add them before.
+void cll_tls_context_judge_lists(cll_tls_context *context);
 // Whose fault a failed identity is.
 enum cll_tls_part { CLL_PART_NONE, CLL_PART_CHAIN, CLL_PART_KEY };
 // Adds a certificate with its chain, and its key. A server may have several. Add the roots before.
@@ -199,7 +201,8 @@ cll_certificate *cll_tls_engine_peer(const cll_tls_engine *engine);
 bool cll_tls_engine_is_resumed(const cll_tls_engine *engine);
 // Whether the peer's chain had no pinned key, and was taken.
 bool cll_tls_engine_missed_pin(const cll_tls_engine *engine);
-// When the first certificate of the verified chain expires, in seconds since 1970.
+// When the first certificate of the verified chain expires, or the first of this side's revocation
+// lists, in seconds since 1970.
 int64_t cll_tls_engine_expiry(const cll_tls_engine *engine);
 const char *cll_tls_engine_version(const cll_tls_engine *engine);
 const char *cll_tls_engine_cipher(const cll_tls_engine *engine);

@@ -191,7 +191,8 @@ internal import LongLinkCore
   var isResumed: Bool { unsafe cll_tls_engine_is_resumed(engine) }
   /// Whether the peer's chain had none of the pinned keys, and was taken.
   var hasMissedPin: Bool { unsafe cll_tls_engine_missed_pin(engine) }
-  /// When the first certificate of the verified chain expires, in seconds since 1970.
+  /// When the first certificate of the verified chain expires, or the first of this side's
+  /// revocation lists, in seconds since 1970.
   var expiry: Int64 { unsafe cll_tls_engine_expiry(engine) }
   var version: String { unsafe String(cString: cll_tls_engine_version(engine)) }
   var cipher: String { unsafe String(cString: cll_tls_engine_cipher(engine)) }
