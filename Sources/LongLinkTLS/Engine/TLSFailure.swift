@@ -77,6 +77,11 @@ struct TLSFailure {
       """)
   }
 
+  static func unreadAnswers(_ place: Place) -> SecurityFailure {
+    SecurityFailure(
+      .damaged, "the \(place.peer) asked for new keys many times and did not read the answers")
+  }
+
   /// The end of the stream below before its time.
   static func cutOff(_ place: Place) -> SecurityFailure {
     SecurityFailure(

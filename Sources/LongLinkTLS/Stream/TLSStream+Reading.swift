@@ -154,6 +154,7 @@ extension TLSStream {
       while let session = engine?.takeSession() { owner.stream(self, received: session) }
     }
     engine?.moveLate(to: &output)
+    endIfFlooded()
     scheduleTurnEnd()
   }
 
