@@ -101,7 +101,8 @@ final class TLSClient: ClientSecurityProvider, TLSStreamOwner {
   }
 
   func stream(_ stream: TLSStream, received session: [UInt8]) {
-    guard configuration.resumes else { return }
+    // A resumed connection shows no chain, so that its pins could not be audited.
+    guard configuration.resumes, stream.engine?.hasMissedPin != true else { return }
     let expiry = min(stream.engine?.expiry ?? .max, stream.side.ticketExpiry)
     state.withLock { state in
       guard stream.side.generation == state.generation else { return }

@@ -81,7 +81,8 @@ public struct TLSPins: Sendable {
   public enum Mode: Sendable {
     /// The connection fails with the code `pinMismatch`.
     case enforced
-    /// The connection goes on. The function is called on its loop, which it must not block.
+    /// The connection goes on, and later ones do not resume it. The function is called on its loop,
+    /// which it must not block.
     case audited(@Sendable (SecurityFailure) -> Void)
   }
 
