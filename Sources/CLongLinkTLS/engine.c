@@ -162,10 +162,22 @@ static bool take_record(cll_tls_engine *engine, const uint8_t *input, size_t len
   return true;
 }
 
+// Whether OpenSSL's first error is that a server chose a protocol that was not offered.
+static bool is_of_protocol(unsigned long error) {
+  const char *function = NULL;
+  if (ERR_GET_LIB(error) != ERR_LIB_SSL || ERR_GET_REASON(error) != SSL_R_BAD_EXTENSION) {
+    return false;
+  }
+  ERR_peek_error_all(NULL, NULL, &function, NULL, NULL);
+  return function != NULL && strstr(function, "stoc_alpn") != NULL;
+}
+
 // Notes why OpenSSL has failed.
 static void capture(cll_tls_engine *engine) {
   unsigned long error = ERR_peek_error();
-  if (engine->failure.kind == CLL_FAILURE_NONE) {
+  if (engine->failure.kind == CLL_FAILURE_NONE && is_of_protocol(error)) {
+    fail(engine, CLL_FAILURE_PROTOCOL_NAME);
+  } else if (engine->failure.kind == CLL_FAILURE_NONE) {
     int reason = ERR_GET_REASON(error);
     bool is_alert = ERR_GET_LIB(error) == ERR_LIB_SSL && reason >= SSL_AD_REASON_OFFSET;
     engine->failure.kind = is_alert ? CLL_FAILURE_ALERT : CLL_FAILURE_LOCAL;
@@ -195,6 +207,13 @@ bool cll_tls_keeps_buffers(const cll_tls_engine *engine) { return engine->keeps_
 
 // --- Calls -------------------------------------------------------------------------------------
 
+static bool has_protocol(const cll_tls_engine *engine) {
+  const unsigned char *name;
+  unsigned int length;
+  SSL_get0_alpn_selected(engine->ssl, &name, &length);
+  return length == strlen(CLL_PROTOCOL) && memcmp(name, CLL_PROTOCOL, length) == 0;
+}
+
 struct cll_tls_step cll_tls_handshake(cll_tls_engine *engine, const uint8_t *input, size_t length) {
   struct cll_tls_step step = {CLL_TLS_FAILED, 0, 0, 0};
   if (engine->failure.kind != CLL_FAILURE_NONE) return step;
@@ -204,10 +223,7 @@ struct cll_tls_step cll_tls_handshake(cll_tls_engine *engine, const uint8_t *inp
     if (result == 1) {
       engine->credit = MOST_EMPTY * EMPTY_COST;
       step.status = CLL_TLS_DONE;
-      const unsigned char *name;
-      unsigned int name_length;
-      SSL_get0_alpn_selected(engine->ssl, &name, &name_length);
-      if (name_length == 0) {
+      if (!has_protocol(engine)) {
         fail(engine, CLL_FAILURE_PROTOCOL_NAME);
         step.status = CLL_TLS_FAILED;
       }

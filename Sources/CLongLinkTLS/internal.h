@@ -9,6 +9,8 @@
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
 
+// The application protocol (ALPN).
+#define CLL_PROTOCOL "longlink/1"
 // The sessions that a client keeps until they are taken.
 #define CLL_MOST_SESSIONS 4
 // The most certificates that a client may send.

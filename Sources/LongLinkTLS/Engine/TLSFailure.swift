@@ -72,7 +72,7 @@ struct TLSFailure {
     SecurityFailure(
       .noApplicationProtocol,
       """
-      the \(place.peer) speaks TLS and does not offer the application protocol longlink/1 (ALPN); \
+      the \(place.peer) speaks TLS and does not speak the application protocol longlink/1 (ALPN); \
       it may be a server or a client of something else
       """)
   }

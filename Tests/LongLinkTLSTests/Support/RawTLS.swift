@@ -2,7 +2,8 @@
 
 import COpenSSL
 
-/// A client of TLS that verifies nothing and may misbehave: OpenSSL over two buffers.
+/// A client of TLS that verifies nothing and may misbehave, or such a server: OpenSSL over two
+/// buffers.
 @safe final class RawTLS {
   private var context: OpaquePointer?
   private var ssl: OpaquePointer?
@@ -26,6 +27,28 @@ import COpenSSL
     }
     unsafe ssl = SSL_new(context)
     unsafe (input, output) = RawTLS.connect(ssl)
+  }
+
+  /// Makes a server, whose certificate is in files.
+  ///
+  /// It chooses the protocol h2, whatever the client has offered, or none.
+  init(serverOf chain: String, key: String, choosesOther: Bool) {
+    unsafe context = SSL_CTX_new(TLS_server_method())
+    unsafe SSL_CTX_use_certificate_chain_file(context, chain)
+    unsafe SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM)
+    if choosesOther {
+      unsafe SSL_CTX_set_alpn_select_cb(
+        context,
+        { _, chosen, length, _, _, _ in
+          let name: StaticString = "h2"
+          unsafe chosen?.pointee = name.utf8Start
+          unsafe length?.pointee = UInt8(name.utf8CodeUnitCount)
+          return SSL_TLSEXT_ERR_OK
+        }, nil)
+    }
+    unsafe ssl = SSL_new(context)
+    unsafe (input, output) = RawTLS.connect(ssl)
+    unsafe SSL_set_accept_state(ssl)
   }
 
   /// Makes another client with the settings of one.
