@@ -74,6 +74,8 @@ struct cll_tls_engine {
   // Whether OpenSSL keeps its buffers.
   bool keeps_buffers;
   int64_t now;
+  // Of a server that resumes: when the full handshake was that the session goes back to.
+  int64_t beginning;
   int64_t expiry;
   struct cll_tls_failure failure;
   X509 *offender;

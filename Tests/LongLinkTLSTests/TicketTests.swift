@@ -77,6 +77,25 @@ import Testing
     #expect(answers == ["false 2", "true 2", "true 2", "false 2"])
   }
 
+  @Test(arguments: [
+    (TLSServerConfiguration.Tickets.rotating(every: .seconds(600)), 500),
+    (.keys(.bytes(Array(repeating: 3, count: 80))), 40_000),
+  ])
+  func `a session ends in time, however often it was resumed`(
+    tickets: TLSServerConfiguration.Tickets, pause: Int
+  ) async throws {
+    var server = Self.server
+    server.tickets = tickets
+    let parts = try World.Parts(Self.client, server)
+    let (answers, _) = try await World.simulate(parts, timeLimit: .seconds(200_000)) { world in
+      try await Self.connections(5, world) { number in
+        try await world.simulation?.sleep(for: .seconds(number < 3 ? pause : 1))
+      }
+    }
+    // The fourth begins a session of its own, which is resumed.
+    #expect(answers == ["false 2", "true 2", "true 2", "false 2", "true 2"])
+  }
+
   @Test func `servers that share keys resume each other's connections`() async throws {
     var server = Self.server
     let keys = (0..<160).map { UInt8($0) }

@@ -68,6 +68,8 @@ struct cll_tls_options {
   int clients;
   // In seconds.
   int64_t ticket_lifetime;
+  // Of a server: how long after a full handshake the tickets that follow from it count, in seconds.
+  int64_t session_lifetime;
 };
 
 // A text that says why something failed.

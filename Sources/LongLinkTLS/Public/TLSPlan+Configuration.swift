@@ -65,8 +65,10 @@ extension TLSServerConfiguration {
         throw .configuration("security.tickets", "the interval is 1 minute to 3 days")
       }
       plan.ticketLifetime = interval.components.seconds
+      plan.sessionLifetime = 2 * plan.ticketLifetime
     } else {
       plan.ticketLifetime = 86_400
+      plan.sessionLifetime = 86_400
     }
     return plan
   }
