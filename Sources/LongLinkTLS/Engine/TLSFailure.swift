@@ -157,7 +157,8 @@ extension TLSFailure {
   private func nameText(_ place: Place, _ certificate: PeerCertificate?) -> String {
     let names = (certificate?.names ?? []).prefix(4).map { name in
       switch name {
-      case .dns(let text), .address(let text), .uri(let text), .email(let text): text
+      case .dns(let text), .address(let text), .uri(let text), .email(let text):
+        PeerText.shortened(text)
       }
     }
     let own = names.isEmpty ? "has no names" : "is for \(names.joined(separator: ", "))"

@@ -67,7 +67,9 @@ extension TLSServer {
   private static func warn(
     of certificate: PeerCertificate, until expiry: Int64, at now: Int64, _ log: SecurityLog
   ) {
-    var details = ["subject": certificate.subject, "expiry": PeerCertificate.date(expiry)]
+    var details = [
+      "subject": PeerText.shortened(certificate.subject), "expiry": PeerCertificate.date(expiry),
+    ]
     if expiry <= now {
       log(.error, "A certificate has expired; clients refuse it. Replace its file.", details)
     } else if certificate.notBefore > now {
@@ -137,7 +139,8 @@ extension TLSServer {
       state.warnings = []
       return state.watches
     }
-    let subjects = status.certificates.map(\.subject).joined(separator: "; ")
+    let subjects = status.certificates.map { PeerText.shortened($0.subject) }.joined(
+      separator: "; ")
     for watch in watches {
       watch.log(
         .info, "Files of certificates were replaced; new connections use them",
