@@ -150,7 +150,7 @@ import Testing
     }
     #expect(
       setting.logged
-        == Array(repeating: "warning A certificate expires soon. Replace its file.", count: 4))
+        == Array(repeating: "error A certificate expires soon. Replace its file.", count: 4))
   }
 
   @Test(arguments: [

@@ -80,7 +80,7 @@ extension TLSServer {
         A certificate is not valid yet; clients refuse it. Replace its file, or set the clock right.
         """, details)
     } else {
-      log(.warning, "A certificate expires soon. Replace its file.", details)
+      log(.error, "A certificate expires soon. Replace its file.", details)
     }
   }
 

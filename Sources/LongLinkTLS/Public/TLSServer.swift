@@ -16,7 +16,7 @@ internal import Synchronization
 ///
 /// A server starts even if a certificate has expired or is not valid yet, so that a restart at
 /// night does not stop it: its log then has an error at the start and once a day. From two weeks
-/// before the end on, the log has a warning once a day.
+/// before the end on, the log has an error once a day, too.
 ///
 /// It can be used from any thread.
 public final class TLSServer: Sendable {
