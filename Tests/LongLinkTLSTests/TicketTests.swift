@@ -54,17 +54,6 @@ import Testing
     }
   }
 
-  @Test func `TLS 1.2 resumes too`() async throws {
-    var (client, server) = (Self.client, Self.server)
-    client.minimumVersion = .tls12
-    server.minimumVersion = .tls12
-    let parts = try World.Parts(client, server)
-    let (answers, _) = try await World.simulate(parts) { world in
-      try await Self.connections(3, world)
-    }
-    #expect(answers == ["false 2", "true 2", "true 2"])
-  }
-
   @Test func `a ticket is good for one interval at least, and not for three`() async throws {
     var server = Self.server
     server.tickets = .rotating(every: .seconds(600))

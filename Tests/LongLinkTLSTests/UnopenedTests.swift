@@ -170,6 +170,23 @@ import Testing
     }
   }
 
+  @Test func `a handshake has a bounded number of records`() async throws {
+    for count in [500, 520] {
+      try await Stage.run { loop in
+        let stage = try Stage(on: loop)
+        // Nobody needs so many, and each costs a call.
+        let message: [UInt8] = [1, 0, 0x10, 0] + [UInt8](repeating: 3, count: count - 4)
+        stage.send(message.flatMap { [22, 3, 1, 0, 1, $0] })
+        stage.readAll()
+        #expect(stage.ending == (count < 512 ? nil : "damaged"))
+        if count > 512 {
+          #expect(stage.stream.securityFailure?.detail.contains("too many records") == true)
+        }
+        stage.stream.close()
+      }
+    }
+  }
+
   @Test func `the encrypted end of a handshake of TLS 1.2 is not taken for a hello`() async throws {
     try await Stage.run { loop in
       let pair = Certificates.make(.server, ["DNS:a"], keyKind: .p256)
