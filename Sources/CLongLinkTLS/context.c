@@ -21,7 +21,7 @@ static const char *const groups = "X25519:P-256:P-384";
 #define MOST_AUTHORITIES 8
 // The most bytes of a client's chain. A server's may have 100 KiB, as OpenSSL has it.
 #define LARGEST_CLIENT_CHAIN 32768
-static const unsigned char protocol[] = "\x0alonglink/1";
+static const unsigned char protocol[] = "\x0a" CLL_PROTOCOL;
 
 void cll_explain(struct cll_tls_problem *problem, const char *what) {
   unsigned long error = ERR_peek_error();
@@ -141,6 +141,7 @@ cll_tls_context *cll_tls_context_new(const struct cll_tls_options *options,
   if (context != NULL) {
     context->options = *options;
     context->pins_end = INT64_MAX;
+    context->lists_end = INT64_MAX;
     context->ssl = make(options);
     if (context->ssl != NULL) return context;
     OPENSSL_free(context);

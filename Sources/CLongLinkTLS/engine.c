@@ -102,7 +102,13 @@ static void fail(cll_tls_engine *engine, int kind) {
 
 // Whether a record of a client, before the server encrypts, announces a hello that is too large.
 static bool has_large_hello(cll_tls_engine *engine, const uint8_t *record, size_t length) {
-  if (!engine->context->options.is_server || record[0] != SSL3_RT_HANDSHAKE) return false;
+  if (!engine->context->options.is_server || engine->has_old_cipher) return false;
+  // The handshake of TLS 1.2 ends with an encrypted record of the same type. A client of TLS 1.3
+  // may send this record before its second hello, and encrypts in records of another type.
+  if (record[0] == SSL3_RT_CHANGE_CIPHER_SPEC && SSL_version(engine->ssl) == TLS1_2_VERSION) {
+    engine->has_old_cipher = true;
+  }
+  if (record[0] != SSL3_RT_HANDSHAKE) return false;
   const uint8_t *next = record + SSL3_RT_HEADER_LENGTH;
   const uint8_t *end = record + length;
   while (next < end) {
@@ -156,10 +162,22 @@ static bool take_record(cll_tls_engine *engine, const uint8_t *input, size_t len
   return true;
 }
 
+// Whether OpenSSL's first error is that a server chose a protocol that was not offered.
+static bool is_of_protocol(unsigned long error) {
+  const char *function = NULL;
+  if (ERR_GET_LIB(error) != ERR_LIB_SSL || ERR_GET_REASON(error) != SSL_R_BAD_EXTENSION) {
+    return false;
+  }
+  ERR_peek_error_all(NULL, NULL, &function, NULL, NULL);
+  return function != NULL && strstr(function, "stoc_alpn") != NULL;
+}
+
 // Notes why OpenSSL has failed.
 static void capture(cll_tls_engine *engine) {
   unsigned long error = ERR_peek_error();
-  if (engine->failure.kind == CLL_FAILURE_NONE) {
+  if (engine->failure.kind == CLL_FAILURE_NONE && is_of_protocol(error)) {
+    fail(engine, CLL_FAILURE_PROTOCOL_NAME);
+  } else if (engine->failure.kind == CLL_FAILURE_NONE) {
     int reason = ERR_GET_REASON(error);
     bool is_alert = ERR_GET_LIB(error) == ERR_LIB_SSL && reason >= SSL_AD_REASON_OFFSET;
     engine->failure.kind = is_alert ? CLL_FAILURE_ALERT : CLL_FAILURE_LOCAL;
@@ -189,6 +207,13 @@ bool cll_tls_keeps_buffers(const cll_tls_engine *engine) { return engine->keeps_
 
 // --- Calls -------------------------------------------------------------------------------------
 
+static bool has_protocol(const cll_tls_engine *engine) {
+  const unsigned char *name;
+  unsigned int length;
+  SSL_get0_alpn_selected(engine->ssl, &name, &length);
+  return length == strlen(CLL_PROTOCOL) && memcmp(name, CLL_PROTOCOL, length) == 0;
+}
+
 struct cll_tls_step cll_tls_handshake(cll_tls_engine *engine, const uint8_t *input, size_t length) {
   struct cll_tls_step step = {CLL_TLS_FAILED, 0, 0, 0};
   if (engine->failure.kind != CLL_FAILURE_NONE) return step;
@@ -198,10 +223,7 @@ struct cll_tls_step cll_tls_handshake(cll_tls_engine *engine, const uint8_t *inp
     if (result == 1) {
       engine->credit = MOST_EMPTY * EMPTY_COST;
       step.status = CLL_TLS_DONE;
-      const unsigned char *name;
-      unsigned int name_length;
-      SSL_get0_alpn_selected(engine->ssl, &name, &name_length);
-      if (name_length == 0) {
+      if (!has_protocol(engine)) {
         fail(engine, CLL_FAILURE_PROTOCOL_NAME);
         step.status = CLL_TLS_FAILED;
       }
@@ -283,6 +305,12 @@ void cll_tls_close(cll_tls_engine *engine) {
 // --- Facts -------------------------------------------------------------------------------------
 
 bool cll_tls_has_pending(const cll_tls_engine *engine) { return SSL_pending(engine->ssl) > 0; }
+
+bool cll_tls_has_ended(const cll_tls_engine *engine) { return engine->has_ended; }
+
+bool cll_tls_has_failed(const cll_tls_engine *engine) {
+  return engine->failure.kind != CLL_FAILURE_NONE;
+}
 
 struct cll_tls_failure cll_tls_engine_failure(const cll_tls_engine *engine) {
   return engine->failure;

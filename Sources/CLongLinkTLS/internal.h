@@ -9,6 +9,8 @@
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
 
+// The application protocol (ALPN).
+#define CLL_PROTOCOL "longlink/1"
 // The sessions that a client keeps until they are taken.
 #define CLL_MOST_SESSIONS 4
 // The most certificates that a client may send.
@@ -34,6 +36,8 @@ struct cll_tls_context {
   size_t pin_count;
   bool audits;
   int64_t pins_end;
+  // When the first of the revocation lists expires.
+  int64_t lists_end;
 };
 
 struct cll_session {
@@ -63,11 +67,15 @@ struct cll_tls_engine {
   uint8_t message_header[SSL3_HM_HEADER_LENGTH];
   size_t message_header_count;
   size_t message_left;
+  // Of a server: whether a client of TLS 1.2 encrypts.
+  bool has_old_cipher;
   // The records with bytes of the application, both ways, since buffers were released last.
   int records;
   // Whether OpenSSL keeps its buffers.
   bool keeps_buffers;
   int64_t now;
+  // Of a server that resumes: when the full handshake was that the session goes back to.
+  int64_t beginning;
   int64_t expiry;
   struct cll_tls_failure failure;
   X509 *offender;

@@ -83,18 +83,33 @@ static int ticket_key(SSL *ssl, unsigned char *name, unsigned char *vector, EVP_
   return !encrypts && index > 0 ? 2 : 1;
 }
 
-// The bytes that go with a ticket: when the client's certificate expires, and a padding. It makes
-// the sizes of all tickets of a kind equal, which OpenSSL's random numbers would change.
+// The bytes that go with a ticket: when the client's certificate, or a list for it, expires; when
+// the full handshake was that all of its tickets go back to; and a padding. It makes the sizes of
+// all tickets of a kind equal, which OpenSSL's random numbers would change.
+#define TICKET_FACTS 16
 #define TICKET_STEP 64
+// How far the clocks of servers that share keys may be apart, in seconds.
+#define CLOCK_DIFFERENCE 300
+
+static void put(uint8_t bytes[8], int64_t number) {
+  for (int i = 0; i < 8; i++) bytes[i] = (uint8_t)((uint64_t)number >> (56 - 8 * i));
+}
+
+static int64_t get(const uint8_t bytes[8]) {
+  uint64_t number = 0;
+  for (int i = 0; i < 8; i++) number = number << 8 | bytes[i];
+  return (int64_t)number;
+}
 
 static int ticket_made(SSL *ssl, void *unused) {
   (void)unused;
   SSL_SESSION *session = SSL_get_session(ssl);
-  uint8_t data[8 + 3 * TICKET_STEP] = {0};
-  uint64_t expiry = (uint64_t)cll_engine_of(ssl)->expiry;
-  for (int i = 0; i < 8; i++) data[i] = (uint8_t)(expiry >> (56 - 8 * i));
+  const cll_tls_engine *engine = cll_engine_of(ssl);
+  uint8_t data[TICKET_FACTS + 3 * TICKET_STEP] = {0};
+  put(data, engine->expiry);
+  put(data + 8, SSL_session_reused(ssl) ? engine->beginning : engine->now);
   for (size_t padding = 0; padding < 2 * TICKET_STEP; padding++) {
-    if (SSL_SESSION_set1_ticket_appdata(session, data, 8 + padding) != 1) return 0;
+    if (SSL_SESSION_set1_ticket_appdata(session, data, TICKET_FACTS + padding) != 1) return 0;
     if (i2d_SSL_SESSION(session, NULL) % TICKET_STEP == 0) return 1;
   }
   return 1;
@@ -111,14 +126,20 @@ static SSL_TICKET_RETURN ticket_came(SSL *ssl, SSL_SESSION *session, const unsig
   cll_tls_engine *engine = cll_engine_of(ssl);
   void *data = NULL;
   size_t length = 0;
-  if (SSL_SESSION_get0_ticket_appdata(session, &data, &length) != 1 || length < 8) {
+  if (SSL_SESSION_get0_ticket_appdata(session, &data, &length) != 1 || length < TICKET_FACTS) {
     return SSL_TICKET_RETURN_IGNORE_RENEW;
   }
-  uint64_t expiry = 0;
-  for (int i = 0; i < 8; i++) expiry = expiry << 8 | ((const uint8_t *)data)[i];
-  // The client has to show its certificate, and is told that it has expired.
-  if ((int64_t)expiry <= engine->now) return SSL_TICKET_RETURN_IGNORE_RENEW;
-  engine->expiry = (int64_t)expiry;
+  int64_t expiry = get(data);
+  int64_t beginning = get((const uint8_t *)data + 8);
+  // OpenSSL judges the age of each ticket by a clock of its own, and knows nothing of those before.
+  if (engine->now - beginning >= engine->context->options.session_lifetime ||
+      beginning - engine->now > CLOCK_DIFFERENCE) {
+    return SSL_TICKET_RETURN_IGNORE_RENEW;
+  }
+  // The client has to show its certificate, and is told that it, or its list, has expired.
+  if (expiry <= engine->now) return SSL_TICKET_RETURN_IGNORE_RENEW;
+  engine->expiry = expiry;
+  engine->beginning = beginning;
   return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
 }
 
@@ -165,6 +186,10 @@ bool cll_tls_engine_set_session(cll_tls_engine *engine, const uint8_t *bytes, si
 void cll_tls_engine_send_tickets(cll_tls_engine *engine, int count) {
   if (engine->context->keys == NULL || SSL_version(engine->ssl) != TLS1_3_VERSION) return;
   for (int i = 0; i < count; i++) SSL_new_session_ticket(engine->ssl);
+}
+
+void cll_tls_wipe(uint8_t *bytes, size_t count) {
+  if (count > 0) OPENSSL_cleanse(bytes, count);
 }
 
 void cll_tls_free_bytes(uint8_t *bytes) { OPENSSL_free(bytes); }

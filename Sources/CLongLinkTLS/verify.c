@@ -3,6 +3,18 @@
 
 #include <string.h>
 
+void cll_tls_context_judge_lists(cll_tls_context *context) {
+  STACK_OF(X509_OBJECT) *objects = X509_STORE_get0_objects(SSL_CTX_get_cert_store(context->ssl));
+  for (int i = 0; i < sk_X509_OBJECT_num(objects); i++) {
+    const X509_CRL *list = X509_OBJECT_get0_X509_CRL(sk_X509_OBJECT_value(objects, i));
+    const ASN1_TIME *next = list == NULL ? NULL : X509_CRL_get0_nextUpdate(list);
+    // A list without one never expires.
+    if (next != NULL && cll_seconds(next) < context->lists_end) {
+      context->lists_end = cll_seconds(next);
+    }
+  }
+}
+
 // A revocation list is demanded for the peer's own certificate, and used for others if it is there.
 static int judge(int is_fine, X509_STORE_CTX *store) {
   if (is_fine || X509_STORE_CTX_get_error_depth(store) == 0) return is_fine;
@@ -59,6 +71,7 @@ int cll_verify(X509_STORE_CTX *store, void *unused) {
     note(engine, CLL_FAILURE_CERTIFICATE, code, X509_STORE_CTX_get_current_cert(store));
     return 0;
   }
+  if (context->lists_end < engine->expiry) engine->expiry = context->lists_end;
   STACK_OF(X509) *chain = X509_STORE_CTX_get0_chain(store);
   for (int i = 0; i < sk_X509_num(chain); i++) {
     int64_t end = cll_certificate_not_after(sk_X509_value(chain, i));

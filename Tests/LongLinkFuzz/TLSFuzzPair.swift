@@ -111,7 +111,7 @@ final class TLSFuzzSide: StreamHandler {
     if readiness.contains(.read) { readAll() }
   }
 
-  func readAll() {
+  private func readAll() {
     guard !isOver else { return }
     while !hasEnded, !hasFailed {
       var queue = ByteQueue()
@@ -251,10 +251,8 @@ final class TLSFuzzPair {
   }
 
   private func turn() {
-    for side in [attacked, other] {
-      side.below.deliver()
-      side.readAll()
-    }
+    // Sides read when they are told to, as links do.
+    for side in [attacked, other] { side.below.deliver() }
   }
 
   private func check() throws(FuzzFailure) {

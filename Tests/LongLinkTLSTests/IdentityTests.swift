@@ -76,6 +76,22 @@ import Testing
     }
   }
 
+  @Test func `a common name picks no certificate`() async throws {
+    let common = CertificateKit.make(
+      CertificateRequest(
+        name: "both.test", purpose: .server, serial: 5, validity: Certificates.validity),
+      issuer: Certificates.authority)
+    let server = TLSServerConfiguration(certificates: [
+      TLSIdentity(Certificates.server), TLSIdentity(common),
+      TLSIdentity(Certificates.make(.server, ["DNS:both.test"])),
+    ])
+    let client = TLSClientConfiguration.trusting { $0.serverName = "both.test" }
+    let (answer, _) = try await World.simulate(try World.Parts(client, server)) { world in
+      try await world.client.request(World.echo, [1])
+    }
+    #expect(answer == [1])
+  }
+
   @Test func `an encrypted key needs its password`() async throws {
     let pair = Certificates.make(.server, ["IP:10.0.0.1"], password: "open sesame")
     var server = TLSServerConfiguration(certificates: [TLSIdentity(pair, password: "open sesame")])
@@ -152,15 +168,6 @@ import Testing
     }
     #expect(codes.first == .some(nil))
     #expect(codes.last != .some(nil))
-  }
-
-  @Test func `TLS 1.2 is spoken where both sides allow it`() async throws {
-    let client = TLSClientConfiguration.trusting { $0.minimumVersion = .tls12 }
-    let server = TLSServerConfiguration.with { $0.minimumVersion = .tls12 }
-    let (answer, _) = try await World.simulate(try World.Parts(client, server)) { world in
-      try await world.client.request(World.echo, [1])
-    }
-    #expect(answer == [1])
   }
 
   @Test func `insecure takes any certificate`() async throws {

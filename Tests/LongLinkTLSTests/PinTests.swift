@@ -67,6 +67,29 @@ import Testing
     #expect(told.first?.certificate?.names.first == .dns("server.test"))
   }
 
+  @Test func `an audit tells of every connection, and others resume`() async throws {
+    for (pins, expected) in [
+      ([Pins.none, Pins.other], ["pinMismatch", "false 0", "pinMismatch", "false 0"]),
+      ([Pins.none, try Pins.of(Certificates.server)], ["false 0", "true 0"]),
+    ] {
+      let events = Mutex<[String]>([])
+      let mode = TLSPins.Mode.audited { failure in
+        events.withLock { $0.append("\(failure.code)") }
+      }
+      let parts = try World.Parts(.trusting { $0.pins = TLSPins(pins, mode: mode) })
+      _ = try await World.simulate(parts) { world in
+        for _ in 0..<2 {
+          let answer = try await world.client.request(World.identity, [])
+          events.withLock { $0.append(String(decoding: answer, as: UTF8.self)) }
+          world.simulation?.network.links.last?.lose()
+          try await world.simulation?.sleep(for: .seconds(2))
+        }
+      }
+      // Where connections are kept, the third one is under way.
+      #expect(Array(events.withLock { $0 }.prefix(expected.count)) == expected)
+    }
+  }
+
   @Test func `pins end`() async throws {
     // A simulation begins at this second.
     let beginning = Int64(1_767_225_600)

@@ -100,6 +100,34 @@ import Testing
     }
   }
 
+  @Test func `a client that asks for new keys and does not read the answers is refused`()
+    async throws
+  {
+    try await Stage.run { loop in
+      let stage = try Stage(on: loop)
+      stage.shakeHands()
+      stage.below.room = 10
+      #expect(try stage.write(Array(repeating: 1, count: 200_000)) == 65_536)
+      var mostHeld = 0
+      for round in 0..<2_000 where stage.ending == nil {
+        // As many records with bytes as earn the next request.
+        for _ in 0..<16 { stage.below.inbox += stage.client.write([1]) }
+        stage.send(stage.client.updateKeys())
+        stage.readAll()
+        mostHeld = max(mostHeld, stage.stream.heldBytes ?? 0)
+        // Some are fine, behind a whole piece that waits.
+        if round == 100 { #expect(stage.ending == nil) }
+      }
+      #expect(stage.ending == "damaged")
+      #expect(stage.stream.securityFailure?.detail.contains("new keys") == true)
+      // With OpenSSL's buffers of a connection that is used.
+      #expect(mostHeld < 200_000, "\(mostHeld)")
+      stage.stream.releaseStorage()
+      #expect(stage.stream.heldBytes == 0)
+      stage.stream.close()
+    }
+  }
+
   @Test func `damage behind records that wait to be read is found`() async throws {
     try await Stage.run { loop in
       let stage = try Stage(on: loop)
@@ -124,13 +152,20 @@ import Testing
       stage.below.room = 10
       _ = try stage.write(Array(repeating: 1, count: 100))
       // The request for new keys is answered before the alert is read.
-      stage.below.inbox += stage.client.updateKeys() + stage.client.close()
+      stage.below.inbox += stage.client.updateKeys()
+      stage.client.receive([0x17, 3, 3, 0, 30] + Array(repeating: 0, count: 30))
+      _ = stage.client.read()
+      let alert = stage.client.takeOutput()
+      #expect(!alert.isEmpty)
+      stage.below.inbox += alert
       stage.below.failure = SocketError(operation: "write", errno: 32, address: nil)
       stage.below.room = .max
       stage.stream.setInterest([.read, .write])
       stage.below.deliver()
       stage.readAll()
-      #expect(stage.ending != nil)
+      #expect(stage.ending == "damaged")
+      #expect(stage.stream.securityFailure?.detail.contains("alert") == true)
+      #expect(stage.stream.heldBytes == 0)
       stage.stream.close()
     }
   }

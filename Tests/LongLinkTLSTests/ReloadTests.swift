@@ -5,61 +5,16 @@ import LongLink
 import LongLinkCertificates
 import LongLinkServer
 import LongLinkTesting
-import Logging
-import Synchronization
 import Testing
 
 @testable import LongLinkTLS
 
 /// Files of certificates that are replaced while a server runs.
 @Suite struct ReloadTests {
-  /// Takes the lines of a logger.
-  private struct Lines: LogHandler {
-    let lines: Mutex<[String]>.Box
-    var metadata: Logger.Metadata = [:]
-    var logLevel = Logger.Level.notice
-
-    subscript(metadataKey key: String) -> Logger.MetadataValue? {
-      get { metadata[key] }
-      set { metadata[key] = newValue }
-    }
-
-    func log(event: LogEvent) {
-      lines.value.withLock { $0.append("\(event.level) \(event.message)") }
-    }
-  }
-
-  /// A server whose files are in a folder.
-  private struct Setting: Sendable {
-    let folder: Folder
-    let server: TLSServer
-    let parts: World.Parts
-    let lines = Mutex<[String]>.Box([])
-
-    init(
-      _ first: CertificatePair = Certificates.server,
-      _ change: (inout TLSServerConfiguration, Folder) throws -> Void = { _, _ in }
-    ) throws {
-      folder = try Folder()
-      let files = try folder.write("server", first)
-      var configuration = TLSServerConfiguration(chainFile: files.chain, keyFile: files.key)
-      try change(&configuration, folder)
-      server = try TLSServer(configuration)
-      var parts = World.Parts(try .tls(.trusting { $0.resumes = false }), .tls(server))
-      let lines = lines
-      parts.server.logger = Logger(label: "test") { _ in Lines(lines: lines) }
-      self.parts = parts
-    }
-
-    var logged: [String] {
-      lines.value.withLock { $0 }.filter { $0.contains("ertificate") }
-    }
-  }
-
-  private static let next = Certificates.make(.server, ["IP:10.0.0.1", "DNS:next"], serial: 77)
+  private static let next = ReloadSetting.next
 
   @Test func `new files are used for new connections, and old ones stay`() async throws {
-    let setting = try Setting()
+    let setting = try ReloadSetting()
     _ = try await World.simulate(setting.parts) { world in
       _ = try await world.client.request(World.echo, [1])
       try setting.folder.write("server", Self.next)
@@ -79,7 +34,7 @@ import Testing
   }
 
   @Test func `files that do not fit are told once, and the old ones stay`() async throws {
-    let setting = try Setting()
+    let setting = try ReloadSetting()
     _ = try await World.simulate(setting.parts) { world in
       // The new certificate without its key.
       try setting.folder.write("server.pem", Self.next.certificate)
@@ -99,7 +54,7 @@ import Testing
 
   @Test(arguments: ["expired", "future", "garbage", "missing", "empty"])
   func `a certificate that nobody could use is not taken`(kind: String) async throws {
-    let setting = try Setting()
+    let setting = try ReloadSetting()
     _ = try await World.simulate(setting.parts) { world in
       switch kind {
       case "expired", "future":
@@ -141,7 +96,7 @@ import Testing
   @Test func `authorities of clients are replaced, and tickets do not get around them`()
     async throws
   {
-    let setting = try Setting { configuration, folder in
+    let setting = try ReloadSetting { configuration, folder in
       let file = try folder.write("clients.pem", Certificates.authority.certificate)
       configuration.clientCertificates = .required(.only(.file(file)))
     }
@@ -163,7 +118,7 @@ import Testing
   }
 
   @Test func `connections are moved where that is wanted`() async throws {
-    let setting = try Setting { configuration, _ in configuration.movesConnections = true }
+    let setting = try ReloadSetting { configuration, _ in configuration.movesConnections = true }
     let (connects, _) = try await World.simulate(setting.parts) { world in
       _ = try await world.client.request(World.echo, [1])
       try setting.folder.write("server", Self.next)
@@ -178,7 +133,7 @@ import Testing
   @Test func `an expiry is announced daily from two weeks before`() async throws {
     // A simulation begins at 1,767,225,600.
     let end = Int64(1_767_225_600) + 16 * 86_400
-    let setting = try Setting(
+    let setting = try ReloadSetting(
       Certificates.make(.server, ["IP:10.0.0.1"], validity: 1_700_000_000..<end))
     var simulated = Simulation.Configuration()
     simulated.timeLimit = .seconds(20 * 86_400)
@@ -195,7 +150,7 @@ import Testing
     }
     #expect(
       setting.logged
-        == Array(repeating: "warning A certificate expires soon. Replace its file.", count: 4))
+        == Array(repeating: "error A certificate expires soon. Replace its file.", count: 4))
   }
 
   @Test(arguments: [
@@ -205,7 +160,7 @@ import Testing
   func `a server that starts with a certificate out of its time says so and runs`(
     validity: Range<Int64>, text: String
   ) async throws {
-    let setting = try Setting(
+    let setting = try ReloadSetting(
       Certificates.make(.server, ["IP:10.0.0.1"], validity: validity))
     _ = try await World.simulate(setting.parts) { world in
       #expect(setting.logged.count == 1)
@@ -218,7 +173,7 @@ import Testing
   }
 
   @Test func `of servers that share certificates and a loop, the right one stops`() async throws {
-    let setting = try Setting()
+    let setting = try ReloadSetting()
     let simulation = Simulation(seed: 1)
     try await simulation.run {
       let loop = simulation.eventLoop(named: "servers")
@@ -252,7 +207,7 @@ import Testing
   }
 
   @Test func `reloads under load break nothing`() async throws {
-    let setting = try Setting()
+    let setting = try ReloadSetting()
     let (failures, _) = try await World.simulate(setting.parts) { world in
       guard let simulation = world.simulation else { return -1 }
       let loop = simulation.eventLoop(named: "clients")
@@ -312,17 +267,6 @@ import Testing
       }
       #expect(error?.field == "security.certificates[0].\(field)")
       #expect(error?.detail.contains(field == "key" ? key : chain) == true)
-    }
-  }
-}
-
-extension Mutex where Value == [String] {
-  /// A mutex that values can share.
-  final class Box: Sendable {
-    let value: Mutex<[String]>
-
-    init(_ value: [String]) {
-      self.value = Mutex(value)
     }
   }
 }

@@ -173,14 +173,49 @@ import Testing
     #expect(simulation.pendingTimers == [])
   }
 
-  @Test func `a stream that everybody drops is released`() async throws {
+  @Test(arguments: ["close", "reset", "linger", "failure"])
+  func `a stream that has ended is released, with a handler that keeps it`(
+    kind: String
+  ) async throws {
+    let simulation = Simulation()
+    try await simulation.run {
+      let loop = simulation.eventLoop(named: "stage")
+      let below = try await loop.run { () -> Result<LoopBox, any Error> in
+        Result {
+          // As a link does, the stage keeps its stream, and is kept by it.
+          let stage = try Stage(on: loop)
+          stage.shakeHands()
+          switch kind {
+          case "close": stage.stream.close()
+          case "reset": stage.stream.reset()
+          case "linger":
+            stage.below.room = 5
+            _ = try stage.write([1, 2, 3])
+            stage.stream.close()
+          default:
+            stage.send([0x17, 3, 3, 0, 0])
+            stage.readAll()
+            #expect(stage.ending == "damaged")
+            stage.stream.close()
+          }
+          return LoopBox(stage.below, stage.stream, on: loop)
+        }
+      }.get()
+      try await simulation.sleep(for: .seconds(6))
+      #expect(await below.closings.count == 1)
+      #expect(await below.isReleased)
+    }
+    #expect(simulation.pendingTimers == [])
+  }
+
+  @Test func `a stream that everybody drops, its handler too, is released`() async throws {
     try await Stage.run { loop in
       weak var stream: (any ByteStream)?
       weak var below: MemoryStream?
       do {
         let stage = try Stage(on: loop)
         stage.shakeHands()
-        // A stream keeps its handler, as a loop does, and that one keeps the stream.
+        // A stream keeps its handler, as a loop does; this one does not keep the stream.
         stage.stream.attach(Nobody(), token: 0)
         stream = stage.stream
         below = stage.below

@@ -54,17 +54,6 @@ import Testing
     }
   }
 
-  @Test func `TLS 1.2 resumes too`() async throws {
-    var (client, server) = (Self.client, Self.server)
-    client.minimumVersion = .tls12
-    server.minimumVersion = .tls12
-    let parts = try World.Parts(client, server)
-    let (answers, _) = try await World.simulate(parts) { world in
-      try await Self.connections(3, world)
-    }
-    #expect(answers == ["false 2", "true 2", "true 2"])
-  }
-
   @Test func `a ticket is good for one interval at least, and not for three`() async throws {
     var server = Self.server
     server.tickets = .rotating(every: .seconds(600))
@@ -75,6 +64,25 @@ import Testing
       }
     }
     #expect(answers == ["false 2", "true 2", "true 2", "false 2"])
+  }
+
+  @Test(arguments: [
+    (TLSServerConfiguration.Tickets.rotating(every: .seconds(600)), 500),
+    (.keys(.bytes(Array(repeating: 3, count: 80))), 40_000),
+  ])
+  func `a session ends in time, however often it was resumed`(
+    tickets: TLSServerConfiguration.Tickets, pause: Int
+  ) async throws {
+    var server = Self.server
+    server.tickets = tickets
+    let parts = try World.Parts(Self.client, server)
+    let (answers, _) = try await World.simulate(parts, timeLimit: .seconds(200_000)) { world in
+      try await Self.connections(5, world) { number in
+        try await world.simulation?.sleep(for: .seconds(number < 3 ? pause : 1))
+      }
+    }
+    // The fourth begins a session of its own, which is resumed.
+    #expect(answers == ["false 2", "true 2", "true 2", "false 2", "true 2"])
   }
 
   @Test func `servers that share keys resume each other's connections`() async throws {
@@ -229,6 +237,37 @@ import Testing
       return answers
     }
     #expect(answers == ["false 2", "true 2", "certificateRejected"])
+  }
+
+  /// A list that expires a minute after the beginning of a simulation.
+  private static let briefList = TLSSource.bytes(
+    CertificateKit.revocations(
+      of: [], by: Certificates.authority, validity: 1_767_000_000..<1_767_225_660))
+
+  @Test(arguments: [true, false])
+  func `a ticket does not outlive the revocation list of either side`(ofServer: Bool) async throws {
+    var (client, server) = (Self.client, Self.server)
+    if ofServer {
+      server.revocationLists = [Self.briefList]
+    } else {
+      client.revocationLists = [Self.briefList]
+    }
+    let parts = try World.Parts(client, server)
+    let (outcome, _) = try await World.simulate(parts) { world in
+      let answers = try await Self.connections(3, world) { number in
+        if number == 2 { try await world.simulation?.sleep(for: .seconds(60)) }
+      }
+      do {
+        try await world.client.connect()
+        _ = try await world.client.request(World.echo, [])
+        return (answers, nil as SecurityFailure?)
+      } catch let error as LongLinkError {
+        return (answers, error.securityFailure)
+      }
+    }
+    #expect(outcome.0 == ["false 2", "true 2", "true 2"])
+    #expect(outcome.1?.code == (ofServer ? .certificateRejected : .invalidCertificate))
+    if !ofServer { #expect(outcome.1?.detail.contains("has expired") == true) }
   }
 
   @Test func `the store of tickets is bounded, and gives each once`() {

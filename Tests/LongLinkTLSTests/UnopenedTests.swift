@@ -170,6 +170,44 @@ import Testing
     }
   }
 
+  @Test func `a handshake has a bounded number of records`() async throws {
+    for count in [500, 520] {
+      try await Stage.run { loop in
+        let stage = try Stage(on: loop)
+        // Nobody needs so many, and each costs a call.
+        let message: [UInt8] = [1, 0, 0x10, 0] + [UInt8](repeating: 3, count: count - 4)
+        stage.send(message.flatMap { [22, 3, 1, 0, 1, $0] })
+        stage.readAll()
+        #expect(stage.ending == (count < 512 ? nil : "damaged"))
+        if count > 512 {
+          #expect(stage.stream.securityFailure?.detail.contains("too many records") == true)
+        }
+        stage.stream.close()
+      }
+    }
+  }
+
+  @Test func `the encrypted end of a handshake of TLS 1.2 is not taken for a hello`() async throws {
+    try await Stage.run { loop in
+      let pair = Certificates.make(.server, ["DNS:a"], keyKind: .p256)
+      let stage = try Stage(
+        on: loop, .with(pair) { $0.minimumVersion = .tls12 }, client: RawTLS(version: 0x0303))
+      _ = stage.client.handshake()
+      stage.send(stage.client.takeOutput())
+      stage.client.receive(stage.below.takeOutput())
+      _ = stage.client.handshake()
+      var records = Self.records(stage.client.takeOutput())
+      try #require(records.map { $0[0] } == [22, 20, 22])
+      // One in 256 begins like this, with the header of a large hello.
+      records[2].replaceSubrange(5..<9, with: [1, 0xFF, 0xFF, 0xFF])
+      stage.send(Array(records.joined()))
+      stage.readAll()
+      let detail = try #require(stage.stream.securityFailure?.detail)
+      #expect(detail.contains("broke a rule of TLS"), "\(detail)")
+      stage.stream.close()
+    }
+  }
+
   @Test(arguments: [(40, 14), (12, 1)])
   func `a client with too many or too large certificates is refused`(
     chain: Int, names: Int

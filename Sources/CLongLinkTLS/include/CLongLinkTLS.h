@@ -54,6 +54,8 @@ void cll_tls_keys_free(cll_tls_keys *keys);
 bool cll_tls_keys_set(cll_tls_keys *keys, const uint8_t *bytes, size_t count);
 // Fills bytes with random ones.
 bool cll_tls_random(uint8_t *bytes, size_t count);
+// Overwrites bytes, which may be secret. May be null if the count is 0.
+void cll_tls_wipe(uint8_t *bytes, size_t count);
 
 enum cll_client_certificates { CLL_CLIENTS_NONE, CLL_CLIENTS_REQUESTED, CLL_CLIENTS_REQUIRED };
 
@@ -66,6 +68,8 @@ struct cll_tls_options {
   int clients;
   // In seconds.
   int64_t ticket_lifetime;
+  // Of a server: how long after a full handshake the tickets that follow from it count, in seconds.
+  int64_t session_lifetime;
 };
 
 // A text that says why something failed.
@@ -85,6 +89,8 @@ int cll_tls_context_add_roots(cll_tls_context *context, const uint8_t *pem, size
 // Adds revocation lists, and demands one for each certificate of a peer.
 int cll_tls_context_add_lists(cll_tls_context *context, const uint8_t *pem, size_t length,
                               struct cll_tls_problem *problem);
+// Notes when the lists expire: a chain counts no longer than they do. Add them before.
+void cll_tls_context_judge_lists(cll_tls_context *context);
 // Whose fault a failed identity is.
 enum cll_tls_part { CLL_PART_NONE, CLL_PART_CHAIN, CLL_PART_KEY };
 // Adds a certificate with its chain, and its key. A server may have several. Add the roots before.
@@ -182,6 +188,10 @@ void cll_tls_release_buffers(cll_tls_engine *engine);
 bool cll_tls_keeps_buffers(const cll_tls_engine *engine);
 // Whether decrypted bytes wait.
 bool cll_tls_has_pending(const cll_tls_engine *engine);
+// Whether the peer has ended its side in good order, and whether a call has failed. Both may have
+// come behind bytes that a read has returned, and are what the next read returns.
+bool cll_tls_has_ended(const cll_tls_engine *engine);
+bool cll_tls_has_failed(const cll_tls_engine *engine);
 // Whether input begins with a whole record, or with what cannot become one.
 bool cll_tls_has_record(const uint8_t *input, size_t length);
 
@@ -193,7 +203,8 @@ cll_certificate *cll_tls_engine_peer(const cll_tls_engine *engine);
 bool cll_tls_engine_is_resumed(const cll_tls_engine *engine);
 // Whether the peer's chain had no pinned key, and was taken.
 bool cll_tls_engine_missed_pin(const cll_tls_engine *engine);
-// When the first certificate of the verified chain expires, in seconds since 1970.
+// When the first certificate of the verified chain expires, or the first of this side's revocation
+// lists, in seconds since 1970.
 int64_t cll_tls_engine_expiry(const cll_tls_engine *engine);
 const char *cll_tls_engine_version(const cll_tls_engine *engine);
 const char *cll_tls_engine_cipher(const cll_tls_engine *engine);

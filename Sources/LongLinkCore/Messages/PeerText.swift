@@ -52,6 +52,18 @@ package struct PeerText: Equatable, Sendable, CustomStringConvertible {
     return text
   }
 
+  /// What is safe already, cut as a text of a peer is.
+  package static func shortened(_ safe: String) -> String {
+    guard safe.utf8.count > limit else { return safe }
+    var text = ""
+    for character in safe.unicodeScalars {
+      let size = character.utf8.count
+      guard text.utf8.count + size <= limit - ellipsis.utf8.count else { break }
+      text.unicodeScalars.append(character)
+    }
+    return text + ellipsis
+  }
+
   /// Passes on what stands for each character, and for each byte of what is none, until `take`
   /// returns false.
   private static func decode(_ bytes: [UInt8], _ take: (String) -> Bool) {

@@ -2,8 +2,12 @@
 
 /// The certificate that the peer has shown, as text. The peer has chosen all of it: trust it only
 /// where it was verified.
+///
+/// Names are whole, so that two of them are equal only if the certificates' are: control characters
+/// and the like are escaped, and a name of more than 4,096 bytes is left out.
 public struct PeerCertificate: Hashable, Sendable {
-  /// The subject's distinguished name (RFC 4514), escaped and cut to 200 bytes.
+  /// The subject's distinguished name (RFC 4514), escaped; empty if the certificate has none, or
+  /// one of more than 4,096 bytes.
   public let subject: String
   /// The issuer's distinguished name, in the same form.
   public let issuer: String
@@ -13,7 +17,8 @@ public struct PeerCertificate: Hashable, Sendable {
   public let notAfter: Int64
   /// The SHA-256 hash of the certificate (of its DER form): 32 bytes.
   public let sha256: [UInt8]
-  /// The subject alternative names, in the certificate's order; at most 64.
+  /// The subject alternative names, in the certificate's order: of the first 64, those of at most
+  /// 4,096 bytes.
   public let names: [Name]
 
   /// A subject alternative name.
@@ -42,11 +47,12 @@ public struct PeerCertificate: Hashable, Sendable {
 }
 
 extension PeerCertificate: CustomStringConvertible {
-  /// The subject, the issuer, the dates, and the hash in hexadecimal.
+  /// The subject and the issuer, cut to 200 bytes each, the dates, and the hash in hexadecimal.
   public var description: String {
     """
-    subject \(subject), issuer \(issuer), valid from \(PeerCertificate.date(notBefore)) to \
-    \(PeerCertificate.date(notAfter)), SHA-256 \(PeerCertificate.hex(sha256))
+    subject \(PeerText.shortened(subject)), issuer \(PeerText.shortened(issuer)), \
+    valid from \(PeerCertificate.date(notBefore)) to \(PeerCertificate.date(notAfter)), \
+    SHA-256 \(PeerCertificate.hex(sha256))
     """
   }
 

@@ -6,6 +6,9 @@ internal import LongLinkCore
 extension PeerCertificate {
   /// The most names of a certificate that are kept.
   private static let mostNames = 64
+  /// The most bytes of a name, escaped. One that is cut could be equal to another, so a longer one
+  /// is left out.
+  private static let longestName = 4_096
 
   /// Describes a certificate of OpenSSL.
   init(_ certificate: OpaquePointer) {
@@ -23,13 +26,20 @@ extension PeerCertificate {
   }
 
   private static func name(_ certificate: OpaquePointer, ofIssuer: Bool) -> String {
-    let bytes = unsafe [UInt8](unsafeUninitializedCapacity: PeerText.limit + 8) { buffer, count in
+    let bytes = unsafe [UInt8](unsafeUninitializedCapacity: longestName + 1) { buffer, count in
       unsafe buffer.withMemoryRebound(to: CChar.self) { buffer in
         count = unsafe cll_certificate_subject(
           certificate, ofIssuer, buffer.baseAddress, buffer.count)
       }
     }
-    return "\(PeerText(utf8: bytes))"
+    return text(bytes) ?? ""
+  }
+
+  /// The safe text of a name; nil for one that is too long.
+  private static func text(_ bytes: [UInt8]) -> String? {
+    guard bytes.count <= longestName else { return nil }
+    let text = PeerText.whole(bytes)
+    return text.utf8.count <= longestName ? text : nil
   }
 
   private static func names(_ certificate: OpaquePointer) -> [Name] {
@@ -44,8 +54,9 @@ extension PeerCertificate {
         let kind = unsafe cll_names_at(
           names, CInt(index), &text, &length, address.baseAddress)
         guard kind > 0 else { return nil }
+        guard length <= longestName else { return nil }
         let bytes = unsafe UnsafeBufferPointer(start: text, count: length)
-        let name = unsafe "\(PeerText(utf8: bytes))"
+        guard let name = unsafe PeerCertificate.text(Array(bytes)) else { return nil }
         switch UInt32(kind) {
         case CLL_NAME_DNS.rawValue: return .dns(name)
         case CLL_NAME_ADDRESS.rawValue: return .address(name)

@@ -77,6 +77,7 @@ internal import LongLinkCore
       unsafe cll_tls_context_add_lists(context, $0.baseAddress, $0.count, &problem)
     }
     guard count >= 0 else { throw Problem(problem) }
+    unsafe cll_tls_context_judge_lists(context)
   }
 
   /// Adds a certificate with its chain, and its key, as PEM.

@@ -150,6 +150,11 @@ internal import LongLinkCore
   /// Whether decrypted bytes wait.
   var hasPending: Bool { unsafe cll_tls_has_pending(engine) }
 
+  /// Whether the peer has ended its side in good order, perhaps behind bytes that were read.
+  var hasEnded: Bool { unsafe cll_tls_has_ended(engine) }
+  /// Whether a call has failed, perhaps behind bytes that were read.
+  var hasFailed: Bool { unsafe cll_tls_has_failed(engine) }
+
   /// Whether bytes begin with a whole record, or with what cannot become one.
   static func hasRecord(_ input: RawSpan) -> Bool {
     unsafe input.withUnsafeBytes { input in
@@ -186,7 +191,8 @@ internal import LongLinkCore
   var isResumed: Bool { unsafe cll_tls_engine_is_resumed(engine) }
   /// Whether the peer's chain had none of the pinned keys, and was taken.
   var hasMissedPin: Bool { unsafe cll_tls_engine_missed_pin(engine) }
-  /// When the first certificate of the verified chain expires, in seconds since 1970.
+  /// When the first certificate of the verified chain expires, or the first of this side's
+  /// revocation lists, in seconds since 1970.
   var expiry: Int64 { unsafe cll_tls_engine_expiry(engine) }
   var version: String { unsafe String(cString: cll_tls_engine_version(engine)) }
   var cipher: String { unsafe String(cString: cll_tls_engine_cipher(engine)) }

@@ -72,9 +72,14 @@ struct TLSFailure {
     SecurityFailure(
       .noApplicationProtocol,
       """
-      the \(place.peer) speaks TLS and does not offer the application protocol longlink/1 (ALPN); \
+      the \(place.peer) speaks TLS and does not speak the application protocol longlink/1 (ALPN); \
       it may be a server or a client of something else
       """)
+  }
+
+  static func unreadAnswers(_ place: Place) -> SecurityFailure {
+    SecurityFailure(
+      .damaged, "the \(place.peer) asked for new keys many times and did not read the answers")
   }
 
   /// The end of the stream below before its time.
@@ -152,7 +157,8 @@ extension TLSFailure {
   private func nameText(_ place: Place, _ certificate: PeerCertificate?) -> String {
     let names = (certificate?.names ?? []).prefix(4).map { name in
       switch name {
-      case .dns(let text), .address(let text), .uri(let text), .email(let text): text
+      case .dns(let text), .address(let text), .uri(let text), .email(let text):
+        PeerText.shortened(text)
       }
     }
     let own = names.isEmpty ? "has no names" : "is for \(names.joined(separator: ", "))"

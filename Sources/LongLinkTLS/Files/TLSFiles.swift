@@ -1,30 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CLongLinkTLS
+internal import LongLinkDigest
 internal import LongLinkDriver
 internal import LongLinkTransport
 
 /// The content of the files that a configuration names, at one moment.
-struct TLSFiles: Equatable, Sendable {
+///
+/// It holds private keys, so it is made to build one context, and overwrites them in the end. What
+/// is kept are the digests.
+final class TLSFiles {
   /// The most bytes of a file.
-  private static let limit = 4 << 20
+  private static let limit: UInt64 = 4 << 20
 
   private var contents: [String: [UInt8]] = [:]
+  /// The SHA-256 of each file, by its path.
+  private(set) var digests: [String: [UInt8]] = [:]
 
   /// Reads all of the files. It blocks.
   init(_ sources: [(field: String, source: TLSSource)]) throws(LongLinkError) {
     for (field, source) in sources {
       guard let path = source.path, contents[path] == nil else { continue }
       do throws(FileError) {
-        let file = try OpenFile.read(path)
-        let bytes = try file.read(TLSFiles.limit + 1, at: 0)
-        guard bytes.count <= TLSFiles.limit else {
-          throw FileError("read", path, errno: FileError.tooLarge)
-        }
+        let bytes = try TLSFiles.read(path)
+        digests[path] = SHA256Digest.hash(of: bytes)
         contents[path] = bytes
       } catch {
         throw .configuration(field, "\(error)")
       }
     }
+  }
+
+  deinit {
+    for path in contents.keys {
+      unsafe contents[path]?.withUnsafeMutableBufferPointer {
+        unsafe cll_tls_wipe($0.baseAddress, $0.count)
+      }
+    }
+  }
+
+  private static func read(_ path: String) throws(FileError) -> [UInt8] {
+    let file = try OpenFile.read(path)
+    // A byte more than it has, so that one that grows meanwhile is noticed.
+    let size = min(try file.identity.size, limit)
+    var bytes = try file.read(Int(size) + 1, at: 0)
+    if bytes.count > size { bytes = try file.read(Int(limit) + 1, at: 0) }
+    guard bytes.count <= limit else { throw FileError("read", path, errno: FileError.tooLarge) }
+    return bytes
   }
 
   /// The bytes of a source that was read.
@@ -34,11 +56,41 @@ struct TLSFiles: Equatable, Sendable {
     case .file(let path): contents[path] ?? []
     }
   }
+}
 
-  /// What tells whether files have changed: nil for one that is not there. It blocks.
-  static func identities(_ paths: Set<String>) -> [String: FileIdentity?] {
-    var identities: [String: FileIdentity?] = [:]
-    for path in paths { identities[path] = .some(try? FileIdentity(at: path)) }
-    return identities
+/// What the files of a client or a server were when they were looked at.
+struct TLSFileStates: Sendable {
+  /// Nil for a file that is not there.
+  typealias States = [String: FileState?]
+
+  private var used: States
+  /// The states whose failure was told last, and the failure; nil if the last look was fine.
+  private var failed: (states: States, error: LongLinkError)?
+
+  init(_ states: States) {
+    used = states
+  }
+
+  /// The states of files now. It blocks.
+  static func now(_ paths: Set<String>) -> States {
+    var states: States = [:]
+    for path in paths { states[path] = .some(try? FileState(at: path)) }
+    return states
+  }
+
+  /// Whether the files have to be read: they have changed, or could not be used the last time.
+  func isDue(_ states: States) -> Bool { failed != nil || states != used }
+
+  /// The files were read, and are in use.
+  mutating func use(_ states: States) {
+    used = states
+    failed = nil
+  }
+
+  /// The files cannot be used. Returns whether that is news.
+  mutating func fail(_ states: States, _ error: LongLinkError) -> Bool {
+    if let failed, failed == (states, error) { return false }
+    failed = (states, error)
+    return true
   }
 }

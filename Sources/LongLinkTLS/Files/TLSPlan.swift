@@ -19,6 +19,8 @@ struct TLSPlan: Sendable {
   var pins: (hashes: [[UInt8]], audits: Bool, end: Int64)?
   /// In seconds.
   var ticketLifetime: Int64 = 7 * 86_400
+  /// How long after a full handshake its session can be resumed, also over several connections.
+  var sessionLifetime: Int64 = 7 * 86_400
 
   /// All sources, each with its field.
   var sources: [(field: String, source: TLSSource)] {
@@ -34,7 +36,8 @@ struct TLSPlan: Sendable {
   func context(_ files: TLSFiles, keys: TLSTicketKeys? = nil) throws(LongLinkError) -> TLSContext {
     let options = cll_tls_options(
       is_server: isServer, allows_tls12: allowsOldVersion, verifies: verifies,
-      clients: CInt(clients.rawValue), ticket_lifetime: ticketLifetime)
+      clients: CInt(clients.rawValue), ticket_lifetime: ticketLifetime,
+      session_lifetime: sessionLifetime)
     let context = try TLSPlan.naming("security", nil) { () throws(TLSContext.Problem) in
       try TLSContext(options, keys: keys)
     }

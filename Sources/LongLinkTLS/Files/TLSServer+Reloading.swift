@@ -5,6 +5,14 @@ internal import LongLinkDriver
 internal import LongLinkTransport
 internal import Synchronization
 
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
 extension TLSServer {
   /// From when before its expiry on a certificate is warned of, in seconds, and how often.
   private static let warningPeriod: Int64 = 14 * 86_400
@@ -20,7 +28,7 @@ extension TLSServer {
     guard !paths.isEmpty else { return }
     let now = loop.driver.unixTime
     // A file system that hangs holds one thread, and not one more each time.
-    loop.offload { [self] in looking.withLockIfAvailable { _ in look(at: watch, now: now) } }
+    loop.offload { [self] in looking.withLockIfAvailable { _ in look(at: now) } }
   }
 
   private func rotateKeys(at now: LinkInstant) {
@@ -59,7 +67,9 @@ extension TLSServer {
   private static func warn(
     of certificate: PeerCertificate, until expiry: Int64, at now: Int64, _ log: SecurityLog
   ) {
-    var details = ["subject": certificate.subject, "expiry": PeerCertificate.date(expiry)]
+    var details = [
+      "subject": PeerText.shortened(certificate.subject), "expiry": PeerCertificate.date(expiry),
+    ]
     if expiry <= now {
       log(.error, "A certificate has expired; clients refuse it. Replace its file.", details)
     } else if certificate.notBefore > now {
@@ -70,37 +80,44 @@ extension TLSServer {
         A certificate is not valid yet; clients refuse it. Replace its file, or set the clock right.
         """, details)
     } else {
-      log(.warning, "A certificate expires soon. Replace its file.", details)
+      log(.error, "A certificate expires soon. Replace its file.", details)
     }
   }
 
-  /// Looks at the files once nobody else does. It blocks.
+  /// Reads the files once nobody else does, and uses them if they have changed and fit. It blocks.
   func lookNow(at watch: TLSWatch.Entry?) {
-    looking.withLock { _ in look(at: watch, now: watch?.loop.driver.unixTime) }
+    // Without a server, nobody has a clock but this machine.
+    let now = watch?.loop.driver.unixTime ?? Int64(time(nil))
+    looking.withLock { _ in read(TLSFileStates.now(paths), at: now, tellsAgain: true) }
   }
 
-  /// Looks at the files, and uses them if they have changed and fit; one thread at a time.
-  private func look(at watch: TLSWatch.Entry?, now: Int64?) {
-    let former = state.withLock { ($0.identities, $0.files) }
-    let identities = TLSFiles.identities(paths)
-    guard identities != former.0 else { return }
+  /// Looks at the files, and reads them if they have changed, or could not be used the last time;
+  /// one thread at a time.
+  private func look(at now: Int64) {
+    let states = TLSFileStates.now(paths)
+    guard state.withLock({ $0.fileStates.isDue(states) }) else { return }
+    read(states, at: now)
+  }
+
+  /// Reads the files, and uses them if they have changed and fit.
+  private func read(_ states: TLSFileStates.States, at now: Int64, tellsAgain: Bool = false) {
     do throws(LongLinkError) {
       let files = try TLSFiles(sources)
-      guard files != former.1 else {
+      guard files.digests != state.withLock({ $0.digests }) else {
         // What failed before may be as it was again.
         return state.withLock { state in
-          state.identities = identities
+          state.fileStates.use(states)
           state.status.failure = nil
         }
       }
-      try use(files, identities, at: now)
+      try use(files, states, at: now)
     } catch {
-      noteFailure(error, identities, at: now)
+      noteFailure(error, states, at: now, tellsAgain: tellsAgain)
     }
   }
 
   private func use(
-    _ files: TLSFiles, _ identities: [String: FileIdentity?], at now: Int64?
+    _ files: TLSFiles, _ states: TLSFileStates.States, at now: Int64
   ) throws(LongLinkError) {
     var replacedKeys: [[UInt8]]?
     if case .keys(let source) = configuration.tickets {
@@ -108,7 +125,7 @@ extension TLSServer {
     }
     let context = try plan.context(files, keys: keys)
     var status = Status(context)
-    if let now { try TLSServer.checkDates(status, plan, at: now) }
+    try checkDates(status, files, at: now)
     if let replacedKeys { keys?.set(replacedKeys) }
     let watches = state.withLock { state in
       status.reloads = state.status.reloads + 1
@@ -116,13 +133,14 @@ extension TLSServer {
       status.failures = state.status.failures
       status.lastFailure = state.status.lastFailure
       state.context = context
-      state.files = files
-      state.identities = identities
+      state.digests = files.digests
+      state.fileStates.use(states)
       state.status = status
       state.warnings = []
       return state.watches
     }
-    let subjects = status.certificates.map(\.subject).joined(separator: "; ")
+    let subjects = status.certificates.map { PeerText.shortened($0.subject) }.joined(
+      separator: "; ")
     for watch in watches {
       watch.log(
         .info, "Files of certificates were replaced; new connections use them",
@@ -131,12 +149,16 @@ extension TLSServer {
     }
   }
 
-  /// Throws if a certificate that would be used is not valid now.
-  private static func checkDates(
-    _ status: Status, _ plan: TLSPlan, at now: Int64
+  /// Throws if a certificate that has come is not valid now. One that was in use before, and has
+  /// expired since, keeps no other file away.
+  private func checkDates(
+    _ status: Status, _ files: TLSFiles, at now: Int64
   ) throws(LongLinkError) {
+    let former = state.withLock { $0.digests }
     for (index, certificate) in status.certificates.enumerated() {
       let (field, identity) = plan.identities[index]
+      let paths = [identity.chain.path, identity.key.path].compactMap(\.self)
+      guard paths.contains(where: { files.digests[$0] != former[$0] }) else { continue }
       let source = identity.chain.text
       guard status.expiries[index] > now else {
         throw .configuration(
@@ -151,11 +173,12 @@ extension TLSServer {
     }
   }
 
+  /// Notes why files cannot be used, and tells it, unless it was told of the same files before.
   private func noteFailure(
-    _ error: LongLinkError, _ identities: [String: FileIdentity?], at now: Int64?
+    _ error: LongLinkError, _ states: TLSFileStates.States, at now: Int64, tellsAgain: Bool
   ) {
-    let watches = state.withLock { state in
-      state.identities = identities
+    let watches = state.withLock { state -> [TLSWatch.Entry] in
+      guard state.fileStates.fail(states, error) || tellsAgain else { return [] }
       state.status.failures += 1
       state.status.lastFailure = now
       state.status.failure = error

@@ -19,9 +19,9 @@ final class TLSClient: ClientSecurityProvider, TLSStreamOwner {
 
   private struct State {
     var context: TLSContext
-    var files: TLSFiles
-    /// What the files were when they were last looked at.
-    var identities: [String: FileIdentity?]
+    /// The SHA-256 of each file that is in use.
+    var digests: [String: [UInt8]]
+    var fileStates: TLSFileStates
     var nextLook = LinkInstant.distantPast
     var isLooking = false
     var tickets = TLSTicketStore()
@@ -33,17 +33,20 @@ final class TLSClient: ClientSecurityProvider, TLSStreamOwner {
     self.configuration = configuration
     plan = try configuration.plan()
     paths = Set(plan.sources.compactMap(\.source.path))
-    let identities = TLSFiles.identities(paths)
+    let states = TLSFileStates.now(paths)
     let files = try TLSFiles(plan.sources)
     state = Mutex(
-      State(context: try plan.context(files), files: files, identities: identities))
+      State(
+        context: try plan.context(files), digests: files.digests,
+        fileStates: TLSFileStates(states)))
   }
 
   var verifiesPeers: Bool { configuration.verification == .full }
 
   func secure(_ stream: any ByteStream, host: String?, on loop: EventLoop) -> any ByteStream {
     lookAtFiles(on: loop)
-    let name = (configuration.serverName ?? host).map(TLSClient.verifiable)
+    let host = configuration.serverName ?? host
+    let name = host.flatMap(TLSName.init)
     let key = "\(name?.text ?? "") \(stream.peerAddress?.port ?? 0)"
     let now = loop.driver.unixTime
     let (context, ticket, generation) = state.withLock { state in
@@ -52,32 +55,35 @@ final class TLSClient: ClientSecurityProvider, TLSStreamOwner {
         state.generation
       )
     }
-    let engine = TLSEngine(context, now: now)
-    if let name { _ = engine?.setName(name.text, isAddress: name.isAddress) }
+    var engine = TLSEngine(context, now: now)
+    let failure = setName(name, of: host, on: &engine)
     if let ticket { engine?.setSession(ticket.session) }
     let side = TLSSide(
       isServer: false, name: name?.text, ticketKey: key, generation: generation,
       ticketExpiry: ticket?.expiry ?? .max)
     let secured = TLSStream(over: stream, engine, side, owner: self, on: loop)
-    if name == nil, verifiesPeers {
-      _ = secured.fail(
-        SecurityFailure(
-          .nameMismatch,
-          "a Unix socket has no name that a certificate could be for; set `serverName`"), "secure")
-    }
+    if let failure { _ = secured.fail(failure, "secure") }
     return secured
   }
 
-  /// A name as certificates have it, or an address without brackets and zone.
-  private static func verifiable(_ host: String) -> (text: String, isAddress: Bool) {
-    if let address = SocketAddress(literal: host, port: 0) {
-      let text = "\(address)"
-      // With its port, which follows the last colon; one of IPv6 is in brackets.
-      var bare = text[..<(text.lastIndex(of: ":") ?? text.endIndex)]
-      if bare.hasPrefix("[") { bare = bare.dropFirst().dropLast() }
-      return (String(bare.prefix { $0 != "%" }), true)
+  /// Sets what the server's certificate has to have. Returns why that cannot be done, where
+  /// servers are verified.
+  private func setName(
+    _ name: TLSName?, of host: String?, on engine: inout TLSEngine?
+  ) -> SecurityFailure? {
+    if let name, engine?.setName(name.text, isAddress: name.isAddress) ?? true { return nil }
+    guard verifiesPeers else { return nil }
+    guard let host else {
+      return SecurityFailure(
+        .nameMismatch,
+        "a Unix socket has no name that a certificate could be for; set `serverName`")
     }
-    return (host.hasSuffix(".") ? String(host.dropLast()) : host, false)
+    return SecurityFailure(
+      .nameMismatch,
+      """
+      "\(PeerText(host))" is no name that a certificate could be for; connect by another one, or \
+      set `serverName`
+      """)
   }
 
   // MARK: Streams
@@ -95,7 +101,8 @@ final class TLSClient: ClientSecurityProvider, TLSStreamOwner {
   }
 
   func stream(_ stream: TLSStream, received session: [UInt8]) {
-    guard configuration.resumes else { return }
+    // A resumed connection shows no chain, so that its pins could not be audited.
+    guard configuration.resumes, stream.engine?.hasMissedPin != true else { return }
     let expiry = min(stream.engine?.expiry ?? .max, stream.side.ticketExpiry)
     state.withLock { state in
       guard stream.side.generation == state.generation else { return }
@@ -125,27 +132,28 @@ final class TLSClient: ClientSecurityProvider, TLSStreamOwner {
   }
 
   private func look() {
-    let identities = TLSFiles.identities(paths)
-    let former = state.withLock { ($0.identities, $0.files) }
-    guard identities != former.0 else { return state.withLock { $0.isLooking = false } }
+    let states = TLSFileStates.now(paths)
+    let (isDue, former) = state.withLock { ($0.fileStates.isDue(states), $0.digests) }
+    guard isDue else { return state.withLock { $0.isLooking = false } }
     do throws(LongLinkError) {
       let files = try TLSFiles(plan.sources)
-      let context = files == former.1 ? nil : try plan.context(files)
+      let digests = files.digests
+      let context = digests == former ? nil : try plan.context(files)
       state.withLock { state in
-        state.identities = identities
+        state.fileStates.use(states)
         state.isLooking = false
         guard let context else { return }
         state.context = context
-        state.files = files
+        state.digests = digests
         state.tickets = TLSTicketStore()
         state.generation += 1
       }
     } catch {
-      state.withLock { state in
-        state.identities = identities
+      let isNews = state.withLock { state in
         state.isLooking = false
+        return state.fileStates.fail(states, error)
       }
-      configuration.onReloadFailure?(error)
+      if isNews { configuration.onReloadFailure?(error) }
     }
   }
 }

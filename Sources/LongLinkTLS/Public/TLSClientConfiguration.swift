@@ -37,8 +37,9 @@ public struct TLSClientConfiguration: Sendable {
   /// Whether later connections to a server resume earlier ones, which saves most of the work of a
   /// handshake. Default true. Each ticket is used once.
   public var resumes = true
-  /// Called when files have changed and cannot be used; the old ones stay in use. It may be called
-  /// on any thread. Default nil.
+  /// Called when files have changed and cannot be used; the old ones stay in use, and the new ones
+  /// are tried again at later connections. It is called once for each change, and may be called on
+  /// any thread. Default nil.
   public var onReloadFailure: (@Sendable (LongLinkError) -> Void)?
 
   /// Makes a configuration with the defaults.

@@ -21,15 +21,16 @@ extension TLSClientConfiguration {
       throw .configuration(
         "security.pins", "pins are keys of verified chains, and `insecure` verifies none")
     }
-    if let serverName, !TLSClientConfiguration.isName(serverName) {
-      throw .configuration("security.serverName", "\(PeerText(serverName)) is no name or address")
+    if let serverName, TLSName(serverName) == nil {
+      throw .configuration(
+        "security.serverName",
+        """
+        "\(PeerText(serverName))" is no name or address; a name has labels of 1 to 63 \
+        characters of ASCII with single dots between them, and 253 characters at most
+        """)
     }
     if let pins { plan.pins = try pins.checked() }
     return plan
-  }
-
-  private static func isName(_ name: String) -> Bool {
-    (1...253).contains(name.utf8.count) && name.utf8.allSatisfy { $0 > 32 && $0 < 127 }
   }
 }
 
@@ -64,8 +65,10 @@ extension TLSServerConfiguration {
         throw .configuration("security.tickets", "the interval is 1 minute to 3 days")
       }
       plan.ticketLifetime = interval.components.seconds
+      plan.sessionLifetime = 2 * plan.ticketLifetime
     } else {
       plan.ticketLifetime = 86_400
+      plan.sessionLifetime = 86_400
     }
     return plan
   }

@@ -10,12 +10,13 @@ internal import Synchronization
 ///
 /// Pass it to `ServerSecurity.tls`. While a server runs, it looks at the files every 10 s. If one
 /// has changed, it reads all of them, and new connections use them once everything fits together:
-/// the chain can be read, the key belongs to it, and the dates hold. Otherwise the old ones stay in
-/// use, the server's log has an error, and `status` tells it.
+/// the chain can be read, the key belongs to it, and the dates of a new certificate hold. Otherwise
+/// the old ones stay in use, the server's log has one error for each change, `status` tells it, and
+/// the server tries again every 10 s.
 ///
 /// A server starts even if a certificate has expired or is not valid yet, so that a restart at
 /// night does not stop it: its log then has an error at the start and once a day. From two weeks
-/// before the end on, the log has a warning once a day.
+/// before the end on, the log has an error once a day, too.
 ///
 /// It can be used from any thread.
 public final class TLSServer: Sendable {
@@ -29,7 +30,7 @@ public final class TLSServer: Sendable {
     public var reloads = 0
     /// When that happened last, in seconds since 1970.
     public var lastReload: Int64?
-    /// How often changed files could not be used.
+    /// How often changed files could not be used; what is tried again counts once.
     public var failures = 0
     /// When that happened last, in seconds since 1970, and why.
     public var lastFailure: Int64?
@@ -57,9 +58,9 @@ public final class TLSServer: Sendable {
 
   struct State {
     var context: TLSContext
-    var files: TLSFiles
-    /// What the files were when they were last looked at.
-    var identities: [String: FileIdentity?]
+    /// The SHA-256 of each file that is in use.
+    var digests: [String: [UInt8]]
+    var fileStates: TLSFileStates
     var status: Status
     /// The servers that run with it, in the order of their starts.
     var watches: [TLSWatch.Entry] = []
@@ -81,7 +82,7 @@ public final class TLSServer: Sendable {
     }
     self.sources = sources
     paths = Set(sources.compactMap(\.source.path))
-    let identities = TLSFiles.identities(paths)
+    let states = TLSFileStates.now(paths)
     let files = try TLSFiles(sources)
     var rotation = TLSRotation()
     switch configuration.tickets {
@@ -97,8 +98,8 @@ public final class TLSServer: Sendable {
     let context = try plan.context(files, keys: keys)
     state = Mutex(
       State(
-        context: context, files: files, identities: identities, status: Status(context),
-        rotation: rotation))
+        context: context, digests: files.digests, fileStates: TLSFileStates(states),
+        status: Status(context), rotation: rotation))
   }
 
   static let ticketField = "security.tickets"
@@ -121,8 +122,9 @@ public final class TLSServer: Sendable {
 
   /// Looks at the files now, and returns once they are in use or could not be used: see `status`.
   ///
-  /// A running server does that itself every 10 s; call this at a signal. Without a running server
-  /// it blocks the calling thread.
+  /// A running server does that itself every 10 s; call this at a signal. Files that could not be
+  /// used before are tried again. Without a running server it blocks the calling thread, and judges
+  /// dates by the clock of this machine.
   public func reload() async {
     guard let watch = state.withLock({ $0.watches.first }) else { return lookNow(at: nil) }
     await watch.loop.offloading { [self] in lookNow(at: watch) }

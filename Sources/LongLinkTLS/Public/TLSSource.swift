@@ -18,6 +18,20 @@ public enum TLSSource: Hashable, Sendable {
   var text: String { path ?? "the given bytes" }
 }
 
+/// Bytes may be keys, so texts have only their number.
+extension TLSSource: CustomStringConvertible, CustomReflectable {
+  /// The path of a file, or the number of the bytes.
+  public var description: String {
+    switch self {
+    case .file(let path): path
+    case .bytes(let bytes): "\(bytes.count) bytes"
+    }
+  }
+
+  /// The description alone.
+  public var customMirror: Mirror { Mirror(self, children: ["source": description]) }
+}
+
 /// A certificate of this side, and its private key.
 public struct TLSIdentity: Hashable, Sendable {
   /// The certificate, and after it those of intermediate authorities, each signed by the next.
@@ -38,6 +52,16 @@ public struct TLSIdentity: Hashable, Sendable {
   public init(chainFile: String, keyFile: String, password: String? = nil) {
     self.init(chain: .file(chainFile), key: .file(keyFile), password: password)
   }
+}
+
+extension TLSIdentity: CustomStringConvertible, CustomReflectable {
+  /// The sources of the chain and the key, and whether there is a password.
+  public var description: String {
+    "chain \(chain), key \(key)\(password == nil ? "" : ", with a password")"
+  }
+
+  /// The description alone.
+  public var customMirror: Mirror { Mirror(self, children: ["identity": description]) }
 }
 
 /// The authorities that this side trusts.
@@ -81,7 +105,8 @@ public struct TLSPins: Sendable {
   public enum Mode: Sendable {
     /// The connection fails with the code `pinMismatch`.
     case enforced
-    /// The connection goes on. The function is called on its loop, which it must not block.
+    /// The connection goes on, and later ones do not resume it. The function is called on its loop,
+    /// which it must not block.
     case audited(@Sendable (SecurityFailure) -> Void)
   }
 

@@ -8,7 +8,7 @@ struct TLSTicketStore: Sendable {
 
   struct Ticket: Sendable {
     let session: [UInt8]
-    /// When the server's certificate expires, in seconds since 1970.
+    /// When the server's certificate, or a revocation list, expires, in seconds since 1970.
     let expiry: Int64
   }
 
@@ -25,7 +25,8 @@ struct TLSTicketStore: Sendable {
     if order.count > Self.mostServers { tickets[order.removeFirst()] = nil }
   }
 
-  /// Takes the newest ticket of a server whose certificate has not expired meanwhile.
+  /// Takes the newest ticket of a server whose certificate, and whose lists, have not
+  /// expired meanwhile.
   mutating func take(_ server: String, at now: Int64) -> Ticket? {
     guard let ticket = tickets[server]?.popLast() else { return nil }
     if tickets[server]?.isEmpty == true {

@@ -26,7 +26,7 @@ struct TLSSide: Sendable {
   var ticketKey = ""
   /// Which of a client's contexts it was made with.
   var generation = 0
-  /// When the certificate of the session that a client tries to resume expires.
+  /// When the certificate of the session that a client tries to resume expires, or its list.
   var ticketExpiry = Int64.max
   /// The number of tickets that a server gives after a full handshake.
   var tickets: CInt = 0

@@ -85,7 +85,7 @@ extension TLSStream {
     guard !hasEnded else { return .end }
     defer { settleAfterRead() }
     hasReadPart = false
-    if hasRecord {
+    if hasRecord || hasVerdict {
       // A failure drops what waits, which may not be in use then.
       var waiting = ByteQueue()
       swap(&waiting, &input)
@@ -132,12 +132,19 @@ extension TLSStream {
       queue.removeAll()
       return .end
     case .failed:
-      guard let failure = engine?.failure else { return nil }
-      let error = fail(failure.explained(place, engine?.offender ?? nil), "read")
-      endAfterFailure()
       queue.removeAll()
-      throw error
+      throw failAsEngine("read")
     }
+  }
+
+  /// Fails as the engine has, with its alert on its way.
+  func failAsEngine(_ operation: String) -> SocketError {
+    let reason =
+      engine?.failure.explained(place, engine?.offender ?? nil)
+      ?? SecurityFailure(.damaged, "OpenSSL has no memory for a connection")
+    let error = fail(reason, operation)
+    endAfterFailure()
+    return error
   }
 
   /// Passes on what came with the bytes: tickets, and answers of this side.
@@ -147,6 +154,7 @@ extension TLSStream {
       while let session = engine?.takeSession() { owner.stream(self, received: session) }
     }
     engine?.moveLate(to: &output)
+    endIfFlooded()
     scheduleTurnEnd()
   }
 

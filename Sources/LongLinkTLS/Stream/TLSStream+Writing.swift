@@ -14,6 +14,8 @@ internal import Musl
 extension TLSStream {
   /// The most bytes of the application that one write below carries, and that wait here.
   private static let largestPiece = 65_536
+  /// The most bytes that wait besides: what records add, tickets, and answers to requests for keys.
+  private static let mostAnswers = 16_384
 
   func write(_ bytes: RawSpan) throws(SocketError) -> Int {
     requireOpen()
@@ -22,6 +24,8 @@ extension TLSStream {
     guard !hasShutDown else {
       throw SocketError(operation: "write", errno: EPIPE, address: peerAddress)
     }
+    // The last read has found it behind the bytes that it returned.
+    if engine?.hasFailed == true { throw failAsEngine("write") }
     if side.isServer, !hasSentTickets {
       hasSentTickets = true
       engine?.sendTickets(engine?.isResumed == true ? min(1, side.tickets) : side.tickets)
@@ -74,6 +78,18 @@ extension TLSStream {
       fail(error)
       throw failure ?? error
     }
+  }
+
+  /// Fails once a peer asks for new keys all the time and does not read the answers.
+  func endIfFlooded() {
+    guard phase == .open, isBlocked, output.count > Self.largestPiece + Self.mostAnswers else {
+      return
+    }
+    _ = fail(TLSFailure.unreadAnswers(place), "read")
+    // Nothing more can be written to a peer that does not read.
+    output = ByteQueue()
+    isBlocked = false
+    hasShutDown = true
   }
 
   /// Writes what waits.

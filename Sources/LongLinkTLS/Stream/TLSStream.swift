@@ -185,7 +185,7 @@ final class TLSStream: ByteStream {
   /// Whether a read would return bytes, the end or a failure without the stream below.
   var isReadable: Bool {
     switch phase {
-    case .open: hasEnded || hasEndedBelow || hasRecord
+    case .open: hasEnded || hasEndedBelow || hasRecord || hasVerdict
     case .failed: true
     default: false
     }
@@ -199,6 +199,12 @@ final class TLSStream: ByteStream {
       return true
     }
     return engine?.hasPending ?? false
+  }
+
+  /// Whether the peer's end, or a failure, was found behind bytes that were read, and is told by
+  /// the next read. The stream below has nothing more to say of it.
+  var hasVerdict: Bool {
+    !hasEnded && (engine?.hasEnded == true || engine?.hasFailed == true)
   }
 
   /// Sees to it that the end of the turn writes what waits, and tells the handler of what it can

@@ -30,7 +30,7 @@ package struct FileIdentity: Hashable, Sendable {
     try self.init(status, path)
   }
 
-  fileprivate init(_ status: borrowing stat, _ path: String) throws(FileError) {
+  init(_ status: borrowing stat, _ path: String) throws(FileError) {
     guard status.st_mode & S_IFMT == S_IFREG else {
       let isDirectory = status.st_mode & S_IFMT == S_IFDIR
       throw FileError("open", path, errno: isDirectory ? EISDIR : FileError.notRegular)

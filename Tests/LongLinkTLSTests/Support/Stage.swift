@@ -16,6 +16,8 @@ final class Stage: StreamHandler {
   /// What was read, and how it ended.
   private(set) var bytes: [UInt8] = []
   private(set) var ending: String?
+  /// Whether it reads once whenever it is told that it can, as a link does.
+  var readsWhenReady = false
 
   convenience init(
     on loop: EventLoop, _ server: TLSServerConfiguration = .with(), client: RawTLS = RawTLS()
@@ -33,6 +35,7 @@ final class Stage: StreamHandler {
 
   func streamReady(_ readiness: Readiness, token: UInt64) {
     self.readiness.append(readiness)
+    if readsWhenReady, readiness.contains(.read) { readPiece(4_096) }
   }
 
   /// Runs a body on a loop of a simulation.
@@ -79,21 +82,29 @@ final class Stage: StreamHandler {
   }
 
   private func read(_ pieces: Int) {
-    while ending == nil {
-      var queue = ByteQueue()
-      do throws(SocketError) {
-        let outcome = try queue.append(capacity: pieces) { (span) throws(SocketError) in
-          try stream.read(into: &span)
-        }
-        switch outcome {
-        case .bytes: bytes += queue.takeAll()
-        case .wouldBlock: return
-        case .end: ending = stream.isCutOff ? "cut off" : "end"
-        }
-      } catch {
-        ending = stream.securityFailure.map { "\($0.code)" } ?? "\(error)"
+    while readPiece(pieces) {}
+  }
+
+  /// Reads once, and notes the end or the failure; returns whether there were bytes.
+  @discardableResult
+  private func readPiece(_ size: Int) -> Bool {
+    guard ending == nil else { return false }
+    var queue = ByteQueue()
+    do throws(SocketError) {
+      let outcome = try queue.append(capacity: size) { (span) throws(SocketError) in
+        try stream.read(into: &span)
       }
+      switch outcome {
+      case .bytes:
+        bytes += queue.takeAll()
+        return true
+      case .wouldBlock: break
+      case .end: ending = stream.isCutOff ? "cut off" : "end"
+      }
+    } catch {
+      ending = stream.securityFailure.map { "\($0.code)" } ?? "\(error)"
     }
+    return false
   }
 
   /// Reads once.

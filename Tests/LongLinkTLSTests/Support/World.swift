@@ -59,9 +59,11 @@ struct World: Sendable {
   /// Runs a body in a simulation, which it leaves with nothing open.
   static func simulate<Result: Sendable>(
     _ parts: Parts, seed: UInt64 = 1, conditions: LinkConditions = .normal,
-    _ body: @escaping @Sendable (World) async throws -> Result
+    timeLimit: Duration? = nil, _ body: @escaping @Sendable (World) async throws -> Result
   ) async throws -> (result: Result, simulation: Simulation) {
-    let simulation = Simulation(seed: seed)
+    var simulated = Simulation.Configuration()
+    if let timeLimit { simulated.timeLimit = timeLimit }
+    let simulation = Simulation(seed: seed, configuration: simulated)
     simulation.network.conditions = conditions
     let result = try await simulation.run {
       let loop = simulation.eventLoop(named: "server")

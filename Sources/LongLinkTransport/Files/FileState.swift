@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// What a path names at one moment, and when anything about it changed last.
+///
+/// It also differs where a file's permissions, owner or links were changed, and where its content
+/// was changed and its time set back.
+package struct FileState: Hashable, Sendable {
+  package let identity: FileIdentity
+  /// The time of the last change of the file or of its attributes, in nanoseconds since 1970.
+  package let changed: Int64
+
+  /// What a path names now; throws for anything but a regular file. It blocks.
+  package init(at path: String) throws(FileError) {
+    var status = stat()
+    try FileCall.retrying("stat", path) { unsafe stat(path, &status) }
+    identity = try FileIdentity(status, path)
+    #if canImport(Darwin)
+    let time = status.st_ctimespec
+    #else
+    let time = status.st_ctim
+    #endif
+    changed = Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
+  }
+}
