@@ -21,6 +21,9 @@ static const char *const groups = "X25519:P-256:P-384";
 #define MOST_AUTHORITIES 8
 // The most bytes of a client's chain. A server's may have 100 KiB, as OpenSSL has it.
 #define LARGEST_CLIENT_CHAIN 32768
+// The groups that a client may offer, and the keys that it may send for them.
+#define MOST_GROUPS 64
+#define MOST_SHARES 8
 static const unsigned char protocol[] = "\x0a" CLL_PROTOCOL;
 
 void cll_explain(struct cll_tls_problem *problem, const char *what) {
@@ -54,11 +57,34 @@ static int name_came(SSL *ssl, int *alert, void *unused) {
   return SSL_TLSEXT_ERR_NOACK;
 }
 
+// Whether a client's hello offers more groups, or keys for them, than OpenSSL compares with its own
+// in reasonable time.
+static bool is_crowded(SSL *ssl) {
+  const unsigned char *bytes;
+  size_t length;
+  if (SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_supported_groups, &bytes, &length) == 1 &&
+      length > 2 + 2 * MOST_GROUPS) {
+    return true;
+  }
+  if (SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_key_share, &bytes, &length) != 1) return false;
+  int shares = 0;
+  // The list's length; then a group, a length and a key for each share (RFC 8446, 4.2.8).
+  for (size_t at = 2; at + 4 <= length; at += 4 + ((size_t)bytes[at + 2] << 8 | bytes[at + 3])) {
+    if (++shares > MOST_SHARES) return true;
+  }
+  return false;
+}
+
 // A client that offers no protocol is refused like one that offers others.
 static int hello_came(SSL *ssl, int *alert, void *unused) {
   (void)unused;
   const unsigned char *bytes;
   size_t length;
+  if (is_crowded(ssl)) {
+    cll_engine_of(ssl)->failure.kind = CLL_FAILURE_CROWDED_HELLO;
+    *alert = SSL_AD_ILLEGAL_PARAMETER;
+    return SSL_CLIENT_HELLO_ERROR;
+  }
   if (SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_application_layer_protocol_negotiation, &bytes,
                                 &length) == 1) {
     return SSL_CLIENT_HELLO_SUCCESS;

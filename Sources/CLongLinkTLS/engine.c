@@ -30,6 +30,7 @@ static bool set_up(cll_tls_engine *engine) {
   BIO_set_data(bio, engine);
   // The one BIO for both directions.
   SSL_set_bio(engine->ssl, bio, bio);
+  SSL_set_msg_callback(engine->ssl, cll_message_came);
   X509_VERIFY_PARAM_set_time(SSL_get0_param(engine->ssl), (time_t)engine->now);
   if (engine->context->options.is_server) SSL_set_accept_state(engine->ssl);
   else SSL_set_connect_state(engine->ssl);

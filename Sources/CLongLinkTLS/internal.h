@@ -13,8 +13,6 @@
 #define CLL_PROTOCOL "longlink/1"
 // The sessions that a client keeps until they are taken.
 #define CLL_MOST_SESSIONS 4
-// The most certificates that a client may send.
-#define CLL_MOST_CLIENT_CERTIFICATES 10
 // The most bytes of a session that a client keeps.
 #define CLL_LARGEST_SESSION 16384
 
@@ -87,6 +85,9 @@ struct cll_tls_engine {
 cll_tls_engine *cll_engine_of(const SSL *ssl);
 // The method of the BIO through which a connection reads its input and writes its output.
 const BIO_METHOD *cll_bio_method(void);
+// Looks at a peer's certificates before OpenSSL decodes them.
+void cll_message_came(int is_written, int version, int type, const void *bytes, size_t length,
+                      SSL *ssl, void *unused);
 // Verifies a peer's chain.
 int cll_verify(X509_STORE_CTX *store, void *unused);
 // Sets the callbacks of session tickets.

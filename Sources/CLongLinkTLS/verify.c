@@ -55,14 +55,6 @@ int cll_verify(X509_STORE_CTX *store, void *unused) {
   cll_tls_engine *engine = cll_engine_of(ssl);
   const cll_tls_context *context = engine->context;
   if (!context->options.is_server && !context->options.verifies) return 1;
-  // A server keeps what a client sends beside its chain, too, before the client has proved anything.
-  STACK_OF(X509) *sent = X509_STORE_CTX_get0_untrusted(store);
-  if (context->options.is_server && sk_X509_num(sent) > CLL_MOST_CLIENT_CERTIFICATES) {
-    X509_STORE_CTX_set_error(store, X509_V_ERR_CERT_CHAIN_TOO_LONG);
-    note(engine, CLL_FAILURE_CERTIFICATE, X509_V_ERR_CERT_CHAIN_TOO_LONG,
-         X509_STORE_CTX_get0_cert(store));
-    return 0;
-  }
   X509_STORE_CTX_set_verify_cb(store, judge);
   if (X509_verify_cert(store) != 1) {
     int code = X509_STORE_CTX_get_error(store);

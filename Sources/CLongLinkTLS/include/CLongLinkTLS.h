@@ -151,7 +151,24 @@ enum cll_tls_failure_kind {
   CLL_FAILURE_PROTOCOL_NAME,
   // The client's hello is larger than any client's has to be.
   CLL_FAILURE_LARGE_HELLO,
+  // The client's hello offers more groups, or keys for them, than any client's has to.
+  CLL_FAILURE_CROWDED_HELLO,
+  // `code`: why the peer's certificates were not decoded, a `cll_chain_problem`.
+  CLL_FAILURE_CHAIN,
 };
+
+enum cll_chain_problem {
+  CLL_CHAIN_FINE,
+  // There are more than `CLL_MOST_CERTIFICATES`.
+  CLL_CHAIN_LONG,
+  // They have too many parts, or are damaged.
+  CLL_CHAIN_CROWDED,
+  // A key is of a kind, a curve or a size that is not used in TLS.
+  CLL_CHAIN_KEY,
+};
+
+// The most certificates that a peer may send.
+enum { CLL_MOST_CERTIFICATES = 10 };
 
 struct cll_tls_failure {
   int kind;

@@ -50,6 +50,11 @@ struct TLSFailure {
       return SecurityFailure(
         .damaged, "the hello of the \(place.peer) is larger than any that this server takes: 24 KiB"
       )
+    case CLL_FAILURE_CROWDED_HELLO:
+      return SecurityFailure(
+        .damaged, "the hello of the \(place.peer) offers more than 64 groups, or 8 keys for them")
+    case CLL_FAILURE_CHAIN:
+      return chainFailure(place)
     case CLL_FAILURE_PROTOCOL_NAME:
       return TLSFailure.applicationProtocol(place)
     default:
@@ -98,6 +103,23 @@ struct TLSFailure {
 // MARK: - Certificates
 
 extension TLSFailure {
+  /// Certificates that were not decoded, because that might take long.
+  private func chainFailure(_ place: Place) -> SecurityFailure {
+    let detail =
+      switch cll_chain_problem(rawValue: UInt32(code)) {
+      case CLL_CHAIN_LONG:
+        "the \(place.peer) sent more than \(CLL_MOST_CERTIFICATES) certificates"
+      case CLL_CHAIN_KEY:
+        """
+        a certificate of the \(place.peer) has a key that is not used here; \
+        use RSA with 8,192 bits at most, P-256, P-384, P-521, Ed25519 or Ed448
+        """
+      default:
+        "the certificates of the \(place.peer) are damaged, or have too many names and extensions"
+      }
+    return SecurityFailure(.invalidCertificate, detail)
+  }
+
   private func certificateFailure(
     _ place: Place, _ certificate: PeerCertificate?
   ) -> SecurityFailure {
