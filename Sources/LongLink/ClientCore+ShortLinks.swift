@@ -55,7 +55,8 @@ extension ClientCore {
     let bound = LoopBound(self, on: loop)
     withCredential { result in
       let core = bound.value
-      guard core.closing?.isFinishing != true else { return }
+      // It may have been given up meanwhile: the client was suspended, say, or has a connection.
+      guard core.shortLinks?.machine.isOpening(id) == true else { return }
       switch result {
       case .success(let credential): core.open(id, way, with: credential)
       case .failure(let failure): core.couldNotOpen(id, way, failure)

@@ -125,6 +125,9 @@ package struct WayMachine: Equatable {
   /// The number of short links that are open or being opened.
   package var count: Int { links.count }
 
+  /// Whether this short link is still being opened: nothing has made it superfluous.
+  package func isOpening(_ id: ID) -> Bool { links.contains { $0.id == id && !$0.isOpen } }
+
   /// When `elapsed(to:)` should be called.
   package var deadline: LinkInstant {
     guard mode != .closed else { return .distantFuture }

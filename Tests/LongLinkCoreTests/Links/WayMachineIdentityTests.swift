@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLinkCore
+import Testing
+
+/// Short links for which there is no credential yet, or none, or that a server turns away.
+@Suite struct WayMachineIdentityTests {
+  private func machine(long: Bool = false, ways: Int = 1) -> WayMachine {
+    WayMachine(
+      settings: WayMachine.Settings(
+        hasLongLink: long, ways: ways, connectBound: 10_000_000_000,
+        reconnect: ReconnectPolicy()))
+  }
+
+  private func id(_ number: UInt32) -> WayMachine.ID { WayMachine.idBit | number }
+
+  @Test func `a short link is opening until it is open, or was given up`() {
+    var machine = machine(long: true)
+    machine.roundFailed()
+    machine.want(3)
+    _ = machine.take()
+    #expect(machine.isOpening(id(1)) && machine.isOpening(id(3)) && !machine.isOpening(id(4)))
+    machine.opened(id(1))
+    machine.ended(id(2), .unused, at: .ms(0), bits: { 0 })
+    #expect(!machine.isOpening(id(1)) && !machine.isOpening(id(2)))
+    let ends: [(inout WayMachine) -> Void] = [
+      { $0.suspend(lingering: 0, at: .ms(1)) }, { $0.pathChanged(at: .ms(1)) },
+      { $0.connected() }, { $0.close() },
+    ]
+    for end in ends {
+      var fork = machine
+      end(&fork)
+      #expect(!fork.isOpening(id(3)))
+    }
+  }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLink
+import LongLinkCore
+import LongLinkServer
+import LongLinkTesting
+import LongLinkTransport
+import Logging
+import Synchronization
+import Testing
+
+/// Short links whose credential comes late, or not at all, or that a server turns away.
+@Suite struct ShortLinkCredentialTests {
+  private struct Down: Error {}
+
+  /// Runs a body with a client of short links alone, whose credential comes when `goOn` is open.
+  private static func late(
+    _ goOn: Latch,
+    _ body: @escaping @Sendable (Stage, LongLinkServer, LongLinkClient) async throws -> Void
+  ) async throws {
+    try await ShortLinkTests.short {
+      $0.connectTimeout = .seconds(100)
+      $0.credential = {
+        await goOn.wait()
+        return Array("key-eve".utf8)
+      }
+    } server: {
+      $0.authenticate = { try AuthenticationTests.byKey($0) }
+    } _: { stage, server, client in
+      try await body(stage, server, client)
+    }
+  }
+
+  // MARK: Late credentials
+
+  @Test func `a credential that comes to a suspended client opens nothing`() async throws {
+    let goOn = Latch()
+    try await Self.late(goOn) { stage, server, client in
+      let task = client.submit(.echo, [1], options: RequestOptions(timeout: .seconds(100)))
+      try await stage.clientLoop.sleep(for: .seconds(1))
+      await client.suspend()
+      goOn.open()
+      try await stage.clientLoop.sleep(for: .seconds(2))
+      #expect(await server.counters().shortLinks == 0)
+      #expect(client.state == .suspended)
+      client.resume()
+      #expect(try await task.value == [1])
+      #expect(await server.counters().shortLinks == 1)
+    }
+  }
+
+  @Test func `no more than eight short links open after changes of the network`() async throws {
+    let goOn = Latch()
+    try await Self.late(goOn) { stage, server, client in
+      let tasks = (0..<30).map { _ in
+        client.submit(.hang, [1], options: RequestOptions(timeout: .seconds(1_000)))
+      }
+      try await stage.clientLoop.sleep(for: .seconds(1))
+      for _ in 0..<3 {
+        client.pathChanged()
+        try await stage.clientLoop.sleep(for: .milliseconds(100))
+      }
+      goOn.open()
+      try await stage.until { await server.counters().requestsRunning == 8 }
+      try await stage.clientLoop.sleep(for: .seconds(10))
+      #expect(await server.counters().shortLinks == 8)
+      for task in tasks { task.cancel() }
+      for task in tasks { _ = try? await task.value }
+    }
+  }
+
+  @Test func `one that fails for a link that was given up changes nothing`() async throws {
+    let goOn = Latch()
+    try await ShortLinkTests.short {
+      $0.credential = {
+        await goOn.wait()
+        throw Down()
+      }
+    } _: { stage, server, client in
+      let task = client.submit(.echo, [1], options: RequestOptions(timeout: .seconds(100)))
+      try await stage.clientLoop.sleep(for: .seconds(1))
+      await client.suspend()
+      goOn.open()
+      try await stage.clientLoop.sleep(for: .seconds(1))
+      #expect(await client.counters().shortLinks["short://10.0.0.1:8080"]?.failed == 0)
+      let options = RequestOptions(offline: .failUnlessConnecting)
+      let error = try await failure { try await client.request(.echo, [1], options: options) }
+      #expect(error.detail.contains("suspended"), "\(error)")
+      task.cancel()
+      _ = try? await task.value
+    }
+  }
+}
