@@ -32,23 +32,23 @@ extension ClientCore {
     let bound = LoopBound(self, on: loop)
     withCredential { result in
       let core = bound.value
-      guard round == core.needs.round else { return }
+      // The round may have ended meanwhile: the client was suspended, say.
+      guard core.machine.isResolving(round) else { return }
       switch result {
       case .success(let credential):
         core.needs.credential = credential
+        core.beginRoundIfReady()
       case .failure(let failure):
         core.lastFailure = failure
-        core.needs.credential = []
-        core.needs.addresses = 0
+        core.machine.noCredential(round: round, at: core.loop.now, bits: core.bits)
       }
-      core.beginRoundIfReady()
       if core.credentials != nil { core.perform() }
     }
   }
 
   /// Notes the number of addresses of a round.
   func foundAddresses(_ count: Int, round: UInt32) {
-    guard round == needs.round, needs.addresses != 0 else { return }
+    guard round == needs.round else { return }
     needs.addresses = count
     beginRoundIfReady()
   }

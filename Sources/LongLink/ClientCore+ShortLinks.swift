@@ -59,7 +59,7 @@ extension ClientCore {
       guard core.shortLinks?.machine.isOpening(id) == true else { return }
       switch result {
       case .success(let credential): core.open(id, way, with: credential)
-      case .failure(let failure): core.couldNotOpen(id, way, failure)
+      case .failure(let failure): core.noCredential(id, way, failure)
       }
       core.performWays()
     }
@@ -96,6 +96,13 @@ extension ClientCore {
     lastFailure = failure
     shortLinks.machine.ended(id, .failed, at: loop.now, bits: bits)
     shortLinks.machine.want(wantedShortLinks)
+  }
+
+  private func noCredential(_ id: WayMachine.ID, _ way: Int, _ failure: ConnectFailure) {
+    guard let shortLinks else { return }
+    shortLinks.count(way) { $0.failed += 1 }
+    lastFailure = failure
+    shortLinks.machine.noCredential(id, at: loop.now, bits: bits)
   }
 
   /// Notes why a short link ends, before its request is told.

@@ -211,8 +211,8 @@ extension ClientCore: TimerHandler {
   private func resolved(
     _ round: UInt32, _ result: Result<[SocketAddress], ResolveError>, _ endpoint: Endpoint
   ) {
-    // Ignore the result of an earlier round.
-    guard round == machine.round else { return }
+    // Ignore the result of an earlier round, and of one that has ended.
+    guard machine.isResolving(round) else { return }
     switch result {
     case .success(let found):
       addresses = found

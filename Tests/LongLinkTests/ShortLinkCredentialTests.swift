@@ -90,4 +90,31 @@ import Testing
       _ = try? await task.value
     }
   }
+
+  @Test func `a credential that the application cannot give is the fault of no way`() async throws {
+    let calls = Tally<Int>()
+    try await Stage.simulate { stage, _ in
+      let server = try await stage.serve(setUp: ShortLinkTests.routes)
+      let other = SocketAddress.ipv4(10, 0, 0, 1, port: 8_081)
+      _ = try await stage.gateway(for: server)
+      _ = try await stage.gateway(for: server, at: other)
+      let client = try stage.client(to: []) {
+        $0 = ClientConfiguration(ways: [
+          .simulatedShort(to: ShortLinkTests.gatewayAddress), .simulatedShort(to: other),
+        ])
+        $0.logger.logLevel = .critical
+        $0.credential = {
+          calls.add(0)
+          if calls.count <= 3 { throw Down() }
+          return [1]
+        }
+      }
+      let begin = stage.clientLoop.clock.now
+      try await client.expectEcho([1])
+      // A pause follows each failure, and the first way stays the first.
+      #expect(begin.duration(to: stage.clientLoop.clock.now) > .milliseconds(500 + 1_000 + 2_000))
+      #expect(client.state == .short("short://10.0.0.1:8080"))
+      #expect(calls.count == 4)
+    }
+  }
 }

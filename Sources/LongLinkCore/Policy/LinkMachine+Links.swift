@@ -166,26 +166,6 @@ extension LinkMachine {
     }
   }
 
-  /// Schedules the move to a link with a new credential: at 75 to 90 % of its validity, drawn at
-  /// random, so that clients that came together do not move together.
-  mutating func armRenewal(after validity: Int64, at now: LinkInstant, bits: () -> UInt64) {
-    current?.expiresAt = now + validity
-    let part = 750 + Int64(bits() % 151)
-    let (whole, rest) = validity.quotientAndRemainder(dividingBy: 1_000)
-    renewAt = now + whole * part + rest * part / 1_000
-  }
-
-  /// Begins a round for a link with a new credential. If it fails, another one begins in a quarter
-  /// of the time that is left, down to a tenth of a second.
-  mutating func renew(at now: LinkInstant, bits: () -> UInt64) {
-    guard let current, current.expiresAt > now else {
-      renewAt = .distantFuture
-      return
-    }
-    renewAt = now + max(100_000_000, (current.expiresAt - now) / 4)
-    if !isUnderWay { beginRound(at: now, for: .renewal, bits: bits) }
-  }
-
   /// Schedules the next attempt to fail back to a better server, if there is one.
   mutating func armPreferred(at now: LinkInstant, bits: () -> UInt64) {
     guard let current else { return }

@@ -155,6 +155,10 @@ package struct LinkMachine: Equatable {
   var purpose = Purpose.connect
   /// The server of the current or last round.
   package internal(set) var target = Target.listed(0)
+  /// Whether that server had not been tried in this outage before.
+  var isFirstTry = false
+  /// Whether it has said in this round that it does not accept who the client is.
+  var isRefused = false
   var list: ServerList
   var current: Current?
   var retired: [Retired] = []

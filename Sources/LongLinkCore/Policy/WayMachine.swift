@@ -221,6 +221,16 @@ extension WayMachine {
     }
   }
 
+  /// Notes that the application has no credential for a short link, which is not opened. No way is
+  /// at fault.
+  package mutating func noCredential(_ id: ID, at now: LinkInstant, bits: () -> UInt64) {
+    guard let index = links.firstIndex(where: { $0.id == id }) else { return }
+    let link = links.remove(at: index)
+    // Several ask at once, and get one answer.
+    guard link.choice == choice, carriesRequests else { return }
+    pause(at: now, bits: bits)
+  }
+
   /// The next requests go elsewhere; those that were sent are not repeated.
   private mutating func waySilent() {
     failed = 0
@@ -242,6 +252,10 @@ extension WayMachine {
     guard failed >= settings.ways else { return }
     failed = 0
     way = 0
+    pause(at: now, bits: bits)
+  }
+
+  private mutating func pause(at now: LinkInstant, bits: () -> UInt64) {
     failures += 1
     let window = settings.reconnect.window(first: 0, failures: failures)
     // Never none: a way that fails at once would be tried without end.

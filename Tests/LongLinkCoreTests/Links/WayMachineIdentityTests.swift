@@ -33,4 +33,24 @@ import Testing
       #expect(!fork.isOpening(id(3)))
     }
   }
+
+  @Test func `without a credential a pause follows, and the way stays`() {
+    var machine = machine(ways: 2)
+    var now: Int64 = 0
+    for pause in [500, 1_000, 2_000] as [Int64] {
+      machine.want(8)
+      let opened = machine.take().compactMap { effect -> WayMachine.ID? in
+        if case .open(let id, way: 0) = effect { id } else { nil }
+      }
+      #expect(opened.count == 8)
+      // One call has failed for all of them.
+      for id in opened { machine.noCredential(id, at: .ms(now), bits: { 0 }) }
+      #expect(machine.take() == [.allFailed] && machine.count == 0)
+      machine.want(8)
+      #expect(machine.take() == [] && !machine.carriesRequests)
+      now += pause
+      #expect(machine.deadline == .ms(now))
+      machine.elapsed(to: .ms(now))
+    }
+  }
 }

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Credentials: the move to a link with a new one before the current link's expires, and rounds for
+/// which there is none.
+extension LinkMachine {
+  /// Schedules the move to a link with a new credential: at 75 to 90 % of its validity, drawn at
+  /// random, so that clients that came together do not move together.
+  mutating func armRenewal(after validity: Int64, at now: LinkInstant, bits: () -> UInt64) {
+    current?.expiresAt = now + validity
+    let part = 750 + Int64(bits() % 151)
+    let (whole, rest) = validity.quotientAndRemainder(dividingBy: 1_000)
+    renewAt = now + whole * part + rest * part / 1_000
+  }
+
+  /// Begins a round for a link with a new credential. If it fails, another one begins in a quarter
+  /// of the time that is left, down to a tenth of a second.
+  mutating func renew(at now: LinkInstant, bits: () -> UInt64) {
+    guard let current, current.expiresAt > now else {
+      renewAt = .distantFuture
+      return
+    }
+    renewAt = now + max(100_000_000, (current.expiresAt - now) / 4)
+    if !isUnderWay { beginRound(at: now, for: .renewal, bits: bits) }
+  }
+
+  /// Whether the look-up of this round is in progress.
+  package func isResolving(_ round: UInt32) -> Bool {
+    guard case .resolving = roundState else { return false }
+    return round == self.round
+  }
+
+  /// Notes that there is no credential for a round, which ends. No server is at fault: none cools
+  /// down, and each is still to be tried.
+  package mutating func noCredential(
+    round: UInt32, at now: LinkInstant, bits: () -> UInt64
+  ) {
+    guard isResolving(round) else { return }
+    switch target {
+    case .listed(let index):
+      if isFirstTry { list.untried(index) }
+    case .alternative where purpose == .renewal: break
+    case .alternative:
+      alternatives.insert(target, at: 0)
+      outage.alternativesTried -= 1
+    }
+    effects.append(.roundFailed(target))
+    roundState = .none
+    guard current == nil else {
+      armPreferred(at: now, bits: bits)
+      return
+    }
+    // Other servers would not help.
+    outage.failures += 1
+    outage.growth += 1
+    pause(.refused, at: now, bits: bits)
+  }
+}
