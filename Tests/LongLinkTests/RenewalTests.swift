@@ -65,6 +65,50 @@ import Testing
     }
   }
 
+  // MARK: How often
+
+  @Test(arguments: [20, 50, 300, 900, 1_100], [false, true])
+  func `credentials that hardly last make no storm of connections`(
+    _ milliseconds: Int, isBusy: Bool
+  ) async throws {
+    try await Self.run(validity: .milliseconds(milliseconds)) { stage, _, client, login in
+      try? await client.connect()
+      let begin = stage.clientLoop.clock.now
+      while begin.duration(to: stage.clientLoop.clock.now) < .seconds(60) {
+        if isBusy { _ = try? await client.request(.echo, [1]) }
+        try await stage.clientLoop.sleep(for: .milliseconds(10))
+      }
+      let connects = Int(await client.counters().connects)
+      // Renewals are a second apart; what cannot be renewed is followed by delays that grow.
+      let most = milliseconds > 1_000 ? 61 : 20
+      #expect((2...most).contains(connects), "\(connects)")
+      #expect(login.calls.count <= connects + 1, "\(login.calls.count)")
+    }
+  }
+
+  @Test func `a connection is renewed at 75 to 90 percent of the validity, at random`()
+    async throws
+  {
+    let ages = Tally<Double>()
+    for seed: UInt64 in 1...10 {
+      try await Self.run(seed: seed, validity: .seconds(100)) { stage, _, client, _ in
+        let begins = Tally<LinkInstant>()
+        client.observeLinks { time, event in
+          if case .established = event { begins.add(time) }
+        }
+        try await client.connect()
+        try await stage.clientLoop.sleep(for: .seconds(1_000))
+        let times = begins.elements
+        for (former, next) in zip(times, times.dropFirst()) {
+          ages.add(Double(next - former) / 1_000_000_000)
+        }
+      }
+    }
+    // The rest of a second is for the connect itself.
+    #expect(ages.elements.allSatisfy { (75...91).contains($0) }, "\(ages.elements)")
+    #expect(ages.elements.min()! < 77 && ages.elements.max()! > 88, "\(ages.elements)")
+  }
+
   // MARK: What goes wrong
 
   @Test func `a refused renewal leaves the connection alone that works`() async throws {
@@ -102,6 +146,34 @@ import Testing
       #expect(calls <= 30, "\(calls)")
       try await stage.clientLoop.sleep(for: .seconds(1_000))
       #expect(login.calls.count == calls)
+    }
+  }
+
+  @Test func `a credential that expires during the renewal costs a pause and no request`()
+    async throws
+  {
+    let calls = Tally<Int>()
+    try await Stage.simulate { stage, _ in
+      let server = try await stage.serve(configure: {
+        $0.authenticate = { _ in Authentication(Principal("ann"), validity: .seconds(10)) }
+      })
+      let client = try stage.client(of: server) {
+        $0.sendsCredentialUnencrypted = true
+        $0.credential = { [loop = stage.clientLoop] in
+          calls.add(0)
+          // The second one comes too late.
+          if calls.count == 2 { try await loop.sleep(for: .seconds(5)) }
+          return [1]
+        }
+      }
+      for second in 0..<60 {
+        try await client.expectEcho([UInt8(second)])
+        try await stage.clientLoop.sleep(for: .seconds(1))
+      }
+      #expect(await server.counters().authentications.expired == 1)
+      let counters = await client.counters()
+      #expect(counters.requests.lost == 0 && counters.requests.succeeded == 60)
+      #expect(counters.connects <= 9 && calls.count == Int(counters.connects))
     }
   }
 

@@ -3,23 +3,30 @@
 /// Credentials: the move to a link with a new one before the current link's expires, and rounds for
 /// which there is none.
 extension LinkMachine {
+  /// The shortest time from a link to its renewal, in nanoseconds. A server that accepts
+  /// credentials for less does not get a new link each time: they expire, and back-off applies.
+  static let leastRenewal: Int64 = 1_000_000_000
+  /// The shortest time between two attempts at one renewal, in nanoseconds.
+  static let leastRenewalRetry: Int64 = 100_000_000
+
   /// Schedules the move to a link with a new credential: at 75 to 90 % of its validity, drawn at
   /// random, so that clients that came together do not move together.
   mutating func armRenewal(after validity: Int64, at now: LinkInstant, bits: () -> UInt64) {
     current?.expiresAt = now + validity
     let part = 750 + Int64(bits() % 151)
     let (whole, rest) = validity.quotientAndRemainder(dividingBy: 1_000)
-    renewAt = now + whole * part + rest * part / 1_000
+    let drawn = whole * part + rest * part / 1_000
+    renewAt = now + min(validity, max(LinkMachine.leastRenewal, drawn))
   }
 
   /// Begins a round for a link with a new credential. If it fails, another one begins in a quarter
-  /// of the time that is left, down to a tenth of a second.
+  /// of the time that is left, down to a tenth of a second. There is none once the time is over.
   mutating func renew(at now: LinkInstant, bits: () -> UInt64) {
     guard let current, current.expiresAt > now else {
       renewAt = .distantFuture
       return
     }
-    renewAt = now + max(100_000_000, (current.expiresAt - now) / 4)
+    renewAt = now + max(LinkMachine.leastRenewalRetry, (current.expiresAt - now) / 4)
     if !isUnderWay { beginRound(at: now, for: .renewal, bits: bits) }
   }
 

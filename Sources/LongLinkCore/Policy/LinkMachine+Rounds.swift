@@ -145,9 +145,11 @@ extension LinkMachine {
     }
     attempts.remove(at: index)
     abandonRound()
-    if current != nil { counts.migrations += 1 }
+    let former = current
+    if former != nil { counts.migrations += 1 }
     abandonCurrent(at: now, followedBy: attempt)
-    current = Current(id: attempt, target: target, since: now, provenAt: now + life)
+    current = Current(
+      id: attempt, target: target, since: former?.since ?? now, provenAt: now + life)
     outcomes = OutcomeWindow()
     if lastTarget != target, purpose != .preferred { counts.failovers += 1 }
     lastTarget = target

@@ -120,6 +120,7 @@ package struct LinkMachine: Equatable {
   struct Current: Equatable, Sendable {
     let id: AttemptID
     var target: Target
+    /// Since when there has been a link without a break: it may have replaced another one.
     let since: LinkInstant
     var hasWorked = false
     /// When it will have lived through a heartbeat interval.

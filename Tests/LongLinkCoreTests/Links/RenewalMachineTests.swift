@@ -45,6 +45,28 @@ import Testing
 
   // MARK: When
 
+  @Test func `a link is renewed after 75 to 90 percent of its validity`() {
+    var seen: Set<Int64> = []
+    for bits: UInt64 in 0..<302 {
+      let machine = up(for: 100_000, bits: { bits })
+      #expect(machine.deadline == .ms(75_000 + Int64(bits % 151) * 100))
+      seen.insert(milliseconds(machine.deadline))
+    }
+    #expect(seen.min() == 75_000 && seen.max() == 90_000 && seen.count == 151)
+    // The longest there is does not overflow.
+    #expect(milliseconds(up(for: Int64(UInt32.max), bits: { 150 }).deadline) == 3_865_470_565)
+  }
+
+  @Test(arguments: [(1_000, nil), (1_001, 1_000), (1_200, 1_000), (1_400, 1_050)])
+  func `but never sooner than after a second`(_ validity: Int64, _ renewal: Int64?) {
+    var machine = up(for: validity, bits: { 0 })
+    machine.elapsed(to: .ms((renewal ?? validity) - 1), bits: most)
+    #expect(machine.take() == [])
+    machine.elapsed(to: .ms(renewal ?? validity), bits: most)
+    // One that lasts no longer than a second just expires.
+    #expect(machine.take() == (renewal == nil ? [] : [.resolve(.listed(0), round: 2)]))
+  }
+
   @Test func `a failed renewal is followed by another in a quarter of the time that is left`() {
     var machine = up(for: 100_000, bits: { 0 })
     var times: [Int64] = []
@@ -69,6 +91,84 @@ import Testing
     #expect(machine.take() == [.resolve(.listed(0), round: 2), .connect(2, address: 0)])
     machine.elapsed(to: .ms(8_200), bits: most)
     #expect(machine.take() == [] && machine.round == 2)
+  }
+
+  // MARK: Expiry
+
+  @Test func `a link that expired before it had worked is followed by delays that grow`() {
+    var machine = up(for: 300, works: false)
+    var now: Int64 = 0
+    var windows: [Int64] = []
+    for link: UInt32 in 1...7 {
+      now += 300
+      machine.ended(link, expired, at: .ms(now), bits: most)
+      windows.append((machine.takeWait()?.window ?? 0) / 1_000_000)
+      now = milliseconds(machine.deadline)
+      machine.elapsed(to: .ms(now), bits: most)
+      establish(&machine, for: 300, at: now)
+    }
+    #expect(windows == [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000])
+  }
+
+  @Test func `one that had worked is followed at once, eight times in a row`() {
+    var machine = up(for: 300)
+    var now: Int64 = 0
+    var pauses: [Int64] = []
+    for link: UInt32 in 1...12 {
+      now += 300
+      machine.worked(link)
+      machine.ended(link, expired, at: .ms(now), bits: most)
+      let begin = now
+      if case .waiting(let until) = machine.state {
+        now = milliseconds(until)
+        machine.elapsed(to: until, bits: most)
+      }
+      pauses.append(now - begin)
+      establish(&machine, for: 300, at: now)
+    }
+    #expect(pauses == Array(repeating: 0, count: 8) + [1_000, 2_000, 4_000, 8_000])
+  }
+
+  @Test(arguments: [8, 9])
+  func `a renewal that comes too late goes on, unless it does again and again`(_ times: Int) {
+    var machine = up(for: 1_100)
+    var now: Int64 = 0
+    for time in 1...times {
+      let link = LinkMachine.AttemptID(time)
+      machine.worked(link)
+      now += 1_000
+      machine.elapsed(to: .ms(now), bits: most)
+      #expect(machine.take().last == .resolve(.listed(0), round: machine.round))
+      machine.ended(link, expired, at: .ms(now + 100), bits: most)
+      guard time == times else {
+        now += 200
+        establish(&machine, for: 1_100, at: now)
+        continue
+      }
+      if times <= 8 {
+        #expect(machine.state == .connecting(.listed(0)))
+      } else {
+        #expect(machine.state == .waiting(.ms(now + 1_100)))
+      }
+    }
+  }
+
+  @Test func `expiries between which links were renewed for a minute are not in a row`() {
+    var machine = up(for: 10_000)
+    var link: LinkMachine.AttemptID = 1
+    var now: Int64 = 0
+    for _ in 0..<20 {
+      for _ in 0..<7 {
+        now += 9_000
+        machine.elapsed(to: .ms(now), bits: most)
+        link = establish(&machine, for: 10_000, at: now)
+        machine.worked(link)
+      }
+      machine.ended(link, expired, at: .ms(now), bits: most)
+      #expect(machine.state == .connecting(.listed(0)))
+      link = establish(&machine, for: 10_000, at: now)
+      machine.worked(link)
+    }
   }
 
   // MARK: Which server
