@@ -227,4 +227,17 @@ import Testing
       #expect(client.state == .connected(servers[0].addresses[0]))
     }
   }
+
+  @Test func `renewals do not keep a client from its preferred server`() async throws {
+    try await Self.run(servers: 2, validity: .seconds(40)) {
+      $0.serverPolicy.preferredRetry = .seconds(60)
+    } _: { stage, servers, client, _ in
+      stage.simulation?.network.setConnects(.refused, to: servers[0].addresses[0])
+      try? await client.connect()
+      try await stage.until { client.state == .connected(servers[1].addresses[0]) }
+      stage.simulation?.network.setConnects(nil, to: servers[0].addresses[0])
+      try await stage.clientLoop.sleep(for: .seconds(80))
+      #expect(client.state == .connected(servers[0].addresses[0]))
+    }
+  }
 }

@@ -176,8 +176,17 @@ extension LinkMachine {
     preferredAt = now + ReconnectPolicy.period(of: interval, bits: bits())
   }
 
+  /// The same, unless one is scheduled: renewals must not put it off for ever.
+  mutating func rearmPreferred(at now: LinkInstant, bits: () -> UInt64) {
+    if preferredAt == .distantFuture { armPreferred(at: now, bits: bits) }
+  }
+
   mutating func tryPreferred(at now: LinkInstant, bits: () -> UInt64) {
-    guard let current, !isUnderWay else { return }
+    guard let current else { return }
+    guard !isUnderWay else {
+      armPreferred(at: now, bits: bits)
+      return
+    }
     let present: Int? = if case .listed(let index) = current.target { index } else { nil }
     if let better = list.better(than: present, at: now, bits: bits) {
       beginRound(at: now, for: .preferred, to: better, bits: bits)

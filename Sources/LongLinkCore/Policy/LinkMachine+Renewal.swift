@@ -53,7 +53,7 @@ extension LinkMachine {
     effects.append(.roundFailed(target))
     roundState = .none
     guard current == nil else {
-      armPreferred(at: now, bits: bits)
+      rearmPreferred(at: now, bits: bits)
       return
     }
     // Other servers would not help.

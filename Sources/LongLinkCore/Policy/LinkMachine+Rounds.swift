@@ -146,6 +146,7 @@ extension LinkMachine {
     attempts.remove(at: index)
     abandonRound()
     let former = current
+    let wasPreferredAt = preferredAt
     if former != nil { counts.migrations += 1 }
     abandonCurrent(at: now, followedBy: attempt)
     current = Current(
@@ -153,7 +154,8 @@ extension LinkMachine {
     outcomes = OutcomeWindow()
     if lastTarget != target, purpose != .preferred { counts.failovers += 1 }
     lastTarget = target
-    armPreferred(at: now, bits: bits)
+    if former?.target == target { preferredAt = wasPreferredAt }
+    rearmPreferred(at: now, bits: bits)
     if let validity { armRenewal(after: validity, at: now, bits: bits) }
   }
 
@@ -178,7 +180,7 @@ extension LinkMachine {
     if !isRefused || current?.target != target { coolDown(target, at: now) }
     roundState = .none
     guard current == nil else {
-      armPreferred(at: now, bits: bits)
+      rearmPreferred(at: now, bits: bits)
       return
     }
     countFailure(at: now)

@@ -199,6 +199,23 @@ import Testing
     #expect(machine.take() == [.resolve(.listed(1), round: 4)])
   }
 
+  @Test func `renewals do not put off the return to a better server`() {
+    var machine = LinkMachine.make([0, 1]) { $0.preferredRetry = .seconds(60) }
+    machine.start(at: .ms(0), bits: { 0 })
+    machine.finishRound(up: false, at: 0)
+    machine.elapsed(to: .ms(1_000), bits: { 0 })
+    var link = establish(&machine, for: 40_000, at: 1_000, bits: { 0 })
+    machine.worked(link)
+    machine.elapsed(to: .ms(31_000), bits: { 0 })
+    #expect(machine.take().last == .resolve(.listed(1), round: 3))
+    link = establish(&machine, for: 40_000, at: 31_000, bits: { 0 })
+    machine.worked(link)
+    machine.elapsed(to: .ms(60_999), bits: { 0 })
+    _ = machine.take()
+    machine.elapsed(to: .ms(61_000), bits: { 0 })
+    #expect(machine.take() == [.resolve(.listed(0), round: 4)])
+  }
+
   // MARK: No credential
 
   @Test func `a round without a credential blames no server, and the delays grow`() {
