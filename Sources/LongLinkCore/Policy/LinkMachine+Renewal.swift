@@ -27,7 +27,24 @@ extension LinkMachine {
       return
     }
     renewAt = now + max(LinkMachine.leastRenewalRetry, (current.expiresAt - now) / 4)
-    if !isUnderWay { beginRound(at: now, for: .renewal, bits: bits) }
+    guard !isUnderWay, replacement(for: .renewal, at: now) != nil || list.mayAskAt <= now else {
+      return
+    }
+    beginRound(at: now, for: .renewal, bits: bits)
+  }
+
+  /// The server of the current link, if its replacement should be made there too.
+  func replacement(for purpose: Purpose, at now: LinkInstant) -> Target? {
+    guard let target = current?.target else { return nil }
+    switch (purpose, target) {
+    case (.path, .listed(let index)), (.renewal, .listed(let index)):
+      return list.isReady(index, at: now) ? target : nil
+    case (.renewal, .alternative):
+      // Which all servers of the list leave their clients to, for now.
+      return list.mayAskAt > now ? target : nil
+    case (.path, .alternative), (.connect, _), (.preferred, _), (.errors, _):
+      return nil
+    }
   }
 
   /// Whether the look-up of this round is in progress.

@@ -22,10 +22,8 @@ extension LinkMachine {
     isRefused = false
     if let server {
       target = .listed(server)
-    } else if purpose == .path || purpose == .renewal, case .listed(let index)? = current?.target,
-      list.isReady(index, at: now)
-    {
-      target = .listed(index)
+    } else if let present = replacement(for: purpose, at: now) {
+      target = present
     } else if purpose == .connect, let alternative = takeAlternative() {
       target = alternative
     } else {

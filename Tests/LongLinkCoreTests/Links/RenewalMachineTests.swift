@@ -199,6 +199,40 @@ import Testing
     #expect(machine.take() == [.resolve(.listed(1), round: 4)])
   }
 
+  @Test func `no renewal goes to a server that asks clients to stay away`() {
+    var machine = up(for: 100_000, bits: { 0 })
+    machine.elapsed(to: .ms(75_000), bits: most)
+    machine.resolved(round: 2, addresses: 1, at: .ms(75_000), bits: most)
+    machine.turnedAway(2, hint: 20_000_000_000, alternatives: 0, at: .ms(75_000))
+    machine.failed(2, at: .ms(75_000), bits: most)
+    _ = machine.take()
+    for time: Int64 in stride(from: 75_000, to: 95_000, by: 100) {
+      machine.elapsed(to: .ms(time), bits: most)
+      #expect(machine.take() == [])
+    }
+    machine.elapsed(to: .ms(97_000), bits: most)
+    #expect(machine.take() == [.resolve(.listed(0), round: 3)])
+  }
+
+  @Test(arguments: [true, false])
+  func `a link to an alternative is renewed there while its servers ask to stay away`(
+    _ areAway: Bool
+  ) {
+    var machine = LinkMachine.up()
+    let hint: Int64? = areAway ? 200_000_000_000 : nil
+    machine.peerLeft(
+      1, .goneAway(.draining), hint: hint, alternatives: 1, at: .ms(0), bits: most)
+    if case .waiting(let until) = machine.state { machine.elapsed(to: until, bits: most) }
+    #expect(machine.take().last == .resolve(.alternative(0), round: 2))
+    establish(&machine, for: 50_000, at: 1_000, bits: { 0 })
+    machine.worked(2)
+    machine.elapsed(to: .ms(38_499), bits: most)
+    _ = machine.take()
+    machine.elapsed(to: .ms(38_500), bits: most)
+    let target: LinkMachine.Target = areAway ? .alternative(0) : .listed(0)
+    #expect(machine.take() == [.resolve(target, round: 3)])
+  }
+
   @Test func `renewals do not put off the return to a better server`() {
     var machine = LinkMachine.make([0, 1]) { $0.preferredRetry = .seconds(60) }
     machine.start(at: .ms(0), bits: { 0 })
@@ -252,5 +286,29 @@ import Testing
     _ = machine.take()
     machine.elapsed(to: machine.deadline, bits: most)
     #expect(machine.take() == [.resolve(.alternative(0), round: 3)])
+  }
+
+  @Test func `a renewal without a credential leaves its link alone`() {
+    for target in [LinkMachine.Target.listed(0), .alternative(0)] {
+      var machine = LinkMachine.up()
+      if case .alternative = target {
+        machine.peerLeft(
+          1, .goneAway(.draining), hint: 900_000_000_000, alternatives: 1, at: .ms(0), bits: most)
+        machine.elapsed(to: .ms(1_000), bits: most)
+      } else {
+        machine.pathChanged(at: .ms(0), bits: most)
+      }
+      _ = machine.take()
+      let link = establish(&machine, for: 100_000, at: 1_000, bits: { 0 })
+      machine.worked(link)
+      for round: UInt32 in 3...5 {
+        while machine.round < round { machine.elapsed(to: machine.deadline, bits: most) }
+        _ = machine.take()
+        #expect(machine.target == target)
+        machine.noCredential(round: round, at: machine.deadline, bits: most)
+        #expect(machine.take() == [.roundFailed(target)])
+        #expect(machine.state == .connected(link) && machine.failures == 0)
+      }
+    }
   }
 }
