@@ -51,6 +51,8 @@ extension ClientCore {
     notifyObserver(.pathChanged(network: network))
     machine.pathChanged(at: loop.now, bits: bits)
     shortLinks?.machine.pathChanged(at: loop.now)
+    // There is no round that could fail first.
+    if machine.state == .stopped { shortLinks?.machine.roundFailed() }
     perform()
     updateWays()
   }

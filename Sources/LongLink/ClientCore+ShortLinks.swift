@@ -10,6 +10,9 @@ extension ClientCore {
   /// Whether requests go over short links, or would if there were any.
   var takesShortLinks: Bool { shortLinks?.machine.carriesRequests ?? false }
 
+  /// The same, also while all ways have failed and the next attempt is not due.
+  var hasShortWays: Bool { shortLinks?.machine.isUsed ?? false }
+
   /// Whether neither connections nor short links are left.
   var hasNoLinks: Bool { connections.isEmpty && shortLinks?.connections.isEmpty ?? true }
 
@@ -58,7 +61,9 @@ extension ClientCore {
       // It may have been given up meanwhile: the client was suspended, say, or has a connection.
       guard core.shortLinks?.machine.isOpening(id) == true else { return }
       switch result {
-      case .success(let credential): core.open(id, way, with: credential)
+      case .success(let credential):
+        core.open(id, way, with: credential)
+        core.restart(with: credential)
       case .failure(let failure): core.noCredential(id, way, failure)
       }
       core.performWays()

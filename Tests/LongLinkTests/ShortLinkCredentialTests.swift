@@ -117,4 +117,90 @@ import Testing
       #expect(calls.count == 4)
     }
   }
+
+  // MARK: Refusals
+
+  /// Runs a body with a client of both ways. Its server takes requests over short links, and
+  /// connections if the credential is good.
+  private static func halfRefused(
+    _ body: @escaping @Sendable (Stage, LongLinkServer, LongLinkClient, Key) async throws -> Void
+  ) async throws {
+    let key = Key()
+    try await Stage.simulate { stage, _ in
+      let server = try await stage.serve(setUp: ShortLinkTests.routes) {
+        $0.authenticate = { request in
+          if request.isShortLink { return .anonymous }
+          key.shown.add(0)
+          return try AuthenticationTests.byKey(request)
+        }
+      }
+      _ = try await stage.gateway(for: server)
+      let client = try stage.client(of: server) {
+        $0.ways = [.longLink, .simulatedShort(to: ShortLinkTests.gatewayAddress)]
+        $0.connectTimeout = .seconds(3)
+        $0.sendsCredentialUnencrypted = true
+        $0.credential = { Array(key.text.utf8) }
+      }
+      try await body(stage, server, client, key)
+    }
+  }
+
+  @Test func `short links go on carrying requests when connections are refused for good`()
+    async throws
+  {
+    try await Self.halfRefused { stage, server, client, key in
+      let tasks = (0..<40).map { client.submit(.echo, [UInt8($0)], options: RequestOptions()) }
+      for (number, task) in tasks.enumerated() {
+        let answer = try await task.value
+        #expect(answer == [UInt8(number)])
+      }
+      try await stage.until { client.state == .short("short://10.0.0.1:8080") }
+      // Nor does a change of the network stop them.
+      try await stage.until { key.shown.count == 2 }
+      try await stage.clientLoop.sleep(for: .seconds(1))
+      client.pathChanged()
+      try await client.expectEcho([1])
+    }
+  }
+
+  @Test func `those that wait when connections are refused for good are carried`() async throws {
+    try await Self.halfRefused { stage, server, client, key in
+      let options = RequestOptions(timeout: .seconds(1_000))
+      let tasks = (0..<40).map { _ in client.submit(.hang, [1], options: options) }
+      try await stage.clientLoop.sleep(for: .seconds(20))
+      #expect(key.shown.count == 2)
+      #expect(await client.counters().requestsOpen == 40)
+      #expect(await server.counters().requestsRunning == 8)
+      for task in tasks { task.cancel() }
+      for task in tasks { _ = try? await task.value }
+    }
+  }
+
+  @Test func `requests over short links do not show a refused credential again`() async throws {
+    try await Self.halfRefused { stage, server, client, key in
+      try await client.expectEcho([1])
+      try await stage.until { key.shown.count == 2 }
+      for _ in 0..<20 {
+        try await client.expectEcho([2])
+        try await stage.clientLoop.sleep(for: .seconds(60))
+      }
+      #expect(key.shown.count == 2)
+      // Another one is tried.
+      key.text = "key-ann"
+      try await client.expectEcho([3])
+      try await stage.until { client.state.isConnected }
+      #expect(key.shown.count == 3)
+    }
+  }
+}
+
+/// A credential that changes while a test runs, and how often the server judged a connection.
+private final class Key: Sendable {
+  private let state = Mutex("wrong")
+  let shown = Tally<Int>()
+
+  var text: String {
+    get { state.withLock { $0 } }
+    set { state.withLock { $0 = newValue } }
+  }
 }

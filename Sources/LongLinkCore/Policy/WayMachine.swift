@@ -117,10 +117,11 @@ package struct WayMachine: Equatable {
   /// The way over which requests go now; nil while none is known to be open to them.
   package var current: Int? { usesShortLinks && isProven && mode == .active ? way : nil }
 
-  /// Whether requests need not wait for the long link: short links are tried, or are open.
-  package var carriesRequests: Bool {
-    settings.ways > 0 && usesShortLinks && mode == .active && pausedUntil == nil
-  }
+  /// Whether requests need not wait for the long link.
+  package var isUsed: Bool { settings.ways > 0 && usesShortLinks && mode == .active }
+
+  /// The same, and short links are open or tried, not only due after a pause.
+  package var carriesRequests: Bool { isUsed && pausedUntil == nil }
 
   /// The number of short links that are open or being opened.
   package var count: Int { links.count }
