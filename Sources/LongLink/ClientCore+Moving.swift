@@ -102,6 +102,8 @@ extension ClientCore {
     guard closing == nil else { return }
     let kept = self.servers.replace(with: servers)
     watchers.serversSwitched()
+    // What others refused says nothing about new servers.
+    if kept.contains(nil) { refusedCredential = nil }
     machine.switchServers(to: self.servers.entries, kept: kept, at: loop.now, bits: bits)
     perform()
   }

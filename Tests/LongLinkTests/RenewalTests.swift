@@ -240,4 +240,18 @@ import Testing
       #expect(client.state == .connected(servers[0].addresses[0]))
     }
   }
+
+  @Test func `other servers get their own two chances to refuse a credential`() async throws {
+    try await Self.run(servers: 1) { stage, servers, client, login in
+      login.isRefused = true
+      _ = try? await client.connect()
+      try await stage.until { client.state == .notAccepted(.unauthenticated) }
+      let other = try await stage.serve(configure: {
+        $0.authenticate = { _ in try login.judge(validity: nil) }
+      })
+      try client.switchServers(to: other.endpoints.map { ServerEntry($0) })
+      try await stage.until { client.state == .notAccepted(.unauthenticated) }
+      #expect(await other.counters().authentications.refused == 2)
+    }
+  }
 }
