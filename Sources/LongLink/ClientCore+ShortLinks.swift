@@ -110,6 +110,22 @@ extension ClientCore {
     shortLinks.machine.noCredential(id, at: loop.now, bits: bits)
   }
 
+  /// Notes that the server takes no requests for now: pauses, or goes another way, before the
+  /// request of this link would be sent again.
+  func turnedAway(_ connection: ShortConnection, _ goaway: GoAway) {
+    guard let shortLinks else { return }
+    lastFailure = ConnectFailure(
+      .goneAway(.draining),
+      detail: """
+        \(shortLinks.name(of: connection.way)): the server takes no requests for now: \
+        \(PeerText(goaway.reason))
+        """, address: connection.link.peer)
+    let hint = configuration.reconnect.hint(
+      retryAfter: goaway.retryAfter, spread: goaway.spread, bits: bits())
+    shortLinks.machine.turnedAway(connection.link.id, hint: hint, at: loop.now, bits: bits)
+    performWays()
+  }
+
   /// Notes why a short link ends, before its request is told.
   func abandoned(_ connection: ShortConnection, _ reason: CloseReason) {
     let link = connection.link

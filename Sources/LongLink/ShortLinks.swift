@@ -141,10 +141,14 @@ extension ShortConnection: LinkOwner {
     case .overLimit(let serial): requests.streamOverLimit(serial, on: link)
     case .peerLeaving(let goaway):
       // First, so that callers which go on at once find what was learned.
-      if ResponseCode(wire: goaway.code).deniesAccess { core.credentialRefused(goaway, on: self) }
+      let code = ResponseCode(wire: goaway.code)
+      if code.deniesAccess { core.credentialRefused(goaway, on: self) }
+      if code == .draining, goaway.requestsAccepted == 0, requests.carriedCount(by: link) > 0 {
+        core.turnedAway(self, goaway)
+      }
       requests.leaving(
-        link, accepted: goaway.requestsAccepted, code: ResponseCode(wire: goaway.code),
-        reason: goaway.reason, acceptsNext: ResponseCode(wire: goaway.code) == .draining)
+        link, accepted: goaway.requestsAccepted, code: code, reason: goaway.reason,
+        acceptsNext: code == .draining)
       link.shutDownIfUnused(by: requests)
     case .abandon(let reason):
       core.abandoned(self, reason)

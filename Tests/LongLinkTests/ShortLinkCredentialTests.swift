@@ -118,6 +118,61 @@ import Testing
     }
   }
 
+  // MARK: Servers that cannot tell who it is
+
+  @Test func `a server that cannot tell who a client is gets pauses that grow`() async throws {
+    let asked = Tally<Int>()
+    try await ShortLinkTests.short {
+      $0.credential = { Array("key-eve".utf8) }
+      $0.timeout = .seconds(100)
+    } server: {
+      $0.authenticate = { _ in
+        asked.add(0)
+        throw Down()
+      }
+    } _: { stage, server, client in
+      let begin = stage.clientLoop.clock.now
+      let error = try await failure { try await client.request(.echo, [1]) }
+      #expect(error.response == .draining && error.delivery == .refused, "\(error)")
+      #expect(error.detail.contains("cannot check"), "\(error)")
+      #expect(asked.count == 6)
+      let least = Duration.milliseconds(500 + 1_000 + 2_000 + 4_000 + 8_000)
+      #expect(begin.duration(to: stage.clientLoop.clock.now) >= least)
+      // Many requests ask no more often than one: no more than 8 links at a time, and pauses.
+      let tasks = (0..<200).map { _ in
+        client.submit(.echo, [1], options: RequestOptions(timeout: .seconds(20)))
+      }
+      for task in tasks { _ = try? await task.value }
+      #expect(asked.count < 50, "\(asked.count)")
+    }
+  }
+
+  @Test func `a way whose server cannot tell who a client is gives way to the next`()
+    async throws
+  {
+    try await Stage.simulate { stage, _ in
+      let broken = try await stage.serve(
+        at: .host("10.0.0.1", port: 9_000), setUp: ShortLinkTests.routes
+      ) {
+        $0.authenticate = { _ in throw Down() }
+      }
+      let good = try await stage.serve(
+        at: .host("10.0.0.1", port: 9_001), setUp: ShortLinkTests.routes)
+      let other = SocketAddress.ipv4(10, 0, 0, 1, port: 8_081)
+      _ = try await stage.gateway(for: broken)
+      _ = try await stage.gateway(for: good, at: other)
+      let client = try stage.client(to: []) {
+        $0 = ClientConfiguration(ways: [
+          .simulatedShort(to: ShortLinkTests.gatewayAddress), .simulatedShort(to: other),
+        ])
+        $0.logger.logLevel = .critical
+      }
+      for _ in 0..<5 { try await client.expectEcho([1]) }
+      #expect(client.state == .short("short://10.0.0.1:8081"))
+      #expect(await broken.counters().shortLinks == 1)
+    }
+  }
+
   // MARK: Refusals
 
   /// Runs a body with a client of both ways. Its server takes requests over short links, and

@@ -222,6 +222,16 @@ extension WayMachine {
     }
   }
 
+  /// Notes that the server has turned a short link away with its request, and takes none for now.
+  /// `hint` is how long it asks the client to stay away, in nanoseconds.
+  package mutating func turnedAway(
+    _ id: ID, hint: Int64?, at now: LinkInstant, bits: () -> UInt64
+  ) {
+    guard let link = links.first(where: { $0.id == id }), link.choice == choice, usesShortLinks
+    else { return }
+    wayFailed(hint: hint, at: now, bits: bits)
+  }
+
   /// Notes that the application has no credential for a short link, which is not opened. No way is
   /// at fault.
   package mutating func noCredential(_ id: ID, at now: LinkInstant, bits: () -> UInt64) {
@@ -247,21 +257,25 @@ extension WayMachine {
     way = (way + 1) % settings.ways
   }
 
-  private mutating func wayFailed(at now: LinkInstant, bits: () -> UInt64) {
+  private mutating func wayFailed(
+    hint: Int64? = nil, at now: LinkInstant, bits: () -> UInt64
+  ) {
     leaveWay()
     failed += 1
     guard failed >= settings.ways else { return }
     failed = 0
     way = 0
-    pause(at: now, bits: bits)
+    pause(atLeast: hint ?? 0, at: now, bits: bits)
   }
 
-  private mutating func pause(at now: LinkInstant, bits: () -> UInt64) {
+  private mutating func pause(
+    atLeast hint: Int64 = 0, at now: LinkInstant, bits: () -> UInt64
+  ) {
     failures += 1
     let window = settings.reconnect.window(first: 0, failures: failures)
     // Never none: a way that fails at once would be tried without end.
     let delay = max(window / 2, ReconnectPolicy.even(within: window, bits: bits()))
-    pausedUntil = now + delay
+    pausedUntil = now + max(delay, hint)
     effects.append(.allFailed)
   }
 

@@ -53,4 +53,32 @@ import Testing
       machine.elapsed(to: .ms(now))
     }
   }
+
+  @Test func `a server that turns requests away is left for the next way, and then a pause`() {
+    var machine = machine(ways: 2)
+    machine.want(2)
+    _ = machine.take()
+    machine.opened(id(1))
+    machine.opened(id(2))
+    machine.turnedAway(id(1), hint: nil, at: .ms(0), bits: { 0 })
+    // The other one was opened before that was known.
+    machine.turnedAway(id(2), hint: nil, at: .ms(0), bits: { 0 })
+    machine.want(1)
+    #expect(machine.take() == [.open(id(3), way: 1)])
+    machine.opened(id(3))
+    #expect(machine.count == 3 && machine.current == 1)
+    machine.turnedAway(id(3), hint: nil, at: .ms(0), bits: { 0 })
+    #expect(machine.take() == [.allFailed] && machine.deadline == .ms(500))
+    for number: UInt32 in 1...3 { machine.ended(id(number), .worked, at: .ms(1), bits: { 0 }) }
+    #expect(machine.count == 0 && machine.deadline == .ms(500), "their ends say nothing more")
+  }
+
+  @Test func `the pause lasts as long as the server asks`() {
+    var machine = machine()
+    machine.want(1)
+    _ = machine.take()
+    machine.opened(id(1))
+    machine.turnedAway(id(1), hint: 7_000_000_000, at: .ms(0), bits: { 0 })
+    #expect(machine.deadline == .ms(7_000))
+  }
 }
