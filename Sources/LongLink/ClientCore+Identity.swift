@@ -141,10 +141,7 @@ extension ClientCore {
         \(PeerText(goaway.reason))
         """, address: connection.link.peer)
     lastFailure = failure
-    let former = shortLinks.refusal
-    shortLinks.refusal = ShortLinks.Refusal(
-      credential: connection.credential, code: code, failure: failure,
-      isFinal: former?.credential == connection.credential)
+    shortLinks.refused(connection, code, failure)
     publishState()
   }
 

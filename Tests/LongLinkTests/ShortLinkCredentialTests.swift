@@ -175,6 +175,28 @@ import Testing
 
   // MARK: Refusals
 
+  @Test func `links of one batch are refused once`() async throws {
+    let isDown = Mutex(true)
+    try await ShortLinkTests.short {
+      $0.credential = { Array("key-eve".utf8) }
+    } server: {
+      $0.authenticate = { request in
+        if isDown.withLock({ $0 }) { throw AuthenticationRefusal.unauthenticated("a glitch") }
+        return try AuthenticationTests.byKey(request)
+      }
+    } _: { stage, server, client in
+      let tasks = (0..<8).map { client.submit(.echo, [UInt8($0)], options: RequestOptions()) }
+      for task in tasks {
+        let error = try await failure { try await task.value }
+        #expect(error.code == .notAccepted && error.delivery == .refused, "\(error)")
+      }
+      #expect(await server.counters().authentications.refused == 8)
+      #expect(client.state == .short("short://10.0.0.1:8080"))
+      isDown.withLock { $0 = false }
+      try await client.expectEcho([1])
+    }
+  }
+
   /// Runs a body with a client of both ways. Its server takes requests over short links, and
   /// connections if the credential is good.
   private static func halfRefused(
