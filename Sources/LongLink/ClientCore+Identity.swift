@@ -18,6 +18,7 @@ extension ClientCore {
   /// The last credential that a server did not accept.
   struct RefusedCredential {
     let credential: [UInt8]
+    let code: ResponseCode
     let round: UInt32
   }
 
@@ -32,23 +33,23 @@ extension ClientCore {
     let bound = LoopBound(self, on: loop)
     withCredential { result in
       let core = bound.value
-      guard round == core.needs.round else { return }
+      // The round may have ended meanwhile: the client was suspended, say.
+      guard core.machine.isResolving(round) else { return }
       switch result {
       case .success(let credential):
         core.needs.credential = credential
+        core.beginRoundIfReady()
       case .failure(let failure):
         core.lastFailure = failure
-        core.needs.credential = []
-        core.needs.addresses = 0
+        core.machine.noCredential(round: round, at: core.loop.now, bits: core.bits)
       }
-      core.beginRoundIfReady()
       if core.credentials != nil { core.perform() }
     }
   }
 
   /// Notes the number of addresses of a round.
   func foundAddresses(_ count: Int, round: UInt32) {
-    guard round == needs.round, needs.addresses != 0 else { return }
+    guard round == needs.round else { return }
     needs.addresses = count
     beginRoundIfReady()
   }
@@ -72,14 +73,28 @@ extension ClientCore {
   func credentialRefused(_ code: ResponseCode, _ reason: PeerText, by address: SocketAddress?) {
     let credential = needs.credential ?? []
     let former = refusedCredential
-    refusedCredential = RefusedCredential(credential: credential, round: needs.round)
+    refusedCredential = RefusedCredential(
+      credential: credential, code: code, round: needs.round)
     guard let former, former.credential == credential, former.round != needs.round,
       !machine.isReplacing
     else { return }
     machine.stop(at: loop.now)
+    // Requests may go over short links, as after a round that has failed.
+    shortLinks?.machine.roundFailed()
     perform()
-    requests.failWaiting(all: true) { operation, _ in notConnected(operation) }
+    guard !takesShortLinks else { return resumeConnectWaiters(.success(())) }
+    // While all short ways have failed, requests wait for the next attempt if they would anyway.
+    requests.failWaiting(all: !hasShortWays) { operation, _ in notConnected(operation) }
     resumeConnectWaiters(.failure(notConnected("connect")))
+  }
+
+  /// Makes the long link again if it was given up because servers refused another credential.
+  func restart(with credential: [UInt8]) {
+    guard machine.state == .stopped, let refused = refusedCredential,
+      refused.credential != credential
+    else { return }
+    refusedCredential = nil
+    start(again: true)
   }
 
   /// The error of an operation for which there is no connection.
@@ -126,10 +141,7 @@ extension ClientCore {
         \(PeerText(goaway.reason))
         """, address: connection.link.peer)
     lastFailure = failure
-    let former = shortLinks.refusal
-    shortLinks.refusal = ShortLinks.Refusal(
-      credential: connection.credential, code: code, failure: failure,
-      isFinal: former?.credential == connection.credential)
+    shortLinks.refused(connection, code, failure)
     publishState()
   }
 

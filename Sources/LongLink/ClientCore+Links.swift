@@ -123,7 +123,8 @@ extension ClientCore: LinkOwner {
       // It came instead of a welcome: the attempt has failed for that reason.
       let farewell = PeerText(goaway.reason)
       connection(link.id)?.farewell = farewell
-      machine.turnedAway(link.id, hint: hint, alternatives: named.count, at: loop.now)
+      machine.turnedAway(
+        link.id, isRefusal: code.deniesAccess, hint: hint, alternatives: named.count, at: loop.now)
       take(named, since: number)
       link.close(.goneAway(code))
       if code.deniesAccess { credentialRefused(code, farewell, by: link.peer) }

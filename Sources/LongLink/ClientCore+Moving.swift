@@ -51,6 +51,8 @@ extension ClientCore {
     notifyObserver(.pathChanged(network: network))
     machine.pathChanged(at: loop.now, bits: bits)
     shortLinks?.machine.pathChanged(at: loop.now)
+    // There is no round that could fail first.
+    if machine.state == .stopped { shortLinks?.machine.roundFailed() }
     perform()
     updateWays()
   }
@@ -100,6 +102,8 @@ extension ClientCore {
     guard closing == nil else { return }
     let kept = self.servers.replace(with: servers)
     watchers.serversSwitched()
+    // What others refused says nothing about new servers.
+    if kept.contains(nil) { refusedCredential = nil }
     machine.switchServers(to: self.servers.entries, kept: kept, at: loop.now, bits: bits)
     perform()
   }

@@ -19,7 +19,7 @@ extension ClientCore: PeerOwner {
         LongLinkError(.closed, doing: $0, detail: "the client was closed")
       }
     }
-    if machine.state == .stopped, !takesShortLinks {
+    if machine.state == .stopped, !hasShortWays {
       return requests.failAtOnce(
         type, body, copy options, completion, defaults: defaults, notConnected)
     }
@@ -36,9 +36,9 @@ extension ClientCore: PeerOwner {
   private var isOffline: Bool {
     switch machine.state {
     case .suspended: true
-    case .waiting: !takesShortLinks
+    case .waiting, .stopped: !takesShortLinks
     case .idle where !configuration.hasLongLink: !takesShortLinks
-    case .idle, .connecting, .connected, .migrating, .stopped, .closed: false
+    case .idle, .connecting, .connected, .migrating, .closed: false
     }
   }
 

@@ -10,6 +10,9 @@ extension ClientCore {
   /// Whether requests go over short links, or would if there were any.
   var takesShortLinks: Bool { shortLinks?.machine.carriesRequests ?? false }
 
+  /// The same, also while all ways have failed and the next attempt is not due.
+  var hasShortWays: Bool { shortLinks?.machine.isUsed ?? false }
+
   /// Whether neither connections nor short links are left.
   var hasNoLinks: Bool { connections.isEmpty && shortLinks?.connections.isEmpty ?? true }
 
@@ -55,10 +58,13 @@ extension ClientCore {
     let bound = LoopBound(self, on: loop)
     withCredential { result in
       let core = bound.value
-      guard core.closing?.isFinishing != true else { return }
+      // It may have been given up meanwhile: the client was suspended, say, or has a connection.
+      guard core.shortLinks?.machine.isOpening(id) == true else { return }
       switch result {
-      case .success(let credential): core.open(id, way, with: credential)
-      case .failure(let failure): core.couldNotOpen(id, way, failure)
+      case .success(let credential):
+        core.open(id, way, with: credential)
+        core.restart(with: credential)
+      case .failure(let failure): core.noCredential(id, way, failure)
       }
       core.performWays()
     }
@@ -95,6 +101,29 @@ extension ClientCore {
     lastFailure = failure
     shortLinks.machine.ended(id, .failed, at: loop.now, bits: bits)
     shortLinks.machine.want(wantedShortLinks)
+  }
+
+  private func noCredential(_ id: WayMachine.ID, _ way: Int, _ failure: ConnectFailure) {
+    guard let shortLinks else { return }
+    shortLinks.count(way) { $0.failed += 1 }
+    lastFailure = failure
+    shortLinks.machine.noCredential(id, at: loop.now, bits: bits)
+  }
+
+  /// Notes that the server takes no requests for now: pauses, or goes another way, before the
+  /// request of this link would be sent again.
+  func turnedAway(_ connection: ShortConnection, _ goaway: GoAway) {
+    guard let shortLinks else { return }
+    lastFailure = ConnectFailure(
+      .goneAway(.draining),
+      detail: """
+        \(shortLinks.name(of: connection.way)): the server takes no requests for now: \
+        \(PeerText(goaway.reason))
+        """, address: connection.link.peer)
+    let hint = configuration.reconnect.hint(
+      retryAfter: goaway.retryAfter, spread: goaway.spread, bits: bits())
+    shortLinks.machine.turnedAway(connection.link.id, hint: hint, at: loop.now, bits: bits)
+    performWays()
   }
 
   /// Notes why a short link ends, before its request is told.

@@ -117,10 +117,13 @@ final class ClientCore {
 // MARK: - The machine's effects
 
 extension ClientCore: TimerHandler {
-  /// Starts to connect.
-  func start() {
+  /// Starts to connect. A client that stopped, because it is not accepted, stays so unless it is to
+  /// try `again`.
+  func start(again: Bool = false) {
     guard closing == nil else { return }
-    if configuration.hasLongLink { machine.start(at: loop.now, bits: bits) }
+    if configuration.hasLongLink, again || machine.state != .stopped {
+      machine.start(at: loop.now, bits: bits)
+    }
     shortLinks?.machine.start(at: loop.now)
     perform()
     updateWays()
@@ -152,7 +155,7 @@ extension ClientCore: TimerHandler {
       return
     }
     connectWaiters.append(completion)
-    start()
+    start(again: true)
   }
 
   /// Performs the machine's effects, and sets its timer.
@@ -211,8 +214,8 @@ extension ClientCore: TimerHandler {
   private func resolved(
     _ round: UInt32, _ result: Result<[SocketAddress], ResolveError>, _ endpoint: Endpoint
   ) {
-    // Ignore the result of an earlier round.
-    guard round == machine.round else { return }
+    // Ignore the result of an earlier round, and of one that has ended.
+    guard machine.isResolving(round) else { return }
     switch result {
     case .success(let found):
       addresses = found
@@ -339,7 +342,7 @@ extension ClientCore: TimerHandler {
     case .waiting(let until): show(.waiting(.nanoseconds(max(0, until - loop.now))))
     case .suspended: show(.suspended)
     case .stopped where way != nil: show(.short(shortLinks?.name(of: way) ?? ""))
-    case .stopped: show(.notAccepted(refusal ?? lastFailure?.response ?? .unauthenticated))
+    case .stopped: show(.notAccepted(refusal ?? refusedCredential?.code ?? .unauthenticated))
     case .closed: if hasNoLinks { show(.closed) }
     }
   }

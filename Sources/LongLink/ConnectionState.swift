@@ -16,7 +16,8 @@ public enum ConnectionState: Hashable, Sendable {
   /// Requests can be sent on one connection, while another one is being made to replace it.
   case migrating(SocketAddress?, to: Endpoint)
   /// There is no connection, and requests go over short links of the way with this name. If the
-  /// long link is among the ways, the client goes on trying to connect.
+  /// long link is among the ways, the client goes on trying to connect, unless the servers did not
+  /// accept it there: then until `connect()`, or until its credential is another one.
   case short(String)
   /// The connect failed or the connection ended. The next attempt begins after this time, counted
   /// from when the state was entered.

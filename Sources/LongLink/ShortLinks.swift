@@ -16,6 +16,8 @@ final class ShortLinks {
   /// The last credential that a server did not accept; nil once it was accepted, or another one is
   /// used.
   var refusal: Refusal?
+  /// The number of refusals so far.
+  private(set) var refusals: UInt64 = 0
   /// By way.
   private var counted: [ShortLinkCounters]
 
@@ -24,8 +26,21 @@ final class ShortLinks {
     let credential: [UInt8]
     let code: ResponseCode
     let failure: ConnectFailure
+    /// Counts the refusals.
+    let number: UInt64
     /// Whether it was the second time in a row: it is not shown again.
     let isFinal: Bool
+
+    init(
+      _ credential: [UInt8], _ code: ResponseCode, _ failure: ConnectFailure, number: UInt64,
+      isFinal: Bool = false
+    ) {
+      self.credential = credential
+      self.code = code
+      self.failure = failure
+      self.number = number
+      self.isFinal = isFinal
+    }
   }
 
   /// Nil if no short link is among the ways.
@@ -38,6 +53,20 @@ final class ShortLinks {
         hasLongLink: configuration.hasLongLink, ways: openers.count,
         connectBound: configuration.connectTimeout.clampedNanoseconds,
         reconnect: configuration.reconnect))
+  }
+
+  /// Notes that a server did not accept the credential of a short link. Of links that were opened
+  /// together, whose credential came from one call, only the first counts.
+  func refused(_ connection: ShortConnection, _ code: ResponseCode, _ failure: ConnectFailure) {
+    defer { refusals += 1 }
+    guard let former = refusal else {
+      refusal = Refusal(connection.credential, code, failure, number: refusals)
+      return
+    }
+    guard connection.refusalsBefore > former.number else { return }
+    let isFinal = former.credential == connection.credential
+    refusal = Refusal(
+      connection.credential, code, failure, number: refusals, isFinal: isFinal)
   }
 
   func name(of way: Int?) -> String { way.map { openers[$0].name } ?? "" }
@@ -75,6 +104,8 @@ final class ShortConnection {
   let way: Int
   /// What the client has shown.
   let credential: [UInt8]
+  /// The number of refusals of short links when this one was opened.
+  let refusalsBefore: UInt64
   private let core: ClientCore
   /// The position in the link's stream at which its request begins; nil before it has one.
   private var begin: UInt64?
@@ -85,6 +116,7 @@ final class ShortConnection {
     self.way = way
     self.credential = credential
     self.core = core
+    refusalsBefore = core.shortLinks?.refusals ?? 0
   }
 
   /// Carries the most urgent request; ends the link if there is none.
@@ -141,10 +173,14 @@ extension ShortConnection: LinkOwner {
     case .overLimit(let serial): requests.streamOverLimit(serial, on: link)
     case .peerLeaving(let goaway):
       // First, so that callers which go on at once find what was learned.
-      if ResponseCode(wire: goaway.code).deniesAccess { core.credentialRefused(goaway, on: self) }
+      let code = ResponseCode(wire: goaway.code)
+      if code.deniesAccess { core.credentialRefused(goaway, on: self) }
+      if code == .draining, goaway.requestsAccepted == 0, requests.carriedCount(by: link) > 0 {
+        core.turnedAway(self, goaway)
+      }
       requests.leaving(
-        link, accepted: goaway.requestsAccepted, code: ResponseCode(wire: goaway.code),
-        reason: goaway.reason, acceptsNext: ResponseCode(wire: goaway.code) == .draining)
+        link, accepted: goaway.requestsAccepted, code: code, reason: goaway.reason,
+        acceptsNext: code == .draining)
       link.shutDownIfUnused(by: requests)
     case .abandon(let reason):
       core.abandoned(self, reason)

@@ -214,51 +214,6 @@ import Testing
     }
   }
 
-  @Test func `it is not sent in the clear unless that is allowed`() async throws {
-    try await Stage.simulate { stage, _ in
-      let seen = Tally<Int>()
-      let server = try await stage.serve(configure: {
-        $0.authenticate = { request in
-          seen.add(request.credential?.count ?? -1)
-          return .anonymous
-        }
-      })
-      let client = try stage.client(of: server) { $0.credential = { [1, 2, 3] } }
-      let error = try await failure { try await client.connect() }
-      #expect(error.detail.contains("without encryption"), "\(error)")
-      #expect(seen.elements == [])
-    }
-    try await Stage.run(.loopback) { stage in
-      let server = try await stage.serve(configure: {
-        $0.authenticate = { request in
-          #expect(request.credential == [1, 2, 3])
-          return .anonymous
-        }
-      })
-      let client = try stage.client(of: server) { $0.credential = { [1, 2, 3] } }
-      try await client.expectEcho([1])
-    }
-  }
-
-  @Test func `a name whose first address is local does not let it out in the clear`() async throws {
-    try await Stage.simulate { stage, simulation in
-      let seen = Tally<Int>()
-      let server = try await stage.serve(configure: {
-        $0.authenticate = { request in
-          seen.add(request.credential?.count ?? -1)
-          return .anonymous
-        }
-      })
-      let far = server.addresses[0]
-      simulation.network.host("server.test", addresses: [.ipv4(127, 0, 0, 1, port: 0), far])
-      let endpoint = Endpoint.host("server.test", port: try #require(far.port))
-      let client = try stage.client(to: [endpoint]) { $0.credential = { [1, 2, 3] } }
-      let error = try await failure { try await client.connect() }
-      #expect(error.detail.contains("without encryption"), "\(error)")
-      #expect(seen.elements == [])
-    }
-  }
-
   @Test func `a server's end of a credential brings the client back at once`() async throws {
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve(configure: {

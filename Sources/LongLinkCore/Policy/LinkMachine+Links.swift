@@ -4,7 +4,8 @@
 extension LinkMachine {
   /// The lifetime in nanoseconds from which on a link resets the count of short drains.
   static let longLife: Int64 = 60_000_000_000
-  /// The number of short drains in a row that are followed by the next link without a delay.
+  /// The number of short drains in a row that are followed by the next link without a delay. The
+  /// end of a credential counts as one.
   static let shortDrainsFollowed = 8
 
   /// Notes that the link has answered a request or lived through a heartbeat interval. Only now is
@@ -83,6 +84,7 @@ extension LinkMachine {
     } else if isDraining || isExpired {
       shortDrains += 1
     }
+    let inARow = shortDrains - LinkMachine.shortDrainsFollowed
     avoid(link.target, for: hint, at: now)
     if link.hasWorked {
       let policy = settings.reconnect
@@ -95,19 +97,24 @@ extension LinkMachine {
       // A draining server should not be the first choice when its cool-down is over.
       if isDraining, case .listed(let index) = link.target { list.tried(index) }
       if isDraining || reason == .heartbeatLost { coolDown(link.target, at: now) }
+      // Servers that drain repeatedly and name each other, or whose credentials hardly last, must
+      // not cause reconnects without delay.
+      if isDraining || isExpired, inARow > 0 { (outage.failures, outage.growth) = (inARow, inARow) }
     } else {
       // An unproven link: the delays continue to grow, and another server may work better.
-      coolDown(link.target, at: now)
+      if !isExpired { coolDown(link.target, at: now) }
       countFailure(at: now)
     }
     if isUnderWay {
-      // The replacement is already being connected, unless it is to the same draining server.
-      guard isDraining, target == link.target else { return }
+      // The replacement is already being connected, unless it is to the same draining server, or
+      // comes too late again and again.
+      guard isDraining && target == link.target || isExpired && purpose == .renewal && inARow > 0
+      else { return }
       abandonRound()
     }
-    if link.hasWorked, isDraining, apply(hint, at: now, bits: bits) { return }
+    if link.hasWorked, isDraining, inARow <= 0, apply(hint, at: now, bits: bits) { return }
     // The server accepts this client with its next credential.
-    if link.hasWorked, isExpired, shortDrains <= LinkMachine.shortDrainsFollowed {
+    if link.hasWorked, isExpired, inARow <= 0 {
       beginRoundWhenAllowed(at: now, bits: bits)
       return
     }
@@ -118,12 +125,6 @@ extension LinkMachine {
 
   /// Reconnects as a draining server asks; returns false if the usual delay applies instead.
   private mutating func apply(_ hint: Int64?, at now: LinkInstant, bits: () -> UInt64) -> Bool {
-    let inARow = shortDrains - LinkMachine.shortDrainsFollowed
-    guard inARow <= 0 else {
-      // Servers that drain repeatedly and name each other must not cause reconnects without delay.
-      (outage.failures, outage.growth) = (inARow, inARow)
-      return false
-    }
     if let hint = commonHint(at: now) {
       wait(hint, window: hint, .goaway, at: now)
       return true
@@ -166,26 +167,6 @@ extension LinkMachine {
     }
   }
 
-  /// Schedules the move to a link with a new credential: at 75 to 90 % of its validity, drawn at
-  /// random, so that clients that came together do not move together.
-  mutating func armRenewal(after validity: Int64, at now: LinkInstant, bits: () -> UInt64) {
-    current?.expiresAt = now + validity
-    let part = 750 + Int64(bits() % 151)
-    let (whole, rest) = validity.quotientAndRemainder(dividingBy: 1_000)
-    renewAt = now + whole * part + rest * part / 1_000
-  }
-
-  /// Begins a round for a link with a new credential. If it fails, another one begins in a quarter
-  /// of the time that is left, down to a tenth of a second.
-  mutating func renew(at now: LinkInstant, bits: () -> UInt64) {
-    guard let current, current.expiresAt > now else {
-      renewAt = .distantFuture
-      return
-    }
-    renewAt = now + max(100_000_000, (current.expiresAt - now) / 4)
-    if !isUnderWay { beginRound(at: now, for: .renewal, bits: bits) }
-  }
-
   /// Schedules the next attempt to fail back to a better server, if there is one.
   mutating func armPreferred(at now: LinkInstant, bits: () -> UInt64) {
     guard let current else { return }
@@ -195,8 +176,17 @@ extension LinkMachine {
     preferredAt = now + ReconnectPolicy.period(of: interval, bits: bits())
   }
 
+  /// The same, unless one is scheduled: renewals must not put it off for ever.
+  mutating func rearmPreferred(at now: LinkInstant, bits: () -> UInt64) {
+    if preferredAt == .distantFuture { armPreferred(at: now, bits: bits) }
+  }
+
   mutating func tryPreferred(at now: LinkInstant, bits: () -> UInt64) {
-    guard let current, !isUnderWay else { return }
+    guard let current else { return }
+    guard !isUnderWay else {
+      armPreferred(at: now, bits: bits)
+      return
+    }
     let present: Int? = if case .listed(let index) = current.target { index } else { nil }
     if let better = list.better(than: present, at: now, bits: bits) {
       beginRound(at: now, for: .preferred, to: better, bits: bits)

@@ -19,18 +19,17 @@ extension LinkMachine {
     round += 1
     self.purpose = purpose
     attempts = []
+    isRefused = false
     if let server {
       target = .listed(server)
-    } else if purpose == .path || purpose == .renewal, case .listed(let index)? = current?.target,
-      list.isReady(index, at: now)
-    {
-      target = .listed(index)
+    } else if let present = replacement(for: purpose, at: now) {
+      target = present
     } else if purpose == .connect, let alternative = takeAlternative() {
       target = alternative
     } else {
       target = .listed(list.choice(at: now, bits: bits))
     }
-    if case .listed(let index) = target { list.tried(index) }
+    if case .listed(let index) = target { isFirstTry = list.tried(index) }
     if lastTarget == nil { lastTarget = target }
     roundState = .resolving(now + settings.connectTimeout)
     effects.append(.resolve(target, round: round))
@@ -105,10 +104,13 @@ extension LinkMachine {
   }
 
   /// Notes a goaway in place of a welcome: the attempt will fail, but the goaway's hints apply.
+  /// `isRefusal` says that the server does not accept who the client is.
   package mutating func turnedAway(
-    _ attempt: AttemptID, hint: Int64?, alternatives count: Int, at now: LinkInstant
+    _ attempt: AttemptID, isRefusal: Bool = false, hint: Int64?, alternatives count: Int,
+    at now: LinkInstant
   ) {
     guard attempts.contains(where: { $0.id == attempt }) else { return }
+    if isRefusal { isRefused = true }
     avoid(target, for: hint, at: now)
     // A working link needs no alternatives.
     if count > 0, current == nil { name(alternatives: count) }
@@ -141,13 +143,17 @@ extension LinkMachine {
     }
     attempts.remove(at: index)
     abandonRound()
-    if current != nil { counts.migrations += 1 }
+    let former = current
+    let wasPreferredAt = preferredAt
+    if former != nil { counts.migrations += 1 }
     abandonCurrent(at: now, followedBy: attempt)
-    current = Current(id: attempt, target: target, since: now, provenAt: now + life)
+    current = Current(
+      id: attempt, target: target, since: former?.since ?? now, provenAt: now + life)
     outcomes = OutcomeWindow()
     if lastTarget != target, purpose != .preferred { counts.failovers += 1 }
     lastTarget = target
-    armPreferred(at: now, bits: bits)
+    if former?.target == target { preferredAt = wasPreferredAt }
+    rearmPreferred(at: now, bits: bits)
     if let validity { armRenewal(after: validity, at: now, bits: bits) }
   }
 
@@ -168,10 +174,11 @@ extension LinkMachine {
 
   mutating func failRound(at now: LinkInstant, bits: () -> UInt64) {
     effects.append(.roundFailed(target))
-    coolDown(target, at: now)
+    // A server that refuses the next credential still works: the current link shows it.
+    if !isRefused || current?.target != target { coolDown(target, at: now) }
     roundState = .none
     guard current == nil else {
-      armPreferred(at: now, bits: bits)
+      rearmPreferred(at: now, bits: bits)
       return
     }
     countFailure(at: now)

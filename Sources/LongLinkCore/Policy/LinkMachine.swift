@@ -120,6 +120,7 @@ package struct LinkMachine: Equatable {
   struct Current: Equatable, Sendable {
     let id: AttemptID
     var target: Target
+    /// Since when there has been a link without a break: it may have replaced another one.
     let since: LinkInstant
     var hasWorked = false
     /// When it will have lived through a heartbeat interval.
@@ -155,6 +156,10 @@ package struct LinkMachine: Equatable {
   var purpose = Purpose.connect
   /// The server of the current or last round.
   package internal(set) var target = Target.listed(0)
+  /// Whether that server had not been tried in this outage before.
+  var isFirstTry = false
+  /// Whether it has said in this round that it does not accept who the client is.
+  var isRefused = false
   var list: ServerList
   var current: Current?
   var retired: [Retired] = []

@@ -7,7 +7,8 @@ package struct LinkWait: Hashable, Sendable {
     case closed
     /// A proven link lost its heartbeat.
     case heartbeatLost
-    /// A round has failed: no address of the server completed a handshake.
+    /// A round has failed: no address of the server completed a handshake, or there was no
+    /// credential for it.
     case refused
     /// A link ended after its handshake, before it was proven.
     case unproven

@@ -22,8 +22,11 @@
 /// **Server hints.** A draining server can state how long to stay away from it. The client obeys,
 /// for at most `longestHint`, and tries its other servers meanwhile. If there is no other server,
 /// the hint replaces the first window, and neither a change of the network nor a suspension
-/// shortens it. If links drain after less than a minute, at most 8 in a row are replaced without a
-/// delay; after that the delays grow as after failed rounds.
+/// shortens it.
+///
+/// If links drain, or their credentials expire, after less than a minute, at most 8 in a row are
+/// replaced without a delay; after that the delays grow as after failed rounds. A link that is
+/// replaced before its credential expires does not count.
 public struct ReconnectPolicy: Hashable, Sendable {
   /// The first window after a working link was closed or failed. Default 1 s.
   public var afterClose: Duration

@@ -108,9 +108,16 @@ package struct ServerList: Equatable, Sendable {
 // MARK: - Updates
 
 extension ServerList {
-  /// Notes that a round with this server begins.
-  package mutating func tried(_ index: Int) {
-    entries[index].isTried = true
+  /// Notes that a round with this server begins; returns whether it is the first in this outage.
+  @discardableResult
+  package mutating func tried(_ index: Int) -> Bool {
+    defer { entries[index].isTried = true }
+    return !entries[index].isTried
+  }
+
+  /// Notes that the round with this server did not reach it, for another reason than the server.
+  package mutating func untried(_ index: Int) {
+    entries[index].isTried = false
   }
 
   /// Resets the tries, because a new outage begins.

@@ -6,9 +6,10 @@
 /// among equals, and tries each of them once in an outage before it tries one a second time. A
 /// server cools down when a round of connection attempts to it has failed, when a link to it lost
 /// its heartbeat or ended before it had proved itself, when it drains, and when its error ratio is
-/// too high. If all cool down, the one that is ready first is tried. A server that asks clients to
-/// stay away is not tried during that time, within the limits of `ReconnectPolicy`. This does not
-/// affect other servers.
+/// too high. It does not if the application had no credential for it, if it refused the next
+/// credential of a client that is connected to it, or if a credential expired. If all cool down,
+/// the one that is ready first is tried. A server that asks clients to stay away is not tried
+/// during that time, within the limits of `ReconnectPolicy`. This does not affect other servers.
 public struct ServerPolicy: Hashable, Sendable {
   /// How long a server cools down after its first failure; it doubles with each further one in a
   /// row. Default 5 s.

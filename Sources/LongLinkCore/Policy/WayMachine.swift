@@ -117,13 +117,17 @@ package struct WayMachine: Equatable {
   /// The way over which requests go now; nil while none is known to be open to them.
   package var current: Int? { usesShortLinks && isProven && mode == .active ? way : nil }
 
-  /// Whether requests need not wait for the long link: short links are tried, or are open.
-  package var carriesRequests: Bool {
-    settings.ways > 0 && usesShortLinks && mode == .active && pausedUntil == nil
-  }
+  /// Whether requests need not wait for the long link.
+  package var isUsed: Bool { settings.ways > 0 && usesShortLinks && mode == .active }
+
+  /// The same, and short links are open or tried, not only due after a pause.
+  package var carriesRequests: Bool { isUsed && pausedUntil == nil }
 
   /// The number of short links that are open or being opened.
   package var count: Int { links.count }
+
+  /// Whether this short link is still being opened: nothing has made it superfluous.
+  package func isOpening(_ id: ID) -> Bool { links.contains { $0.id == id && !$0.isOpen } }
 
   /// When `elapsed(to:)` should be called.
   package var deadline: LinkInstant {
@@ -218,6 +222,26 @@ extension WayMachine {
     }
   }
 
+  /// Notes that the server has turned a short link away with its request, and takes none for now.
+  /// `hint` is how long it asks the client to stay away, in nanoseconds.
+  package mutating func turnedAway(
+    _ id: ID, hint: Int64?, at now: LinkInstant, bits: () -> UInt64
+  ) {
+    guard let link = links.first(where: { $0.id == id }), link.choice == choice, usesShortLinks
+    else { return }
+    wayFailed(hint: hint, at: now, bits: bits)
+  }
+
+  /// Notes that the application has no credential for a short link, which is not opened. No way is
+  /// at fault.
+  package mutating func noCredential(_ id: ID, at now: LinkInstant, bits: () -> UInt64) {
+    guard let index = links.firstIndex(where: { $0.id == id }) else { return }
+    let link = links.remove(at: index)
+    // Several ask at once, and get one answer.
+    guard link.choice == choice, carriesRequests else { return }
+    pause(at: now, bits: bits)
+  }
+
   /// The next requests go elsewhere; those that were sent are not repeated.
   private mutating func waySilent() {
     failed = 0
@@ -233,17 +257,25 @@ extension WayMachine {
     way = (way + 1) % settings.ways
   }
 
-  private mutating func wayFailed(at now: LinkInstant, bits: () -> UInt64) {
+  private mutating func wayFailed(
+    hint: Int64? = nil, at now: LinkInstant, bits: () -> UInt64
+  ) {
     leaveWay()
     failed += 1
     guard failed >= settings.ways else { return }
     failed = 0
     way = 0
+    pause(atLeast: hint ?? 0, at: now, bits: bits)
+  }
+
+  private mutating func pause(
+    atLeast hint: Int64 = 0, at now: LinkInstant, bits: () -> UInt64
+  ) {
     failures += 1
     let window = settings.reconnect.window(first: 0, failures: failures)
     // Never none: a way that fails at once would be tried without end.
     let delay = max(window / 2, ReconnectPolicy.even(within: window, bits: bits()))
-    pausedUntil = now + delay
+    pausedUntil = now + max(delay, hint)
     effects.append(.allFailed)
   }
 

@@ -38,7 +38,8 @@ struct PacingModel {
   private var round: UInt32?
   private var lastAttempt = LinkInstant(nanoseconds: 0)
   private var hasFailure = false
-  /// The link that takes new requests, since when, and whether it has worked.
+  /// The link that takes new requests, since when there has been one without a break, and whether
+  /// it has worked.
   private var current: (id: UInt32, since: LinkInstant, hasWorked: Bool)?
   /// Consecutive links that drained, or whose credential expired, within a minute. The first 8 are
   /// followed without a delay.
@@ -69,7 +70,7 @@ struct PacingModel {
     case .roundFailed(_, let replaces):
       if !replaces { outage.failures += 1 }
     case .established(let id):
-      current = (id, time, false)
+      current = (id, current?.since ?? time, false)
       notBefore = nil
     case .worked(let id):
       guard current?.id == id else { return }
@@ -118,7 +119,9 @@ struct PacingModel {
     }
     let first = reason == .heartbeatLost ? policy.afterLostHeartbeat : policy.afterClose
     outage = Outage(first: first.clampedNanoseconds)
-    if reason == .goneAway(.draining) { outage.failures = max(0, shortDrains - 8) }
+    if reason == .goneAway(.draining) || reason == .goneAway(.unauthenticated) {
+      outage.failures = max(0, shortDrains - 8)
+    }
   }
 }
 
@@ -126,6 +129,8 @@ extension PacingModel {
   private mutating func attempt(
     _ id: UInt32, round: UInt32, replaces: Bool, at time: LinkInstant
   ) {
+    // The client may have left its link without an event, for example for other servers.
+    if !replaces { current = nil }
     if self.round == round {
       let pause = time - lastAttempt
       if pause < Self.stagger, !hasFailure {

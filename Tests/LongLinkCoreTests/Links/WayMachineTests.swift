@@ -241,7 +241,7 @@ import Testing
 }
 
 extension WayMachine {
-  fileprivate mutating func take() -> [Effect] {
+  mutating func take() -> [Effect] {
     var effects: [Effect] = []
     while let effect = nextEffect() { effects.append(effect) }
     return effects

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Credentials: the move to a link with a new one before the current link's expires, and rounds for
+/// which there is none.
+extension LinkMachine {
+  /// The shortest time from a link to its renewal, in nanoseconds. A server that accepts
+  /// credentials for less does not get a new link each time: they expire, and back-off applies.
+  static let leastRenewal: Int64 = 1_000_000_000
+  /// The shortest time between two attempts at one renewal, in nanoseconds.
+  static let leastRenewalRetry: Int64 = 100_000_000
+
+  /// Schedules the move to a link with a new credential: at 75 to 90 % of its validity, drawn at
+  /// random, so that clients that came together do not move together.
+  mutating func armRenewal(after validity: Int64, at now: LinkInstant, bits: () -> UInt64) {
+    current?.expiresAt = now + validity
+    let part = 750 + Int64(bits() % 151)
+    let (whole, rest) = validity.quotientAndRemainder(dividingBy: 1_000)
+    let drawn = whole * part + rest * part / 1_000
+    renewAt = now + min(validity, max(LinkMachine.leastRenewal, drawn))
+  }
+
+  /// Begins a round for a link with a new credential. If it fails, another one begins in a quarter
+  /// of the time that is left, down to a tenth of a second. There is none once the time is over.
+  mutating func renew(at now: LinkInstant, bits: () -> UInt64) {
+    guard let current, current.expiresAt > now else {
+      renewAt = .distantFuture
+      return
+    }
+    renewAt = now + max(LinkMachine.leastRenewalRetry, (current.expiresAt - now) / 4)
+    guard !isUnderWay, replacement(for: .renewal, at: now) != nil || list.mayAskAt <= now else {
+      return
+    }
+    beginRound(at: now, for: .renewal, bits: bits)
+  }
+
+  /// The server of the current link, if its replacement should be made there too.
+  func replacement(for purpose: Purpose, at now: LinkInstant) -> Target? {
+    guard let target = current?.target else { return nil }
+    switch (purpose, target) {
+    case (.path, .listed(let index)), (.renewal, .listed(let index)):
+      return list.isReady(index, at: now) ? target : nil
+    case (.renewal, .alternative):
+      // Which all servers of the list leave their clients to, for now.
+      return list.mayAskAt > now ? target : nil
+    case (.path, .alternative), (.connect, _), (.preferred, _), (.errors, _):
+      return nil
+    }
+  }
+
+  /// Whether the look-up of this round is in progress.
+  package func isResolving(_ round: UInt32) -> Bool {
+    guard case .resolving = roundState else { return false }
+    return round == self.round
+  }
+
+  /// Notes that there is no credential for a round, which ends. No server is at fault: none cools
+  /// down, and each is still to be tried.
+  package mutating func noCredential(
+    round: UInt32, at now: LinkInstant, bits: () -> UInt64
+  ) {
+    guard isResolving(round) else { return }
+    switch target {
+    case .listed(let index):
+      if isFirstTry { list.untried(index) }
+    case .alternative where purpose == .renewal: break
+    case .alternative:
+      alternatives.insert(target, at: 0)
+      outage.alternativesTried -= 1
+    }
+    effects.append(.roundFailed(target))
+    roundState = .none
+    guard current == nil else {
+      rearmPreferred(at: now, bits: bits)
+      return
+    }
+    // Other servers would not help.
+    outage.failures += 1
+    outage.growth += 1
+    pause(.refused, at: now, bits: bits)
+  }
+}
