@@ -51,6 +51,25 @@ import Testing
     }
   }
 
+  @Test func `a name whose first address is local does not let it out in the clear`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let seen = Tally<Int>()
+      let server = try await stage.serve(configure: {
+        $0.authenticate = { request in
+          seen.add(request.credential?.count ?? -1)
+          return .anonymous
+        }
+      })
+      let far = server.addresses[0]
+      simulation.network.host("server.test", addresses: [.ipv4(127, 0, 0, 1, port: 0), far])
+      let endpoint = Endpoint.host("server.test", port: try #require(far.port))
+      let client = try stage.client(to: [endpoint]) { $0.credential = { [1, 2, 3] } }
+      let error = try await failure { try await client.connect() }
+      #expect(error.detail.contains("without encryption"), "\(error)")
+      #expect(seen.elements == [])
+    }
+  }
+
   @Test(arguments: [true, false])
   func `nor to the server that follows another one`(isNamed: Bool) async throws {
     try await Stage.simulate { stage, _ in
@@ -114,23 +133,4 @@ private struct OpenOpener: ShortLinkOpener {
   init(to address: SocketAddress) { base = SimulatedShortLinkOpener(to: address) }
 
   func open(on loop: EventLoop) throws(SocketError) -> any ByteStream { try base.open(on: loop) }
-
-  @Test func `a name whose first address is local does not let it out in the clear`() async throws {
-    try await Stage.simulate { stage, simulation in
-      let seen = Tally<Int>()
-      let server = try await stage.serve(configure: {
-        $0.authenticate = { request in
-          seen.add(request.credential?.count ?? -1)
-          return .anonymous
-        }
-      })
-      let far = server.addresses[0]
-      simulation.network.host("server.test", addresses: [.ipv4(127, 0, 0, 1, port: 0), far])
-      let endpoint = Endpoint.host("server.test", port: try #require(far.port))
-      let client = try stage.client(to: [endpoint]) { $0.credential = { [1, 2, 3] } }
-      let error = try await failure { try await client.connect() }
-      #expect(error.detail.contains("without encryption"), "\(error)")
-      #expect(seen.elements == [])
-    }
-  }
 }
