@@ -13,7 +13,7 @@
 // a message may have is decided here, before OpenSSL sees it.
 
 // The parts (ASN.1 elements) of all certificates of a message. One has about 100.
-#define MOST_PARTS_OF_CLIENT 1024
+#define MOST_PARTS_OF_CLIENT 512
 #define MOST_PARTS_OF_SERVER 4096
 // How deep parts lie within others.
 #define MOST_DEPTH 16

@@ -20,7 +20,7 @@ static const char *const groups = "X25519:P-256:P-384";
 // The most intermediate authorities of a chain.
 #define MOST_AUTHORITIES 8
 // The most bytes of a client's chain. A server's may have 100 KiB, as OpenSSL has it.
-#define LARGEST_CLIENT_CHAIN 32768
+#define LARGEST_CLIENT_CHAIN 16384
 // The groups that a client may offer, and the keys that it may send for them.
 #define MOST_GROUPS 64
 #define MOST_SHARES 8

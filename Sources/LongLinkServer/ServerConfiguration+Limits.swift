@@ -72,8 +72,8 @@ enum UnopenedConnection {
   /// What TLS holds during its handshake, before there can be any part of the first frame.
   ///
   /// That is OpenSSL's own state, its buffer of one message (of the certificates of a client, at
-  /// most 32 KiB, which it reserves when their length has come, with a third more), and the
-  /// unfinished record after them, of 18 KiB. Measured with OpenSSL 3.0 are 93 KiB.
+  /// most 16 KiB, which it reserves when their length has come, with a third more), the decoded
+  /// certificates, of 512 parts, and the unfinished record after them, of 18 KiB.
   static let security = 114_688
   /// What TLS holds after its handshake, beside the first frame: OpenSSL's state, and an unfinished
   /// record. Measured are 48 KiB.

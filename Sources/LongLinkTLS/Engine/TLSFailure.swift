@@ -77,7 +77,7 @@ struct TLSFailure {
     SecurityFailure(
       .noApplicationProtocol,
       """
-      the \(place.peer) speaks TLS and does not speak the application protocol longlink/1 (ALPN); \
+      the \(place.peer) speaks TLS, but not the application protocol longlink/1 (ALPN); \
       it may be a server or a client of something else
       """)
   }

@@ -32,7 +32,8 @@ final class TLSFiles {
   }
 
   deinit {
-    for path in contents.keys {
+    // A copy of the paths, since bytes that something else refers to would be copied first.
+    for path in Array(contents.keys) {
       unsafe contents[path]?.withUnsafeMutableBufferPointer {
         unsafe cll_tls_wipe($0.baseAddress, $0.count)
       }

@@ -20,8 +20,9 @@ public struct TLSServerConfiguration: Sendable {
     /// They cannot.
     case none
     /// Keys that this process makes, and replaces after an interval of 1 min to 3 days. A session
-    /// can be resumed for one interval at least, and for two at most, over however many connections.
-    /// Then comes a full handshake, in which the client's certificate is verified again.
+    /// can be resumed for one interval at least, and for two at most, over however many
+    /// connections: then comes a full handshake, in which the client's certificate is verified
+    /// again.
     case rotating(every: Duration)
     /// Keys that several servers share: 80 random bytes each, at most 16, one after the other. The
     /// first makes tickets, all of them are accepted. A session can be resumed for a day at most.

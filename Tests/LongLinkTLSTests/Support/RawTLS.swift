@@ -12,15 +12,19 @@ import COpenSSL
   private let isServer: Bool
 
   /// `protocols` is ALPN's list; nil sends none. `chain` and `key` are files of its certificate.
+  /// Its records carry at most `fragment` bytes.
   init(
     protocols: String? = "\u{a}longlink/1", version: CInt = TLS1_3_VERSION, chain: String? = nil,
-    key: String? = nil
+    key: String? = nil, fragment: Int? = nil
   ) {
     isServer = false
     unsafe context = SSL_CTX_new(TLS_client_method())
     if let chain, let key {
       unsafe SSL_CTX_use_certificate_chain_file(context, chain)
       unsafe SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM)
+    }
+    if let fragment {
+      _ = unsafe SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_SEND_FRAGMENT, fragment, nil)
     }
     _ = unsafe SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(version), nil)
     if let protocols {
