@@ -69,14 +69,15 @@ extension ClientCore {
   }
 
   /// Notes that a server did not accept the credential of the current round. Stops the client if
-  /// the same credential was refused in an earlier round.
+  /// the same credential was refused in an earlier round, or any one with 403 both times: the
+  /// server knows who the client is.
   func credentialRefused(_ code: ResponseCode, _ reason: PeerText, by address: SocketAddress?) {
     let credential = needs.credential ?? []
     let former = refusedCredential
     refusedCredential = RefusedCredential(
       credential: credential, code: code, round: needs.round)
-    guard let former, former.credential == credential, former.round != needs.round,
-      !machine.isReplacing
+    guard let former, former.round != needs.round, !machine.isReplacing,
+      former.credential == credential || former.code == .forbidden && code == .forbidden
     else { return }
     machine.stop(at: loop.now)
     // Requests may go over short links, as after a round that has failed.
@@ -91,7 +92,7 @@ extension ClientCore {
   /// Makes the long link again if it was given up because servers refused another credential.
   func restart(with credential: [UInt8]) {
     guard machine.state == .stopped, let refused = refusedCredential,
-      refused.credential != credential
+      refused.credential != credential, refused.code != .forbidden
     else { return }
     refusedCredential = nil
     start(again: true)
@@ -111,10 +112,10 @@ extension ClientCore {
 
 extension ClientCore {
   /// Whether a short link may be opened with a credential: servers have not refused it twice in a
-  /// row. With another one, an earlier refusal counts no more.
+  /// row. With another one, an earlier refusal with 401 counts no more.
   func mayShow(_ credential: [UInt8]) -> Bool {
     guard let refusal = shortLinks?.refusal, refusal.isFinal else { return true }
-    if refusal.credential == credential { return false }
+    if refusal.credential == credential || refusal.code == .forbidden { return false }
     shortLinks?.refusal = nil
     return true
   }

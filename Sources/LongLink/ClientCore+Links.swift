@@ -186,7 +186,7 @@ extension ClientCore: LinkOwner {
     return lastFailure.map {
       WaitReason(
         "it waited for a connection: \($0.detail)", peer: $0.address, systemError: $0.systemError,
-        securityFailure: $0.securityFailure)
+        securityFailure: $0.securityFailure, response: $0.response, closeReason: $0.reason)
     }
   }
 

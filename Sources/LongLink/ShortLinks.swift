@@ -64,7 +64,8 @@ final class ShortLinks {
       return
     }
     guard connection.refusalsBefore > former.number else { return }
-    let isFinal = former.credential == connection.credential
+    let isFinal =
+      former.credential == connection.credential || former.code == .forbidden && code == .forbidden
     refusal = Refusal(
       connection.credential, code, failure, number: refusals, isFinal: isFinal)
   }

@@ -23,6 +23,8 @@ final class ServerConnection {
   /// When the connection is closed even if requests still run.
   private var drainLimit = LinkInstant.distantFuture
   private var drainTimer: LoopTimer?
+  /// What the client was told first.
+  private var notice: (code: ResponseCode, reason: String)?
   /// When the client's credential expires.
   private var expiryTimer: LoopTimer?
   private var onDrained: [@Sendable () -> Void] = []
@@ -82,17 +84,20 @@ final class ServerConnection {
   ///
   /// The goaway is sent once; a later call can only shorten the bound.
   func drain(
-    within bound: Int64, _ notice: DrainNotice, _ completion: @escaping @Sendable () -> Void
+    within bound: Int64, _ drainNotice: DrainNotice,
+    _ completion: @escaping @Sendable () -> Void
   ) {
     guard link.isAlive else {
       completion()
       return
     }
     onDrained.append(completion)
+    notice = notice ?? (drainNotice.code, drainNotice.reason)
     closesWhenUnused = true
     link.goAway(
-      code: notice.code, reason: notice.reason, spread: notice.spread.wireMilliseconds,
-      retryAfter: notice.retryAfter.wireMilliseconds, alternatives: notice.alternatives)
+      code: drainNotice.code, reason: drainNotice.reason,
+      spread: drainNotice.spread.wireMilliseconds,
+      retryAfter: drainNotice.retryAfter.wireMilliseconds, alternatives: drainNotice.alternatives)
     finishIfDrained()
     guard link.isAlive else { return }
     let limit = lane.loop.now + bound
@@ -139,7 +144,8 @@ extension ServerConnection: TimerHandler {
     if token == Timer.expiry.rawValue { return expired() }
     drainTimer = nil
     // Streams end in band, which has to be written. Nothing else is waited for.
-    if responder.endStreams() { link.shutDown() } else { link.close(.closedHere) }
+    let (code, reason) = notice ?? (.draining, "going away")
+    if responder.endStreams(code, reason) { link.shutDown() } else { link.close(.closedHere) }
   }
 }
 

@@ -123,4 +123,62 @@ import Testing
       #expect(left.map { Array($0.utf8) } == [Array(decomposed.utf8)])
     }
   }
+
+  @Test func `a stream of a principal that is shown the door ends with the reason`() async throws {
+    try await Stage.simulate { stage, _ in
+      let server = try await stage.serve { server in
+        server.routeStream(7, .responseItems) { _, _, writer in
+          try await writer.write([1])
+          while true { try await stage.serverLoop.sleep(for: .seconds(1)) }
+        }
+      } configure: {
+        $0.authenticate = { try AuthenticationTests.byKey($0) }
+      }
+      let client = try stage.client(of: server) {
+        $0.credential = { Array("key-bob".utf8) }
+        $0.sendsCredentialUnencrypted = true
+      }
+      var items = 0
+      let error = try await failure {
+        for try await _ in client.stream(7, []) {
+          items += 1
+          #expect(await server.endConnections(of: "bob", reason: "the account is closed") == 1)
+        }
+      }
+      #expect(items == 1 && error.response == .unauthenticated, "\(error)")
+      #expect(error.detail.contains("the account is closed"), "\(error)")
+    }
+  }
+
+  @Test(arguments: [ResponseCode.unauthenticated, .forbidden])
+  func `new credentials help against 401, and not against 403`(code: ResponseCode) async throws {
+    try await Stage.simulate { stage, _ in
+      let server = try await stage.serve(configure: {
+        $0.authenticate = { _ in
+          throw code == .forbidden
+            ? AuthenticationRefusal.forbidden("closed") : .unauthenticated("unknown token")
+        }
+      })
+      let calls = Tally<UInt8>()
+      let client = try stage.client(of: server) {
+        $0.credential = {
+          calls.add(1)
+          return [UInt8(calls.elements.count)]
+        }
+        $0.sendsCredentialUnencrypted = true
+      }
+      let error = try await failure {
+        try await client.request(.echo, [], options: RequestOptions(timeout: .seconds(20)))
+      }
+      // The error says why there was no connection.
+      #expect(error.response == code && error.delivery == .notSent, "\(error)")
+      #expect(error.closeReason == .goneAway(code), "\(error)")
+      if code == .forbidden {
+        #expect(error.code == .notAccepted && calls.elements.count == 2, "\(error)")
+        #expect(client.state == .notAccepted(.forbidden))
+      } else {
+        #expect(error.code == .deadlineExceeded && calls.elements.count > 2, "\(error)")
+      }
+    }
+  }
 }

@@ -168,7 +168,8 @@ extension Requests {
     }
     return LongLinkError(
       .deadlineExceeded, delivery: delivery, doing: operation(id, request), detail: reason.detail,
-      peer: reason.peer, systemError: reason.systemError, securityFailure: reason.securityFailure)
+      peer: reason.peer, response: reason.response, systemError: reason.systemError,
+      closeReason: reason.closeReason, securityFailure: reason.securityFailure)
   }
 
   /// The state of a request; nil once it has ended.
@@ -185,14 +186,19 @@ package struct WaitReason {
   package let peer: SocketAddress?
   package let systemError: Int32?
   package let securityFailure: SecurityFailure?
+  package let response: ResponseCode?
+  package let closeReason: CloseReason?
 
   package init(
     _ detail: String, peer: SocketAddress? = nil, systemError: Int32? = nil,
-    securityFailure: SecurityFailure? = nil
+    securityFailure: SecurityFailure? = nil, response: ResponseCode? = nil,
+    closeReason: CloseReason? = nil
   ) {
     self.detail = detail
     self.peer = peer
     self.systemError = systemError
     self.securityFailure = securityFailure
+    self.response = response
+    self.closeReason = closeReason
   }
 }
