@@ -14,6 +14,8 @@ final class GatewayExchange: AcceptedStream, StreamCarrier {
   private let bridge: StreamBridge
   /// Distinguishes the request from others on the same connection.
   private let number: Int
+  private let gateway: GatewayState
+  private let connectionID: UInt64
   private let connection: NIOLoopBound<GatewayHandler>
   private let loop: any NIOCore.EventLoop
   private let isAdopted = Atomic(false)
@@ -29,6 +31,8 @@ final class GatewayExchange: AcceptedStream, StreamCarrier {
     self.number = number
     peerAddress = peer
     self.isSecuredByProxy = isSecuredByProxy
+    gateway = connection.gateway
+    connectionID = connection.id
     self.connection = NIOLoopBound(connection, eventLoop: loop)
     self.loop = loop
     self.threads = threads
@@ -47,6 +51,8 @@ final class GatewayExchange: AcceptedStream, StreamCarrier {
     precondition(!wasAdopted, "an accepted stream was adopted twice")
     return BridgedStream(bridge, carrier: self, on: loop, peerAddress: peerAddress)
   }
+
+  func opened() -> Bool { gateway.opened(connectionID, request: number) }
 
   func outputWaits() {
     loop.execute { [connection, number] in connection.value.outputWaits(number) }

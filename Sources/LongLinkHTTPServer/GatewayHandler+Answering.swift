@@ -30,7 +30,8 @@ extension GatewayHandler {
     }
     if !exchange.hasAnswerHead {
       exchange.hasAnswerHead = true
-      let head = answerHead(exchange.head, length: hasEnded ? bytes.count : nil)
+      exchange.closes = closes(behind: exchange)
+      let head = answerHead(exchange, length: hasEnded ? bytes.count : nil)
       context.write(wrapOutboundOut(.head(head)), promise: nil)
     }
     phase = .exchanging(exchange)
@@ -63,24 +64,27 @@ extension GatewayHandler {
       }
   }
 
-  private func answerHead(_ request: HTTPRequestHead, length: Int?) -> HTTPResponseHead {
+  private func answerHead(_ exchange: Exchange, length: Int?) -> HTTPResponseHead {
     var headers = HTTPHeaders()
     headers.add(name: "Content-Type", value: GatewayRefusal.contentType)
     headers.add(name: "Cache-Control", value: "no-store")
     headers.add(name: "X-Accel-Buffering", value: "no")
     if let length { headers.add(name: "Content-Length", value: "\(length)") }
-    if closes(behind: request) { headers.add(name: "Connection", value: "close") }
-    return HTTPResponseHead(version: request.version, status: .ok, headers: headers)
+    if exchange.closes { headers.add(name: "Connection", value: "close") }
+    return HTTPResponseHead(version: exchange.head.version, status: .ok, headers: headers)
   }
 
   /// Whether the connection ends with the answer. HTTP 1.0 may have no other end of it, and behind
-  /// a request that offers an upgrade the parser reads nothing, and keeps what comes.
-  private func closes(behind request: HTTPRequestHead) -> Bool {
-    !request.isKeepAlive || request.version != .http1_1 || !request.headers["Upgrade"].isEmpty
+  /// a request that offers an upgrade the parser reads nothing, and keeps what comes. A client that
+  /// the server has not accepted does not keep a place that others need.
+  private func closes(behind exchange: Exchange) -> Bool {
+    let request = exchange.head
+    return !request.isKeepAlive || request.version != .http1_1
+      || !request.headers["Upgrade"].isEmpty || !gateway.wasOpened(id, request: exchange.number)
   }
 
   private func endAnswer(_ exchange: Exchange, _ context: ChannelHandlerContext) {
-    let closes = closes(behind: exchange.head)
+    let closes = exchange.closes
     // Before the end is written: a request that waits behind it arrives during the call.
     if !exchange.hasRequest {
       discard(thenCloses: closes)
@@ -91,7 +95,10 @@ extension GatewayHandler {
     }
     let written = context.writeAndFlush(wrapOutboundOut(.end(nil)))
     answerWritten = written
-    if closes, exchange.hasRequest { close(behind: written) } else { readOn() }
+    if !exchange.hasRequest { return readOn() }
+    if closes { return close(behind: written) }
+    answered(exchange.number)
+    readOn()
   }
 
   /// The answer is what remains of the connection.

@@ -42,6 +42,8 @@ final class GatewayHandler: ChannelInboundHandler {
     /// The bytes that came although there was no room.
     var excess = 0
     var hasAnswerHead = false
+    /// Whether the connection ends with the answer; known with its head.
+    var closes = false
     /// The number of writes that the client's system has not taken.
     var unsentWrites = 0
     /// Whether the server has closed the stream.
@@ -49,6 +51,8 @@ final class GatewayHandler: ChannelInboundHandler {
   }
 
   let gateway: GatewayState
+  /// The number of the connection.
+  let id: UInt64
   private let threads: GatewayThreads
   var phase = Phase.awaitingHead
   var context: ChannelHandlerContext?
@@ -70,8 +74,9 @@ final class GatewayHandler: ChannelInboundHandler {
   /// The most bytes beyond what was asked for, which come when a client hangs up.
   private static let mostExcess = 262_144
 
-  init(_ gateway: GatewayState, _ threads: GatewayThreads) {
+  init(_ gateway: GatewayState, _ id: UInt64, _ threads: GatewayThreads) {
     self.gateway = gateway
+    self.id = id
     self.threads = threads
   }
 
@@ -201,6 +206,7 @@ final class GatewayHandler: ChannelInboundHandler {
       clientSent()
     case .discarding(_, thenCloses: false):
       awaitNextRequest()
+      answered(number)
     case .discarding:
       if let answerWritten { close(behind: answerWritten) } else { context?.close(promise: nil) }
     case .awaitingHead, .closed: break
@@ -222,6 +228,13 @@ final class GatewayHandler: ChannelInboundHandler {
     phase = .awaitingHead
     headBytes = 0
     wait(gateway.keepAliveTimeout)
+  }
+
+  /// Lets the connection make room for another, once the client's system has the answer.
+  func answered(_ number: Int) {
+    answerWritten?.assumeIsolated().whenComplete { [gateway, id] _ in
+      gateway.answered(id, request: number)
+    }
   }
 
   func discard(thenCloses: Bool) {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if HTTP
+internal import LongLinkCore
+internal import LongLinkDriver
 internal import LongLinkServer
 internal import LongLinkTransport
+internal import Logging
 internal import NIOCore
 internal import Synchronization
 
@@ -10,8 +13,11 @@ internal import Synchronization
 public struct HTTPGatewayCounters: Equatable, Sendable {
   /// The connections that were accepted.
   public var connectionsAccepted: UInt64 = 0
-  /// The connections that were closed at once, because there were too many.
+  /// The connections that were closed at once, because all others ran requests.
   public var connectionsTurnedAway: UInt64 = 0
+  /// The connections that were closed to make room for newer ones, while they ran no request that
+  /// the server had accepted.
+  public var connectionsEvicted: UInt64 = 0
   /// The connections that are open.
   public var openConnections = 0
   /// The requests that were handed to the server.
@@ -28,7 +34,7 @@ public struct HTTPGatewayCounters: Equatable, Sendable {
 final class GatewayState: Sendable {
   private struct Shared {
     var counters = HTTPGatewayCounters()
-    var channels: [ObjectIdentifier: any Channel] = [:]
+    var places: GatewayPlaces<any Channel>
     var isDraining = false
     var onEmpty: EventLoopPromise<Void>?
   }
@@ -43,7 +49,8 @@ final class GatewayState: Sendable {
   /// The most time for the rest of a request that is answered.
   let discardTimeout: TimeAmount
   private let maxConnections: Int
-  private let shared = Mutex(Shared())
+  private let log: PeerLog
+  private let shared: Mutex<Shared>
 
   init(_ configuration: HTTPGatewayConfiguration, _ server: LongLinkServer) {
     self.server = server
@@ -56,6 +63,8 @@ final class GatewayState: Sendable {
     idleTimeout = .nanoseconds(configuration.idleTimeout.clampedNanoseconds)
     discardTimeout = min(.seconds(5), headTimeout)
     maxConnections = configuration.maxConnections
+    log = PeerLog(configuration.logger)
+    shared = Mutex(Shared(places: GatewayPlaces(limit: configuration.maxConnections)))
   }
 
   var counters: HTTPGatewayCounters { shared.withLock(of: self) { $0.counters } }
@@ -64,27 +73,61 @@ final class GatewayState: Sendable {
     shared.withLock(of: self) { change(&$0.counters) }
   }
 
-  /// Registers a new connection; false if there are too many, or the gateway shuts down.
-  func admit(_ channel: any Channel) -> Bool {
-    shared.withLock(of: self) { shared in
-      guard !shared.isDraining, shared.channels.count < maxConnections else {
+  /// Registers a new connection, and returns its number. If there are too many, the oldest without
+  /// a request makes room; nil if there is none, or if the gateway shuts down.
+  func admit(_ channel: any Channel) -> UInt64? {
+    let (admission, isDraining) = shared.withLock(of: self) { shared in
+      guard !shared.isDraining, let admission = shared.places.admit(channel) else {
         shared.counters.connectionsTurnedAway += 1
-        return false
+        return (GatewayPlaces<any Channel>.Admission?.none, shared.isDraining)
       }
-      shared.channels[ObjectIdentifier(channel)] = channel
       shared.counters.connectionsAccepted += 1
       shared.counters.openConnections += 1
-      return true
+      if admission.evicted != nil { shared.counters.connectionsEvicted += 1 }
+      return (admission, false)
+    }
+    if let evicted = admission?.evicted {
+      note("Closed the oldest connection without a request, to make room", evicted)
+      evicted.close(promise: nil)
+    } else if admission == nil, !isDraining {
+      note("Turned away a connection, since all others run requests", channel)
+    }
+    return admission?.id
+  }
+
+  private func note(_ message: StaticString, _ channel: any Channel) {
+    let peer = address(channel.remoteAddress)
+    // Behind a proxy all clients have one address, which is no reason to log less.
+    let group = forwarded.isProxy(peer) ? nil : peer?.group
+    log.log(.warning, message, of: group, at: .now) {
+      [
+        "peer": "\(peer.map(String.init(describing:)) ?? "unknown")",
+        "maxConnections": "\(maxConnections)",
+      ]
     }
   }
 
-  func ended(_ channel: any Channel) {
+  /// The server has accepted the client of a request: the connection makes no room until it is
+  /// answered. False if it was closed before, for example to make room.
+  func opened(_ id: UInt64, request number: Int) -> Bool {
+    shared.withLock(of: self) { $0.places.opened(id, request: number) }
+  }
+
+  /// Whether the server has accepted the client of a connection's last request.
+  func wasOpened(_ id: UInt64, request number: Int) -> Bool {
+    shared.withLock(of: self) { $0.places.wasOpened(id, request: number) }
+  }
+
+  /// The client's system has the whole answer.
+  func answered(_ id: UInt64, request number: Int) {
+    shared.withLock(of: self) { $0.places.answered(id, request: number) }
+  }
+
+  func ended(_ id: UInt64) {
     let onEmpty = shared.withLock(of: self) { shared -> EventLoopPromise<Void>? in
-      guard shared.channels.removeValue(forKey: ObjectIdentifier(channel)) != nil else {
-        return nil
-      }
+      guard shared.places.remove(id) else { return nil }
       shared.counters.openConnections -= 1
-      return shared.channels.isEmpty ? shared.onEmpty.take() : nil
+      return shared.places.isEmpty ? shared.onEmpty.take() : nil
     }
     onEmpty?.succeed()
   }
@@ -93,8 +136,8 @@ final class GatewayState: Sendable {
   func drain(_ onEmpty: EventLoopPromise<Void>) -> [any Channel] {
     let open = shared.withLock(of: self) { shared in
       shared.isDraining = true
-      if !shared.channels.isEmpty { shared.onEmpty = onEmpty }
-      return Array(shared.channels.values)
+      if !shared.places.isEmpty { shared.onEmpty = onEmpty }
+      return shared.places.owners
     }
     if open.isEmpty { onEmpty.succeed() }
     return open
@@ -104,6 +147,13 @@ final class GatewayState: Sendable {
   func address(_ address: NIOCore.SocketAddress?) -> LongLinkTransport.SocketAddress? {
     guard let address, let host = address.ipAddress, let port = address.port else { return nil }
     return LongLinkTransport.SocketAddress(literal: host, port: UInt16(clamping: port))
+  }
+}
+
+extension LinkInstant {
+  /// The instant of the clock that swift-nio has.
+  fileprivate static var now: LinkInstant {
+    LinkInstant(nanoseconds: Int64(clamping: NIODeadline.now().uptimeNanoseconds))
   }
 }
 #endif

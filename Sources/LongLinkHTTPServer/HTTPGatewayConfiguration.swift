@@ -15,7 +15,11 @@ public struct HTTPGatewayConfiguration: Sendable {
   public var port = 0
   /// The path of the short link; it begins with `/`. Default `/longlink/v1`.
   public var path = "/longlink/v1"
-  /// The most open connections, at least 1; further ones are closed and counted. Default 1,000.
+  /// The most open connections, at least 1. Default 1,000.
+  ///
+  /// Beyond it, the oldest connection without a request makes room for a new one, and is counted in
+  /// `connectionsEvicted`; up to 64 may be closing at a time. If all run requests, the new one is
+  /// closed, and counted in `connectionsTurnedAway`.
   ///
   /// Each holds 768 KiB at most besides what the server holds for its request. The server counts
   /// each request on them as a connection too, against its own limits.

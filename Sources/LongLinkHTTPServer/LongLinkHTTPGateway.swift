@@ -100,17 +100,14 @@ public final class LongLinkHTTPGateway: Sendable {
       )
       .childChannelInitializer { [state, threads] channel in
         channel.eventLoop.makeCompletedFuture {
-          guard state.admit(channel) else { throw ChannelError.ioOnClosedChannel }
-          channel.closeFuture.whenComplete { _ in state.ended(channel) }
-          try Self.setUp(channel, state, threads)
+          guard let id = state.admit(channel) else { throw ChannelError.ioOnClosedChannel }
+          channel.closeFuture.whenComplete { _ in state.ended(id) }
+          try Self.setUp(channel, GatewayHandler(state, id, threads))
         }
       }
   }
 
-  private static func setUp(
-    _ channel: any Channel, _ state: GatewayState, _ threads: GatewayThreads
-  ) throws {
-    let handler = GatewayHandler(state, threads)
+  private static func setUp(_ channel: any Channel, _ handler: GatewayHandler) throws {
     let limits = HTTPGatewayConfiguration.headLimits
     var decoding = NIOHTTPDecoderLimitConfiguration()
     decoding.maxHeaderFieldSize = limits.header

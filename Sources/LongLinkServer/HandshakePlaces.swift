@@ -4,23 +4,23 @@
 ///
 /// When the places are full, the oldest one makes room. So connections that never open do not keep
 /// those away that do: a client only has to open its connection before as many others are accepted
-/// as there are places.
-struct HandshakePlaces<Owner> {
+/// as there are places. A gateway keeps connections without a request in the same way.
+package struct HandshakePlaces<Owner> {
   private let limit: Int
   private var owners: [UInt64: Owner] = [:]
   /// The numbers in order, among them those of connections that have left; from `first` on.
   private var order: [UInt64] = []
   private var first = 0
 
-  init(limit: Int) {
+  package init(limit: Int) {
     self.limit = limit
   }
 
-  var count: Int { owners.count }
+  package var count: Int { owners.count }
   /// Whether one must make room for another.
-  var isFull: Bool { owners.count >= limit }
+  package var isFull: Bool { owners.count >= limit }
 
-  mutating func enter(_ id: UInt64, _ owner: Owner) {
+  package mutating func enter(_ id: UInt64, _ owner: Owner) {
     owners[id] = owner
     order.append(id)
     // Each removal leaves a number in the order, which is dropped together with others.
@@ -32,12 +32,12 @@ struct HandshakePlaces<Owner> {
 
   /// Removes a connection that is open, or has ended; false if it had no place.
   @discardableResult
-  mutating func leave(_ id: UInt64) -> Bool {
+  package mutating func leave(_ id: UInt64) -> Bool {
     owners.removeValue(forKey: id) != nil
   }
 
   /// Removes and returns the oldest; nil if there is none.
-  mutating func evict() -> (id: UInt64, owner: Owner)? {
+  package mutating func evict() -> (id: UInt64, owner: Owner)? {
     while first < order.count {
       let id = order[first]
       first += 1
@@ -46,3 +46,5 @@ struct HandshakePlaces<Owner> {
     return nil
   }
 }
+
+extension HandshakePlaces: Sendable where Owner: Sendable {}

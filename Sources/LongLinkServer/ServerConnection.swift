@@ -31,6 +31,8 @@ final class ServerConnection {
 
   /// Whether a trusted proxy in front of a gateway has decrypted what the client sends.
   var isSecuredByProxy = false
+  /// What a gateway has accepted, until the link is open.
+  var accepted: (any AcceptedStream)?
 
   init(
     _ admission: Admission, _ stream: any ByteStream, _ settings: ConnectionSettings,

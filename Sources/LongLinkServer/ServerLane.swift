@@ -146,6 +146,7 @@ final class ServerLane {
       settings.isShort = true
       let connection = ServerConnection(admission, stream, settings, lane: self)
       connection.isSecuredByProxy = accepted.isSecuredByProxy
+      connection.accepted = accepted
       shortLinks += 1
       start(connection)
       if let draining {
@@ -208,6 +209,10 @@ final class ServerLane {
     let link = connection.link
     connection.isUnopened = false
     shared.connectionOpened(connection.admission)
+    // The gateway may have closed it meanwhile, for example to make room.
+    if let accepted = connection.accepted.take(), !accepted.opened() {
+      return link.close(.closedByPeer)
+    }
     // A short link is one exchange: nobody can do anything with its peer.
     guard !link.isShort else { return }
     link.log(.debug, "Connection opened", ["name": "\(PeerText(link.peerName))"])

@@ -27,8 +27,12 @@ package protocol AcceptedStream: AnyObject, Sendable {
   /// Makes the stream, on the loop that will own it. Call it at most once. Dropping the accepted
   /// stream without this call closes the connection.
   func adopt(on loop: EventLoop) throws(SocketError) -> any ByteStream
+  /// The peer has opened the connection, and is who it has to be; called on the loop that adopted
+  /// it, at most once. False if the connection was given up meanwhile: nothing may run for it.
+  func opened() -> Bool
 }
 
 extension AcceptedStream {
   package var isSecuredByProxy: Bool { false }
+  package func opened() -> Bool { true }
 }

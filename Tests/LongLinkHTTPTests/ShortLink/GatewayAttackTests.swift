@@ -13,7 +13,7 @@ import Testing
 extension HTTPTests {
   /// What clients that mean ill, or are broken, can do to a gateway.
   @Suite(.timeLimit(.minutes(1))) struct GatewayAttackTests {
-    private static let head =
+    static let head =
       "POST /longlink/v1 HTTP/1.1\r\nHost: a\r\nContent-Type: application/vnd.longlink\r\n"
 
     @Test(arguments: [
@@ -126,7 +126,7 @@ extension HTTPTests {
     }
 
     /// What a client sends for a stream of the server's items, or for a request.
-    private static func frames(
+    static func frames(
       of type: MessageType, isStream: Bool = true
     ) async throws -> [UInt8] {
       let heard = Watched<[UInt8]>([])
@@ -164,17 +164,6 @@ extension HTTPTests {
         rest = rest[line.upperBound...].dropFirst(size + 2)
       }
       return body
-    }
-
-    @Test func `more connections than allowed are closed at once`() async throws {
-      try await HTTPStage.run({ $0.maxConnections = 3 }) { stage in
-        var peers: [RawPeer] = []
-        for _ in 0..<3 { peers.append(try await RawPeer.connect(to: stage.port)) }
-        let extra = try await RawPeer.connect(to: stage.port)
-        await extra.hearsEnd()
-        #expect(stage.gateway.counters.connectionsTurnedAway == 1)
-        for peer in peers { peer.close() }
-      }
     }
 
     @Test func `a client that hangs up in the middle ends its request`() async throws {
