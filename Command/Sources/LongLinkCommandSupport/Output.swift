@@ -27,13 +27,18 @@ package enum Output {
     try? FileHandle.standardError.write(contentsOf: Data("\r\u{1B}[K\(text)".utf8))
   }
 
-  /// The text with control characters escaped: a peer's text must not control a terminal.
+  /// The text with escapes for what controls a terminal, or reorders a line.
+  ///
+  /// It is the last line of defence, and neither cuts the text nor keeps it on one line. What a peer
+  /// said is made safe by `PeerText` before it becomes part of a text.
   private static func printable(_ text: String) -> String {
     var result = ""
     for scalar in text.unicodeScalars {
-      if scalar.properties.generalCategory == .control, scalar != "\n", scalar != "\t" {
-        result += "\\u{\(String(scalar.value, radix: 16))}"
-      } else {
+      switch scalar.properties.generalCategory {
+      case .control where scalar != "\n" && scalar != "\t", .format, .lineSeparator,
+        .paragraphSeparator:
+        result += scalar.escaped(asASCII: true)
+      default:
         result.unicodeScalars.append(scalar)
       }
     }

@@ -77,13 +77,37 @@ import Testing
     #expect(unknown.errors.contains("refused"))
   }
 
-  @Test func `the detail of a rejection stays in its line`() async throws {
+  @Test(arguments: [402, 1042] as [UInt32], [[], ["--json"]])
+  func `the detail of a rejection stays in its line`(
+    _ code: UInt32, _ arguments: [String]
+  ) async throws {
     let server = try await RunningServer()
-    let request = try FailRequest(code: 402, detail: "no\nlonglink: all is well\u{1B}[2K").hex
-    let call = try await server.call("4", "--hex", request)
+    let detail = "no\nlonglink: all is well\u{1B}[2K\t\u{202E}\u{2066}"
+    let request = try FailRequest(code: code, detail: detail).hex
+    let tool = try Tool(["call", "4", "--port", server.port, "--hex", request] + arguments)
+    let call = await tool.finish()
     #expect(call.code == 5)
     #expect(call.errors.split(separator: "\n").count == 1)
-    #expect(call.errors.contains(#"no\nlonglink: all is well\u{1B}[2K"#))
+    // With --json the body of an application's own code is in the object alone.
+    let isShown = code < 1_000 || arguments.isEmpty
+    let safe = #"no\nlonglink: all is well\u{1B}[2K\t\u{202E}\u{2066}"#
+    #expect(call.errors.contains(safe) == isShown, "\(call.errors)")
+    #expect(!call.errors.dropLast().unicodeScalars.contains { $0.value < 32 || $0.value > 126 })
+  }
+
+  @Test(arguments: [402, 1042] as [UInt32], ["x", "\n", "\u{202E}"])
+  func `the detail of a rejection is cut`(_ code: UInt32, _ character: String) async throws {
+    let peer = try ScriptedPeer { connection in
+      connection.greet()
+      connection.read()
+      let body = Array(String(repeating: character, count: 300_000).utf8)
+      connection.write(ScriptedConnection.frame(kind: 1, tag: code, serial: 50, body: body))
+      connection.readToEnd()
+    }
+    let call = try await Tool.run("call", "1", "--port", peer.port)
+    #expect(call.code == 5)
+    #expect(call.errors.utf8.count < 400 && call.errors.contains("…"), "\(call.errors.prefix(500))")
+    #expect(call.errors.split(separator: "\n").count == 1)
   }
 
   @Test(arguments: [0, 200, 8_388_608] as [UInt32])

@@ -2,6 +2,7 @@
 
 import LongLink
 import LongLinkCommandSupport
+import LongLinkCore
 
 /// Prints results: JSON as they come, bodies in the order of the requests.
 struct CallPrinter {
@@ -55,11 +56,12 @@ struct CallPrinter {
     }
   }
 
-  /// The error, and the body of an application's own response if that is text.
+  /// The error, and the beginning of the body of an application's own response if that is text. It
+  /// is a peer's: escaped and cut. With `--json` the body is whole, on standard output.
   static func describe(_ error: LongLinkError) -> String {
     guard error.detail.isEmpty, !error.body.isEmpty,
-      let detail = String(validating: error.body, as: UTF8.self)
+      String(validating: error.body, as: UTF8.self) != nil
     else { return "\(error)" }
-    return "\(error) (\(detail))"
+    return "\(error) (\(PeerText(utf8: error.body)))"
   }
 }

@@ -4,6 +4,7 @@
 import Foundation
 import LongLink
 import LongLinkCommandSupport
+import LongLinkCore
 import LongLinkHTTP
 import LongLinkReaders
 
@@ -15,6 +16,11 @@ struct FetchFailure: Error {
   init(_ text: String, _ status: Int32) {
     self.text = text
     self.status = status
+  }
+
+  /// A document has an error, with this text of the server.
+  init(saying text: String) {
+    self.init("\(PeerText(text))", ExitStatus.rejected)
   }
 
   init(_ error: any Error) {
@@ -76,7 +82,8 @@ extension FetchCommand {
     do {
       for try await element in elements { try FetchCommand.line(element.textBytes) }
     } catch let failure as ReaderError where failure.code == .errorElement {
-      throw FetchFailure(failure.element?.text ?? "\(failure)", ExitStatus.rejected)
+      guard let element = failure.element else { throw failure }
+      throw FetchFailure(saying: element.text)
     }
   }
 
@@ -85,13 +92,13 @@ extension FetchCommand {
     let parts = FetchParts(chunks: chunks, beginning: beginning)
     do {
       for try await element in DocumentReader(parts).values(shape) {
-        if let text = errorText(in: element) { throw FetchFailure(text, ExitStatus.rejected) }
+        if let text = errorText(in: element) { throw FetchFailure(saying: text) }
         try FetchCommand.line(element)
       }
     } catch let failure as ReaderError where failure.code == .notFound {
       // The document itself may be the error.
       guard let text = errorText(in: beginning.bytes) else { throw failure }
-      throw FetchFailure(text, ExitStatus.rejected)
+      throw FetchFailure(saying: text)
     }
   }
 

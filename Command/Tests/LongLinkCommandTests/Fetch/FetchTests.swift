@@ -39,6 +39,18 @@ import Testing
     #expect(end.code == 5 && end.errors.contains("the database is down"), "\(end.errors)")
   }
 
+  @Test(arguments: [["/hostile", "--json", "items[*]"], ["/hostile.xml", "--xml", "node"]])
+  func `the text of an error is escaped and cut`(_ arguments: [String]) async throws {
+    let (server, port) = try await PythonPeer.startServices()
+    let url = "http://127.0.0.1:\(port)\(arguments[0])"
+    let tool = try Tool(["fetch", url, "--error", "error"] + arguments.dropFirst())
+    let end = await tool.finish()
+    server.send(SIGKILL)
+    #expect(end.code == 5 && end.output.isEmpty)
+    #expect(end.errors.contains(#"no\nlonglink: ok\u{202E}xxx"#), "\(end.errors.prefix(300))")
+    #expect(end.errors.split(separator: "\n").count == 1 && end.errors.utf8.count < 250)
+  }
+
   @Test func `elements of JSON are their bytes`() async throws {
     let items = try await fetch("/items", "--json", "items[*]")
     #expect(items.lines == ["1", #"{"b": "x",  "c": 2}"#, #""s""#] && items.code == 0)

@@ -111,7 +111,7 @@ import Testing
     let authority = trial.server + ["--tls-client-ca", trial["ca.pem"]]
     let required = try await Gateway(authority)
     let refused = try await Tool.run("call", "1", "--text", "x", "--http", required.url)
-    #expect(refused.code == 5 && refused.errors.contains("certificate"), "\(refused.errors)")
+    #expect(refused.code == 9 && refused.errors.contains("certificate"), "\(refused.errors)")
     let requested = try await Gateway(authority + ["--tls-client-certificate", "request"])
     let allowed = try await Tool.run("call", "1", "--text", "x", "--http", requested.url)
     #expect(allowed.lines == ["x"], "\(allowed.errors)")

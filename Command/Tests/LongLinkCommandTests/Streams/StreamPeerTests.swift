@@ -65,7 +65,7 @@ import Testing
       output: "a\n\n\(long)\nend\n"),
     Exchange(
       step: "error_in_band", arguments: ["stream", "9"], output: "one\ntwo\n", code: 5,
-      errors: "rejected 1042; delivery: answered; items received: 2 (no more \\u{1b}[2K)\n"),
+      errors: "rejected 1042; delivery: answered; items received: 2 (no more \\u{1B}[2K)\n"),
     Exchange(
       step: "timed_out", arguments: ["stream", "9", "--deadline", "100"], output: "one\n",
       code: 4, errors: "rejected 408 (too slow)"),

@@ -54,6 +54,8 @@ DOCUMENTS = {
     "/items": b'{"a": 1, "items": [1, {"b": "x",\r\n "c": 2}, "s"]}',
     "/array": b'[1, {"error": "down"}, 3]',
     "/problem": b'{"error": {"why": "no"}}',
+    "/hostile": b'{"error": "no\\nlonglink: ok\\u202e' + b"x" * 9_000 + b'"}',
+    "/hostile.xml": b"<feed><error>no\nlonglink: ok&#x202e;" + b"x" * 9_000 + b"</error></feed>",
     "/cut.json": b'{"items": [1, 2',
     "/cut.xml": b"<feed><node>1</node><node>2",
     "/broken.xml": b"<feed><node>1</node></food>",
