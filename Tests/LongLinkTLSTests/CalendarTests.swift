@@ -65,6 +65,8 @@ import Testing
             to: server.address, on: simulation.mainLoop, security: security)
           try await client.sayHello()
           #expect(code == nil)
+          let issuer = client.security?.peerCertificate?.issuer
+          #expect(issuer?.contains("LongLink trial authority 00000001") == true)
           client.close()
         } catch let error as SocketError {
           #expect(error.errno == EPROTO && error.securityFailure?.code == code)
