@@ -252,7 +252,7 @@ extension ClientCore: LinkOwner {
     let farewell = connection.farewell.map { ": \($0)" } ?? ""
     let hint = seemsForeign(link, reason) ? "; this may not be a LongLink server" : ""
     lastFailure = ConnectFailure(
-      reason, detail: detail ?? "\(reason)\(farewell)\(hint)", address: link.peer,
+      reason, detail: detail ?? "\(link.detail(of: reason))\(farewell)\(hint)", address: link.peer,
       systemError: systemError, securityFailure: link.securityFailure)
     machine.failed(link.id, at: loop.now, bits: bits)
   }

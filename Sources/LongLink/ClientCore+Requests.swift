@@ -57,8 +57,11 @@ extension ClientCore: PeerOwner {
 
   func ping(_ completion: @escaping @Sendable (Result<Duration, LongLinkError>) -> Void) {
     guard closing == nil, let link = requests.current, link.isOpen else {
-      let code: LongLinkError.Code = closing == nil ? .notConnected : .closed
-      completion(.failure(LongLinkError(code, doing: "ping")))
+      completion(
+        .failure(
+          closing == nil
+            ? notConnected("ping")
+            : LongLinkError(.closed, doing: "ping", detail: "the client was closed")))
       return
     }
     do throws(LongLinkError) {

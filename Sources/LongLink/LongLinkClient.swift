@@ -99,9 +99,10 @@ public final class LongLinkClient: Sendable {
 
   /// Sends a ping, and returns the time until its pong.
   ///
-  /// Throws `notConnected` without a connection, `connectionLost` if it ends before the pong,
-  /// `overloaded` above 90 pings in 10 seconds (a server closes the connection after 100),
-  /// `unsupported` in a dialect that does not answer a client's pings, `closed`, and `cancelled`.
+  /// Throws `notConnected` without a connection, or `securityFailed` or `notAccepted` if that is
+  /// why there is none; `connectionLost` if it ends before the pong; `overloaded` above 90 pings in
+  /// 10 seconds (a server closes the connection after 100); `unsupported` in a dialect that does
+  /// not answer a client's pings; `closed`; and `cancelled`.
   public func ping() async throws(LongLinkError) -> Duration {
     let gate = Gate<Result<Duration, LongLinkError>>()
     loop.execute { [core] in core.value.ping { gate.open($0) } }

@@ -13,15 +13,19 @@ public struct CertificateFiles: Sendable {
 
   /// Makes them. `serverNames` and `clientNames` are as `CertificateRequest.names`.
   ///
-  /// `serial` is the authority's number; those of the others follow.
+  /// `serial` is the authority's number; those of the others follow. The authority's name has its
+  /// last 32 bits in hexadecimal, so that those of two trials have different names.
   public init(
     serverNames: [String] = ["DNS:localhost", "IP:127.0.0.1", "IP:::1"],
     clientNames: [String] = ["DNS:client"], serial: UInt64, validity: Range<Int64>,
     keyKind: CertificateRequest.KeyKind = .ed25519
   ) {
+    let digits = String(UInt32(truncatingIfNeeded: serial), radix: 16)
+    let number = String(repeating: "0", count: 8 - digits.count) + digits
     authority = CertificateKit.make(
       CertificateRequest(
-        name: "LongLink trial authority", isAuthority: true, serial: serial, validity: validity,
+        name: "LongLink trial authority \(number)", isAuthority: true, serial: serial,
+        validity: validity,
         keyKind: keyKind))
     server = CertificateKit.make(
       CertificateRequest(

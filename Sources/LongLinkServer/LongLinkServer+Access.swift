@@ -8,7 +8,8 @@ extension LongLinkServer {
   /// before or afterwards. Call it before `start`; it traps afterwards.
   ///
   /// Default: `.everyone`. With `.authenticated`, a route that somebody forgets to protect is
-  /// closed, and the open ones say so, with `requires: .everyone`.
+  /// closed, and the open ones say so, with `requires: .everyone`. A server that starts with rules
+  /// that need a principal, and without `authenticate`, logs a warning.
   public func require(_ rule: AccessRule) {
     beforeStart("set the access rule of all routes") { $0.rule = rule }
   }

@@ -12,6 +12,33 @@ extension LongLinkServer {
     for service in services { service.serverStarted(on: loop) }
   }
 
+  /// Warns of settings that contradict each other: clients are let in to nothing, or their
+  /// credentials are sent without encryption.
+  func warnOfAccess(_ hooks: ServerHooks) {
+    guard configuration.authenticate == nil, let types = hooks.needsPrincipal else { return }
+    configuration.logger.warning(
+      """
+      Access rules need a principal, and no client gets one: they allow nobody. \
+      Set `authenticate`.
+      """, metadata: ["types": "\(types)"])
+  }
+
+  /// Logs that the server listens on an address.
+  func logListening(on address: SocketAddress) {
+    configuration.logger.info(
+      "Listening",
+      metadata: [
+        "address": "\(address)", "tls": "\(configuration.security?.provider.versions ?? "off")",
+      ])
+    let isLocal = address.family == .unix || address.group?.isLoopback ?? false
+    guard configuration.authenticate != nil, configuration.security == nil, !isLocal else { return }
+    configuration.logger.warning(
+      """
+      Clients' credentials come without encryption, on an address that others can reach. Set \
+      `security`, unless a proxy ends TLS and is the only one that can connect.
+      """, metadata: ["address": "\(address)"])
+  }
+
   /// Tells it that the server has stopped.
   func stopServices(_ services: [any ServerService], on loop: EventLoop) async {
     for service in services { await service.serverStopped(on: loop) }

@@ -145,6 +145,7 @@ extension LongLinkServer {
       await stop(own)
       throw LongLinkServer.shutDownMeanwhile
     }
+    warnOfAccess(hooks)
     await loops[0].run { [self] in startServices(hooks.services, on: loops[0]) }
     do throws(LongLinkError) {
       for endpoint in configuration.listen { try await listen(on: endpoint, loops, lanes, hooks) }
@@ -236,7 +237,7 @@ extension LongLinkServer {
           await loops[0].run { listener.value.close() }
           throw LongLinkServer.shutDownMeanwhile
         }
-        configuration.logger.info("Listening", metadata: ["address": "\(address)"])
+        logListening(on: address)
       case .failure(let error):
         throw LongLinkError(
           .connectFailed, doing: "listen on \(endpoint.text(at: address))", detail: error.reason,

@@ -31,11 +31,10 @@ extension ServerConnection {
   /// Says that the client is not accepted, and closes.
   func turnAway(_ code: ResponseCode, _ reason: String) {
     guard link.isAlive else { return }
-    link.log(
-      .info, "Did not accept a client",
-      [
-        "code": "\(code)", "detail": "\(PeerText(reason))", "name": "\(PeerText(link.peerName))",
-      ])
+    var details: Logger.Metadata = ["code": "\(code)", "detail": "\(PeerText(reason))"]
+    let name = link.peerName
+    if !name.isEmpty { details["name"] = "\(PeerText(name))" }
+    link.log(.info, "Did not accept a client", details)
     link.turnAway(code, reason)
   }
 

@@ -22,6 +22,17 @@ struct ServerHooks: Sendable {
 }
 
 extension ServerHooks {
+  /// What rules allow to clients with a principal alone, for the log; nil for nothing.
+  var needsPrincipal: String? {
+    if rule.needsPrincipal { return "all without a rule of their own" }
+    let types = Set(rules.filter { $0.value.needsPrincipal }.keys)
+      .union(pushRules.filter { $0.value.needsPrincipal }.keys)
+      .sorted { $0.rawValue < $1.rawValue }
+    guard !types.isEmpty else { return nil }
+    let text = types.prefix(8).map { "\($0)" }.joined(separator: ", ")
+    return types.count > 8 ? "\(text) and \(types.count - 8) more" : text
+  }
+
   /// The functions as loops use them: with the rules of pushes.
   func settled(counting shared: ServerShared) -> ServerHooks {
     var settled = self

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import LongLink
 import LongLinkCertificates
 import LongLinkServer
@@ -40,6 +41,42 @@ import Testing
     // The server does not take the client's certificate, and says so.
     #expect(try await code(server: Self.years * 30) == .certificateRejected)
     #expect(try await code(server: Self.years * -10) == .certificateRejected)
+  }
+
+  @Test func `a simulation takes the date of its certificates`() async throws {
+    // Valid from 2027-01-15 on; a simulation begins a year earlier.
+    let validity: Range<Int64> = 1_800_000_000..<1_800_086_400
+    let files = CertificateFiles(serverNames: ["IP:10.0.0.1"], serial: 1, validity: validity)
+    let dates: [(Int64?, SecurityFailure.Code?)] = [
+      (nil, .notYetValid), (validity.lowerBound, nil), (validity.upperBound + 1, .expired),
+    ]
+    for (date, code) in dates {
+      let simulation = Simulation(seed: 1)
+      #expect(simulation.calendar == 1_767_225_600)
+      try await simulation.run {
+        try await simulation.sleep(for: .seconds(60))
+        if let date { simulation.calendar = date }
+        let server = try await SimulatedServer.start(
+          on: simulation.eventLoop(named: "server"), at: .ipv4(10, 0, 0, 1, port: 7_000),
+          security: .tls(.with(files.server)))
+        let security = try ClientSecurity.tls(.trusting(files.authority))
+        do {
+          let client = try await SimulatedClient.connect(
+            to: server.address, on: simulation.mainLoop, security: security)
+          try await client.sayHello()
+          #expect(code == nil)
+          let issuer = client.security?.peerCertificate?.issuer
+          #expect(issuer?.contains("LongLink trial authority 00000001") == true)
+          client.close()
+        } catch let error as SocketError {
+          #expect(error.errno == EPROTO && error.securityFailure?.code == code)
+          #expect(error.description.contains(error.securityFailure?.detail ?? "no detail"))
+        }
+        try await simulation.sleep(for: .seconds(30))
+        if let date { #expect((date + 30...date + 40).contains(simulation.calendar)) }
+        await server.stop()
+      }
+    }
   }
 
   @Test func `a calendar that is set right lets a client in`() async throws {

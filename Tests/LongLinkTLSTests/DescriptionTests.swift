@@ -30,6 +30,16 @@ import Testing
     }
   }
 
+  @Test func `names are written as OpenSSL writes them`() {
+    let names: [PeerCertificate.Name] = [
+      .dns("client"), .address("10.0.0.1"), .uri("spiffe://a.test/b"), .email("ann@a.test"),
+    ]
+    #expect(
+      names.map { "\($0)" } == [
+        "DNS:client", "IP Address:10.0.0.1", "URI:spiffe://a.test/b", "email:ann@a.test",
+      ])
+  }
+
   @Test func `files are named`() {
     let identity = TLSIdentity(chainFile: "/etc/server.pem", keyFile: "/etc/server-key.pem")
     #expect("\(identity)" == "chain /etc/server.pem, key /etc/server-key.pem")

@@ -68,7 +68,7 @@ import Testing
         try await world.client.connect()
         return try await world.client.request(World.echo, [1])
       }
-      #expect(shown.withLock { $0 }.first?.contains("\"\(names[expected] ?? "")\"") == true)
+      #expect(shown.withLock { $0 }.first == "[DNS:\(names[expected] ?? "")]")
     } catch let error as LongLinkError {
       // The default is for another name.
       #expect(expected == "one" && name == "deep.x.two.test")

@@ -4,7 +4,26 @@ import LongLink
 import LongLinkServer
 import LongLinkTLS
 import LongLinkTesting
+import LongLinkTransport
+import Logging
+import Synchronization
 import Testing
+
+/// Takes the details of a log's lines.
+private struct Details: LogHandler {
+  let details: Mutex<[String]>.Box
+  var metadata: Logger.Metadata = [:]
+  var logLevel = Logger.Level.debug
+
+  subscript(metadataKey key: String) -> Logger.MetadataValue? {
+    get { metadata[key] }
+    set { metadata[key] = newValue }
+  }
+
+  func log(event: LogEvent) {
+    details.value.withLock { $0.append("\(event.metadata?["detail"] ?? "")") }
+  }
+}
 
 /// Handshakes that stand still.
 @Suite struct StallTests {
@@ -42,5 +61,43 @@ import Testing
     // The last bytes may have been enough.
     #expect(error?.code == .connectFailed || bytes > 1_000)
     #expect(simulation.openStreams == [])
+  }
+
+  @Test func `both sides say that it was the handshake of TLS, and the limit`() async throws {
+    let address = SocketAddress.ipv4(10, 0, 0, 1, port: 7_000)
+    let simulation = Simulation(seed: 1)
+    let details = Mutex<[String]>.Box([])
+    let error = try await simulation.run { () -> LongLinkError? in
+      let scripted = try await SimulatedServer.start(
+        on: simulation.eventLoop(named: "scripted"), at: address, security: .tls(.with()))
+      // It stops in the middle of its certificate.
+      scripted.securityFaults = [.silence(afterBytes: 400)]
+      var configuration = ClientConfiguration(servers: [.host("10.0.0.1", port: 7_000)])
+      configuration.security = try .tls(.trusting())
+      configuration.logger.logLevel = .critical
+      configuration.connectTimeout = .seconds(4)
+      let client = try LongLinkClient(configuration, on: simulation.eventLoop(named: "client"))
+      var failure: LongLinkError?
+      do throws(LongLinkError) { try await client.connect() } catch { failure = error }
+      await client.close()
+      await scripted.stop()
+
+      var parts = try World.Parts()
+      parts.server.firstFrameTimeout = .seconds(3)
+      parts.server.logger = Logger(label: "test") { _ in Details(details: details) }
+      let server = try World.makeServer(parts, on: [simulation.eventLoop(named: "server")])
+      try await server.start()
+      let silent = try await SimulatedClient.connect(
+        to: server.addresses[0], on: simulation.mainLoop)
+      try await silent.waitForEnd()
+      await server.shutDown()
+      return failure
+    }
+    #expect(
+      error?.detail
+        == "the server did not complete the handshake of TLS in time (connectTimeout: 4.0 seconds)")
+    let ending = "the client did not complete the handshake of TLS in time (firstFrameTimeout: 3.0 "
+    let told = details.value.withLock { $0 }
+    #expect(told.contains { $0.hasPrefix(ending) }, "\(told)")
   }
 }

@@ -123,7 +123,7 @@ import Darwin
     try await Stage.simulate { stage, simulation in
       let client = try stage.client(of: try await stage.serve())
       let early = try await failure { try await client.ping() }
-      #expect(early.code == .notConnected)
+      #expect(early.code == .notConnected && early.detail == "no connection")
       try await client.connect()
       #expect(try await client.ping() == .milliseconds(1))
       simulation.network.links[0].silence()

@@ -29,6 +29,60 @@ import Testing
     }
   }
 
+  @Test func `a server warns of credentials without encryption, unless they stay on its machine`()
+    async throws
+  {
+    let warning = """
+      Clients' credentials come without encryption, on an address that others can reach. Set \
+      `security`, unless a proxy ends TLS and is the only one that can connect.
+      """
+    for (host, count) in [("127.0.0.1", 0), ("10.0.0.1", 1), ("0.0.0.0", 1)] {
+      try await Stage.simulate { stage, simulation in
+        let lines = LogLines()
+        var configuration = ServerConfiguration(listen: [.host(host, port: 7_000)])
+        configuration.logger = lines.logger
+        configuration.authenticate = { _ in .anonymous }
+        let server = try LongLinkServer(configuration, on: [stage.serverLoop])
+        try await server.start()
+        let told = lines.all(warning)
+        #expect(told.count == count && told.allSatisfy { $0.level == .warning }, "\(host)")
+        #expect(lines.all("Listening").map { $0.metadata["tls"] } == ["off"])
+        await server.shutDown()
+      }
+    }
+  }
+
+  @Test func `a server warns of rules that allow nobody`() async throws {
+    let warning = """
+      Access rules need a principal, and no client gets one: they allow nobody. \
+      Set `authenticate`.
+      """
+    func told(
+      authenticates: Bool = false, _ set: @escaping @Sendable (LongLinkServer) -> Void
+    ) async throws -> [String?] {
+      let lines = LogLines()
+      try await Stage.simulate { stage, simulation in
+        _ = try await stage.serve(setUp: set) {
+          $0.logger = lines.logger
+          if authenticates { $0.authenticate = { _ in .anonymous } }
+        }
+      }
+      return lines.all(warning).map { $0.metadata["types"] }
+    }
+    #expect(try await told { $0.require(.authenticated) } == ["all without a rule of their own"])
+    #expect(try await told(authenticates: true) { $0.require(.authenticated) } == [])
+    #expect(try await told { $0.require(.everyone) } == [])
+    #expect(try await told { $0.require(.custom { _ in true }) } == [])
+    let either = AccessRule.any([.authenticated, .custom { _ in true }])
+    #expect(try await told { $0.require(either) } == [])
+    let both = AccessRule.all([.principal(named: "ann"), .custom { _ in true }])
+    #expect(
+      try await told { server in
+        server.route(30, requires: both) { $0.body }
+        server.onPush(29, requires: .attribute("role", "editor")) { _, _ in }
+      } == ["29, 30"])
+  }
+
   @Test func `a client's text cannot forge a line, and its goaways cannot flood the log`()
     async throws
   {

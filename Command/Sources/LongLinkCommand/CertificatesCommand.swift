@@ -64,10 +64,12 @@ struct CertificatesCommand: ParsableCommand {
 extension String {
   fileprivate var isAddress: Bool { SocketAddress(literal: self, port: 0) != nil }
 
-  /// Whether it may be the name of a host, also with a wildcard. One of digits and dots would be
-  /// taken for an address, and a comma would begin another name.
+  /// Whether it may be the name of a host, also with a wildcard: labels of 1 to 63 characters. One
+  /// of digits and dots would be taken for an address, and a comma would begin another name.
   fileprivate var isNameOfHost: Bool {
-    utf8.count <= 253 && !isEmpty && !allSatisfy { $0.isNumber || $0 == "." }
+    utf8.count <= 253 && !allSatisfy { $0.isNumber || $0 == "." }
+      && split(separator: ".", omittingEmptySubsequences: false)
+        .allSatisfy { (1...63).contains($0.utf8.count) }
       && allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-._*".contains($0)) }
   }
 }

@@ -15,6 +15,11 @@ struct PingCommand: AsyncParsableCommand {
       more than 90 need an interval of at least 0.12 seconds.
 
       SIGINT (Ctrl-C) stops early, prints the summary so far and exits with code 130.
+
+      Exit codes: 0 success, 130 after SIGINT, 64 wrong arguments, 3 could not connect, \
+      4 deadline exceeded, 5 too many pings, 6 corrupted or protocol violation, 7 connection lost, \
+      8 not secure (TLS), 9 not accepted by the server (its credential or certificate), 1 any \
+      other failure.
       """)
 
   @OptionGroup var server: ServerOptions

@@ -16,10 +16,11 @@ package enum Output {
     try write(Array("\(text)\n".utf8))
   }
 
-  /// Writes a line to standard error.
+  /// Writes a line to standard error, with the names of options for those of the library's fields.
   package static func error(_ text: String) {
+    let text = printable(OptionNames.inserted(into: text))
     try? FileHandle.standardError.write(
-      contentsOf: Data("\(ProcessInfo.processInfo.processName): \(printable(text))\n".utf8))
+      contentsOf: Data("\(ProcessInfo.processInfo.processName): \(text)\n".utf8))
   }
 
   /// Replaces the current line on standard error.

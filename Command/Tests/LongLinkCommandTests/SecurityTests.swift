@@ -98,12 +98,25 @@ import Testing
     ["serve", "--token", "name"], ["serve", "--token", "=secret"], ["serve", "--token", "name="],
     ["certificates"], ["certificates", "/tmp/x", "--days", "0"],
     ["certificates", "/tmp/x", "--name", "a,b"], ["certificates", "/tmp/x", "--name", "1.2.3"],
+    ["certificates", "/tmp/x", "--name", "bad..name"], ["certificates", "/tmp/x", "--name", "a."],
     ["certificates", "/tmp/x", "--name", "10"], ["certificates", "/tmp/x", "--name", "a:b"],
   ])
   func `wrong arguments end with 64 and say why`(_ arguments: [String]) async throws {
     let tool = try await Tool(arguments).finish()
     #expect(tool.code == 64, "\(tool.errors)")
     #expect(tool.output.isEmpty && !tool.errors.isEmpty)
+  }
+
+  @Test func `errors name options, and not fields of the library`() async throws {
+    let cases = [
+      (["call", "1", "--tls", "--tls-ca", "/no/such/file"], "--tls-ca"),
+      (["serve", "--tls-certificate", "/no/file", "--tls-key", "/no/key"], "--tls-certificate"),
+    ]
+    for (arguments, option) in cases {
+      let tool = try await Tool(arguments).finish()
+      #expect(tool.code == 64 && tool.errors.contains("check \(option): "), "\(tool.errors)")
+      #expect(!tool.errors.contains("security."), "\(tool.errors)")
+    }
   }
 
   @Test func `certificates that only their owner can read are made`() async throws {
@@ -129,7 +142,8 @@ import Testing
     try await Self.expect(8, saying: "no authority", server, other.client)
     try await Self.expect(8, saying: "no authority", server, ["--tls"])
     try await Self.expect(
-      8, saying: "example.com", server, trial.client + ["--tls-server-name", "example.com"])
+      8, saying: "or set --tls-server-name", server,
+      trial.client + ["--tls-server-name", "example.com"])
     let (right, wrong) = (try trial.pin("server.pem"), try other.pin("server.pem"))
     let pins = ["--tls-pin", wrong, "--tls-pin"]
     try await Self.expect(0, server, trial.client + pins + [right])
@@ -161,7 +175,7 @@ import Testing
     let authority = ["--tls-client-ca", trial["ca.pem"]]
     let required = try await RunningServer(trial.server + authority)
     try await Self.expect(0, required, trial.known)
-    try await Self.expect(8, saying: "certificate", required, trial.client)
+    try await Self.expect(8, saying: "set --tls-certificate", required, trial.client)
     let foreign =
       trial.client + [
         "--tls-certificate", other["client.pem"], "--tls-key", other["client-key.pem"],

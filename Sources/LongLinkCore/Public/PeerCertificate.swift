@@ -46,6 +46,19 @@ public struct PeerCertificate: Hashable, Sendable {
   }
 }
 
+extension PeerCertificate.Name: CustomStringConvertible {
+  /// The kind and the name, as OpenSSL writes them: `DNS:client`, `IP Address:10.0.0.1`,
+  /// `URI:spiffe://example.com/billing`, `email:ann@example.com`.
+  public var description: String {
+    switch self {
+    case .dns(let text): "DNS:\(text)"
+    case .address(let text): "IP Address:\(text)"
+    case .uri(let text): "URI:\(text)"
+    case .email(let text): "email:\(text)"
+    }
+  }
+}
+
 extension PeerCertificate: CustomStringConvertible {
   /// The subject and the issuer, cut to 200 bytes each, the dates, and the hash in hexadecimal.
   public var description: String {

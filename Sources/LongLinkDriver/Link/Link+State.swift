@@ -41,6 +41,8 @@ extension Link {
       : "the connection was cut off within a frame, without the end that TLS protects"
     return SecurityFailure(code, text)
   }
+  /// The most time for the handshake, that of the security included.
+  private var handshakeLimit: Duration { .nanoseconds(core.settings.handshakeTimeout) }
   /// The name that the peer gave itself.
   package var peerName: String { core.agreement.name }
 
@@ -52,8 +54,14 @@ extension Link {
 
 extension Link {
   /// Why the link ends, for people: with the name of a short link's way, and what its stream knows.
-  /// Call it before the link has ended, except for a failure of its security.
+  /// Call it before the link has ended, except for a failure of its security or a timeout.
   package func detail(of reason: CloseReason) -> String {
+    if reason.isLateHandshake, endedInHandshake || isAlive && stream.isHandshaking {
+      return """
+        the \(role == .client ? "server" : "client") did not complete the handshake of TLS in time \
+        (\(role == .client ? "connectTimeout" : "firstFrameTimeout"): \(handshakeLimit))
+        """
+    }
     if case .securityFailed = reason, let failure = securityFailure {
       return way.map { "\($0): \(failure)" } ?? "\(failure)"
     }
@@ -64,6 +72,17 @@ extension Link {
       default: false
       }
     return "\(way): \(isKnown ? stream.failureText ?? reason.detail : reason.detail)"
+  }
+}
+
+extension CloseReason {
+  /// Whether the peer was too slow before the connection was open.
+  fileprivate var isLateHandshake: Bool {
+    switch self {
+    case .handshakeTimeout: true
+    case .violation(let violation): violation.rule == .firstFrameTimeout
+    default: false
+    }
   }
 }
 

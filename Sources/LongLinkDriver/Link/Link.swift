@@ -51,6 +51,8 @@ package final class Link {
   @safe @exclusivity(unchecked) package private(set) var isAlive = true
   @safe @exclusivity(unchecked) var owner: (any LinkOwner)?
   var isConnected: Bool
+  /// Whether the link ended before its stream was secured.
+  private(set) var endedInHandshake = false
   /// Whether the stream is watched for read readiness, and for write readiness.
   var awaitsBytes = false
   var awaitsRoom = false
@@ -227,6 +229,7 @@ extension Link {
     timer = nil
     armedFor = .distantFuture
     brake?.stop(on: loop)
+    endedInHandshake = stream.isHandshaking
     if reason == .heartbeatLost || core.breaksOff { stream.reset() } else { stream.close() }
     let owner = owner
     self.owner = nil

@@ -74,6 +74,16 @@ public struct AccessRule: Sendable {
     }
   }
 
+  /// Whether the rule allows nobody without a principal.
+  package var needsPrincipal: Bool {
+    switch condition {
+    case .everyone, .custom: false
+    case .authenticated, .principal, .attribute: true
+    case .any(let rules): rules.allSatisfy(\.needsPrincipal)
+    case .all(let rules): rules.contains(where: \.needsPrincipal)
+    }
+  }
+
   /// Whether the rule allows every peer, so that there is nothing to check.
   package var isOpen: Bool {
     if case .everyone = condition { true } else { false }

@@ -205,7 +205,11 @@ extension TLSFailure {
       SSL_AD_CERTIFICATE_EXPIRED, SSL_AD_CERTIFICATE_UNKNOWN, SSL_AD_UNKNOWN_CA,
       SSL_AD_DECRYPT_ERROR, SSL_AD_ACCESS_DENIED:
       return SecurityFailure(
-        .certificateRejected, "the \(peer) does not accept this side's certificate: \(reason)")
+        .certificateRejected,
+        """
+        the \(peer) does not accept this side's certificate: \(reason); \
+        \(place.isServer ? "its own error" : "its log at the level debug") has the exact reason
+        """)
     case SSL_AD_PROTOCOL_VERSION:
       return TLSFailure.version(peer)
     case SSL_AD_HANDSHAKE_FAILURE, SSL_AD_INSUFFICIENT_SECURITY:

@@ -142,6 +142,8 @@ extension TLSServer: ServerSecurityProvider, TLSStreamOwner {
     return TLSStream(over: stream, engine, side, owner: self, on: loop)
   }
 
+  package var versions: String { plan.allowsOldVersion ? "1.2, 1.3" : "1.3" }
+
   package func serverStarted(
     _ user: ObjectIdentifier, on loop: EventLoop, _ log: @escaping SecurityLog,
     replaced: @escaping @Sendable () -> Void

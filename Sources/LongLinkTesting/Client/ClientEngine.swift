@@ -83,6 +83,8 @@ final class ClientEngine {
 extension ClientEngine: PeerConnectionOwner {
   func connected(_ connection: PeerConnection, _ error: SocketError?) {
     if error == nil { journal.update { $0.connections = 1 } }
+    var error = error
+    error?.securityFailure = connection.securityFailure
     connecting.take()?(error)
   }
 

@@ -33,8 +33,8 @@ public final class SimulatedClient: Sendable {
   /// client does below its security. The name that a server's certificate has to have is the
   /// address, unless the security has another one.
   ///
-  /// Throws `SocketError` if connecting fails, with `EPROTO` if the connection could not be
-  /// secured. Only the system limits the time that it takes.
+  /// Throws `SocketError` if connecting fails, with `EPROTO` and the `securityFailure` if the
+  /// connection could not be secured. Only the system limits the time that it takes.
   public static func connect(
     to address: SocketAddress,
     on loop: EventLoop = .shared,

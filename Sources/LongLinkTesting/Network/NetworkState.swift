@@ -34,6 +34,8 @@ struct NetworkState {
   }
 
   var now = LinkInstant(nanoseconds: 0)
+  /// The date at time 0, in seconds since 1970: initially the begin of 2026.
+  var calendarOrigin: Int64 = 1_767_225_600
   var schedule = Schedule<Event>()
   var generator: SeededGenerator
   var trace: Trace

@@ -35,7 +35,7 @@ public struct SimulatedMachine: Sendable {
   /// How far its calendar is ahead of the world's, or behind it if negative; initially zero.
   ///
   /// The dates of certificates and tickets are judged by the calendar of a machine, and nothing
-  /// else is. The world's begins with the year 2026. A new value counts from the next look at the
+  /// else is. ``Simulation/calendar`` is the world's. A new value counts from the next look at the
   /// calendar on, and leaves timers alone.
   public var calendarOffset: Duration {
     get { .nanoseconds(calendar.value.load(ordering: .acquiring)) }

@@ -76,6 +76,7 @@ final class WatchedStream: ByteStream {
   var failureText: String? { secured.failureText }
   var security: StreamSecurity? { secured.security }
   var securityFailure: SecurityFailure? { secured.securityFailure }
+  var isHandshaking: Bool { secured.isHandshaking }
   var isCutOff: Bool { secured.isCutOff }
   var hasReadPart: Bool { secured.hasReadPart }
   var heldBytes: Int? { secured.heldBytes }

@@ -48,10 +48,9 @@ final class SimulatedDriver: LoopDriver {
 
   var now: LinkInstant { networkState.now + lead }
 
-  /// A simulation begins with the year 2026.
   var unixTime: Int64 {
     let offset = calendar.value.load(ordering: .acquiring) / 1_000_000_000
-    return 1_767_225_600 + now.nanoseconds / 1_000_000_000 + offset
+    return networkState { $0.calendarOrigin } + now.nanoseconds / 1_000_000_000 + offset
   }
 
   /// The offset of the loop's clock from the world's.

@@ -133,6 +133,21 @@ extension Simulation {
   /// The virtual time, which begins at 0. Any thread may read it.
   public var now: LinkInstant { networkState.now }
 
+  /// The date in seconds since 1970, on all machines without a ``SimulatedMachine/calendarOffset``.
+  ///
+  /// A simulation begins at 2026-01-01T00:00:00Z, and its date moves on with virtual time. The
+  /// dates of certificates and tickets are judged by it, and nothing else is: set it to a date at
+  /// which your certificates are valid, before or during a run. Timers do not follow it. To replay
+  /// a run, set the same date. Any thread may use it. It traps for a date before 1970 or after
+  /// 9999.
+  public var calendar: Int64 {
+    get { networkState { $0.calendarOrigin + $0.now.nanoseconds / 1_000_000_000 } }
+    set {
+      precondition((0...253_402_300_799).contains(newValue), "the date is not from 1970 to 9999")
+      networkState { $0.calendarOrigin = newValue - $0.now.nanoseconds / 1_000_000_000 }
+    }
+  }
+
   /// The clock of the main loop, for code that takes a clock.
   public var clock: EventLoopClock { mainLoop.clock }
 

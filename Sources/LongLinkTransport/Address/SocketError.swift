@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLongLinkPOSIX
+public import LongLinkCore
 
 #if canImport(Darwin)
 internal import Darwin
@@ -18,19 +19,28 @@ public struct SocketError: Error, Equatable, Sendable {
   public var errno: CInt
   /// The address that the operation was for, if any.
   public var address: SocketAddress?
+  /// Why the connection could not be secured, where `errno` is `EPROTO`; nil for another error, and
+  /// where it is not known.
+  public var securityFailure: SecurityFailure?
 
   /// Makes an error from the operation, the system's error number and the address.
-  public init(operation: String, errno: CInt, address: SocketAddress? = nil) {
+  public init(
+    operation: String, errno: CInt, address: SocketAddress? = nil,
+    securityFailure: SecurityFailure? = nil
+  ) {
     self.operation = operation
     self.errno = errno
     self.address = address
+    self.securityFailure = securityFailure
   }
 }
 
 extension SocketError: CustomStringConvertible {
-  /// The operation, its address, and the system's text and name for the error.
+  /// The operation, its address, and the system's text and name for the error; or why the
+  /// connection could not be secured.
   public var description: String {
-    "\(address.map { "\(operation) \($0)" } ?? operation): \(reason)"
+    let place = address.map { "\(operation) \($0)" } ?? operation
+    return "\(place): \(securityFailure.map { "\($0)" } ?? reason)"
   }
 
   /// The system's text and name for the error, and the limit if a path was too long.

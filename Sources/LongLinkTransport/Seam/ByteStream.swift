@@ -83,6 +83,9 @@ package protocol ByteStream: AnyObject {
   /// Why the stream could not be secured, or is no longer secure; nil for any other failure. It is
   /// kept after `close`.
   var securityFailure: SecurityFailure? { get }
+  /// Whether the stream below is connected, and the handshake of the security is not complete.
+  /// Never of a plain stream.
+  var isHandshaking: Bool { get }
   /// After an `end`: whether the peer did not protect it, so that anyone on the path can have
   /// caused it. Never of a plain stream.
   var isCutOff: Bool { get }
@@ -109,6 +112,7 @@ extension ByteStream {
   package var failureText: String? { nil }
   package var security: StreamSecurity? { nil }
   package var securityFailure: SecurityFailure? { nil }
+  package var isHandshaking: Bool { false }
   package var isCutOff: Bool { false }
   package var hasReadPart: Bool { false }
   package var heldBytes: Int? { nil }

@@ -59,6 +59,8 @@ package protocol ClientSecurityProvider: Sendable {
 package protocol ServerSecurityProvider: Sendable {
   /// Returns a stream that secures the bytes of an accepted one.
   func secure(_ stream: any ByteStream, on loop: EventLoop) -> any ByteStream
+  /// The versions that clients can use, for the log: `1.3`, for instance.
+  var versions: String { get }
   /// A server that uses it is about to listen. `replaced` is to be called, on any thread, when
   /// existing connections should move to others, because certificates were replaced.
   func serverStarted(
@@ -66,6 +68,10 @@ package protocol ServerSecurityProvider: Sendable {
     replaced: @escaping @Sendable () -> Void)
   /// The same server has stopped.
   func serverStopped(_ server: ObjectIdentifier, on loop: EventLoop)
+}
+
+extension ServerSecurityProvider {
+  package var versions: String { "on" }
 }
 
 /// Writes a line into the log of the client or server that uses a provider: its level, the message,

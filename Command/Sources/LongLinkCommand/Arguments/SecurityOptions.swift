@@ -35,8 +35,10 @@ struct SecurityOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       """
-      The SHA-256 hash of a public key (SubjectPublicKeyInfo) in base64, which the server's chain \
-      has to contain; give two at least, one of them in reserve.
+      The SHA-256 hash of a public key (SubjectPublicKeyInfo) in base64. The server's chain has to \
+      contain one of the keys; give the option twice or more, with a key in reserve. Compute it \
+      with: openssl x509 -in ca.pem -pubkey -noout | openssl pkey -pubin -outform der | openssl \
+      dgst -sha256 -binary | base64
       """, valueName: "base64"))
   private var tlsPin: [String] = []
 

@@ -27,8 +27,9 @@ struct BenchCommand: AsyncParsableCommand {
 
       SIGINT (Ctrl-C) stops early and prints the measurements so far.
 
-      Exit codes: 0 all responses had code 200, 130 after SIGINT, else as `longlink call` for the \
-      first failure.
+      Exit codes: 0 all responses had code 200, 130 after SIGINT, 64 wrong arguments, else as \
+      `longlink call` for the first failure, among them 8 not secure (TLS), 9 not accepted by the \
+      server.
       """)
 
   @OptionGroup var server: ServerOptions

@@ -17,7 +17,8 @@ struct CallCommand: AsyncParsableCommand {
 
       Exit codes: 0 all responses had code 200, 64 wrong arguments, 3 could not connect, \
       4 deadline exceeded here or in the server, 5 rejected, 6 corrupted or protocol violation, \
-      7 connection lost. If several requests fail, the first one sent decides.
+      7 connection lost, 8 not secure (TLS), 9 not accepted by the server (its credential or \
+      certificate), 1 any other failure. If several requests fail, the first one sent decides.
       """)
 
   @Argument(help: "The message type, 0 to 16777215.", transform: Values.messageType)

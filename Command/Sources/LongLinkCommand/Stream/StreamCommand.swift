@@ -21,8 +21,9 @@ struct StreamCommand: AsyncParsableCommand {
 
       Exit codes: 0 the response had code 200, or --limit was reached, 64 wrong arguments, \
       3 could not connect, 4 deadline exceeded here or in the server, 5 rejected, 6 corrupted or \
-      protocol violation, 7 connection lost. Without --limit, 0 alone says that the items are \
-      complete.
+      protocol violation, 7 connection lost, 8 not secure (TLS), 9 not accepted by the server (its \
+      credential or certificate), 1 any other failure. Without --limit, 0 alone says that the \
+      items are complete.
       """)
 
   @Argument(help: "The message type, 0 to 16777215.", transform: Values.messageType)

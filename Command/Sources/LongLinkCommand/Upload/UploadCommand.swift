@@ -21,7 +21,8 @@ struct UploadCommand: AsyncParsableCommand {
 
       Exit codes: 0 the upload is finished, 64 wrong arguments, a file that cannot be read, or a \
       record of other files, 3 could not connect, 5 rejected, 6 corrupted or protocol violation, \
-      7 connection lost for 60 seconds, 1 a file has changed meanwhile, or any other failure.
+      7 connection lost for 60 seconds, 8 not secure (TLS), 9 not accepted by the server (its \
+      credential or certificate), 1 a file has changed meanwhile, or any other failure.
       """)
 
   @Argument(help: "The files, in their order.")
