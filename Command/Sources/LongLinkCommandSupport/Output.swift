@@ -30,8 +30,8 @@ package enum Output {
 
   /// The text with escapes for what controls a terminal, or reorders a line.
   ///
-  /// It is the last line of defence, and neither cuts the text nor keeps it on one line. What a peer
-  /// said is made safe by `PeerText` before it becomes part of a text.
+  /// It is the last line of defence, and neither cuts the text nor keeps it on one line. What a
+  /// peer said is made safe by `PeerText` before it becomes part of a text.
   private static func printable(_ text: String) -> String {
     var result = ""
     for scalar in text.unicodeScalars {
