@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LongLinkCore
+@testable import LongLinkCore
 import Testing
 
 @Suite struct OutboxTests {
@@ -30,6 +30,18 @@ import Testing
     #expect(append(&outbox, 52, []) == .encoded(at: 34))
     #expect(write(&outbox).count == 30)
     #expect(outbox.written == 50 && outbox.isEmpty)
+  }
+
+  @Test func `small messages that wait count with what they cost beside their bytes`() {
+    var outbox = Outbox()
+    while outbox.encodedBytes < outbox.encodeLimit {
+      _ = append(&outbox, 50, [UInt8](repeating: 1, count: 16_000))
+    }
+    let before = outbox.heldBytes
+    for serial: UInt32 in 51..<1_051 { #expect(append(&outbox, serial, [1]) == .queued) }
+    #expect(outbox.pendingBytes == 17_000)
+    // More than ten times their bytes on the wire.
+    #expect(outbox.heldBytes - before == 17_000 + 256_000)
   }
 
   /// An outbox that a body can reach while it is encoded, as one of a client on its loop does.

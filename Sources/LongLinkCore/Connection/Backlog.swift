@@ -59,6 +59,10 @@ struct Backlog: ~Copyable {
   /// The number of bytes that can pass the oldest message: seven fragments.
   static let patience = 7 * Wire.fragmentLimit
 
+  /// What a message costs beside its bytes: its entry, its places in two heaps and a table, which
+  /// grow by half more, and the array of its body. Of small messages that is most of it.
+  static let overhead = 256
+
   private let headerLength: Int
   private var messages: [Message?] = []
   private var free: [Int] = []

@@ -80,7 +80,7 @@ package struct Outbox: ~Copyable {
   /// The number of all waiting bytes.
   package var totalBytes: Int { bytes.count + kept.bytes }
   /// The memory in bytes that the outbox uses, without a small buffer kept between writes.
-  var heldBytes: Int { bytes.count + room + kept.bytes }
+  var heldBytes: Int { bytes.count + room + kept.bytes + kept.count * Backlog.overhead }
   /// The unused memory in bytes; 0 for a buffer of the size that small messages need.
   var room: Int { bytes.capacity > 4_096 ? bytes.capacity - bytes.count : 0 }
   package var isEmpty: Bool { bytes.isEmpty && kept.isEmpty }
