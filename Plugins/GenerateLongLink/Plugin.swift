@@ -66,14 +66,16 @@ struct GenerateLongLink: CommandPlugin {
 
   private func run(_ command: [String]) throws {
     let process = Process()
-    process.executableURL = URL(filePath: "/usr/bin/env")
-    process.arguments = command
+    // The shell gives protoc a standard input. SwiftPM closes that of its plug-ins, the next file that
+    // is opened gets its descriptor, and protoc mistakes it for a pipe of its own.
+    process.executableURL = URL(filePath: "/bin/sh")
+    process.arguments = ["-c", "exec \"$0\" \"$@\" </dev/null"] + command
     let pipe = Pipe()
     process.standardError = pipe
     try process.run()
     let said = try pipe.fileHandleForReading.readToEnd() ?? Data()
     process.waitUntilExit()
-    // env exits with 127 if there is no such program.
+    // The shell exits with 127 if there is no such program.
     guard process.terminationStatus != 127 else {
       throw UsageError("protoc is missing (Debian: protobuf-compiler, Homebrew: protobuf)")
     }
