@@ -16,6 +16,8 @@ final class ClientConnection {
   let path: Int
   /// The text of a goaway that the server sent instead of a welcome.
   var farewell: PeerText?
+  /// When its trial began; nil if it stood none.
+  var heldSince: LinkInstant?
   /// When it began to take new requests.
   var usedSince: LinkInstant?
   /// The requests that it carried when it was lost.

@@ -89,15 +89,29 @@ extension ClientCore: LinkOwner {
     if let connection = connection(link.id) {
       connection.peer.identified(as: nil, security: link.security)
     }
-    let validity = link.credentialExpires
+    if shortLinks?.machine.beginTrial(of: link.id, at: loop.now) == true {
+      link.log(.info, "The link takes no requests yet, because earlier ones were cut")
+      connection(link.id)?.heldSince = loop.now
+      machine.hold(link.id)
+      perform()
+      resumeConnectWaiters(.success(()))
+    } else {
+      acceptLink(link)
+      perform()
+    }
+  }
+
+  /// Uses a link whose handshake is complete, and whose trial is over if it had to stand one.
+  func acceptLink(_ link: Link) {
+    let held = loop.now - (connection(link.id)?.heldSince ?? loop.now)
+    let validity = Int64(link.credentialExpires) * 1_000_000
     machine.established(
       link.id, provenAfter: link.heartbeatInterval,
-      validFor: validity == 0 ? nil : Int64(validity) * 1_000_000, at: loop.now, bits: bits)
+      validFor: validity == 0 ? nil : max(1, validity - held), at: loop.now, bits: bits)
     if machine.isCurrent(link.id) {
       refusedCredential = nil
       shortLinks?.refusal = nil
     }
-    perform()
   }
 
   private func leaving(_ link: Link, _ goaway: GoAway) {
@@ -240,6 +254,7 @@ extension ClientCore: LinkOwner {
   private func failed(_ connection: ClientConnection, _ reason: CloseReason) {
     let link = connection.link
     notifyObserver(.failed(link.id, reason))
+    shortLinks?.machine.trialFailed(link.id)
     // An attempt that lost the race, or was dropped, reveals nothing about its server.
     guard reason != .left else {
       counters.abandonedAttempts += 1
@@ -279,7 +294,23 @@ extension ClientCore: LinkOwner {
     machine.ended(link.id, reason, at: loop.now, bits: bits)
     guard wasCurrent else { return }
     shortLinks?.machine.lost(at: loop.now)
+    if reason.isCut {
+      shortLinks?.machine.wasCut(
+        hasAnswered: link.counters.responsesReceived > 0, requests: connection.requestsLost,
+        life: loop.now - (connection.usedSince ?? loop.now))
+    }
     lastFailure = ConnectFailure(reason, detail: link.detail(of: reason), address: link.peer)
     failOffline()
+  }
+}
+
+extension CloseReason {
+  /// Whether a connection ended like this may have been cut by the network.
+  fileprivate var isCut: Bool {
+    switch self {
+    case .closedByPeer, .noResponse, .heartbeatLost, .transport, .securityFailed: true
+    case .violation(let violation): violation.rule == .truncatedFrame
+    default: false
+    }
   }
 }

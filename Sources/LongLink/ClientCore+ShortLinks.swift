@@ -43,12 +43,20 @@ extension ClientCore {
       case .abandon(let id):
         shortLinks.connections.first { $0.link.id == id }?.link.close(.left)
       case .allFailed: allWaysFailed()
+      case .passed(let id): passed(id)
       }
     }
     shortLinks.isPerforming = false
     requests.hasShortLinks = shortLinks.machine.carriesRequests
     publishState()
     armWays(shortLinks)
+  }
+
+  /// Uses a long link whose trial is over.
+  private func passed(_ id: UInt32) {
+    guard let link = connection(id)?.link, link.isOpen else { return }
+    acceptLink(link)
+    perform()
   }
 
   /// Opens a short link, once the credential is there.

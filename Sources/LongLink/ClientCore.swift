@@ -150,7 +150,7 @@ extension ClientCore: TimerHandler {
       completion(.failure(notConnected("connect")))
       return
     }
-    if !configuration.hasLongLink {
+    if !configuration.hasLongLink || shortLinks?.machine.isTrying == true {
       completion(.success(()))
       return
     }

@@ -62,9 +62,8 @@ public final class LongLinkClient: Sendable {
   /// retries), `notConnected` while the client is suspended, `closed`, and `cancelled` if the task
   /// is cancelled.
   ///
-  /// It is about the long link alone. With short ways besides it, do not call it: requests connect
-  /// on their own, over a short way if the long link cannot be made. Without the long link it
-  /// returns at once.
+  /// Requests connect on their own. With short ways, you need it only to try again after
+  /// ``ConnectionState/notAccepted(_:)``. Without the long link it returns at once.
   public func connect() async throws(LongLinkError) {
     let gate = Gate<Result<Void, LongLinkError>>()
     loop.execute { [core] in

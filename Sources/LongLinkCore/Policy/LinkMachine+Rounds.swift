@@ -103,6 +103,14 @@ extension LinkMachine {
     }
   }
 
+  /// Keeps an attempt whose handshake is complete, and no other: its owner does not use it yet.
+  package mutating func hold(_ attempt: AttemptID) {
+    guard attempts.contains(where: { $0.id == attempt }) else { return }
+    for other in attempts where other.id != attempt { effects.append(.abandon(other.id, .left)) }
+    attempts = [Attempt(id: attempt, limit: .distantFuture)]
+    nextStart = .distantFuture
+  }
+
   /// Notes a goaway in place of a welcome: the attempt will fail, but the goaway's hints apply.
   /// `isRefusal` says that the server does not accept who the client is.
   package mutating func turnedAway(

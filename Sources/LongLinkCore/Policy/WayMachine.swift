@@ -8,6 +8,10 @@
 /// among the ways they always do. Each short link carries one request, which is chosen when it is
 /// open: until then the request waits with all others, in their order.
 ///
+/// Some networks let a long link be made, and cut it soon after or at its first request. After a
+/// link that was cut and never answered, requests take short links at once, and the next long link
+/// stands a trial: it takes requests once it has lived for a while without them.
+///
 /// Its inputs are facts with the instant at which they became known; its outputs are effects. A
 /// change of the network forgets everything it has learned.
 package struct WayMachine: Equatable {
@@ -21,6 +25,8 @@ package struct WayMachine: Equatable {
     case abandon(ID)
     /// No way of short links could be opened: requests that do not wait fail.
     case allFailed
+    /// The trial of this long link is over: it takes requests.
+    case passed(ID)
   }
 
   /// How a short link has ended.
@@ -80,6 +86,7 @@ package struct WayMachine: Equatable {
   package private(set) var usesShortLinks: Bool
   /// When they begin to, if there is no link by then.
   private var boundAt = LinkInstant.distantFuture
+  private var trial = LinkTrial()
   private var links: [ShortLink] = []
   private var lastID: ID = 0
   /// The way of the next short link.
@@ -132,7 +139,7 @@ package struct WayMachine: Equatable {
   /// When `elapsed(to:)` should be called.
   package var deadline: LinkInstant {
     guard mode != .closed else { return .distantFuture }
-    return min(boundAt, min(pausedUntil ?? .distantFuture, expiresAt))
+    return min(boundAt, trial.end, pausedUntil ?? .distantFuture, expiresAt)
   }
 }
 
@@ -151,9 +158,29 @@ extension WayMachine {
     useShortLinks()
   }
 
+  /// Whether a long link that could take requests now must stand a trial first, until `passed`
+  /// comes. One that replaces another link need not.
+  package mutating func beginTrial(of link: ID, at now: LinkInstant) -> Bool {
+    guard !hasLink, carriesRequests, settings.hasLongLink else { return false }
+    return trial.begin(of: link, bound: settings.connectBound, at: now)
+  }
+
+  /// Whether a long link stands a trial.
+  package var isTrying: Bool { trial.link != nil }
+
+  /// Notes that a long link in its trial has ended.
+  package mutating func trialFailed(_ link: ID) {
+    if trial.link == link { trial.finish() }
+  }
+
+  private mutating func endTrial() {
+    if let link = trial.finish() { effects.append(.passed(link)) }
+  }
+
   /// Notes that the long link takes requests.
   package mutating func connected() {
     hasLink = true
+    trial.finish()
     boundAt = .distantFuture
     guard settings.hasLongLink else { return }
     usesShortLinks = false
@@ -167,6 +194,18 @@ extension WayMachine {
     hasLink = false
     guard mode == .active else { return }
     armBound(at: now)
+  }
+
+  /// Notes that a long link was cut: by neither side, as far as is known. `hasAnswered` says
+  /// whether a response came over it. One that carried no requests then, and lived for longer than
+  /// it takes to connect, shows nothing.
+  package mutating func wasCut(hasAnswered: Bool, requests: Int, life: Int64) {
+    guard
+      trial.wasCut(
+        hasAnswered: hasAnswered, isShown: requests > 0 || life < settings.connectBound),
+      mode == .active, !hasLink
+    else { return }
+    useShortLinks()
   }
 
   private mutating func armBound(at now: LinkInstant) {
@@ -276,7 +315,8 @@ extension WayMachine {
     // Never none: a way that fails at once would be tried without end.
     let delay = max(window / 2, ReconnectPolicy.even(within: window, bits: bits()))
     pausedUntil = now + max(delay, hint)
-    effects.append(.allFailed)
+    // A doubtful long link is better than none.
+    if isTrying { endTrial() } else { effects.append(.allFailed) }
   }
 
   /// Closes the short links that carry no request yet.
@@ -305,6 +345,7 @@ extension WayMachine {
   package mutating func pathChanged(at now: LinkInstant) {
     guard mode == .active else { return }
     forget()
+    trial = LinkTrial()
     abandonOpening()
     boundAt = .distantFuture
     usesShortLinks = !settings.hasLongLink
@@ -317,6 +358,7 @@ extension WayMachine {
     guard mode == .active else { return }
     mode = .suspended
     forget()
+    trial.finish()
     abandonOpening()
     boundAt = .distantFuture
     usesShortLinks = !settings.hasLongLink
@@ -335,12 +377,14 @@ extension WayMachine {
   /// Ends the machine for good. Its short links are closed by who owns them.
   package mutating func close() {
     abandonOpening()
+    trial.finish()
     mode = .closed
   }
 
   /// Advances the time, and performs everything that is due.
   package mutating func elapsed(to now: LinkInstant) {
     if boundAt <= now { useShortLinks() }
+    if trial.end <= now { endTrial() }
     if let until = pausedUntil, until <= now { pausedUntil = nil }
     expire(at: now)
   }
