@@ -65,6 +65,21 @@ import Testing
     #expect(journal.entries == ["job", "end 1"])
   }
 
+  @Test func `jobs that take long leave a turn to sockets after 10 ms`() {
+    let (driver, journal) = (LoopBound(self.driver, on: loop), LoopBound(self.journal, on: loop))
+    for number in 1...60 {
+      loop.execute {
+        driver.value.advance(by: .milliseconds(2))
+        journal.value.note("\(number)")
+      }
+    }
+    loop.turn(waitingUntil: nil)
+    #expect(self.journal.entries.count == 16)
+    for _ in 0..<3 { loop.turn(waitingUntil: nil) }
+    #expect(self.journal.entries == (1...60).map { "\($0)" })
+    #expect(self.driver.deadlines == Array(repeating: .distantPast, count: 4))
+  }
+
   @Test func `a wait ends at the limit or the first timer`() {
     let (near, far) = (
       driver.now.advanced(by: .milliseconds(5)), driver.now.advanced(by: .milliseconds(9))

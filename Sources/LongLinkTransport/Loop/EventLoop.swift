@@ -188,10 +188,13 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 // MARK: - The turn
 
 extension EventLoop {
-  /// The duration of a turn in nanoseconds above which streams are read only a little each.
+  /// The duration of a turn in nanoseconds above which streams are read only a little each. The
+  /// jobs of one turn run for about as long at most.
   private static let longTurn: Int64 = 10_000_000
   /// The most jobs that one turn runs, so that sockets get their turn too.
   private static let mostJobs = 4096
+  /// The number of jobs after which the clock is read: it has a cost.
+  private static let jobsBetweenReadings = 8
   /// The longest time to spin, in nanoseconds: about the time of a wake-up. It can be exceeded if
   /// another thread gets the processor.
   private static let longestLinger: Int64 = 20_000
@@ -301,6 +304,7 @@ extension EventLoop {
 
   private func runWork() {
     var budget = Self.mostJobs
+    var beginning: LinkInstant?
     let executor = unsafe asUnownedSerialExecutor()
     let taskExecutor = unsafe asUnownedTaskExecutor()
     while budget > 0 {
@@ -320,6 +324,10 @@ extension EventLoop {
         if let entry = timers.remove(timer) { entry.handler.timerFired(token: entry.token) }
       }
       handlerPauses()
+      guard budget.isMultiple(of: Self.jobsBetweenReadings) else { continue }
+      let instant = driver.now
+      if instant - (beginning ?? instant) > Self.longTurn { return }
+      beginning = beginning ?? instant
     }
   }
 
