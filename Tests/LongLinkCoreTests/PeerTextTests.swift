@@ -34,6 +34,15 @@ import Testing
     #expect(PeerText.whole([]).isEmpty)
   }
 
+  @Test func `long texts come in pieces, which no character is in two of`() {
+    let bytes = Array(String(repeating: "é\u{85}€", count: 50_000).utf8)
+    var pieces: [String] = []
+    PeerText.pieces(of: bytes) { pieces.append($0) }
+    #expect(pieces.count > 5 && pieces.allSatisfy { $0.utf8.count < 65_560 })
+    #expect(pieces.joined() == PeerText.whole(bytes))
+    #expect(pieces.joined() == String(repeating: #"é\u{0085}€"#, count: 50_000))
+  }
+
   @Test func `a text of the limit is whole, and one more byte is cut`() {
     let whole = String(repeating: "x", count: PeerText.limit)
     #expect(PeerText(whole).description == whole)

@@ -45,11 +45,24 @@ package struct PeerText: Equatable, Sendable, CustomStringConvertible {
   /// All of the bytes as safe text, of up to six times the size.
   package static func whole(_ bytes: [UInt8]) -> String {
     var text = ""
-    decode(bytes) { piece in
+    pieces(of: bytes) { text += $0 }
+    return text
+  }
+
+  /// Passes on all of the bytes as safe text, in pieces of about 64 KiB.
+  package static func pieces<Failure>(
+    of bytes: [UInt8], _ take: (String) throws(Failure) -> Void
+  ) throws(Failure) {
+    var text = ""
+    try decode(bytes) { piece throws(Failure) in
       text += piece
+      if text.utf8.count >= 65_536 {
+        try take(text)
+        text = ""
+      }
       return true
     }
-    return text
+    if !text.isEmpty { try take(text) }
   }
 
   /// What is safe already, cut as a text of a peer is.
@@ -66,7 +79,9 @@ package struct PeerText: Equatable, Sendable, CustomStringConvertible {
 
   /// Passes on what stands for each character, and for each byte of what is none, until `take`
   /// returns false.
-  private static func decode(_ bytes: [UInt8], _ take: (String) -> Bool) {
+  private static func decode<Failure>(
+    _ bytes: [UInt8], _ take: (String) throws(Failure) -> Bool
+  ) throws(Failure) {
     var rest = bytes.makeIterator()
     var parser = Unicode.UTF8.ForwardParser()
     var position = 0
@@ -82,7 +97,7 @@ package struct PeerText: Equatable, Sendable, CustomStringConvertible {
       case .emptyInput:
         return
       }
-      guard take(piece) else { return }
+      guard try take(piece) else { return }
     }
   }
 

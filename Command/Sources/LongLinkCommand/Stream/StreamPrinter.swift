@@ -36,7 +36,10 @@ struct StreamPrinter: Sendable {
   private func show(_ bytes: [UInt8], numbered number: Int?) throws {
     switch format {
     case .raw: try Output.write(bytes)
-    case .text: try Output.line(PeerText.whole(bytes))
+    case .text:
+      // Escapes can make six times the size of it.
+      try PeerText.pieces(of: bytes) { try Output.write(Array($0.utf8)) }
+      try Output.line("")
     case .json: try Output.line(try json(bytes, number))
     }
   }
