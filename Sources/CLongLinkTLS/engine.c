@@ -207,7 +207,7 @@ void cll_tls_release_buffers(cll_tls_engine *engine) {
 bool cll_tls_keeps_buffers(const cll_tls_engine *engine) { return engine->keeps_buffers; }
 
 // Frees the buffers of a connection that does not keep them, unless bytes wait in them. For each
-// message of a handshake, also for tickets and new keys after it, OpenSSL makes both buffers, but it
+// message of a handshake, also for tickets and new keys after it, OpenSSL makes both buffers, but
 // frees only the one through which bytes have gone. The other one would stay while it idles.
 static void settle(cll_tls_engine *engine) {
   if (!engine->keeps_buffers) SSL_free_buffers(engine->ssl);
@@ -222,8 +222,8 @@ static bool has_protocol(const cll_tls_engine *engine) {
   return length == strlen(CLL_PROTOCOL) && memcmp(name, CLL_PROTOCOL, length) == 0;
 }
 
-// Frees the peer's chain, which was verified and is needed no more. OpenSSL would keep several KiB for
-// each certificate as long as the connection. The peer's own certificate is held separately.
+// Frees the peer's chain, which was verified and is needed no more. OpenSSL would keep several KiB
+// for each certificate as long as the connection. The peer's own certificate is held separately.
 static void forget_chain(cll_tls_engine *engine) {
   // The list belongs to the session, which only this connection has: it may become empty, not null.
   STACK_OF(X509) *chain = SSL_get_peer_cert_chain(engine->ssl);

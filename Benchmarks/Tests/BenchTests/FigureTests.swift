@@ -120,8 +120,9 @@ import Testing
     #expect(try #require(asynchronous.serverAllocations) <= 4.02)
   }
 
-  /// OpenSSL 3 allocates three times for each record that it writes and once for each that it reads:
-  /// the lists of its WPACKETs, for the record, its length, and what is authenticated beside it.
+  /// OpenSSL 3 allocates three times for each record that it writes and once for each that it
+  /// reads, wherever it begins a WPACKET or a part of one: for the record, for its length, and, both
+  /// ways, for what is authenticated beside it.
   /// With one request in flight these are all of a request's, with many they are shared.
   @Test func `a request over TLS costs what OpenSSL's records cost more`() throws {
     let runner = Runner(folder: folder, seconds: 0.5, warmUp: 0.2)
@@ -141,9 +142,9 @@ import Testing
     #expect(try #require(many.serverCalls) <= 0.1)
   }
 
-  /// What an idle connection holds is OpenSSL's state: 16 KiB of resident memory are measured on the
-  /// server, and 20 KiB, with the server's certificate, on the client. OpenSSL's buffers, of 17 KiB
-  /// each, and a chain of certificates must not be among it.
+  /// What an idle connection holds is OpenSSL's state: 16 KiB of resident memory are measured on
+  /// the server, and 20 KiB, with the server's certificate, on the client. OpenSSL's buffers, of
+  /// 17 KiB each, and a chain of certificates must not be among it.
   @Test func `an idle connection with TLS holds 24 KiB more than a plain one at most`() throws {
     let scale = Scale(Runner(folder: folder, seconds: 1, warmUp: 0.5))
     let count = 2_000
