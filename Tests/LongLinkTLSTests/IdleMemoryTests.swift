@@ -84,7 +84,7 @@ import Testing
       print("OpenSSL, with certificates of \(identities.rawValue):", line)
       let numbers = line.split(separator: " ").compactMap { Int($0) }
       try #require(numbers.count == 2)
-      // Each buffer of OpenSSL is 16.5 KiB, the rest of a chain at least 5.
+      // Each buffer of OpenSSL is 16.5 KiB, the rest of these chains 3.3.
       #expect(numbers[0] <= 20 * 1_024, "client")
       #expect(numbers[1] <= (identities == .both ? 20 : 15) * 1_024, "server")
       #expect(numbers.allSatisfy { $0 > 8 * 1_024 })
