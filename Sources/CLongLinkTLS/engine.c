@@ -206,6 +206,13 @@ void cll_tls_release_buffers(cll_tls_engine *engine) {
 
 bool cll_tls_keeps_buffers(const cll_tls_engine *engine) { return engine->keeps_buffers; }
 
+// Frees the buffers of a connection that does not keep them, unless bytes wait in them. For each
+// message of a handshake, also for tickets and new keys after it, OpenSSL makes both buffers, but
+// frees only the one through which bytes have gone. The other one would stay while it idles.
+static void settle(cll_tls_engine *engine) {
+  if (!engine->keeps_buffers) SSL_free_buffers(engine->ssl);
+}
+
 // --- Calls -------------------------------------------------------------------------------------
 
 static bool has_protocol(const cll_tls_engine *engine) {
@@ -215,6 +222,14 @@ static bool has_protocol(const cll_tls_engine *engine) {
   return length == strlen(CLL_PROTOCOL) && memcmp(name, CLL_PROTOCOL, length) == 0;
 }
 
+// Frees the peer's chain, which was verified and is needed no more. OpenSSL would keep several KiB
+// for each certificate as long as the connection. The peer's own certificate is held separately.
+static void forget_chain(cll_tls_engine *engine) {
+  // The list belongs to the session, which only this connection has: it may become empty, not null.
+  STACK_OF(X509) *chain = SSL_get_peer_cert_chain(engine->ssl);
+  while (sk_X509_num(chain) > 0) X509_free(sk_X509_pop(chain));
+}
+
 struct cll_tls_step cll_tls_handshake(cll_tls_engine *engine, const uint8_t *input, size_t length) {
   struct cll_tls_step step = {CLL_TLS_FAILED, 0, 0, 0};
   if (engine->failure.kind != CLL_FAILURE_NONE) return step;
@@ -222,6 +237,8 @@ struct cll_tls_step cll_tls_handshake(cll_tls_engine *engine, const uint8_t *inp
     ERR_clear_error();
     int result = SSL_do_handshake(engine->ssl);
     if (result == 1) {
+      forget_chain(engine);
+      settle(engine);
       engine->credit = MOST_EMPTY * EMPTY_COST;
       step.status = CLL_TLS_DONE;
       if (!has_protocol(engine)) {
@@ -238,8 +255,8 @@ struct cll_tls_step cll_tls_handshake(cll_tls_engine *engine, const uint8_t *inp
   }
 }
 
-struct cll_tls_step cll_tls_read(cll_tls_engine *engine, const uint8_t *input, size_t length,
-                                 uint8_t *bytes, size_t capacity) {
+static struct cll_tls_step read_records(cll_tls_engine *engine, const uint8_t *input,
+                                        size_t length, uint8_t *bytes, size_t capacity) {
   struct cll_tls_step step = {CLL_TLS_DONE, 0, 0, 0};
   while (step.count < capacity) {
     if (engine->failure.kind != CLL_FAILURE_NONE || engine->has_ended) {
@@ -270,6 +287,13 @@ struct cll_tls_step cll_tls_read(cll_tls_engine *engine, const uint8_t *input, s
   return step;
 }
 
+struct cll_tls_step cll_tls_read(cll_tls_engine *engine, const uint8_t *input, size_t length,
+                                 uint8_t *bytes, size_t capacity) {
+  struct cll_tls_step step = read_records(engine, input, length, bytes, capacity);
+  settle(engine);
+  return step;
+}
+
 struct cll_tls_step cll_tls_write(cll_tls_engine *engine, const uint8_t *bytes, size_t length,
                                   uint8_t *output, size_t capacity) {
   struct cll_tls_step step = {CLL_TLS_DONE, 0, 0, 0};
@@ -286,6 +310,7 @@ struct cll_tls_step cll_tls_write(cll_tls_engine *engine, const uint8_t *bytes, 
       capture(engine);
     }
   }
+  settle(engine);
   if (step.count < length) step.status = CLL_TLS_FAILED;
   step.produced = engine->output_count;
   engine->output = NULL;

@@ -49,10 +49,7 @@ static void note(cll_tls_engine *engine, int kind, int code, X509 *certificate) 
   engine->offender = certificate;
 }
 
-int cll_verify(X509_STORE_CTX *store, void *unused) {
-  (void)unused;
-  SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
-  cll_tls_engine *engine = cll_engine_of(ssl);
+static int verify(X509_STORE_CTX *store, cll_tls_engine *engine) {
   const cll_tls_context *context = engine->context;
   if (!context->options.is_server && !context->options.verifies) return 1;
   X509_STORE_CTX_set_verify_cb(store, judge);
@@ -79,4 +76,13 @@ int cll_verify(X509_STORE_CTX *store, void *unused) {
   note(engine, CLL_FAILURE_PIN, X509_V_ERR_APPLICATION_VERIFICATION,
        X509_STORE_CTX_get0_cert(store));
   return 0;
+}
+
+int cll_verify(X509_STORE_CTX *store, void *unused) {
+  (void)unused;
+  SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
+  int is_verified = verify(store, cll_engine_of(ssl));
+  // The connection would keep it.
+  X509_STORE_CTX_set0_verified_chain(store, NULL);
+  return is_verified;
 }

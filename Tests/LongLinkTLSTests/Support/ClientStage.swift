@@ -80,19 +80,28 @@ final class ClientStage: StreamHandler {
     _ = try unsafe bytes.withUnsafeBytes { try unsafe stream.write(RawSpan(_unsafeBytes: $0)) }
   }
 
-  /// Lets the server write a byte, with which its tickets come, and closes both.
-  func finish() throws {
+  /// Lets the server write a byte, with which its tickets come.
+  func speak() throws {
     exchange()
-    if case .server(let server, _) = peer {
-      try Self.write([1], to: server)
-      exchange()
-      _ = try read()
-    }
+    guard case .server(let server, _) = peer else { return }
+    try Self.write([1], to: server)
+    exchange()
+    _ = try read()
+  }
+
+  /// Speaks, and closes both.
+  func finish() throws {
+    try speak()
     close()
   }
 
   func close() {
     stream.close()
+    closeServer()
+  }
+
+  /// Closes LongLink's server.
+  func closeServer() {
     if case .server(let server, _) = peer { server.close() }
   }
 }
