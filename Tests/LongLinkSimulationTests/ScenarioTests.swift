@@ -19,6 +19,11 @@ import Testing
     try await run(Scenario(seed: seed, profile: profile))
   }
 
+  @Test func `a reader ends whose short link its server has lost without a word`() async throws {
+    // A reset in the client's name reaches the server alone, and the stream has no timeout.
+    try await run(Scenario(seed: 1_211, profile: .twoWays))
+  }
+
   private func run(_ scenario: Scenario) async throws {
     let report = try await scenario.run()
     #expect(report.isGood, "\(report.findings) \(report.replayCommand)")

@@ -121,7 +121,10 @@ struct ScenarioStreams: Sendable {
   /// Waits for all streams to end. While the network is whole, each of them has to go on.
   func awaitAll() async throws {
     let patience = Duration.seconds(90)
+    let gateways = plan.servers.map(\.gateway)
     while !oracle.items.open.isEmpty {
+      // A short link has no heartbeat: a reader without a timeout would wait for ever.
+      simulation.networkState { $0.loseForgotten(to: gateways) }
       let idle = simulation.now - oracle.items.lastEvent
       guard idle < patience.clampedNanoseconds else { break }
       try await simulation.sleep(for: .milliseconds(500))
