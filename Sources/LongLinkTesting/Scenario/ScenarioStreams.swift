@@ -122,10 +122,12 @@ struct ScenarioStreams: Sendable {
   func awaitAll() async throws {
     let patience = Duration.seconds(90)
     let gateways = plan.servers.map(\.gateway)
+    let start = simulation.now
     while !oracle.items.open.isEmpty {
       // A short link has no heartbeat: a reader without a timeout would wait for ever.
       simulation.networkState { $0.loseForgotten(to: gateways) }
-      let idle = simulation.now - oracle.items.lastEvent
+      // Before, the network may not have been whole.
+      let idle = simulation.now - max(start, oracle.items.lastEvent)
       guard idle < patience.clampedNanoseconds else { break }
       try await simulation.sleep(for: .milliseconds(500))
     }
