@@ -19,6 +19,14 @@ import Testing
     try await run(Scenario(seed: seed, profile: profile))
   }
 
+  // A reset in the client's name reaches the server alone, and the stream has no timeout.
+  @Test(arguments: [1_211, 1_306] as [UInt64])
+  func `a stream ends whose short link its server has lost without a word`(
+    _ seed: UInt64
+  ) async throws {
+    try await run(Scenario(seed: seed, profile: .twoWays))
+  }
+
   private func run(_ scenario: Scenario) async throws {
     let report = try await scenario.run()
     #expect(report.isGood, "\(report.findings) \(report.replayCommand)")

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LongLinkCore
-import LongLinkTesting
 import LongLinkTransport
 import Testing
+
+@testable import LongLinkTesting
 
 #if canImport(Darwin)
 import Darwin
@@ -89,6 +90,37 @@ import Musl
       try await simulation.sleep(for: .seconds(1))
       pair.server.read()
       #expect(pair.server.failure == ECONNRESET)
+    }
+  }
+
+  @Test func `only a link that its server has lost without a word is forgotten`() async throws {
+    let simulation = Simulation()
+    try await simulation.run {
+      let pairs = [
+        try await simulation.connectedPair(), try await simulation.connectedPair(),
+        try await simulation.connectedPair(),
+      ]
+      for pair in pairs { pair.client.stream.setInterest(.read) }
+      let address = pairs[0].listener.address
+      let loseForgotten = {
+        simulation.networkState { $0.loseForgotten(to: pairs.map(\.listener.address)) }
+      }
+      // One whose client hears nothing, one that ends in good order, and one left alone.
+      simulation.network.links[0].reset(.toServer)
+      pairs[1].server.stream.close()
+      loseForgotten()
+      try await simulation.sleep(for: .seconds(1))
+      #expect(pairs[1].client.read() == .end)
+      #expect(pairs[2].client.read() == .wouldBlock)
+      pairs[0].server.read()
+      #expect(pairs[0].server.failure == ECONNRESET)
+      #expect(pairs[0].client.read() == .wouldBlock)
+      simulation.networkState { $0.loseForgotten(to: [address.withPort(1)]) }
+      #expect(pairs[0].client.read() == .wouldBlock)
+      loseForgotten()
+      pairs[0].client.read()
+      #expect(pairs[0].client.failure == ECONNRESET)
+      #expect(pairs[2].client.read() == .wouldBlock)
     }
   }
 

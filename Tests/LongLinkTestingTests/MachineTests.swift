@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LongLinkCore
-import LongLinkTesting
 import LongLinkTransport
 import Synchronization
 import Testing
+
+@testable import LongLinkTesting
 
 #if canImport(Darwin)
 import Darwin
@@ -220,8 +221,9 @@ import Musl
       }
       try await process.start()
       let client = try attempt(simulation, to: address)
+      let reader = try attempt(simulation, to: address)
       try await simulation.sleep(for: .seconds(1))
-      #expect(outcome(client) == 0)
+      #expect([outcome(client), outcome(reader)] == [0, 0])
       client.stream.setInterest(.read)
       client.forgetReadiness()
       process.crash(.machine)
@@ -234,6 +236,11 @@ import Musl
       try await simulation.sleep(for: .seconds(5))
       client.read()
       #expect(client.failure == ECONNRESET)
+      // One that writes nothing hears nothing, until the network is told.
+      #expect(reader.read() == .wouldBlock)
+      simulation.networkState { $0.loseForgotten(to: [address]) }
+      reader.read()
+      #expect(reader.failure == ECONNRESET)
       try await simulation.sleep(for: .seconds(60))
       #expect(outcome(attempt) == 0)
       #expect(process.current?.number == 2)

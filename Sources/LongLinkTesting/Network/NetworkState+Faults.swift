@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import LongLinkCore
+internal import LongLinkTransport
 
 #if canImport(Darwin)
 internal import Darwin
@@ -18,6 +19,17 @@ extension NetworkState {
     record(.linkLost, link.initiator.name)
     for end in [link.initiator, link.acceptor] {
       if let end, end.isOpen, !end.isBroken { fail(end, ECONNRESET) }
+    }
+  }
+
+  /// Breaks the links to these addresses whose server's end was reset, or vanished with its machine,
+  /// without the client's notice, as TCP's keep-alive does after hours.
+  mutating func loseForgotten(to addresses: [SocketAddress]) {
+    for number in links.keys.sorted() {
+      guard let link = links[number], addresses.contains(link.destination),
+        link.acceptor?.isBroken == true, link.initiator.isOpen, !link.initiator.isBroken
+      else { continue }
+      lose(number)
     }
   }
 

@@ -122,6 +122,7 @@ extension NetworkState {
 
   private mutating func vanish(_ end: LinkEnd) {
     end.output.held = []
+    end.isBroken = true
     retire(end)
   }
 }

@@ -121,8 +121,13 @@ struct ScenarioStreams: Sendable {
   /// Waits for all streams to end. While the network is whole, each of them has to go on.
   func awaitAll() async throws {
     let patience = Duration.seconds(90)
+    let gateways = plan.servers.map(\.gateway)
+    let start = simulation.now
     while !oracle.items.open.isEmpty {
-      let idle = simulation.now - oracle.items.lastEvent
+      // A short link has no heartbeat: a reader without a timeout would wait for ever.
+      simulation.networkState { $0.loseForgotten(to: gateways) }
+      // Before, the network may not have been whole.
+      let idle = simulation.now - max(start, oracle.items.lastEvent)
       guard idle < patience.clampedNanoseconds else { break }
       try await simulation.sleep(for: .milliseconds(500))
     }
