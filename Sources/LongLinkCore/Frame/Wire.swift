@@ -22,6 +22,9 @@ package enum Wire {
   package static let pingsPerWindow = 100
   /// The window in which pings are counted, in nanoseconds.
   package static let pingWindow: Int64 = 10_000_000_000
+  /// How often the server of a short link sends a ping while it has nothing else to send, in
+  /// nanoseconds.
+  package static let shortPingInterval: Int64 = 15_000_000_000
   /// How long a closing side continues to read and discard, in nanoseconds.
   package static let lingerTime: Int64 = 1_000_000_000
   /// The most bytes that are kept of a peer's name.

@@ -34,9 +34,6 @@ public struct MessageType: RawRepresentable, Hashable, Sendable, ExpressibleByIn
     rawValue = UInt32(first + hash % (UInt64(UInt32.max) + 1 - first))
   }
 
-  /// Whether the type is a link's, and not one that was computed from a name.
-  package var isOnWire: Bool { rawValue <= Wire.tagMask }
-
   /// The number.
   public var description: String { String(rawValue) }
 }
