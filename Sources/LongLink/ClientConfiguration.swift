@@ -140,32 +140,15 @@ public struct ClientConfiguration: Sendable {
     for name in environments.keys.sorted() {
       try ServerEntry.validate(environments[name] ?? [], field: "environments[\(name)]")
     }
-    try ClientConfiguration.positive(timeout, "timeout")
-    try ClientConfiguration.positive(connectTimeout, "connectTimeout")
-    try ClientConfiguration.positive(frameTimeout, "frameTimeout")
-    try ClientConfiguration.positive(lingering, "lingering")
+    try validateConnection(.client)
+    try positive(connectTimeout, "connectTimeout")
+    try positive(lingering, "lingering")
     try validateReconnect()
     try validateServerPolicy()
-    try heartbeat.validate(field: "heartbeat")
-    try adaptiveHeartbeat?.validate(within: dialect.heartbeat(heartbeat))
-    try validateDialect()
-    if maxWaiting < 0 { throw .configuration("maxWaiting", "it is negative") }
-    if maxWaitingBytes < 0 { throw .configuration("maxWaitingBytes", "it is negative") }
+    try validateAdaptiveHeartbeat()
+    try atLeast(0, maxWaiting, "maxWaiting")
+    try atLeast(0, maxWaitingBytes, "maxWaitingBytes")
     try retry.validate(field: "retry")
-    try waterMarks.validate(field: "waterMarks")
-    try streamWindows.validate(field: "streamWindows")
-    if maxUnreadOutput < waterMarks.high {
-      throw .configuration("maxUnreadOutput", "it is below waterMarks.high")
-    }
-    if maxInFlight < 1 { throw .configuration("maxInFlight", "it is below 1") }
-    if maxBody < 1 || maxBody > 1 << 31 {
-      throw .configuration("maxBody", "it is not between 1 and 2,147,483,648")
-    }
-    if maxRequestBytes < maxBody {
-      throw .configuration("maxRequestBytes", "it is below maxBody")
-    }
-    if name.utf8.contains(0) { throw .configuration("name", "it contains a NUL") }
-    if name.utf8.count > 1024 { throw .configuration("name", "it is longer than 1,024 bytes") }
   }
 
   /// Returns the configuration with the settings that depend on the client's loop.
@@ -193,26 +176,20 @@ public struct ClientConfiguration: Sendable {
     servers.isEmpty ? [ServerEntry(.host("localhost", port: 1))] : servers
   }
 
-  private func validateDialect() throws(LongLinkError) {
-    try dialect.validate(.client, field: "dialect")
-    guard let facts = dialect.facts(.client) else { return }
-    if adaptiveHeartbeat != nil, !facts.pingsAreAnswered {
+  private func validateAdaptiveHeartbeat() throws(LongLinkError) {
+    guard let adaptiveHeartbeat else { return }
+    try adaptiveHeartbeat.validate(within: dialect.heartbeat(heartbeat))
+    if let facts = dialect.facts(.client), !facts.pingsAreAnswered {
       throw .configuration(
         "adaptiveHeartbeat", "\(facts.name) does not answer a client's pings")
     }
   }
 
   private func validateReconnect() throws(LongLinkError) {
-    try ClientConfiguration.positive(reconnect.afterRefused, "reconnect.afterRefused")
-    if reconnect.afterClose < .zero {
-      throw .configuration("reconnect.afterClose", "it is negative")
-    }
-    if reconnect.afterLostHeartbeat < .zero {
-      throw .configuration("reconnect.afterLostHeartbeat", "it is negative")
-    }
-    if reconnect.longestHint < .zero {
-      throw .configuration("reconnect.longestHint", "it is negative")
-    }
+    try positive(reconnect.afterRefused, "reconnect.afterRefused")
+    try notNegative(reconnect.afterClose, "reconnect.afterClose")
+    try notNegative(reconnect.afterLostHeartbeat, "reconnect.afterLostHeartbeat")
+    try notNegative(reconnect.longestHint, "reconnect.longestHint")
     if reconnect.cap < reconnect.afterRefused {
       throw .configuration("reconnect.cap", "it is below reconnect.afterRefused")
     }
@@ -220,15 +197,13 @@ public struct ClientConfiguration: Sendable {
 
   private func validateServerPolicy() throws(LongLinkError) {
     let field = "serverPolicy"
-    try ClientConfiguration.positive(serverPolicy.coolDown, "\(field).coolDown")
-    try ClientConfiguration.positive(serverPolicy.preferredRetry, "\(field).preferredRetry")
+    try positive(serverPolicy.coolDown, "\(field).coolDown")
+    try positive(serverPolicy.preferredRetry, "\(field).preferredRetry")
     if serverPolicy.longestCoolDown < serverPolicy.coolDown {
       throw .configuration("\(field).longestCoolDown", "it is below \(field).coolDown")
     }
     guard let ratio = serverPolicy.errorRatio else { return }
-    if ratio.minimumRequests < 1 {
-      throw .configuration("\(field).errorRatio.minimumRequests", "it is below 1")
-    }
+    try atLeast(1, ratio.minimumRequests, "\(field).errorRatio.minimumRequests")
     if !(ratio.minimumRequests...100_000).contains(ratio.window) {
       throw .configuration(
         "\(field).errorRatio.window", "\(ratio.window) is not between minimumRequests and 100,000")
@@ -236,10 +211,6 @@ public struct ClientConfiguration: Sendable {
     if !(ratio.ratio > 0 && ratio.ratio <= 1) {
       throw .configuration("\(field).errorRatio.ratio", "\(ratio.ratio) is not between 0 and 1")
     }
-  }
-
-  private static func positive(_ duration: Duration, _ field: String) throws(LongLinkError) {
-    if duration <= .zero { throw .configuration(field, "\(duration) is not above zero") }
   }
 
   /// The bounds of the requests.
@@ -251,22 +222,11 @@ public struct ClientConfiguration: Sendable {
 
   /// Makes the settings of a connection. Throws if a dialect's session prefix does not fit.
   func connectionSettings() throws(FrameLayoutError) -> ConnectionSettings {
-    var settings = ConnectionSettings(role: .client)
-    let heartbeat = dialect.heartbeat(heartbeat)
-    settings.dialect = try dialect.source?.framing(.client, maxBody: maxBody)
-    settings.maxBody = maxBody
-    settings.maxInFlight = maxInFlight
-    settings.maxRequestBytes = maxRequestBytes
-    settings.windows = streamWindows
-    settings.heartbeatInterval = heartbeat.interval.clampedNanoseconds
-    settings.heartbeatTimeout = heartbeat.timeout.clampedNanoseconds
-    settings.missedDeadlines = heartbeat.missedDeadlines
+    var settings = settings(
+      of: .client, dialect: try dialect.source?.framing(.client, maxBody: maxBody))
     settings.handshakeTimeout = connectTimeout.clampedNanoseconds
-    settings.frameTimeout = frameTimeout.clampedNanoseconds
-    settings.writingTimeout = (heartbeat.interval + heartbeat.timeout).clampedNanoseconds
-    settings.maxUnread = maxUnreadOutput
-    settings.waterMarks = waterMarks.limited(by: maxUnreadOutput)
-    settings.name = name
     return settings
   }
 }
+
+extension ClientConfiguration: ConnectionConfiguration {}

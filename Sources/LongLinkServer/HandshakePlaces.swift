@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The connections that are not open yet, in the order in which they were accepted.
+/// Connections that wait for something of their clients, in the order in which they came; when the
+/// places are full, the oldest one makes room.
 ///
-/// When the places are full, the oldest one makes room. So connections that never open do not keep
-/// those away that do: a client only has to open its connection before as many others are accepted
-/// as there are places. A gateway keeps connections without a request in the same way.
+/// A server keeps those that are not open yet. So connections that never open do not keep those away
+/// that do: a client only has to open its connection before as many others are accepted as there
+/// are places. A gateway keeps those without a request, before their first one and after it.
 package struct HandshakePlaces<Owner> {
   private let limit: Int
   private var owners: [UInt64: Owner] = [:]

@@ -201,26 +201,19 @@ public struct ServerConfiguration: Sendable {
     }
     try atLeast(1, loops, "loops")
     try atLeast(1, maxConnections, "maxConnections")
-    try atLeast(1, maxInFlight, "maxInFlight")
     try validateLimits()
-    try atLeast(1, maxBody, "maxBody")
-    if maxBody > 1 << 31 { throw .configuration("maxBody", "it is above 2,147,483,648") }
-    try atLeast(maxBody, maxRequestBytes, "maxRequestBytes")
+    try validateConnection(.server)
     // A packet that waits for its delimiter can take twice its size.
     let leastBodies = dialect.facts(.server)?.isDelimited == true ? 4 : 2
     try atLeast(leastBodies * maxBody, memoryLimit, "memoryLimit")
-    try waterMarks.validate(field: "waterMarks")
-    try streamWindows.validate(field: "streamWindows")
-    try atLeast(max(maxBody, waterMarks.high), maxUnreadOutput, "maxUnreadOutput")
+    try atLeast(maxBody, maxUnreadOutput, "maxUnreadOutput")
     try positive(firstFrameTimeout, "firstFrameTimeout")
-    try positive(frameTimeout, "frameTimeout")
     try positive(messageTimeout, "messageTimeout")
-    try positive(timeout, "timeout")
     try positive(authenticationTimeout, "authenticationTimeout")
     try atLeast(1, maxAuthentications, "maxAuthentications")
-    if credentialGrace < .zero { throw .configuration("credentialGrace", "it is negative") }
-    if drainSpread < .zero { throw .configuration("drainSpread", "it is negative") }
-    if drainRetryAfter < .zero { throw .configuration("drainRetryAfter", "it is negative") }
+    try notNegative(credentialGrace, "credentialGrace")
+    try notNegative(drainSpread, "drainSpread")
+    try notNegative(drainRetryAfter, "drainRetryAfter")
     if drainAlternatives.count > Wire.alternativesLimit {
       throw .configuration(
         "drainAlternatives", "there are more than \(Wire.alternativesLimit) servers")
@@ -230,41 +223,18 @@ public struct ServerConfiguration: Sendable {
       throw .configuration(
         "drainAlternatives[\(index)]", "\(endpoint) cannot be named in a goaway")
     }
-    try heartbeat.validate(field: "heartbeat")
-    try dialect.validate(.server, field: "dialect")
-    if name.utf8.contains(0) { throw .configuration("name", "it contains a NUL") }
-    if name.utf8.count > 1024 { throw .configuration("name", "it is longer than 1,024 bytes") }
-  }
-
-  func atLeast(_ least: Int, _ value: Int, _ field: String) throws(LongLinkError) {
-    if value < least { throw .configuration(field, "\(value) is below \(least)") }
-  }
-
-  private func positive(_ duration: Duration, _ field: String) throws(LongLinkError) {
-    if duration <= .zero { throw .configuration(field, "\(duration) is not above zero") }
   }
 
   /// The settings of each connection.
   var connectionSettings: ConnectionSettings {
-    var settings = ConnectionSettings(role: .server)
-    let heartbeat = dialect.heartbeat(heartbeat)
-    settings.dialect = try? dialect.source?.sharedFraming(.server, maxBody: maxBody)
-    settings.maxBody = maxBody
-    settings.maxInFlight = maxInFlight
-    settings.maxRequestBytes = maxRequestBytes
-    settings.windows = streamWindows
-    settings.maxUnread = maxUnreadOutput
-    settings.waterMarks = waterMarks.limited(by: maxUnreadOutput)
-    settings.heartbeatInterval = heartbeat.interval.clampedNanoseconds
-    settings.heartbeatTimeout = heartbeat.timeout.clampedNanoseconds
-    settings.missedDeadlines = heartbeat.missedDeadlines
+    var settings = settings(
+      of: .server, dialect: try? dialect.source?.sharedFraming(.server, maxBody: maxBody))
     settings.handshakeTimeout = firstFrameTimeout.clampedNanoseconds
-    settings.frameTimeout = frameTimeout.clampedNanoseconds
     settings.messageTimeout = messageTimeout.clampedNanoseconds
-    settings.writingTimeout = (heartbeat.interval + heartbeat.timeout).clampedNanoseconds
     settings.cancelRate = cancelRate
-    settings.name = name
     settings.identifies = authenticate != nil
     return settings
   }
 }
+
+extension ServerConfiguration: ConnectionConfiguration {}

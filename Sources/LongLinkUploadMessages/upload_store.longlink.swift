@@ -8,7 +8,8 @@ package import LongLinkProtobufC
 package nonisolated struct StoredUpload: Swift.Hashable, Swift.Sendable {
   /// Field 1, `request`.
   package var request: LongLinkUploadMessages::CreateRequest? = nil
-  /// Whose limits it counts against: the client's address.
+  /// Whose it is, and against whose limits it counts: a principal, or the address of a client that
+  /// has none.
   package var principal: Swift.String = ""
 
   /// Makes a message. Omitted fields have the values that absent fields decode to.

@@ -166,7 +166,7 @@ import Testing
       let urgent = side.request(UInt32(100 + rounds), priority: 3, [1])
       #expect(id > 0)
       let begin = try! #require(urgent.begin)
-      #expect(begin - before <= UInt64(Outbox.fragmentsAhead) + 24)
+      #expect(begin - before <= UInt64(3 * Self.fragment) + 24)
       if seed < 10 { #expect(begin - before <= UInt64(2 * Self.fragment) + 24 + 17 * 40) }
     }
     #expect(rounds == 40)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LongLinkCore
+@testable import LongLinkCore
 import Testing
 
 @Suite struct CancelTests {
@@ -89,7 +89,7 @@ import Testing
     pair.server.receive(first)
     #expect(!pair.server.isIdle)
     #expect(!pair.client.cancel(50, notifying: notifies))
-    #expect(pair.client.connection.outbox.pendingBytes == 0)
+    #expect(pair.client.connection.outbox.kept.bytes == 0)
     pair.exchange()
     #expect(pair.server.takeEvents() == [])
     #expect(pair.server.isIdle)
@@ -155,7 +155,7 @@ import Testing
     pair.exchange()
     _ = pair.server.takeEvents()
     pair.server.isStalled = false
-    #expect(pair.server.connection.outbox.pendingBytes == 0)
+    #expect(pair.server.connection.outbox.kept.bytes == 0)
     #expect(pair.server.takeFrames().count < 6)
     #expect(pair.server.connection.requestsRunning == 0)
   }

@@ -44,8 +44,6 @@ import Testing
     #expect(left != right)
     for _ in 0..<3 { _ = right.popFirst() }
     #expect(left == right)
-    left.updateFirst { $0 = 9 }
-    #expect(left.first == 9)
     left.removeAll()
     #expect(left.isEmpty)
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LongLinkCore
+@testable import LongLinkCore
 import Testing
 
 @Suite struct FragmentTests {
@@ -24,7 +24,7 @@ import Testing
     #expect(pair.client.takeEvents().contains(.response(50, code: 200, body: down)))
     #expect(pair.server.takeEvents().contains(.response(0x8000_0032, code: 200, body: up)))
     #expect(pair.client.isIdle && pair.server.isIdle)
-    #expect(pair.client.connection.outbox.pendingBytes == 0)
+    #expect(pair.client.connection.outbox.kept.bytes == 0)
   }
 
   @Test func `a payload of one fragment goes in one piece, whatever its metadata`() {

@@ -39,7 +39,7 @@ import Testing
     }
     let before = outbox.heldBytes
     for serial: UInt32 in 51..<1_051 { #expect(append(&outbox, serial, [1]) == .queued) }
-    #expect(outbox.pendingBytes == 17_000)
+    #expect(outbox.kept.bytes == 17_000)
     // More than ten times their bytes on the wire.
     #expect(outbox.heldBytes - before == 17_000 + 256_000)
   }
@@ -156,7 +156,7 @@ import Testing
       _ = write(&outbox, wrote)
       let found = outbox.withdraw(.request, serial: 51, encodedAt: place)
       #expect(found == (wrote == 16 ? .unsent : .partial))
-      #expect(outbox.pendingBytes == 0)
+      #expect(outbox.kept.bytes == 0)
       #expect(outbox.encodedBytes == 17 + (wrote == 16 ? 0 : 65_551))
     }
   }
@@ -166,7 +166,7 @@ import Testing
     _ = append(&outbox, 50, [UInt8](repeating: 1, count: 1500))
     #expect(append(&outbox, 51, []) == .queued)
     #expect(append(&outbox, 52, [1, 2]) == .queued)
-    #expect(outbox.pendingBytes == 34 && outbox.totalBytes == 1516 + 34)
+    #expect(outbox.kept.bytes == 34 && outbox.totalBytes == 1516 + 34)
     _ = write(&outbox, 1016)
     var events: [Outbox.Event] = []
     outbox.refill { events.append($0) }
@@ -181,7 +181,7 @@ import Testing
         .began(.request, serial: 51, at: 1516), .finished(.request, serial: 51),
         .began(.request, serial: 52, at: 1532), .finished(.request, serial: 52),
       ])
-    #expect(outbox.pendingBytes == 0)
+    #expect(outbox.kept.bytes == 0)
   }
 
   @Test func `control frames pass all frames that are held back`() {

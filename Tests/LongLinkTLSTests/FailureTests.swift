@@ -81,6 +81,12 @@ import Testing
       "an unknown authority", .unknownAuthority,
       server: .with(Certificates.make(.server, good, issuer: other))),
     Case(
+      "an authority that the system does not trust", .unknownAuthority,
+      client: .trusting { $0.roots = .system }),
+    Case(
+      "an authority that neither the system nor the list trusts", .unknownAuthority,
+      client: .trusting { $0.roots = .systemAnd(.bytes(other.certificate)) }),
+    Case(
       "a certificate signed by itself", .selfSigned,
       server: .with(Certificates.make(.server, good, issuer: nil))),
     Case(

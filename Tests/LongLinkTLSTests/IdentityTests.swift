@@ -23,6 +23,16 @@ import Testing
     #expect(text == "false 2")
   }
 
+  @Test func `authorities can be trusted besides those of the system`() async throws {
+    let roots = TLSRoots.systemAnd(.bytes(Certificates.authority.certificate))
+    #expect(roots.usesSystem)
+    let parts = try World.Parts(.trusting { $0.roots = roots })
+    let (echo, _) = try await World.simulate(parts) { world in
+      try await world.client.request(World.echo, [1])
+    }
+    #expect(echo == [1])
+  }
+
   @Test(arguments: [true, false])
   func `a client may have a certificate where it is only requested`(has: Bool) async throws {
     let client = TLSClientConfiguration.trusting {

@@ -25,6 +25,16 @@ import Testing
     #expect(ContinuousClock.now - began < .seconds(3_600))
   }
 
+  @Test(arguments: [1, 8, 100])
+  func `the trace keeps as many events as it may, and counts all`(_ capacity: Int) async throws {
+    let simulation = Simulation(configuration: .init(traceCapacity: capacity))
+    try await simulation.run {
+      for _ in 0..<20 { try await simulation.sleep(for: .seconds(1)) }
+    }
+    #expect(simulation.traceCount >= 20)
+    #expect(simulation.trace.count == min(capacity, Int(simulation.traceCount)))
+  }
+
   @Test func `a body returns its value and throws its error`() async throws {
     struct Failure: Error {}
     let simulation = Simulation()

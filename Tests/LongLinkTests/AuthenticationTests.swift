@@ -188,10 +188,13 @@ import Testing
     }
   }
 
-  @Test func `a function that takes too long turns the client away`() async throws {
+  @Test(arguments: [nil, Duration.seconds(2), .seconds(20)])
+  func `a function that takes too long turns the client away`(_ limit: Duration?) async throws {
     try await Stage.simulate { stage, simulation in
       let ends = Latch()
-      let server = try await Self.serve(stage) { _ in
+      let server = try await Self.serve(stage) {
+        if let limit { $0.authenticationTimeout = limit }
+      } _: { _ in
         await ends.wait()
         return .anonymous
       }
@@ -199,8 +202,9 @@ import Testing
       let begin = simulation.now
       client.send(.hello())
       #expect(try await client.waitForFrame(.goaway).goAwayFields?.code == .draining)
-      #expect(begin.duration(to: simulation.now) >= .seconds(5))
-      #expect(begin.duration(to: simulation.now) < .seconds(6))
+      let time = begin.duration(to: simulation.now)
+      #expect(time >= limit ?? .seconds(5))
+      #expect(time < (limit ?? .seconds(5)) + .seconds(1))
       try await client.waitForEnd()
       ends.open()
       #expect(await server.counters().authentications.timedOut == 1)

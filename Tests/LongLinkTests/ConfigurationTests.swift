@@ -105,6 +105,8 @@ import Testing
     ("waterMarks.low", { $0.waterMarks.low = $0.waterMarks.high }),
     ("firstFrameTimeout", { $0.firstFrameTimeout = .zero }),
     ("frameTimeout", { $0.frameTimeout = .seconds(-1) }),
+    ("messageTimeout", { $0.messageTimeout = .zero }),
+    ("authenticationTimeout", { $0.authenticationTimeout = .seconds(-1) }),
     ("timeout", { $0.timeout = .zero }),
     ("drainSpread", { $0.drainSpread = .seconds(-1) }),
     ("drainRetryAfter", { $0.drainRetryAfter = .seconds(-1) }),

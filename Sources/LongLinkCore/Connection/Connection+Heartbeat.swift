@@ -88,7 +88,7 @@ extension Connection {
   /// When the heartbeat is next due while nothing is suspected.
   var heartbeatDue: LinkInstant {
     if short != nil {
-      return settings.role == .server ? now + settings.shortPings : .distantFuture
+      return settings.role == .server ? now + Wire.shortPingInterval : .distantFuture
     }
     if let dialect = framing.dialect {
       return dialect.heartbeatDue(lastRead: liveness.lastRead, every: liveness.pingInterval)

@@ -1,13 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One connection's protocol, for either role: bytes and instants in, effects out.
+/// One connection's protocol, for either role: bytes and instants in, messages and effects out.
 ///
-/// The driver calls `connected(at:)` once the stream is connected. It appends received bytes to
-/// `input` and calls `received(_:at:)`, and calls `elapsed(to:)` at `deadline`. After each of these
-/// it calls `nextMessage()` until that returns nil, then `nextEffect()` once, and repeats both
-/// until neither returns anything. Messages are not wrapped in effects, because that would cost a
-/// copy of each. After a command, `hasEffects` tells whether there is anything to do. The
-/// connection uses no socket, thread or clock.
+/// It uses no socket, thread or clock. One driver calls it, never two calls at a time, in this
+/// order:
+///
+/// 1. **Connected.** `connected(at:)`, once the stream is connected and secured. The time for the
+///    handshake runs from `init`; until then only the calls about time and ends make sense.
+/// 2. **Bytes.** To read: nothing while `holdsReading`, `waitsForHandlers` or `peerHasEnded` is
+///    true. Else `readSize(upTo:)` and `makeRoom(for:with:)` say how much; append that to `input`,
+///    and call `received(_:at:)`. `receivedPart(at:)` is for bytes of the security that are no
+///    whole record, and `ended(at:isCutOff:)` for the peer's end of stream. To write, while
+///    `wantsToWrite`: write the outbox's `chunk`, and call `wrote(_:at:)`, also with 0, from which
+///    the time for writing runs. `failed(errno:)` or `failed(security:)` if either fails.
+/// 3. **Time.** `elapsed(to:unacknowledged:)` at `deadline`, after what waits in the socket was
+///    read. Every other call can move the deadline.
+/// 4. **After each of these**, deliver: `nextMessage()` until it returns nil, then `nextEffect()`
+///    once, and both again until neither returns anything. (A message is no effect, because that
+///    would cost a copy of each.) A message's body and metadata, for `withBody` and `takeBytes`,
+///    are valid until the next call of `nextMessage`. `.abandon` ends all exchanges, and `.close` is
+///    the last effect. If `waitsForHandlers` is then true, call `handlersHaveHadTurn()` at the end
+///    of the turn, deliver, and call `handlersTurnEnds()`.
+/// 5. **Commands**, at any time, also while a message or effect is delivered. They deliver nothing:
+///    `hasEffects` tells whether there is anything to deliver.
+///    - Own exchanges: `request`, `push` (only while `isOpen`), `cancel`, `deadlineMissed`;
+///      `abandonResponse` after `.collect`, and `rejectStray` after `.stray`, as `LinkNews` says.
+///    - The peer's requests: `respond`, once for each; `outlives` before it if the handler goes on.
+///      `handlerReturned(bytes:)` for each that is cancelled, abandoned or outlives its response.
+///    - Items: `sendItem` (not while one of its stream waits), `endItems`, `tookItems`.
+///    - Heartbeat: `ping`, `probe`, `setPace`. Rates: `slowed`, `unslowed`.
+///    - After `.identify`: `takeCredential`, then `admit` or `turnAway`.
+///    - Ends: `goAway`, `shutDown`, `evict`, `close`. Memory: `releaseStorage` and the like.
+///
+/// All but `request` and `push` may come too late, when the connection is closing or closed, and
+/// then do nothing.
+///
+/// **Who owes `resumedReading(at:)`: the driver**, whenever it reads again after `holdsReading` was
+/// true, whatever ended that: `wrote`, `admit`, `tookItems` or `unslowed`. It then delivers, since
+/// frames may wait in `input`. It also owes it before `elapsed`, if it has left bytes in the socket.
+/// Otherwise the time in which this side did not read would count as silence of the peer.
 package struct Connection: ~Copyable {
   /// The phase of a connection's life.
   package enum Phase: Equatable, Sendable {

@@ -5,9 +5,6 @@ package struct ConnectionSettings: Sendable {
   package var role: Role
   /// Whether the stream is a short link, which carries one exchange; never with a dialect.
   package var isShort = false
-  /// How often the server of a short link sends a ping while it has nothing else to send, in
-  /// nanoseconds.
-  package var shortPings: Int64 = 15_000_000_000
   /// The dialect of the connection; nil for the native protocol.
   package var dialect: (any DialectFraming)?
   /// The largest body that this side accepts, in bytes.

@@ -7,8 +7,8 @@
 /// queued with its own copy of the body and encoded as room appears. So control frames, small
 /// messages and more urgent ones can pass it.
 ///
-/// Of the encoded bytes ahead of a new frame, at most `fragmentsAhead` are fragments of large
-/// messages. Fragments are encoded only while less than one fragment's bytes wait, or, if a message
+/// Of the encoded bytes ahead of a new frame, at most three fragments belong to large messages: two
+/// of one message, and one more of an overdue message. Fragments are encoded only while less than one fragment's bytes wait, or, if a message
 /// is overdue, less than half of `encodeLimit`.
 package struct Outbox: ~Copyable {
   /// What became of an appended frame.
@@ -64,17 +64,10 @@ package struct Outbox: ~Copyable {
       headerLength: self.dialect?.overhead ?? NativeLayout.headerLength, serialMix: serialMix)
   }
 
-  /// The most bytes of encoded fragments ahead of a new frame, with the default `encodeLimit`.
-  ///
-  /// These are two fragments of one message, and one more of an overdue message.
-  package static let fragmentsAhead = 3 * (NativeLayout.headerLength + Wire.fragmentLimit)
-
   /// The offset in the stream of the first byte that has not been written.
   package var written: UInt64 { end - UInt64(bytes.count) }
   /// The number of bytes that can be written now.
   package var encodedBytes: Int { bytes.count }
-  /// The number of bytes of queued messages.
-  package var pendingBytes: Int { kept.bytes }
   /// The number of bytes of queued messages that are sent in fragments.
   package var largeBytes: Int { kept.largeBytes }
   /// The number of all waiting bytes.

@@ -35,12 +35,6 @@
     return element
   }
 
-  /// Changes the element at the front.
-  @inlinable package mutating func updateFirst(_ change: (inout Element) -> Void) {
-    precondition(!isEmpty)
-    change(&storage[head]!)
-  }
-
   /// Removes and returns the first element that matches.
   @inlinable package mutating func remove(where matches: (Element) -> Bool) -> Element? {
     guard let index = storage[head...].firstIndex(where: { $0.map(matches) ?? false }) else {

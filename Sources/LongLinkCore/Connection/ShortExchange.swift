@@ -140,6 +140,6 @@ extension Connection {
       outbox.encode(FrameHead(.ping, length: 0))
       counters.pingsSent += 1
     }
-    timers[.heartbeat] = now + settings.shortPings
+    timers[.heartbeat] = now + Wire.shortPingInterval
   }
 }

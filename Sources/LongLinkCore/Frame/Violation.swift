@@ -67,11 +67,6 @@ public struct Violation: Error, Hashable, Sendable, CustomStringConvertible {
     case fieldMismatch
     /// In a dialect, a required delimiter is missing.
     case delimiterMissing
-
-    /// The rules that exist only in dialects.
-    package static let ofDialects: Set<Rule> = [
-      .typeNotAllowed, .fieldMismatch, .delimiterMissing,
-    ]
   }
 
   /// The rule that was broken.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The layout of a connection's frames: the one place that knows whether it is native or a
-/// dialect's.
+/// The layout of a connection's frames: native, or a dialect's.
 ///
-/// The rules that differ in a dialect are in Connection+Dialect and Outbox+Dialect.
+/// Most rules that differ in a dialect are in Connection+Dialect and Outbox+Dialect. Other files
+/// ask for `dialect`, or `hasControlFrames`, where a line or two differ.
 /// A dialect has no handshake and no goaway; a response may have to repeat the type of its request;
 /// and a ping can remain unanswered.
 enum Framing {

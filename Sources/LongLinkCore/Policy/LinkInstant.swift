@@ -28,6 +28,9 @@ public struct LinkInstant: InstantProtocol, Hashable, Sendable {
     lhs.nanoseconds < rhs.nanoseconds
   }
 
+  /// An instant that has passed on every clock.
+  @inlinable package static var distantPast: LinkInstant { LinkInstant(nanoseconds: .min) }
+
   /// An instant that is never reached.
   @inlinable package static var distantFuture: LinkInstant { LinkInstant(nanoseconds: .max) }
 

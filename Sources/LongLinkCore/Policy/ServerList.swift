@@ -10,9 +10,9 @@ package struct ServerList: Equatable, Sendable {
     /// The number of failures in a row.
     fileprivate(set) var streak = 0
     /// When it will have cooled down.
-    fileprivate(set) var readyAt = LinkInstant(nanoseconds: .min)
+    fileprivate(set) var readyAt = LinkInstant.distantPast
     /// Until when it asks clients to stay away.
-    fileprivate(set) var awayUntil = LinkInstant(nanoseconds: .min)
+    fileprivate(set) var awayUntil = LinkInstant.distantPast
     /// Whether it was tried in this outage.
     fileprivate(set) var isTried = false
 
@@ -141,8 +141,8 @@ extension ServerList {
   /// Notes that a server works: its failures and its hint are forgotten.
   package mutating func succeeded(_ index: Int) {
     entries[index].streak = 0
-    entries[index].readyAt = LinkInstant(nanoseconds: .min)
-    entries[index].awayUntil = LinkInstant(nanoseconds: .min)
+    entries[index].readyAt = LinkInstant.distantPast
+    entries[index].awayUntil = LinkInstant.distantPast
   }
 
   /// Replaces the servers. `kept` contains for each of them its index in the old list, if any,

@@ -65,14 +65,8 @@ extension PeerCertificate: CustomStringConvertible {
     """
     subject \(PeerText.shortened(subject)), issuer \(PeerText.shortened(issuer)), \
     valid from \(PeerCertificate.date(notBefore)) to \(PeerCertificate.date(notAfter)), \
-    SHA-256 \(PeerCertificate.hex(sha256))
+    SHA-256 \(sha256.hexadecimal)
     """
-  }
-
-  private static func hex(_ bytes: [UInt8]) -> String {
-    let digits = Array("0123456789abcdef".utf8)
-    return String(
-      decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
   }
 
   /// Returns a time in seconds since 1970 as text: `2026-11-24T05:53:00Z`.

@@ -40,9 +40,6 @@ package final class Responder: TimerHandler {
     running = SerialTable(mix: Link.serialMix)
   }
 
-  /// The number of requests in `running`.
-  package var runningCount: Int { running.count }
-
   /// Handles a request that has arrived.
   package func handle(_ arrival: Arrival) {
     let type = arrival.type

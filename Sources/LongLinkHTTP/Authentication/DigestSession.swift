@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if HTTP
+internal import LongLinkCore
 internal import LongLinkDigest
 
 /// What a server has asked for with Digest (RFC 7616), and how often it was answered.
@@ -15,9 +16,7 @@ struct DigestSession: Equatable {
       case .sha256: hash = SHA256Digest.hash(of: Array(text.utf8))
       case .md5: hash = MD5Digest.hash(of: Array(text.utf8))
       }
-      return hash.map { bytes in
-        bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
-      }
+      return hash?.hexadecimal
     }
   }
 

@@ -76,10 +76,7 @@ struct HTTPCarrier: CallCarrier {
       exchange.extraFields[name] = value
     }
     if !options.idempotencyKey.isEmpty {
-      let digits = options.idempotencyKey.map {
-        String($0 >> 4, radix: 16) + String($0 & 15, radix: 16)
-      }
-      exchange.extraFields["Idempotency-Key"] = "\"\(digits.joined())\""
+      exchange.extraFields["Idempotency-Key"] = "\"\(options.idempotencyKey.hexadecimal)\""
     }
     return try await exchange.reply().body
   }

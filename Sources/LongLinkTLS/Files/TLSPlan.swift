@@ -99,19 +99,3 @@ struct TLSPlan: Sendable {
     }
   }
 }
-
-/// The limit of closed streams that still end their connections.
-struct LingerLimit {
-  private static let most = 1_024
-  private var count = 0
-
-  mutating func begin() -> Bool {
-    guard count < LingerLimit.most else { return false }
-    count += 1
-    return true
-  }
-
-  mutating func end() {
-    count -= 1
-  }
-}

@@ -41,8 +41,6 @@ final class ScenarioStage: Sendable {
     var credentials: [Int: Int] = [:]
     /// Whether the faults have stopped.
     var isHealed = false
-    /// The number of requests whose callers' processes crashed.
-    var orphans = 0
   }
 
   let scenario: Scenario

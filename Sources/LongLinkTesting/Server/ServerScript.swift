@@ -11,9 +11,6 @@ struct ServerScript: Sendable {
   }
 
   var rules: [MessageType: Rule] = [:]
-  var fallback: @Sendable (ReceivedMessage) -> ServerAction = { _ in
-    .refuse(.unknownType, "no action is scripted for this message type")
-  }
   var handshake = ServerHandshake.normal
   var answersPings = true
   var securityFaults: [SecurityFault] = []
@@ -22,8 +19,7 @@ struct ServerScript: Sendable {
   mutating func action(for request: ReceivedMessage) -> @Sendable () -> ServerAction {
     switch rules[request.type] {
     case nil:
-      let fallback = fallback
-      return { fallback(request) }
+      return { .refuse(.unknownType, "no action is scripted for this message type") }
     case .made(let make):
       return { make(request) }
     case .listed(let actions, let taken):

@@ -124,11 +124,6 @@ extension SimulatedServer {
     script.value.withLock { $0.rules[type] = .listed(actions, taken: 0) }
   }
 
-  /// For each request of a type without a script, performs the action that the closure returns.
-  public func onOther(_ make: @escaping @Sendable (ReceivedMessage) -> ServerAction) {
-    script.value.withLock { $0.fallback = make }
-  }
-
   /// The response to hellos from now on.
   public var handshake: ServerHandshake {
     get { script.value.withLock { $0.handshake } }

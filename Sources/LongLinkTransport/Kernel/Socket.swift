@@ -48,9 +48,6 @@ struct Socket: ~Copyable {
     if let size = options.sendBuffer {
       try SystemCall.setOption(descriptor, SOL_SOCKET, SO_SNDBUF, CInt(clamping: size))
     }
-    if let size = options.receiveBuffer {
-      try SystemCall.setOption(descriptor, SOL_SOCKET, SO_RCVBUF, CInt(clamping: size))
-    }
     guard tcp else { return }
     let level = CInt(IPPROTO_TCP)
     try SystemCall.setOption(descriptor, level, TCP_NODELAY, 1)

@@ -337,10 +337,4 @@ extension EventLoop {
       turnHandlers.removeFirst().tell()
     }
   }
-
-}
-
-extension LinkInstant {
-  /// An instant that has passed on every clock.
-  package static let distantPast = LinkInstant(nanoseconds: .min)
 }

@@ -6,21 +6,18 @@ package struct SocketOptions: Equatable, Sendable {
   ///
   /// In nanoseconds (`TCP_USER_TIMEOUT`, RFC 5482); nil for the system's default.
   package var userTimeout: Int64?
-  /// The requested size of the kernel's send and receive buffers, in bytes; nil for its own sizing.
+  /// The requested size of the kernel's send buffer, in bytes; nil for its own sizing.
   package var sendBuffer: Int?
-  package var receiveBuffer: Int?
   /// The requested length of the queue of connections to be accepted.
   package var backlog: Int32
 
   package init(
     userTimeout: Int64? = nil,
     sendBuffer: Int? = nil,
-    receiveBuffer: Int? = nil,
     backlog: Int32 = 1024
   ) {
     self.userTimeout = userTimeout
     self.sendBuffer = sendBuffer
-    self.receiveBuffer = receiveBuffer
     self.backlog = backlog
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LongLinkCore
 internal import LongLinkDigest
 
 /// What a later process needs to go on with an upload, as lines of text.
@@ -87,10 +88,7 @@ extension PreparedUpload.Part {
         + " \(file.range.lowerBound) \(file.range.upperBound)"
     }
     if case .bytes(let bytes) = part.content.source {
-      let hash = SHA256Digest.hash(of: bytes).map { byte in
-        String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
-      }
-      return "bytes \(bytes.count) \(hash.joined())"
+      return "bytes \(bytes.count) \(SHA256Digest.hash(of: bytes).hexadecimal)"
     }
     return "sequence \(size.map { "\($0)" } ?? "-")"
   }

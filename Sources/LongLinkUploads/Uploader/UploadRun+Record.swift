@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LongLinkCore
 internal import LongLinkDriver
 internal import LongLinkTransport
 
@@ -60,9 +61,7 @@ extension UploadRun {
   }
 
   private func randomText() -> String {
-    loop.randomKey().map { byte in
-      String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
-    }.joined()
+    loop.randomKey().hexadecimal
   }
 }
 

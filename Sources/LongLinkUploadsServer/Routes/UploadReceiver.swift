@@ -50,7 +50,7 @@ public final class UploadReceiver: Sendable {
       } catch {
         throw rejection(error, request)
       }
-      let id = UploadOwner.hexadecimal(request.peer.loop.randomKey())
+      let id = request.peer.loop.randomKey().hexadecimal
       let principal = UploadOwner.name(of: request.peer)
       return try await answer(request) { [self] () throws(UploadFailure) in
         try store.create(message, id: id, of: principal, now: now)

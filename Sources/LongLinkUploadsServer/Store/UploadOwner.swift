@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LongLinkCore
 internal import LongLinkDigest
 internal import LongLinkDriver
 internal import LongLinkTransport
@@ -29,11 +30,11 @@ enum UploadOwner {
       if byte < 0x80, byte != UInt8(ascii: "%") {
         text.unicodeScalars.append(UnicodeScalar(byte))
       } else {
-        text += "%" + hexadecimal(UInt64(byte), digits: 2)
+        text += "%" + CollectionOfOne(byte).hexadecimal
       }
     }
     guard text.utf8.count > mostNameBytes else { return mark + text }
-    return hashMark + hexadecimal(SHA256Digest.hash(of: Array(name.utf8)))
+    return hashMark + SHA256Digest.hash(of: Array(name.utf8)).hexadecimal
   }
 
   /// The owner where there is no principal.
@@ -50,11 +51,6 @@ enum UploadOwner {
   static func mayUse(uploadsOf owner: String, _ other: String) -> Bool {
     let isPrincipal = owner.hasPrefix(mark) || owner.hasPrefix(hashMark)
     return !isPrincipal || owner == other
-  }
-
-  /// Bytes as hexadecimal digits.
-  static func hexadecimal(_ bytes: [UInt8]) -> String {
-    bytes.map { hexadecimal(UInt64($0), digits: 2) }.joined()
   }
 
   private static func hexadecimal(_ number: UInt64, digits: Int) -> String {

@@ -68,6 +68,8 @@ final class Side {
   var sending: Set<UInt32> = []
   /// Handlers go on when their requests are cancelled, until `returnHandlers` is called.
   var isDeaf = false
+  /// The turn of handlers ends when `endTurn` is called.
+  var delaysTurns = false
   /// The peer's requests that are not answered, and what each counts for.
   private(set) var running: [UInt32: Int] = [:]
   /// The running ones whose handlers go on after the answer.
@@ -184,7 +186,11 @@ final class Side {
     }
     isDraining = false
     noteDrops()
-    guard connection.waitsForHandlers else { return }
+    if connection.waitsForHandlers, !delaysTurns { endTurn() }
+  }
+
+  /// The handlers have had a turn, so that what waited for it is processed.
+  func endTurn() {
     connection.handlersHaveHadTurn()
     drain()
     connection.handlersTurnEnds()

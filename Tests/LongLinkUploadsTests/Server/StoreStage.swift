@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import LongLinkCore
 import LongLinkDigest
 import LongLinkTransport
 import LongLinkUploadMessages
@@ -70,7 +71,7 @@ struct StoreStage {
 
   /// A new ID.
   static func id() -> String {
-    UploadOwner.hexadecimal((0..<16).map { _ in UInt8.random(in: 0...255) })
+    (0..<16).map { _ in UInt8.random(in: 0...255) }.hexadecimal
   }
 
   /// Creates an upload.

@@ -22,6 +22,9 @@ package enum Wire {
   package static let pingsPerWindow = 100
   /// The window in which pings are counted, in nanoseconds.
   package static let pingWindow: Int64 = 10_000_000_000
+  /// How often the server of a short link sends a ping while it has nothing else to send, in
+  /// nanoseconds.
+  package static let shortPingInterval: Int64 = 15_000_000_000
   /// How long a closing side continues to read and discard, in nanoseconds.
   package static let lingerTime: Int64 = 1_000_000_000
   /// The most bytes that are kept of a peer's name.
@@ -54,60 +57,4 @@ package enum Wire {
   /// The shortest heartbeat interval that a server accepts, in milliseconds.
   package static let shortestInterval: UInt32 = 200
   package static let shortestTimeout: UInt32 = 100
-}
-
-/// Optional features, used only if both hello and welcome name them.
-public struct Features: OptionSet, Hashable, Sendable {
-  /// The bits on the wire.
-  public let rawValue: UInt64
-
-  /// Makes a set from the bits on the wire.
-  public init(rawValue: UInt64) {
-    self.rawValue = rawValue
-  }
-
-  /// Requests, responses and pushes may carry metadata.
-  public static let metadata = Features(rawValue: 1)
-  /// Large bodies may be sent in fragments.
-  public static let fragments = Features(rawValue: 2)
-  /// Requests may carry items in either direction. Needs the other two.
-  public static let streams = Features(rawValue: 4)
-
-  /// Replaces `OptionSet`'s version, which is not specialised in other modules. Runs per message.
-  @inlinable public func contains(_ other: Features) -> Bool {
-    rawValue & other.rawValue == other.rawValue
-  }
-
-  /// The features that this version of the library supports.
-  package static let supported: Features = [.metadata, .fragments, .streams]
-
-  /// These features without those that need one that is missing.
-  package var withNeeds: Features {
-    contains([.metadata, .fragments]) ? self : subtracting(.streams)
-  }
-}
-
-/// The role of one side of a connection.
-package enum Role: Equatable, Sendable {
-  case client
-  case server
-
-  /// Whether a serial belongs to this side's requests.
-  @inline(__always)
-  package func owns(_ serial: UInt32) -> Bool {
-    (serial & Wire.serverBit != 0) == (self == .server)
-      && serial & ~Wire.serverBit >= Wire.firstSerial
-  }
-
-  /// The serials of this side's requests.
-  package var serials: ClosedRange<UInt32> {
-    switch self {
-    case .client: Wire.firstSerial...(Wire.serverBit - 1)
-    case .server: (Wire.serverBit | Wire.firstSerial)...UInt32.max
-    }
-  }
-
-  package var peer: Role {
-    self == .client ? .server : .client
-  }
 }

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Optional features, used only if both hello and welcome name them.
+public struct Features: OptionSet, Hashable, Sendable {
+  /// The bits on the wire.
+  public let rawValue: UInt64
+
+  /// Makes a set from the bits on the wire.
+  public init(rawValue: UInt64) {
+    self.rawValue = rawValue
+  }
+
+  /// Requests, responses and pushes may carry metadata.
+  public static let metadata = Features(rawValue: 1)
+  /// Large bodies may be sent in fragments.
+  public static let fragments = Features(rawValue: 2)
+  /// Requests may carry items in either direction. Needs the other two.
+  public static let streams = Features(rawValue: 4)
+
+  /// Replaces `OptionSet`'s version, which is not specialised in other modules. Runs per message.
+  @inlinable public func contains(_ other: Features) -> Bool {
+    rawValue & other.rawValue == other.rawValue
+  }
+
+  /// The features that this version of the library supports.
+  package static let supported: Features = [.metadata, .fragments, .streams]
+
+  /// These features without those that need one that is missing.
+  package var withNeeds: Features {
+    contains([.metadata, .fragments]) ? self : subtracting(.streams)
+  }
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLinkCore
+import LongLinkTransport
+
+/// The limits by address, which do not change while a server runs.
+struct AddressLimits: Sendable {
+  private let allowed: [AddressRange]
+  private let denied: [AddressRange]
+  private let proxies: [AddressRange]
+  private let limitsLoopback: Bool
+
+  init(_ configuration: ServerConfiguration) {
+    allowed = configuration.allowedAddresses
+    denied = configuration.deniedAddresses
+    proxies = configuration.proxies
+    limitsLoopback = configuration.limitsLoopback
+  }
+
+  /// Whether the connections of a peer begin with the header of a proxy.
+  func isProxy(_ address: SocketAddress?) -> Bool {
+    guard !proxies.isEmpty, let address else { return false }
+    return proxies.contains { $0.contains(address) }
+  }
+
+  /// Why an address may not connect at all; nil if it may. Unix sockets have no address.
+  func objection(to address: SocketAddress?) -> ConnectionRejection? {
+    guard let address, address.family != .unix else { return nil }
+    if denied.contains(where: { $0.contains(address) }) { return .denied }
+    guard allowed.isEmpty || allowed.contains(where: { $0.contains(address) }) else {
+      return .notAllowed
+    }
+    return nil
+  }
+
+  /// Whether a proxy itself may not connect. That it is a proxy allows it to.
+  func objection(toProxy address: SocketAddress?) -> ConnectionRejection? {
+    objection(to: address) == .denied ? .denied : nil
+  }
+
+  /// What an address counts as; nil if it is not limited.
+  func group(of address: SocketAddress?) -> SocketAddress.Group? {
+    guard let group = address?.group, limitsLoopback || !group.isLoopback else { return nil }
+    return group
+  }
+}
