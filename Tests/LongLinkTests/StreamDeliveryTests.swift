@@ -193,4 +193,31 @@ import Testing
       #expect(error.code == .streamEnded && error.delivery == .sent)
     }
   }
+
+  @Test func `a request over a peer whose connection has ended can be cancelled`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let peers = Tally<Peer>()
+      let server = try await stage.serve(setUp: Self.routes) { $0.maxInFlight = 1 }
+      let client = try stage.client(of: server)
+      client.onRequest(.echo) { request in
+        peers.add(request.peer)
+        return []
+      }
+      try await client.connect()
+      _ = try await server.peers()[0].request(.echo, [])
+      let first = client.submit(.hang, [])
+      let peer = try #require(peers.elements.first)
+      let streams = [StreamOptions(itemTimeout: .seconds(9)), StreamOptions()].map { options in
+        stage.spawn { for try await _ in peer.stream(20, [], options: options) {} }
+      }
+      try await simulation.sleep(for: .seconds(1))
+      await server.shutDown(within: .zero)
+      #expect(try await failure { try await first.value }.code == .connectionLost)
+      let late = try await failure { try await streams[0].value }
+      #expect(late.code == .deadlineExceeded && late.delivery == .notSent)
+      streams[1].cancel()
+      let cancelled = try await failure { try await streams[1].value }
+      #expect(cancelled.code == .cancelled && cancelled.delivery == .notSent)
+    }
+  }
 }
