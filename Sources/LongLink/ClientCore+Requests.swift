@@ -5,6 +5,8 @@ import LongLinkCore
 import LongLinkTransport
 
 extension ClientCore: PeerOwner {
+  var requestsIfAny: Requests? { requests }
+
   func submit(
     _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
     _ completion: consuming Completion

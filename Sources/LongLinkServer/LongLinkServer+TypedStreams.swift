@@ -17,13 +17,8 @@ extension LongLinkServer {
       @escaping @Sendable (Request, InboundRequest, TypedItemWriter<Item>) async throws -> Void
   ) {
     routeStream(
-      method.type, .responseItems, on: placement, itemTimeout: itemTimeout, requires: rule
-    ) {
-      request, _, writer in
-      let message = try request.decoded(as: Request.self)
-      try await handler(message, request, TypedItemWriter(writer))
-      return EmptyBody()
-    }
+      method.type, .responseItems, on: placement, itemTimeout: itemTimeout, requires: rule,
+      ServerStreamingMethod.handler(handler))
   }
 
   /// Sets the handler of a method whose request has items. It reads them decoded.
@@ -37,11 +32,9 @@ extension LongLinkServer {
     requires rule: AccessRule? = nil,
     _ handler: @escaping @Sendable (InboundRequest, TypedItems<Item>) async throws -> Reply
   ) {
-    routeStream(method.type, .requestItems, on: placement, itemTimeout: itemTimeout, requires: rule)
-    {
-      request, items, _ in
-      try await handler(request, TypedItems(items))
-    }
+    routeStream(
+      method.type, .requestItems, on: placement, itemTimeout: itemTimeout, requires: rule,
+      ClientStreamingMethod.handler(handler))
   }
 
   /// Sets the handler of a method with items in both directions. It reads them decoded.
@@ -60,10 +53,6 @@ extension LongLinkServer {
   ) {
     routeStream(
       method.type, [.requestItems, .responseItems], on: placement, itemTimeout: itemTimeout,
-      requires: rule
-    ) { request, items, writer in
-      try await handler(request, TypedItems(items), TypedItemWriter(writer))
-      return EmptyBody()
-    }
+      requires: rule, BidirectionalMethod.handler(handler))
   }
 }

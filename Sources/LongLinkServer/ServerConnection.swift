@@ -13,7 +13,7 @@ final class ServerConnection {
   let responder: Responder
   let peer: Peer
   private let lane: ServerLane
-  private var requestsIfAny: Requests?
+  private(set) var requestsIfAny: Requests?
   private(set) var pushesIfAny: PushQueue?
   /// Whether the handshake was completed.
   var wasOpened = false

@@ -1,62 +1,223 @@
 // SPDX-License-Identifier: Apache-2.0
 
+@testable import LongLink
 import LongLinkCore
 @testable import LongLinkDriver
 import LongLinkServer
-import LongLinkTransport
+import LongLinkTesting
+@_spi(Loop) import LongLinkTransport
 import Testing
 
 /// What the error of a read or write says of a request that had not been sent when it failed.
 @Suite struct StreamDeliveryTests {
-  private static let ends: [(Outcome, Delivery)] = [
-    (.failure(LongLinkError(.cancelled, delivery: .notSent, doing: .request(20))), .notSent),
-    (.failure(LongLinkError(.cancelled, delivery: .sent, doing: .request(20))), .sent),
-    (.success([]), .answered),
-  ]
+  /// How a stream is read or written.
+  enum Style: CaseIterable {
+    case sequence
+    case callbacks
+    case sendItems
+    case exchange
+  }
 
-  @Test(arguments: ends.indices)
-  func `a request that is sent before it is withdrawn is not called unsent`(
-    _ index: Int
-  ) async throws {
-    let (outcome, delivery) = Self.ends[index]
-    let loop = try EventLoop(name: "test")
-    let steps = await loop.run { [loop] in
-      let channel = ItemChannel(20, .responseItems, StreamOptions(), on: loop)
-      var steps: [Delivery?] = []
-      var settled: LongLinkError?
-      channel.settle(LongLinkError(.deadlineExceeded, delivery: .notSent, doing: .request(20))) {
-        settled = $0
+  /// How it ends before its request is sent.
+  enum Ending: CaseIterable {
+    case itemTimeout
+    case cancellation
+  }
+
+  /// Sends the requests of a client, whose cancels can be held up.
+  private struct Sender: RequestSender {
+    final class Sink: RequestSink {
+      let sink: LoopBound<any RequestSink>
+      /// Runs before a cancel is passed on.
+      let delay: (@Sendable () async -> Void)?
+
+      init(_ port: RequestPort, _ delay: (@Sendable () async -> Void)?) {
+        sink = port.sink
+        self.delay = delay
       }
-      steps.append(settled?.delivery)
-      channel.ended(outcome)
-      steps.append(settled?.delivery)
-      return steps
+
+      func submit(
+        _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
+        _ completion: consuming Completion
+      ) -> RequestID { sink.value.submit(type, body, options, completion) }
+
+      func cancel(_ id: RequestID) {
+        guard let delay else { return sink.value.cancel(id) }
+        Task(executorPreference: sink.loop) { [sink] in
+          await delay()
+          await sink.loop.run { sink.value.cancel(id) }
+        }
+      }
+
+      func state(of id: RequestID) -> RequestState? { sink.value.state(of: id) }
     }
-    #expect(steps == [nil, delivery])
-    loop.shutDown()
+
+    let client: LongLinkClient
+    let port: RequestPort
+    var loop: EventLoop { client.loop }
+
+    /// On the loop of the client.
+    init(_ client: LongLinkClient, delay: (@Sendable () async -> Void)?) {
+      self.client = client
+      port = RequestPort(Sink(client.port, delay), on: client.loop)
+    }
+
+    func request(
+      _ type: MessageType, _ body: some BodyEncodable & Sendable, options: RequestOptions
+    ) async throws(LongLinkError) -> [UInt8] {
+      try await client.request(type, body, options: options)
+    }
+
+    func submit(
+      _ type: MessageType, _ body: some BodyEncodable & Sendable, options: RequestOptions
+    ) -> RequestTask { client.submit(type, body, options: options) }
+
+    func request(
+      _ type: MessageType, _ body: some BodyEncodable & Sendable, options: RequestOptions,
+      on executor: CallbackExecutor,
+      completion: @escaping @Sendable (Result<[UInt8], LongLinkError>) -> Void
+    ) -> RequestHandle {
+      client.request(type, body, options: options, on: executor, completion: completion)
+    }
+
+    func start(_ stream: StreamRequest) -> RequestHandle { stream.start(on: port) }
+  }
+
+  /// Types 20, 21 and 22 read and write nothing; 23 responds with the items that it has read.
+  private static func routes(_ server: LongLinkServer) {
+    server.routeBasics()
+    for (type, shape): (MessageType, StreamShape) in [
+      (20, .responseItems), (21, .requestItems), (22, [.requestItems, .responseItems]),
+    ] {
+      server.routeStream(type, shape) { request, _, _ in
+        try await request.clock.sleep(for: .seconds(1_000_000))
+        return []
+      }
+    }
+    server.routeStream(23, .requestItems) { _, items, _ in
+      var read: [UInt8] = []
+      for try await item in items { read += item }
+      return read
+    }
+  }
+
+  private static func run(
+    _ style: Style, over sender: Sender, _ options: StreamOptions
+  ) async throws {
+    switch style {
+    case .sequence:
+      for try await _ in sender.stream(20, [], options: options) {}
+    case .callbacks:
+      let outcome: Result<[UInt8], LongLinkError> = await withCheckedContinuation { waiter in
+        sender.stream(20, [], options: options, on: .connectionLoop, onItem: { _ in }) {
+          waiter.resume(returning: $0)
+        }
+      }
+      _ = try outcome.get()
+    case .sendItems:
+      _ = try await sender.sendItems(21, [], options: options) { try await $0.write([1]) }
+    case .exchange:
+      _ = try await sender.exchange(22, [], options: options) { items, _ in
+        for try await _ in items {}
+      }
+    }
+  }
+
+  @Test(arguments: Style.allCases, [false, true])
+  func `a request that is sent before it is withdrawn is not called unsent`(
+    style: Style, isSent: Bool
+  ) async throws {
+    for ending in Ending.allCases where style != .callbacks || ending == .itemTimeout {
+      try await Stage.simulate { stage, simulation in
+        let server = try await stage.serve(setUp: Self.routes) { $0.maxInFlight = 1 }
+        let client = try stage.client(of: server)
+        try await client.connect()
+        // It takes the only place.
+        let first = client.submit(.hang, [])
+        try await stage.until { await server.counters().requestsRunning == 1 }
+        // The place is free, and the stream is sent, before its cancel takes effect.
+        let delay: @Sendable () async -> Void = {
+          first.cancel()
+          try? await stage.until { await server.counters().connections.handled == 2 }
+        }
+        let sender = Sender(client, delay: isSent ? delay : nil)
+        let options = StreamOptions(itemTimeout: ending == .itemTimeout ? .seconds(1) : nil)
+        let stream = stage.spawn { try await Self.run(style, over: sender, options) }
+        if ending == .cancellation {
+          try await simulation.sleep(for: .seconds(1))
+          stream.cancel()
+        }
+        let error = try await failure { try await stream.value }
+        #expect(error.code == (ending == .itemTimeout ? .deadlineExceeded : .cancelled))
+        #expect(error.delivery == (isSent ? .sent : .notSent))
+        #expect(await server.counters().connections.handled == (isSent ? 2 : 1))
+        first.cancel()
+      }
+    }
+  }
+
+  @Test func `an error that is caught does not call a request unsent that is sent later`()
+    async throws
+  {
+    try await Stage.simulate { stage, _ in
+      let server = try await stage.serve(setUp: Self.routes) { $0.maxInFlight = 1 }
+      let client = try stage.client(of: server)
+      try await client.connect()
+      let first = client.submit(.hang, [])
+      let options = StreamOptions(itemTimeout: .seconds(1))
+      let response = try await client.sendItems(23, [], options: options) { writer in
+        let error = try await failure { try await writer.write([1]) }
+        #expect(error.code == .deadlineExceeded && error.delivery == .sent)
+        first.cancel()
+        try await writer.write([2])
+      }
+      #expect(response == [2])
+    }
   }
 
   @Test func `a writer that has ended its items does not call a request unsent that is sent`()
     async throws
   {
     try await Stage.simulate { stage, _ in
-      let server = try await stage.serve { server in
-        server.routeStream(20, .requestItems) { request, _, _ in
-          try await request.clock.sleep(for: .seconds(1_000))
-          return []
-        }
-      }
+      let server = try await stage.serve(setUp: Self.routes)
       let client = try stage.client(of: server)
       let error = try await failure {
-        try await client.sendItems(20, []) { writer in
+        try await client.sendItems(21, []) { writer in
           writer.finish()
           let error = try await failure { try await writer.write([1]) }
-          #expect(error.code == .streamEnded && error.delivery == .notSent)
+          #expect(error.code == .streamEnded && error.delivery == .sent)
           try await stage.until { await server.counters().requestsRunning == 1 }
           throw error
         }
       }
       #expect(error.code == .streamEnded && error.delivery == .sent)
+    }
+  }
+
+  @Test func `a request over a peer whose connection has ended can be cancelled`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let peers = Tally<Peer>()
+      let server = try await stage.serve(setUp: Self.routes) { $0.maxInFlight = 1 }
+      let client = try stage.client(of: server)
+      client.onRequest(.echo) { request in
+        peers.add(request.peer)
+        return []
+      }
+      try await client.connect()
+      _ = try await server.peers()[0].request(.echo, [])
+      let first = client.submit(.hang, [])
+      let peer = try #require(peers.elements.first)
+      let streams = [StreamOptions(itemTimeout: .seconds(9)), StreamOptions()].map { options in
+        stage.spawn { for try await _ in peer.stream(20, [], options: options) {} }
+      }
+      try await simulation.sleep(for: .seconds(1))
+      await server.shutDown(within: .zero)
+      #expect(try await failure { try await first.value }.code == .connectionLost)
+      let late = try await failure { try await streams[0].value }
+      #expect(late.code == .deadlineExceeded && late.delivery == .notSent)
+      streams[1].cancel()
+      let cancelled = try await failure { try await streams[1].value }
+      #expect(cancelled.code == .cancelled && cancelled.delivery == .notSent)
     }
   }
 }

@@ -62,6 +62,56 @@ import Testing
     }
   }
 
+  /// Where a handler reads the stream whose error it throws on.
+  enum Source: CaseIterable {
+    case thirdParty
+    case requester
+  }
+
+  @Test(arguments: [LongLinkError.Code.deadlineExceeded, .decodingFailed], Source.allCases)
+  func `a handler's error of a stream that it reads itself is none of its own`(
+    code: LongLinkError.Code, source: Source
+  ) async throws {
+    let answers = ServerStreamingMethod<One, One>(30)
+    // One item that is no one, if at all, and then silence.
+    @Sendable func answer(_ request: InboundRequest, _ writer: ItemWriter) async throws -> [UInt8] {
+      if code == .decodingFailed { try await writer.write([2]) }
+      try await request.clock.sleep(for: .seconds(1_000_000))
+      return []
+    }
+    try await Stage.simulate { stage, _ in
+      let other = try await stage.serve { server in
+        server.routeStream(answers.type, .responseItems) { try await answer($0, $2) }
+      }
+      let reader = try stage.client(of: other, on: stage.serverLoop)
+      let server = try await stage.serve { server in
+        server.routeStream(Self.ones, itemTimeout: .seconds(60)) { request, _ in
+          let options = StreamOptions(itemTimeout: .seconds(1))
+          let stream =
+            source == .thirdParty
+            ? reader.stream(answers, One(), options: options)
+            : request.peer.stream(answers, One(), options: options)
+          do {
+            for try await _ in stream {}
+          } catch let error as LongLinkError {
+            #expect(error.code == code)
+            #expect((error.serial == request.serial) == (source == .thirdParty))
+            throw error
+          }
+          return One()
+        }
+      }
+      let client = try stage.client(of: server)
+      client.onStreamRequest(answers.type, .responseItems) { try await answer($0, $2) }
+      let error = try await failure {
+        try await client.sendItems(Self.ones) { writer in await writer.writer.waitForEnd() }
+      }
+      #expect(error.response == .failed && error.delivery == .answered)
+      let counters = await server.counters().connections
+      #expect(counters.handlersFailed == 1 && counters.undecodable == 0)
+    }
+  }
+
   @Test func `the end of another stream is not taken for that of one's own`() async throws {
     try await Stage.simulate { stage, _ in
       let server = try await stage.serve { server in

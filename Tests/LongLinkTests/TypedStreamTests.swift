@@ -6,27 +6,6 @@ import LongLinkTesting
 import Synchronization
 import Testing
 
-/// A message of one byte; 255 is no message.
-private struct Note: BodyCodable, Hashable, Sendable {
-  var number: UInt8
-
-  init(_ number: UInt8) {
-    self.number = number
-  }
-
-  var encodedByteCount: Int { 1 }
-
-  func encode(into output: inout OutputRawSpan) {
-    output.append(number)
-  }
-
-  init(decoding body: RawSpan) throws(BodyError) {
-    let bytes = unsafe body.withUnsafeBytes { unsafe [UInt8]($0) }
-    guard bytes.count == 1, bytes[0] != 255 else { throw BodyError(.malformed) }
-    number = bytes[0]
-  }
-}
-
 /// The notes below one.
 private let count = ServerStreamingMethod<Note, Note>(20, "Count", of: "test")
 /// The sum of notes.

@@ -6,7 +6,7 @@ struct Assembly: Equatable, Sendable {
   let flags: FrameFlags
   /// Whether it is a response to a request of this client, which does not count towards the limit.
   let isAwaited: Bool
-  var body: [UInt8] = []
+  var body = FragmentBuffer()
   /// Whether the message was refused: its other fragments are read and discarded.
   var isDiscarding = false
   /// When its latest fragment arrived.
@@ -19,6 +19,8 @@ struct Assemblies: ~Copyable {
   /// The number of bytes of all messages, and of awaited responses alone.
   private(set) var bytes = 0
   private(set) var awaitedBytes = 0
+  /// The memory of all messages, which is more than their bytes.
+  private(set) var capacity = 0
   /// The number of messages that are discarded.
   private(set) var discarding = 0
 
@@ -30,7 +32,7 @@ struct Assemblies: ~Copyable {
   @inline(__always)
   var isEmpty: Bool { table.isEmpty }
   /// The number of slots in the table.
-  var capacity: Int { table.capacity }
+  var slots: Int { table.capacity }
   /// The serials, in ascending order.
   var serials: [UInt32] { table.keys.sorted() }
 
@@ -56,20 +58,24 @@ struct Assemblies: ~Copyable {
     _ = table.update(serial) { $0.touched = now }
   }
 
-  /// Adds the bytes of a fragment.
-  mutating func append(_ fragment: UnsafeRawBufferPointer, to serial: UInt32) {
-    let isAwaited = table.update(serial) { assembly in
+  /// Adds the bytes of a fragment. At most `limit` bytes may follow.
+  mutating func append(_ fragment: UnsafeRawBufferPointer, to serial: UInt32, limit: Int) {
+    let added = table.update(serial) { assembly in
+      let capacity = assembly.body.capacity
       // The caller guarantees that the bytes are valid during this call.
-      unsafe assembly.body.append(contentsOf: fragment)
-      return assembly.isAwaited
+      unsafe assembly.body.append(fragment, credit: limit)
+      return (assembly.body.capacity - capacity, assembly.isAwaited)
     }
+    guard let (capacity, isAwaited) = added else { return }
+    self.capacity += capacity
     bytes += fragment.count
-    if isAwaited == true { awaitedBytes += fragment.count }
+    if isAwaited { awaitedBytes += fragment.count }
   }
 
   mutating func remove(_ serial: UInt32) -> Assembly? {
     guard let assembly = table.remove(serial) else { return nil }
     bytes -= assembly.body.count
+    capacity -= assembly.body.capacity
     if assembly.isAwaited { awaitedBytes -= assembly.body.count }
     if assembly.isDiscarding { discarding -= 1 }
     return assembly
@@ -77,7 +83,7 @@ struct Assemblies: ~Copyable {
 
   mutating func removeAll() {
     table.removeAll()
-    (bytes, awaitedBytes, discarding) = (0, 0, 0)
+    (bytes, awaitedBytes, capacity, discarding) = (0, 0, 0, 0)
   }
 
   mutating func releaseStorage() {

@@ -35,7 +35,7 @@ extension Connection {
     try grow(head, slice)
     guard !head.flags.contains(.more), let whole = removeAssembly(head.serial) else { return nil }
     guard !whole.isDiscarding else { return nil }
-    assembled = whole.body
+    assembled = whole.body.joined()
     var joined = head
     joined.flags = whole.flags.subtracting(.more)
     joined.length = assembled.count
@@ -77,7 +77,7 @@ extension Connection {
         // The fragment is in the input: it was taken, and nothing was appended since.
         let bytes = unsafe UnsafeRawBufferPointer(
           rebasing: storage[slice.start..<slice.start + slice.count])
-        unsafe assemblies.append(bytes, to: head.serial)
+        unsafe assemblies.append(bytes, to: head.serial, limit: settings.maxBody - size)
       }
       return
     }

@@ -74,24 +74,29 @@ extension Connection {
     guard size <= settings.maxBody else {
       throw Violation(.lengthOverLimit, head, value: UInt64(size))
     }
-    unsafe input.withStorage { storage in
-      // The fragment is in the input: it was taken, and nothing was appended since.
-      unsafe streams.append(
-        UnsafeRawBufferPointer(rebasing: storage[body.start..<body.start + body.count]),
-        to: serial)
-    }
-    inflow.partial += cost
     guard isLast else {
+      unsafe input.withStorage { storage in
+        // The fragment is in the input: it was taken, and nothing was appended since.
+        unsafe streams.append(
+          UnsafeRawBufferPointer(rebasing: storage[body.start..<body.start + body.count]),
+          to: serial, credit: inflow.credit)
+      }
+      inflow.partial += cost
       streams.setIncoming(slot, inflow)
       grantCredit(serial, slot)
       return nil
     }
-    let whole = inflow.partial
+    let whole = inflow.partial + cost
     inflow.partial = 0
     inflow.untaken += whole
     streams.setIncoming(slot, inflow)
     counters.itemsReceived += 1
-    assembled = streams.takePartial(serial)
+    unsafe input.withStorage { storage in
+      // As above.
+      unsafe assembled = streams.takePartial(
+        serial,
+        joining: UnsafeRawBufferPointer(rebasing: storage[body.start..<body.start + body.count]))
+    }
     return Arrival(
       .item, serial: serial, tag: UInt32(clamping: whole),
       payload: BodySlice(start: 0, count: assembled.count, isAssembled: true))

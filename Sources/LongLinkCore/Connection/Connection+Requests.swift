@@ -31,8 +31,8 @@ extension Connection {
   /// The approximate memory that the peer makes this side hold.
   package var held: HeldMemory {
     HeldMemory(
-      open: input.capacity + assemblies.bytes + peerRequests.bytes - peerRequests.outlivedBytes
-        + outbox.heldBytes + streams.heldBytes + tableBytes
+      open: input.capacity + assemblies.capacity + peerRequests.bytes - peerRequests.outlivedBytes
+        + outbox.heldBytes + streams.heldBytes + streams.partialRoom + tableBytes
         + peerRequests.handled * Connection.requestOverhead
         + assemblies.count * Connection.assemblyOverhead,
       room: input.capacity - input.count + outbox.room,
@@ -43,7 +43,7 @@ extension Connection {
   ///
   /// A slot for a request includes its slot in the table of handlers.
   private var tableBytes: Int {
-    let (requests, messages) = (peerRequests.capacity, assemblies.capacity)
+    let (requests, messages) = (peerRequests.capacity, assemblies.slots)
     guard requests + messages + streams.capacity > 64 else { return 0 }
     return requests * 80 + messages * (MemoryLayout<Assembly>.stride + 4)
       + streams.capacity * (MemoryLayout<StreamState>.stride + 4)

@@ -4,7 +4,7 @@
 struct StreamTable: ~Copyable {
   private var table: SerialTable<StreamState>
   /// The fragments of items that are arriving.
-  private var partials: SerialTable<[UInt8]>
+  private var partials: SerialTable<FragmentBuffer>
   /// The items that wait to be sent.
   private var pendings: SerialTable<PendingItem>
   /// The limit of all windows together, in bytes.
@@ -15,6 +15,8 @@ struct StreamTable: ~Copyable {
   private(set) var ceiling = 0
   /// The bytes of items that this side holds: arrived and not taken, or waiting to be sent.
   private(set) var heldBytes = 0
+  /// The memory of the fragments of items that are arriving, beyond their bytes.
+  private(set) var partialRoom = 0
 
   init(limit: Int, serialMix: UInt32) {
     self.limit = limit
@@ -47,7 +49,7 @@ struct StreamTable: ~Copyable {
     reserved -= stream.incoming?.reserved ?? 0
     ceiling -= stream.incoming?.ceiling ?? 0
     heldBytes -= stream.incoming?.held ?? 0
-    partials.remove(serial)
+    _ = removePartial(serial)
     if let pending = pendings.remove(serial) { heldBytes -= pending.body.count }
     return stream
   }
@@ -56,7 +58,7 @@ struct StreamTable: ~Copyable {
     table.removeAll()
     partials.removeAll()
     pendings.removeAll()
-    (reserved, ceiling, heldBytes) = (0, 0, 0)
+    (reserved, ceiling, heldBytes, partialRoom) = (0, 0, 0, 0)
   }
 
   mutating func releaseStorage() {
@@ -92,14 +94,19 @@ struct StreamTable: ~Copyable {
 // MARK: - Items in parts
 
 extension StreamTable {
-  /// Adds a fragment of an item that is arriving.
-  mutating func append(_ fragment: UnsafeRawBufferPointer, to serial: UInt32) {
-    let isFirst =
-      partials.update(serial) { bytes in
-        // The caller guarantees that the bytes are valid during this call.
-        unsafe bytes.append(contentsOf: fragment)
-      } == nil
-    if isFirst { partials.insert(unsafe Array(fragment), for: serial) }
+  /// Adds a fragment of an item that is arriving, after which the peer has this credit left.
+  ///
+  /// The room for further fragments is within the credit, so that the memory of the item is within
+  /// what its stream takes of the limit of all windows.
+  mutating func append(_ fragment: UnsafeRawBufferPointer, to serial: UInt32, credit: Int) {
+    if !partials.contains(serial) { partials.insert(FragmentBuffer(), for: serial) }
+    let room = partials.update(serial) { partial in
+      let room = partial.room
+      // The caller guarantees that the bytes are valid during this call.
+      unsafe partial.append(fragment, credit: credit)
+      return partial.room - room
+    }
+    partialRoom += room ?? 0
   }
 
   /// The number of bytes that have arrived of an item.
@@ -107,8 +114,19 @@ extension StreamTable {
     partials.slot(of: serial).map { partials[slot: $0].count } ?? 0
   }
 
-  /// Takes the fragments of an item that has arrived.
-  mutating func takePartial(_ serial: UInt32) -> [UInt8] { partials.remove(serial) ?? [] }
+  /// Takes the fragments of an item, the last of which has arrived now.
+  mutating func takePartial(
+    _ serial: UInt32, joining last: UnsafeRawBufferPointer
+  ) -> [UInt8] {
+    // The caller guarantees that the bytes are valid during this call.
+    unsafe (removePartial(serial) ?? FragmentBuffer()).joined(with: last)
+  }
+
+  private mutating func removePartial(_ serial: UInt32) -> FragmentBuffer? {
+    guard let partial = partials.remove(serial) else { return nil }
+    partialRoom -= partial.room
+    return partial
+  }
 
   /// The item that waits to be sent.
   func pending(_ serial: UInt32) -> PendingItem? { pendings[serial] }

@@ -6,6 +6,16 @@ internal import LongLinkTransport
 /// The outcome of a request: the body of a 200, or an error.
 package typealias Outcome = Result<[UInt8], LongLinkError>
 
+extension Outcome {
+  /// What has happened to the request.
+  var delivery: Delivery {
+    switch self {
+    case .success: .answered
+    case .failure(let error): error.delivery
+    }
+  }
+}
+
 /// The receiver of a request's outcome, called exactly once.
 package enum Completion {
   /// A suspended task of the loop.

@@ -6,6 +6,8 @@ internal import Synchronization
 
 /// The owner of a `Peer`'s connection; used on the loop.
 package protocol PeerOwner: RequestSink, PushSink {
+  /// The requests that it has sent; nil if there were none.
+  var requestsIfAny: Requests? { get }
   /// Ends the connection with this number.
   func closeConnection(_ id: UInt64)
 }
@@ -23,6 +25,8 @@ public final class Peer: RequestSender {
     var owner: (any PeerOwner)?
     /// Why the connection ended.
     var reason: CloseReason?
+    /// A client's requests, some of which go on over a later connection.
+    private var rest: Requests?
 
     init(on loop: EventLoop) {
       self.loop = loop
@@ -44,7 +48,7 @@ public final class Peer: RequestSender {
     }
 
     func cancel(_ id: RequestID) {
-      owner?.cancel(id)
+      if let owner { owner.cancel(id) } else { rest?.cancel(id) }
     }
 
     var pushesIfAny: PushQueue? { owner?.pushesIfAny }
@@ -55,7 +59,13 @@ public final class Peer: RequestSender {
     }
 
     func state(of id: RequestID) -> RequestState? {
-      owner?.state(of: id)
+      owner.map { $0.state(of: id) } ?? rest?.state(of: id)
+    }
+
+    /// Takes no more requests.
+    func detach() {
+      if let requests = owner?.requestsIfAny, requests.count > 0 { rest = requests }
+      owner = nil
     }
 
     func ended(_ operation: LongLinkError.Operation) -> LongLinkError {
@@ -189,7 +199,7 @@ public final class Peer: RequestSender {
 
   /// Releases the owner when its connection has ended; on the loop.
   package func detach() {
-    reference.value.owner = nil
+    reference.value.detach()
   }
 
   /// Returns the error of an operation on a connection that has ended; on the loop.

@@ -16,10 +16,10 @@ package struct BoundChannel: Sendable {
   /// The channel; on the loop.
   package var value: ItemChannel { bound.value }
 
-  /// Returns an error of a read or write with the delivery that is certain once the request, which
-  /// was cancelled because of it, has ended.
+  /// Returns an error of a read or write with the delivery of the request, which was cancelled
+  /// because of it, once that has ended.
   func settled(_ error: LongLinkError) async -> LongLinkError {
-    guard error.delivery == .notSent else { return error }
+    guard error.delivery == .sent else { return error }
     return await suspend { (waiter: Waiter<LongLinkError>) in
       onLoop { channel in channel.settle(error) { waiter($0) } }
     }

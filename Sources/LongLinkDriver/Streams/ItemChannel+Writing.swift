@@ -12,8 +12,7 @@ extension ItemChannel {
     if let closed { return closed }
     switch isRequester ? outcome : nil {
     case .success:
-      return error(
-        .streamEnded, "the peer has responded before all items were sent", delivery: .answered)
+      return error(.streamEnded, "the peer has responded before all items were sent")
     case .failure(let error): return error
     case nil: return endsItems ? error(.streamEnded, "the items were ended here") : nil
     }

@@ -87,7 +87,7 @@ package final class ItemChannel {
   /// Called once no item waits.
   var onWritten: (() -> Void)?
   /// Waits for the outcome of the requester's exchange.
-  private var onOutcome: ((Outcome) -> Void)?
+  private var onOutcome: [(Outcome) -> Void] = []
   /// Calls that wait for the end of the exchange.
   var awaitsEnd: [(id: UInt64, waiter: Waiter<Void>)] = []
 
@@ -174,8 +174,9 @@ package final class ItemChannel {
     isSending = false
     while let write = waiting.popFirst() { write.waiter(.failure(failure)) }
     disarm()
-    onOutcome?(outcome)
-    onOutcome = nil
+    let waits = onOutcome
+    onOutcome = []
+    for wait in waits { wait(outcome) }
     for wait in awaitsEnd { wait.waiter(()) }
     awaitsEnd = []
   }
@@ -185,19 +186,14 @@ package final class ItemChannel {
 
   /// Calls a function once with the outcome of the requester's exchange.
   package func whenEnded(_ function: @escaping (Outcome) -> Void) {
-    if let outcome { function(outcome) } else { onOutcome = function }
+    if let outcome { function(outcome) } else { onOutcome.append(function) }
   }
 
-  /// Calls a function with an error of a read or write, once the request that was cancelled because
-  /// of it has ended: until then a request that was not sent can still be sent.
+  /// Calls a function with an error of a read or write and the delivery of the request, once that
+  /// has ended: it was cancelled because of the error.
   func settle(_ error: LongLinkError, _ function: @escaping (LongLinkError) -> Void) {
-    guard isRequester, error.delivery == .notSent else { return function(error) }
-    whenEnded { outcome in
-      switch outcome {
-      case .success: function(error.with(delivery: .answered))
-      case .failure(let end): function(error.with(delivery: end.delivery))
-      }
-    }
+    guard isRequester, error.delivery == .sent else { return function(error) }
+    whenEnded { function(error.with(delivery: $0.delivery)) }
   }
 
   /// The requester has ended its items; the exchange goes on.
@@ -206,11 +202,16 @@ package final class ItemChannel {
     wakeReader()
   }
 
+  /// Makes the error of a read or write.
+  ///
+  /// Only the end of the request decides whether it was sent. Before that, an error says that it
+  /// may have been: a request that waits can still be sent, also while it is being cancelled.
   func error(
     _ code: LongLinkError.Code, _ detail: String, delivery: Delivery? = nil
   ) -> LongLinkError {
-    LongLinkError(
-      code, delivery: delivery ?? (hasOpened ? .sent : .notSent),
+    let known = isRequester ? outcome?.delivery : nil
+    return LongLinkError(
+      code, delivery: delivery ?? known ?? .sent,
       doing: .request(type, serial: hasOpened ? serial : nil), detail: detail, peer: peer,
       stream: number)
   }

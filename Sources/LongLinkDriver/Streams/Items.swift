@@ -121,7 +121,7 @@ private final class ItemBatch: Sendable {
 extension ItemChannel {
   /// The error of an item that was read and does not decode; of those that were read, `others` do
   /// not count as received.
-  fileprivate func undecodable(_ reason: BodyError, _ others: UInt64) -> LongLinkError {
+  func undecodable(_ reason: BodyError, _ others: UInt64) -> LongLinkError {
     // Whoever responds with items has run the handler.
     error(.decodingFailed, "\(reason)", delivery: isRequester ? .answered : nil)
       .with(itemsReceived: itemsRead - min(itemsRead, others))

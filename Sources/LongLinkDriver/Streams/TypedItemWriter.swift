@@ -30,4 +30,8 @@ public struct TypedItemWriter<Item: BodyEncodable & Sendable>: Sendable {
   /// Ends your items, after those that were written before: later writes throw `streamEnded`. The
   /// peer's items may go on. For the peer, the items of a responder end when it returns.
   public func finish() { writer.finish() }
+
+  /// Waits until the exchange has ended, for whatever reason; returns, too, when the task is
+  /// cancelled.
+  public func waitForEnd() async { await writer.waitForEnd() }
 }

@@ -1,21 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LongLinkCore
+internal import Synchronization
+
 extension Journal {
+  /// Waits until `find` returns a value for the record, and returns that value. For the record as
+  /// it is when the caller goes on, `find` may return nil again.
+  func first<T: Sendable>(
+    _ find: @escaping @Sendable (PeerRecord) -> T?
+  ) async throws -> T {
+    let found = Box(Mutex<T?>(nil))
+    try await wait { record in
+      guard let value = find(record) else { return false }
+      found.value.withLock { $0 = value }
+      return true
+    }
+    guard let value = found.value.withLock({ $0 }) else { throw CancellationError() }
+    return value
+  }
+
   /// Waits until `find` returns a value for the record.
   ///
   /// Throws if the connection ends before that.
-  func message<T>(
+  func message<T: Sendable>(
     on connection: Int,
     _ find: @escaping @Sendable (PeerRecord) -> T?
   ) async throws -> T {
-    try await wait { record in
-      find(record) != nil || record.ending(of: connection) != nil
+    let found = try await first { record -> Result<T, ConnectionEndedError>? in
+      if let value = find(record) { return .success(value) }
+      return record.ending(of: connection).map { .failure(ConnectionEndedError(ending: $0)) }
     }
-    let record = record
-    guard let found = find(record) else {
-      throw ConnectionEndedError(ending: record.ending(of: connection))
-    }
-    return found
+    return try found.get()
   }
 }
 

@@ -72,12 +72,19 @@ extension SimulatedServer {
     of type: MessageType,
     until condition: @escaping @Sendable (ReceivedStream) -> Bool = { _ in true }
   ) async throws -> ReceivedStream {
-    let find = { @Sendable (record: PeerRecord) in
-      record.streams.first { $0.type == type && condition($0) }
+    try await waitForStream(of: type, count: 1, until: condition)
+  }
+
+  /// Waits until a condition holds for `count` streams of a type, and returns the last of these as
+  /// it was then.
+  func waitForStream(
+    of type: MessageType, count: Int,
+    until condition: @escaping @Sendable (ReceivedStream) -> Bool
+  ) async throws -> ReceivedStream {
+    precondition(count > 0, "count has to be at least 1")
+    return try await journal.first { record in
+      record.streams.lazy.filter { $0.type == type && condition($0) }.dropFirst(count - 1).first
     }
-    try await journal.wait { find($0) != nil }
-    guard let stream = find(journal.record) else { throw CancellationError() }
-    return stream
   }
 
   /// Waits until `count` connections have been accepted since the start.

@@ -44,6 +44,29 @@ extension SimulatedServer {
     try await waitForRequest(of: type, count: count).decoded(as: request)
   }
 
+  /// The items of each stream of a type received so far; throws if one cannot be decoded.
+  public func items<Item: BodyDecodable>(
+    of type: MessageType, as item: Item.Type
+  ) throws(BodyError) -> [[Item]] {
+    var decoded: [[Item]] = []
+    for stream in streams(of: type) { decoded.append(try stream.decodedItems(as: item)) }
+    return decoded
+  }
+
+  /// Waits until there are `count` streams of a type for which a condition holds, and returns the
+  /// items of the last of these.
+  ///
+  /// By default the condition is that the items have ended; it is checked after each frame. Throws
+  /// `BodyError` if an item cannot be decoded, and `CancellationError` if the task is cancelled or
+  /// the server stops before that.
+  @discardableResult
+  public func waitForItems<Item: BodyDecodable>(
+    of type: MessageType, as item: Item.Type, count: Int = 1,
+    until condition: @escaping @Sendable (ReceivedStream) -> Bool = { $0.hasEnded }
+  ) async throws -> [Item] {
+    try await waitForStream(of: type, count: count, until: condition).decodedItems(as: item)
+  }
+
   /// Pushes a message on one connection, or by default on all. A message that cannot be encoded is
   /// a programming error.
   public func push(_ message: some PushMessage, to connection: Int? = nil) {
@@ -57,5 +80,16 @@ extension ReceivedMessage {
     as message: Message.Type
   ) throws(BodyError) -> Message {
     try Message(copying: body)
+  }
+}
+
+extension ReceivedStream {
+  /// Decodes the items as messages.
+  public func decodedItems<Item: BodyDecodable>(
+    as item: Item.Type
+  ) throws(BodyError) -> [Item] {
+    var decoded: [Item] = []
+    for bytes in items { decoded.append(try Item(copying: bytes)) }
+    return decoded
   }
 }

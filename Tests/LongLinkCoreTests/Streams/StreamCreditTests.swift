@@ -213,12 +213,13 @@ import Testing
     #expect(most <= 16_777_216 + 256 * Connection.requestOverhead + 262_144)
   }
 
-  @Test func `1,024 items that never end hold no more, but for one item`() {
+  @Test(arguments: [700, 8_176])
+  func `1,024 items that never end hold no more, but for one item`(size: Int) {
     let side = opened(.server) { $0.maxBody = 1_048_576 }
-    let body = [UInt8](repeating: 1, count: 8_176)
+    let body = [UInt8](repeating: 1, count: size)
     let most = flood(side) { RawFrame(.item, flags: .more, serial: $0, body: body) }
     #expect(side.connection.isOpen == false, "the first item came to its limit")
-    let headers = 17 * 16
+    let headers = (1_048_576 / size + 1) * 16
     #expect(
       most <= 16_777_216 + 1_048_576 + headers + 256 * Connection.requestOverhead + 262_144)
     #expect(side.connection.counters.streamsOverLimit > 200)

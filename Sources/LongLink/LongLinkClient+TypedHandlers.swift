@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import LongLinkDriver
+public import LongLinkCore
+
+extension LongLinkClient {
+  /// Sets the handler of the server's requests of a method, for connections made after this call.
+  /// It gets the decoded request.
+  ///
+  /// A request whose body does not decode is refused with 400, without calling the handler.
+  /// Otherwise like the form that takes a message type.
+  public func onRequest<Request: BodyDecodable, Reply: BodyEncodable>(
+    _ method: RPCMethod<Request, Reply>, on placement: HandlerPlacement = .connectionLoop,
+    _ handler: @escaping @Sendable (Request, InboundRequest) async throws -> Reply
+  ) {
+    onRequest(method.type, on: placement) { request in
+      try await handler(try request.decoded(as: Request.self), request)
+    }
+  }
+
+  /// Sets the handler of a method whose response has items, for connections made after this call.
+  /// It gets the decoded request.
+  ///
+  /// A request whose body does not decode is refused with 400, without calling the handler.
+  /// Otherwise like the form that takes a message type and a shape.
+  public func onStreamRequest<Request: BodyDecodable, Item: BodyEncodable>(
+    _ method: ServerStreamingMethod<Request, Item>,
+    on placement: HandlerPlacement = .connectionLoop, itemTimeout: Duration? = nil,
+    _ handler:
+      @escaping @Sendable (Request, InboundRequest, TypedItemWriter<Item>) async throws -> Void
+  ) {
+    onStreamRequest(
+      method.type, .responseItems, on: placement, itemTimeout: itemTimeout,
+      ServerStreamingMethod.handler(handler))
+  }
+
+  /// Sets the handler of a method whose request has items, for connections made after this call. It
+  /// reads them decoded.
+  ///
+  /// In place of an item that does not decode, reading throws `decodingFailed`; thrown on, that
+  /// responds with 400. Otherwise like the form that takes a message type and a shape.
+  public func onStreamRequest<Item: BodyDecodable, Reply: BodyEncodable>(
+    _ method: ClientStreamingMethod<Item, Reply>,
+    on placement: HandlerPlacement = .connectionLoop, itemTimeout: Duration? = nil,
+    _ handler: @escaping @Sendable (InboundRequest, TypedItems<Item>) async throws -> Reply
+  ) {
+    onStreamRequest(
+      method.type, .requestItems, on: placement, itemTimeout: itemTimeout,
+      ClientStreamingMethod.handler(handler))
+  }
+
+  /// Sets the handler of a method with items in both directions, for connections made after this
+  /// call. It reads them decoded.
+  ///
+  /// In place of an item that does not decode, reading throws `decodingFailed`; thrown on, that
+  /// responds with 400, after the items that were written. Otherwise like the form that takes a
+  /// message type and a shape.
+  public func onStreamRequest<RequestItem: BodyDecodable, ResponseItem: BodyEncodable>(
+    _ method: BidirectionalMethod<RequestItem, ResponseItem>,
+    on placement: HandlerPlacement = .connectionLoop, itemTimeout: Duration? = nil,
+    _ handler:
+      @escaping @Sendable (
+        InboundRequest, TypedItems<RequestItem>, TypedItemWriter<ResponseItem>
+      ) async throws -> Void
+  ) {
+    onStreamRequest(
+      method.type, [.requestItems, .responseItems], on: placement, itemTimeout: itemTimeout,
+      BidirectionalMethod.handler(handler))
+  }
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import LongLinkCore
+internal import LongLinkTransport
+
+// Streams without async: with completion handlers, and on plain threads.
+
+// MARK: - Bytes
+
+extension RequestSender {
+  /// Sends a request and calls `onItem` with each item of its response, one after the other, on the
+  /// given executor, and then `completion` once.
+  ///
+  /// The next item follows when `onItem` has returned. Cancel the handle to end the stream.
+  @discardableResult
+  public func stream(
+    _ type: MessageType, _ body: some BodyEncodable & Sendable,
+    options: StreamOptions = StreamOptions(), on executor: CallbackExecutor,
+    onItem: @escaping @Sendable ([UInt8]) -> Void,
+    completion: @escaping @Sendable (Result<[UInt8], LongLinkError>) -> Void
+  ) -> RequestHandle {
+    stream(
+      type, body, options: options, on: executor,
+      onItem: { item, next in
+        onItem(item)
+        next()
+      }, completion: completion)
+  }
+
+  /// The same for work that goes on after `onItem` has returned: the next item follows when it
+  /// calls its second argument, once, on any thread.
+  @discardableResult
+  public func stream(
+    _ type: MessageType, _ body: some BodyEncodable & Sendable,
+    options: StreamOptions = StreamOptions(), on executor: CallbackExecutor,
+    onItem: @escaping @Sendable ([UInt8], _ next: @escaping @Sendable () -> Void) -> Void,
+    completion: @escaping @Sendable (Result<[UInt8], LongLinkError>) -> Void
+  ) -> RequestHandle {
+    let request = StreamRequest(type, RequestBody(body), .responseItems, options, on: loop)
+    return start(request, on: executor, decode: { $0 }, onItem, completion)
+  }
+
+  /// Sends a request, calls `onItem` with each item of its response, and returns the response's
+  /// body. Blocks the calling thread, on which `onItem` is called; if that throws, the request is
+  /// cancelled and the error is thrown on.
+  ///
+  /// Call it only on plain threads; it traps in a Swift task and on the loop.
+  public func streamBlocking(
+    _ type: MessageType, _ body: some BodyEncodable & Sendable,
+    options: StreamOptions = StreamOptions(), onItem: ([UInt8]) throws -> Void
+  ) throws -> [UInt8] {
+    let request = StreamRequest(type, RequestBody(body), .responseItems, options, on: loop)
+    return try readBlocking(request, decode: { $0 }, onItem)
+  }
+}
+
+// MARK: - Messages
+
+extension RequestSender {
+  /// Sends a request of a method and calls `onItem` with each decoded item of its response, one
+  /// after the other, on the given executor, and then `completion` once.
+  ///
+  /// The next item follows when `onItem` has returned. An item that does not decode cancels the
+  /// request, and `completion` gets `decodingFailed`. Cancel the handle to end the stream.
+  @discardableResult
+  public func stream<Request: BodyEncodable, Item: BodyDecodable>(
+    _ method: ServerStreamingMethod<Request, Item>, _ request: Request,
+    options: StreamOptions = StreamOptions(), on executor: CallbackExecutor,
+    onItem: @escaping @Sendable (Item) -> Void,
+    completion: @escaping @Sendable (Result<Void, LongLinkError>) -> Void
+  ) -> RequestHandle {
+    stream(
+      method, request, options: options, on: executor,
+      onItem: { item, next in
+        onItem(item)
+        next()
+      }, completion: completion)
+  }
+
+  /// The same for work that goes on after `onItem` has returned: the next item follows when it
+  /// calls its second argument, once, on any thread.
+  @discardableResult
+  public func stream<Request: BodyEncodable, Item: BodyDecodable>(
+    _ method: ServerStreamingMethod<Request, Item>, _ request: Request,
+    options: StreamOptions = StreamOptions(), on executor: CallbackExecutor,
+    onItem: @escaping @Sendable (Item, _ next: @escaping @Sendable () -> Void) -> Void,
+    completion: @escaping @Sendable (Result<Void, LongLinkError>) -> Void
+  ) -> RequestHandle {
+    let request = StreamRequest(
+      method.type, RequestBody(request), .responseItems, options, on: loop)
+    return start(
+      request, on: executor, decode: { (bytes) throws(BodyError) in try Item(copying: bytes) },
+      onItem
+    ) { completion($0.map { _ in }) }
+  }
+
+  /// Sends a request of a method and calls `onItem` with each decoded item of its response. Blocks
+  /// the calling thread, on which `onItem` is called; if that throws, the request is cancelled and
+  /// the error is thrown on.
+  ///
+  /// An item that does not decode cancels the request and throws `decodingFailed`. Call it only on
+  /// plain threads; it traps in a Swift task and on the loop.
+  public func streamBlocking<Request: BodyEncodable, Item: BodyDecodable>(
+    _ method: ServerStreamingMethod<Request, Item>, _ request: Request,
+    options: StreamOptions = StreamOptions(), onItem: (Item) throws -> Void
+  ) throws {
+    let request = StreamRequest(
+      method.type, RequestBody(request), .responseItems, options, on: loop)
+    _ = try readBlocking(
+      request, decode: { (bytes) throws(BodyError) in try Item(copying: bytes) }, onItem)
+  }
+}
+
+// MARK: - Both
+
+extension RequestSender {
+  /// Sends a request whose items go to a function.
+  private func start<Item>(
+    _ request: StreamRequest, on executor: CallbackExecutor,
+    decode: @escaping @Sendable ([UInt8]) throws(BodyError) -> Item,
+    _ onItem: @escaping @Sendable (Item, _ next: @escaping @Sendable () -> Void) -> Void,
+    _ completion: @escaping @Sendable (Outcome) -> Void
+  ) -> RequestHandle {
+    let handle = start(request)
+    ItemCallbacks(
+      channel: request.channel, handle: handle, executor: executor, decode: decode,
+      onItem: onItem, completion: completion
+    ).begin()
+    return handle
+  }
+
+  /// Sends a request whose items a plain thread reads.
+  private func readBlocking<Item>(
+    _ request: StreamRequest, decode: ([UInt8]) throws(BodyError) -> Item,
+    _ onItem: (Item) throws -> Void
+  ) throws -> [UInt8] {
+    BlockingSlot<ItemChannel.Read>.preconditionMayBlock(on: loop)
+    let lease = StreamLease(start(request))
+    while true {
+      let read: ItemChannel.Read = request.channel.blocking { channel, give in
+        if let read = channel.read(upTo: 64) { return give(read) }
+        _ = channel.wait(give)
+      }
+      switch read {
+      case .items(let items):
+        for (index, bytes) in items.enumerated() {
+          let item: Item
+          do throws(BodyError) {
+            item = try decode(bytes)
+          } catch {
+            throw request.channel.blocking { channel, give in
+              give(channel.undecodable(error, UInt64(items.count - index)))
+            }
+          }
+          try onItem(item)
+        }
+      case .ended(.success(let response)):
+        lease.end()
+        return response
+      case .ended(.failure(let error)):
+        lease.cancel()
+        throw request.channel.blocking { channel, give in channel.settle(error, give) }
+      }
+    }
+  }
+}
+
+extension BoundChannel {
+  /// Blocks a plain thread until work on the loop has given a value.
+  fileprivate func blocking<Value: Sendable>(
+    _ work: @escaping @Sendable (ItemChannel, _ give: @escaping (Value) -> Void) -> Void
+  ) -> Value {
+    let slot = BlockingSlot<Value>()
+    onLoop { channel in work(channel) { slot.fill($0) } }
+    return slot.wait()
+  }
+}
+
+/// A stream whose items go to a function.
+private struct ItemCallbacks<Item>: Sendable {
+  let channel: BoundChannel
+  let handle: RequestHandle
+  let executor: CallbackExecutor
+  let decode: @Sendable ([UInt8]) throws(BodyError) -> Item
+  let onItem: @Sendable (Item, @escaping @Sendable () -> Void) -> Void
+  let completion: @Sendable (Outcome) -> Void
+
+  /// Asks for the next item, in a job of the loop: never within the call that made the request.
+  func begin() {
+    channel.loop.execute { next(of: channel.value) }
+  }
+
+  private func next(of channel: ItemChannel) {
+    if let read = channel.read(upTo: 1) { return handle(read) }
+    _ = channel.wait { handle($0) }
+  }
+
+  private func handle(_ read: ItemChannel.Read) {
+    switch read {
+    case .items(let items): executor.perform { handle(items[0]) }
+    case .ended(.success(let response)): executor.perform { completion(.success(response)) }
+    case .ended(.failure(let error)): fail(error)
+    }
+  }
+
+  /// Passes an item on, where the executor says.
+  private func handle(_ bytes: [UInt8]) {
+    let item: Item
+    do throws(BodyError) {
+      item = try decode(bytes)
+    } catch {
+      return channel.loop.execute { fail(channel.value.undecodable(error, 1)) }
+    }
+    onItem(item, begin)
+  }
+
+  /// Ends the request because of an item that has not come or does not decode, unless it has ended.
+  private func fail(_ error: LongLinkError) {
+    handle.cancel()
+    channel.value.settle(error) { error in executor.perform { completion(.failure(error)) } }
+  }
+}
