@@ -11,8 +11,9 @@ extension ClientCore: PeerOwner {
     _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
     _ completion: consuming Completion
   ) -> RequestID {
-    let submission = requests.submissionBegins(withHandler: completion.isHandler)
-    defer { requests.submissionEnds(submission) }
+    let isHandler = completion.isHandler
+    if isHandler { requests.submissionBegins() }
+    defer { if isHandler { requests.submissionEnds() } }
     if requests.hasLink, closing == nil {
       return requests.submit(type, body, options, completion, defaults: defaults)
     }

@@ -248,8 +248,9 @@ extension ServerConnection: PeerOwner {
     _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
     _ completion: consuming Completion
   ) -> RequestID {
-    let submission = requests.submissionBegins(withHandler: completion.isHandler)
-    defer { requests.submissionEnds(submission) }
+    let isHandler = completion.isHandler
+    if isHandler { requests.submissionBegins() }
+    defer { if isHandler { requests.submissionEnds() } }
     guard let failure = failureOfRequests else {
       return requests.submit(type, body, options, completion, defaults: lane.defaults)
     }

@@ -80,14 +80,14 @@ extension TidyTests {
     (
       "@inline(__always)",
       [
-        "LongLinkCore": 103, "LongLinkDialects": 3, "LongLinkDriver": 50, "LongLinkProtobufC": 3,
+        "LongLinkCore": 115, "LongLinkDialects": 3, "LongLinkDriver": 52, "LongLinkProtobufC": 3,
         "LongLinkTransport": 15,
       ]
     ),
     (
       "@inlinable",
       [
-        "LongLink": 3, "LongLinkCore": 130, "LongLinkDriver": 8, "LongLinkProtobufC": 25,
+        "LongLink": 3, "LongLinkCore": 137, "LongLinkDriver": 8, "LongLinkProtobufC": 25,
         "LongLinkTransport": 7,
       ]
     ),

@@ -63,6 +63,44 @@ struct ResumptionTests {
     other.shutDown()
     loop.shutDown()
   }
+
+  #if compiler(<6.4) && !LONGLINK_PORTABLE
+  /// Answers each request in a later job, and writes down whether that put the task on the loop.
+  private final class LateSink: RequestSink {
+    let loop: EventLoop
+    var isOnLoop: [Bool] = []
+
+    init(on loop: EventLoop) {
+      self.loop = loop
+    }
+
+    func submit(
+      _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
+      _ completion: consuming Completion
+    ) -> RequestID {
+      guard case .waiter(let waiter) = completion else { return .none }
+      loop.execute { [sink = LoopBound(self, on: loop)] in
+        waiter(.success([]))
+        sink.value.isOnLoop.append(sink.loop.hasWork)
+      }
+      return RequestID(serial: 1, number: 1)
+    }
+
+    func cancel(_ id: RequestID) {}
+    func state(of id: RequestID) -> RequestState? { nil }
+  }
+
+  @Test func `a task that waits on the loop is resumed there, whatever it prefers`() async throws {
+    let loop = try EventLoop(name: "late")
+    let made = await loop.run { LoopBound(LateSink(on: loop), on: loop) }
+    let port = await loop.run { RequestPort(made.value, on: loop) }
+    _ = try await Task(executorPreference: loop) { try await ask(port) }.value
+    // An actor of the loop, whose task prefers no executor: the pool would come first.
+    _ = try await LoopActor(loop).request(port)
+    #expect(await loop.run { made.value.isOnLoop } == [true, true])
+    loop.shutDown()
+  }
+  #endif
 }
 
 private func ask(_ port: RequestPort) async throws -> [UInt8] {

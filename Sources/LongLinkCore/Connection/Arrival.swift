@@ -2,13 +2,13 @@
 
 /// A range of bytes of a message in the connection's memory, valid until the next call of
 /// `nextMessage` or `nextEffect`.
-package struct BodySlice: Equatable, Sendable {
-  package var start: Int
-  package var count: Int
+@usableFromInline package struct BodySlice: Equatable, Sendable {
+  @usableFromInline package var start: Int
+  @usableFromInline package var count: Int
   /// Whether it refers to the joined fragments instead of the input.
-  package var isAssembled: Bool
+  @usableFromInline package var isAssembled: Bool
 
-  package init(start: Int, count: Int, isAssembled: Bool = false) {
+  @inlinable package init(start: Int, count: Int, isAssembled: Bool = false) {
     self.start = start
     self.count = count
     self.isAssembled = isAssembled
@@ -20,18 +20,18 @@ package struct BodySlice: Equatable, Sendable {
 /// A received message, valid as long as a `BodySlice`.
 ///
 /// One is passed on for every message. It contains only a few numbers, so that this is cheap.
-package struct Arrival: Equatable, Sendable {
+@usableFromInline package struct Arrival: Equatable, Sendable {
   /// The start of the payload; the metadata precedes it.
-  private var start: Int
-  private var count: Int
+  @usableFromInline var start: Int
+  @usableFromInline var count: Int
   package var serial: UInt32
   /// The message type of a request or push; the code and refused bit of a response; what an item
   /// cost, in bytes of credit.
-  package var tag: UInt32
-  private var metadataCount: UInt16
+  @usableFromInline package var tag: UInt32
+  @usableFromInline var metadataCount: UInt16
   /// Request, response, push, item or end.
   package var kind: FrameKind
-  private var isAssembled: Bool
+  @usableFromInline var isAssembled: Bool
   package let hasMetadata: Bool
 
   /// Makes a message with this number of metadata bytes in front of its payload, if any.
@@ -48,7 +48,7 @@ package struct Arrival: Equatable, Sendable {
     isAssembled = payload.isAssembled
   }
 
-  package var payload: BodySlice {
+  @inlinable package var payload: BodySlice {
     BodySlice(start: start, count: count, isAssembled: isAssembled)
   }
 
@@ -60,11 +60,13 @@ package struct Arrival: Equatable, Sendable {
   }
 
   /// The number of bytes of metadata and payload together.
-  package var byteCount: Int { count + Int(metadataCount) }
+  @inlinable package var byteCount: Int { count + Int(metadataCount) }
 
   package var type: MessageType { MessageType(tag: tag) }
   /// What an item cost, in bytes of credit.
   package var cost: Int { Int(tag) }
   package var code: ResponseCode { ResponseCode(wire: tag) }
   package var isRefused: Bool { tag & Wire.refusedBit != 0 }
+  /// Whether it is a response with code 200, which is never refused.
+  @inlinable package var isSuccess: Bool { tag == 200 }
 }

@@ -35,6 +35,9 @@ extension Connection {
     return true
   }
 
+  /// Whether there are any streams.
+  package var hasStreams: Bool { !streams.isEmpty }
+
   /// The directions in which a request of the peer opened a stream.
   package func streamShape(of serial: UInt32) -> StreamShape {
     guard !streams.isEmpty, let slot = streams.slot(of: serial) else { return [] }

@@ -176,7 +176,7 @@ extension Connection {
       frameLength = 0
       if head.length >= Connection.largeBody { largeFrame = headerLength + head.length }
       counters.framesReceived += 1
-      return FrameStep(try accept(head, at: position + headerLength))
+      return try accept(head, at: position + headerLength)
     } catch {
       if !endsAsSecurePeer() { violate(error) }
       return .none
@@ -217,7 +217,7 @@ extension Connection {
   /// Checks a header before its body has arrived.
   @inline(__always)
   private func validate(_ head: FrameHead) throws(Violation) {
-    if let short { try validatePlace(head, in: short) }
+    if isShort, let short { try validatePlace(head, in: short) }
     if !isOpen { try validateFirst(head) }
     let rule = FrameRule(head.kind)
     guard rule.admits(head.serial, from: settings.role.peer) else {
@@ -294,28 +294,28 @@ extension Connection {
     }
   }
 
-  /// Processes a complete, undamaged frame; returns its message, if any.
+  /// Processes a complete, undamaged frame.
   @inline(__always)
   private mutating func accept(
     _ head: FrameHead, at position: Int
-  ) throws(Violation) -> Arrival? {
+  ) throws(Violation) -> FrameStep {
     // While it receives, a connection is either fresh or open.
     if !isOpen { try acceptFirst(head) }
-    if short != nil { noteShort(head) }
+    if isShort { noteShort(head) }
     let body = BodySlice(start: position, count: head.length)
     switch head.kind {
     case .request, .response, .push:
       if head.flags.contains(.more) || !assemblies.isEmpty {
-        return try acceptFragment(head, body)
+        return FrameStep(try acceptFragment(head, body))
       }
-      return try acceptMessage(head, body)
+      return FrameStep(try acceptMessage(head, body))
     case .item:
-      return try acceptItem(head, body)
+      return FrameStep(try acceptItem(head, body))
     case .end:
-      return try acceptEnd(head)
+      return FrameStep(try acceptEnd(head))
     case .cancel, .ping, .pong, .hello, .welcome, .goaway, .ignorable, .credit, .pushAck:
       try acceptControl(head, body)
-      return nil
+      return .taken
     }
   }
 

@@ -122,7 +122,7 @@ extension Connection {
     counters.requestsReceived += 1
     if saidGoAway { return .draining }
     requestsAccepted += 1
-    if short?.lacking.isEmpty == false { return .missingFeature }
+    if isShort, short?.lacking.isEmpty == false { return .missingFeature }
     if peerRequests.isFull(at: settings.maxInFlight) { return .tooManyRequests }
     return requestBytes + byteCount > settings.maxRequestBytes ? .tooManyBytes : nil
   }
@@ -201,7 +201,8 @@ extension Connection {
     _ count: Int,
     _ body: (inout OutputRawSpan) throws(Failure) -> Void
   ) throws(Failure) -> Bool {
-    guard isLive, let request = peerRequests[serial], request.state == .running else {
+    guard isLive, let slot = peerRequests.slot(of: serial), peerRequests[slot].state == .running
+    else {
       counters.droppedResponses += 1
       return false
     }
@@ -222,26 +223,28 @@ extension Connection {
         return true
       }
     }
-    precondition(
-      code != .ok || streams.pending(serial) == nil, "a response with code 200 within an item")
-    endStream(serial)
+    if !streams.isEmpty {
+      precondition(
+        code != .ok || streams.pending(serial) == nil, "a response with code 200 within an item")
+      endStream(serial)
+    }
     let place: Outbox.Placement
     if isRefused, !framing.hasControlFrames {
       // It is short, and should not count as a running request while it waits for room.
       place = .encoded(at: try outbox.encode(head, metadata: metadata, body))
     } else {
       place = try outbox.append(
-        head, metadata: metadata, priority: request.priority, body)
+        head, metadata: metadata, priority: peerRequests[slot].priority, body)
     }
     switch place {
     case .encoded:
-      peerRequests.answered(serial)
+      peerRequests.answered(at: slot)
     case .queued:
       peerRequests.beginAnswer(serial)
       refill()
     }
     framing.answered(serial)
-    short?.isAnswered = true
+    if isShort { short?.isAnswered = true }
     counters.responsesSent += 1
     if isRefused { counters.refused += 1 }
     updateWaterMarks()

@@ -32,9 +32,9 @@ extension Connection {
     at now: LinkInstant,
     _ body: (inout OutputRawSpan) throws(BodyError) -> Void
   ) throws(BodyError) -> StreamPosition {
-    precondition(isOpen && owns(serial) && short?.serial == nil)
+    precondition(isOpen && owns(serial))
     self.now = max(self.now, now)
-    short?.serial = serial
+    if isShort { beginShort(serial) }
     probeBeforeData()
     let head = messageHead(.request, tag: type.rawValue, serial, metadata, count)
     let place = try outbox.append(head, metadata: metadata, priority: priority, body)
@@ -265,7 +265,7 @@ extension Connection {
       liveness.watchWriting(at: self.now)
       timers[.writing] = self.now + settings.writingTimeout / 4
     }
-    if short != nil, outbox.isEmpty { wroteAllOfShort() }
+    if isShort, outbox.isEmpty { wroteAllOfShort() }
     if case .closing(let reason) = phase, outbox.isEmpty, !hasShutDown {
       hasShutDown = true
       effects.append(.shutDownWriting)

@@ -105,6 +105,8 @@ package struct Connection: ~Copyable {
 
   package let settings: ConnectionSettings
   let framing: Framing
+  /// Whether the stream is a short link: stored, because every message asks.
+  package let isShort: Bool
   /// The exchange of a short link; nil on a long one.
   var short: ShortExchange?
   package private(set) var phase = Phase.fresh
@@ -155,8 +157,8 @@ package struct Connection: ~Copyable {
   }
   /// Whether the last metadata holds nothing but the remaining time.
   package private(set) var isPlain = true
-  /// The bytes of the last metadata; nil if they were too many to remember.
-  var lastBlock: [UInt8]? = []
+  /// The last metadata, encoded.
+  var lastBlock = LastBlock()
   /// The number of the peer's requests whose first frame arrived before this side's goaway.
   package internal(set) var requestsAccepted: UInt64 = 0
   var heardHello = false
@@ -180,7 +182,8 @@ package struct Connection: ~Copyable {
   package init(settings: ConnectionSettings, at now: LinkInstant) {
     self.settings = settings
     self.now = now
-    short = settings.isShort ? ShortExchange() : nil
+    isShort = settings.isShort
+    short = isShort ? ShortExchange() : nil
     peerRequests = PeerRequests(serialMix: settings.serialMix)
     streams = StreamTable(limit: settings.windows.total, serialMix: settings.serialMix)
     assemblies = Assemblies(serialMix: settings.serialMix)
@@ -232,7 +235,7 @@ package struct Connection: ~Copyable {
   /// Whether reading is suspended: the peer does not read its responses, or sends faster than it
   /// may, or, on a short link, the application does not take the items.
   package var holdsReading: Bool {
-    if short != nil, holdsShortItems { return true }
+    if isShort, holdsShortItems { return true }
     // A single large response is no reason, unless memory is scarce: it must not delay the requests
     // and cancels behind it.
     guard settings.role == .server else { return false }

@@ -47,9 +47,15 @@ struct PeerRequests: ~Copyable {
   /// The number of slots in the table.
   var capacity: Int { table.capacity }
 
-  func contains(_ serial: UInt32) -> Bool { table.contains(serial) }
+  @inline(__always)
+  func contains(_ serial: UInt32) -> Bool { slot(of: serial) != nil }
 
   subscript(serial: UInt32) -> Request? { table[serial] }
+
+  /// The slot of a request, valid until another one is added or removed.
+  @inline(__always)
+  func slot(of serial: UInt32) -> Int? { table.slot(of: serial) }
+  subscript(slot: Int) -> Request { table[slot: slot] }
 
   /// Whether one more would be too many.
   @inline(__always)
@@ -97,9 +103,14 @@ struct PeerRequests: ~Copyable {
   }
 
   /// Removes a request whose response was encoded, or that gets none.
-  @inline(__always)
   mutating func answered(_ serial: UInt32) {
-    if let request = table.remove(serial) { handlerReturned(from: request) }
+    if let slot = slot(of: serial) { answered(at: slot) }
+  }
+
+  /// The same for the request in a slot.
+  @inline(__always)
+  mutating func answered(at slot: Int) {
+    handlerReturned(from: table.remove(slot: slot))
   }
 
   /// Notes that the response to a request was queued.

@@ -103,7 +103,7 @@
   }
 
   /// Adds a value for a serial that has no value.
-  @inlinable
+  @inlinable @inline(__always)
   package mutating func insert(_ value: consuming Value, for serial: UInt32) {
     precondition(serial != 0, "serial 0 is reserved")
     assert(slot(of: serial) == nil, "the serial has a value")
@@ -161,16 +161,26 @@
   }
 
   /// Removes and returns the value in a slot returned by `slot(of:)`.
-  @inlinable
+  @inlinable @inline(__always)
   @discardableResult
   package mutating func remove(slot: Int) -> Value {
     precondition(slot < slots)
     guard let serials = unsafe serials, let values = unsafe values, unsafe serials[slot] != 0
     else { preconditionFailure("there is nothing in the slot") }
     let removed = unsafe (values + slot).move()
+    unsafe serials[slot] = 0
+    size &-= 1
+    let next = (slot &+ 1) & (slots &- 1)
+    if unsafe serials[next] != 0, unsafe home(of: serials[next]) != next { fill(slot) }
+    return removed
+  }
+
+  /// Moves displaced entries up into a hole, until a free slot or an entry in its home slot.
+  @inlinable @inline(never)
+  mutating func fill(_ slot: Int) {
+    guard let serials = unsafe serials, let values = unsafe values else { return }
     let mask = slots &- 1
     var hole = slot
-    // Displaced entries move up, until a free slot or an entry in its home slot.
     var next = (hole &+ 1) & mask
     while unsafe serials[next] != 0, unsafe (next &- home(of: serials[next])) & mask != 0 {
       unsafe serials[hole] = serials[next]
@@ -179,8 +189,6 @@
       next = (next &+ 1) & mask
     }
     unsafe serials[hole] = 0
-    size &-= 1
-    return removed
   }
 
   /// The serials that have values, in arbitrary order: sort them before they affect any output.

@@ -25,8 +25,11 @@ struct ShortExchange: Equatable, Sendable {
 /// The stream below holds the sender back in place of credit, its end in good order ends each
 /// direction, and its failure is the cancel. `Protocols/wire.md`, section 16, has the rules.
 extension Connection {
-  /// Whether the stream is a short link.
-  package var isShort: Bool { short != nil }
+  /// Notes that this side sends the request, of which there is but one.
+  mutating func beginShort(_ serial: UInt32) {
+    precondition(short?.serial == nil, "a short link carries one request")
+    short?.serial = serial
+  }
 
   /// Whether nothing of the peer is to be read any more, although the link continues: the client
   /// of a short link has ended its bytes.

@@ -215,6 +215,15 @@ extension ByteQueue {
     return try body(unsafe RawSpan(_unsafeBytes: bytes))
   }
 
+  /// The eight bytes at a position as a number, the first one in its lowest bits; nil near the end.
+  @inlinable @inline(__always)
+  package func word(at position: Int) -> UInt64? {
+    guard let storage = unsafe storage, position >= 0, position <= end &- 8 else { return nil }
+    // Within the initialized bytes, by the condition above.
+    return UInt64(
+      littleEndian: unsafe storage.loadUnaligned(fromByteOffset: position, as: UInt64.self))
+  }
+
   /// Passes the storage to `body` so that it can change bytes in place.
   @inlinable package mutating func withMutableStorage(
     _ body: (UnsafeMutableRawBufferPointer) -> Void

@@ -19,8 +19,14 @@ package enum FrameKind: UInt8, CaseIterable, Hashable, Sendable {
   case ignorable = 0x30
 
   /// Makes a kind from its six bits; nil for a kind that version 1 does not know.
+  @inline(__always)
   package init?(wire value: UInt8) {
-    if value >= 0x30 {
+    // The kinds of most frames first.
+    if value == FrameKind.response.rawValue {
+      self = .response
+    } else if value == FrameKind.request.rawValue {
+      self = .request
+    } else if value >= 0x30 {
       self = .ignorable
     } else if let kind = FrameKind(rawValue: value) {
       self = kind

@@ -4,7 +4,7 @@
 ///
 /// Nearly all blocks hold only the remaining time, in a few bytes. Those are stored inline, which
 /// avoids reference counting.
-package enum MetadataBlock: Sendable {
+@usableFromInline package enum MetadataBlock: Sendable {
   /// At most eight bytes, the first in the lowest bits.
   case short(UInt64, count: UInt8)
   case long([UInt8])
@@ -20,7 +20,7 @@ package enum MetadataBlock: Sendable {
   }
 
   /// The block's size in bytes.
-  package var count: Int {
+  @inlinable package var count: Int {
     switch self {
     case .short(_, let count): Int(count)
     case .long(let bytes): bytes.count
@@ -33,13 +33,30 @@ package enum MetadataBlock: Sendable {
     span.append(UInt8(truncatingIfNeeded: count >> 8))
     span.append(UInt8(truncatingIfNeeded: count))
     switch self {
-    case .short(var word, let count):
-      for _ in 0..<count {
-        span.append(UInt8(truncatingIfNeeded: word))
-        word >>= 8
-      }
+    case .short(let word, let count):
+      span.append(lowBytes: Int(count), of: word)
     case .long(let bytes):
       bytes.encode(into: &span)
+    }
+  }
+}
+
+extension OutputRawSpan {
+  /// Appends the lowest bytes of a word, the lowest one first.
+  @inline(__always)
+  fileprivate mutating func append(lowBytes count: Int, of word: UInt64) {
+    guard freeCapacity >= 8, count <= 8 else {
+      var word = word
+      for _ in 0..<count {
+        append(UInt8(truncatingIfNeeded: word))
+        word >>= 8
+      }
+      return
+    }
+    unsafe withUnsafeMutableBytes { buffer, initialized in
+      // There is room for the whole word, of which what follows overwrites the rest.
+      unsafe buffer.storeBytes(of: word.littleEndian, toByteOffset: initialized, as: UInt64.self)
+      initialized += count
     }
   }
 }

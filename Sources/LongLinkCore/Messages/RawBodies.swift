@@ -48,6 +48,7 @@ extension [UInt8]: BodyEncodable, BodyDecodable {
   public var encodedByteCount: Int { count }
 
   /// Appends the bytes of the array.
+  @inlinable @inline(__always)
   public func encode(into output: inout OutputRawSpan) {
     unsafe withUnsafeBytes { unsafe output.appendBytes($0) }
   }

@@ -3,13 +3,13 @@
 /// The serials of requests that ended here without a cancel to the peer, oldest first.
 ///
 /// Each takes a slot at the peer until its response arrives.
-package struct OwedAnswers: ~Copyable {
-  private var serials = SerialTable<Void>()
+@usableFromInline package struct OwedAnswers: ~Copyable {
+  @usableFromInline var serials = SerialTable<Void>()
   private var order = Queue<UInt32>()
 
   package init() {}
 
-  package var count: Int { serials.count }
+  @inlinable package var count: Int { serials.count }
 
   package mutating func add(_ serial: UInt32) {
     serials[serial] = ()

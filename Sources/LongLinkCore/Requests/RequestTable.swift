@@ -361,6 +361,12 @@ extension RequestTable {
     return remove(serial, at: slot)
   }
 
+  /// The same for a response that is no rejection; of the entry, only the driver's part is moved.
+  @inlinable @inline(__always)
+  package mutating func succeeded(_ serial: UInt32, at slot: Int) -> Payload {
+    answered(serial, at: slot).payload
+  }
+
   /// Ends a request for another reason; nil if it has ended already.
   package mutating func end(_ id: RequestID) -> Entry? {
     guard let slot = entries.slot(of: id.serial), entries[slot: slot].number == id.number

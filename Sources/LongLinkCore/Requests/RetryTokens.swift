@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The remaining tokens of a retry budget.
-package struct RetryTokens: Equatable, Sendable {
-  private let budget: RetryBudget
-  package private(set) var left: Double
+@usableFromInline package struct RetryTokens: Equatable, Sendable {
+  @usableFromInline let budget: RetryBudget
+  @usableFromInline package internal(set) var left: Double
 
   package init(_ budget: RetryBudget) {
     self.budget = budget
@@ -11,7 +11,7 @@ package struct RetryTokens: Equatable, Sendable {
   }
 
   /// Notes that a request succeeded.
-  @inline(__always)
+  @inlinable @inline(__always)
   package mutating func succeeded() {
     if left < budget.capacity { left = min(budget.capacity, left + budget.perSuccess) }
   }

@@ -99,6 +99,10 @@ extension Link {
   /// The directions in which a request of the peer opened a stream.
   func streamShape(of serial: UInt32) -> StreamShape { core.streamShape(of: serial) }
 
+  /// Whether any request of either side carries items.
+  @inline(__always)
+  var hasStreams: Bool { core.hasStreams }
+
   /// Whether the limit of all windows has room for another stream's first credit.
   func hasWindow(of credit: Int) -> Bool { core.hasWindow(of: credit) }
 

@@ -202,6 +202,9 @@ private func answer(
     let isHere = place == .loop
     #endif
     if isHere {
+      #if compiler(<6.4) && !LONGLINK_PORTABLE
+      waiter.resume(by: port)
+      #endif
       unsafe watch._withUnsafeGuaranteedRef { watch in
         port.submit(type, body, options, .waiter(waiter), watch)
       }

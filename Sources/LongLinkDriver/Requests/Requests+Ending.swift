@@ -7,7 +7,8 @@ extension Requests {
   /// Handles a response. Only here does a request succeed.
   @inline(__always)
   package func answered(_ arrival: Arrival, on link: Link) {
-    if arrival.isRefused, retry(refusedBy: arrival, on: link) { return }
+    let isRefused = !arrival.isSuccess && arrival.isRefused
+    if isRefused, retry(refusedBy: arrival, on: link) { return }
     guard let slot = table.slot(of: arrival.serial, on: link.id) else {
       // The caller cancelled it, or its deadline passed, while the response was under way.
       counters.lateReplies += 1
@@ -16,14 +17,14 @@ extension Requests {
       if table.waitingCount > 0 { pump() }
       return
     }
-    let entry = table.answered(arrival.serial, at: slot, isRefused: arrival.isRefused)
-    let body = link.takeBody(of: arrival)
-    if arrival.code == .ok {
+    if arrival.isSuccess {
+      let completion = table.succeeded(arrival.serial, at: slot).completion
       counters.succeeded += 1
       retryTokens.succeeded()
-      complete(entry.payload.completion, .success(body))
+      complete(completion, .success(link.takeBody(of: arrival)))
     } else {
-      let error = rejection(arrival, body, entry, link)
+      let entry = table.answered(arrival.serial, at: slot, isRefused: isRefused)
+      let error = rejection(arrival, link.takeBody(of: arrival), entry, link)
       counters.count(error)
       complete(entry.payload.completion, .failure(error))
     }
@@ -58,17 +59,12 @@ extension Requests {
   }
 
   /// Begins a call that makes a request, in which handlers are not called if it has one itself.
-  /// Returns what `submissionEnds` needs.
-  @inline(__always)
-  package func submissionBegins(withHandler: Bool) -> Int {
-    guard withHandler else { return 0 }
+  package func submissionBegins() {
     handlersDeferred += 1
-    return 1
   }
 
-  @inline(__always)
-  package func submissionEnds(_ count: Int) {
-    handlersDeferred -= count
+  package func submissionEnds() {
+    handlersDeferred -= 1
   }
 
   /// Handles that a link carries one request less.

@@ -14,7 +14,7 @@ package import LongLinkTransport
 package final class Requests: TimerHandler {
   let loop: EventLoop
   @safe @exclusivity(unchecked) var table: RequestTable<PendingRequest>
-  @safe @exclusivity(unchecked) private var metadataCache = MetadataCache()
+  @safe @exclusivity(unchecked) var metadataCache = MetadataCache()
   private var timer: LoopTimer?
   private var armedFor = LinkInstant.distantFuture
   /// The links that carry requests, the newest last.
@@ -89,18 +89,19 @@ extension Requests {
       return id
     }
     // Into the table last, so it is neither looked up nor copied to be sent.
-    switch send(id, request, on: link, at: now) {
-    case .sent(let position, let isTimeTold):
+    do throws(Unsendable) {
+      let sent = try send(id, request, on: link, at: now)
+      let (limit, channel) = (request.limit, request.channel)
       table.register(
-        id, request, deadline: request.limit, isOrdered: isOrdered,
-        notifiesCancel: options.notifiesCancel, on: link.id, at: position,
-        isTimeTold: isTimeTold, now: now)
+        id, consume request, deadline: limit, isOrdered: isOrdered,
+        notifiesCancel: options.notifiesCancel, on: link.id, at: sent.position,
+        isTimeTold: sent.isTimeTold, now: now)
       if deadline < armedFor { arm() }
       // Once it is in the table: items may wait to be sent.
-      request.channel?.opened(on: link, serial: id.serial)
-    case .failed(let code, let detail):
+      channel?.opened(on: link, serial: id.serial)
+    } catch {
       register(id, request, options, at: now)
-      fail(id, code, detail)
+      fail(id, error)
     }
     return id
   }
@@ -188,116 +189,19 @@ extension Requests {
         with: terms.bytes, besides: table.waitingCount, of: table.waitingBytes)
       if let problem {
         counters.turnedAway += 1
-        fail(id, .overloaded, problem)
+        fail(id, Unsendable(.overloaded, problem))
       } else {
         table.wait(id, terms)
       }
     } catch {
-      fail(id, .encodingFailed, "\(error)")
+      fail(id, Unsendable(error))
     }
   }
 
-  /// The result of handing a request to a link.
-  private enum Step {
-    case sent(StreamPosition, isTimeTold: Bool)
-    case failed(LongLinkError.Code, String)
-  }
-
-  /// Hands a request to a link.
-  private func send(
-    _ id: RequestID, _ request: borrowing PendingRequest, on link: Link, at now: LinkInstant
-  ) -> Step {
-    if request.deadline <= now { return .failed(.deadlineExceeded, "") }
-    let terms = request.channel?.terms(on: link)
-    if let terms, let (code, detail) = objection(to: terms, on: link) {
-      return .failed(code, detail)
-    }
-    if !link.isNative, let objection = objection(to: request, id, on: link) {
-      return .failed(.unsupported, objection)
-    }
-    do throws(BodyError) {
-      try request.body.validate(for: link)
-      var metadata = try metadata(for: request, terms, on: link, at: now)
-      let size = try request.body.encodedByteCount
-      var length = metadata.map { 2 + $0.count + size } ?? size
-      if request.extras == nil, !link.accepts(bodyOf: length) {
-        // The peer can do without the remaining time, but not without the body.
-        metadata = nil
-        length = size
-      }
-      guard link.accepts(bodyOf: length) else {
-        let limit = link.maxBody
-        return .failed(.tooLarge, "\(length) bytes, of which the peer accepts \(limit)")
-      }
-      let position = try link.request(
-        id.serial, type: request.type, metadata: metadata,
-        priority: request.priority, count: size, stream: terms, at: now
-      ) { (span) throws(BodyError) in
-        try request.body.encode(into: &span)
-      }
-      // A dialect may have so few serials that this one belonged to an abandoned request.
-      if owed.count > 0 { owed.remove(id.serial) }
-      // The peer of a stream is told of a cancel in any case: it may wait for credit.
-      return .sent(position, isTimeTold: metadata != nil && terms == nil)
-    } catch {
-      return .failed(.encodingFailed, "\(error)")
-    }
-  }
-
-  /// Why a link cannot carry a stream; nil if it can.
-  private func objection(
-    to terms: StreamTerms, on link: Link
-  ) -> (LongLinkError.Code, String)? {
-    guard !link.isShort || terms.credit == nil || !terms.sendsItems else {
-      return (.unsupported, "a short link carries items in one direction only")
-    }
-    guard link.features.contains(.streams) else {
-      return (
-        .unsupported, link.isNative ? "the peer has no streams" : "the dialect has no streams"
-      )
-    }
-    guard terms.credit.map({ link.hasWindow(of: $0) }) ?? true else {
-      return (.overloaded, "the windows of all streams would exceed the connection's limit")
-    }
-    return nil
-  }
-
-  /// Why the dialect cannot express a request; nil if it can.
-  private func objection(
-    to request: borrowing PendingRequest, _ id: RequestID, on link: Link
-  ) -> String? {
-    guard let dialect = link.dialect else { return nil }
-    if let metadata = request.extras?.metadata, metadata.isMoreThanPriority {
-      return "\(dialect.name) has no place for an idempotency key, nor for metadata"
-    }
-    return link.objection(toRequest: request.type, serial: id.serial)
-  }
-
-  private func fail(_ id: RequestID, _ code: LongLinkError.Code, _ detail: String) {
+  private func fail(_ id: RequestID, _ reason: Unsendable) {
     guard let entry = table.end(id) else { return }
-    finish(entry.payload, .failure(error(code, id, entry.payload, entry.past, detail)))
-  }
-
-  @inline(__always)
-  private func metadata(
-    for request: borrowing PendingRequest, _ terms: StreamTerms?, on link: Link,
-    at now: LinkInstant
-  ) throws(BodyError) -> MetadataBlock? {
-    guard link.features.contains(.metadata) else { return nil }
-    // Rounded up, so that the peer does not give up first.
-    let remaining = request.limit.map { UInt32(clamping: ($0 - now + 999_999) / 1_000_000) }
-    if var metadata = request.extras?.metadata {
-      metadata.remaining = remaining
-      metadata.credit = terms?.credit.map { UInt32(clamping: $0) }
-      metadata.items = terms?.sendsItems ?? false
-      let block = try metadata.encodedBlock()
-      guard block.count <= Wire.metadataLimit else {
-        throw BodyError(.tooLarge, detail: "the metadata has \(block.count) bytes")
-      }
-      return block
-    }
-    return try remaining.map { (time) throws(BodyError) in try metadataCache.encode(remaining: time)
-    }
+    let error = error(reason.code, id, entry.payload, entry.past, reason.detail)
+    finish(entry.payload, .failure(error))
   }
 
   /// Sends waiting requests while the peer takes them.
@@ -317,13 +221,13 @@ extension Requests {
   private func sendNext(over link: Link) -> Bool? {
     guard let id = table.nextWaiting(on: link.id, takesLarge: link.takesLarge) else { return nil }
     guard let request = table.entry(id)?.payload else { return false }
-    switch send(id, request, on: link, at: loop.now) {
-    case .sent(let position, let isTimeTold):
-      table.placed(id, on: link.id, position, isTimeTold: isTimeTold)
+    do throws(Unsendable) {
+      let sent = try send(id, request, on: link, at: loop.now)
+      table.placed(id, on: link.id, sent.position, isTimeTold: sent.isTimeTold)
       request.channel?.opened(on: link, serial: id.serial)
       return true
-    case .failed(let code, let detail):
-      fail(id, code, detail)
+    } catch {
+      fail(id, error)
       return false
     }
   }

@@ -30,9 +30,14 @@ extension Responder: StreamSide {
 
 extension Responder {
   /// Why the items of a request do not fit its handler; nil if they do.
-  func shapeProblem(of arrival: Arrival, _ route: Route) -> String? {
+  @inline(__always)
+  func shapeProblem(of arrival: Arrival, _ wanted: StreamShape) -> String? {
+    // Usually no request of the connection carries items, and this route takes none.
+    wanted.isEmpty && !link.hasStreams ? nil : problem(of: arrival, wanted)
+  }
+
+  private func problem(of arrival: Arrival, _ wanted: StreamShape) -> String? {
     let shape = link.streamShape(of: arrival.serial)
-    let wanted = route.shape
     guard shape == wanted else {
       return """
         message type \(arrival.tag) carries \(wanted.text); the request asks for \(shape.text)

@@ -43,12 +43,12 @@ package final class Responder: TimerHandler {
   /// Handles a request that has arrived.
   package func handle(_ arrival: Arrival) {
     let type = arrival.type
-    guard let route = routes[type] else {
+    guard let slot = routes.slot(of: type) else {
       refuse(arrival, .unknownType, "no handler for message type \(arrival.tag)")
       return
     }
     // Before anything else, so that a peer without access learns nothing about the route.
-    if case .guarded(let rule, _) = route, !rule.allows(peer) {
+    if routes.isGuarded(at: slot), case .guarded(let rule, _) = routes[slot], !rule.allows(peer) {
       refuseAccess(arrival)
       return
     }
@@ -58,7 +58,7 @@ package final class Responder: TimerHandler {
       refuse(arrival, .deadlinePassed, "the deadline had passed on arrival")
       return
     }
-    if let problem = shapeProblem(of: arrival, route) {
+    if let problem = shapeProblem(of: arrival, routes.shape(at: slot)) {
       refuse(arrival, .malformed, problem)
       return
     }
@@ -78,10 +78,10 @@ package final class Responder: TimerHandler {
       metadata: link.notableMetadata)
     link.count { $0.handled += 1 }
     if request.priority > 0 { link.setPriority(request.priority, of: request.serial) }
-    begin(route, request)
+    begin(routes[slot], request)
   }
 
-  private func begin(_ route: Route, _ request: InboundRequest) {
+  private func begin(_ route: borrowing Route, _ request: InboundRequest) {
     switch route {
     case .inline(let handler): run(handler, request)
     case .task(let placement, let handler): start(handler, placement, request)
@@ -175,36 +175,6 @@ package final class Responder: TimerHandler {
 // MARK: - Responses
 
 extension Responder {
-  private func answer<Body: BodyEncodable>(_ request: InboundRequest, _ body: Body) {
-    if Body.isMeasuredByEncoding, let bytes = try? body.encodedBytes() {
-      write(bytes, request)
-    } else {
-      write(body, request)
-    }
-  }
-
-  private func write<Body: BodyEncodable>(_ body: Body, _ request: InboundRequest) {
-    do throws(BodyError) {
-      let size = try body.encodedByteCount
-      guard link.accepts(bodyOf: size) else {
-        let limit = link.maxBody
-        link.log(
-          .error, "A response is larger than the peer accepts",
-          ["type": "\(request.type)", "serial": "\(request.serial)", "bytes": "\(size)"])
-        send(request, .failed, text("the response is larger than \(limit) bytes"))
-        return
-      }
-      try link.validate(body)
-      let isOwed = try link.respond(request.serial, count: size, body)
-      if !isOwed { link.handlerReturned(bytes: request.byteCount) }
-    } catch {
-      link.log(
-        .error, "A response could not be encoded",
-        ["type": "\(request.type)", "serial": "\(request.serial)", "error": "\(error)"])
-      send(request, .failed, text("the response could not be encoded"))
-    }
-  }
-
   private func reject(
     _ request: InboundRequest, _ error: any Error, ofStream stream: UInt64 = 0
   ) {
@@ -245,7 +215,7 @@ extension Responder {
     }
   }
 
-  private func send(
+  func send(
     _ request: InboundRequest, _ code: ResponseCode, _ body: [UInt8], isRefused: Bool = false,
     dialectCode: UInt32? = nil, retryAfter: Duration? = nil
   ) {

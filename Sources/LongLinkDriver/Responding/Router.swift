@@ -66,26 +66,48 @@ package final class Router: Sendable {
   }
 
   /// A snapshot of the routes. A connection keeps the snapshot that it was opened with.
-  package var snapshot: Routes { Routes(table: routes.withLock { $0.copy() }) }
+  package var snapshot: Routes { snapshot { _, route in route } }
 
   /// A snapshot of the routes, each of them changed by a function.
   package func snapshot(changing change: (MessageType, Route) -> Route) -> Routes {
-    var table = routes.withLock { $0.copy() }
-    for key in table.keys.sorted() {
-      guard let route = table[key] else { continue }
-      table[key] = change(MessageType(tag: key - 1), route)
+    let routes = routes.withLock { $0.copy() }
+    var entries = SerialTable<Routes.Entry>()
+    for key in routes.keys.sorted() {
+      guard let route = routes[key] else { continue }
+      entries[key] = Routes.Entry(change(MessageType(tag: key - 1), route))
     }
-    return Routes(table: table)
+    return Routes(entries)
   }
 }
 
 /// The routes of one connection.
 package final class Routes: Sendable {
-  private let table: SerialTable<Route>
+  /// A route, with what is asked of it before it is run.
+  fileprivate struct Entry {
+    let route: Route
+    let shape: StreamShape
+    let isGuarded: Bool
 
-  fileprivate init(table: consuming SerialTable<Route>) {
+    init(_ route: Route) {
+      self.route = route
+      shape = route.shape
+      if case .guarded = route { isGuarded = true } else { isGuarded = false }
+    }
+  }
+
+  private let table: SerialTable<Entry>
+
+  fileprivate init(_ table: consuming SerialTable<Entry>) {
     self.table = table
   }
 
-  package subscript(type: MessageType) -> Route? { table[type.rawValue + 1] }
+  /// The slot of the route of a type; nil if it has none.
+  @inline(__always)
+  func slot(of type: MessageType) -> Int? { table.slot(of: type.rawValue + 1) }
+
+  subscript(slot: Int) -> Route { table[slot: slot].route }
+  /// The items of its exchanges.
+  func shape(at slot: Int) -> StreamShape { table[slot: slot].shape }
+  /// Whether it has a rule.
+  func isGuarded(at slot: Int) -> Bool { table[slot: slot].isGuarded }
 }

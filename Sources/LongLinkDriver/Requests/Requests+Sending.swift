@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkCore
+internal import LongLinkTransport
+
+// How a request is handed to a link.
+
+extension Requests {
+  /// What a link has made of a request.
+  struct Sent {
+    let position: StreamPosition
+    let isTimeTold: Bool
+  }
+
+  /// Why a request cannot be sent at all.
+  struct Unsendable: Error {
+    let code: LongLinkError.Code
+    let detail: String
+
+    init(_ code: LongLinkError.Code, _ detail: String = "") {
+      self.code = code
+      self.detail = detail
+    }
+
+    /// Its body or its metadata has no encoding.
+    init(_ error: BodyError) {
+      self.init(.encodingFailed, "\(error)")
+    }
+
+    init(tooLarge count: Int, for link: Link) {
+      self.init(.tooLarge, "\(count) bytes, of which the peer accepts \(link.maxBody)")
+    }
+  }
+
+  /// Hands a request to a link.
+  func send(
+    _ id: RequestID, _ request: borrowing PendingRequest, on link: Link, at now: LinkInstant
+  ) throws(Unsendable) -> Sent {
+    if request.deadline <= now { throw Unsendable(.deadlineExceeded) }
+    let terms = request.channel?.terms(on: link)
+    if let terms { try check(terms, on: link) }
+    if !link.isNative { try check(request, id, inDialectOf: link) }
+    var metadata: MetadataBlock?
+    let size: Int
+    do throws(BodyError) {
+      metadata = try self.metadata(for: request, terms, on: link, at: now)
+      size = try request.body.encodedByteCount
+    } catch {
+      throw Unsendable(error)
+    }
+    let length = metadata.map { 2 + $0.count + size } ?? size
+    if !link.accepts(bodyOf: length) {
+      // The peer can do without the remaining time, but not without the body.
+      let least = request.extras == nil ? size : length
+      guard link.accepts(bodyOf: least) else { throw Unsendable(tooLarge: least, for: link) }
+      metadata = nil
+    }
+    do throws(BodyError) {
+      let position = try link.request(
+        id.serial, type: request.type, metadata: metadata,
+        priority: request.priority, count: size, stream: terms, at: now
+      ) { (span) throws(BodyError) in
+        try request.body.encode(into: &span)
+      }
+      // A dialect may have so few serials that this one belonged to an abandoned request.
+      if owed.count > 0 { owed.remove(id.serial) }
+      // The peer of a stream is told of a cancel in any case: it may wait for credit.
+      return Sent(position: position, isTimeTold: metadata != nil && terms == nil)
+    } catch {
+      throw Unsendable(error)
+    }
+  }
+
+  /// Throws if a link cannot carry a stream.
+  private func check(_ terms: StreamTerms, on link: Link) throws(Unsendable) {
+    guard !link.isShort || terms.credit == nil || !terms.sendsItems else {
+      throw Unsendable(.unsupported, "a short link carries items in one direction only")
+    }
+    guard link.features.contains(.streams) else {
+      throw Unsendable(
+        .unsupported, link.isNative ? "the peer has no streams" : "the dialect has no streams")
+    }
+    guard terms.credit.map({ link.hasWindow(of: $0) }) ?? true else {
+      throw Unsendable(
+        .overloaded, "the windows of all streams would exceed the connection's limit")
+    }
+  }
+
+  /// Throws if the dialect cannot express a request.
+  private func check(
+    _ request: borrowing PendingRequest, _ id: RequestID, inDialectOf link: Link
+  ) throws(Unsendable) {
+    guard let dialect = link.dialect else { return }
+    if let metadata = request.extras?.metadata, metadata.isMoreThanPriority {
+      throw Unsendable(
+        .unsupported, "\(dialect.name) has no place for an idempotency key, nor for metadata")
+    }
+    if let objection = link.objection(toRequest: request.type, serial: id.serial) {
+      throw Unsendable(.unsupported, objection)
+    }
+    do throws(BodyError) {
+      try request.body.validate(for: link)
+    } catch {
+      throw Unsendable(error)
+    }
+  }
+
+  @inline(__always)
+  private func metadata(
+    for request: borrowing PendingRequest, _ terms: StreamTerms?, on link: Link,
+    at now: LinkInstant
+  ) throws(BodyError) -> MetadataBlock? {
+    guard link.features.contains(.metadata) else { return nil }
+    // Rounded up, so that the peer does not give up first.
+    let remaining = request.limit.map { UInt32(clamping: ($0 - now + 999_999) / 1_000_000) }
+    if var metadata = request.extras?.metadata {
+      metadata.remaining = remaining
+      metadata.credit = terms?.credit.map { UInt32(clamping: $0) }
+      metadata.items = terms?.sendsItems ?? false
+      let block = try metadata.encodedBlock()
+      guard block.count <= Wire.metadataLimit else {
+        throw BodyError(.tooLarge, detail: "the metadata has \(block.count) bytes")
+      }
+      return block
+    }
+    return try remaining.map { (time) throws(BodyError) in try metadataCache.encode(remaining: time)
+    }
+  }
+}

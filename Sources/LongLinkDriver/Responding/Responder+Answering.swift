@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Logging
+internal import LongLinkCore
+
+extension Responder {
+  /// Responds with what a handler has returned.
+  func answer<Body: BodyEncodable>(_ request: InboundRequest, _ body: Body) {
+    do throws(BodyError) {
+      if Body.isMeasuredByEncoding {
+        try write(try body.encodedBytes(), request)
+      } else {
+        try write(body, request)
+      }
+    } catch {
+      link.log(
+        .error, "A response could not be encoded",
+        ["type": "\(request.type)", "serial": "\(request.serial)", "error": "\(error)"])
+      send(request, .failed, text("the response could not be encoded"))
+    }
+  }
+
+  private func write<Body: BodyEncodable>(
+    _ body: Body, _ request: InboundRequest
+  ) throws(BodyError) {
+    let size = try body.encodedByteCount
+    guard link.accepts(bodyOf: size) else { return refuse(size, request) }
+    if !link.isNative { try link.validate(body) }
+    let isOwed = try link.respond(request.serial, count: size, body)
+    if !isOwed { link.handlerReturned(bytes: request.byteCount) }
+  }
+
+  /// Fails a request whose response is larger than the peer accepts.
+  private func refuse(_ size: Int, _ request: InboundRequest) {
+    let limit = link.maxBody
+    link.log(
+      .error, "A response is larger than the peer accepts",
+      ["type": "\(request.type)", "serial": "\(request.serial)", "bytes": "\(size)"])
+    send(request, .failed, text("the response is larger than \(limit) bytes"))
+  }
+}
