@@ -3,9 +3,9 @@
 /// Connections that wait for something of their clients, in the order in which they came; when the
 /// places are full, the oldest one makes room.
 ///
-/// A server keeps those that are not open yet. So connections that never open do not keep those away
-/// that do: a client only has to open its connection before as many others are accepted as there
-/// are places. A gateway keeps those without a request, before their first one and after it.
+/// A server keeps those that are not open yet. So connections that never open do not keep those
+/// away that do: a client only has to open its connection before as many others are accepted as
+/// there are places. A gateway keeps those without a request, before their first one and after it.
 package struct HandshakePlaces<Owner> {
   private let limit: Int
   private var owners: [UInt64: Owner] = [:]

@@ -18,9 +18,9 @@
 /// 4. **After each of these**, deliver: `nextMessage()` until it returns nil, then `nextEffect()`
 ///    once, and both again until neither returns anything. (A message is no effect, because that
 ///    would cost a copy of each.) A message's body and metadata, for `withBody` and `takeBytes`,
-///    are valid until the next call of `nextMessage`. `.abandon` ends all exchanges, and `.close` is
-///    the last effect. If `waitsForHandlers` is then true, call `handlersHaveHadTurn()` at the end
-///    of the turn, deliver, and call `handlersTurnEnds()`.
+///    are valid until the next call of `nextMessage` or `close`. `.abandon` ends all exchanges, and
+///    `.close` is the last effect. If `waitsForHandlers` is then true, call `handlersHaveHadTurn()`
+///    at the end of the turn, deliver, and call `handlersTurnEnds()`.
 /// 5. **Commands**, at any time, also while a message or effect is delivered. They deliver nothing:
 ///    `hasEffects` tells whether there is anything to deliver.
 ///    - Own exchanges: `request`, `push` (only while `isOpen`), `cancel`, `deadlineMissed`;
@@ -37,8 +37,8 @@
 ///
 /// **Who owes `resumedReading(at:)`: the driver**, whenever it reads again after `holdsReading` was
 /// true, whatever ended that: `wrote`, `admit`, `tookItems` or `unslowed`. It then delivers, since
-/// frames may wait in `input`. It also owes it before `elapsed`, if it has left bytes in the socket.
-/// Otherwise the time in which this side did not read would count as silence of the peer.
+/// frames may wait in `input`. It also owes it before `elapsed`, if it has left bytes in the
+/// socket. Otherwise the time in which this side did not read would count as silence of the peer.
 package struct Connection: ~Copyable {
   /// The phase of a connection's life.
   package enum Phase: Equatable, Sendable {

@@ -8,8 +8,8 @@
 /// messages and more urgent ones can pass it.
 ///
 /// Of the encoded bytes ahead of a new frame, at most three fragments belong to large messages: two
-/// of one message, and one more of an overdue message. Fragments are encoded only while less than one fragment's bytes wait, or, if a message
-/// is overdue, less than half of `encodeLimit`.
+/// of one message, and one more of an overdue message. Fragments are encoded only while less than
+/// one fragment's bytes wait, or, if a message is overdue, less than half of `encodeLimit`.
 package struct Outbox: ~Copyable {
   /// What became of an appended frame.
   package enum Placement: Equatable, Sendable {

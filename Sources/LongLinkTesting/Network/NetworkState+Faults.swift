@@ -22,15 +22,13 @@ extension NetworkState {
     }
   }
 
-  /// Breaks the links to these addresses whose server's end was reset, or vanished with its machine,
-  /// without the client's notice, as TCP's keep-alive does after hours.
+  /// Breaks the links to these addresses that only the client still holds, as keep-alive would.
   mutating func loseForgotten(to addresses: [SocketAddress]) {
-    for number in links.keys.sorted() {
-      guard let link = links[number], addresses.contains(link.destination),
-        link.acceptor?.isBroken == true, link.initiator.isOpen, !link.initiator.isBroken
-      else { continue }
-      lose(number)
+    let forgotten = links.filter { _, link in
+      addresses.contains(link.destination) && link.acceptor?.isBroken == true
+        && link.initiator.isOpen && !link.initiator.isBroken
     }
+    for number in forgotten.keys.sorted() { lose(number) }
   }
 
   /// Sends a reset in the name of one end, which is not notified.
