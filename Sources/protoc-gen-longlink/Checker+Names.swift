@@ -64,9 +64,11 @@ extension Checker {
     var names = Claims("rename one of them")
     for method in service.methods {
       let (lower, upper) = (method.name, method.upperName)
-      var derived = [lower, "on" + upper]
-      if method.kind == .unary { derived += [lower + "Blocking", "submit" + upper] }
-      if !method.descriptor.clientStreaming { derived += [lower + "Requests", "waitFor" + upper] }
+      let sendsItems = method.descriptor.clientStreaming
+      var derived = [lower, "on" + upper, "waitFor" + upper]
+      derived.append(lower + (sendsItems ? "Items" : "Requests"))
+      if !sendsItems { derived.append(lower + "Blocking") }
+      if method.kind == .unary { derived.append("submit" + upper) }
       for name in derived {
         names.claim(name, method.descriptor, method.descriptor.fullName, &findings)
       }

@@ -30,6 +30,7 @@ extension FileWriter {
           sender.stream(\(value), request, options: options)
         }
         """)
+      writeReaders(method, input, output, value, to: &source)
     case .clientStreaming:
       source.add(
         """
@@ -53,6 +54,52 @@ extension FileWriter {
         }
         """)
     }
+  }
+
+  /// The forms without async of a method whose response has items.
+  private func writeReaders(
+    _ method: Service.Method, _ input: String, _ output: String, _ value: String,
+    to source: inout SourceText
+  ) {
+    let parameters =
+      "_ request: \(input), options: LongLink::StreamOptions = LongLink::StreamOptions()"
+    let next = "@escaping @Sendable () -> ()"
+    for (summary, item) in [
+      ("calls `onItem` with each item and then `completion`, on `executor`", output),
+      (
+        "each further item waits until `onItem` has called its second argument, once",
+        "\(output), _ next: \(next)"
+      ),
+    ] {
+      source.add(
+        """
+
+        /// Like the sequence, but \(summary).
+        @discardableResult
+        \(access)func \(method.declared)(
+          \(parameters),
+          on executor: LongLink::CallbackExecutor,
+          onItem: @escaping @Sendable (\(item)) -> (),
+          completion: @escaping @Sendable (Swift.Result<(), LongLink::LongLinkError>) -> ()
+        ) -> LongLink::RequestHandle {
+          sender.stream(
+            \(value), request, options: options, on: executor, onItem: onItem,
+            completion: completion)
+        }
+        """)
+    }
+    source.add(
+      """
+
+      /// Like the sequence, but blocks the calling thread, on which it calls `onItem`; do not call
+      /// it in a task.
+      \(access)func \(method.name)Blocking(
+        \(parameters),
+        onItem: (\(output)) throws -> ()
+      ) throws {
+        try sender.streamBlocking(\(value), request, options: options, onItem: onItem)
+      }
+      """)
   }
 
   private func clientSummary(_ method: Service.Method) -> String {
@@ -103,6 +150,36 @@ extension FileWriter {
         \(value), on: placement, itemTimeout: itemTimeout, requires: rule
       ) { \(parameters) in
         try await service.\(method.name)(\(arguments))
+      }
+      """)
+  }
+
+  // MARK: The simulated server
+
+  /// What a simulated server has received of the items of a method's requests.
+  func writeReceivedItems(
+    _ method: Service.Method, _ type: String, to source: inout SourceText
+  ) {
+    let item = schema.type(method.descriptor.inputType)
+    let name = method.descriptor.name
+    source.add(
+      """
+
+      /// The items of each request `\(name)` so far; throws if one cannot be decoded.
+      \(access)func \(method.name)Items() throws(LongLinkTesting::BodyError) -> [[\(item)]] {
+        try server.items(of: \(type), as: \(item).self)
+      }
+
+      /// Waits until `condition` holds for `count` requests `\(name)`, by default that their items
+      /// have ended, and returns the items of the last of these.
+      \(access)nonisolated(nonsending) func waitFor\(method.upperName)(
+        count: Swift.Int = 1,
+        until condition: @escaping @Sendable (LongLinkTesting::ReceivedStream) -> Swift.Bool = {
+          $0.hasEnded
+        }
+      ) async throws -> [\(item)] {
+        try await server.waitForItems(
+          of: \(type), as: \(item).self, count: count, until: condition)
       }
       """)
   }

@@ -272,7 +272,9 @@ extension FileWriter {
       }
       """)
     // A request in front of items has no body.
-    guard !method.descriptor.clientStreaming else { return }
+    guard !method.descriptor.clientStreaming else {
+      return writeReceivedItems(method, type, to: &source)
+    }
     source.add(
       """
 

@@ -137,6 +137,41 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
     sender.stream(ParcelsOfSwift::ParcelsMethods.track, request, options: options)
   }
 
+  /// Like the sequence, but calls `onItem` with each item and then `completion`, on `executor`.
+  @discardableResult
+  public func track(
+    _ request: ParcelsOfSwift::Parcel_FindRequest, options: LongLink::StreamOptions = LongLink::StreamOptions(),
+    on executor: LongLink::CallbackExecutor,
+    onItem: @escaping @Sendable (ParcelsOfSwift::Parcel_Moved) -> (),
+    completion: @escaping @Sendable (Swift.Result<(), LongLink::LongLinkError>) -> ()
+  ) -> LongLink::RequestHandle {
+    sender.stream(
+      ParcelsOfSwift::ParcelsMethods.track, request, options: options, on: executor, onItem: onItem,
+      completion: completion)
+  }
+
+  /// Like the sequence, but each further item waits until `onItem` has called its second argument, once.
+  @discardableResult
+  public func track(
+    _ request: ParcelsOfSwift::Parcel_FindRequest, options: LongLink::StreamOptions = LongLink::StreamOptions(),
+    on executor: LongLink::CallbackExecutor,
+    onItem: @escaping @Sendable (ParcelsOfSwift::Parcel_Moved, _ next: @escaping @Sendable () -> ()) -> (),
+    completion: @escaping @Sendable (Swift.Result<(), LongLink::LongLinkError>) -> ()
+  ) -> LongLink::RequestHandle {
+    sender.stream(
+      ParcelsOfSwift::ParcelsMethods.track, request, options: options, on: executor, onItem: onItem,
+      completion: completion)
+  }
+
+  /// Like the sequence, but blocks the calling thread, on which it calls `onItem`; do not call
+  /// it in a task.
+  public func trackBlocking(
+    _ request: ParcelsOfSwift::Parcel_FindRequest, options: LongLink::StreamOptions = LongLink::StreamOptions(),
+    onItem: (ParcelsOfSwift::Parcel_Moved) throws -> ()
+  ) throws {
+    try sender.streamBlocking(ParcelsOfSwift::ParcelsMethods.track, request, options: options, onItem: onItem)
+  }
+
   /// Takes many parcels in, and says what the last is called.
   public nonisolated(nonsending) func sendAll(
     options: LongLink::StreamOptions = LongLink::StreamOptions(),

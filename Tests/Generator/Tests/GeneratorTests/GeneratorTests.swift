@@ -100,6 +100,7 @@ import Testing
       "M/good.client.swift",
       [
         "-> LongLink::TypedItemStream<M::B> {", ") async throws -> M::B {",
+        "onItem: @escaping @Sendable (M::B) -> (),", "func downBlocking(",
         "sender.sendItems(M::SMethods.up, options: options, work)",
         "LongLink::TypedItems<M::B>, LongLink::TypedItemWriter<M::A>",
       ])
@@ -112,7 +113,8 @@ import Testing
       ])
     let simulated = try protoc.output("T/good.simulated.swift")
     #expect(simulated.contains("func onDown(_ actions:") && simulated.contains("waitForDown("))
-    #expect(simulated.contains("func onUp(_ actions:") && !simulated.contains("waitForUp("))
+    #expect(simulated.contains("func onUp(_ actions:") && simulated.contains("-> [M::A] {"))
+    #expect(simulated.contains("func upItems() ") && !simulated.contains("upRequests("))
   }
 
   @Test func `a message of a file that is not generated is refused, unless its module is given`()

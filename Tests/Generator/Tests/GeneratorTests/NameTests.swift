@@ -17,6 +17,12 @@ import Testing
           rpc Say(self_) returns (self_) { option (longlink.message_type) = 2; }
           rpc SubmitSay(self_) returns (self_) { option (longlink.message_type) = 3; }
         }
+        service Three {
+          rpc Take(stream self_) returns (self_) { option (longlink.message_type) = 4; }
+          rpc TakeItems(self_) returns (self_) { option (longlink.message_type) = 5; }
+          rpc Watch(self_) returns (stream self_) { option (longlink.message_type) = 6; }
+          rpc WatchBlocking(self_) returns (self_) { option (longlink.message_type) = 7; }
+        }
         """)
     #expect(
       said.contains(
@@ -25,6 +31,8 @@ import Testing
     #expect(said.contains("bad.proto:5:1: error: the name self_ is taken by self_ (bad.proto:4:1)"))
     #expect(said.contains("bad.proto:7:1: error: the name EchoMethods is taken by Echo"))
     #expect(said.contains("bad.proto:10:3: error: the name submitSay is taken by Two.Say"))
+    #expect(said.contains("bad.proto:14:3: error: the name takeItems is taken by Three.Take"))
+    #expect(said.contains("bad.proto:16:3: error: the name watchBlocking is taken by Three.Watch"))
   }
 
   @Test func `files that would be written to the same path are reported`() throws {

@@ -241,8 +241,40 @@ let sample = Parcel(
       }
       #expect(reply.number == 6)
       #expect(try server.trackRequests() == [FindRequest(number: 4)])
+      #expect(try await server.waitForTrack() == FindRequest(number: 4))
+      #expect(try await server.waitForSendAll() == [SendRequest(listeners: ["x"])])
+      #expect(try await server.waitForSendAll { $0.items.count == 1 }.count == 1)
+      #expect(try server.sendAllItems() == [[SendRequest(listeners: ["x"])]])
+      #expect(try server.unwrapItems() == [])
       await client.close()
       await server.stop()
+    }
+  }
+
+  @Test func `messages of a stream go to functions`() async throws {
+    try await run { client, _ in
+      let parcels = ParcelsClient(client)
+      for waits in [false, true] {
+        let towns = Mutex<[String?]>([])
+        let outcome = await withCheckedContinuation { waiter in
+          if waits {
+            parcels.track(FindRequest(number: 2), on: .connectionLoop) { moved, next in
+              towns.withLock { $0.append(moved.place?.town) }
+              next()
+            } completion: {
+              waiter.resume(returning: $0)
+            }
+          } else {
+            parcels.track(FindRequest(number: 2), on: .connectionLoop) { moved in
+              towns.withLock { $0.append(moved.place?.town) }
+            } completion: {
+              waiter.resume(returning: $0)
+            }
+          }
+        }
+        try outcome.get()
+        #expect(towns.withLock { $0 } == ["Wien", "Graz"])
+      }
     }
   }
 
@@ -255,8 +287,11 @@ let sample = Parcel(
       Thread.detachNewThread {
         waiter.resume(
           returning: Result {
-            let client = try LongLinkClient(to: endpoint)
-            return try ParcelsClient(client).sendBlocking(SendRequest(parcel: sample)).number
+            let parcels = ParcelsClient(try LongLinkClient(to: endpoint))
+            var count = 0
+            try parcels.trackBlocking(FindRequest(number: 2)) { _ in count += 1 }
+            #expect(count == 2)
+            return try parcels.sendBlocking(SendRequest(parcel: sample)).number
           })
       }
     }

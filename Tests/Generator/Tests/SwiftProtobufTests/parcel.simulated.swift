@@ -161,6 +161,23 @@ public nonisolated struct SimulatedParcelsServer: Swift.Sendable {
     server.on(ParcelsOfSwift::ParcelsMethods.sendAll.type, actions)
   }
 
+  /// The items of each request `SendAll` so far; throws if one cannot be decoded.
+  public func sendAllItems() throws(LongLinkTesting::BodyError) -> [[ParcelsOfSwift::Parcel_SendRequest]] {
+    try server.items(of: ParcelsOfSwift::ParcelsMethods.sendAll.type, as: ParcelsOfSwift::Parcel_SendRequest.self)
+  }
+
+  /// Waits until `condition` holds for `count` requests `SendAll`, by default that their items
+  /// have ended, and returns the items of the last of these.
+  public nonisolated(nonsending) func waitForSendAll(
+    count: Swift.Int = 1,
+    until condition: @escaping @Sendable (LongLinkTesting::ReceivedStream) -> Swift.Bool = {
+      $0.hasEnded
+    }
+  ) async throws -> [ParcelsOfSwift::Parcel_SendRequest] {
+    try await server.waitForItems(
+      of: ParcelsOfSwift::ParcelsMethods.sendAll.type, as: ParcelsOfSwift::Parcel_SendRequest.self, count: count, until: condition)
+  }
+
   /// Performs an action for each `Unwrap`, after `delay` if there is one.
   public func onUnwrap(
     _ action: LongLinkTesting::ServerAction, after delay: Swift.Duration? = nil
@@ -171,5 +188,22 @@ public nonisolated struct SimulatedParcelsServer: Swift.Sendable {
   /// Performs the first action for the first `Unwrap`, and so on. The last action repeats.
   public func onUnwrap(_ actions: [LongLinkTesting::ServerAction]) {
     server.on(ParcelsOfSwift::ParcelsMethods.unwrap.type, actions)
+  }
+
+  /// The items of each request `Unwrap` so far; throws if one cannot be decoded.
+  public func unwrapItems() throws(LongLinkTesting::BodyError) -> [[ParcelsOfSwift::Parcel_Parcel]] {
+    try server.items(of: ParcelsOfSwift::ParcelsMethods.unwrap.type, as: ParcelsOfSwift::Parcel_Parcel.self)
+  }
+
+  /// Waits until `condition` holds for `count` requests `Unwrap`, by default that their items
+  /// have ended, and returns the items of the last of these.
+  public nonisolated(nonsending) func waitForUnwrap(
+    count: Swift.Int = 1,
+    until condition: @escaping @Sendable (LongLinkTesting::ReceivedStream) -> Swift.Bool = {
+      $0.hasEnded
+    }
+  ) async throws -> [ParcelsOfSwift::Parcel_Parcel] {
+    try await server.waitForItems(
+      of: ParcelsOfSwift::ParcelsMethods.unwrap.type, as: ParcelsOfSwift::Parcel_Parcel.self, count: count, until: condition)
   }
 }
