@@ -45,6 +45,7 @@ import Testing
       let server = try await stage.serve { server in
         server.routeBasics()
         server.routeStream(10, .responseItems, itemTimeout: .seconds(5)) { request, _, writer in
+          try await writer.write([UInt8](repeating: 1, count: 1_000))
           await withTaskGroup(of: Void.self) { group in
             group.addTask { try? await writer.write([UInt8](repeating: 1, count: 5_000)) }
             try? await request.clock.sleep(for: .seconds(1))

@@ -84,7 +84,6 @@ struct ItemInflow: Equatable, Sendable {
   }
 
   /// Notes that an item has arrived to its end.
-  @inline(__always)
   mutating func completed(_ cost: Int) {
     untaken += cost
     isLent = false

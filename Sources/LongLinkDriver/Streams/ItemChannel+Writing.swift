@@ -52,8 +52,8 @@ extension ItemChannel {
         itemsTaken += 1
         return .taken
       case .ended where isRequester && outcome == nil:
-        // The response has begun to arrive, or the link is lost, and the outcome follows. If it is a
-        // refusal, the request and this item may be sent again.
+        // The response has begun to arrive, or the link is lost, and the outcome follows. If that
+        // is a refusal, the request and this item may be sent again.
         return .mustWait
       case .ended:
         return .failed(endedError)
