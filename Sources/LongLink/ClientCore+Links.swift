@@ -46,6 +46,8 @@ extension ClientCore: LinkOwner {
       side(of: serial, on: link)?.itemSent(serial, on: link)
     case .stray(let kind, let serial):
       requests.stray(kind, serial, on: link)
+    case .stuck(let serial):
+      side(of: serial, on: link)?.peerIsStuck(serial, on: link)
     case .overLimit(let serial):
       side(of: serial, on: link)?.streamOverLimit(serial, on: link)
     case .resumeSending:

@@ -186,7 +186,7 @@ extension ShortConnection: LinkOwner {
     case .abandon(let reason):
       core.abandoned(self, reason)
       requests.lost(link, reason, resends: core.closing == nil)
-    case .identify, .cancel, .ponged, .heartbeatAnswered, .resumeSending, .damaged: break
+    case .identify, .cancel, .ponged, .heartbeatAnswered, .resumeSending, .damaged, .stuck: break
     }
   }
 

@@ -189,6 +189,8 @@ extension ServerConnection: LinkOwner {
       side(of: serial).itemSent(serial, on: link)
     case .stray(let kind, let serial):
       requestsIfAny?.stray(kind, serial, on: link)
+    case .stuck(let serial):
+      side(of: serial).peerIsStuck(serial, on: link)
     case .overLimit(let serial):
       side(of: serial).streamOverLimit(serial, on: link)
     case .resumeSending:

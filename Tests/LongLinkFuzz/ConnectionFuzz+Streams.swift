@@ -103,6 +103,17 @@ extension FuzzSide {
   func forgetStream(_ serial: UInt32) {
     untaken[serial] = nil
     sending.remove(serial)
+    connection.forgetUnread(serial)
+  }
+
+  func stray(_ kind: FrameKind, _ serial: UInt32) {
+    guard asked.contains(where: { $0.serial == serial }) else { return }
+    connection.rejectStray(kind, serial: serial)
+  }
+
+  /// The application holds the items that it has not taken, or some still wait for it.
+  func stuck(_ serial: UInt32) {
+    if serial.isMultiple(of: 4) { connection.lentItems(serial, at: now) }
   }
 
   func held(in items: [UInt32: [Int]]) -> Int { items.values.joined().reduce(0, +) }

@@ -237,8 +237,8 @@ final class FuzzSide {
   func cancel(_ index: Int, notifying: Bool) {
     guard asked.indices.contains(index) else { return }
     let (serial, placement) = asked.remove(at: index)
-    forgetStream(serial)
     _ = connection.cancel(serial, placement, notifying: notifying)
+    forgetStream(serial)
   }
 
   private func write(_ most: Int) {
@@ -340,11 +340,9 @@ final class FuzzSide {
       break
     case .itemSent(let serial):
       try expect(sending.remove(serial) != nil, "an item was sent for which nobody waited")
+    case .stuck(let serial): stuck(serial)
     case .overLimit(let serial): overLimit(serial)
-    case .stray(let kind, let serial):
-      if asked.contains(where: { $0.serial == serial }) {
-        connection.rejectStray(kind, serial: serial)
-      }
+    case .stray(let kind, let serial): stray(kind, serial)
     }
   }
 

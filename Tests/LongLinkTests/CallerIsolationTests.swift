@@ -61,6 +61,45 @@ import Testing
     }
   }
 
+  @Test(arguments: TestEnvironment.allCases, [false, true])
+  func `writers on an actor of the client's loop are never forgotten`(
+    environment: TestEnvironment, isConnected: Bool
+  ) async throws {
+    try await Stage.run(environment) { stage in
+      let server = try await stage.serve { server in
+        server.routeStream(20, .requestItems) { _, items, _ in
+          var counts = [UInt8](repeating: 0, count: 8)
+          for try await item in items { counts[Int(item[0])] += 1 }
+          return counts
+        }
+      }
+      let client = try stage.client(of: server)
+      if isConnected { try await client.connect() }
+      // Together they are larger than the window, so that most wait for others.
+      let counts = try await LoopCaller(client).send(writers: 8, items: 10, of: 9_000)
+      #expect(counts == [UInt8](repeating: 10, count: 8))
+    }
+  }
+
+  @Test(arguments: TestEnvironment.allCases)
+  func `writers on an actor of the client's loop learn of the end`(
+    _ environment: TestEnvironment
+  ) async throws {
+    try await Stage.run(environment) { stage in
+      let server = try await stage.serve { server in
+        server.routeStream(20, .requestItems) { _, items, _ in
+          for try await _ in items { return [7] }
+          return []
+        }
+      }
+      let client = try stage.client(of: server)
+      let caller = LoopCaller(client)
+      for _ in 0..<20 {
+        #expect(try await caller.send(writers: 4, items: 100, of: 9_000) == [7])
+      }
+    }
+  }
+
   @Test(arguments: [TestEnvironment.loopback, .unix])
   func `the main actor`(_ environment: TestEnvironment) async throws {
     try await Stage.run(environment) { stage in
@@ -95,5 +134,26 @@ private actor LoopCaller {
     #expect(client.loop.isCurrent)
     assertIsolated()
     answers += 1
+  }
+
+  /// Writes from several tasks at once; returns the response.
+  func send(writers: Int, items: Int, of size: Int) async throws -> [UInt8] {
+    try await client.sendItems(20, []) { writer in
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for number in 0..<writers {
+          group.addTask {
+            let item = [UInt8](repeating: UInt8(number), count: size)
+            for _ in 0..<items { try await self.write(item, to: writer) }
+          }
+        }
+        try await group.waitForAll()
+      }
+    }
+  }
+
+  private func write(_ item: [UInt8], to writer: ItemWriter) async throws {
+    #expect(client.loop.isCurrent)
+    try await writer.write(item)
+    assertIsolated()
   }
 }

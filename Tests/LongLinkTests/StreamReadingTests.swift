@@ -36,4 +36,94 @@ import Testing
       #expect(read == Array(1...10))
     }
   }
+
+  @Test(arguments: [false, true])
+  func `a read that timed out is not the end of the items`(isElsewhere: Bool) async throws {
+    try await Stage.simulate { stage, simulation in
+      let placement: HandlerPlacement =
+        isElsewhere ? .executor(stage.clientLoop) : .connectionLoop
+      let server = try await stage.serve { server in
+        server.routeStream(10, .requestItems, on: placement, itemTimeout: .seconds(1)) {
+          _, items, _ in
+          var iterator = items.makeAsyncIterator()
+          var read: [UInt8] = []
+          var isAtEnd = false
+          while !isAtEnd {
+            switch await Self.next(of: &iterator) {
+            case .success(let item?): read += item
+            case .success(nil): isAtEnd = true
+            case .failure(let error):
+              #expect(error.code == .deadlineExceeded)
+              read.append(0)
+            }
+          }
+          return read
+        }
+      }
+      let client = try stage.client(of: server)
+      let read = try await client.sendItems(10, []) { writer in
+        try await writer.write([1])
+        try await simulation.sleep(for: .milliseconds(2_500))
+        try await writer.write([2])
+      }
+      #expect(read == [1, 0, 0, 2])
+    }
+  }
+
+  /// What a call of an iterator returns or throws.
+  private static func next<Iterator: AsyncIteratorProtocol>(
+    of iterator: inout Iterator
+  ) async -> Result<Iterator.Element?, LongLinkError> where Iterator.Failure == LongLinkError {
+    do throws(LongLinkError) {
+      return .success(try await iterator.next(isolation: nil))
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  /// The errors of the first three calls that throw; fewer if there is an end.
+  private static func failures<Iterator: AsyncIteratorProtocol>(
+    _ iterator: Iterator
+  ) async -> [LongLinkError] where Iterator.Failure == LongLinkError {
+    var iterator = iterator
+    var errors: [LongLinkError] = []
+    var isAtEnd = false
+    while errors.count < 3, !isAtEnd {
+      switch await next(of: &iterator) {
+      case .success(let item): isAtEnd = item == nil
+      case .failure(let error): errors.append(error)
+      }
+    }
+    return errors
+  }
+
+  @Test func `a stream that was cut never looks whole`() async throws {
+    try await Stage.simulate { stage, _ in
+      let server = try await stage.serve { server in
+        server.routeStream(10, .responseItems) { _, _, writer in
+          try await writer.write([255])
+          throw Rejection(1_234)
+        }
+      }
+      let client = try stage.client(of: server)
+      let method = ServerStreamingMethod<Nothing, Nothing>(10)
+      let ofBytes = await Self.failures(client.stream(10, []).makeAsyncIterator())
+      let ofMessages = await Self.failures(client.stream(method, Nothing()).makeAsyncIterator())
+      #expect(ofBytes.map(\.response) == [1_234, 1_234, 1_234])
+      #expect(ofMessages.map(\.code) == [.decodingFailed, .decodingFailed, .decodingFailed])
+    }
+  }
+}
+
+/// A message without bytes.
+private struct Nothing: BodyCodable, Hashable, Sendable {
+  var encodedByteCount: Int { 0 }
+
+  init() {}
+
+  func encode(into output: inout OutputRawSpan) {}
+
+  init(decoding body: RawSpan) throws(BodyError) {
+    guard body.byteCount == 0 else { throw BodyError(.malformed) }
+  }
 }

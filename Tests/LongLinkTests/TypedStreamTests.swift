@@ -75,7 +75,8 @@ private let damaged = ServerStreamingMethod<Note, Note>(23)
         let error = try await failure { try await notes.next() }
         #expect(error.code == .decodingFailed && error.delivery == .answered)
         #expect(error.itemsReceived == UInt64(number) && error.messageType == damaged.type)
-        #expect(try await notes.next() == nil)
+        // An iterator that has failed never reports an end.
+        #expect(try await failure { try await notes.next() }.code == .decodingFailed)
         // The error has cancelled the request, not the end of the iterator, which is still there.
         try await stage.until { await server.counters().requestsRunning == 0 }
         withExtendedLifetime(notes) {}

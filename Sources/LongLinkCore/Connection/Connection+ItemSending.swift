@@ -169,9 +169,11 @@ extension Connection {
     sendPending(serial)
   }
 
-  /// Forgets the stream of an exchange that has ended; an item that waits is withdrawn.
+  /// Forgets the stream of an exchange that has ended; an item that waits is withdrawn. Items that
+  /// the application has not taken still count for a requester, which can read them.
   mutating func endStream(_ serial: UInt32) {
-    guard !streams.isEmpty, let stream = streams.remove(serial),
+    guard !streams.isEmpty,
+      let stream = streams.remove(serial, keepingUnread: settings.role.owns(serial)),
       stream.outgoing?.isPending == true
     else { return }
     _ = outbox.withdraw(.item, serial: serial, encodedAt: nil)

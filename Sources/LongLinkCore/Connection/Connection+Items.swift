@@ -68,7 +68,7 @@ extension Connection {
       inflow.arrived(cost, at: now)
     }
     if isLast, inflow.partial == 0 {
-      inflow.untaken += cost
+      inflow.completed(cost)
       streams.setIncoming(slot, inflow)
       counters.itemsReceived += 1
       return Arrival(.item, serial: serial, tag: UInt32(clamping: cost), payload: body)
@@ -87,11 +87,12 @@ extension Connection {
       inflow.partial += cost
       streams.setIncoming(slot, inflow)
       grantCredit(serial, slot)
+      reportIfStuck(serial, slot)
       return nil
     }
     let whole = inflow.partial + cost
     inflow.partial = 0
-    inflow.untaken += whole
+    inflow.completed(whole)
     streams.setIncoming(slot, inflow)
     counters.itemsReceived += 1
     unsafe input.withStorage { storage in
@@ -196,7 +197,7 @@ extension Connection {
   package mutating func tookItems(_ serial: UInt32, cost: Int, at now: LinkInstant) {
     self.now = max(self.now, now)
     guard isOpen, let slot = streams.slot(of: serial), var inflow = streams[slot].incoming
-    else { return }
+    else { return tookUnread(serial, cost: cost) }
     inflow.untaken -= cost
     precondition(inflow.untaken >= 0, "more items were taken than came")
     guard short == nil else {
@@ -210,11 +211,42 @@ extension Connection {
     grantCredit(serial, slot)
   }
 
+  /// Notes that the application holds all whole items of a stream: the peer must be able to end the
+  /// item that it has begun.
+  package mutating func lentItems(_ serial: UInt32, at now: LinkInstant) {
+    self.now = max(self.now, now)
+    guard isOpen, let slot = streams.slot(of: serial), var inflow = streams[slot].incoming
+    else { return }
+    inflow.isLent = true
+    streams.setIncoming(slot, inflow)
+    grantCredit(serial, slot)
+  }
+
+  /// Asks the application for news if the peer cannot go on within an item until that has taken
+  /// others, at most once for each item.
+  private mutating func reportIfStuck(_ serial: UInt32, _ slot: Int) {
+    guard short == nil, var inflow = streams[slot].incoming, inflow.isStuck else { return }
+    inflow.wasReported = true
+    streams.setIncoming(slot, inflow)
+    report(.stuck(serial: serial))
+  }
+
+  /// Whether items of an ended request of this side count that the application has not taken.
+  package func holdsUnread(_ serial: UInt32) -> Bool { streams.holdsUnread(serial) }
+
+  /// Notes that the application has taken some of them, with what they cost.
+  package mutating func tookUnread(_ serial: UInt32, cost: Int) {
+    streams.tookUnread(serial, cost)
+  }
+
+  /// Notes that the application will take no more of them.
+  package mutating func forgetUnread(_ serial: UInt32) { streams.tookUnread(serial, .max) }
+
   /// Grants credit if it is time for it. If the rest of an item does not fit into the limit of all
   /// windows, the exchange has to end.
   private mutating func grantCredit(_ serial: UInt32, _ slot: Int) {
     guard short == nil, var inflow = streams[slot].incoming else { return }
-    let isWithinItem = inflow.partial > 0 && inflow.untaken == 0
+    let isWithinItem = inflow.partial > 0 && inflow.hasNoneWaiting
     var lump = min(inflow.lump, Wire.mostCredit - inflow.credit)
     // One item may exceed the limit, with the headers of its fragments.
     let extra =
@@ -229,7 +261,7 @@ extension Connection {
     }
     if lump > 0, !fits(lump) {
       // Less will do for now: the window grows back when there is room.
-      lump = inflow.untaken == 0 ? min(lump, max(0, Wire.leastCredit - inflow.credit)) : 0
+      lump = inflow.hasNoneWaiting ? min(lump, max(0, Wire.leastCredit - inflow.credit)) : 0
       guard lump == 0 || fits(lump) else {
         counters.streamsOverLimit += 1
         report(.overLimit(serial: serial))

@@ -176,17 +176,22 @@ extension Connection {
     }
   }
 
-  /// Responds to a request of the peer with bytes, in the same way.
+  /// Responds to a request of the peer with bytes, in the same way. An urgent response is encoded
+  /// at once if it needs no fragments, so that the end of the connection does not drop it.
   @discardableResult
   package mutating func respond(
     _ serial: UInt32,
     code: ResponseCode,
     isRefused: Bool = false,
+    isUrgent: Bool = false,
     ownCode: UInt32? = nil,
     metadata: MetadataBlock? = nil,
     _ body: [UInt8]
   ) -> Bool {
-    respond(serial, code, isRefused: isRefused, ownCode: ownCode, metadata, body.count) { span in
+    respond(
+      serial, code, isRefused: isRefused, isUrgent: isUrgent && body.count <= Wire.fragmentLimit,
+      ownCode: ownCode, metadata, body.count
+    ) { span in
       body.encode(into: &span)
     }
   }
@@ -196,6 +201,7 @@ extension Connection {
     _ serial: UInt32,
     _ code: ResponseCode,
     isRefused: Bool,
+    isUrgent: Bool = false,
     ownCode: UInt32? = nil,
     _ metadata: MetadataBlock?,
     _ count: Int,
@@ -229,8 +235,8 @@ extension Connection {
       endStream(serial)
     }
     let place: Outbox.Placement
-    if isRefused, !framing.hasControlFrames {
-      // It is short, and should not count as a running request while it waits for room.
+    if isUrgent || isRefused && !framing.hasControlFrames {
+      // A refusal is short, and should not count as a running request while it waits for room.
       place = .encoded(at: try outbox.encode(head, metadata: metadata, body))
     } else {
       place = try outbox.append(

@@ -24,6 +24,9 @@ package enum LinkNews: Equatable, Sendable {
   /// A frame of a stream was dropped whose serial belongs to this side: call `rejectStray` if a
   /// request without a stream waits for a response with this serial.
   case stray(FrameKind, serial: UInt32)
+  /// The peer gets no credit for the rest of an item, because whole items were not taken: call
+  /// `lentItems` once the application holds all of them.
+  case stuck(serial: UInt32)
   /// The rest of an item that is arriving exceeds the limit of all windows: end the exchange.
   case overLimit(serial: UInt32)
   /// The outgoing bytes fell below the low-water mark: waiting messages can be sent.

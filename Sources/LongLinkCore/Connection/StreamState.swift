@@ -30,6 +30,10 @@ struct ItemInflow: Equatable, Sendable {
   var partial = 0
   private var path = PathWatch()
   var hasEnded = false
+  /// Whether the application holds all of `untaken`.
+  var isLent = false
+  /// Whether the application was asked for that within the item that is arriving.
+  var wasReported = false
 
   init(share: Int, window: Int, largestWindow: Int) {
     self.share = share
@@ -47,6 +51,19 @@ struct ItemInflow: Equatable, Sendable {
   /// What has arrived and was not taken.
   var held: Int { untaken + partial }
 
+  /// Whether no whole item waits for the application. Within the next item, those that it holds do
+  /// not count.
+  var hasNoneWaiting: Bool { untaken == 0 || isLent && partial > 0 }
+
+  /// The credit below which the peer gets more when none waits.
+  private var leastOut: Int { max(Wire.leastCredit, window / 2) }
+
+  /// Whether the peer may be unable to end its item, because of items that the application holds or
+  /// that wait for it: it has not told which.
+  var isStuck: Bool {
+    partial > 0 && untaken > 0 && !isLent && !wasReported && !hasEnded && credit < leastOut
+  }
+
   /// How much credit to grant now, in one lump; 0 for none.
   ///
   /// While whole items wait for the application, half of the window must be free. When none do, the
@@ -54,8 +71,8 @@ struct ItemInflow: Equatable, Sendable {
   var lump: Int {
     guard !hasEnded else { return 0 }
     let free = window - credit - held
-    if untaken > 0 { return free >= window / 2 ? free : 0 }
-    guard credit < max(Wire.leastCredit, window / 2) else { return 0 }
+    if !hasNoneWaiting { return free >= window / 2 ? free : 0 }
+    guard credit < leastOut else { return 0 }
     return max(free, partial > 0 ? window / 2 : 0, Wire.leastCredit - credit)
   }
 
@@ -64,6 +81,13 @@ struct ItemInflow: Equatable, Sendable {
   mutating func arrived(_ cost: Int, at now: LinkInstant) {
     credit -= cost
     path.arrived(cost, at: now)
+  }
+
+  /// Notes that an item has arrived to its end.
+  mutating func completed(_ cost: Int) {
+    untaken += cost
+    isLent = false
+    wasReported = false
   }
 
   /// Notes that credit was granted.

@@ -7,6 +7,8 @@ struct StreamTable: ~Copyable {
   private var partials: SerialTable<FragmentBuffer>
   /// The items that wait to be sent.
   private var pendings: SerialTable<PendingItem>
+  /// What arrived on ended streams and was not taken, in bytes of credit.
+  private var unread: SerialTable<Int>
   /// The limit of all windows together, in bytes.
   private let limit: Int
   /// The sum of all windows.
@@ -23,6 +25,7 @@ struct StreamTable: ~Copyable {
     table = SerialTable(mix: serialMix)
     partials = SerialTable(mix: serialMix)
     pendings = SerialTable(mix: serialMix)
+    unread = SerialTable(mix: serialMix)
   }
 
   @inline(__always)
@@ -43,12 +46,13 @@ struct StreamTable: ~Copyable {
     table.insert(stream, for: serial)
   }
 
-  @discardableResult
-  mutating func remove(_ serial: UInt32) -> StreamState? {
+  /// Removes a stream. With `keepingUnread`, what was not taken counts until `tookUnread`.
+  mutating func remove(_ serial: UInt32, keepingUnread: Bool) -> StreamState? {
     guard !isEmpty, let stream = table.remove(serial) else { return nil }
     reserved -= stream.incoming?.reserved ?? 0
     ceiling -= stream.incoming?.ceiling ?? 0
     heldBytes -= stream.incoming?.held ?? 0
+    if keepingUnread, let rest = stream.incoming?.untaken, rest > 0 { keepUnread(rest, serial) }
     _ = removePartial(serial)
     if let pending = pendings.remove(serial) { heldBytes -= pending.body.count }
     return stream
@@ -58,6 +62,7 @@ struct StreamTable: ~Copyable {
     table.removeAll()
     partials.removeAll()
     pendings.removeAll()
+    unread.removeAll()
     (reserved, ceiling, heldBytes, partialRoom) = (0, 0, 0, 0)
   }
 
@@ -65,6 +70,7 @@ struct StreamTable: ~Copyable {
     table.releaseStorage(over: 16)
     partials.releaseStorage(over: 16)
     pendings.releaseStorage(over: 16)
+    unread.releaseStorage(over: 16)
   }
 
   mutating func setRequestWhole(_ slot: Int) { table[slot: slot].isRequestWhole = true }
@@ -88,6 +94,33 @@ struct StreamTable: ~Copyable {
   @inline(__always)
   mutating func setOutgoing(_ slot: Int, _ new: ItemOutflow) {
     table[slot: slot].outgoing = new
+  }
+}
+
+// MARK: - Items of ended streams
+
+extension StreamTable {
+  /// Whether items of an ended stream were not taken.
+  func holdsUnread(_ serial: UInt32) -> Bool { !unread.isEmpty && unread.contains(serial) }
+
+  private mutating func keepUnread(_ cost: Int, _ serial: UInt32) {
+    // The serial of an exchange that has ended can be used again.
+    unread[serial] = (unread[serial] ?? 0) + cost
+    count(unread: cost)
+  }
+
+  /// Notes that this much of an ended stream was taken, or all that was not.
+  mutating func tookUnread(_ serial: UInt32, _ cost: Int) {
+    guard let rest = unread[serial] else { return }
+    let taken = min(cost, rest)
+    if taken == rest { unread.remove(serial) } else { unread[serial] = rest - taken }
+    count(unread: -taken)
+  }
+
+  private mutating func count(unread cost: Int) {
+    reserved += cost
+    ceiling += cost
+    heldBytes += cost
   }
 }
 

@@ -90,6 +90,21 @@ extension Link {
     settleAtEndOfTurn()
   }
 
+  /// Reports that the application holds all whole items of a stream, after `.stuck`.
+  func lentItems(_ serial: UInt32) {
+    core.lentItems(serial, at: loop.now)
+    settleAtEndOfTurn()
+  }
+
+  /// Whether items of an ended request of this side count that the application has not taken.
+  func holdsUnread(_ serial: UInt32) -> Bool { core.holdsUnread(serial) }
+
+  /// Reports that the application has taken some of them, with what they cost.
+  func tookUnread(_ serial: UInt32, cost: Int) { core.tookUnread(serial, cost: cost) }
+
+  /// Reports that the application will take no more of them.
+  func forgetUnread(_ serial: UInt32) { core.forgetUnread(serial) }
+
   /// Ends the connection because a frame of a stream came for a request that has none.
   func rejectStray(_ kind: FrameKind, serial: UInt32) {
     core.rejectStray(kind, serial: serial)
@@ -109,7 +124,7 @@ extension Link {
   /// Moves the item that is being delivered to the owner into an inbox.
   @inline(__always)
   func moveItem(_ item: Arrival, to inbox: inout ItemInbox) {
-    if item.payload.isAssembled || item.payload.count >= ItemInbox.leastAlone {
+    if item.payload.count >= ItemInbox.leastAlone {
       inbox.append(joined: core.takeBytes(of: item.payload), cost: item.cost)
     } else {
       core.withBody(item.payload) { inbox.append($0, cost: item.cost) }
@@ -141,11 +156,12 @@ extension Link {
 
   /// Sends a response with a code and bytes; returns as the other form does.
   func respond(
-    _ serial: UInt32, code: ResponseCode, isRefused: Bool = false, ownCode: UInt32? = nil,
-    metadata: MetadataBlock? = nil, _ body: [UInt8]
+    _ serial: UInt32, code: ResponseCode, isRefused: Bool = false, isUrgent: Bool = false,
+    ownCode: UInt32? = nil, metadata: MetadataBlock? = nil, _ body: [UInt8]
   ) -> Bool {
     let isOwed = core.respond(
-      serial, code: code, isRefused: isRefused, ownCode: ownCode, metadata: metadata, body)
+      serial, code: code, isRefused: isRefused, isUrgent: isUrgent, ownCode: ownCode,
+      metadata: metadata, body)
     settle()
     return isOwed
   }

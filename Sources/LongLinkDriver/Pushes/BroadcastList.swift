@@ -16,14 +16,38 @@ package final class BroadcastList<Key: Hashable & Sendable, Element: Broadcastab
   private struct Subscription {
     let id: UInt64
     let key: Key?
-    let box: BroadcastBox<Element>
+    /// Nil once it has ended.
+    var box: BroadcastBox<Element>?
   }
 
   private struct State {
     var nextID: UInt64 = 0
+    /// In the order of their numbers, so that one is found fast among many. Those that have ended
+    /// are removed together when they are half of all: each costs little, however many end at once.
     var subscriptions: [Subscription] = []
+    var ended = 0
     var counts = Counts()
     var isClosed = false
+
+    mutating func end(_ id: UInt64) {
+      var range = 0..<subscriptions.count
+      while !range.isEmpty {
+        let middle = (range.lowerBound + range.upperBound) / 2
+        if subscriptions[middle].id < id {
+          range = middle + 1..<range.upperBound
+        } else {
+          range = range.lowerBound..<middle
+        }
+      }
+      let index = range.lowerBound
+      guard index < subscriptions.count, subscriptions[index].id == id,
+        subscriptions[index].box.take() != nil
+      else { return }
+      ended += 1
+      guard ended * 2 >= subscriptions.count else { return }
+      subscriptions.removeAll { $0.box == nil }
+      ended = 0
+    }
   }
 
   private let state = Mutex(State())
@@ -32,7 +56,9 @@ package final class BroadcastList<Key: Hashable & Sendable, Element: Broadcastab
 
   package var counts: Counts { state.withLock { $0.counts } }
   /// The number of subscriptions.
-  var subscriberCount: Int { state.withLock { $0.subscriptions.count } }
+  var subscriberCount: Int { state.withLock { $0.subscriptions.count - $0.ended } }
+  /// The number of places in the list, with those that ended subscriptions have left.
+  var placeCount: Int { state.withLock { $0.subscriptions.count } }
 
   /// Subscribes to the elements of one key, or of all if nil; the sequence ends with the list.
   package func subscribe<Failure>(
@@ -59,14 +85,17 @@ package final class BroadcastList<Key: Hashable & Sendable, Element: Broadcastab
   }
 
   private func unsubscribe(_ id: UInt64) {
-    state.withLock { state in state.subscriptions.removeAll { $0.id == id } }
+    state.withLock { $0.end(id) }
   }
 
   /// Offers an element to the subscribers of its key; returns whether there were any.
   @discardableResult
   package func publish(_ element: Element, for key: Key) -> Bool {
     let subscriptions = state.withLock { state in
-      state.subscriptions.filter { $0.key == nil || $0.key == key }
+      state.subscriptions.compactMap { subscription in
+        let isWanted = subscription.key == nil || subscription.key == key
+        return isWanted ? subscription.box.map { (id: subscription.id, box: $0) } : nil
+      }
     }
     for subscription in subscriptions {
       switch subscription.box.offer(element) {
@@ -89,10 +118,10 @@ package final class BroadcastList<Key: Hashable & Sendable, Element: Broadcastab
   package func close() {
     let subscriptions = state.withLock { state in
       state.isClosed = true
-      defer { state.subscriptions = [] }
+      defer { (state.subscriptions, state.ended) = ([], 0) }
       return state.subscriptions
     }
-    for subscription in subscriptions { subscription.box.finish() }
+    for subscription in subscriptions { subscription.box?.finish() }
   }
 }
 

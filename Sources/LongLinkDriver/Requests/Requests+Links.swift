@@ -93,9 +93,10 @@ extension Requests {
     table.awaits(serial, on: link.id)
   }
 
-  /// Stops a link from joining the fragments of a response if no request waits for it.
+  /// A response arrives in fragments. Stops the link from joining them if no request waits for it.
   package func collect(_ serial: UInt32, on link: Link) {
-    if !table.awaits(serial, on: link.id) { link.abandonResponse(serial) }
+    guard table.awaits(serial, on: link.id) else { return link.abandonResponse(serial) }
+    channel(serial, on: link)?.responseBegan()
   }
 
   /// A queued request has been encoded to its end.

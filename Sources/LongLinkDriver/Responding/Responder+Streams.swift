@@ -14,6 +14,11 @@ extension Responder: StreamSide {
     running[serial]?.channel?.itemSent()
   }
 
+  /// The peer gets no credit for the rest of an item, because whole items were not taken.
+  package func peerIsStuck(_ serial: UInt32, on link: Link) {
+    running[serial]?.channel?.peerIsStuck()
+  }
+
   /// The rest of an item does not fit into the limit of all windows: the exchange ends.
   package func streamOverLimit(_ serial: UInt32, on link: Link) {
     giveUp(serial, .overloaded, "an item and the windows of all streams exceed the limit")

@@ -149,7 +149,11 @@ package final class Responder: TimerHandler {
     let channel = running[request.serial]?.channel
     // A response with code 200 follows the last item, also one that nobody waited for.
     if case .success = result, let channel, !channel.isFlushed {
-      channel.whenWritten { self.finished(request, number, result) }
+      channel.whenWritten {
+        self.finished(request, number, result)
+      } orLate: {
+        self.giveUp(request.serial, .deadlinePassed, "the peer took no item in time")
+      }
       return
     }
     end(request.serial)
@@ -228,7 +232,7 @@ extension Responder {
   /// Sends a response; returns false if the request had already ended.
   func send(
     _ serial: UInt32, _ code: ResponseCode, _ body: [UInt8], isRefused: Bool = false,
-    dialectCode: UInt32? = nil, retryAfter: Duration? = nil
+    isUrgent: Bool = false, dialectCode: UInt32? = nil, retryAfter: Duration? = nil
   ) -> Bool {
     var metadata: MetadataBlock?
     if let retryAfter, link.features.contains(.metadata) {
@@ -243,7 +247,8 @@ extension Responder {
     // Checked after it was cut, because a cut body may end with part of a delimiter.
     if (try? link.validate(body)) == nil { body = [] }
     return link.respond(
-      serial, code: code, isRefused: isRefused, ownCode: dialectCode, metadata: metadata, body)
+      serial, code: code, isRefused: isRefused, isUrgent: isUrgent, ownCode: dialectCode,
+      metadata: metadata, body)
   }
 
   /// The framework's text for the peer; empty in a dialect, which has no field for it.
@@ -292,13 +297,14 @@ extension Responder {
     giveUp(serial, .deadlinePassed, "the deadline passed before the response")
   }
 
-  /// Responds before the handler has returned, and cancels its task.
+  /// Responds before the handler has returned, and cancels its task. The response waits for no
+  /// room: the connection may be about to close.
   func giveUp(_ serial: UInt32, _ code: ResponseCode, _ detail: String) {
     guard let task = running[serial]?.task else { return }
     let rest = end(serial)
     task.cancel()
     link.outlives(serial)
-    _ = send(serial, code, text(detail))
+    _ = send(serial, code, text(detail), isUrgent: true)
     rest?()
     if running.isEmpty { onIdle?() }
   }

@@ -51,6 +51,10 @@ extension ItemChannel {
         isSending = true
         itemsTaken += 1
         return .taken
+      case .ended where isRequester && outcome == nil:
+        // The response has begun to arrive, or the link is lost, and the outcome follows. If that
+        // is a refusal, the request and this item may be sent again.
+        return .mustWait
       case .ended:
         return .failed(endedError)
       }
@@ -59,13 +63,12 @@ extension ItemChannel {
     }
   }
 
-  /// Waits until the connection has sent an item that it took, by default the last one; returns the
-  /// number of the wait.
+  /// Waits until the connection has sent an item that it took, with its number among them; returns
+  /// the number of the wait.
   package func awaitSent(
-    _ waiter: Waiter<Result<Void, LongLinkError>>, item: UInt64? = nil
+    _ waiter: Waiter<Result<Void, LongLinkError>>, item: UInt64
   ) -> UInt64 {
     lastID += 1
-    let item = item ?? itemsTaken
     if item == itemLost {
       waiter(.failure(endedError))
     } else if isSending, item == itemsTaken {
@@ -99,7 +102,7 @@ extension ItemChannel {
       writer.waiter(.failure(cancelled))
     }
     if let write = waiting.remove(where: { $0.id == id }) { write.waiter(.failure(cancelled)) }
-    if writer == nil, waiting.isEmpty { writeDeadline = .distantFuture }
+    if writer == nil, waiting.isEmpty, onLate == nil { writeDeadline = .distantFuture }
   }
 
   /// The connection has encoded the item that it took.
@@ -113,8 +116,13 @@ extension ItemChannel {
 
   func sendWaiting() {
     guard let link else { return }
-    while !isSending, let write = waiting.popFirst() {
-      switch send(write.item, on: link) {
+    while !isSending, let write = waiting.first {
+      let placement = send(write.item, on: link)
+      if case .mustWait = placement { break }
+      _ = waiting.popFirst()
+      // The next one has its own time.
+      writeDeadline = .distantFuture
+      switch placement {
       case .done: write.waiter(.success(()))
       case .failed(let error): write.waiter(.failure(error))
       case .taken, .mustWait: writer = (write.id, write.waiter)
@@ -156,9 +164,11 @@ extension ItemChannel {
   /// Whether no item waits.
   var isFlushed: Bool { !isSending && waiting.isEmpty }
 
-  /// Calls a function once no item waits.
-  func whenWritten(_ function: @escaping () -> Void) {
+  /// Calls a function once no item waits, and the other one if the peer takes none in time.
+  func whenWritten(_ function: @escaping () -> Void, orLate late: @escaping () -> Void) {
     onWritten = function
+    onLate = late
+    armForWriting()
   }
 
   /// Ends the responder's side.
@@ -170,13 +180,19 @@ extension ItemChannel {
 // MARK: - Time
 
 extension ItemChannel: TimerHandler {
-  private func armForWriting() {
-    guard let itemTimeout, writeDeadline == .distantFuture else { return }
+  func armForReading() {
+    guard let itemTimeout, !isBeingAnswered else { return }
+    readDeadline = loop.now + itemTimeout
+    arm()
+  }
+
+  func armForWriting() {
+    guard let itemTimeout, writeDeadline == .distantFuture, !isBeingAnswered else { return }
     writeDeadline = loop.now + itemTimeout
     arm()
   }
 
-  func arm() {
+  private func arm() {
     guard timer == nil else { return }
     let deadline = min(readDeadline, writeDeadline)
     guard deadline != .distantFuture else { return }
@@ -203,6 +219,8 @@ extension ItemChannel: TimerHandler {
       writer?.waiter(.failure(error))
       writer = nil
       while let write = waiting.popFirst() { write.waiter(.failure(error)) }
+      // Nobody else gives up an item that the connection has taken.
+      if let onLate { onLate() }
     }
     arm()
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import LongLinkCore
-package import LongLinkTransport
+@_spi(Loop) package import LongLinkTransport
 internal import Synchronization
 
 /// This side of one stream, on its loop: the items that wait for the application, and the calls of
@@ -57,6 +57,8 @@ package final class ItemChannel {
   var outcome: Outcome?
   /// Why the responder's exchange has ended; nil while it has not, and for a requester.
   var closed: LongLinkError?
+  /// Whether the response to the requester has begun to arrive: no item has a time limit then.
+  private(set) var isBeingAnswered = false
 
   // Reading
   private var inbox = ItemInbox()
@@ -71,6 +73,12 @@ package final class ItemChannel {
   private var discardsItems = false
   /// Whether an item was dropped.
   private var hasDropped = false
+  /// Whether the peer gets no credit for the rest of an item until the application has all whole
+  /// ones.
+  private var isPeerStuck = false
+  /// The link of an exchange that has ended, while it counts items that the application has not
+  /// taken.
+  private var pastLink: LoopBound<Link>?
 
   // Writing
   /// Whether an item has been passed to the connection.
@@ -86,6 +94,8 @@ package final class ItemChannel {
   var endsItems = false
   /// Called once no item waits.
   var onWritten: (() -> Void)?
+  /// Called if that takes too long.
+  var onLate: (() -> Void)?
   /// Waits for the outcome of the requester's exchange.
   private var onOutcome: [(Outcome) -> Void] = []
   /// Calls that wait for the end of the exchange.
@@ -125,6 +135,11 @@ package final class ItemChannel {
     if !shape.contains(.requestItems) { outcome = .success([]) }
   }
 
+  deinit {
+    guard let pastLink else { return }
+    pastLink.loop.execute { [serial] in pastLink.value.forgetUnread(serial) }
+  }
+
   var sendsItems: Bool {
     shape.contains(isRequester ? .requestItems : .responseItems)
   }
@@ -151,6 +166,17 @@ package final class ItemChannel {
   func detached() {
     link = nil
     hasOpened = false
+    guard isBeingAnswered else { return }
+    isBeingAnswered = false
+    if reader != nil { armForReading() }
+    if !waiting.isEmpty { armForWriting() }
+  }
+
+  /// The response has begun to arrive.
+  func responseBegan() {
+    isBeingAnswered = true
+    readDeadline = .distantFuture
+    writeDeadline = .distantFuture
   }
 
   /// The exchange has ended; for a responder, by a cancel or with its connection.
@@ -164,8 +190,10 @@ package final class ItemChannel {
       // the other, and each would hold a window.
       inbox = ItemInbox()
     }
+    if isRequester, let link, link.holdsUnread(serial) { pastLink = LoopBound(link, on: loop) }
     link = nil
     onWritten = nil
+    onLate = nil
     wakeReader()
     let failure = endedError
     writer?.waiter(.failure(failure))
@@ -223,6 +251,7 @@ extension ItemChannel {
   /// An item, or the end of the items, has arrived.
   @inline(__always)
   func received(_ item: Arrival, on link: Link) {
+    isPeerStuck = false
     if item.kind == .end {
       receivedEnd()
     } else if let reader, inbox.isEmpty {
@@ -252,7 +281,7 @@ extension ItemChannel {
       lent += cost
     }
     itemsRead += UInt64(items.count)
-    if inbox.isEmpty { inbox.releaseRoom() }
+    if inbox.isEmpty { emptied() }
     return .items(items)
   }
 
@@ -265,8 +294,26 @@ extension ItemChannel {
     let (item, cost) = inbox.removeFirst()
     lent = cost
     itemsRead += 1
-    if inbox.isEmpty { inbox.releaseRoom() }
+    if inbox.isEmpty { emptied() }
     return item
+  }
+
+  /// The application has all whole items.
+  @inline(__always)
+  private func emptied() {
+    inbox.releaseRoom()
+    if isPeerStuck { unstick() }
+  }
+
+  private func unstick() {
+    isPeerStuck = false
+    link?.lentItems(serial)
+  }
+
+  /// The peer gets no credit for the rest of an item, because whole items were not taken.
+  func peerIsStuck() {
+    isPeerStuck = true
+    if inbox.isEmpty { unstick() }
   }
 
   /// Whether an item has come: then the peer has run its handler.
@@ -285,6 +332,12 @@ extension ItemChannel {
     let cost = unreported
     unreported = 0
     link?.tookItems(serial, cost: cost)
+    guard let pastLink else { return }
+    pastLink.value.tookUnread(serial, cost: cost)
+    if inbox.isEmpty {
+      pastLink.value.forgetUnread(serial)
+      self.pastLink = nil
+    }
   }
 
   /// The end of the items, if it has come.
@@ -298,10 +351,7 @@ extension ItemChannel {
   package func wait(_ resume: @escaping (Read) -> Void) -> UInt64 {
     lastID += 1
     reader = (lastID, resume)
-    if let itemTimeout {
-      readDeadline = loop.now + itemTimeout
-      arm()
-    }
+    armForReading()
     return lastID
   }
 

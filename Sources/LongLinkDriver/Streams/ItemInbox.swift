@@ -4,9 +4,9 @@ internal import LongLinkCore
 
 /// Items that have arrived and wait for the application, in order.
 ///
-/// Small ones are kept in one buffer, so that they take no more memory than the credit that was
-/// granted for them. Larger ones are kept one by one, so that their bytes are not copied again;
-/// those that arrived in fragments keep the memory in which they were joined.
+/// Small ones are kept in one buffer, in which each takes less than the credit that was granted for
+/// it. The buffer doubles as it grows, so that its memory is up to twice that. Larger ones are kept
+/// one by one, so that their bytes are not copied again.
 struct ItemInbox: ~Copyable {
   /// For each item its cost and its size in four bytes each, and, unless it is in `joined`, its
   /// bytes.

@@ -52,7 +52,8 @@ public struct ItemStream: AsyncSequence, Sendable {
     ///
     /// Throws, after the items that arrived before it, `rejected` with the peer's code and body,
     /// or the reason why there was no response. The error's `itemsReceived` is the number of items
-    /// that you have read, and its `delivery` says whether the request may have run.
+    /// that you have read, and its `delivery` says whether the request may have run. Later calls
+    /// throw too.
     public mutating func next(
       isolation actor: isolated (any Actor)? = #isolation
     ) async throws(LongLinkError) -> [UInt8]? {

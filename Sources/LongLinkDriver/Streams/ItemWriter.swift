@@ -31,20 +31,23 @@ public struct ItemWriter: Sendable {
       switch channel.value.write(item) {
       case .done: return
       case .failed(let error): throw error
-      case .taken: try await wait { channel, waiter in channel.awaitSent(waiter) }.get()
-      case .mustWait: try await wait { channel, waiter in channel.enqueue(item, waiter) }.get()
+      case .taken:
+        // The wait may leave the loop, and begin when others have written.
+        let number = channel.value.itemsTaken
+        return try await wait { $0.awaitSent($1, item: number) }.get()
+      case .mustWait: break
       }
-    } else {
-      try await wait { channel, waiter in
-        switch channel.write(item) {
-        case .done: waiter(.success(()))
-        case .failed(let error): waiter(.failure(error))
-        case .taken: return channel.awaitSent(waiter)
-        case .mustWait: return channel.enqueue(item, waiter)
-        }
-        return nil
-      }.get()
     }
+    // Decided in the job that performs it, for the same reason.
+    try await wait { channel, waiter in
+      switch channel.write(item) {
+      case .done: waiter(.success(()))
+      case .failed(let error): waiter(.failure(error))
+      case .taken: return channel.awaitSent(waiter, item: channel.itemsTaken)
+      case .mustWait: return channel.enqueue(item, waiter)
+      }
+      return nil
+    }.get()
   }
 
   /// Sends several items in order. From a task that does not run on the connection's loop it is

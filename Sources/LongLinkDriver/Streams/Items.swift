@@ -43,7 +43,8 @@ public struct Items: AsyncSequence, Sendable {
     /// Throws, after the items that arrived before it, `rejected` if the peer ended the stream
     /// with an error, the reason why the connection or the exchange ended, `deadlineExceeded` after
     /// `itemTimeout`, and `cancelled` if the task is cancelled. If the exchange of a handler ends
-    /// before its response, the items that it has not read are dropped.
+    /// before its response, the items that it has not read are dropped. An error is not the end:
+    /// later calls return what still comes, or throw again.
     public mutating func next(
       isolation actor: isolated (any Actor)? = #isolation
     ) async throws(LongLinkError) -> [UInt8]? {
@@ -57,8 +58,9 @@ public struct Items: AsyncSequence, Sendable {
         batch.put(items)
         return item
       case .ended(let outcome):
-        hasEnded = true
+        // After an error, also one of this read alone, there is no end to report.
         response = try outcome.get()
+        hasEnded = true
         return nil
       }
     }

@@ -14,6 +14,11 @@ extension Requests: StreamSide {
     channel(serial, on: link)?.itemSent()
   }
 
+  /// The peer gets no credit for the rest of an item, because whole items were not taken.
+  package func peerIsStuck(_ serial: UInt32, on link: Link) {
+    channel(serial, on: link)?.peerIsStuck()
+  }
+
   /// The rest of an item does not fit into the limit of all windows.
   package func streamOverLimit(_ serial: UInt32, on link: Link) {
     guard let (id, _) = table.carried(serial, by: link.id), let entry = table.end(id) else {
@@ -35,7 +40,7 @@ extension Requests: StreamSide {
   }
 
   @inline(__always)
-  private func channel(_ serial: UInt32, on link: Link) -> ItemChannel? {
+  func channel(_ serial: UInt32, on link: Link) -> ItemChannel? {
     table.slot(of: serial, on: link.id).flatMap { table.withPayload(at: $0) { $0.channel } }
   }
 }

@@ -11,7 +11,8 @@ public struct StreamOptions: Hashable, Sendable {
   /// Unlike a plain request, a stream may last for months. Resolution: 1 ms.
   public var timeout: Duration?
   /// The longest wait for the next item, or until the peer lets the next one be written. Default:
-  /// none. When it has passed, reading or writing throws `deadlineExceeded`.
+  /// none. When it has passed, reading or writing throws `deadlineExceeded`. It does not bound how
+  /// long the response takes to arrive, once that has begun; `timeout` does.
   public var itemTimeout: Duration?
   /// The bytes that the peer can send before this side has read, headers of 16 bytes included.
   /// Default: 65,536, which grows for a fast reader on a long path up to the configured

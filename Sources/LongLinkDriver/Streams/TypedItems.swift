@@ -69,7 +69,7 @@ public struct TypedItemStream<Item: BodyDecodable & Sendable>: AsyncSequence, Se
   /// The position of the reader. When it is released before the end, the request is cancelled.
   public struct Iterator: AsyncIteratorProtocol {
     fileprivate var items: ItemStream.Iterator
-    private var hasFailed = false
+    private var failure: LongLinkError?
 
     fileprivate init(items: ItemStream.Iterator) {
       self.items = items
@@ -79,16 +79,18 @@ public struct TypedItemStream<Item: BodyDecodable & Sendable>: AsyncSequence, Se
     ///
     /// Throws as the iterator of ``ItemStream`` does. An item that does not decode cancels the
     /// request and throws `decodingFailed`, delivery `answered`; the error's `itemsReceived` is the
-    /// number of items before it.
+    /// number of items before it. Later calls throw the same error.
     public mutating func next(
       isolation actor: isolated (any Actor)? = #isolation
     ) async throws(LongLinkError) -> Item? {
-      guard !hasFailed, let bytes = try await items.next(isolation: actor) else { return nil }
+      if let failure { throw failure }
+      guard let bytes = try await items.next(isolation: actor) else { return nil }
       do throws(BodyError) {
         return try Item(copying: bytes)
       } catch {
-        hasFailed = true
-        throw await items.cancel(undecodable: error)
+        let failure = await items.cancel(undecodable: error)
+        self.failure = failure
+        throw failure
       }
     }
 

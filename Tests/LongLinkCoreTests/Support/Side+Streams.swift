@@ -47,6 +47,11 @@ extension Side {
   func forgetStream(_ serial: UInt32) {
     untaken[serial] = nil
     sending.remove(serial)
+    if !keepsUnread { connection.forgetUnread(serial) }
+  }
+
+  func hearStuck(_ serial: UInt32) {
+    if holdsItems { connection.lentItems(serial, at: now) } else { stuck.append(serial) }
   }
 
   func hearStray(_ kind: FrameKind, _ serial: UInt32) {

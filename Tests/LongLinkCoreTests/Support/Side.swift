@@ -64,6 +64,12 @@ final class Side {
   var takesItems = false
   /// The costs of the items that the application has not taken, by serial.
   var untaken: [UInt32: [Int]] = [:]
+  /// Whether the application holds the items that it has not taken.
+  var holdsItems = false
+  /// Whether the application keeps the items of a stream that has ended.
+  var keepsUnread = false
+  /// The streams whose peer is stuck while items wait.
+  var stuck: [UInt32] = []
   /// The streams of which an item waits for credit or room.
   var sending: Set<UInt32> = []
   /// Handlers go on when their requests are cancelled, until `returnHandlers` is called.
@@ -247,6 +253,7 @@ final class Side {
       sending.remove(serial)
       events.append(.itemSent(serial))
     case .stray(let kind, let serial): hearStray(kind, serial)
+    case .stuck(let serial): hearStuck(serial)
     case .overLimit(let serial): hearOverLimit(serial)
     case .damaged(let violation): events.append(.damaged(violation))
     case .peerLeaving(let goaway): events.append(.leaving(goaway))
@@ -360,8 +367,8 @@ extension Side {
   /// Cancels as the table of requests would, and says whether no byte had left.
   func cancel(_ serial: UInt32, notifying: Bool = true) -> Bool {
     awaited.remove(serial)
-    forgetStream(serial)
     let isUnsent = connection.cancel(serial, placements[serial]!, notifying: notifying)
+    forgetStream(serial)
     drain()
     return isUnsent
   }

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLink
+import LongLinkServer
+import LongLinkTesting
+import Testing
+
+/// The times that bound the waits of a stream, and its end when a server drains.
+@Suite struct StreamTimeTests {
+  @Test func `a write has its whole time, however long those before it waited`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let server = try await stage.serve { server in
+        server.routeBasics()
+        server.routeStream(20, .requestItems) { request, items, _ in
+          try await request.clock.sleep(for: .seconds(5))
+          var count = 0
+          for try await item in items { count += item.count }
+          return Array("\(count)".utf8)
+        }
+      } configure: {
+        $0.maxInFlight = 1
+      }
+      let client = try stage.client(of: server)
+      try await client.connect()
+      // It takes the only place for eight of the ten seconds.
+      let first = client.submit(.hang, [])
+      try await stage.until { await server.counters().requestsRunning == 1 }
+      let options = StreamOptions(itemTimeout: .seconds(10))
+      let stream = stage.spawn {
+        try await client.sendItems(20, [], options: options) { writer in
+          try await writer.write([1])
+          try await writer.write([UInt8](repeating: 2, count: 100_000))
+        }
+      }
+      try await simulation.sleep(for: .seconds(8))
+      first.cancel()
+      #expect(try await stream.value == Array("100001".utf8))
+    }
+  }
+
+  @Test func `an item that the peer never takes is bounded after its handler has returned`()
+    async throws
+  {
+    try await Stage.simulate { stage, simulation in
+      let server = try await stage.serve { server in
+        server.routeBasics()
+        server.routeStream(10, .responseItems, itemTimeout: .seconds(5)) { request, _, writer in
+          try await writer.write([UInt8](repeating: 1, count: 1_000))
+          await withTaskGroup(of: Void.self) { group in
+            group.addTask { try? await writer.write([UInt8](repeating: 1, count: 5_000)) }
+            try? await request.clock.sleep(for: .seconds(1))
+            // The connection has taken the item; only the wait for it ends.
+            group.cancelAll()
+          }
+          return []
+        }
+      } configure: {
+        $0.maxInFlight = 1
+      }
+      let client = try stage.client(of: server)
+      try await client.connect()
+      var iterator = client.stream(10, [], options: StreamOptions(window: 1_024))
+        .makeAsyncIterator()
+      try await simulation.sleep(for: .seconds(5))
+      #expect(await server.counters().requestsRunning == 1)
+      try await simulation.sleep(for: .seconds(2))
+      #expect(await server.counters().requestsRunning == 0)
+      #expect(try await client.request(.echo, [7]) == [7])
+      do {
+        while try await iterator.next() != nil {}
+        Issue.record("it should have failed")
+      } catch let error as LongLinkError {
+        #expect(error.response == .deadlinePassed && error.delivery == .answered)
+      }
+    }
+  }
+
+  @Test func `an item that the peer takes slowly is not given up`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let server = try await stage.serve { server in
+        server.routeStream(10, .responseItems, itemTimeout: .seconds(5)) { _, _, writer in
+          await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<10 {
+              group.addTask { try? await writer.write([UInt8](repeating: 1, count: 1_000)) }
+            }
+            await Task.yield()
+          }
+          return []
+        }
+      }
+      let client = try stage.client(of: server)
+      let options = StreamOptions(window: 1_024)
+      var iterator = client.stream(10, [], options: options).makeAsyncIterator()
+      for _ in 0..<10 {
+        let item = try await iterator.next()
+        #expect(item?.count == 1_000)
+        try await simulation.sleep(for: .seconds(3))
+      }
+      let end = try await iterator.next()
+      #expect(end == nil)
+    }
+  }
+
+  @Test func `all streams learn of the end of a drain, although their items wait`() async throws {
+    try await Stage.simulate { stage, simulation in
+      simulation.network.conditions = LinkConditions(bandwidth: 1_000_000)
+      let server = try await stage.serve { server in
+        server.routeStream(10, .responseItems) { _, _, writer in
+          for _ in 0..<1_000_000 { try await writer.write([UInt8](repeating: 1, count: 10_000)) }
+          return []
+        }
+      }
+      let client = try stage.client(of: server)
+      try await client.connect()
+      let streams = (0..<10).map { _ in
+        stage.spawn { for try await _ in client.stream(10, []) {} }
+      }
+      try await simulation.sleep(for: .milliseconds(300))
+      #expect(await server.counters().requestsRunning == 10)
+      await server.shutDown(within: .milliseconds(1))
+      for stream in streams {
+        let error = try await failure { try await stream.value }
+        #expect(error.response == .draining, "\(error)")
+      }
+    }
+  }
+}
