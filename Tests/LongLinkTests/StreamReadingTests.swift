@@ -70,6 +70,36 @@ import Testing
     }
   }
 
+  @Test func `a stream that is cancelled completes once, also if nobody asks for the next item`()
+    async throws
+  {
+    try await Stage.simulate { stage, simulation in
+      let server = try await stage.serve { server in
+        server.routeStream(10, .responseItems) { request, _, writer in
+          for number: UInt8 in 1...3 { try await writer.write([number]) }
+          try await request.clock.sleep(for: .seconds(1_000_000))
+          return []
+        }
+      }
+      let client = try stage.client(of: server)
+      let asks = Tally<@Sendable () -> Void>()
+      let ends = Tally<LongLinkError.Code?>()
+      let handle = client.stream(
+        10, [], on: .connectionLoop, onItem: { _, next in asks.add(next) },
+        completion: { result in
+          if case .failure(let error) = result { ends.add(error.code) } else { ends.add(nil) }
+        })
+      await asks.reached(1)
+      try await simulation.sleep(for: .seconds(1))
+      handle.cancel()
+      try await simulation.sleep(for: .seconds(1))
+      #expect(ends.elements == [.cancelled])
+      asks.elements[0]()
+      try await simulation.sleep(for: .seconds(1))
+      #expect(ends.elements.count == 1 && asks.count == 1)
+    }
+  }
+
   /// What a call of an iterator returns or throws.
   private static func next<Iterator: AsyncIteratorProtocol>(
     of iterator: inout Iterator

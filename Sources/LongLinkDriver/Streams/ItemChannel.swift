@@ -299,7 +299,6 @@ extension ItemChannel {
   }
 
   /// The application has all whole items.
-  @inline(__always)
   private func emptied() {
     inbox.releaseRoom()
     if isPeerStuck { unstick() }
@@ -315,6 +314,9 @@ extension ItemChannel {
     isPeerStuck = true
     if inbox.isEmpty { unstick() }
   }
+
+  /// Whether items wait for the application.
+  var hasWaiting: Bool { !inbox.isEmpty }
 
   /// Whether an item has come: then the peer has run its handler.
   var hasReceived: Bool { itemsRead > 0 || !inbox.isEmpty || hasDropped }

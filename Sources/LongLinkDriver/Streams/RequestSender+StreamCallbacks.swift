@@ -2,6 +2,7 @@
 
 public import LongLinkCore
 internal import LongLinkTransport
+internal import Synchronization
 
 // Streams without async: with completion handlers, and on plain threads.
 
@@ -28,7 +29,8 @@ extension RequestSender {
   }
 
   /// The same for work that goes on after `onItem` has returned: the next item follows when it
-  /// calls its second argument, once, on any thread.
+  /// calls its second argument, once, on any thread. `completion` does not wait for that call if
+  /// you cancel the handle, or if the connection is lost and no item is left.
   @discardableResult
   public func stream(
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
@@ -78,7 +80,8 @@ extension RequestSender {
   }
 
   /// The same for work that goes on after `onItem` has returned: the next item follows when it
-  /// calls its second argument, once, on any thread.
+  /// calls its second argument, once, on any thread. `completion` does not wait for that call if
+  /// you cancel the handle, or if the connection is lost and no item is left.
   @discardableResult
   public func stream<Request: BodyEncodable, Item: BodyDecodable>(
     _ method: ServerStreamingMethod<Request, Item>, _ request: Request,
@@ -184,13 +187,51 @@ private struct ItemCallbacks<Item>: Sendable {
   let decode: @Sendable ([UInt8]) throws(BodyError) -> Item
   let onItem: @Sendable (Item, @escaping @Sendable () -> Void) -> Void
   let completion: @Sendable (Outcome) -> Void
+  private let end = End()
 
-  /// Asks for the next item, in a job of the loop: never within the call that made the request.
+  /// Lets `completion` be called once.
+  private final class End: Sendable {
+    private let hasCome = Atomic(false)
+
+    func come() -> Bool { !hasCome.exchange(true, ordering: .relaxed) }
+    var isPast: Bool { hasCome.load(ordering: .relaxed) }
+  }
+
+  init(
+    channel: BoundChannel, handle: RequestHandle, executor: CallbackExecutor,
+    decode: @escaping @Sendable ([UInt8]) throws(BodyError) -> Item,
+    onItem: @escaping @Sendable (Item, @escaping @Sendable () -> Void) -> Void,
+    completion: @escaping @Sendable (Outcome) -> Void
+  ) {
+    self.channel = channel
+    self.handle = handle
+    self.executor = executor
+    self.decode = decode
+    self.onItem = onItem
+    self.completion = completion
+  }
+
+  /// Asks for the first item, in a job of the loop: never within the call that made the request.
   func begin() {
+    channel.loop.execute {
+      let channel = channel.value
+      channel.whenEnded { outcome in
+        // Whoever has ended the stream may never ask for the next item.
+        guard case .failure(let error) = outcome, error.code != .rejected,
+          error.code == .cancelled || !channel.hasWaiting, end.come()
+        else { return }
+        executor.perform { completion(outcome) }
+      }
+      next(of: channel)
+    }
+  }
+
+  private func goOn() {
     channel.loop.execute { next(of: channel.value) }
   }
 
   private func next(of channel: ItemChannel) {
+    guard !end.isPast else { return }
     if let read = channel.read(upTo: 1) { return handle(read) }
     _ = channel.wait { handle($0) }
   }
@@ -198,7 +239,8 @@ private struct ItemCallbacks<Item>: Sendable {
   private func handle(_ read: ItemChannel.Read) {
     switch read {
     case .items(let items): executor.perform { handle(items[0]) }
-    case .ended(.success(let response)): executor.perform { completion(.success(response)) }
+    case .ended(.success(let response)):
+      if end.come() { executor.perform { completion(.success(response)) } }
     case .ended(.failure(let error)): fail(error)
     }
   }
@@ -211,11 +253,12 @@ private struct ItemCallbacks<Item>: Sendable {
     } catch {
       return channel.loop.execute { fail(channel.value.undecodable(error, 1)) }
     }
-    onItem(item, begin)
+    onItem(item, goOn)
   }
 
   /// Ends the request because of an item that has not come or does not decode, unless it has ended.
   private func fail(_ error: LongLinkError) {
+    guard end.come() else { return }
     handle.cancel()
     channel.value.settle(error) { error in executor.perform { completion(.failure(error)) } }
   }
