@@ -15,8 +15,9 @@ public struct ItemWriter: Sendable {
   /// Sends an item, after those that were written before.
   ///
   /// It returns when the whole item is on its way, and so waits until the peer's reader lets it
-  /// through: a writer runs ahead of its reader by at most a window and one item. An item that fits
-  /// into the credit that is there is written without suspending, on the connection's loop.
+  /// through: a writer runs ahead of its reader by at most a window and one item, and by the items
+  /// that a reader on another thread takes at once, of 64 KiB together. An item that fits into the
+  /// credit that is there is written without suspending, on the connection's loop.
   ///
   /// Throws `tooLarge` if the peer does not accept an item of this size, and `encodingFailed`: both
   /// send nothing, and the stream goes on. Throws `streamEnded` if the peer has responded already

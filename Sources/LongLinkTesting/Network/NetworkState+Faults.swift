@@ -26,7 +26,6 @@ extension NetworkState {
   mutating func loseForgotten(to addresses: [SocketAddress]) {
     let forgotten = links.filter { _, link in
       addresses.contains(link.destination) && link.acceptor?.isBroken == true
-        && link.initiator.isOpen && !link.initiator.isBroken
     }
     for number in forgotten.keys.sorted() { lose(number) }
   }

@@ -118,8 +118,10 @@ public final class ItemLedger: Sendable {
       if lane.wrote >= lane.read { lane.untaken += lane.items[lane.wrote].leastCost }
       lane.wrote += 1
       guard let window = lane.window, !lane.isTooFull else { return }
-      // Beside the window, one item can be on its way, and so can the fragments of its headers.
-      let most = window + lane.largest + (lane.largest / 1_000 + 1) * Wire.itemOverhead
+      // Beside the window, one item can be on its way, and so can the fragments of its headers. A
+      // reader off the loop takes items together, up to 64 KiB, and is given one after the other.
+      let item = lane.largest + (lane.largest / 1_000 + 1) * Wire.itemOverhead
+      let most = window + item + 65_536
       guard lane.untaken > most else { return }
       lane.isTooFull = true
       broken.append(
