@@ -235,7 +235,8 @@ let sample = Parcel(
       #expect(try await moves.next() == Moved(number: 1))
       let malformed = await #expect(throws: LongLinkError.self) { try await moves.next() }
       #expect(malformed?.code == .decodingFailed && malformed?.itemsReceived == 1)
-      #expect(try await moves.next() == nil)
+      let again = await #expect(throws: LongLinkError.self) { try await moves.next() }
+      #expect(again?.code == .decodingFailed)
       let reply = try await parcels.sendAll { writer in
         try await writer.write(SendRequest(listeners: ["x"]))
       }
