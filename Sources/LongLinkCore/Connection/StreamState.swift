@@ -96,13 +96,15 @@ struct ItemInflow: Equatable, Sendable {
     credit += lump
   }
 
-  /// Doubles the window if the peer had to wait for credit although it was granted promptly: then
-  /// the path is longer than the window. `room` is the most by which it can grow.
+  /// Doubles the window if the path is longer than the window. `room` is the most by which it can
+  /// grow.
   @inline(__always)
   mutating func growIfTooSmall(room: Int) {
     guard path.hasStalled else { return }
     path.hasStalled = false
-    if window < largestWindow, window <= room { window = min(window * 2, largestWindow) }
+    if window < largestWindow, window <= room, path.holds(window) {
+      window = min(window * 2, largestWindow)
+    }
   }
 }
 
@@ -118,26 +120,50 @@ private struct PathWatch: Equatable, Sendable {
   /// it has begun to use it.
   private var grantBegins: Int?
   private var grantedAt = LinkInstant.distantFuture
+  /// The shortest time from a grant to its first use, in nanoseconds: that of the path.
+  private var shortestWait = Int64.max
+  /// When the peer began to use the last grant that it has used, and the total then.
+  private var usedAt = LinkInstant.distantFuture
+  private var usedTotal = 0
+  /// The bytes that came from the use of one grant to that of the next, and the nanoseconds.
+  private var roundBytes = 0
+  private var roundTime = Int64.max
   /// Whether the peer has waited.
   var hasStalled = false
 
+  /// Whether the path can hold a window of this size, or a quarter of it: at the pace of the last
+  /// round, so much comes within the path's time.
+  ///
+  /// A peer on the same machine waits as well, while the processes take turns. A larger window
+  /// would do little for it, but all that comes behind the items would wait longer.
+  func holds(_ window: Int) -> Bool {
+    Double(window) * Double(roundTime) < 4 * Double(roundBytes) * Double(shortestWait)
+  }
+
   @inline(__always)
   mutating func arrived(_ cost: Int, at now: LinkInstant) {
-    if let grantBegins, total + cost > grantBegins {
-      let (wait, pause) = (now - grantedAt, now - lastArrival)
-      if total > grantBegins - Wire.leastCredit, pause >= wait / 4, pause <= wait + wait / 4 {
-        hasStalled = true
-      }
-      self.grantBegins = nil
-    }
+    if let grantBegins, total + cost > grantBegins { used(grantBegins, at: now) }
     total += cost
     lastArrival = now
+  }
+
+  private mutating func used(_ grantBegins: Int, at now: LinkInstant) {
+    let (wait, pause) = (now - grantedAt, now - lastArrival)
+    shortestWait = min(shortestWait, wait)
+    roundBytes = total - usedTotal
+    roundTime = now - usedAt
+    (usedAt, usedTotal) = (now, total)
+    if total > grantBegins - Wire.leastCredit, pause >= wait / 4, pause <= wait + wait / 4 {
+      hasStalled = true
+    }
+    self.grantBegins = nil
   }
 
   mutating func granted(behind credit: Int, at now: LinkInstant) {
     guard grantBegins == nil else { return }
     grantBegins = total + credit
     grantedAt = now
+    if shortestWait == .max { usedAt = now }
   }
 }
 

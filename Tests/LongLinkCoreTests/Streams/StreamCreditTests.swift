@@ -133,13 +133,41 @@ import Testing
     #expect(perTrip.allSatisfy { $0 >= 28_000 }, "\(perTrip)")
   }
 
+  @Test func `the window hardly grows where two processes of one machine take turns`() {
+    let client = opened(.client)
+    let server = opened(.server)
+    server.takesItems = true
+    client.stream(50, items: true)
+    var nanoseconds: Int64 = 1_000_000_000
+    for _ in 0..<200 {
+      // The writer runs until it is out of credit, then the reader until it has read everything.
+      while !client.sending.contains(50) {
+        client.write(50, [UInt8](repeating: 1, count: 4_000))
+        client.flush()
+        nanoseconds += 600
+      }
+      for frame in client.takeFrames() {
+        server.now = LinkInstant(nanoseconds: nanoseconds)
+        server.receive(frame)
+        nanoseconds += 800
+      }
+      client.now = LinkInstant(nanoseconds: nanoseconds)
+      for frame in server.takeFrames() { client.receive(frame) }
+    }
+    let window = server.connection.streams.slot(of: 50).flatMap {
+      server.connection.streams[$0].incoming?.window
+    }
+    #expect(window ?? .max <= 262_144)
+  }
+
   @Test func `windows that have grown leave room for others`() {
     let side = opened(.server) { $0.windows.total = 1_048_576 }
     side.takesItems = true
     let item = [UInt8](repeating: 1, count: 16_368)
     for serial: UInt32 in 50..<54 { side.receive(streamRequest(serial)) }
     var left = [UInt32: Int](uniqueKeysWithValues: (50..<54).map { ($0, 65_536) })
-    for _ in 0..<400 {
+    for trip: Int64 in 1...400 {
+      side.now = .ms(trip * 10)
       for serial: UInt32 in 50..<54 where left[serial]! >= 16_384 {
         side.receive(RawFrame(.item, serial: serial, body: item))
         left[serial]! -= 16_384
