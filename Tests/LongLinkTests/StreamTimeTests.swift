@@ -38,6 +38,46 @@ import Testing
     }
   }
 
+  @Test func `a write has its own time after the one before it was cancelled`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let server = try await stage.serve { server in
+        server.routeBasics()
+        server.routeStream(20, .requestItems) { _, items, _ in
+          var bytes = 0
+          for try await item in items { bytes += item.count }
+          return Array("\(bytes)".utf8)
+        }
+      } configure: {
+        $0.maxInFlight = 1
+      }
+      let client = try stage.client(of: server)
+      try await client.connect()
+      // It takes the only place for twelve seconds.
+      let first = client.submit(.hang, [])
+      try await stage.until { await server.counters().requestsRunning == 1 }
+      let options = StreamOptions(itemTimeout: .seconds(10))
+      let stream = stage.spawn {
+        try await client.sendItems(20, [], options: options) { writer in
+          try await withThrowingTaskGroup(of: Void.self) { later in
+            later.addTask {
+              try await simulation.sleep(for: .seconds(9))
+              try await writer.write([2, 2])
+            }
+            await withTaskGroup(of: Void.self) { earlier in
+              earlier.addTask { try? await writer.write([1]) }
+              try? await simulation.sleep(for: .milliseconds(9_500))
+              earlier.cancelAll()
+            }
+            try await later.waitForAll()
+          }
+        }
+      }
+      try await simulation.sleep(for: .seconds(12))
+      first.cancel()
+      #expect(try await stream.value == Array("2".utf8))
+    }
+  }
+
   @Test func `an item that the peer never takes is bounded after its handler has returned`()
     async throws
   {

@@ -75,7 +75,9 @@ import Testing
     }
     loop.turn(waitingUntil: nil)
     #expect(self.journal.entries.count == 16)
+    #expect(onLoop { self.loop.hasBacklog && self.loop.leavesJobs })
     for _ in 0..<3 { loop.turn(waitingUntil: nil) }
+    #expect(onLoop { !self.loop.hasBacklog && !self.loop.leavesJobs })
     #expect(self.journal.entries == (1...60).map { "\($0)" })
     #expect(self.driver.deadlines == Array(repeating: .distantPast, count: 4))
   }

@@ -35,7 +35,13 @@ extension Link: TurnHandler {
 
   package func turnEnds(token: UInt64) {
     endsTurn = false
-    if core.waitsForHandlers {
+    if core.waitsForHandlers, loop.leavesJobs, turnsForHandlers < 16 {
+      // The job of a handler that was cancelled may be among those that wait.
+      turnsForHandlers += 1
+      awaitEndOfTurn()
+      if core.hasEffects { deliver() }
+    } else if core.waitsForHandlers {
+      turnsForHandlers = 0
       core.handlersHaveHadTurn()
       deliver()
       core.handlersTurnEnds()

@@ -59,6 +59,8 @@ package final class Link {
   private var timer: LoopTimer?
   private var armedFor = LinkInstant.distantFuture
   var endsTurn = false
+  /// The turns whose end was awaited for a handler's job that did not run yet.
+  var turnsForHandlers = 0
   @safe @exclusivity(unchecked) var earlyWriting = EarlyWriting()
   /// The `errno` of an early write that failed in this turn; handled at the turn's end.
   var earlyFailure: Int32?

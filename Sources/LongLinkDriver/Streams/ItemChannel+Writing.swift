@@ -101,8 +101,14 @@ extension ItemChannel {
       self.writer = nil
       writer.waiter(.failure(cancelled))
     }
+    let wasNext = writer == nil && waiting.first?.id == id
     if let write = waiting.remove(where: { $0.id == id }) { write.waiter(.failure(cancelled)) }
     if writer == nil, waiting.isEmpty, onLate == nil { writeDeadline = .distantFuture }
+    // The next one's time begins now.
+    if wasNext, !waiting.isEmpty {
+      writeDeadline = .distantFuture
+      armForWriting()
+    }
   }
 
   /// The connection has encoded the item that it took.

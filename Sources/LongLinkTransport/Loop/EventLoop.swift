@@ -44,6 +44,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   private var streamsRead = 0
   /// Whether the last stream should be read only a little, because the turn is long.
   private(set) var hasReadLittle = false
+  /// Whether jobs that waited in the last turn are left, because the turn was long.
+  package private(set) var leavesJobs = false
   /// The times of the handlers that ran in this turn.
   @safe @exclusivity(unchecked) var handlerTimes = HandlerTimes()
   @safe @exclusivity(unchecked) var timers: LoopTimers
@@ -150,7 +152,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   }
 
   /// Whether more jobs wait than one turn runs.
-  package var hasBacklog: Bool { work.count > EventLoop.mostJobs }
+  package var hasBacklog: Bool { leavesJobs || work.count > EventLoop.mostJobs }
 
   /// The time of the earliest timer; nil if there is none.
   package var nextDeadline: LinkInstant? {
@@ -189,7 +191,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
 extension EventLoop {
   /// The duration of a turn in nanoseconds above which streams are read only a little each. The
-  /// jobs of one turn run for about as long at most.
+  /// jobs of one turn end after about as long, but not before 16 have run.
   private static let longTurn: Int64 = 10_000_000
   /// The most jobs that one turn runs, so that sockets get their turn too.
   private static let mostJobs = 4096
@@ -303,6 +305,7 @@ extension EventLoop {
   }
 
   private func runWork() {
+    leavesJobs = false
     var budget = Self.mostJobs
     var beginning: LinkInstant?
     let executor = unsafe asUnownedSerialExecutor()
@@ -326,9 +329,11 @@ extension EventLoop {
       handlerPauses()
       guard budget.isMultiple(of: Self.jobsBetweenReadings) else { continue }
       let instant = driver.now
-      if instant - (beginning ?? instant) > Self.longTurn { return }
+      // A loop that was stopped has no sockets to serve.
+      if instant - (beginning ?? instant) > Self.longTurn, !isStopped { break }
       beginning = beginning ?? instant
     }
+    leavesJobs = !work.isEmpty
   }
 
   private func endTurn() {
