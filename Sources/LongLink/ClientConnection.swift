@@ -18,6 +18,8 @@ final class ClientConnection {
   var farewell: PeerText?
   /// When its trial began; nil if it stood none.
   var heldSince: LinkInstant?
+  /// Whether its server has said goaway during the trial, so that it never takes requests.
+  var hasLeft = false
   /// When it began to take new requests.
   var usedSince: LinkInstant?
   /// The requests that it carried when it was lost.

@@ -89,6 +89,12 @@ extension ClientCore {
     resumeConnectWaiters(.failure(notConnected("connect")))
   }
 
+  /// Notes that a server has accepted the client.
+  func credentialAccepted() {
+    refusedCredential = nil
+    shortLinks?.refusal = nil
+  }
+
   /// Makes the long link again if it was given up because servers refused another credential.
   func restart(with credential: [UInt8]) {
     guard machine.state == .stopped, let refused = refusedCredential,

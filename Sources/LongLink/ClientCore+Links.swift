@@ -91,7 +91,9 @@ extension ClientCore: LinkOwner {
     if let connection = connection(link.id) {
       connection.peer.identified(as: nil, security: link.security)
     }
-    if shortLinks?.machine.beginTrial(of: link.id, at: loop.now) == true {
+    let validity = validity(of: link)
+    if shortLinks?.machine.beginTrial(of: link.id, validity: validity, at: loop.now) == true {
+      credentialAccepted()
       link.log(.info, "The link takes no requests yet, because earlier ones were cut")
       connection(link.id)?.heldSince = loop.now
       machine.hold(link.id)
@@ -106,14 +108,16 @@ extension ClientCore: LinkOwner {
   /// Uses a link whose handshake is complete, and whose trial is over if it had to stand one.
   func acceptLink(_ link: Link) {
     let held = loop.now - (connection(link.id)?.heldSince ?? loop.now)
-    let validity = Int64(link.credentialExpires) * 1_000_000
     machine.established(
       link.id, provenAfter: link.heartbeatInterval,
-      validFor: validity == 0 ? nil : max(1, validity - held), at: loop.now, bits: bits)
-    if machine.isCurrent(link.id) {
-      refusedCredential = nil
-      shortLinks?.refusal = nil
-    }
+      validFor: validity(of: link).map { max(1, $0 - held) }, at: loop.now, bits: bits)
+    if machine.isCurrent(link.id) { credentialAccepted() }
+  }
+
+  /// How long the server accepts the credential of a link from its welcome on, in nanoseconds; nil
+  /// without an end.
+  private func validity(of link: Link) -> Int64? {
+    link.credentialExpires == 0 ? nil : Int64(link.credentialExpires) * 1_000_000
   }
 
   private func leaving(_ link: Link, _ goaway: GoAway) {
@@ -136,12 +140,15 @@ extension ClientCore: LinkOwner {
     let named = code == .draining ? alternatives(in: goaway) : []
     let number = machine.alternativesNamed
     guard connection(link.id)?.isEstablished == true else {
-      // It came instead of a welcome: the attempt has failed for that reason.
+      // It came instead of a welcome, or during the trial: the attempt has failed for that reason.
       let farewell = PeerText(goaway.reason)
+      let wasAccepted = connection(link.id)?.heldSince != nil
       connection(link.id)?.farewell = farewell
       machine.turnedAway(
-        link.id, isRefusal: code.deniesAccess, hint: hint, alternatives: named.count, at: loop.now)
+        link.id, isRefusal: code.deniesAccess && !wasAccepted, hint: hint,
+        alternatives: named.count, at: loop.now)
       take(named, since: number)
+      if wasAccepted { return leftInTrial(link, code) }
       link.close(.goneAway(code))
       if code.deniesAccess { credentialRefused(code, farewell, by: link.peer) }
       return
@@ -157,6 +164,16 @@ extension ClientCore: LinkOwner {
     perform()
     // A link that was replaced earlier waits only for its last responses.
     finishIfDone(link)
+  }
+
+  /// Gives up a link in its trial whose server takes no requests; it ends what that has asked.
+  private func leftInTrial(_ link: Link, _ code: ResponseCode) {
+    connection(link.id)?.hasLeft = true
+    shortLinks?.machine.trialFailed(link.id)
+    lastFailure = ConnectFailure(
+      .goneAway(code), detail: CloseReason.goneAway(code).detail, address: link.peer)
+    machine.heldLeft(link.id, at: loop.now, bits: bits)
+    perform()
   }
 
   /// Returns the valid servers that a goaway names; none if the policy does not follow them.
@@ -234,7 +251,10 @@ extension ClientCore: LinkOwner {
 
   /// The same, for a link that may be current or not yet established.
   private func finishIfLeft(_ link: Link) {
-    if !requests.isCurrent(link), connection(link.id)?.isEstablished == true { finishIfDone(link) }
+    guard let connection = connection(link.id), connection.isEstablished || connection.hasLeft,
+      !requests.isCurrent(link)
+    else { return }
+    finishIfDone(link)
   }
 
   func link(_ link: Link, endedWith reason: CloseReason) {
@@ -242,7 +262,10 @@ extension ClientCore: LinkOwner {
     link.count(in: totals)
     connections.removeAll { $0 === connection }
     connection.peer.detach()
-    if connection.isEstablished {
+    if connection.hasLeft {
+      notifyObserver(.failed(link.id, reason))
+      machine.ended(link.id, reason, at: loop.now, bits: bits)
+    } else if connection.isEstablished {
       pathHeartbeat?.lost(after: link.silenceProbed, reason, on: connection.path)
       updateHeartbeatPace()
       ended(connection, reason)

@@ -114,7 +114,7 @@ import Testing
   }
 
   @Test func `a server that has suspended reading detects a dead peer by what it writes`() {
-    let side = beating(.server) {
+    let side = opened(.server) {
       $0.encodeLimit = 10_000
       $0.writingTimeout = 5_000_000_000
     }
@@ -128,19 +128,52 @@ import Testing
     #expect(side.takeEvents() == [.abandon(.stalledPeer), .close(.stalledPeer)])
   }
 
+  @Test(arguments: [Role.client, .server], [false, true])
+  func `what waits is judged by the shorter heartbeat of both sides`(role: Role, isShort: Bool) {
+    // This side's own is 40 seconds, the peer's is 6.
+    let side = Side(ConnectionSettings(role) { $0.isShort = isShort })
+    let body: [UInt8] = [0x10, 3, 0x28, 0x88, 0x27, 0x30, 0xE8, 0x07]
+    side.receive(RawFrame(role == .client ? .welcome : .hello, serial: 3, body: body))
+    #expect(side.connection.agreement.heartbeatInterval == 5_000_000_000)
+    #expect(side.connection.agreement.heartbeatTimeout == 1_000_000_000)
+    _ = side.takeFrames()
+    side.isStalled = true
+    if role == .client {
+      side.request(50, [UInt8](repeating: 1, count: 20_000))
+    } else {
+      side.receive(RawFrame(.request, tag: 1, serial: 50))
+      side.respond(50, [UInt8](repeating: 1, count: 20_000))
+    }
+    side.flush()
+    _ = side.takeEvents()
+    // The peer sends, but takes nothing.
+    var time: Int64 = 0
+    while side.connection.isOpen, time < 50_000 {
+      time += 100
+      side.now = .ms(time)
+      if !isShort { side.receive(RawFrame(wire: 0x30)) }
+      side.pass(to: .ms(time))
+    }
+    #expect(side.takeEvents().last == .close(.stalledPeer))
+    #expect(time == (isShort ? 40_000 : 6_000))
+  }
+
   @Test func `reading again gives the peer a whole interval`() {
-    let side = beating(.server) { $0.encodeLimit = 10_000 }
+    let side = opened(.server) {
+      $0.encodeLimit = 10_000
+      $0.heartbeatInterval = 20_000_000_000
+    }
     side.isStalled = true
     side.push(1, [UInt8](repeating: 1, count: 20_000))
     side.receive(Array(RawFrame(.request, tag: 1, serial: 50, body: [1]).bytes.prefix(10)))
-    side.pass(to: .ms(33_000))
+    side.pass(to: .ms(25_000))
     side.isStalled = false
     side.flush()
     #expect(side.connection.holdsReading == false)
-    side.pass(to: .ms(33_999))
+    side.pass(to: .ms(44_999))
     #expect(side.connection.isOpen == true)
     _ = side.takeFrames()
-    side.pass(to: .ms(34_000))
+    side.pass(to: .ms(45_000))
     #expect(side.takeKinds() == [.ping])
   }
 

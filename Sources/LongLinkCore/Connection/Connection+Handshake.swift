@@ -156,6 +156,10 @@ extension Connection {
     agreement.heartbeatTimeout = Int64(max(timeout, Wire.shortestTimeout)) * 1_000_000
     liveness.agree(
       interval: agreement.heartbeatInterval, timeout: agreement.heartbeatTimeout)
+    // The heartbeat does not run on short links.
+    guard short == nil else { return }
+    writingTimeout = min(
+      settings.writingTimeout, agreement.heartbeatInterval + agreement.heartbeatTimeout)
   }
 
   mutating func open() {

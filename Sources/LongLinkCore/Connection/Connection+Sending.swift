@@ -263,7 +263,7 @@ extension Connection {
       timers.clear(.writing)
     } else if count > 0 || timers[.writing] == .distantFuture {
       liveness.watchWriting(at: self.now)
-      timers[.writing] = self.now + settings.writingTimeout / 4
+      timers[.writing] = self.now + writingTimeout / 4
     }
     if isShort, outbox.isEmpty { wroteAllOfShort() }
     if case .closing(let reason) = phase, outbox.isEmpty, !hasShutDown {
@@ -276,11 +276,11 @@ extension Connection {
   /// Closes the connection if the peer's system has acknowledged no byte for too long.
   mutating func writingElapsed(unacknowledged: Int) {
     let limit = liveness.writingLimit(
-      acknowledged: acknowledgedBytes(unacknowledged), timeout: settings.writingTimeout, at: now)
+      acknowledged: acknowledgedBytes(unacknowledged), timeout: writingTimeout, at: now)
     if now >= limit {
       close(.stalledPeer)
     } else {
-      timers[.writing] = min(limit, now + settings.writingTimeout / 4)
+      timers[.writing] = min(limit, now + writingTimeout / 4)
     }
   }
 }

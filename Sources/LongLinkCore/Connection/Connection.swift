@@ -178,6 +178,9 @@ package struct Connection: ~Copyable {
   var withdrawn = WithdrawnOrdinals()
 
   var liveness: Liveness
+  /// How long waiting bytes can make no progress, in nanoseconds: not longer than the agreed
+  /// heartbeat lets a dead peer stay.
+  var writingTimeout: Int64
 
   package init(settings: ConnectionSettings, at now: LinkInstant) {
     self.settings = settings
@@ -188,6 +191,7 @@ package struct Connection: ~Copyable {
     streams = StreamTable(limit: settings.windows.total, serialMix: settings.serialMix)
     assemblies = Assemblies(serialMix: settings.serialMix)
     liveness = Liveness(settings, at: now)
+    writingTimeout = settings.writingTimeout
     readingResumed = now
     cancels = TokenBucket(at: now)
     framing = Framing(settings.dialect, serialMix: settings.serialMix, at: now)

@@ -29,7 +29,8 @@ package struct ConnectionSettings: Sendable {
   package var frameTimeout: Int64 = 30_000_000_000
   /// The timeout for the next fragment of a request or push, in nanoseconds.
   package var messageTimeout: Int64 = 60_000_000_000
-  /// How long waiting bytes can make no progress, in nanoseconds.
+  /// How long waiting bytes can make no progress, in nanoseconds; shorter if the agreed heartbeat
+  /// is.
   package var writingTimeout: Int64 = 40_000_000_000
   /// The number of unread bytes above which a peer is dropped when another message is sent to it.
   /// Above half of it, a server stops reading the peer's requests.

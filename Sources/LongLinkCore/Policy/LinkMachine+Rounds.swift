@@ -111,6 +111,15 @@ extension LinkMachine {
     nextStart = .distantFuture
   }
 
+  /// Notes that the server of a link that its owner holds takes no requests: the attempt fails, and
+  /// the link ends what it has begun, as one that was replaced.
+  package mutating func heldLeft(_ attempt: AttemptID, at now: LinkInstant, bits: () -> UInt64) {
+    guard attempts.contains(where: { $0.id == attempt }) else { return }
+    retired.append(Retired(id: attempt, until: now + settings.lingering))
+    effects.append(.retire(attempt))
+    failed(attempt, at: now, bits: bits)
+  }
+
   /// Notes a goaway in place of a welcome: the attempt will fail, but the goaway's hints apply.
   /// `isRefusal` says that the server does not accept who the client is.
   package mutating func turnedAway(

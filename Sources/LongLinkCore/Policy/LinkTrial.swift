@@ -14,12 +14,15 @@ struct LinkTrial: Equatable, Sendable {
   private static let mostCuts = 7
 
   /// Begins a trial if the last link was cut. It lasts one connect bound after the first cut, and
-  /// twice as long after each further one.
-  mutating func begin(of link: WayMachine.ID, bound: Int64, at now: LinkInstant) -> Bool {
+  /// twice as long after each further one, but half of what the link's credential does at most: a
+  /// link whose credential ends first would never be used.
+  mutating func begin(
+    of link: WayMachine.ID, bound: Int64, validity: Int64?, at now: LinkInstant
+  ) -> Bool {
     guard cuts > 0 else { return false }
     let length = bound.multipliedReportingOverflow(by: 1 << Int64(cuts - 1))
     self.link = link
-    end = now + (length.overflow ? .max : length.partialValue)
+    end = now + min(length.overflow ? .max : length.partialValue, (validity ?? .max) / 2)
     return true
   }
 

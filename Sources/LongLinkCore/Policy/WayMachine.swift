@@ -159,10 +159,11 @@ extension WayMachine {
   }
 
   /// Whether a long link that could take requests now must stand a trial first, until `passed`
-  /// comes. One that replaces another link need not.
-  package mutating func beginTrial(of link: ID, at now: LinkInstant) -> Bool {
+  /// comes. One that replaces another link need not. The server accepts its credential for
+  /// `validity` nanoseconds; nil without an end.
+  package mutating func beginTrial(of link: ID, validity: Int64?, at now: LinkInstant) -> Bool {
     guard !hasLink, carriesRequests, settings.hasLongLink else { return false }
-    return trial.begin(of: link, bound: settings.connectBound, at: now)
+    return trial.begin(of: link, bound: settings.connectBound, validity: validity, at: now)
   }
 
   /// Whether a long link stands a trial.

@@ -74,8 +74,20 @@ import Testing
     _ isExpected: Bool = true, of link: UInt32, in machine: inout WayMachine, at now: LinkInstant,
     _ location: SourceLocation = #_sourceLocation
   ) {
-    let begins = machine.beginTrial(of: link, at: now)
+    let begins = machine.beginTrial(of: link, validity: nil, at: now)
     #expect(begins == isExpected, sourceLocation: location)
+  }
+
+  @Test func `a trial lasts half of what the link's credential does at most`() {
+    for (validity, end): (Int64?, Int64) in [(nil, 12_000), (60_000, 12_000), (5_000, 4_500)] {
+      var machine = machine()
+      machine.connected()
+      machine.lost(at: .ms(1_000))
+      machine.wasCut(hasAnswered: false, requests: 1, life: 60_000_000_000)
+      let begins = machine.beginTrial(
+        of: 2, validity: validity.map { $0 * 1_000_000 }, at: .ms(2_000))
+      #expect(begins && machine.deadline == .ms(end))
+    }
   }
 
   @Test func `after a link that was cut, requests take short links, and the next stands a trial`() {
@@ -287,7 +299,7 @@ import Testing
         }
       case 11:
         lastLong += 1
-        if machine.beginTrial(of: lastLong, at: .ms(now)) { tried = lastLong }
+        if machine.beginTrial(of: lastLong, validity: nil, at: .ms(now)) { tried = lastLong }
       case 4: machine.pathChanged(at: .ms(now))
       case 5 where dice.below(4) == 0: machine.suspend(lingering: 500_000_000, at: .ms(now))
       case 6: machine.resume(wantsLink: true, at: .ms(now))
