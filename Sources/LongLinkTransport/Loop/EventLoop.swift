@@ -25,7 +25,6 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   /// Called for each piece of work from outside the loop, on the submitting thread, with its job,
   /// if any.
   let onHandOver: (@Sendable (UnownedJob?) -> Void)?
-  let stallThreshold: Int64
 
   @safe @exclusivity(unchecked) var work = Ring<Work>(capacity: 256)
   @safe @exclusivity(unchecked) private var turnHandlers = Ring<TurnEnd>()
@@ -38,14 +37,11 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   private var hasSkippedWait = false
   /// The number of turns left to skip spinning, and the next back-off.
   private var lingering = (pause: 0, penalty: 0)
-  /// When the loop began to be busy in this turn.
-  var busySince: LinkInstant?
   /// The number of streams that were read in this turn.
   private var streamsRead = 0
   /// Whether the last stream should be read only a little, because the turn is long.
   private(set) var hasReadLittle = false
-  /// The times of the handlers that ran in this turn.
-  @safe @exclusivity(unchecked) var handlerTimes = HandlerTimes()
+  @safe @exclusivity(unchecked) var stallWatch: StallWatch
   @safe @exclusivity(unchecked) var timers: LoopTimers
   /// Whether the loop was shut down, so that only late work runs here.
   var isStopped = false
@@ -98,7 +94,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     self.name = name
     self.configuration = configuration
     self.onHandOver = onHandOver
-    stallThreshold = configuration.stallThreshold.clampedNanoseconds
+    stallWatch = StallWatch(threshold: configuration.stallThreshold)
     cachedNow = driver.now
     timers = LoopTimers(now: cachedNow)
     if let kernel = driver as? KernelDriver { kernel.loop = self }
@@ -141,7 +137,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     }
     cachedNow = instant
     nowIsCurrent = true
-    if busySince == nil { busySince = instant }
+    stallWatch.isBusy(at: instant)
   }
 
   /// Whether jobs, closures or handlers of the turn's end wait, including those of other threads.
@@ -173,7 +169,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   package func readsLittle() -> Bool {
     streamsRead &+= 1
     // Reading the clock has a cost, and after a single stream no other one has waited.
-    guard streamsRead > 1, let busySince else { return false }
+    guard streamsRead > 1, let busySince = stallWatch.busySince else { return false }
     hasReadLittle = driver.now - busySince > EventLoop.longTurn
     return hasReadLittle
   }
@@ -213,14 +209,13 @@ extension EventLoop {
     fireTimers()
     runWork()
     endTurn()
-    if configuration.onStall != nil { reportStall() }
+    reportStall()
   }
 
   private func waitForEvents(until limit: LinkInstant?) {
-    busySince = nil
     streamsRead = 0
     hasReadLittle = false
-    handlerTimes.turnBegins()
+    stallWatch.turnBegins()
     var deadline = limit
     // The new work probably belongs to data that was just read: the sockets can wait for one turn.
     if expectedWork > 0, linger(), !hasSkippedWait {
