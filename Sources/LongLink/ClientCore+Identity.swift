@@ -9,17 +9,12 @@ extension ClientCore {
   /// What a round of connection attempts needs before it can begin.
   struct RoundNeeds {
     var round: UInt32 = 0
+    /// The refusals of credentials before it.
+    var refusalsBefore: UInt64 = 0
     /// The number of addresses; nil while they are looked up.
     var addresses: Int?
     /// Nil while the application is asked.
     var credential: [UInt8]?
-  }
-
-  /// The last credential that a server did not accept.
-  struct RefusedCredential {
-    let credential: [UInt8]
-    let code: ResponseCode
-    let round: UInt32
   }
 
   /// Calls `completion` with the credential: at once if none is configured.
@@ -29,7 +24,7 @@ extension ClientCore {
 
   /// Begins what a round needs.
   func prepareRound(_ round: UInt32) {
-    needs = RoundNeeds(round: round)
+    needs = RoundNeeds(round: round, refusalsBefore: refusals.count)
     let bound = LoopBound(self, on: loop)
     withCredential { result in
       let core = bound.value
@@ -69,71 +64,40 @@ extension ClientCore {
   }
 
   /// Notes that a server did not accept the credential of the current round. Stops the client if
-  /// the same credential was refused in an earlier round, or any one with 403 both times: the
-  /// server knows who the client is.
-  func credentialRefused(_ code: ResponseCode, _ reason: PeerText, by address: SocketAddress?) {
-    let credential = needs.credential ?? []
-    let former = refusedCredential
-    refusedCredential = RefusedCredential(
-      credential: credential, code: code, round: needs.round)
-    guard let former, former.round != needs.round, !machine.isReplacing,
-      former.credential == credential || former.code == .forbidden && code == .forbidden
-    else { return }
+  /// that is final.
+  func credentialRefused(_ code: ResponseCode) {
+    refusals.refused(
+      needs.credential ?? [], code, since: needs.refusalsBefore, hasOther: machine.isReplacing)
+    guard refusals.finalCode != nil else { return }
     machine.stop(at: loop.now)
     // Requests may go over short links, as after a round that has failed.
     shortLinks?.machine.roundFailed()
     perform()
-    guard !takesShortLinks else { return resumeConnectWaiters(.success(())) }
-    // While all short ways have failed, requests wait for the next attempt if they would anyway.
-    requests.failWaiting(all: !hasShortWays) { operation, _ in notConnected(operation) }
-    resumeConnectWaiters(.failure(notConnected("connect")))
+    failWaiting(after: .refused, resumesConnect: true, notConnected)
   }
 
   /// Notes that a server has accepted the client.
   func credentialAccepted() {
-    refusedCredential = nil
-    shortLinks?.refusal = nil
+    refusals.forget()
+    shortLinks?.refusals.forget()
   }
 
   /// Makes the long link again if it was given up because servers refused another credential.
   func restart(with credential: [UInt8]) {
-    guard machine.state == .stopped, let refused = refusedCredential,
-      refused.credential != credential, refused.code != .forbidden
-    else { return }
-    refusedCredential = nil
+    guard machine.state == .stopped, refusals.allows(credential) else { return }
     start(again: true)
-  }
-
-  /// The error of an operation for which there is no connection.
-  static func failureCode(
-    _ failure: ConnectFailure?, otherwise code: LongLinkError.Code
-  ) -> LongLinkError.Code {
-    if failure?.securityFailure != nil { return .securityFailed }
-    if case .goneAway(let response) = failure?.reason, response.deniesAccess { return .notAccepted }
-    return code
   }
 }
 
 // MARK: - Short links
 
 extension ClientCore {
-  /// Whether a short link may be opened with a credential: servers have not refused it twice in a
-  /// row. With another one, an earlier refusal with 401 counts no more.
-  func mayShow(_ credential: [UInt8]) -> Bool {
-    guard let refusal = shortLinks?.refusal, refusal.isFinal else { return true }
-    if refusal.credential == credential || refusal.code == .forbidden { return false }
-    shortLinks?.refusal = nil
-    return true
-  }
-
   /// Gives up a short link whose credential is refused, with the requests that wait for one: the
   /// answer would be the same.
   func notOpened(_ id: WayMachine.ID) {
     guard let shortLinks else { return }
-    if let failure = shortLinks.refusal?.failure { lastFailure = failure }
-    if !requests.hasLink {
-      requests.failWaiting(all: true) { operation, _ in notConnected(operation) }
-    }
+    lastFailure = shortLinks.refusal
+    failWaiting(after: .refusedOverShortLinks, notConnected)
     shortLinks.machine.ended(id, .unused, at: loop.now, bits: bits)
   }
 
@@ -148,17 +112,15 @@ extension ClientCore {
         \(PeerText(goaway.reason))
         """, address: connection.link.peer)
     lastFailure = failure
-    shortLinks.refused(connection, code, failure)
+    let isFirst = shortLinks.refusals.refused(
+      connection.credential, code, since: connection.refusalsBefore)
+    if isFirst { shortLinks.refusal = failure }
     publishState()
   }
 
   /// Notes that a server has taken a request with a credential.
   func credentialAccepted(on connection: ShortConnection) {
-    guard let refusal = shortLinks?.refusal, refusal.credential == connection.credential else {
-      return
-    }
-    shortLinks?.refusal = nil
-    publishState()
+    if shortLinks?.refusals.accepted(connection.credential) == true { publishState() }
   }
 }
 
@@ -170,11 +132,6 @@ extension ConnectFailure {
         \(way.map { "\($0): " } ?? "")the credential would be sent without encryption: use \
         \(way == nil ? "`security`" : "https"), or allow it with `sendsCredentialUnencrypted`
         """, address: address)
-  }
-
-  /// The code with which the server did not accept the client.
-  var response: ResponseCode? {
-    if case .goneAway(let code) = reason, code.deniesAccess { code } else { nil }
   }
 }
 

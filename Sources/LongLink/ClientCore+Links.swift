@@ -150,7 +150,7 @@ extension ClientCore: LinkOwner {
       take(named, since: number)
       if wasAccepted { return leftInTrial(link, code) }
       link.close(.goneAway(code))
-      if code.deniesAccess { credentialRefused(code, farewell, by: link.peer) }
+      if code.deniesAccess { credentialRefused(code) }
       return
     }
     requests.leaving(
@@ -201,11 +201,7 @@ extension ClientCore: LinkOwner {
   /// Returns the error of an operation that does not wait for a connection, with the reason why
   /// there is none.
   func notConnected(_ operation: LongLinkError.Operation) -> LongLinkError {
-    LongLinkError(
-      ClientCore.failureCode(lastFailure, otherwise: .notConnected), doing: operation,
-      detail: lastFailure?.detail ?? "no connection", peer: lastFailure?.address,
-      response: lastFailure?.response, systemError: lastFailure?.systemError,
-      closeReason: lastFailure?.reason, securityFailure: lastFailure?.securityFailure)
+    (lastFailure ?? .unknown).error(.notConnected, doing: operation)
   }
 
   /// Why requests cannot be sent now; nil if there is a connection, or none was tried.
@@ -216,17 +212,7 @@ extension ClientCore: LinkOwner {
     {
       return WaitReason("it waited for one of the \(machine.settings.limit) short links")
     }
-    return lastFailure.map {
-      WaitReason(
-        "it waited for a connection: \($0.detail)", peer: $0.address, systemError: $0.systemError,
-        securityFailure: $0.securityFailure, response: $0.response, closeReason: $0.reason)
-    }
-  }
-
-  /// Fails requests that do not wait if there is no current link.
-  func failOffline() {
-    guard requests.current == nil, !takesShortLinks else { return }
-    requests.failWaiting(all: false) { operation, _ in notConnected(operation) }
+    return lastFailure?.waitReason
   }
 
   /// Closes a link that takes no new requests once the last request of either side has ended.
@@ -286,14 +272,13 @@ extension ClientCore: LinkOwner {
       return
     }
     counters.failedAttempts += 1
-    var systemError: Int32?
-    if case .transport(let code) = reason { systemError = code }
-    let detail = systemError.map(SocketError.text) ?? link.securityFailure.map { "\($0)" }
+    var detail = link.securityFailure.map { "\($0)" }
+    if case .transport(let code) = reason { detail = SocketError.text(of: code) }
     let farewell = connection.farewell.map { ": \($0)" } ?? ""
     let hint = seemsForeign(link, reason) ? "; this may not be a LongLink server" : ""
     lastFailure = ConnectFailure(
       reason, detail: detail ?? "\(link.detail(of: reason))\(farewell)\(hint)", address: link.peer,
-      systemError: systemError, securityFailure: link.securityFailure)
+      securityFailure: link.securityFailure)
     machine.failed(link.id, at: loop.now, bits: bits)
   }
 
@@ -325,7 +310,7 @@ extension ClientCore: LinkOwner {
         life: loop.now - (connection.usedSince ?? loop.now))
     }
     lastFailure = ConnectFailure(reason, detail: link.detail(of: reason), address: link.peer)
-    failOffline()
+    failWaiting(after: .failed, notConnected)
   }
 }
 

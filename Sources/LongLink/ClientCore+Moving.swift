@@ -29,7 +29,7 @@ extension ClientCore {
     requests.retire(link)
     if !requests.hasLink { shortLinks?.machine.lost(at: loop.now) }
     updateWaitingPushes(.left)
-    failOffline()
+    failWaiting(after: .failed, notConnected)
     finishIfDone(link)
   }
 
@@ -75,8 +75,7 @@ extension ClientCore {
     machine.suspend(lingering: bound, at: loop.now)
     shortLinks?.machine.suspend(lingering: bound, at: loop.now)
     perform()
-    failOffline()
-    resumeConnectWaiters(.failure(notConnected("connect")))
+    failWaiting(after: .failed, resumesConnect: true, notConnected)
     suspendWaiters.append(completion)
     resumeSuspendWaiters()
   }
@@ -103,7 +102,7 @@ extension ClientCore {
     let kept = self.servers.replace(with: servers)
     watchers.serversSwitched()
     // What others refused says nothing about new servers.
-    if kept.contains(nil) { refusedCredential = nil }
+    if kept.contains(nil) { refusals.forget() }
     machine.switchServers(to: self.servers.entries, kept: kept, at: loop.now, bits: bits)
     perform()
   }

@@ -81,7 +81,7 @@ extension ClientCore {
   private func open(_ id: WayMachine.ID, _ way: Int, with credential: [UInt8]) {
     guard let shortLinks else { return }
     let opener = shortLinks.openers[way]
-    guard mayShow(credential) else { return notOpened(id) }
+    guard shortLinks.refusals.allows(credential) else { return notOpened(id) }
     guard credential.isEmpty || opener.isConfidential || configuration.sendsCredentialUnencrypted
     else { return couldNotOpen(id, way, .unencryptedCredential(for: nil, way: opener.name)) }
     do throws(SocketError) {
@@ -99,7 +99,7 @@ extension ClientCore {
         id, way,
         ConnectFailure(
           .transport(error.errno), detail: "\(opener.name): \(error.reason)",
-          address: error.address, systemError: error.errno))
+          address: error.address))
     }
   }
 
@@ -139,10 +139,8 @@ extension ClientCore {
     let link = connection.link
     guard reason != .left, reason != .closedHere else { return }
     totals.ended(reason)
-    var systemError: Int32?
-    if case .transport(let errno) = reason { systemError = errno }
     lastFailure = ConnectFailure(
-      reason, detail: link.detail(of: reason), address: link.peer, systemError: systemError,
+      reason, detail: link.detail(of: reason), address: link.peer,
       securityFailure: link.securityFailure)
     if requests.carriedCount(by: link) > 0 {
       shortLinks?.count(connection.way) { $0.unanswered += 1 }
@@ -167,21 +165,10 @@ extension ClientCore {
   }
 
   private func allWaysFailed() {
-    let failure = lastFailure
-    log.log(.warning, "Could not open a short link", at: loop.now) {
-      [
-        "reason": "\(failure?.token ?? "unknown")", "detail": "\(failure?.detail ?? "unknown")",
-      ]
-    }
-    guard !requests.hasLink else { return }
-    requests.hasShortLinks = false
-    requests.failWaiting(all: false) { operation, _ in
-      LongLinkError(
-        ClientCore.failureCode(failure, otherwise: .connectFailed), doing: operation,
-        detail: failure?.detail ?? "unknown", peer: failure?.address, response: failure?.response,
-        systemError: failure?.systemError, closeReason: failure?.reason,
-        securityFailure: failure?.securityFailure)
-    }
+    let failure = lastFailure ?? .unknown
+    log.log(.warning, "Could not open a short link", at: loop.now) { failure.logMetadata }
+    requests.hasShortLinks = takesShortLinks
+    failWaiting(after: .failed) { failure.error(.connectFailed, doing: $0) }
   }
 
   private func armWays(_ shortLinks: ShortLinks) {

@@ -42,7 +42,8 @@ final class ClientCore {
   /// Nil where no credential is configured.
   let credentials: CredentialSource?
   var needs = RoundNeeds()
-  var refusedCredential: RefusedCredential?
+  /// Of connections.
+  var refusals = CredentialRefusals()
   var counters = ClientTotals()
   lazy var totals = ConnectionTotals()
   var isPerforming = false
@@ -141,11 +142,8 @@ extension ClientCore: TimerHandler {
       return
     }
     // Asking again is what starts a client that was not accepted.
-    if shortLinks?.refusal != nil {
-      shortLinks?.refusal = nil
-      publishState()
-    }
-    if machine.state == .stopped { refusedCredential = nil }
+    if shortLinks?.refusals.forget() == true { publishState() }
+    if machine.state == .stopped { refusals.forget() }
     if machine.state == .suspended {
       completion(.failure(notConnected("connect")))
       return
@@ -270,7 +268,7 @@ extension ClientCore: TimerHandler {
       link.start(for: self)
     } catch {
       let failure = ConnectFailure(
-        .transport(error.errno), detail: error.reason, address: address, systemError: error.errno)
+        .transport(error.errno), detail: error.reason, address: address)
       connectFailed(attempt, failure)
     }
   }
@@ -285,14 +283,11 @@ extension ClientCore: TimerHandler {
 
   private func roundFailed() {
     let endpoint = roundServer
-    let failure = lastFailure
+    let failure = lastFailure ?? .unknown
     notifyObserver(.roundFailed(server: endpoint, replaces: machine.isReplacing))
     shortLinks?.machine.roundFailed()
     log.log(.warning, "Could not connect", at: loop.now) {
-      [
-        "server": "\(endpoint)", "reason": "\(failure?.token ?? "unknown")",
-        "detail": "\(failure?.detail ?? "unknown")",
-      ]
+      ["server": "\(endpoint)"].merging(failure.logMetadata) { $1 }
     }
     // While a link is being replaced, requests wait for room on it, not for this round.
     guard !machine.isReplacing else { return }
@@ -300,19 +295,27 @@ extension ClientCore: TimerHandler {
     // its state is shown when it begins.
     if case .waiting = machine.state { publishState() }
     // The error has the address, which does not show the host name.
-    let isNamed = failure?.address.map { "\($0)" != "\(endpoint)" } ?? false
-    let detail = (isNamed ? "\(endpoint): " : "") + (failure?.detail ?? "unknown")
-    let make = { (operation: LongLinkError.Operation) in
-      LongLinkError(
-        ClientCore.failureCode(failure, otherwise: .connectFailed), doing: operation,
-        detail: detail,
-        peer: failure?.address, response: failure?.response, systemError: failure?.systemError,
-        closeReason: failure?.reason, securityFailure: failure?.securityFailure)
+    let isNamed = failure.address.map { "\($0)" != "\(endpoint)" } ?? false
+    failWaiting(after: .failed, resumesConnect: true) {
+      failure.error(.connectFailed, doing: $0, to: isNamed ? "\(endpoint): " : "")
     }
-    // Requests go over short links from now on: that is a connection to whoever waits for one.
-    guard !takesShortLinks else { return resumeConnectWaiters(.success(())) }
-    requests.failWaiting(all: false) { operation, _ in make(operation) }
-    resumeConnectWaiters(.failure(make("connect")))
+  }
+
+  /// Fails the requests that have nothing to wait for after a setback, and callers of `connect` if
+  /// it concerns them.
+  func failWaiting(
+    after setback: Setback, resumesConnect: Bool = false,
+    _ error: (LongLinkError.Operation) -> LongLinkError
+  ) {
+    let failing = setback.failing(
+      hasLink: requests.hasLink || machine.isReplacing,
+      shortLinks: takesShortLinks ? .open : hasShortWays ? .paused : .unused)
+    if failing != .none {
+      requests.failWaiting(all: failing == .all) { operation, _ in error(operation) }
+    }
+    guard resumesConnect else { return }
+    // Short links are a connection too, to whoever waits for one.
+    resumeConnectWaiters(failing == .none ? .success(()) : .failure(error("connect")))
   }
 
   func resumeConnectWaiters(_ result: Result<Void, LongLinkError>) {
@@ -324,7 +327,7 @@ extension ClientCore: TimerHandler {
   /// Publishes the machine's state as the client's `ConnectionState`.
   func publishState() {
     let state = machine.state
-    let refusal = shortLinks?.refusal.flatMap { $0.isFinal ? $0.code : nil }
+    let refusal = shortLinks?.refusals.finalCode
     let way = refusal == nil ? shortLinks?.machine.current : nil
     // Compare machine states, because the remaining time of `waiting` differs at each call.
     guard state != shownState || way != shownWay || refusal != shownRefusal else { return }
@@ -342,7 +345,7 @@ extension ClientCore: TimerHandler {
     case .waiting(let until): show(.waiting(.nanoseconds(max(0, until - loop.now))))
     case .suspended: show(.suspended)
     case .stopped where way != nil: show(.short(shortLinks?.name(of: way) ?? ""))
-    case .stopped: show(.notAccepted(refusal ?? refusedCredential?.code ?? .unauthenticated))
+    case .stopped: show(.notAccepted(refusal ?? refusals.finalCode ?? .unauthenticated))
     case .closed: if hasNoLinks { show(.closed) }
     }
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Logging
 import LongLinkCore
+import LongLinkDriver
 import LongLinkTransport
 
 /// Why the last attempt to connect failed, or the last connection was lost.
@@ -11,29 +13,63 @@ final class ConnectFailure: Error {
   let token: String
   let detail: String
   let address: SocketAddress?
-  let systemError: Int32?
   let reason: CloseReason?
   let securityFailure: SecurityFailure?
+
+  /// That of a client that has not failed yet.
+  static let unknown = ConnectFailure("unknown", detail: "no connection")
 
   /// A failure before there was a connection.
   init(_ token: String, detail: String, address: SocketAddress? = nil) {
     self.token = token
     self.detail = detail
     self.address = address
-    systemError = nil
     reason = nil
     securityFailure = nil
   }
 
   init(
-    _ reason: CloseReason, detail: String, address: SocketAddress?, systemError: Int32? = nil,
+    _ reason: CloseReason, detail: String, address: SocketAddress?,
     securityFailure: SecurityFailure? = nil
   ) {
     token = reason.token
     self.detail = detail
     self.address = address
-    self.systemError = systemError
     self.reason = reason
     self.securityFailure = securityFailure
+  }
+
+  private var systemError: Int32? {
+    if case .transport(let code) = reason { code } else { nil }
+  }
+
+  /// The code with which the server did not accept the client.
+  private var response: ResponseCode? {
+    if case .goneAway(let code) = reason, code.deniesAccess { code } else { nil }
+  }
+
+  /// For the log.
+  var logMetadata: Logger.Metadata { ["reason": "\(token)", "detail": "\(detail)"] }
+}
+
+// MARK: - What becomes of it
+
+extension ConnectFailure {
+  /// Returns the error of an operation for which there is no connection. `code` is that of an
+  /// ordinary failure.
+  func error(
+    _ code: LongLinkError.Code, doing operation: LongLinkError.Operation, to server: String = ""
+  ) -> LongLinkError {
+    LongLinkError(
+      securityFailure != nil ? .securityFailed : response != nil ? .notAccepted : code,
+      doing: operation, detail: server + detail, peer: address, response: response,
+      systemError: systemError, closeReason: reason, securityFailure: securityFailure)
+  }
+
+  /// Why a request has waited until its deadline.
+  var waitReason: WaitReason {
+    WaitReason(
+      "it waited for a connection: \(detail)", peer: address, systemError: systemError,
+      securityFailure: securityFailure, response: response, closeReason: reason)
   }
 }

@@ -13,35 +13,11 @@ final class ShortLinks {
   var timer: LoopTimer?
   var armedFor = LinkInstant.distantFuture
   var isPerforming = false
-  /// The last credential that a server did not accept; nil once it was accepted, or another one is
-  /// used.
-  var refusal: Refusal?
-  /// The number of refusals so far.
-  private(set) var refusals: UInt64 = 0
+  var refusals = CredentialRefusals()
+  /// The last refusal that counts.
+  var refusal: ConnectFailure?
   /// By way.
   private var counted: [ShortLinkCounters]
-
-  /// That a server did not accept a credential.
-  struct Refusal {
-    let credential: [UInt8]
-    let code: ResponseCode
-    let failure: ConnectFailure
-    /// Counts the refusals.
-    let number: UInt64
-    /// Whether it was the second time in a row: it is not shown again.
-    let isFinal: Bool
-
-    init(
-      _ credential: [UInt8], _ code: ResponseCode, _ failure: ConnectFailure, number: UInt64,
-      isFinal: Bool = false
-    ) {
-      self.credential = credential
-      self.code = code
-      self.failure = failure
-      self.number = number
-      self.isFinal = isFinal
-    }
-  }
 
   /// Nil if no short link is among the ways.
   init?(_ configuration: ClientConfiguration) {
@@ -53,21 +29,6 @@ final class ShortLinks {
         hasLongLink: configuration.hasLongLink, ways: openers.count,
         connectBound: configuration.connectTimeout.clampedNanoseconds,
         reconnect: configuration.reconnect))
-  }
-
-  /// Notes that a server did not accept the credential of a short link. Of links that were opened
-  /// together, whose credential came from one call, only the first counts.
-  func refused(_ connection: ShortConnection, _ code: ResponseCode, _ failure: ConnectFailure) {
-    defer { refusals += 1 }
-    guard let former = refusal else {
-      refusal = Refusal(connection.credential, code, failure, number: refusals)
-      return
-    }
-    guard connection.refusalsBefore > former.number else { return }
-    let isFinal =
-      former.credential == connection.credential || former.code == .forbidden && code == .forbidden
-    refusal = Refusal(
-      connection.credential, code, failure, number: refusals, isFinal: isFinal)
   }
 
   func name(of way: Int?) -> String { way.map { openers[$0].name } ?? "" }
@@ -117,7 +78,7 @@ final class ShortConnection {
     self.way = way
     self.credential = credential
     self.core = core
-    refusalsBefore = core.shortLinks?.refusals ?? 0
+    refusalsBefore = core.shortLinks?.refusals.count ?? 0
   }
 
   /// Carries the most urgent request; ends the link if there is none.

@@ -22,14 +22,14 @@ import Testing
   func `senders wait from the high mark on, down to the low one`(role: Role) {
     let side = marked(role)
     side.push(1, body(9_983))
-    #expect(side.connection.isAboveMark == false)
+    #expect(side.connection.marks.isAbove == false)
     side.push(1)
-    #expect(side.connection.isAboveMark == true)
+    #expect(side.connection.marks.isAbove == true)
     #expect(side.connection.outbox.totalBytes == 10_015)
     write(side, 6_014)
-    #expect(side.connection.isAboveMark && side.takeEvents() == [])
+    #expect(side.connection.marks.isAbove && side.takeEvents() == [])
     write(side, 1)
-    #expect(side.connection.isAboveMark == false)
+    #expect(side.connection.marks.isAbove == false)
     #expect(side.takeEvents() == [.resumeSending])
     write(side, 4_000)
     #expect(side.takeEvents() == [])
@@ -50,7 +50,7 @@ import Testing
     #expect(side.connection.counters.highWaterEvents == 1)
     _ = side.takeEvents()
     while side.connection.outbox.largeBytes > 300_000 {
-      #expect(side.connection.isAboveLargeMark && !side.takeEvents().contains(.resumeSending))
+      #expect(side.connection.marks.isAboveLarge && !side.takeEvents().contains(.resumeSending))
       write(side, side.connection.outbox.chunk.count)
     }
     #expect(side.connection.hasRoom(for: 65_537) == true)
@@ -74,7 +74,7 @@ import Testing
     }
     side.isStalled = true
     side.request(50, body(400_000))
-    #expect(side.connection.isAboveMark && !side.connection.isAboveLargeMark)
+    #expect(side.connection.marks.isAbove && !side.connection.marks.isAboveLarge)
   }
 
   @Test func `an answer that comes early makes room`() {
@@ -82,7 +82,7 @@ import Testing
     side.isStalled = true
     side.request(50, body(500_000))
     write(side, side.connection.outbox.encodedBytes)
-    #expect(side.connection.isAboveLargeMark == true)
+    #expect(side.connection.marks.isAboveLarge == true)
     _ = side.takeEvents()
     side.receive(RawFrame(.response, tag: 0x80_0000 | 413, serial: 50))
     #expect(side.takeEvents().contains(.resumeSending))

@@ -54,10 +54,10 @@ extension Connection {
       case .needMore(let wanted):
         trackIncompleteFrame()
         // The length of a delimited packet is not known in advance.
-        if !dialect.facts.isDelimited { frameLength = wanted }
+        if !dialect.facts.isDelimited { self.frame.expect(wanted) }
         // While the decoder searches for the next packet, no frame has begun.
         if dialect.decoder.isLost {
-          frameBegan = nil
+          frame.stop()
           timers.clear(.frame)
         }
         return .none
@@ -72,8 +72,7 @@ extension Connection {
         return .none
       case .frame(let frame):
         input.skip(frame.length)
-        frameBegan = nil
-        frameLength = 0
+        self.frame.complete()
         counters.framesReceived += 1
         do throws(Violation) {
           return FrameStep(try accept(frame, at: position, in: dialect))
@@ -87,7 +86,7 @@ extension Connection {
 
   /// Counts and reports a damaged packet.
   mutating func drop(_ violation: Violation) {
-    frameBegan = nil
+    frame.stop()
     timers.clear(.frame)
     counters.damagedPackets += 1
     report(.damaged(violation))

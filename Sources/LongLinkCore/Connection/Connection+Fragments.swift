@@ -135,7 +135,7 @@ extension Connection {
       guard let assembly = assemblies[serial], !assembly.isDiscarding,
         !settings.role.owns(serial)
       else { continue }
-      let due = max(assembly.touched, readingResumed) + settings.messageTimeout
+      let due = max(assembly.touched, readHold.resumed) + settings.messageTimeout
       guard due <= now else {
         next = min(next, due)
         continue

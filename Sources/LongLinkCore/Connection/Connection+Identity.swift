@@ -19,7 +19,7 @@ extension Connection {
     // The owner bounds the time from here on.
     timers.clear(.handshake)
     timers.clear(.frame)
-    frameBegan = nil
+    frame.stop()
     report(.identify)
   }
 

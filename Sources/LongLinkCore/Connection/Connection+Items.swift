@@ -8,28 +8,28 @@ extension Connection {
   /// first credit does not fit into the limit of all windows.
   @inline(__always)
   mutating func beginStream(of request: Arrival) throws(Violation) -> Bool {
-    guard request.hasMetadata, lastMetadata.credit != nil || lastMetadata.items,
+    guard request.hasMetadata, metadata.last.credit != nil || metadata.last.items,
       agreement.features.contains(.streams)
     else { return true }
     return try openStream(of: request)
   }
 
   private mutating func openStream(of request: Arrival) throws(Violation) -> Bool {
-    if let credit = lastMetadata.credit, credit > Wire.mostCredit {
+    if let credit = metadata.last.credit, credit > Wire.mostCredit {
       throw Violation(
         .creditNotAllowed, kind: FrameKind.request.rawValue, serial: request.serial,
         value: UInt64(credit))
     }
     var stream = StreamState(isRequestWhole: true)
-    if lastMetadata.items {
+    if metadata.last.items {
       guard streams.hasRoom(for: settings.windows.first) else { return false }
       stream.incoming = ItemInflow(
         share: settings.windows.first, window: settings.windows.first,
         largestWindow: settings.windows.largest)
     }
-    stream.outgoing = lastMetadata.credit.map {
+    stream.outgoing = metadata.last.credit.map {
       ItemOutflow(
-        credit: short == nil ? Int($0) : ShortExchange.credit, priority: lastMetadata.priority)
+        credit: short == nil ? Int($0) : ShortExchange.credit, priority: metadata.last.priority)
     }
     streams.insert(stream, for: request.serial)
     return true

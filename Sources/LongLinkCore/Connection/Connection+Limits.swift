@@ -9,8 +9,7 @@ extension Connection {
   /// not silence of the peer, and `resumedReading` must follow `unslowed`.
   package mutating func slowed(at now: LinkInstant) {
     self.now = max(self.now, now)
-    guard !isSlowed else { return }
-    isSlowed = true
+    guard readHold.setSlowed(true) else { return }
     counters.rateHolds += 1
     // The peer's own pings wait unread. What this side writes shows the peer that it is alive.
     guard isOpen, canProbe, outbox.isEmpty,
@@ -25,8 +24,7 @@ extension Connection {
 
   /// Ends that after so many nanoseconds.
   package mutating func unslowed(after held: Int64) {
-    guard isSlowed else { return }
-    isSlowed = false
+    guard readHold.setSlowed(false) else { return }
     counters.rateHeldMilliseconds += UInt64(clamping: held / 1_000_000)
   }
 

@@ -6,7 +6,7 @@ extension Connection {
     self.now = max(self.now, now)
     guard count > 0 else { return }
     counters.bytesReceived += UInt64(count)
-    partBegan = nil
+    frame.recordEnds()
     if let silence = liveness.read(at: self.now) { endSuspicion(after: silence) }
   }
 
@@ -16,22 +16,14 @@ extension Connection {
   /// damaged, and then none would ever be complete.
   package mutating func receivedPart(at now: LinkInstant) {
     self.now = max(self.now, now)
-    let began = partBegan ?? self.now
-    partBegan = began
+    let began = frame.recordGrows(at: self.now)
     guard isOpen, self.now - began < settings.frameTimeout else { return }
     if let silence = liveness.read(at: self.now) { endSuspicion(after: silence) }
   }
 
-  /// Returns how many bytes to read at once, about `limit`: up to the end of the current frame,
-  /// plus as many frames of the last large frame's size as fit. So no frame is read in part, which
-  /// would cost a copy.
+  /// Returns how many bytes to read at once, about `limit`, so that no large frame is read in part.
   package func readSize(upTo limit: Int) -> Int {
-    guard largeFrame > 0 else { return limit }
-    let begun = frameLength > 0 ? frameLength : largeFrame
-    let rest = input.isEmpty ? 0 : max(0, begun - input.count)
-    guard rest < limit else { return limit }
-    let size = rest + (limit - rest) / largeFrame * largeFrame
-    return size > 0 ? size : limit
+    frame.readSize(upTo: limit, present: input.count)
   }
 
   /// Makes room for a read of this size, and for the rest of a frame of which half has arrived.
@@ -39,9 +31,9 @@ extension Connection {
   /// So a large frame takes no more memory than its length, and never more than twice what arrived.
   /// `spare` is an empty queue whose memory can be taken in exchange.
   package mutating func makeRoom(for readSize: Int, with spare: inout ByteQueue) {
-    let isHalfThere = frameLength > 0 && input.count >= frameLength / 2
-    let room = max(isHalfThere ? frameLength - input.count : 0, readSize)
-    if !input.makeRoom(for: room, with: &spare), isHalfThere { input.reserveExactly(room) }
+    let rest = frame.rest(after: input.count)
+    let room = max(rest ?? 0, readSize)
+    if !input.makeRoom(for: room, with: &spare), rest != nil { input.reserveExactly(room) }
   }
 
   /// Appends a copy of `bytes` to the input, and notes it.
@@ -54,16 +46,11 @@ extension Connection {
   package mutating func resumedReading(at now: LinkInstant) {
     self.now = max(self.now, now)
     liveness.heard(at: self.now)
-    readingResumed = self.now
-    partBegan = nil
-    guard isOpen else {
-      frameBegan = nil
-      return
-    }
+    readHold.resume(at: self.now)
+    frame.recordEnds()
+    guard isOpen else { return frame.stop() }
     timers[.heartbeat] = heartbeatDue
-    guard frameBegan != nil else { return }
-    frameBegan = self.now
-    timers[.frame] = self.now + settings.frameTimeout
+    if frame.hasBegun { timers[.frame] = self.now + settings.frameTimeout }
   }
 
   /// Notes that the peer has ended its side of the stream. `isCutOff` states that the stream is
@@ -93,7 +80,7 @@ extension Connection {
     // The receiver has already used or taken the last message's bytes.
     if effects.isEmpty {
       if !assembled.isEmpty { assembled = [] }
-      forgetLongMetadata()
+      if metadata.isTooLong { forgetMetadata() }
     }
     while effects.isEmpty, isReceiving, !holdsReading, !waitsForHandlers {
       switch nextFrame() {
@@ -158,7 +145,7 @@ extension Connection {
       try validate(head)
       guard input.count >= headerLength + head.length else {
         trackIncompleteFrame()
-        frameLength = headerLength + head.length
+        frame.expect(headerLength + head.length)
         return .none
       }
       let isIntact = unsafe input.withStorage { storage in
@@ -172,9 +159,7 @@ extension Connection {
       }
       if peerRequests.outlived > 0, leavesToHandlers(head) { return .none }
       input.skip(headerLength + head.length)
-      frameBegan = nil
-      frameLength = 0
-      if head.length >= Connection.largeBody { largeFrame = headerLength + head.length }
+      frame.complete(headerLength + head.length, body: head.length)
       counters.framesReceived += 1
       return try accept(head, at: position + headerLength)
     } catch {
@@ -203,15 +188,12 @@ extension Connection {
   /// Starts the frame timer if the input contains part of a frame, and stops it if it is empty.
   mutating func trackIncompleteFrame() {
     guard !input.isEmpty else {
-      frameBegan = nil
+      frame.stop()
       timers.clear(.frame)
       return
     }
     if phase == .fresh, framing.dialect == nil, endsAsSecurePeer() { return }
-    if frameBegan == nil {
-      frameBegan = now
-      timers[.frame] = now + settings.frameTimeout
-    }
+    if frame.begin() { timers[.frame] = now + settings.frameTimeout }
   }
 
   /// Checks a header before its body has arrived.

@@ -98,23 +98,15 @@ extension Connection {
   /// Defers a request by one turn if there is no room for it while cancelled handlers still run.
   /// Most of them return at once, so that a peer which made room by a cancel is not refused.
   mutating func leavesToHandlers(_ head: FrameHead) -> Bool {
-    guard head.kind == .request, !handlersHadTurn,
-      peerRequests.isFull(at: settings.maxInFlight), !assemblies.contains(head.serial)
-    else { return false }
-    waitsForHandlers = true
-    return true
+    head.kind == .request && peerRequests.isFull(at: settings.maxInFlight)
+      && !assemblies.contains(head.serial) && readHold.awaitsHandlers()
   }
 
   /// Notes that handlers have had a turn: requests for which there is still no room are refused.
-  package mutating func handlersHaveHadTurn() {
-    waitsForHandlers = false
-    handlersHadTurn = true
-  }
+  package mutating func handlersHaveHadTurn() { readHold.handlersHadTurn() }
 
   /// Notes that the deferred frames have been processed.
-  package mutating func handlersTurnEnds() {
-    handlersHadTurn = false
-  }
+  package mutating func handlersTurnEnds() { readHold.handlersTurnEnds() }
 
   /// Counts a new request, and returns why it must be refused; nil if it can be accepted.
   @inline(__always)

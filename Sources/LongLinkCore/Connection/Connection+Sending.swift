@@ -43,10 +43,10 @@ extension Connection {
     switch place {
     case .encoded(let begin):
       counters.requestsSent += 1
-      requestsBegun += 1
+      let ordinal = ordinals.next()
       if stream != nil, let slot = streams.slot(of: serial) { streams.setRequestWhole(slot) }
       updateWaterMarks()
-      return StreamPosition(begin: begin, ordinal: requestsBegun)
+      return StreamPosition(begin: begin, ordinal: ordinal)
     case .queued:
       refill()
       updateWaterMarks()
@@ -103,7 +103,7 @@ extension Connection {
     {
     case .unsent:
       framing.withdrew(serial)
-      if placement.begin != nil { withdrawn.insert(placement.ordinal) }
+      if placement.begin != nil { ordinals.withdraw(placement.ordinal) }
       // Its room is free for others, and perhaps nothing waits for the peer any more.
       if outbox.holdsBack { refill() }
       if outbox.encodedBytes == 0 { timers.clear(.writing) }
@@ -173,38 +173,26 @@ extension Connection {
   /// Whether a request or push of this size can be sent now, given an open connection.
   @inline(__always)
   package func hasRoom(for count: Int) -> Bool {
-    !isAboveMark && (!isAboveLargeMark || count <= Wire.fragmentLimit)
+    marks.admits(count)
   }
 
-  /// Updates the water marks: above the high one senders wait until the waiting bytes have fallen
-  /// to the low one.
+  /// Updates the water marks, and tells when senders can continue.
   @inline(__always)
   mutating func updateWaterMarks() {
-    let waiting = outbox.totalBytes
-    if isAboveMark || isAboveLargeMark || waiting >= settings.waterMarks.high
-      || waiting >= settings.waterMarks.large
-    {
-      crossMarks()
-    }
+    if marks.mayCross(outbox.totalBytes, settings.waterMarks) { crossMarks() }
   }
 
   private mutating func crossMarks() {
-    let marks = settings.waterMarks
-    let wasAbove = (isAboveMark, isAboveLargeMark)
     let large = outbox.largeBytes
-    let small = outbox.totalBytes - large
-    isAboveMark = small > (isAboveMark ? marks.low : marks.high - 1)
-    isAboveLargeMark = large > (isAboveLargeMark ? marks.large / 2 : marks.large - 1)
-    if isAboveMark, !wasAbove.0 { counters.highWaterEvents += 1 }
-    if isAboveLargeMark, !wasAbove.1 { counters.highWaterEvents += 1 }
-    let hasFallen = wasAbove.0 && !isAboveMark || wasAbove.1 && !isAboveLargeMark
-    if hasFallen, isOpen { report(.resumeSending) }
+    let change = marks.update(
+      small: outbox.totalBytes - large, large: large, settings.waterMarks)
+    counters.highWaterEvents += change.exceeded
+    if change.hasFallen, isOpen { report(.resumeSending) }
   }
 
-  /// Maps the peer's count of accepted requests to one of our ordinals. Withdrawn requests have an
-  /// ordinal but were never seen by the peer.
+  /// Maps the peer's count of accepted requests to one of our ordinals.
   package func ordinal(ofAccepted accepted: UInt64) -> UInt64 {
-    accepted < requestsBegun ? withdrawn.ordinal(of: accepted) : requestsBegun
+    ordinals.ordinal(ofAccepted: accepted)
   }
 
   /// Encodes queued messages as room allows, and reports requests that begin or finish.
@@ -222,8 +210,7 @@ extension Connection {
     switch event {
     case .began(.request, let serial, let begin):
       counters.requestsSent += 1
-      requestsBegun += 1
-      report(.began(serial: serial, at: begin, ordinal: requestsBegun))
+      report(.began(serial: serial, at: begin, ordinal: ordinals.next()))
     case .finished(.request, let serial):
       report(.finished(serial: serial))
       if let slot = streams.slot(of: serial) {

@@ -124,41 +124,16 @@ package struct Connection: ~Copyable {
   var now: LinkInstant
 
   // Receiving
-  var frameBegan: LinkInstant?
-  /// Since when bytes of the security have come that are no whole record.
-  var partBegan: LinkInstant?
-  /// When this side last resumed reading after it had suspended it.
-  var readingResumed: LinkInstant
-  /// The size of the incomplete frame in the input; 0 if it is not known.
-  var frameLength = 0
-  /// The size of the last large frame; 0 if there was none.
-  var largeFrame = 0
-  /// The body size from which on a frame is large.
-  static let largeBody = 16_384
+  var frame = FrameProgress()
+  package var readHold: ReadHold
   var peerRequests: PeerRequests
   var streams: StreamTable
-  /// Whether handlers should get a turn before more frames are processed.
-  package internal(set) var waitsForHandlers = false
-  /// Whether handlers have just had a turn.
-  var handlersHadTurn = false
-  /// The bytes that the peer can leave unread before reading its requests is suspended. Set if
-  /// memory that the connections share is scarce.
-  package var mostUnread = Int.max
-  /// Whether reading is suspended because the peer sends faster than it may.
-  var isSlowed = false
   /// The cancels that the peer can still send.
   var cancels: TokenBucket
   var assemblies: Assemblies
   /// The joined fragments of the last returned message.
   var assembled: [UInt8] = []
-  /// The last metadata, decoded; it belongs to the last message that had some.
-  package internal(set) var lastMetadata = ReceivedMetadata() {
-    didSet { isPlain = lastMetadata.isPlain }
-  }
-  /// Whether the last metadata holds nothing but the remaining time.
-  package private(set) var isPlain = true
-  /// The last metadata, encoded.
-  var lastBlock = LastBlock()
+  package internal(set) var metadata = MetadataMemo()
   /// The number of the peer's requests whose first frame arrived before this side's goaway.
   package internal(set) var requestsAccepted: UInt64 = 0
   var heardHello = false
@@ -166,16 +141,11 @@ package struct Connection: ~Copyable {
   var greeting: Greeting?
 
   // Sending
-  /// The number of this side's requests of which a first byte was encoded.
-  package internal(set) var requestsBegun: UInt64 = 0
+  var ordinals = RequestOrdinals()
   package internal(set) var saidGoAway = false
   package internal(set) var peerGoAway: GoAway?
   var hasShutDown = false
-  /// Whether the waiting bytes are above the high-water mark: requests and pushes must wait.
-  package internal(set) var isAboveMark = false
-  /// Whether the waiting fragmented messages are above their mark: other large ones must wait.
-  package internal(set) var isAboveLargeMark = false
-  var withdrawn = WithdrawnOrdinals()
+  package internal(set) var marks = SendMarks()
 
   var liveness: Liveness
   /// How long waiting bytes can make no progress, in nanoseconds: not longer than the agreed
@@ -192,7 +162,7 @@ package struct Connection: ~Copyable {
     assemblies = Assemblies(serialMix: settings.serialMix)
     liveness = Liveness(settings, at: now)
     writingTimeout = settings.writingTimeout
-    readingResumed = now
+    readHold = ReadHold(at: now)
     cancels = TokenBucket(at: now)
     framing = Framing(settings.dialect, serialMix: settings.serialMix, at: now)
     outbox = Outbox(
@@ -244,9 +214,12 @@ package struct Connection: ~Copyable {
     // and cancels behind it.
     guard settings.role == .server else { return false }
     guard isOpen else { return phase == .identifying }
-    return isSlowed || outbox.isCongested
-      || outbox.totalBytes > min(mostUnread, settings.maxUnread / 2)
+    return outbox.isCongested
+      || readHold.holds(unread: outbox.totalBytes, of: settings.maxUnread)
   }
+
+  /// Whether handlers should get a turn before more frames are processed.
+  package var waitsForHandlers: Bool { readHold.waitsForHandlers }
 }
 
 extension Connection {

@@ -23,7 +23,7 @@ extension Link {
   /// it afterwards.
   @inline(__always)
   func updateScarcity() {
-    if let share { core.mostUnread = share.budget.mostUnread }
+    if let share { core.readHold.mostUnread = share.budget.mostUnread }
   }
 
   /// Resumes reading that was paused while memory was scarce.

@@ -4,11 +4,13 @@ package import LongLinkCore
 
 extension Link {
   /// The metadata of the message that is being delivered to the owner, if any.
-  package var metadata: ReceivedMetadata? { hasMetadata ? core.lastMetadata : nil }
+  package var metadata: ReceivedMetadata? { hasMetadata ? core.metadata.last : nil }
 
   /// The same, if it holds more than the remaining time.
-  var notableMetadata: ReceivedMetadata? { hasMetadata && !core.isPlain ? core.lastMetadata : nil }
+  var notableMetadata: ReceivedMetadata? {
+    hasMetadata && !core.metadata.isPlain ? core.metadata.last : nil
+  }
 
   /// The remaining time that it states, in milliseconds, if any.
-  var remaining: UInt32? { hasMetadata ? core.lastMetadata.remaining : nil }
+  var remaining: UInt32? { hasMetadata ? core.metadata.last.remaining : nil }
 }

@@ -83,7 +83,7 @@ extension Link: StreamHandler {
     let isFresh = core.isFresh
     var limit =
       loop.readsLittle() || isSparing || isFresh
-      ? Link.littleRead : core.mostUnread < .max ? Link.sparingRead : Link.readSize
+      ? Link.littleRead : core.readHold.mostUnread < .max ? Link.sparingRead : Link.readSize
     if let brake { limit = min(limit, max(Link.littleRead, brake.largestRead)) }
     leavesBytes = false
     for _ in 0..<min(Link.readsPerTurn, limit / Link.littleRead) {

@@ -90,9 +90,9 @@ extension CloseReason {
 
 extension Link {
   /// Whether a request or push may be sent; one in fragments also needs `takesLarge`.
-  package var hasRoom: Bool { core.isOpen && !core.isAboveMark }
+  package var hasRoom: Bool { core.isOpen && !core.marks.isAbove }
   /// Whether a request or push in fragments may be sent.
-  package var takesLarge: Bool { !core.isAboveLargeMark }
+  package var takesLarge: Bool { !core.marks.isAboveLarge }
   /// Whether the peer accepts a message of `count` bytes, metadata included.
   func accepts(bodyOf count: Int) -> Bool { core.accepts(bodyOf: count) }
 

@@ -25,7 +25,6 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   /// Called for each piece of work from outside the loop, on the submitting thread, with its job,
   /// if any.
   let onHandOver: (@Sendable (UnownedJob?) -> Void)?
-  let stallThreshold: Int64
 
   @safe @exclusivity(unchecked) var work = Ring<Work>(capacity: 256)
   @safe @exclusivity(unchecked) private var turnHandlers = Ring<TurnEnd>()
@@ -38,16 +37,13 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   private var hasSkippedWait = false
   /// The number of turns left to skip spinning, and the next back-off.
   private var lingering = (pause: 0, penalty: 0)
-  /// When the loop began to be busy in this turn.
-  var busySince: LinkInstant?
   /// The number of streams that were read in this turn.
   private var streamsRead = 0
   /// Whether the last stream should be read only a little, because the turn is long.
   private(set) var hasReadLittle = false
   /// Whether jobs that waited in the last turn are left, because the turn was long.
   package private(set) var leavesJobs = false
-  /// The times of the handlers that ran in this turn.
-  @safe @exclusivity(unchecked) var handlerTimes = HandlerTimes()
+  @safe @exclusivity(unchecked) var stallWatch: StallWatch
   @safe @exclusivity(unchecked) var timers: LoopTimers
   /// Whether the loop was shut down, so that only late work runs here.
   var isStopped = false
@@ -100,7 +96,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     self.name = name
     self.configuration = configuration
     self.onHandOver = onHandOver
-    stallThreshold = configuration.stallThreshold.clampedNanoseconds
+    stallWatch = StallWatch(threshold: configuration.stallThreshold)
     cachedNow = driver.now
     timers = LoopTimers(now: cachedNow)
     if let kernel = driver as? KernelDriver { kernel.loop = self }
@@ -143,7 +139,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     }
     cachedNow = instant
     nowIsCurrent = true
-    if busySince == nil { busySince = instant }
+    stallWatch.isBusy(at: instant)
   }
 
   /// Whether jobs, closures or handlers of the turn's end wait, including those of other threads.
@@ -175,7 +171,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   package func readsLittle() -> Bool {
     streamsRead &+= 1
     // Reading the clock has a cost, and after a single stream no other one has waited.
-    guard streamsRead > 1, let busySince else { return false }
+    guard streamsRead > 1, let busySince = stallWatch.busySince else { return false }
     hasReadLittle = driver.now - busySince > EventLoop.longTurn
     return hasReadLittle
   }
@@ -215,14 +211,13 @@ extension EventLoop {
     fireTimers()
     runWork()
     endTurn()
-    if configuration.onStall != nil { reportStall() }
+    reportStall()
   }
 
   private func waitForEvents(until limit: LinkInstant?) {
-    busySince = nil
     streamsRead = 0
     hasReadLittle = false
-    handlerTimes.turnBegins()
+    stallWatch.turnBegins()
     var deadline = limit
     // The new work probably belongs to data that was just read: the sockets can wait for one turn.
     if expectedWork > 0, linger(), !hasSkippedWait {

@@ -88,6 +88,6 @@ import Testing
     _ = side.takeFrames()
     side.request(51, [UInt8](repeating: 1, count: 300_000))
     #expect(side.takeFrames().filter { $0.serial == 51 }.count == 5)
-    #expect(side.connection.isAboveMark == false && side.connection.isAboveLargeMark == false)
+    #expect(side.connection.marks.isAbove == false && side.connection.marks.isAboveLarge == false)
   }
 }

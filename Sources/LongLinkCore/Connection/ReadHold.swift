@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What holds back reading, or the processing of what was read, while the connection is open.
+package struct ReadHold: Equatable, Sendable {
+  /// The turn that handlers get before a request is refused because too many run.
+  private enum Turn {
+    case notNeeded
+    case awaited
+    case had
+  }
+
+  /// The bytes that the peer can leave unread before reading its requests is suspended. Set if
+  /// memory that the connections share is scarce.
+  package var mostUnread = Int.max
+  /// Whether the peer sends faster than it may.
+  private(set) var isSlowed = false
+  private var turn = Turn.notNeeded
+  /// When this side last resumed reading after it had suspended it.
+  private(set) var resumed: LinkInstant
+
+  init(at now: LinkInstant) {
+    resumed = now
+  }
+
+  /// Whether a server's reading is suspended while the peer has left this much unread of what it
+  /// may leave.
+  func holds(unread: Int, of most: Int) -> Bool { isSlowed || unread > min(mostUnread, most / 2) }
+
+  /// Begins or ends that the peer is slowed. Returns false if that is so already.
+  mutating func setSlowed(_ isSlowed: Bool) -> Bool {
+    defer { self.isSlowed = isSlowed }
+    return self.isSlowed != isSlowed
+  }
+
+  /// Notes that reading resumes.
+  mutating func resume(at now: LinkInstant) { resumed = now }
+
+  // MARK: Handlers
+
+  /// Whether handlers should get a turn before more frames are processed.
+  var waitsForHandlers: Bool { turn == .awaited }
+
+  /// Makes the next frame wait for a turn of the handlers; false if they have just had one.
+  mutating func awaitsHandlers() -> Bool {
+    guard turn != .had else { return false }
+    turn = .awaited
+    return true
+  }
+
+  mutating func handlersHadTurn() { turn = .had }
+
+  /// Notes that what has waited was processed.
+  mutating func handlersTurnEnds() {
+    if turn == .had { turn = .notNeeded }
+  }
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Which credentials servers have refused: over connections, or over short links.
+///
+/// One refusal is no reason to give up: the credential may have expired, and the application is
+/// asked for another one. The next is final if it is for the same credential, or if both are 403:
+/// then the server knows who the client is. Of refusals of what was shown together, only the first
+/// counts.
+package struct CredentialRefusals: Equatable, Sendable {
+  private struct Refusal: Equatable, Sendable {
+    let credential: [UInt8]
+    let code: ResponseCode
+    /// Counts the refusals.
+    let number: UInt64
+    let isFinal: Bool
+  }
+
+  /// The last one that counts; nil once a server has accepted this client, or is asked anew.
+  private var last: Refusal?
+  /// The number of refusals so far. Whoever shows a credential notes it first.
+  package private(set) var count: UInt64 = 0
+
+  package init() {}
+
+  /// The code of a refusal that is final; nil if there is none.
+  package var finalCode: ResponseCode? { last.flatMap { $0.isFinal ? $0.code : nil } }
+
+  /// Notes that a server has refused a credential, which was shown when there were `known`
+  /// refusals. Returns whether it is the first of those shown together. It cannot be final while
+  /// the client `hasOther` link, which shows that a server accepts it.
+  @discardableResult
+  package mutating func refused(
+    _ credential: [UInt8], _ code: ResponseCode, since known: UInt64, hasOther: Bool = false
+  ) -> Bool {
+    defer { count += 1 }
+    guard let former = last else {
+      last = Refusal(credential: credential, code: code, number: count, isFinal: false)
+      return true
+    }
+    guard known > former.number else { return false }
+    let isSame =
+      former.credential == credential || former.code == .forbidden && code == .forbidden
+    last = Refusal(
+      credential: credential, code: code, number: count, isFinal: isSame && !hasOther)
+    return true
+  }
+
+  /// Whether a credential may be shown: no refusal is final, or it was with 401 and for another
+  /// one. That one then counts no more.
+  package mutating func allows(_ credential: [UInt8]) -> Bool {
+    guard let last, last.isFinal else { return true }
+    guard last.code != .forbidden, last.credential != credential else { return false }
+    self.last = nil
+    return true
+  }
+
+  /// Notes that a server has accepted a credential. Returns whether it had been refused before.
+  package mutating func accepted(_ credential: [UInt8]) -> Bool {
+    guard let last, last.credential == credential else { return false }
+    self.last = nil
+    return true
+  }
+
+  /// Forgets the refusals: the client is accepted otherwise, or asks again, or the servers are
+  /// others. Returns whether one was final.
+  @discardableResult
+  package mutating func forget() -> Bool {
+    defer { last = nil }
+    return finalCode != nil
+  }
+}

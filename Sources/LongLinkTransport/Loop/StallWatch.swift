@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLinkCore
+
+/// Notices turns of a loop that take too long, and which handler took the time.
+///
+/// Handlers are timed only on a loop that has stalled before, because reading the clock has a cost
+/// for every request.
+struct StallWatch {
+  /// The duration in nanoseconds above which a turn has stalled.
+  private let threshold: Int64
+  /// When the loop began to be busy in this turn.
+  private(set) var busySince: LinkInstant?
+  private(set) var isTiming = false
+  private var count = 0
+  private var current: MessageType?
+  private var began = LinkInstant.distantPast
+  private var slowest: MessageType?
+  private var longest: Int64 = 0
+
+  init(threshold: Duration) {
+    self.threshold = threshold.clampedNanoseconds
+  }
+
+  /// Notes that the loop waits for events now.
+  @inline(__always)
+  mutating func turnBegins() {
+    busySince = nil
+    guard count > 0 else { return }
+    count = 0
+    current = nil
+    slowest = nil
+    longest = 0
+  }
+
+  /// Notes that the wait is over.
+  mutating func isBusy(at now: LinkInstant) {
+    if busySince == nil { busySince = now }
+  }
+
+  /// Notes that the handler of a request begins.
+  @inline(__always)
+  mutating func begins(_ type: MessageType, at now: @autoclosure () -> LinkInstant) {
+    count += 1
+    current = type
+    if isTiming { began = now() }
+  }
+
+  /// Notes that the current handler, if any, has returned or was suspended.
+  mutating func pauses(at now: LinkInstant) {
+    guard let current else { return }
+    if now - began > longest {
+      longest = now - began
+      slowest = current
+    }
+    self.current = nil
+  }
+
+  /// Returns how long the turn was, in nanoseconds, and the type that is to blame, if it is known;
+  /// nil if the turn was short enough. Handlers are timed after the first stall.
+  mutating func turnEnds(at now: LinkInstant) -> (duration: Int64, type: MessageType?)? {
+    guard let busySince, now - busySince > threshold else { return nil }
+    defer { isTiming = true }
+    let duration = now - busySince
+    let type = isTiming ? (longest > duration / 2 ? slowest : nil) : count == 1 ? current : nil
+    return (duration, type)
+  }
+}

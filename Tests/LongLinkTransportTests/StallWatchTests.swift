@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLinkCore
+import Testing
+
+@testable import LongLinkTransport
+
+/// Which turns of a loop are too long, and which handler is to blame.
+@Suite struct StallWatchTests {
+  private func at(_ milliseconds: Int64) -> LinkInstant {
+    LinkInstant(nanoseconds: milliseconds * 1_000_000)
+  }
+
+  @Test func `a turn is too long above the threshold, from the end of the wait on`() {
+    for (end, stalls) in [(300, false), (301, true)] as [(Int64, Bool)] {
+      var watch = StallWatch(threshold: .milliseconds(200))
+      watch.turnBegins()
+      watch.isBusy(at: at(100))
+      watch.isBusy(at: at(250))
+      let stall = watch.turnEnds(at: at(end))
+      #expect((stall != nil) == stalls)
+      #expect(watch.isTiming == stalls)
+      if let stall { #expect(stall.duration == 201_000_000 && stall.type == nil) }
+    }
+  }
+
+  @Test func `a turn in which the loop only waited is never too long`() {
+    var watch = StallWatch(threshold: .milliseconds(200))
+    watch.isBusy(at: at(0))
+    watch.turnBegins()
+    let stall = watch.turnEnds(at: at(10_000))
+    #expect(stall == nil)
+  }
+
+  @Test func `before the first stall a handler is to blame if it was the only one`() {
+    for (count, type) in [(1, 0x500), (2, nil)] as [(Int, MessageType?)] {
+      var watch = StallWatch(threshold: .milliseconds(200))
+      watch.turnBegins()
+      watch.isBusy(at: at(0))
+      for _ in 0..<count { watch.begins(0x500, at: at(0)) }
+      let stall = watch.turnEnds(at: at(1_000))
+      #expect(stall?.type == type)
+    }
+  }
+
+  @Test func `afterwards the slowest handler is to blame, if it took most of the time`() {
+    var watch = StallWatch(threshold: .milliseconds(200))
+    watch.isBusy(at: at(0))
+    _ = watch.turnEnds(at: at(1_000))
+    for (slow, type) in [(600, 0x501), (400, nil)] as [(Int64, MessageType?)] {
+      watch.turnBegins()
+      watch.isBusy(at: at(0))
+      watch.begins(0x500, at: at(0))
+      watch.pauses(at: at(100))
+      watch.begins(0x501, at: at(100))
+      watch.pauses(at: at(100 + slow))
+      // The loop went on with something else.
+      watch.pauses(at: at(1_000))
+      let stall = watch.turnEnds(at: at(1_000))
+      #expect(stall?.type == type)
+    }
+  }
+}
