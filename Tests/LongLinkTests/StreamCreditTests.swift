@@ -43,6 +43,36 @@ import Testing
     }
   }
 
+  @Test(arguments: [false, true])
+  func `an item comes whole while its handler works on the one before`(
+    isElsewhere: Bool
+  ) async throws {
+    try await Stage.simulate { stage, _ in
+      let written = Latch()
+      let server = try await stage.serve { server in
+        let placement: HandlerPlacement =
+          isElsewhere ? .executor(stage.clientLoop) : .connectionLoop
+        server.routeStream(20, .requestItems, on: placement) { request, items, _ in
+          var iterator = items.makeAsyncIterator()
+          let first = try await iterator.next()
+          try await request.clock.sleep(for: .seconds(5))
+          #expect(first == [1] && written.isOpen)
+          let last = try await iterator.next()
+          let end = try await iterator.next()
+          #expect(last == Self.large && end == nil)
+          return [7]
+        }
+      }
+      let client = try stage.client(of: server)
+      let response = try await client.sendItems(20, []) { writer in
+        try await writer.write([1])
+        try await writer.write(Self.large)
+        written.open()
+      }
+      #expect(response == [7])
+    }
+  }
+
   @Test func `nothing more comes while whole items wait for their reader`() async throws {
     try await Stage.simulate { stage, simulation in
       let written = Latch()
@@ -122,6 +152,8 @@ import Testing
             while try await iterators[index].next() != nil { count += 1 }
             #expect(count == 60)
           }
+          // Also while the iterators are still there.
+          if leaving == .read { for try await _ in client.stream(10, []) {} }
           iterators = []
           try await simulation.sleep(for: .seconds(1))
         }

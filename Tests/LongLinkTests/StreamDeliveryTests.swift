@@ -210,9 +210,11 @@ import Testing
       let streams = [StreamOptions(itemTimeout: .seconds(9)), StreamOptions()].map { options in
         stage.spawn { for try await _ in peer.stream(20, [], options: options) {} }
       }
+      let waiting = peer.submit(.echo, [], options: RequestOptions(timeout: .seconds(100)))
       try await simulation.sleep(for: .seconds(1))
       await server.shutDown(within: .zero)
       #expect(try await failure { try await first.value }.code == .connectionLost)
+      #expect(await waiting.state != .completed)
       let late = try await failure { try await streams[0].value }
       #expect(late.code == .deadlineExceeded && late.delivery == .notSent)
       streams[1].cancel()

@@ -47,6 +47,7 @@ import Testing
     /// An item for which there is no credit.
     case waitForCredit
     case read
+    case readLate
     case returnEarly
   }
 
@@ -68,7 +69,9 @@ import Testing
           try await simulation.sleep(for: .seconds(5))
           if use == .writeOnce { try await writer.write([2]) }
           if use == .writeSeveral { try await writer.write(contentsOf: [[2], [3]]) }
-          #expect(use == .read || use == .returnEarly, "it should have thrown")
+          if use == .readLate { for try await _ in items {} }
+          let isQuiet = use == .read || use == .readLate || use == .returnEarly
+          #expect(isQuiet, "it should have thrown")
         }
       }.value
       #expect(response == Self.body)
@@ -91,6 +94,41 @@ import Testing
       task.cancel()
       let error = try await failure { try await task.value }
       #expect(error.code == .cancelled)
+    }
+  }
+
+  @Test(arguments: [false, true])
+  func `after a refusal in fragments, items have their time again`(isWriting: Bool) async throws {
+    try await withClient { simulation, server, client in
+      let options = StreamOptions(timeout: .seconds(1_000), itemTimeout: .seconds(4))
+      let body = [UInt8](repeating: 7, count: 100)
+      server.on(
+        6,
+        .sequence(
+          (0..<2).map { index in
+            .sequence([
+              .frame {
+                WireFrame.response(
+                  to: $0.serial, code: .draining, isRefused: true, body,
+                  metadata: WireMetadata(retryAfter: .seconds(100))
+                ).fragments(of: 60)[index]
+              }, .pause(.seconds(2)),
+            ])
+          }))
+      let start = simulation.mainLoop.clock.now
+      let error = try await failure {
+        try await client.exchange(6, [], options: options) { items, writer in
+          if isWriting {
+            try await simulation.sleep(for: .seconds(1))
+            try await writer.write([1])
+          } else {
+            for try await _ in items {}
+          }
+        }
+      }
+      let time = start.duration(to: simulation.mainLoop.clock.now)
+      #expect(error.code == .deadlineExceeded && error.delivery == .refused, "\(error)")
+      #expect(time > .seconds(4) && time < .seconds(8), "\(time)")
     }
   }
 }

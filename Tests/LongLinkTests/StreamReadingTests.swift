@@ -100,6 +100,55 @@ import Testing
     }
   }
 
+  /// How a stream of callbacks ends whose next item nobody asks for.
+  enum Ending: CaseIterable {
+    case rejected
+    case lost
+    case answered
+  }
+
+  @Test(arguments: Ending.allCases, [0, 2])
+  func `the completion of callbacks waits for the items before it, and for nothing else`(
+    ending: Ending, waiting: Int
+  ) async throws {
+    try await Stage.simulate { stage, simulation in
+      let server = try await stage.serve { server in
+        server.routeStream(10, .responseItems) { request, _, writer in
+          for _ in 0...waiting { try await writer.write([1]) }
+          if ending == .lost { try await request.clock.sleep(for: .seconds(1_000_000)) }
+          if ending == .rejected { throw Rejection(1_234) }
+          return []
+        }
+      }
+      let client = try stage.client(of: server)
+      let asks = Tally<@Sendable () -> Void>()
+      let ends = Tally<LongLinkError.Code?>()
+      client.stream(
+        10, [], on: .connectionLoop, onItem: { _, next in asks.add(next) },
+        completion: { result in
+          if case .failure(let error) = result { ends.add(error.code) } else { ends.add(nil) }
+        })
+      await asks.reached(1)
+      try await simulation.sleep(for: .seconds(1))
+      if ending == .lost { simulation.network.loseAllLinks() }
+      try await simulation.sleep(for: .seconds(1))
+      // The loss alone needs no call that asks, if no item is left.
+      #expect(ends.count == (ending == .lost && waiting == 0 ? 1 : 0))
+      for number in 0...waiting {
+        #expect(asks.count == number + 1)
+        asks.elements[number]()
+        try await simulation.sleep(for: .seconds(1))
+      }
+      let expected: LongLinkError.Code? =
+        switch ending {
+        case .rejected: .rejected
+        case .lost: .connectionLost
+        case .answered: nil
+        }
+      #expect(ends.elements == [expected] && asks.count == waiting + 1)
+    }
+  }
+
   /// What a call of an iterator returns or throws.
   private static func next<Iterator: AsyncIteratorProtocol>(
     of iterator: inout Iterator

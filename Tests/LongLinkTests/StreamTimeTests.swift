@@ -38,19 +38,30 @@ import Testing
     }
   }
 
-  @Test func `an item that the peer never takes is bounded after its handler has returned`()
-    async throws
-  {
+  /// When the task is cancelled that writes the item that nobody takes.
+  enum Cancellation: CaseIterable {
+    case beforeTheReturn
+    case afterTheReturn
+  }
+
+  @Test(arguments: Cancellation.allCases)
+  func `an item that the peer never takes is bounded after its handler has returned`(
+    _ cancellation: Cancellation
+  ) async throws {
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve { server in
         server.routeBasics()
         server.routeStream(10, .responseItems, itemTimeout: .seconds(5)) { request, _, writer in
           try await writer.write([UInt8](repeating: 1, count: 1_000))
-          await withTaskGroup(of: Void.self) { group in
-            group.addTask { try? await writer.write([UInt8](repeating: 1, count: 5_000)) }
-            try? await request.clock.sleep(for: .seconds(1))
-            // The connection has taken the item; only the wait for it ends.
-            group.cancelAll()
+          let write = stage.spawn {
+            try await writer.write([UInt8](repeating: 1, count: 5_000))
+          }
+          try await request.clock.sleep(for: .seconds(1))
+          // The connection has taken the item; only the wait for it ends.
+          if cancellation == .beforeTheReturn { write.cancel() }
+          stage.spawn {
+            try await simulation.sleep(for: .seconds(1))
+            write.cancel()
           }
           return []
         }
@@ -122,6 +133,30 @@ import Testing
         let error = try await failure { try await stream.value }
         #expect(error.response == .draining, "\(error)")
       }
+    }
+  }
+
+  @Test(arguments: [false, true])
+  func `a drain ends a second after its bound at the latest`(isReading: Bool) async throws {
+    try await Stage.simulate { stage, simulation in
+      let server = try await stage.serve { server in
+        server.routeStream(10, .responseItems) { _, _, writer in
+          while true { try await writer.write([UInt8](repeating: 1, count: 10_000)) }
+        }
+      }
+      let client = try await SimulatedClient.connect(
+        to: server.addresses[0], on: stage.clientLoop)
+      try await client.sayHello(
+        .hello(features: [.metadata, .fragments, .streams], streamCredit: 1_048_576))
+      _ = try await client.openStream(10, credit: 1_000_000)
+      try await stage.until { await server.counters().requestsRunning == 1 }
+      if !isReading { client.stopReading() }
+      try await simulation.sleep(for: .seconds(1))
+      let start = stage.clientLoop.clock.now
+      await server.shutDown(within: .seconds(9))
+      let time = start.duration(to: stage.clientLoop.clock.now)
+      #expect(time >= .seconds(9) && time <= .seconds(10), "\(time)")
+      client.close()
     }
   }
 }

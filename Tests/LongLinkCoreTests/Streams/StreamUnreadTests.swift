@@ -27,6 +27,30 @@ import Testing
     #expect(pair.server.stuck.count <= 1)
   }
 
+  @Test func `an item may exceed the limit of all windows while the application holds another`() {
+    let settings = ConnectionSettings(.server) {
+      $0.windows.first = 4_096
+      $0.windows.total = 10_240
+      $0.maxBody = 300_000
+    }
+    let pair = ConnectionPair(server: settings)
+    pair.server.holdsItems = true
+    let large = [UInt8](repeating: 7, count: 300_000)
+    for serial: UInt32 in [50, 51] {
+      pair.client.stream(serial, items: true)
+      pair.client.write(serial, [1])
+    }
+    pair.exchange()
+    _ = pair.server.takeEvents()
+    pair.client.write(50, large)
+    pair.exchange()
+    #expect(pair.server.takeEvents() == [.item(50, body: large)])
+    // There is only room for one, and nothing lets the other go on.
+    pair.client.write(51, large)
+    pair.exchange()
+    #expect(pair.server.connection.counters.streamsOverLimit == 1)
+  }
+
   @Test func `an application is asked once within an item what it holds`() {
     let side = opened(.server) { $0.windows.first = 4_096 }
     side.receive(streamRequest(50))
@@ -39,6 +63,25 @@ import Testing
     #expect(side.takeFrames().filter { $0.kind == FrameKind.credit.rawValue } == [])
     side.connection.lentItems(50, at: side.now)
     #expect(side.takeFrames().filter { $0.kind == FrameKind.credit.rawValue }.count == 1)
+  }
+
+  @Test func `an item that the application held before does not count within the one after next`() {
+    let side = opened(.server) { $0.windows.first = 4_096 }
+    func credits() -> Int {
+      side.takeFrames().filter { $0.kind == FrameKind.credit.rawValue }.count
+    }
+    let part = [UInt8](repeating: 2, count: 600)
+    side.receive(streamRequest(50))
+    side.receive(RawFrame(.item, serial: 50, body: Self.item))
+    for _ in 0..<4 { side.receive(RawFrame(.item, flags: .more, serial: 50, body: part)) }
+    side.connection.lentItems(50, at: side.now)
+    #expect(credits() == 1)
+    // Now a whole item waits, which the application has not.
+    side.receive(RawFrame(.item, serial: 50, body: part))
+    for _ in 0..<2 { side.receive(RawFrame(.item, flags: .more, serial: 50, body: part)) }
+    #expect(credits() == 0 && side.stuck == [50, 50])
+    side.connection.lentItems(50, at: side.now)
+    #expect(credits() == 1)
   }
 
   @Test func `unread items count after the response until they are taken`() {
