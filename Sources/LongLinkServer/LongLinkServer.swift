@@ -268,7 +268,8 @@ extension LongLinkServer {
   }
 
   /// Drains and stops the server: stops accepting, sends every client a goaway, lets running
-  /// requests finish within `bound`, and returns when every connection has ended.
+  /// requests finish within `bound`, and returns when every connection has ended: up to a second
+  /// after `bound`, if clients do not read the end of their streams.
   ///
   /// The goaway states how many of the client's requests were accepted, so that it can retry the
   /// others elsewhere; that it should reconnect after `retryAfter` plus a random time within

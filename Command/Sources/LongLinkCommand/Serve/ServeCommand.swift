@@ -29,8 +29,8 @@ struct ServeCommand: AsyncParsableCommand {
       With --tls-certificate the files are looked at every 10 seconds, and at SIGHUP: new \
       connections use what has changed, unless it does not fit together, which is logged.
 
-      On SIGTERM or SIGINT it lets running requests finish for at most 10 seconds, then exits with \
-      code 0. A second signal ends it at once.
+      On SIGTERM or SIGINT it lets running requests finish for at most 8 seconds, and exits with \
+      code 0 after 10 seconds at the latest. A second signal ends it at once.
       """)
 
   @OptionGroup private var place: ListenOptions
@@ -127,11 +127,16 @@ struct ServeCommand: AsyncParsableCommand {
     let reloading = tls.map { tls in signals.onHangUp { await tls.reload() } }
     await signals.first()
     reloading?.cancel()
+    let end = ContinuousClock.now.advanced(by: ServeCommand.drainTime)
     #if HTTP
-    await gateway?.shutDown(within: .seconds(10))
+    await gateway?.shutDown(within: ServeCommand.drainTime)
     #endif
-    await server.shutDown(within: .seconds(10))
+    await server.shutDown(within: max(.zero, ContinuousClock.now.duration(to: end)))
   }
+
+  /// How long running requests go on after a signal. Another second passes if streams have to be
+  /// told of their end, and their clients do not read.
+  private static let drainTime = Duration.seconds(8)
 
   #if HTTP
   /// Adds the gateway that `--http` asks for.
