@@ -20,40 +20,10 @@ extension ClientCore: LinkOwner {
     }
   }
 
-  func link(_ link: Link, reports news: LinkNews) {
+  func link(_ link: Link, reports news: LifeNews) {
     switch news {
-    case .collect(let serial):
-      requests.collect(serial, on: link)
-    case .cancel(let serial):
-      connection(link.id)?.responder.cancel(serial)
-      finishIfLeft(link)
-    case .identify:
-      break  // Only a server identifies its peer.
     case .established:
       established(link)
-    case .ponged(let id, let roundTrip):
-      pings.take(id, on: link)?(.success(.nanoseconds(roundTrip)))
-    case .heartbeatAnswered(let silence):
-      if let connection = connection(link.id) {
-        pathHeartbeat?.answered(after: silence, on: connection.path)
-        updateHeartbeatPace()
-      }
-    case .began(let serial, let begin, let ordinal):
-      requests.began(serial, on: link, at: begin, ordinal: ordinal)
-    case .finished(let serial):
-      requests.finishedSending(serial, on: link)
-    case .itemSent(let serial):
-      side(of: serial, on: link)?.itemSent(serial, on: link)
-    case .stray(let kind, let serial):
-      requests.stray(kind, serial, on: link)
-    case .stuck(let serial):
-      side(of: serial, on: link)?.peerIsStuck(serial, on: link)
-    case .overLimit(let serial):
-      side(of: serial, on: link)?.streamOverLimit(serial, on: link)
-    case .resumeSending:
-      resumeSending(link)
-    case .damaged(let violation):
-      notifyObserver(.damaged(link.id, violation))
     case .peerLeaving(let goaway):
       leaving(link, goaway)
       updateWaitingPushes(.goneAway(ResponseCode(wire: goaway.code)))
@@ -62,6 +32,33 @@ extension ClientCore: LinkOwner {
       updateWaitingPushes(reason)
     }
   }
+
+  func link(_ link: Link, reports news: RequestNews) { requests.heard(news, on: link) }
+
+  func link(_ link: Link, reports news: StreamNews, of serial: UInt32) {
+    side(of: serial, on: link)?.heard(news, of: serial, on: link)
+  }
+
+  func link(_ link: Link, observed observation: LinkObservation) {
+    switch observation {
+    case .ponged(let id, let roundTrip):
+      pings.take(id, on: link)?(.success(.nanoseconds(roundTrip)))
+    case .heartbeatAnswered(let silence):
+      if let connection = connection(link.id) {
+        pathHeartbeat?.answered(after: silence, on: connection.path)
+        updateHeartbeatPace()
+      }
+    case .damaged(let violation):
+      notifyObserver(.damaged(link.id, violation))
+    }
+  }
+
+  func link(_ link: Link, cancels serial: UInt32) {
+    connection(link.id)?.responder.cancel(serial)
+    finishIfLeft(link)
+  }
+
+  func linkResumesSending(_ link: Link) { resumeSending(link) }
 
   /// The side that a stream belongs to.
   private func side(of serial: UInt32, on link: Link) -> (any StreamSide)? {

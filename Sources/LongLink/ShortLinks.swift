@@ -122,17 +122,10 @@ extension ShortConnection: LinkOwner {
     }
   }
 
-  func link(_ link: Link, reports news: LinkNews) {
+  func link(_ link: Link, reports news: LifeNews) {
     let requests = core.requests
     switch news {
     case .established: opened()
-    case .collect(let serial): requests.collect(serial, on: link)
-    case .began(let serial, let begin, let ordinal):
-      requests.began(serial, on: link, at: begin, ordinal: ordinal)
-    case .finished(let serial): requests.finishedSending(serial, on: link)
-    case .itemSent(let serial): requests.itemSent(serial, on: link)
-    case .stray(let kind, let serial): requests.stray(kind, serial, on: link)
-    case .overLimit(let serial): requests.streamOverLimit(serial, on: link)
     case .peerLeaving(let goaway):
       // First, so that callers which go on at once find what was learned.
       let code = ResponseCode(wire: goaway.code)
@@ -147,8 +140,13 @@ extension ShortConnection: LinkOwner {
     case .abandon(let reason):
       core.abandoned(self, reason)
       requests.lost(link, reason, resends: core.closing == nil)
-    case .identify, .cancel, .ponged, .heartbeatAnswered, .resumeSending, .damaged, .stuck: break
     }
+  }
+
+  func link(_ link: Link, reports news: RequestNews) { core.requests.heard(news, on: link) }
+
+  func link(_ link: Link, reports news: StreamNews, of serial: UInt32) {
+    core.requests.heard(news, of: serial, on: link)
   }
 
   func linkWroteAll(_ link: Link) {

@@ -167,34 +167,14 @@ extension ServerConnection: LinkOwner {
     }
   }
 
-  func link(_ link: Link, reports news: LinkNews) {
+  func link(_ link: Link, reports news: LifeNews) {
     switch news {
-    case .identify:
-      lane.identify(self)
-    case .cancel(let serial):
-      responder.cancel(serial)
-    case .collect(let serial):
-      requests.collect(serial, on: link)
     case .established:
       // The frame that opened the connection may also have broken a rule.
       guard link.isOpen else { return }
       if !link.identifies { peer.identified(as: nil, security: link.security) }
       requestsIfAny?.opened(link)
       lane.opened(self)
-    case .began(let serial, let begin, let ordinal):
-      requests.began(serial, on: link, at: begin, ordinal: ordinal)
-    case .finished(let serial):
-      requests.finishedSending(serial, on: link)
-    case .itemSent(let serial):
-      side(of: serial).itemSent(serial, on: link)
-    case .stray(let kind, let serial):
-      requestsIfAny?.stray(kind, serial, on: link)
-    case .stuck(let serial):
-      side(of: serial).peerIsStuck(serial, on: link)
-    case .overLimit(let serial):
-      side(of: serial).streamOverLimit(serial, on: link)
-    case .resumeSending:
-      link.shareRoom(requestsIfAny, pushesIfAny)
     case .peerLeaving(let goaway):
       link.log(
         .info, "The client is going away",
@@ -217,10 +197,24 @@ extension ServerConnection: LinkOwner {
       pushesIfAny?.failAll { operation in
         .lost(reason, delivery: .notSent, doing: operation, peer: link.peer)
       }
-    case .damaged, .ponged, .heartbeatAnswered:
-      break
     }
   }
+
+  func link(_ link: Link, reports news: RequestNews) {
+    // Whoever has asked nothing needs no table for stray frames.
+    if case .stray = news, requestsIfAny == nil { return }
+    requests.heard(news, on: link)
+  }
+
+  func link(_ link: Link, reports news: StreamNews, of serial: UInt32) {
+    side(of: serial).heard(news, of: serial, on: link)
+  }
+
+  func linkIdentifies(_ link: Link) { lane.identify(self) }
+
+  func link(_ link: Link, cancels serial: UInt32) { responder.cancel(serial) }
+
+  func linkResumesSending(_ link: Link) { link.shareRoom(requestsIfAny, pushesIfAny) }
 
   /// The side that a stream belongs to.
   private func side(of serial: UInt32) -> any StreamSide {

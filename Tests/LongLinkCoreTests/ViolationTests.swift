@@ -304,9 +304,9 @@ extension Breach {
       var connection = Connection(settings: ConnectionSettings(.server), at: .start)
       unsafe connection.received(
         RawFrame(.request, tag: 1, serial: 50, body: [1]).bytes.span.bytes, at: .start)
-      #expect(connection.nextStep() == .report(.established))
+      #expect(connection.nextStep() == .report(.life(.established)))
       if closes { connection.close(.closedHere) } else { connection.shutDown(at: .start) }
-      #expect(connection.nextStep() == .report(.abandon(.closedHere)))
+      #expect(connection.nextStep() == .report(.life(.abandon(.closedHere))))
       #expect(connection.nextStep() == (closes ? .close(.closedHere) : nil))
       #expect(connection.nextStep() == nil)
     }

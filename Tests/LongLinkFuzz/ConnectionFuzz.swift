@@ -319,13 +319,13 @@ final class FuzzSide {
       if let index = running.firstIndex(where: { $0.serial == serial }) {
         outlived.append(running.remove(at: index).bytes)
       }
-    case .collect(let serial):
+    case .request(.collect(let serial)):
       if !asked.contains(where: { $0.serial == serial }) { connection.abandonResponse(serial) }
-    case .began(let serial, let begin, let ordinal):
+    case .request(.began(let serial, let begin, let ordinal)):
       if let index = asked.firstIndex(where: { $0.serial == serial }) {
         asked[index].placement = StreamPosition(begin: begin, ordinal: ordinal)
       }
-    case .abandon:
+    case .life(.abandon):
       abandons += 1
       outlived += running.map(\.bytes)
       running = []
@@ -335,14 +335,13 @@ final class FuzzSide {
     case .identify:
       try expect(settings.identifies && !connection.isOpen, "a client was identified")
       _ = connection.takeCredential()
-    case .established, .ponged, .heartbeatAnswered, .finished, .resumeSending, .peerLeaving,
-      .damaged:
+    case .life(.established), .life(.peerLeaving), .request(.finished), .observed, .resumeSending:
       break
-    case .itemSent(let serial):
+    case .stream(.itemSent, let serial):
       try expect(sending.remove(serial) != nil, "an item was sent for which nobody waited")
-    case .stuck(let serial): stuck(serial)
-    case .overLimit(let serial): overLimit(serial)
-    case .stray(let kind, let serial): stray(kind, serial)
+    case .stream(.stuck, let serial): stuck(serial)
+    case .stream(.overLimit, let serial): overLimit(serial)
+    case .request(.stray(let kind, let serial)): stray(kind, serial)
     }
   }
 

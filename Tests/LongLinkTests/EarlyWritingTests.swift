@@ -86,7 +86,9 @@ struct EarlyWritingTests {
       }
     }
 
-    func link(_ link: Link, reports news: LinkNews) {}
+    func link(_ link: Link, reports news: LifeNews) {}
+    func link(_ link: Link, reports news: RequestNews) {}
+    func link(_ link: Link, reports news: StreamNews, of serial: UInt32) {}
     func link(_ link: Link, endedWith reason: CloseReason) { end = reason }
     func linkWroteAll(_ link: Link) {}
   }

@@ -51,7 +51,7 @@ extension Connection {
     if settings.role == .server { goaway.alternatives = [] }
     goaway.reason = Connection.cut(goaway.reason)
     peerGoAway = goaway
-    report(.peerLeaving(goaway))
+    report(.life(.peerLeaving(goaway)))
   }
 
   /// Processes an error that the system reported on the socket.
@@ -96,7 +96,7 @@ extension Connection {
     forgetPeer()
     outbox.dropPending()
     input.removeAll()
-    if wasLive { report(.abandon(reason)) }
+    if wasLive { report(.life(.abandon(reason))) }
     effects.append(.close(reason))
   }
 
@@ -110,7 +110,7 @@ extension Connection {
     become(.closing(reason))
     timers = ConnectionTimers()
     timers[.linger] = now + Wire.lingerTime
-    report(.abandon(reason))
+    report(.life(.abandon(reason)))
   }
 
   /// Drops everything that the peer sent, including messages that wait to be passed on.

@@ -89,7 +89,7 @@ extension Connection {
     frame.stop()
     timers.clear(.frame)
     counters.damagedPackets += 1
-    report(.damaged(violation))
+    report(.observed(.damaged(violation)))
   }
 
   private mutating func accept(
@@ -237,6 +237,6 @@ extension Connection {
       counters.droppedPongs += 1
       return
     }
-    report(.ponged(id: ping.id, roundTrip: now - ping.sent))
+    report(.observed(.ponged(id: ping.id, roundTrip: now - ping.sent)))
   }
 }

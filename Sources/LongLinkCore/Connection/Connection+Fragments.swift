@@ -19,7 +19,7 @@ extension Connection {
     if head.kind == .response, !streams.isEmpty { try streamAnswered(head.serial, tag: head.tag) }
     begin(head)
     try grow(head, slice)
-    if head.kind == .response { report(.collect(serial: head.serial)) }
+    if head.kind == .response { report(.request(.collect(serial: head.serial))) }
     return nil
   }
 

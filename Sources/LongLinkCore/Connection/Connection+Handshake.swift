@@ -168,7 +168,7 @@ extension Connection {
     // The request of a short link has to come as soon as its hello.
     if short == nil || settings.role == .client { timers.clear(.handshake) }
     timers[.heartbeat] = heartbeatDue
-    report(.established)
+    report(.life(.established))
   }
 }
 

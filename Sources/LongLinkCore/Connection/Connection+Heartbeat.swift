@@ -69,7 +69,7 @@ extension Connection {
   mutating func endSuspicion(after silence: Int64) {
     guard isOpen else { return }
     timers[.heartbeat] = heartbeatDue
-    if settings.pace != nil { report(.heartbeatAnswered(silence: silence)) }
+    if settings.pace != nil { report(.observed(.heartbeatAnswered(silence: silence))) }
   }
 
   /// Sends a ping ahead of data after a long silence.
@@ -174,6 +174,6 @@ extension Connection {
       counters.droppedPongs += 1
       return
     }
-    report(.ponged(id: id, roundTrip: now - ping.sent))
+    report(.observed(.ponged(id: id, roundTrip: now - ping.sent)))
   }
 }

@@ -162,7 +162,7 @@ extension Connection {
       streams.removePending(serial)
       outflow.isPending = false
       streams.setOutgoing(slot, outflow)
-      if item.isAwaited { report(.itemSent(serial: serial)) }
+      if item.isAwaited { report(.stream(.itemSent, serial: serial)) }
     } else {
       streams.setPending(item, serial)
     }

@@ -159,7 +159,7 @@ extension Connection {
     }
     guard !settings.role.owns(serial) else {
       // Behind the first fragment of its response, the exchange has ended.
-      if !assemblies.contains(serial) { report(.stray(head.kind, serial: serial)) }
+      if !assemblies.contains(serial) { report(.request(.stray(head.kind, serial: serial))) }
       return nil
     }
     guard let request = peerRequests[serial], request.state != .responding else { return nil }
@@ -228,7 +228,7 @@ extension Connection {
     guard short == nil, var inflow = streams[slot].incoming, inflow.isStuck else { return }
     inflow.wasReported = true
     streams.setIncoming(slot, inflow)
-    report(.stuck(serial: serial))
+    report(.stream(.stuck, serial: serial))
   }
 
   /// Whether items of an ended request of this side count that the application has not taken.
@@ -264,7 +264,7 @@ extension Connection {
       lump = inflow.hasNoneWaiting ? min(lump, max(0, Wire.leastCredit - inflow.credit)) : 0
       guard lump == 0 || fits(lump) else {
         counters.streamsOverLimit += 1
-        report(.overLimit(serial: serial))
+        report(.stream(.overLimit, serial: serial))
         return
       }
     }

@@ -210,9 +210,9 @@ extension Connection {
     switch event {
     case .began(.request, let serial, let begin):
       counters.requestsSent += 1
-      report(.began(serial: serial, at: begin, ordinal: ordinals.next()))
+      report(.request(.began(serial: serial, at: begin, ordinal: ordinals.next())))
     case .finished(.request, let serial):
-      report(.finished(serial: serial))
+      report(.request(.finished(serial: serial)))
       if let slot = streams.slot(of: serial) {
         streams.setRequestWhole(slot)
         sendPending(serial)

@@ -14,7 +14,9 @@ package enum Effect: Equatable, Sendable {
   /// Whether it passes on something that the peer sent.
   var isDelivery: Bool {
     switch self {
-    case .message, .report(.cancel), .report(.collect), .report(.stuck), .report(.overLimit): true
+    case .message, .report(.cancel), .report(.request(.collect)), .report(.stream(.stuck, _)),
+      .report(.stream(.overLimit, _)):
+      true
     case .report, .shutDownWriting, .close: false
     }
   }

@@ -1,40 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A notification to the owner of a link, other than messages and the end of the connection.
+/// What a link tells its owner besides messages and the end of the connection, by who acts on it.
 package enum LinkNews: Equatable, Sendable {
-  /// The handshake is complete, or the peer skipped it.
-  case established
-  /// The client has shown who it is: call `admit` or `turnAway`.
+  case life(LifeNews)
+  case request(RequestNews)
+  case stream(StreamNews, serial: UInt32)
+  case observed(LinkObservation)
+  /// The client has shown who it is: call `admit` or `turnAway`. Only a server hears it.
   case identify
   /// The peer cancelled its request: stop the work on it.
   case cancel(serial: UInt32)
+  /// The outgoing bytes fell below the low-water mark: waiting messages can be sent.
+  case resumeSending
+}
+
+/// The life of a connection, which its owner follows.
+package enum LifeNews: Equatable, Sendable {
+  /// The handshake is complete, or the peer skipped it.
+  case established
+  /// The peer is going away: start no new requests here.
+  indirect case peerLeaving(GoAway)
+  /// No exchange can complete any more. The close follows when the peer has been notified.
+  indirect case abandon(CloseReason)
+}
+
+/// What concerns the requests of this side.
+package enum RequestNews: Equatable, Sendable {
   /// A response arrives in fragments: call `abandonResponse` unless a caller waits for it.
   case collect(serial: UInt32)
+  /// A queued request has begun to be encoded.
+  case began(serial: UInt32, at: UInt64, ordinal: UInt64)
+  /// A queued request has been encoded completely.
+  case finished(serial: UInt32)
+  /// A frame of a stream was dropped whose serial belongs to this side: call `rejectStray` if a
+  /// request without a stream waits for a response with this serial.
+  case stray(FrameKind, serial: UInt32)
+}
+
+/// What concerns the side that a stream belongs to: its requests, or its handlers.
+package enum StreamNews: Equatable, Sendable {
+  /// The item that waited to be sent has been encoded completely: the next one can be sent.
+  case itemSent
+  /// The peer gets no credit for the rest of an item, because whole items were not taken: call
+  /// `lentItems` once the application holds all of them.
+  case stuck
+  /// The rest of an item that is arriving exceeds the limit of all windows: end the exchange.
+  case overLimit
+}
+
+/// What was seen of the peer or the path, and changes nothing on the connection.
+package enum LinkObservation: Equatable, Sendable {
   /// A ping was answered after this many nanoseconds.
   case ponged(id: UInt64, roundTrip: Int64)
   /// A suspicion ended because bytes arrived. `silence` is the time in nanoseconds for which
   /// neither side had sent anything before the ping, or before data written ahead of it.
   case heartbeatAnswered(silence: Int64)
-  /// A queued request has begun to be encoded.
-  case began(serial: UInt32, at: UInt64, ordinal: UInt64)
-  /// A queued request has been encoded completely.
-  case finished(serial: UInt32)
-  /// The item that waited to be sent has been encoded completely: the next one can be sent.
-  case itemSent(serial: UInt32)
-  /// A frame of a stream was dropped whose serial belongs to this side: call `rejectStray` if a
-  /// request without a stream waits for a response with this serial.
-  case stray(FrameKind, serial: UInt32)
-  /// The peer gets no credit for the rest of an item, because whole items were not taken: call
-  /// `lentItems` once the application holds all of them.
-  case stuck(serial: UInt32)
-  /// The rest of an item that is arriving exceeds the limit of all windows: end the exchange.
-  case overLimit(serial: UInt32)
-  /// The outgoing bytes fell below the low-water mark: waiting messages can be sent.
-  case resumeSending
   /// A damaged packet was dropped for this reason; the connection continues.
   case damaged(Violation)
-  /// The peer is going away: start no new requests here.
-  indirect case peerLeaving(GoAway)
-  /// No exchange can complete any more. The close follows when the peer has been notified.
-  indirect case abandon(CloseReason)
 }

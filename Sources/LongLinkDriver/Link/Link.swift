@@ -8,12 +8,31 @@ package import LongLinkTransport
 package protocol LinkOwner: AnyObject {
   /// A message of the peer; its bytes and the link's metadata are valid during the call.
   func link(_ link: Link, received message: Arrival)
-  /// Any other event.
-  func link(_ link: Link, reports news: LinkNews)
+  /// It was established, or begins to end.
+  func link(_ link: Link, reports news: LifeNews)
+  /// For the requests of this side.
+  func link(_ link: Link, reports news: RequestNews)
+  /// For the side that the stream with this serial belongs to.
+  func link(_ link: Link, reports news: StreamNews, of serial: UInt32)
+  /// Something was seen that changes nothing.
+  func link(_ link: Link, observed observation: LinkObservation)
+  /// A client has shown who it is. Only a server hears it.
+  func linkIdentifies(_ link: Link)
+  /// The peer has cancelled one of its requests, which a client's short link never has.
+  func link(_ link: Link, cancels serial: UInt32)
+  /// Messages that wait can be sent.
+  func linkResumesSending(_ link: Link)
   /// The link has ended; this is its last event.
   func link(_ link: Link, endedWith reason: CloseReason)
   /// All output has been written.
   func linkWroteAll(_ link: Link)
+}
+
+extension LinkOwner {
+  package func link(_ link: Link, observed observation: LinkObservation) {}
+  package func linkIdentifies(_ link: Link) {}
+  package func link(_ link: Link, cancels serial: UInt32) {}
+  package func linkResumesSending(_ link: Link) {}
 }
 
 /// One connection: moves bytes between a stream and the protocol's core.
@@ -215,13 +234,23 @@ extension Link {
   }
 
   private func report(_ news: LinkNews) {
-    if case .damaged(let violation) = news {
-      log(
-        .warning, "Dropped a damaged packet",
-        ["reason": "\(violation.rule.rawValue)", "detail": "\(violation)"])
+    switch news {
+    case .life(let news):
+      owner?.link(self, reports: news)
+      if news == .established { rescheduleTimer() }
+    case .request(let news): owner?.link(self, reports: news)
+    case .stream(let news, let serial): owner?.link(self, reports: news, of: serial)
+    case .observed(let observation):
+      if case .damaged(let violation) = observation {
+        log(
+          .warning, "Dropped a damaged packet",
+          ["reason": "\(violation.rule.rawValue)", "detail": "\(violation)"])
+      }
+      owner?.link(self, observed: observation)
+    case .identify: owner?.linkIdentifies(self)
+    case .cancel(let serial): owner?.link(self, cancels: serial)
+    case .resumeSending: owner?.linkResumesSending(self)
     }
-    owner?.link(self, reports: news)
-    if case .established = news { rescheduleTimer() }
   }
 
   private func end(_ reason: CloseReason) {

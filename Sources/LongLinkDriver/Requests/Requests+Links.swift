@@ -93,20 +93,19 @@ extension Requests {
     table.awaits(serial, on: link.id)
   }
 
-  /// A response arrives in fragments. Stops the link from joining them if no request waits for it.
-  package func collect(_ serial: UInt32, on link: Link) {
-    guard table.awaits(serial, on: link.id) else { return link.abandonResponse(serial) }
-    channel(serial, on: link)?.responseBegan()
-  }
-
-  /// A queued request has been encoded to its end.
-  package func finishedSending(_ serial: UInt32, on link: Link) {
-    table.finished(serial, on: link.id)
-    if table.waitingCount > 0 { pump() }
-  }
-
-  /// A queued request has begun to be sent.
-  package func began(_ serial: UInt32, on link: Link, at begin: UInt64, ordinal: UInt64) {
-    table.began(serial, on: link.id, at: begin, ordinal: ordinal)
+  /// Something has happened to a request on a link.
+  package func heard(_ news: RequestNews, on link: Link) {
+    switch news {
+    // Nothing joins the fragments of a response that no request waits for.
+    case .collect(let serial) where !awaits(serial, on: link): link.abandonResponse(serial)
+    case .collect(let serial): channel(serial, on: link)?.responseBegan()
+    case .began(let serial, let begin, let ordinal):
+      table.began(serial, on: link.id, at: begin, ordinal: ordinal)
+    case .finished(let serial):
+      table.finished(serial, on: link.id)
+      if table.waitingCount > 0 { pump() }
+    case .stray(let kind, let serial):
+      if awaits(serial, on: link) { link.rejectStray(kind, serial: serial) }
+    }
   }
 }

@@ -9,19 +9,13 @@ extension Responder: StreamSide {
     running.slot(of: item.serial).flatMap { running[slot: $0].channel }?.received(item, on: link)
   }
 
-  /// The item that a handler had waiting has been sent.
-  package func itemSent(_ serial: UInt32, on link: Link) {
-    running[serial]?.channel?.itemSent()
-  }
-
-  /// The peer gets no credit for the rest of an item, because whole items were not taken.
-  package func peerIsStuck(_ serial: UInt32, on link: Link) {
-    running[serial]?.channel?.peerIsStuck()
-  }
-
-  /// The rest of an item does not fit into the limit of all windows: the exchange ends.
-  package func streamOverLimit(_ serial: UInt32, on link: Link) {
-    giveUp(serial, .overloaded, "an item and the windows of all streams exceed the limit")
+  package func heard(_ news: StreamNews, of serial: UInt32, on link: Link) {
+    switch news {
+    case .itemSent: running[serial]?.channel?.itemSent()
+    case .stuck: running[serial]?.channel?.peerIsStuck()
+    case .overLimit:
+      giveUp(serial, .overloaded, "an item and the windows of all streams exceed the limit")
+    }
   }
 
   /// Ends the streams that still run, because the time of the connection is up, with what its

@@ -9,18 +9,16 @@ extension Requests: StreamSide {
     channel(item.serial, on: link)?.received(item, on: link)
   }
 
-  /// The item that a request of this side had waiting has been sent.
-  package func itemSent(_ serial: UInt32, on link: Link) {
-    channel(serial, on: link)?.itemSent()
-  }
-
-  /// The peer gets no credit for the rest of an item, because whole items were not taken.
-  package func peerIsStuck(_ serial: UInt32, on link: Link) {
-    channel(serial, on: link)?.peerIsStuck()
+  package func heard(_ news: StreamNews, of serial: UInt32, on link: Link) {
+    switch news {
+    case .itemSent: channel(serial, on: link)?.itemSent()
+    case .stuck: channel(serial, on: link)?.peerIsStuck()
+    case .overLimit: endOverLimit(serial, on: link)
+    }
   }
 
   /// The rest of an item does not fit into the limit of all windows.
-  package func streamOverLimit(_ serial: UInt32, on link: Link) {
+  private func endOverLimit(_ serial: UInt32, on link: Link) {
     guard let (id, _) = table.carried(serial, by: link.id), let entry = table.end(id) else {
       return
     }
@@ -32,11 +30,6 @@ extension Requests: StreamSide {
         error(
           .overloaded, id, request, delivery,
           "an item and the windows of all streams exceed the connection's limit", on: link)))
-  }
-
-  /// A frame of a stream came whose serial is this side's.
-  package func stray(_ kind: FrameKind, _ serial: UInt32, on link: Link) {
-    if table.awaits(serial, on: link.id) { link.rejectStray(kind, serial: serial) }
   }
 
   @inline(__always)

@@ -232,7 +232,7 @@ final class Side {
 
   private func hear(_ news: LinkNews) {
     switch news {
-    case .established: events.append(.established)
+    case .life(.established): events.append(.established)
     case .identify: events.append(.identify(connection.takeCredential()))
     case .cancel(let serial):
       if let bytes = running.removeValue(forKey: serial) { outlived.append(bytes) }
@@ -240,24 +240,24 @@ final class Side {
       forgetStream(serial)
       if !isDeaf { returnHandlers() }
       events.append(.cancel(serial))
-    case .collect(let serial):
+    case .request(.collect(let serial)):
       if !awaited.contains(serial) { connection.abandonResponse(serial) }
-    case .ponged(let id, let roundTrip): events.append(.ponged(id, roundTrip: roundTrip))
+    case .observed(.ponged(let id, let roundTrip)): events.append(.ponged(id, roundTrip: roundTrip))
     case .resumeSending: events.append(.resumeSending)
-    case .heartbeatAnswered(let silence): events.append(.heartbeatAnswered(silence))
-    case .began(let serial, let begin, let ordinal):
+    case .observed(.heartbeatAnswered(let silence)): events.append(.heartbeatAnswered(silence))
+    case .request(.began(let serial, let begin, let ordinal)):
       placements[serial] = StreamPosition(begin: begin, ordinal: ordinal)
       events.append(.began(serial, ordinal: ordinal))
-    case .finished(let serial): events.append(.finished(serial))
-    case .itemSent(let serial):
+    case .request(.finished(let serial)): events.append(.finished(serial))
+    case .stream(.itemSent, let serial):
       sending.remove(serial)
       events.append(.itemSent(serial))
-    case .stray(let kind, let serial): hearStray(kind, serial)
-    case .stuck(let serial): hearStuck(serial)
-    case .overLimit(let serial): hearOverLimit(serial)
-    case .damaged(let violation): events.append(.damaged(violation))
-    case .peerLeaving(let goaway): events.append(.leaving(goaway))
-    case .abandon(let reason):
+    case .request(.stray(let kind, let serial)): hearStray(kind, serial)
+    case .stream(.stuck, let serial): hearStuck(serial)
+    case .stream(.overLimit, let serial): hearOverLimit(serial)
+    case .observed(.damaged(let violation)): events.append(.damaged(violation))
+    case .life(.peerLeaving(let goaway)): events.append(.leaving(goaway))
+    case .life(.abandon(let reason)):
       outlived += running.values
       running = [:]
       outliving = []

@@ -81,7 +81,9 @@ final class Station: LinkOwner {
       _ = link.respond(message.serial, code: .ok, answer)
     }
   }
-  func link(_ link: Link, reports news: LinkNews) {}
+  func link(_ link: Link, reports news: LifeNews) {}
+  func link(_ link: Link, reports news: RequestNews) {}
+  func link(_ link: Link, reports news: StreamNews, of serial: UInt32) {}
   func link(_ link: Link, endedWith reason: CloseReason) {}
   func linkWroteAll(_ link: Link) {}
 }
