@@ -20,6 +20,8 @@ final class ClientConnection {
   var heldSince: LinkInstant?
   /// When it began to take new requests.
   var usedSince: LinkInstant?
+  /// Whether its handshake was completed; it may still stand its trial.
+  var isOpened: Bool { isEstablished || heldSince != nil }
   /// The requests that it carried when it was lost.
   var requestsLost = 0
 

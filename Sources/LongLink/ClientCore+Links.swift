@@ -242,9 +242,11 @@ extension ClientCore: LinkOwner {
     link.count(in: totals)
     connections.removeAll { $0 === connection }
     connection.peer.detach()
-    if connection.isEstablished {
+    if connection.isOpened {
       pathHeartbeat?.lost(after: link.silenceProbed, reason, on: connection.path)
       updateHeartbeatPace()
+    }
+    if connection.isEstablished {
       ended(connection, reason)
     } else {
       failed(connection, reason)
@@ -262,7 +264,12 @@ extension ClientCore: LinkOwner {
       counters.abandonedAttempts += 1
       return
     }
-    counters.failedAttempts += 1
+    if connection.isOpened {
+      counters.trialsFailed += 1
+      link.log(.info, "The link ended in its trial", reason.logMetadata)
+    } else {
+      counters.failedAttempts += 1
+    }
     var systemError: Int32?
     if case .transport(let code) = reason { systemError = code }
     let detail = systemError.map(SocketError.text) ?? link.securityFailure.map { "\($0)" }

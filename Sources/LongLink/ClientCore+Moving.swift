@@ -12,6 +12,7 @@ extension ClientCore {
     guard let connection = connection(attempt) else { return }
     connection.isEstablished = true
     counters.connects += 1
+    if connection.heldSince != nil { counters.trialsPassed += 1 }
     connection.usedSince = loop.now
     connection.link.log(.info, "Connected")
     notifyObserver(.established(attempt))
