@@ -121,11 +121,11 @@ extension ClientCore {
   }
 
   /// Gives up a short link whose credential is refused, with the requests that wait for one: the
-  /// answer would be the same.
+  /// answer would be the same. A long link that stands a trial takes them instead.
   func notOpened(_ id: WayMachine.ID) {
     guard let shortLinks else { return }
     if let failure = shortLinks.refusal?.failure { lastFailure = failure }
-    if !requests.hasLink {
+    if !endTrial(), !requests.hasLink {
       requests.failWaiting(all: true) { operation, _ in notConnected(operation) }
     }
     shortLinks.machine.ended(id, .unused, at: loop.now, bits: bits)

@@ -33,6 +33,8 @@ extension ClientCore: LinkOwner {
       established(link)
     case .ponged(let id, let roundTrip):
       pings.take(id, on: link)?(.success(.nanoseconds(roundTrip)))
+      shortLinks?.machine.ponged(link.id)
+      performWays()
     case .heartbeatAnswered(let silence):
       if let connection = connection(link.id) {
         pathHeartbeat?.answered(after: silence, on: connection.path)
@@ -91,7 +93,9 @@ extension ClientCore: LinkOwner {
     if let connection = connection(link.id) {
       connection.peer.identified(as: nil, security: link.security)
     }
-    if shortLinks?.machine.beginTrial(of: link.id, at: loop.now) == true {
+    // The server has accepted it.
+    refusedCredential = nil
+    if beginsTrial(link) {
       link.log(.info, "The link takes no requests yet, because earlier ones were cut")
       connection(link.id)?.heldSince = loop.now
       machine.hold(link.id)
@@ -103,17 +107,21 @@ extension ClientCore: LinkOwner {
     }
   }
 
+  /// Whether a link must stand a trial before it takes requests.
+  private func beginsTrial(_ link: Link) -> Bool {
+    // No short link is opened with a credential that was refused twice.
+    guard let shortLinks, shortLinks.refusal?.isFinal != true else { return false }
+    return shortLinks.machine.beginTrial(
+      of: link.id, on: machine.server(of: link.id), validFor: link.validity, at: loop.now)
+  }
+
   /// Uses a link whose handshake is complete, and whose trial is over if it had to stand one.
   func acceptLink(_ link: Link) {
     let held = loop.now - (connection(link.id)?.heldSince ?? loop.now)
-    let validity = Int64(link.credentialExpires) * 1_000_000
     machine.established(
       link.id, provenAfter: link.heartbeatInterval,
-      validFor: validity == 0 ? nil : max(1, validity - held), at: loop.now, bits: bits)
-    if machine.isCurrent(link.id) {
-      refusedCredential = nil
-      shortLinks?.refusal = nil
-    }
+      validFor: link.validity.map { max(1, $0 - held) }, at: loop.now, bits: bits)
+    if machine.isCurrent(link.id) { shortLinks?.refusal = nil }
   }
 
   private func leaving(_ link: Link, _ goaway: GoAway) {
@@ -136,14 +144,16 @@ extension ClientCore: LinkOwner {
     let named = code == .draining ? alternatives(in: goaway) : []
     let number = machine.alternativesNamed
     guard connection(link.id)?.isEstablished == true else {
-      // It came instead of a welcome: the attempt has failed for that reason.
+      // It came instead of a welcome, or in a trial: the attempt has failed for that reason. In a
+      // trial, it does not refuse the credential, which the server has accepted.
       let farewell = PeerText(goaway.reason)
+      let isRefusal = code.deniesAccess && connection(link.id)?.isOpened != true
       connection(link.id)?.farewell = farewell
       machine.turnedAway(
-        link.id, isRefusal: code.deniesAccess, hint: hint, alternatives: named.count, at: loop.now)
+        link.id, isRefusal: isRefusal, hint: hint, alternatives: named.count, at: loop.now)
       take(named, since: number)
       link.close(.goneAway(code))
-      if code.deniesAccess { credentialRefused(code, farewell, by: link.peer) }
+      if isRefusal { credentialRefused(code, farewell, by: link.peer) }
       return
     }
     requests.leaving(
@@ -300,16 +310,26 @@ extension ClientCore: LinkOwner {
       ])
     notifyObserver(.ended(link.id, reason, worked: connection.hasWorked))
     let wasCurrent = machine.isCurrent(link.id)
+    let server = machine.server(of: link.id)
     machine.ended(link.id, reason, at: loop.now, bits: bits)
     guard wasCurrent else { return }
     shortLinks?.machine.lost(at: loop.now)
-    if reason.isCut {
+    if connection.hasAnswered {
+      shortLinks?.machine.answered()
+    } else if reason.isCut {
       shortLinks?.machine.wasCut(
-        hasAnswered: link.counters.responsesReceived > 0, requests: connection.requestsLost,
+        on: server, hasRequests: link.counters.requestsSent > 0,
         life: loop.now - (connection.usedSince ?? loop.now))
     }
     lastFailure = ConnectFailure(reason, detail: link.detail(of: reason), address: link.peer)
     failOffline()
+  }
+}
+
+extension Link {
+  /// How long the server accepts this client's credential, in nanoseconds; nil without an end.
+  fileprivate var validity: Int64? {
+    credentialExpires == 0 ? nil : Int64(credentialExpires) * 1_000_000
   }
 }
 

@@ -26,7 +26,9 @@ extension ClientCore {
 
   /// Sends no new requests over this link, and closes it when its last one has ended.
   func retire(_ attempt: UInt32) {
-    guard let link = connection(attempt)?.link else { return }
+    guard let connection = connection(attempt) else { return }
+    let link = connection.link
+    if connection.hasAnswered { shortLinks?.machine.answered() }
     requests.retire(link)
     if !requests.hasLink { shortLinks?.machine.lost(at: loop.now) }
     updateWaitingPushes(.left)
@@ -105,6 +107,7 @@ extension ClientCore {
     watchers.serversSwitched()
     // What others refused says nothing about new servers.
     if kept.contains(nil) { refusedCredential = nil }
+    if kept != kept.indices.map(Optional.some) { shortLinks?.machine.serversChanged() }
     machine.switchServers(to: self.servers.entries, kept: kept, at: loop.now, bits: bits)
     perform()
   }
