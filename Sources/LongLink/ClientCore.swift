@@ -100,7 +100,10 @@ final class ClientCore {
     credentials = configuration.credential.map {
       CredentialSource($0, timeout: configuration.connectTimeout.clampedNanoseconds, on: loop)
     }
-    if shortLinks != nil { requests.onWaiting = { [unowned self] in updateWays() } }
+    if shortLinks != nil {
+      requests.onWaiting = { [unowned self] in updateWays() }
+      requests.onTwoWay = { [unowned self] in endTrial() }
+    }
     requests.onIdle = { [unowned self] in finishClosingIfDone() }
     requests.onRetired = { [unowned self] in finishIfDone($0) }
     requests.waitReason = { [unowned self] in waitReason }

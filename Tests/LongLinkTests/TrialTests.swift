@@ -282,6 +282,22 @@ import Testing
     }
   }
 
+  @Test func `an exchange ends the trial, because no short link can carry it`() async throws {
+    try await Self.both(connectTimeout: .seconds(30)) { stage, server, client in
+      try await Self.cut(stage, server, client)
+      try await Self.held(stage, server)
+      try await client.expectEcho([1])
+      #expect(!client.state.isConnected)
+      let response = try await client.exchange(20, []) { items, writer in
+        var iterator = items.makeAsyncIterator()
+        try await writer.write([2])
+        #expect(try await iterator.next() == [2])
+      }
+      #expect(response == [] && client.state.isConnected)
+      #expect(await Self.shortRequests(client) == 1)
+    }
+  }
+
   @Test func `requests that get no answer over short links end the trial`() async throws {
     try await Self.both(connectTimeout: .seconds(30)) { stage, server, client in
       let network = try #require(stage.simulation?.network)
