@@ -22,6 +22,13 @@ final class ClientConnection {
   var hasLeft = false
   /// When it began to take new requests.
   var usedSince: LinkInstant?
+  /// Whether its handshake was completed; it may still stand its trial.
+  var isOpened: Bool { isEstablished || heldSince != nil }
+  /// Whether the server has answered anything of an exchange.
+  var hasAnswered: Bool {
+    let counters = link.counters
+    return counters.responsesReceived + counters.itemsReceived + counters.creditsReceived > 0
+  }
   /// The requests that it carried when it was lost.
   var requestsLost = 0
 

@@ -76,12 +76,6 @@ extension ClientCore {
     failWaiting(after: .refused, resumesConnect: true, notConnected)
   }
 
-  /// Notes that a server has accepted the client.
-  func credentialAccepted() {
-    refusals.forget()
-    shortLinks?.refusals.forget()
-  }
-
   /// Makes the long link again if it was given up because servers refused another credential.
   func restart(with credential: [UInt8]) {
     guard machine.state == .stopped, refusals.allows(credential) else { return }
@@ -93,11 +87,11 @@ extension ClientCore {
 
 extension ClientCore {
   /// Gives up a short link whose credential is refused, with the requests that wait for one: the
-  /// answer would be the same.
+  /// answer would be the same. A long link that stands a trial takes them instead.
   func notOpened(_ id: WayMachine.ID) {
     guard let shortLinks else { return }
-    lastFailure = shortLinks.refusal
-    failWaiting(after: .refusedOverShortLinks, notConnected)
+    if let failure = shortLinks.refusal { lastFailure = failure }
+    if !endTrial() { failWaiting(after: .refusedOverShortLinks, notConnected) }
     shortLinks.machine.ended(id, .unused, at: loop.now, bits: bits)
   }
 

@@ -43,6 +43,8 @@ extension ClientCore: LinkOwner {
     switch observation {
     case .ponged(let id, let roundTrip):
       pings.take(id, on: link)?(.success(.nanoseconds(roundTrip)))
+      shortLinks?.machine.ponged(link.id)
+      performWays()
     case .heartbeatAnswered(let silence):
       if let connection = connection(link.id) {
         pathHeartbeat?.answered(after: silence, on: connection.path)
@@ -88,9 +90,9 @@ extension ClientCore: LinkOwner {
     if let connection = connection(link.id) {
       connection.peer.identified(as: nil, security: link.security)
     }
-    let validity = validity(of: link)
-    if shortLinks?.machine.beginTrial(of: link.id, validity: validity, at: loop.now) == true {
-      credentialAccepted()
+    // The server has accepted it.
+    refusals.forget()
+    if beginsTrial(link) {
       link.log(.info, "The link takes no requests yet, because earlier ones were cut")
       connection(link.id)?.heldSince = loop.now
       machine.hold(link.id)
@@ -102,19 +104,21 @@ extension ClientCore: LinkOwner {
     }
   }
 
+  /// Whether a link must stand a trial before it takes requests.
+  private func beginsTrial(_ link: Link) -> Bool {
+    // No short link is opened with a credential that was refused twice.
+    guard let shortLinks, shortLinks.refusals.finalCode == nil else { return false }
+    return shortLinks.machine.beginTrial(
+      of: link.id, on: machine.server(of: link.id), validFor: link.validity, at: loop.now)
+  }
+
   /// Uses a link whose handshake is complete, and whose trial is over if it had to stand one.
   func acceptLink(_ link: Link) {
     let held = loop.now - (connection(link.id)?.heldSince ?? loop.now)
     machine.established(
       link.id, provenAfter: link.heartbeatInterval,
-      validFor: validity(of: link).map { max(1, $0 - held) }, at: loop.now, bits: bits)
-    if machine.isCurrent(link.id) { credentialAccepted() }
-  }
-
-  /// How long the server accepts the credential of a link from its welcome on, in nanoseconds; nil
-  /// without an end.
-  private func validity(of link: Link) -> Int64? {
-    link.credentialExpires == 0 ? nil : Int64(link.credentialExpires) * 1_000_000
+      validFor: link.validity.map { max(1, $0 - held) }, at: loop.now, bits: bits)
+    if machine.isCurrent(link.id) { shortLinks?.refusals.forget() }
   }
 
   private func leaving(_ link: Link, _ goaway: GoAway) {
@@ -137,9 +141,10 @@ extension ClientCore: LinkOwner {
     let named = code == .draining ? alternatives(in: goaway) : []
     let number = machine.alternativesNamed
     guard connection(link.id)?.isEstablished == true else {
-      // It came instead of a welcome, or during the trial: the attempt has failed for that reason.
+      // It came instead of a welcome, or in a trial: the attempt has failed for that reason. In a
+      // trial, it does not refuse the credential, which the server has accepted.
       let farewell = PeerText(goaway.reason)
-      let wasAccepted = connection(link.id)?.heldSince != nil
+      let wasAccepted = connection(link.id)?.isOpened == true
       connection(link.id)?.farewell = farewell
       machine.turnedAway(
         link.id, isRefusal: code.deniesAccess && !wasAccepted, hint: hint,
@@ -166,6 +171,7 @@ extension ClientCore: LinkOwner {
   /// Gives up a link in its trial whose server takes no requests; it ends what that has asked.
   private func leftInTrial(_ link: Link, _ code: ResponseCode) {
     connection(link.id)?.hasLeft = true
+    counters.trialsFailed += 1
     shortLinks?.machine.trialFailed(link.id)
     lastFailure = ConnectFailure(
       .goneAway(code), detail: CloseReason.goneAway(code).detail, address: link.peer)
@@ -245,12 +251,14 @@ extension ClientCore: LinkOwner {
     link.count(in: totals)
     connections.removeAll { $0 === connection }
     connection.peer.detach()
+    if connection.isOpened {
+      pathHeartbeat?.lost(after: link.silenceProbed, reason, on: connection.path)
+      updateHeartbeatPace()
+    }
     if connection.hasLeft {
       notifyObserver(.failed(link.id, reason))
       machine.ended(link.id, reason, at: loop.now, bits: bits)
     } else if connection.isEstablished {
-      pathHeartbeat?.lost(after: link.silenceProbed, reason, on: connection.path)
-      updateHeartbeatPace()
       ended(connection, reason)
     } else {
       failed(connection, reason)
@@ -268,7 +276,12 @@ extension ClientCore: LinkOwner {
       counters.abandonedAttempts += 1
       return
     }
-    counters.failedAttempts += 1
+    if connection.isOpened {
+      counters.trialsFailed += 1
+      link.log(.info, "The link ended in its trial", reason.logMetadata)
+    } else {
+      counters.failedAttempts += 1
+    }
     var detail = link.securityFailure.map { "\($0)" }
     if case .transport(let code) = reason { detail = SocketError.text(of: code) }
     let farewell = connection.farewell.map { ": \($0)" } ?? ""
@@ -298,16 +311,26 @@ extension ClientCore: LinkOwner {
       ])
     notifyObserver(.ended(link.id, reason, worked: connection.hasWorked))
     let wasCurrent = machine.isCurrent(link.id)
+    let server = machine.server(of: link.id)
     machine.ended(link.id, reason, at: loop.now, bits: bits)
     guard wasCurrent else { return }
     shortLinks?.machine.lost(at: loop.now)
-    if reason.isCut {
+    if connection.hasAnswered {
+      shortLinks?.machine.answered()
+    } else if reason.isCut {
       shortLinks?.machine.wasCut(
-        hasAnswered: link.counters.responsesReceived > 0, requests: connection.requestsLost,
+        on: server, hasRequests: link.counters.requestsSent > 0,
         life: loop.now - (connection.usedSince ?? loop.now))
     }
     lastFailure = ConnectFailure(reason, detail: link.detail(of: reason), address: link.peer)
     failWaiting(after: .failed, notConnected)
+  }
+}
+
+extension Link {
+  /// How long the server accepts this client's credential, in nanoseconds; nil without an end.
+  fileprivate var validity: Int64? {
+    credentialExpires == 0 ? nil : Int64(credentialExpires) * 1_000_000
   }
 }
 

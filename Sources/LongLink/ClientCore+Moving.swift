@@ -12,6 +12,7 @@ extension ClientCore {
     guard let connection = connection(attempt) else { return }
     connection.isEstablished = true
     counters.connects += 1
+    if connection.heldSince != nil { counters.trialsPassed += 1 }
     connection.usedSince = loop.now
     connection.link.log(.info, "Connected")
     notifyObserver(.established(attempt))
@@ -25,7 +26,9 @@ extension ClientCore {
 
   /// Sends no new requests over this link, and closes it when its last one has ended.
   func retire(_ attempt: UInt32) {
-    guard let link = connection(attempt)?.link else { return }
+    guard let connection = connection(attempt) else { return }
+    let link = connection.link
+    if connection.hasAnswered { shortLinks?.machine.answered() }
     requests.retire(link)
     if !requests.hasLink { shortLinks?.machine.lost(at: loop.now) }
     updateWaitingPushes(.left)
@@ -103,6 +106,7 @@ extension ClientCore {
     watchers.serversSwitched()
     // What others refused says nothing about new servers.
     if kept.contains(nil) { refusals.forget() }
+    if kept != kept.indices.map(Optional.some) { shortLinks?.machine.serversChanged() }
     machine.switchServers(to: self.servers.entries, kept: kept, at: loop.now, bits: bits)
     perform()
   }

@@ -43,6 +43,7 @@ extension ClientCore {
       case .abandon(let id):
         shortLinks.connections.first { $0.link.id == id }?.link.close(.left)
       case .allFailed: allWaysFailed()
+      case .ping(let id): _ = connection(id)?.link.ping()
       case .passed(let id): passed(id)
       }
     }
@@ -57,6 +58,15 @@ extension ClientCore {
     guard let link = connection(id)?.link, link.isOpen else { return }
     acceptLink(link)
     perform()
+  }
+
+  /// Ends a trial before its time, because requests cannot take short links; returns whether a link
+  /// stood one.
+  func endTrial() -> Bool {
+    guard let shortLinks, shortLinks.machine.isTrying else { return false }
+    shortLinks.machine.endTrial()
+    performWays()
+    return true
   }
 
   /// Opens a short link, once the credential is there.

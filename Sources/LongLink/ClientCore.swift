@@ -62,6 +62,8 @@ final class ClientCore {
     var connects: UInt64 = 0
     var failedAttempts: UInt64 = 0
     var abandonedAttempts: UInt64 = 0
+    var trialsPassed: UInt64 = 0
+    var trialsFailed: UInt64 = 0
     var linksExpired: UInt64 = 0
     var alternativesIgnored: UInt64 = 0
   }
@@ -99,7 +101,10 @@ final class ClientCore {
     credentials = configuration.credential.map {
       CredentialSource($0, timeout: configuration.connectTimeout.clampedNanoseconds, on: loop)
     }
-    if shortLinks != nil { requests.onWaiting = { [unowned self] in updateWays() } }
+    if shortLinks != nil {
+      requests.onWaiting = { [unowned self] in updateWays() }
+      requests.onTwoWay = { [unowned self] in endTrial() }
+    }
     requests.onIdle = { [unowned self] in finishClosingIfDone() }
     requests.onRetired = { [unowned self] in finishIfDone($0) }
     requests.waitReason = { [unowned self] in waitReason }

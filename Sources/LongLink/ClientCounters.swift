@@ -25,13 +25,18 @@ public struct ClientCounters: Hashable, Sendable {
   public let pushesWaiting: Int
   /// Bytes that wait to be written.
   public let bytesUnwritten: Int
-  /// Completed handshakes; all but the first were reconnects.
+  /// Connections that took requests; all but the first were reconnects.
   public let connects: UInt64
   /// Attempts to connect that failed, during the handshake or before.
   public let failedAttempts: UInt64
-  /// Attempts that the client abandoned before their handshake was completed: another was faster,
-  /// or the client was suspended or closed. The server may have accepted them.
+  /// Attempts that the client abandoned before they took requests: another was faster, or the
+  /// client was suspended or closed. The server may have accepted them.
   public let abandonedAttempts: UInt64
+  /// Connections that took requests after a trial, because the network had cut earlier ones. They
+  /// are among `connects`.
+  public let trialsPassed: UInt64
+  /// Connections that ended in their trial. They are not among `connects` or `failedAttempts`.
+  public let trialsFailed: UInt64
   /// Connections to a different server because the previous one failed, drained, or exceeded the
   /// error ratio.
   public let failovers: UInt64
@@ -80,6 +85,7 @@ extension ClientCore {
       pushesWaiting: pushes.count, bytesUnwritten: bytes,
       connects: counters.connects, failedAttempts: counters.failedAttempts,
       abandonedAttempts: counters.abandonedAttempts,
+      trialsPassed: counters.trialsPassed, trialsFailed: counters.trialsFailed,
       failovers: machine.counts.failovers, migrations: machine.counts.migrations,
       linksExpired: counters.linksExpired, coolDowns: machine.counts.coolDowns,
       alternativesIgnored: counters.alternativesIgnored,

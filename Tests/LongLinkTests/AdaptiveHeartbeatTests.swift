@@ -109,6 +109,36 @@ import Testing
     }
   }
 
+  @Test func `a link that is lost in its trial counts as a loss`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let memory = Memory()
+      memory.store(LearnedHeartbeat(interval: .seconds(240), failures: 0), network: "train")
+      let server = try await stage.serve(configure: { $0.heartbeat = Self.heartbeat })
+      _ = try await stage.gateway(for: server)
+      let client = try stage.client(of: server) {
+        $0.heartbeat = Self.heartbeat
+        $0.adaptiveHeartbeat = Self.policy
+        $0.heartbeatMemory = memory
+        $0.ways = [.longLink, .simulatedShort(to: ShortLinkTests.gatewayAddress)]
+        $0.connectTimeout = .seconds(500)
+      }
+      client.pathChanged(network: "train")
+      try await client.connect()
+      let hanging = client.submit(.hang, [], options: RequestOptions(timeout: .seconds(100)))
+      try await stage.until { await server.counters().requestsRunning == 1 }
+      simulation.network.loseAllLinks()
+      _ = try await failure { try await hanging.value }
+      try await stage.until { await server.peers().isEmpty }
+      let before = memory.load(network: "train")
+      try await stage.until { await server.peers().count == 1 }
+      try await simulation.sleep(for: .seconds(200))
+      for link in simulation.network.links(to: server.addresses[0]) { link.silence() }
+      try await stage.until { await client.counters().trialsFailed == 1 }
+      let learned = LearnedHeartbeat(interval: .seconds(180), failures: 1)
+      #expect(memory.load(network: "train") == learned && before != learned)
+    }
+  }
+
   @Test func `a client begins with the interval that was learned before`() async throws {
     try await Stage.simulate { stage, simulation in
       let memory = Memory()

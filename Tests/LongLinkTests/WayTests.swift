@@ -149,66 +149,6 @@ import Testing
     }
   }
 
-  // MARK: Networks that cut long links
-
-  /// What a network does to long links that it lets be made.
-  enum Cut: CaseIterable {
-    case afterTheHandshake
-    case atTheFirstRequest
-  }
-
-  @Test(arguments: Cut.allCases)
-  func `where the network cuts long links, few requests are lost, and others take short ones`(
-    _ cut: Cut
-  ) async throws {
-    try await both { stage, server, client in
-      let network = try #require(stage.simulation?.network)
-      let address = server.addresses[0]
-      network.setConditions(
-        LinkConditions(latency: .milliseconds(20) ... .milliseconds(20)), to: address)
-      var lost = 0
-      for _ in 0..<600 {
-        let body = [UInt8](repeating: 1, count: 2_000)
-        let task = client.submit(.echo, body, options: RequestOptions())
-        let next = stage.clientLoop.clock.now.advanced(by: .seconds(1))
-        while stage.clientLoop.clock.now < next {
-          for link in network.links(to: address)
-          where link.bytesWritten(.toServer) > 1_000
-            || cut == .afterTheHandshake && client.state.isConnected
-          {
-            link.lose()
-          }
-          try await stage.clientLoop.sleep(for: .milliseconds(10))
-        }
-        do { _ = try await task.value } catch { lost += 1 }
-      }
-      // Without trials, more than a hundred.
-      #expect(lost < 10, "\(lost) were lost")
-      #expect(await shortRequests(client) > 580)
-    }
-  }
-
-  @Test func `a long link that was cut takes the requests again after its trial`() async throws {
-    try await both { stage, server, client in
-      let hanging = client.submit(.hang, [], options: RequestOptions(timeout: .seconds(100)))
-      try await stage.until { await server.counters().requestsRunning == 1 }
-      stage.simulation?.network.loseAllLinks()
-      let error = try await failure { try await hanging.value }
-      #expect(error.delivery == .sent)
-      let start = stage.clientLoop.clock.now
-      try await client.expectEcho([1])
-      #expect(start.duration(to: stage.clientLoop.clock.now) < .milliseconds(100))
-      #expect(await shortRequests(client) == 1)
-      try await client.connect()
-      #expect(client.state == .short(Self.way))
-      try await stage.until { client.state.isConnected }
-      let time = start.duration(to: stage.clientLoop.clock.now)
-      #expect(time > .seconds(3) && time < .seconds(6))
-      try await client.expectEcho([2])
-      #expect(await shortRequests(client) == 1)
-    }
-  }
-
   @Test func `a change of the network forgets the choice`() async throws {
     try await both { stage, server, client in
       block(server, stage, .ignored)

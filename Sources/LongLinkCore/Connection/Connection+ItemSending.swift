@@ -24,6 +24,8 @@ package struct StreamTerms: Equatable, Sendable {
   package var largestWindow: Int?
   /// Whether items of this side follow.
   package var sendsItems: Bool
+  /// Whether items go in both directions.
+  package var isTwoWay: Bool { credit != nil && sendsItems }
 
   package init(credit: Int?, largestWindow: Int? = nil, sendsItems: Bool) {
     self.credit = credit

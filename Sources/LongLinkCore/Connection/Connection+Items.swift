@@ -144,6 +144,7 @@ extension Connection {
     guard outflow.credit + credit <= Wire.mostCredit else {
       throw Violation(.creditOverflow, head, value: UInt64(outflow.credit + credit))
     }
+    counters.creditsReceived += 1
     outflow.credit += credit
     streams.setOutgoing(slot, outflow)
     sendPending(head.serial)

@@ -37,6 +37,13 @@ extension LinkMachine {
   /// Whether a round would replace a link that continues meanwhile.
   package var isReplacing: Bool { current != nil }
 
+  /// The index of the server of a link; nil for an alternative. The link is the current one, or of
+  /// the current round.
+  package func server(of attempt: AttemptID) -> Int? {
+    let target = isCurrent(attempt) ? current?.target : target
+    return if case .listed(let index) = target { index } else { nil }
+  }
+
   /// Whether new requests go to this link.
   package func isCurrent(_ attempt: AttemptID) -> Bool { current?.id == attempt }
 

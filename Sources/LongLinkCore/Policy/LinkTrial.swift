@@ -1,30 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Remembers how many long links in a row the network has cut, and how long the next one has to
-/// live without requests before it takes them.
+/// Remembers which servers' long links the network has cut, and how long the next one has to live
+/// without requests before it takes them.
+///
+/// Servers are named by their index in the client's list; nil is any other that a draining one has
+/// named.
 struct LinkTrial: Equatable, Sendable {
-  /// The number of long links in a row that were cut and never answered.
-  private var cuts = 0
+  /// How long the next long link to a server has to live. Empty unless one was cut since the last
+  /// that answered.
+  private var lengths: [Int?: Int64] = [:]
   /// The long link that stands the trial.
   private(set) var link: WayMachine.ID?
-  /// When the trial is over.
+  /// When the time of the trial is over.
   private(set) var end = LinkInstant.distantFuture
 
-  /// More cuts make no longer trial: it lasts 64 bounds at most.
-  private static let mostCuts = 7
+  /// The longest trial: ten minutes.
+  static let longest: Int64 = 600_000_000_000
 
-  /// Begins a trial if the last link was cut. It lasts one connect bound after the first cut, and
-  /// twice as long after each further one, but half of what the link's credential does at most: a
-  /// link whose credential ends first would never be used.
+  /// Begins a trial if a link was cut. It lasts one connect bound, and twice as long for each
+  /// further cut of the same server's links; but never so long that the credential, which is valid
+  /// for `validity` nanoseconds, expires meanwhile.
   mutating func begin(
-    of link: WayMachine.ID, bound: Int64, validity: Int64?, at now: LinkInstant
+    of link: WayMachine.ID, on server: Int?, bound: Int64, validFor validity: Int64?,
+    at now: LinkInstant
   ) -> Bool {
-    guard cuts > 0 else { return false }
-    let length = bound.multipliedReportingOverflow(by: 1 << Int64(cuts - 1))
+    guard !lengths.isEmpty else { return false }
+    let length = lengths[server] ?? min(bound, LinkTrial.longest)
     self.link = link
-    end = now + min(length.overflow ? .max : length.partialValue, (validity ?? .max) / 2)
+    end = now + min(length, validity.map { $0 / 4 * 3 } ?? .max)
     return true
   }
+
+  /// Ends the time of the trial if it is over; returns the link, which has to answer a ping now.
+  mutating func elapsed(to now: LinkInstant) -> WayMachine.ID? {
+    guard end <= now else { return nil }
+    end = .distantFuture
+    return link
+  }
+
+  /// Whether this link only has to answer a ping.
+  func awaitsPong(of link: WayMachine.ID) -> Bool { self.link == link && end == .distantFuture }
 
   /// Ends a trial; returns the link that stood it.
   @discardableResult
@@ -33,12 +48,12 @@ struct LinkTrial: Equatable, Sendable {
     return link
   }
 
-  /// Notes that a link was cut. One that has answered was no victim of its network; of the others,
-  /// `isShown` says whether this shows anything. Returns whether it does.
-  mutating func wasCut(hasAnswered: Bool, isShown: Bool) -> Bool {
-    if hasAnswered { cuts = 0 }
-    guard !hasAnswered, isShown else { return false }
-    cuts = min(cuts + 1, LinkTrial.mostCuts)
-    return true
+  /// Notes that the network has cut a link to a server.
+  mutating func wasCut(on server: Int?, bound: Int64) {
+    let length = lengths[server].map { $0 * 2 } ?? bound
+    lengths[server] = min(length, LinkTrial.longest)
   }
+
+  /// Forgets all cuts. A link that stands a trial goes on with it.
+  mutating func forgetCuts() { lengths = [:] }
 }

@@ -10,7 +10,8 @@
 ///
 /// Some networks let a long link be made, and cut it soon after or at its first request. After a
 /// link that was cut and never answered, requests take short links at once, and the next long link
-/// stands a trial: it takes requests once it has lived for a while without them.
+/// stands a trial: it takes requests once it has lived for a while without them, and has then
+/// answered a ping. A link that has answered ends the suspicion.
 ///
 /// Its inputs are facts with the instant at which they became known; its outputs are effects. A
 /// change of the network forgets everything it has learned.
@@ -25,42 +26,10 @@ package struct WayMachine: Equatable {
     case abandon(ID)
     /// No way of short links could be opened: requests that do not wait fail.
     case allFailed
+    /// The time of this long link's trial is over: ping it.
+    case ping(ID)
     /// The trial of this long link is over: it takes requests.
     case passed(ID)
-  }
-
-  /// How a short link has ended.
-  package enum Outcome: Equatable, Sendable {
-    /// It failed before its request could be written.
-    case failed
-    /// Its request was written, and the server sent nothing: no frame, whatever else.
-    case silent
-    /// The server sent something.
-    case worked
-    /// It was given up, and shows nothing.
-    case unused
-  }
-
-  package struct Settings: Equatable, Sendable {
-    /// Whether the long link is among the ways: it then is the first.
-    package var hasLongLink: Bool
-    /// The number of ways of short links.
-    package var ways: Int
-    /// The most short links at once.
-    package var limit = 8
-    /// How long to wait for the long link before short links are used, in nanoseconds.
-    package var connectBound: Int64
-    /// The pauses after all ways have failed.
-    package var reconnect: ReconnectPolicy
-
-    package init(
-      hasLongLink: Bool, ways: Int, connectBound: Int64, reconnect: ReconnectPolicy
-    ) {
-      self.hasLongLink = hasLongLink
-      self.ways = ways
-      self.connectBound = connectBound
-      self.reconnect = reconnect
-    }
   }
 
   private enum Mode: Equatable, Sendable {
@@ -159,11 +128,17 @@ extension WayMachine {
   }
 
   /// Whether a long link that could take requests now must stand a trial first, until `passed`
-  /// comes. One that replaces another link need not. The server accepts its credential for
-  /// `validity` nanoseconds; nil without an end.
-  package mutating func beginTrial(of link: ID, validity: Int64?, at now: LinkInstant) -> Bool {
-    guard !hasLink, carriesRequests, settings.hasLongLink else { return false }
-    return trial.begin(of: link, bound: settings.connectBound, validity: validity, at: now)
+  /// comes. One that replaces another link need not, and none does while short links do not work.
+  ///
+  /// `server` is the server's index in the list; nil for one that another has named. It accepts the
+  /// link's credential for `validity` nanoseconds; nil without an end.
+  package mutating func beginTrial(
+    of link: ID, on server: Int?, validFor validity: Int64?, at now: LinkInstant
+  ) -> Bool {
+    guard !hasLink, carriesRequests, settings.hasLongLink, silences < WayMachine.mostSilences
+    else { return false }
+    return trial.begin(
+      of: link, on: server, bound: settings.connectBound, validFor: validity, at: now)
   }
 
   /// Whether a long link stands a trial.
@@ -174,7 +149,14 @@ extension WayMachine {
     if trial.link == link { trial.finish() }
   }
 
-  private mutating func endTrial() {
+  /// Notes that a long link has answered a ping.
+  package mutating func ponged(_ link: ID) {
+    if trial.awaitsPong(of: link) { endTrial() }
+  }
+
+  /// Ends a trial before its time, because short links cannot carry the requests: a doubtful long
+  /// link is better than none.
+  package mutating func endTrial() {
     if let link = trial.finish() { effects.append(.passed(link)) }
   }
 
@@ -197,17 +179,21 @@ extension WayMachine {
     armBound(at: now)
   }
 
-  /// Notes that a long link was cut: by neither side, as far as is known. `hasAnswered` says
-  /// whether a response came over it. One that carried no requests then, and lived for longer than
-  /// it takes to connect, shows nothing.
-  package mutating func wasCut(hasAnswered: Bool, requests: Int, life: Int64) {
-    guard
-      trial.wasCut(
-        hasAnswered: hasAnswered, isShown: requests > 0 || life < settings.connectBound),
-      mode == .active, !hasLink
-    else { return }
+  /// Notes that a long link has answered while it took requests: the network lets links live.
+  package mutating func answered() { trial.forgetCuts() }
+
+  /// Notes that a long link that never answered was cut: by neither side, as far as is known. One
+  /// over which no request was sent, and that lived for longer than it takes to connect, shows
+  /// nothing.
+  package mutating func wasCut(on server: Int?, hasRequests: Bool, life: Int64) {
+    guard hasRequests || life < settings.connectBound else { return }
+    trial.wasCut(on: server, bound: settings.connectBound)
+    guard mode == .active, !hasLink else { return }
     useShortLinks()
   }
+
+  /// Notes that there are other servers, whose links nobody has cut.
+  package mutating func serversChanged() { trial.forgetCuts() }
 
   private mutating func armBound(at now: LinkInstant) {
     guard settings.ways > 0, !usesShortLinks, !hasLink, boundAt == .distantFuture else { return }
@@ -286,8 +272,9 @@ extension WayMachine {
   private mutating func waySilent() {
     failed = 0
     silences += 1
-    guard silences >= WayMachine.mostSilences, settings.ways > 1 else { return }
-    leaveWay()
+    guard silences >= WayMachine.mostSilences else { return }
+    endTrial()
+    if settings.ways > 1 { leaveWay() }
   }
 
   private mutating func leaveWay() {
@@ -316,7 +303,6 @@ extension WayMachine {
     // Never none: a way that fails at once would be tried without end.
     let delay = max(window / 2, ReconnectPolicy.even(within: window, bits: bits()))
     pausedUntil = now + max(delay, hint)
-    // A doubtful long link is better than none.
     if isTrying { endTrial() } else { effects.append(.allFailed) }
   }
 
@@ -385,7 +371,7 @@ extension WayMachine {
   /// Advances the time, and performs everything that is due.
   package mutating func elapsed(to now: LinkInstant) {
     if boundAt <= now { useShortLinks() }
-    if trial.end <= now { endTrial() }
+    if let link = trial.elapsed(to: now) { effects.append(.ping(link)) }
     if let until = pausedUntil, until <= now { pausedUntil = nil }
     expire(at: now)
   }

@@ -22,6 +22,8 @@ public struct ConnectionCounters: CounterGroup, Hashable, Sendable {
   public package(set) var itemsReceived: UInt64 = 0
   /// Items sent, or of which a part was sent.
   public package(set) var itemsSent: UInt64 = 0
+  /// Credit received, for items sent.
+  public package(set) var creditsReceived: UInt64 = 0
   /// Dropped items of exchanges that had ended.
   public package(set) var lateItems: UInt64 = 0
   /// Dropped ends of exchanges that had ended.

@@ -99,17 +99,22 @@ extension RequestTable {
     return QueuePosition(id, wait.terms)
   }
 
-  /// Takes the most urgent waiting request that may go to a link.
-  package mutating func nextWaiting(on link: UInt32, takesLarge: Bool = true) -> RequestID? {
+  /// The most urgent waiting request that may go to a link.
+  package func firstWaiting(on link: UInt32, takesLarge: Bool = true) -> RequestID? {
     let positions = [
       ready.first, takesLarge ? readyLarge.first : nil,
       lanePosition(on: link, takesLarge: takesLarge),
     ]
-    guard let position = positions.compactMap({ $0 }).min(), let entry = entry(position.id) else {
+    return positions.compactMap { $0 }.min()?.id
+  }
+
+  /// Takes the most urgent waiting request that may go to a link.
+  package mutating func nextWaiting(on link: UInt32, takesLarge: Bool = true) -> RequestID? {
+    guard let id = firstWaiting(on: link, takesLarge: takesLarge), let entry = entry(id) else {
       return nil
     }
-    stopWaiting(position.id.serial, isOrdered: entry.isOrdered)
-    return position.id
+    stopWaiting(id.serial, isOrdered: entry.isOrdered)
+    return id
   }
 
   /// The waiting requests that match, in the order of their creation.

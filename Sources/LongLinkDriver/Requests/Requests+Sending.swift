@@ -73,7 +73,7 @@ extension Requests {
 
   /// Throws if a link cannot carry a stream.
   private func check(_ terms: StreamTerms, on link: Link) throws(Unsendable) {
-    guard !link.isShort || terms.credit == nil || !terms.sendsItems else {
+    guard !link.isShort || !terms.isTwoWay else {
       throw Unsendable(.unsupported, "a short link carries items in one direction only")
     }
     guard link.features.contains(.streams) else {

@@ -39,6 +39,9 @@ package final class Requests: TimerHandler {
   package var hasShortLinks = false
   /// Called when requests may wait that no link carries, if the owner has short links.
   package var onWaiting: (() -> Void)?
+  /// Called when a request that sends and receives items is the next for a short link, which cannot
+  /// carry it. Returns whether it goes elsewhere.
+  package var onTwoWay: (() -> Bool)?
   /// Called with a link's number when the deadline of a request on that link passes.
   package var onExpired: ((UInt32) -> Void)?
   /// Returns why requests cannot be sent now, for the error of one that has waited too long.
@@ -239,11 +242,19 @@ extension Requests {
   /// if there is none that it can carry.
   package func carry(over link: Link) -> Bool {
     links.append(link)
-    while let isSent = sendNext(over: link) {
+    while !isNextElsewhere(than: link), let isSent = sendNext(over: link) {
       if isSent { return true }
     }
     links.removeAll { $0 === link }
     return false
+  }
+
+  /// Whether the next waiting request goes elsewhere, because a short link cannot carry it.
+  private func isNextElsewhere(than link: Link) -> Bool {
+    guard let id = table.firstWaiting(on: link.id, takesLarge: link.takesLarge),
+      let channel = table.entry(id)?.payload.channel, channel.terms(on: link).isTwoWay
+    else { return false }
+    return onTwoWay?() ?? false
   }
 }
 

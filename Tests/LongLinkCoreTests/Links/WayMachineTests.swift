@@ -68,86 +68,6 @@ import Testing
     #expect(machine.take().isEmpty)
   }
 
-  // MARK: Trials
-
-  private func expectTrial(
-    _ isExpected: Bool = true, of link: UInt32, in machine: inout WayMachine, at now: LinkInstant,
-    _ location: SourceLocation = #_sourceLocation
-  ) {
-    let begins = machine.beginTrial(of: link, validity: nil, at: now)
-    #expect(begins == isExpected, sourceLocation: location)
-  }
-
-  @Test func `a trial lasts half of what the link's credential does at most`() {
-    for (validity, end): (Int64?, Int64) in [(nil, 12_000), (60_000, 12_000), (5_000, 4_500)] {
-      var machine = machine()
-      machine.connected()
-      machine.lost(at: .ms(1_000))
-      machine.wasCut(hasAnswered: false, requests: 1, life: 60_000_000_000)
-      let begins = machine.beginTrial(
-        of: 2, validity: validity.map { $0 * 1_000_000 }, at: .ms(2_000))
-      #expect(begins && machine.deadline == .ms(end))
-    }
-  }
-
-  @Test func `after a link that was cut, requests take short links, and the next stands a trial`() {
-    var machine = machine()
-    machine.connected()
-    machine.lost(at: .ms(1_000))
-    machine.wasCut(hasAnswered: false, requests: 1, life: 60_000_000_000)
-    #expect(machine.carriesRequests)
-    expectTrial(of: 2, in: &machine, at: .ms(2_000))
-    #expect(machine.isTrying && machine.carriesRequests)
-    #expect(machine.deadline == .ms(12_000))
-    machine.elapsed(to: .ms(11_999))
-    #expect(machine.take().isEmpty)
-    machine.elapsed(to: .ms(12_000))
-    #expect(machine.take() == [.passed(2)])
-    machine.connected()
-    #expect(!machine.isTrying && !machine.carriesRequests)
-    // Each further cut doubles the trial, up to a bound.
-    for cuts in 2...20 {
-      machine.lost(at: .ms(20_000))
-      machine.wasCut(hasAnswered: false, requests: 0, life: 1_000_000_000)
-      expectTrial(of: 3, in: &machine, at: .ms(20_000))
-      #expect(machine.deadline == .ms(20_000 + 10_000 << min(cuts - 1, 6)))
-      machine.elapsed(to: machine.deadline)
-      #expect(machine.take() == [.passed(3)])
-      machine.connected()
-    }
-    // One that answers ends the suspicion.
-    machine.lost(at: .ms(700_000))
-    machine.wasCut(hasAnswered: true, requests: 1, life: 1)
-    expectTrial(false, of: 4, in: &machine, at: .ms(700_000))
-    #expect(!machine.carriesRequests)
-  }
-
-  @Test func `a link that was idle for longer than a connect takes shows nothing`() {
-    var machine = machine()
-    machine.connected()
-    machine.lost(at: .ms(60_000))
-    machine.wasCut(hasAnswered: false, requests: 0, life: 60_000_000_000)
-    #expect(!machine.carriesRequests)
-    expectTrial(false, of: 2, in: &machine, at: .ms(61_000))
-  }
-
-  @Test func `a trial ends where no short way is left, and with the network`() {
-    var machine = machine()
-    machine.connected()
-    machine.lost(at: .ms(1_000))
-    machine.wasCut(hasAnswered: false, requests: 1, life: 0)
-    machine.want(1)
-    _ = machine.take()
-    expectTrial(of: 2, in: &machine, at: .ms(2_000))
-    machine.ended(WayMachine.idBit | 1, .failed, at: .ms(3_000), bits: { 0 })
-    #expect(machine.take() == [.passed(2)] && !machine.isTrying)
-    // While all ways have failed, a link is used at once.
-    expectTrial(false, of: 3, in: &machine, at: .ms(3_001))
-    machine.pathChanged(at: .ms(4_000))
-    machine.roundFailed()
-    expectTrial(false, of: 4, in: &machine, at: .ms(5_000))
-  }
-
   @Test func `the next way follows a failed one, and a pause follows the last`() {
     var machine = machine(long: false, ways: 2)
     machine.want(1)
@@ -288,18 +208,22 @@ import Testing
     for _ in 0..<300 {
       now += Int64(dice.below(3_000))
       let some = open.sorted().first { _ in dice.below(2) == 0 }
-      switch dice.below(13) {
+      switch dice.below(14) {
       case 0: machine.start(at: .ms(now))
       case 1: machine.roundFailed()
       case 2: machine.connected()
       case 3:
         machine.lost(at: .ms(now))
         if dice.below(2) == 0 {
-          machine.wasCut(hasAnswered: dice.below(4) == 0, requests: dice.below(2), life: now)
+          machine.wasCut(on: dice.below(2), hasRequests: dice.below(2) == 0, life: now)
         }
+        if dice.below(4) == 0 { machine.answered() }
+      case 12: if let tried { machine.ponged(tried) }
       case 11:
         lastLong += 1
-        if machine.beginTrial(of: lastLong, validity: nil, at: .ms(now)) { tried = lastLong }
+        let begins = machine.beginTrial(
+          of: lastLong, on: dice.below(2), validFor: nil, at: .ms(now))
+        if begins { tried = lastLong }
       case 4: machine.pathChanged(at: .ms(now))
       case 5 where dice.below(4) == 0: machine.suspend(lingering: 500_000_000, at: .ms(now))
       case 6: machine.resume(wantsLink: true, at: .ms(now))
@@ -321,6 +245,7 @@ import Testing
           open.insert(id)
         case .abandon(let id): open.remove(id)
         case .allFailed: break
+        case .ping(let id): #expect(id == tried)
         case .passed(let id):
           #expect(id == tried && !machine.isTrying)
           tried = nil

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension WayMachine {
+  /// How a short link has ended.
+  package enum Outcome: Equatable, Sendable {
+    /// It failed before its request could be written.
+    case failed
+    /// Its request was written, and the server sent nothing: no frame, whatever else.
+    case silent
+    /// The server sent something.
+    case worked
+    /// It was given up, and shows nothing.
+    case unused
+  }
+
+  package struct Settings: Equatable, Sendable {
+    /// Whether the long link is among the ways: it then is the first.
+    package var hasLongLink: Bool
+    /// The number of ways of short links.
+    package var ways: Int
+    /// The most short links at once.
+    package var limit = 8
+    /// How long to wait for the long link before short links are used, in nanoseconds.
+    package var connectBound: Int64
+    /// The pauses after all ways have failed.
+    package var reconnect: ReconnectPolicy
+
+    package init(
+      hasLongLink: Bool, ways: Int, connectBound: Int64, reconnect: ReconnectPolicy
+    ) {
+      self.hasLongLink = hasLongLink
+      self.ways = ways
+      self.connectBound = connectBound
+      self.reconnect = reconnect
+    }
+  }
+}
