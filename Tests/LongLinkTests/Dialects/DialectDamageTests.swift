@@ -16,7 +16,10 @@ import LongLinkDialects
     _ environment: TestEnvironment, _ inside: FrameLayout.Delimiter.Inside
   ) async throws {
     try await Stage.run(environment) { stage in
-      let description = try FrameDialect.lines(inside: inside)
+      // The server sends no pings, which a slow machine must not miss.
+      let description = try FrameDialect.lines(inside: inside).with(
+        heartbeat: FrameDialect.HeartbeatFrames(
+          server: FrameDialect.Ping(type: 1, serials: 1...9), interval: .seconds(3_600)))
       let (server, client) = try await stage.scripted(description)
       server.on(0x500, .corruptChecksum([1, 2, 3]))
       server.on(0x501) { .reply($0.body) }
