@@ -150,7 +150,7 @@ extension ClientCore: LinkOwner {
         link.id, isRefusal: code.deniesAccess && !wasAccepted, hint: hint,
         alternatives: named.count, at: loop.now)
       take(named, since: number)
-      if wasAccepted { return leftInTrial(link, code) }
+      if wasAccepted { return leftInTrial(link, code, farewell) }
       link.close(.goneAway(code))
       if code.deniesAccess { credentialRefused(code) }
       return
@@ -169,12 +169,14 @@ extension ClientCore: LinkOwner {
   }
 
   /// Gives up a link in its trial whose server takes no requests; it ends what that has asked.
-  private func leftInTrial(_ link: Link, _ code: ResponseCode) {
-    connection(link.id)?.hasLeft = true
+  private func leftInTrial(_ link: Link, _ code: ResponseCode, _ farewell: PeerText) {
+    guard let connection = connection(link.id), !connection.hasLeft else { return }
+    connection.hasLeft = true
     counters.trialsFailed += 1
     shortLinks?.machine.trialFailed(link.id)
     lastFailure = ConnectFailure(
-      .goneAway(code), detail: CloseReason.goneAway(code).detail, address: link.peer)
+      .goneAway(code), detail: "\(CloseReason.goneAway(code).detail): \(farewell)",
+      address: link.peer)
     machine.heldLeft(link.id, at: loop.now, bits: bits)
     perform()
   }
@@ -272,7 +274,7 @@ extension ClientCore: LinkOwner {
     notifyObserver(.failed(link.id, reason))
     shortLinks?.machine.trialFailed(link.id)
     // An attempt that lost the race, or was dropped, reveals nothing about its server.
-    guard reason != .left else {
+    guard reason != .left, reason != .closedHere else {
       counters.abandonedAttempts += 1
       return
     }
@@ -313,11 +315,10 @@ extension ClientCore: LinkOwner {
     let wasCurrent = machine.isCurrent(link.id)
     let server = machine.server(of: link.id)
     machine.ended(link.id, reason, at: loop.now, bits: bits)
+    if connection.hasAnswered { shortLinks?.machine.answered() }
     guard wasCurrent else { return }
     shortLinks?.machine.lost(at: loop.now)
-    if connection.hasAnswered {
-      shortLinks?.machine.answered()
-    } else if reason.isCut {
+    if !connection.hasAnswered, reason.isCut {
       shortLinks?.machine.wasCut(
         on: server, hasRequests: link.counters.requestsSent > 0,
         life: loop.now - (connection.usedSince ?? loop.now))

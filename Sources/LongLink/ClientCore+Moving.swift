@@ -28,7 +28,7 @@ extension ClientCore {
   func retire(_ attempt: UInt32) {
     guard let connection = connection(attempt) else { return }
     let link = connection.link
-    if connection.hasAnswered { shortLinks?.machine.answered() }
+    if connection.isEstablished, connection.hasAnswered { shortLinks?.machine.answered() }
     requests.retire(link)
     if !requests.hasLink { shortLinks?.machine.lost(at: loop.now) }
     updateWaitingPushes(.left)
@@ -102,11 +102,14 @@ extension ClientCore {
 
   func switchServers(to servers: [ServerEntry]) {
     guard closing == nil else { return }
+    let count = self.servers.entries.count
     let kept = self.servers.replace(with: servers)
     watchers.serversSwitched()
     // What others refused says nothing about new servers.
     if kept.contains(nil) { refusals.forget() }
-    if kept != kept.indices.map(Optional.some) { shortLinks?.machine.serversChanged() }
+    if kept.count != count || kept != kept.indices.map(Optional.some) {
+      shortLinks?.machine.serversChanged()
+    }
     machine.switchServers(to: self.servers.entries, kept: kept, at: loop.now, bits: bits)
     perform()
   }

@@ -120,7 +120,8 @@ private struct PathWatch: Equatable, Sendable {
   /// it has begun to use it.
   private var grantBegins: Int?
   private var grantedAt = LinkInstant.distantFuture
-  /// The shortest time from a grant to its first use, in nanoseconds: that of the path.
+  /// The shortest time from a grant to its first use, in nanoseconds: that of the path. It stands
+  /// for the whole connection; with a path that becomes many times longer, the window stays.
   private var shortestWait = Int64.max
   /// When the peer began to use the last grant that it has used, and the total then.
   private var usedAt = LinkInstant.distantFuture
@@ -150,8 +151,10 @@ private struct PathWatch: Equatable, Sendable {
   private mutating func used(_ grantBegins: Int, at now: LinkInstant) {
     let (wait, pause) = (now - grantedAt, now - lastArrival)
     shortestWait = min(shortestWait, wait)
-    roundBytes = total - usedTotal
-    roundTime = now - usedAt
+    if usedAt != .distantFuture {
+      roundBytes = total - usedTotal
+      roundTime = now - usedAt
+    }
     (usedAt, usedTotal) = (now, total)
     if total > grantBegins - Wire.leastCredit, pause >= wait / 4, pause <= wait + wait / 4 {
       hasStalled = true
@@ -163,7 +166,6 @@ private struct PathWatch: Equatable, Sendable {
     guard grantBegins == nil else { return }
     grantBegins = total + credit
     grantedAt = now
-    if shortestWait == .max { usedAt = now }
   }
 }
 

@@ -109,6 +109,8 @@ extension LinkMachine {
     for other in attempts where other.id != attempt { effects.append(.abandon(other.id, .left)) }
     attempts = [Attempt(id: attempt, limit: .distantFuture)]
     nextStart = .distantFuture
+    // The server has answered: its other addresses are for another round.
+    nextAddress = addressCount
   }
 
   /// Notes that the server of a link that its owner holds takes no requests: the attempt fails, and

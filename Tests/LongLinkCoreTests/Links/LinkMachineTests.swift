@@ -92,6 +92,17 @@ import Testing
     #expect(machine.take() == [.resolve(.listed(0), round: 2)])
   }
 
+  @Test func `after a link that its owner holds fails, the other addresses wait for a new round`() {
+    var machine = LinkMachine.make()
+    machine.start(at: .ms(0), bits: most)
+    machine.resolved(round: 1, addresses: 2, at: .ms(0), bits: most)
+    machine.hold(1)
+    #expect(machine.take().last == .connect(1, address: 0))
+    machine.heldLeft(1, at: .ms(9_000), bits: most)
+    #expect(machine.take() == [.retire(1), .roundFailed(.listed(0))])
+    #expect(machine.state == .waiting(.ms(10_000)))
+  }
+
   @Test func `closing ends everything, and what was not begun never begins`() {
     var machine = LinkMachine.make()
     machine.start(at: .ms(0), bits: most)

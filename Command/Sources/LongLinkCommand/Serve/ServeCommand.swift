@@ -127,11 +127,14 @@ struct ServeCommand: AsyncParsableCommand {
     let reloading = tls.map { tls in signals.onHangUp { await tls.reload() } }
     await signals.first()
     reloading?.cancel()
-    let end = ContinuousClock.now.advanced(by: ServeCommand.drainTime)
+    // Both at once: each has the whole time.
     #if HTTP
-    await gateway?.shutDown(within: ServeCommand.drainTime)
+    async let gatewayEnd: Void? = gateway?.shutDown(within: ServeCommand.drainTime)
     #endif
-    await server.shutDown(within: max(.zero, ContinuousClock.now.duration(to: end)))
+    await server.shutDown(within: ServeCommand.drainTime)
+    #if HTTP
+    _ = await gatewayEnd
+    #endif
   }
 
   /// How long running requests go on after a signal. Another second passes if streams have to be
