@@ -59,7 +59,9 @@ import Testing
     let wrongPath = gateway.url.replacingOccurrences(of: "/longlink/v1", with: "/nothing")
     for command in [["call", "1"], ["stream", "6"], ["upload", file.path]] {
       let wrong = try await Tool(command + ["--http", wrongPath]).finish()
-      #expect(wrong.code == 7, "\(command): \(wrong.errors)")
+      // On a slow machine, the answer can come before the request is sent: nothing was lost then.
+      let isUnsent = wrong.errors.contains("notSent")
+      #expect(wrong.code == (isUnsent ? 3 : 7), "\(command): \(wrong.errors)")
       #expect(wrong.errors.contains("404"))
     }
     gateway.server.tool.send(SIGTERM)
