@@ -7,24 +7,31 @@ import Testing
 
 /// The times that bound the waits of a stream, and its end when a server drains.
 @Suite struct StreamTimeTests {
+  /// A client of a server whose only place is taken by `first`. Later, the route 20 counts bytes.
+  private func busy(
+    _ stage: Stage, readsAfter pause: Duration = .zero
+  ) async throws -> (client: LongLinkClient, first: RequestTask) {
+    let server = try await stage.serve { server in
+      server.routeBasics()
+      server.routeStream(20, .requestItems) { request, items, _ in
+        try await request.clock.sleep(for: pause)
+        var count = 0
+        for try await item in items { count += item.count }
+        return Array("\(count)".utf8)
+      }
+    } configure: {
+      $0.maxInFlight = 1
+    }
+    let client = try stage.client(of: server)
+    try await client.connect()
+    let first = client.submit(.hang, [])
+    try await stage.until { await server.counters().requestsRunning == 1 }
+    return (client, first)
+  }
+
   @Test func `a write has its whole time, however long those before it waited`() async throws {
     try await Stage.simulate { stage, simulation in
-      let server = try await stage.serve { server in
-        server.routeBasics()
-        server.routeStream(20, .requestItems) { request, items, _ in
-          try await request.clock.sleep(for: .seconds(5))
-          var count = 0
-          for try await item in items { count += item.count }
-          return Array("\(count)".utf8)
-        }
-      } configure: {
-        $0.maxInFlight = 1
-      }
-      let client = try stage.client(of: server)
-      try await client.connect()
-      // It takes the only place for eight of the ten seconds.
-      let first = client.submit(.hang, [])
-      try await stage.until { await server.counters().requestsRunning == 1 }
+      let (client, first) = try await busy(stage, readsAfter: .seconds(5))
       let options = StreamOptions(itemTimeout: .seconds(10))
       let stream = stage.spawn {
         try await client.sendItems(20, [], options: options) { writer in
@@ -32,6 +39,7 @@ import Testing
           try await writer.write([UInt8](repeating: 2, count: 100_000))
         }
       }
+      // Eight of the ten seconds.
       try await simulation.sleep(for: .seconds(8))
       first.cancel()
       #expect(try await stream.value == Array("100001".utf8))
@@ -40,21 +48,7 @@ import Testing
 
   @Test func `a write has its own time after the one before it was cancelled`() async throws {
     try await Stage.simulate { stage, simulation in
-      let server = try await stage.serve { server in
-        server.routeBasics()
-        server.routeStream(20, .requestItems) { _, items, _ in
-          var bytes = 0
-          for try await item in items { bytes += item.count }
-          return Array("\(bytes)".utf8)
-        }
-      } configure: {
-        $0.maxInFlight = 1
-      }
-      let client = try stage.client(of: server)
-      try await client.connect()
-      // It takes the only place for twelve seconds.
-      let first = client.submit(.hang, [])
-      try await stage.until { await server.counters().requestsRunning == 1 }
+      let (client, first) = try await busy(stage)
       let options = StreamOptions(itemTimeout: .seconds(10))
       let stream = stage.spawn {
         try await client.sendItems(20, [], options: options) { writer in

@@ -120,8 +120,8 @@ private struct PathWatch: Equatable, Sendable {
   /// it has begun to use it.
   private var grantBegins: Int?
   private var grantedAt = LinkInstant.distantFuture
-  /// The shortest time from a grant to its first use, in nanoseconds: that of the path. It stands
-  /// for the whole connection; with a path that becomes many times longer, the window stays.
+  /// The shortest time from a grant to its first use, in nanoseconds: that of the path. It holds
+  /// until the items end: if the path becomes many times longer, the window grows no more.
   private var shortestWait = Int64.max
   /// When the peer began to use the last grant that it has used, and the total then.
   private var usedAt = LinkInstant.distantFuture
@@ -132,8 +132,8 @@ private struct PathWatch: Equatable, Sendable {
   /// Whether the peer has waited.
   var hasStalled = false
 
-  /// Whether the path can hold a window of this size, or a quarter of it: at the pace of the last
-  /// round, so much comes within the path's time.
+  /// Whether a window of this size is less than four times what comes within the path's time, at
+  /// the pace of the last round.
   ///
   /// A peer on the same machine waits as well, while the processes take turns. A larger window
   /// would do little for it, but all that comes behind the items would wait longer.
