@@ -5,16 +5,17 @@ SWIFT_SOURCES = Package.swift Sources Tests Plugins Command Examples \
 	Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Tests Benchmarks/HTTP
 # The command is a separate package. It uses the scratch path and the flags of the library, so that the
 # library is not built twice. SwiftPM must not cache the build manifest there, because it would take that
-# of one package for that of the other.
-SHARED = --scratch-path .build --disable-build-manifest-caching
+# of one package for that of the other. An index for editors takes an eighth of the time of a build.
+SCRATCH = .build
+SHARED = --scratch-path $(SCRATCH) --disable-build-manifest-caching --disable-index-store
 COMMAND = --package-path Command $(SHARED)
-# What is released and tested has HTTP, which takes minutes to build; `make build` and `make demo` do not.
+# What is released has HTTP, which takes as long to build as all the rest; what is built for a first look
+# has not.
 HTTP = --traits HTTP
-RELEASED = .build/release
+RELEASED = $(SCRATCH)/release
 
-.PHONY: all setup setup-tests build command install demo test unit-tests protocols check-protocols \
-	check-generator check-vectors check-mutants check-readme check-chat check-feed docs format lint portable \
-	sanitize sanitize-thread sanitize-address fuzz soak simulate \
+.PHONY: all setup setup-tests build command install demo test check check-style check-http check-command \
+	check-processes check-generator check-readme check-chat check-feed check-mutants protocols docs format portable sanitize sanitize-thread sanitize-address fuzz soak simulate \
 	attacks mutants bench bench-quick bench-scale bench-codec bench-readers bench-uploads bench-http bench-tls bench-build bench-check clean
 
 all: build
@@ -23,12 +24,13 @@ all: build
 setup:
 	@Scripts/setup.sh
 
-# The same for the tests. Tests that are skipped nevertheless, without root or IPv6 for instance, are
-# listed at the end; in CI, where the variable CI is set, they fail.
-export LONGLINK_SKIPPED = $(CURDIR)/.build/skipped
+# The same for the tests.
 setup-tests:
 	@Scripts/setup.sh --tests
-	@mkdir -p .build && rm -f "$(LONGLINK_SKIPPED)"
+
+# Tests that are skipped nevertheless, without root or IPv6 for instance, are listed at the end; in CI, where
+# the variable CI is set, they fail.
+export LONGLINK_SKIPPED ?= $(CURDIR)/.build/skipped
 
 build: setup
 	$(SWIFT) build $(COMMAND) --product longlink
@@ -36,6 +38,7 @@ build: setup
 # Builds the command for release, and copies it to .build/longlink.
 command: setup
 	$(SWIFT) build $(COMMAND) $(HTTP) --configuration release --product longlink
+	@mkdir -p .build
 	install $(RELEASED)/longlink .build/longlink
 
 # The same, and installs it into PREFIX/bin.
@@ -48,57 +51,68 @@ install: command
 demo: build
 	@.build/debug/longlink demo
 
-test: setup-tests lint check-protocols check-vectors check-mutants unit-tests check-feed \
-	check-generator check-readme check-chat
-	@if [ -s "$(LONGLINK_SKIPPED)" ]; then \
-	  echo 'Skipped:'; sed 's/^/  /' "$(LONGLINK_SKIPPED)"; \
-	else \
-	  echo 'All tests have run; none was skipped.'; \
-	fi
-
-# The tests of the command run separately, because the library's tests keep every core busy.
 # Warnings are errors only in checks: the warnings of a newer compiler must not break users' builds.
-unit-tests: export LONGLINK_WARNINGS_AS_ERRORS = 1
-unit-tests: setup-tests
+test check-http check-command check-processes check-readme check-chat check-feed docs: \
+	export LONGLINK_WARNINGS_AS_ERRORS = 1
+TEST = $(SWIFT) test $(SHARED) --skip-build --disable-xctest
+
+# All tests of the library, except those of HTTP.
+test: setup-tests
+	@mkdir -p .build && rm -f "$(LONGLINK_SKIPPED)"
+	$(SWIFT) build $(SHARED) --build-tests
+	$(TEST)
+	@Scripts/skip.sh --report
+
+# Everything else that can be checked within minutes, step by step: Scripts/check.sh lists the steps.
+check:
+	@Scripts/check.sh
+
+# The form of the sources, the vectors, and that each mutant still applies; `make mutants` runs them.
+check-style: setup-tests check-mutants
+	$(SWIFT) format lint --strict --parallel --recursive $(SWIFT_SOURCES)
+	Scripts/python.sh Protocols/Vectors/generate.py --check
+	Scripts/python.sh Protocols/Vectors/Dialects/generate.py --check
+
+check-mutants: setup-tests
+	Scripts/mutants.sh --check
+
+check-http: setup-tests
 	$(SWIFT) build $(SHARED) $(HTTP) --build-tests
-	$(SWIFT) test $(SHARED) $(HTTP) --skip-build --disable-xctest
+	$(TEST) $(HTTP) --filter '^LongLinkHTTPTests[.]'
+
+# The tests of the command. Those that judge how processes behave in real time run one by one in a step of
+# their own.
+PROCESSES = '^LongLinkCommandTests[.](AttackTests|AttackedClientTests|FreezeTests|HandshakeAttackTests|PacketLossTests|RelayTests|SoakTests|StreamAttackTests|UploadAttackTests|UploadKillTests)/'
+check-command: setup-tests
 	$(SWIFT) build $(COMMAND) $(HTTP) --build-tests
-	$(SWIFT) test $(COMMAND) $(HTTP) --skip-build --disable-xctest
+	$(SWIFT) test $(COMMAND) $(HTTP) --skip-build --disable-xctest --skip $(PROCESSES)
+
+check-processes: setup-tests
+	$(SWIFT) build $(COMMAND) $(HTTP) --build-tests
+	$(SWIFT) test $(COMMAND) $(HTTP) --skip-build --disable-xctest --no-parallel --filter $(PROCESSES)
 
 # Generates C and Swift from the project's own .proto files.
 protocols: setup
 	SWIFT="$(SWIFT)" Scripts/protocols.sh
 
-check-protocols: setup-tests
+# Tests the generator, that what it generated here is committed, and that libprotobuf-c, SwiftProtobuf and
+# Python agree.
+check-generator: setup-tests
 	SWIFT="$(SWIFT)" Scripts/protocols.sh --check
-
-# Tests the generator, and that libprotobuf-c, SwiftProtobuf and Python agree.
-check-generator: check-protocols
 	SWIFT="$(SWIFT)" Scripts/generator.sh
 
-check-vectors: setup-tests
-	Scripts/python.sh Protocols/Vectors/generate.py --check
-	Scripts/python.sh Protocols/Vectors/Dialects/generate.py --check
-
-# Checks that each mutant still applies; `make mutants` runs them.
-check-mutants: setup-tests
-	Scripts/mutants.sh --check
-
 # Compiles and runs the programs in the README.
-check-readme: export LONGLINK_WARNINGS_AS_ERRORS = 1
 check-readme: setup-tests
 	Scripts/readme.sh
 
 # The example is a separate package, like an application, and is built like the command.
 CHAT = --package-path Examples/Chat $(SHARED)
-check-chat: export LONGLINK_WARNINGS_AS_ERRORS = 1
 check-chat: setup-tests
 	$(SWIFT) build $(CHAT) --build-tests
 	$(SWIFT) test $(CHAT) --skip-build --disable-xctest
 
 # The same; it uses HTTP, as the unit tests do, so that the library is not built again.
 FEED = --package-path Examples/Feed $(SHARED)
-check-feed: export LONGLINK_WARNINGS_AS_ERRORS = 1
 check-feed: setup-tests
 	$(SWIFT) build $(FEED) --build-tests
 	$(SWIFT) test $(FEED) --skip-build --disable-xctest
@@ -109,9 +123,6 @@ docs: setup-tests
 
 format:
 	$(SWIFT) format format --in-place --parallel --recursive $(SWIFT_SOURCES)
-
-lint:
-	$(SWIFT) format lint --strict --parallel --recursive $(SWIFT_SOURCES)
 
 # Tests without the optimizations that use more than Swift's documented features.
 portable: setup-tests

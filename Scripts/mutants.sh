@@ -41,7 +41,7 @@ chosen() {
 # run_tests NAME TESTS EXPECTED: builds only the target of these tests, in the copy, and runs them.
 run_tests() {
   local name=$1 tests=$2 expected=$3 outcome=0 caught
-  local options=(--package-path "$tree" --scratch-path "$scratch/build-tests")
+  local options=(--package-path "$tree" --scratch-path "$scratch/build-tests" --disable-index-store)
   if ! LONGLINK_TESTS=${tests%%.*} $swift build "${options[@]}" --build-tests ${jobs:+-j "$jobs"} \
     >"$scratch/build.log" 2>&1; then
     printf '%-44s %s\n' "$name" "DOES NOT COMPILE, see $scratch/build.log"

@@ -58,7 +58,7 @@ let package = Package(
 )
 END
 
-build=(--package-path "$package" --scratch-path "$scratch")
+build=(--package-path "$package" --scratch-path "$scratch" --disable-index-store)
 "$swift" build "${build[@]}" --build-tests
 "$swift" test "${build[@]}" --skip-build --disable-xctest
 programs=$("$swift" build "${build[@]}" --show-bin-path)

@@ -56,7 +56,7 @@ run() {
   ASAN_OPTIONS=detect_leaks=0 "${tests[@]}" --filter "${FILTER:-$pattern}" --skip "$unfit"
 }
 
-options+=(--sanitize="$1")
+options+=(--sanitize="$1" --disable-index-store)
 run LongLinkPackageTests "${options[@]}"
 if [ "$suites" = all ]; then
   # The tests run programs that are built beside them.

@@ -7,7 +7,7 @@ import LongLinkDemoMessages
 import Testing
 
 /// Server processes that are frozen with SIGSTOP: their sockets stay open, and say nothing.
-@Suite(.timeLimit(.minutes(2))) struct FreezeTests {
+@Suite(.timeLimit(.minutes(5))) struct FreezeTests {
   /// What a client does while its server is frozen.
   enum Load: String, CaseIterable, Sendable, CustomTestStringConvertible {
     case nothing
@@ -33,8 +33,9 @@ import Testing
   }
 
   private static let heartbeat = Heartbeat(interval: .seconds(1), timeout: .milliseconds(500))
-  /// What a busy machine may take to run the threads and processes of these tests.
-  private static let slack = Duration.seconds(20)
+  /// What a busy machine may take to run the threads and processes of these tests. Simulations hold
+  /// the exact bound; here it is enough that the kernel's own, 15 minutes on Linux, is far away.
+  private static let slack = Duration.seconds(60)
 
   private static func client(of server: RunningServer) throws -> LongLinkClient {
     let port = try #require(UInt16(server.port))

@@ -1,0 +1,93 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs the checks that `make test` leaves out, two at a time, each to its end even if another fails. Prints
+# a line for each, and for each that fails what failed and where its whole output is.
+#
+#   Scripts/check.sh              all steps
+#   Scripts/check.sh STEP...      these steps, one after the other
+#   Scripts/check.sh --list       the names of the steps
+#
+# JOBS (2) is how many run at once.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+# Steps on one line run one after the other, because they share a build. The longest line comes first.
+jobs() {
+  cat <<'JOBS'
+style http command processes feed readme chat docs
+sanitize-thread
+sanitize-address
+generator
+fuzz
+portable
+bench
+simulate
+linkage
+JOBS
+}
+
+# command STEP: sets `command` to what runs this step.
+command() {
+  case $1 in
+  test) command=(make test) ;;
+  docs | portable | sanitize-thread | sanitize-address) command=(make "$1") ;;
+  bench) command=(make bench-check) ;;
+  # `make simulate` alone runs 10,000 seeds, `make fuzz` a minute for each fuzzer.
+  simulate) command=(make simulate HTTP= SCRATCH=.build-release 'SIMULATE=--seeds 0..499') ;;
+  fuzz) command=(make fuzz FUZZ_SECONDS=15) ;;
+  linkage) command=(Scripts/linkage.sh) ;;
+  *) command=(make "check-$1") ;;
+  esac
+}
+
+logs=.build/check
+# run STEP: a step that hangs fails within 25 minutes.
+run() {
+  local command start=$SECONDS status=0 log=$logs/$1.log
+  command "$1"
+  export LONGLINK_SKIPPED=$PWD/$logs/$1.skipped
+  rm -f "$LONGLINK_SKIPPED"
+  timeout --kill-after=10 25m "${command[@]}" >"$log" 2>&1 </dev/null || status=$?
+  local said
+  said=$(grep -aoE 'Test run with .* (passed|failed) after [0-9.]+ seconds' "$log" | tr '\n' ';')
+  if [ "$status" -eq 0 ]; then
+    echo "passed in $((SECONDS - start)) s: $1${said:+ ($said)}"
+  else
+    echo "FAILED in $((SECONDS - start)) s: $1 (exit code $status); the whole output is in $log"
+    {
+      grep -aE '✘ .* recorded an issue|error: |ERROR: |SUMMARY: |failed; the end of' "$log" | head -n 40
+      # Tests that began and did not end: one of them hangs, or has ended its process.
+      awk -F'"' '/^◇ Test "/ { open[$2] } /^(✔|✘) Test "/ { delete open[$2] }
+        END { for (name in open) print "did not end: " name }' "$log" | head -n 20
+      tail -n 5 "$log"
+    } | cut -c1-400 | sed 's/^/    /'
+    touch "$logs/failed"
+  fi
+  if [ -s "$LONGLINK_SKIPPED" ]; then sed 's/^/    skipped: /' "$LONGLINK_SKIPPED"; fi
+}
+
+case ${1:-} in
+--list)
+  jobs | tr ' ' '\n'
+  exit
+  ;;
+--job)
+  shift
+  for step in "$@"; do run "$step"; done
+  exit
+  ;;
+esac
+
+mkdir -p "$logs" && rm -f "$logs/failed"
+# Once, so that steps that run side by side find everything installed.
+make --no-print-directory setup-tests >"$logs/setup.log" 2>&1 || {
+  cat "$logs/setup.log"
+  exit 1
+}
+if [ $# -gt 0 ]; then
+  for step in "$@"; do run "$step"; done
+else
+  # The scripts of a job read nothing, and each line is one job.
+  jobs | xargs -P "${JOBS:-2}" -I{} sh -c 'exec Scripts/check.sh --job {}'
+fi
+[ ! -e "$logs/failed" ]
