@@ -95,8 +95,10 @@ extension Requests {
       // Both sides watch the deadline, and the peer's response came before this side's timer.
       return error(.deadlineExceeded, id, request, .sent, detail, on: link).after(past)
     }
+    // The peer may have responded in its handler's place, and the handler may still run.
+    let ran: Delivery = link.metadata?.interrupted == true ? .sent : .answered
     return LongLinkError(
-      .rejected, delivery: arrival.isRefused ? .refused : .answered,
+      .rejected, delivery: arrival.isRefused ? .refused : ran,
       doing: operation(id, request), detail: detail, peer: link.peer, response: arrival.code,
       dialectCode: dialectCode, body: body, retryAfter: retryAfter
     ).after(past)
