@@ -277,7 +277,9 @@ import Testing
       #expect(try await tasks[0].value == [0])
       #expect(try await tasks[1].value == [1])
       for task in tasks[2...] {
-        #expect(try await failure { try await task.value }.delivery == .sent)
+        let error = try await failure { try await task.value }
+        #expect(error.delivery == .sent)
+        #expect(error.detail.hasSuffix("; not retried: the retry budget is spent (retry.budget)"))
       }
       let counters = await client.counters().requests
       #expect(counters.retriedIdempotent == 2 && counters.beyondBudget == 3)
@@ -300,6 +302,7 @@ import Testing
         try await client.request(1, [1], options: RequestOptions(retry: .idempotent))
       }
       #expect(error.code == .connectionLost && error.delivery == .sent)
+      #expect(error.detail.contains("; not retried: retry.maxRetries (3) is reached"), "\(error)")
       #expect(server.requests(of: 1).count == 4)
       #expect(await client.counters().requests.retriedIdempotent == 3)
       await server.stop()
