@@ -43,6 +43,8 @@ extension Link {
   }
   /// The most time for the handshake, that of the security included.
   private var handshakeLimit: Duration { .nanoseconds(core.settings.handshakeTimeout) }
+  /// Whether the peer's system has answered the connect.
+  package var isReached: Bool { isConnected || isAlive && stream.isHandshaking }
   /// The name that the peer gave itself.
   package var peerName: String { core.agreement.name }
 
