@@ -407,6 +407,9 @@ def metadata():
     add("metadata-response", "server", "A response says when to ask again.",
         response(50, block(number(5, 250)) + b"busy", REFUSED | 429, flags=METADATA),
         got_response(50, b"busy", 429, "yes", metadata=number(5, 250)), waiting="50")
+    add("metadata-interrupted", "server", "A response says that its handler did not make it.",
+        response(50, block(number(8, 1)) + b"late", 408, flags=METADATA),
+        got_response(50, b"late", 408, metadata=number(8, 1)), waiting="50")
     add("metadata-push", "server", "A push may have metadata.",
         push(block(data(4, data(1, "k") + data(2, "v"))) + b"p", flags=METADATA),
         got_push(b"p", metadata=data(4, data(1, "k") + data(2, "v"))))

@@ -14,8 +14,6 @@ final class ClientConnection {
   var hasWorked = false
   /// The client's `path` when it was made.
   let path: Int
-  /// The text of a goaway that the server sent instead of a welcome.
-  var farewell: PeerText?
   /// When its trial began; nil if it stood none.
   var heldSince: LinkInstant?
   /// Whether its server has said goaway during the trial, so that it never takes requests.

@@ -143,14 +143,12 @@ extension ClientCore: LinkOwner {
     guard connection(link.id)?.isEstablished == true else {
       // It came instead of a welcome, or in a trial: the attempt has failed for that reason. In a
       // trial, it does not refuse the credential, which the server has accepted.
-      let farewell = PeerText(goaway.reason)
       let wasAccepted = connection(link.id)?.isOpened == true
-      connection(link.id)?.farewell = farewell
       machine.turnedAway(
         link.id, isRefusal: code.deniesAccess && !wasAccepted, hint: hint,
         alternatives: named.count, at: loop.now)
       take(named, since: number)
-      if wasAccepted { return leftInTrial(link, code, farewell) }
+      if wasAccepted { return leftInTrial(link, code) }
       link.close(.goneAway(code))
       if code.deniesAccess { credentialRefused(code) }
       return
@@ -162,21 +160,20 @@ extension ClientCore: LinkOwner {
       link.id, .goneAway(code), hint: hint, alternatives: named.count, at: loop.now, bits: bits)
     take(named, since: number)
     lastFailure = ConnectFailure(
-      .goneAway(code), detail: CloseReason.goneAway(code).detail, address: link.peer)
+      .goneAway(code), detail: link.detail(of: .goneAway(code)), address: link.peer)
     perform()
     // A link that was replaced earlier waits only for its last responses.
     finishIfDone(link)
   }
 
   /// Gives up a link in its trial whose server takes no requests; it ends what that has asked.
-  private func leftInTrial(_ link: Link, _ code: ResponseCode, _ farewell: PeerText) {
+  private func leftInTrial(_ link: Link, _ code: ResponseCode) {
     guard let connection = connection(link.id), !connection.hasLeft else { return }
     connection.hasLeft = true
     counters.trialsFailed += 1
     shortLinks?.machine.trialFailed(link.id)
     lastFailure = ConnectFailure(
-      .goneAway(code), detail: "\(CloseReason.goneAway(code).detail): \(farewell)",
-      address: link.peer)
+      .goneAway(code), detail: link.detail(of: .goneAway(code)), address: link.peer)
     machine.heldLeft(link.id, at: loop.now, bits: bits)
     perform()
   }
@@ -286,10 +283,9 @@ extension ClientCore: LinkOwner {
     }
     var detail = link.securityFailure.map { "\($0)" }
     if case .transport(let code) = reason { detail = SocketError.text(of: code) }
-    let farewell = connection.farewell.map { ": \($0)" } ?? ""
     let hint = seemsForeign(link, reason) ? "; this may not be a LongLink server" : ""
     lastFailure = ConnectFailure(
-      reason, detail: detail ?? "\(link.detail(of: reason))\(farewell)\(hint)", address: link.peer,
+      reason, detail: detail ?? "\(link.detail(of: reason))\(hint)", address: link.peer,
       securityFailure: link.securityFailure)
     machine.failed(link.id, at: loop.now, bits: bits)
   }

@@ -377,6 +377,9 @@ extension ClientCore: TimerHandler {
     case .machine:
       machineTimer = nil
       machineArmedFor = .distantFuture
+      for connection in connections where connection.link.isReached {
+        machine.reached(connection.link.id)
+      }
       machine.elapsed(to: loop.driver.now, bits: bits)
       perform()
     case .closing:

@@ -32,6 +32,9 @@ public struct ClientCounters: Hashable, Sendable {
   /// Attempts that the client abandoned before they took requests: another was faster, or the
   /// client was suspended or closed. The server may have accepted them.
   public let abandonedAttempts: UInt64
+  /// Second attempts to connect to an address: the first one had no answer for a second. At most
+  /// one for each round of attempts.
+  public let secondAttempts: UInt64
   /// Connections that took requests after a trial, because the network had cut earlier ones. They
   /// are among `connects`.
   public let trialsPassed: UInt64
@@ -85,6 +88,7 @@ extension ClientCore {
       pushesWaiting: pushes.count, bytesUnwritten: bytes,
       connects: counters.connects, failedAttempts: counters.failedAttempts,
       abandonedAttempts: counters.abandonedAttempts,
+      secondAttempts: machine.counts.secondAttempts,
       trialsPassed: counters.trialsPassed, trialsFailed: counters.trialsFailed,
       failovers: machine.counts.failovers, migrations: machine.counts.migrations,
       linksExpired: counters.linksExpired, coolDowns: machine.counts.coolDowns,

@@ -145,9 +145,13 @@ extension ServerConnection: TimerHandler {
   func timerFired(token: UInt64) {
     if token == Timer.expiry.rawValue { return expired() }
     drainTimer = nil
-    // Streams end in band, which has to be written. Nothing else is waited for.
-    let (code, reason) = notice ?? (.draining, "going away")
-    if responder.endStreams(code, reason) { link.shutDown() } else { link.close(.closedHere) }
+    // The end of the connection fails what still runs: no response could claim that a handler
+    // made it. Items that were written leave first. Nothing else is waited for.
+    if link.hasStreams || link.isShort {
+      link.shutDown(saying: notice)
+    } else {
+      link.close(.closedHere)
+    }
   }
 }
 

@@ -683,7 +683,7 @@ const ProtobufCMessageDescriptor longlink__control__metadata__entries_entry__des
   (ProtobufCMessageInit) longlink__control__metadata__entries_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor longlink__control__metadata__field_descriptors[7] =
+static const ProtobufCFieldDescriptor longlink__control__metadata__field_descriptors[8] =
 {
   {
     "remaining",
@@ -769,11 +769,24 @@ static const ProtobufCFieldDescriptor longlink__control__metadata__field_descrip
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "interrupted",
+    8,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Longlink__Control__Metadata, interrupted),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned longlink__control__metadata__field_indices_by_name[] = {
   5,   /* field[5] = credit */
   3,   /* field[3] = entries */
   2,   /* field[2] = idempotency_key */
+  7,   /* field[7] = interrupted */
   6,   /* field[6] = items */
   1,   /* field[1] = priority */
   0,   /* field[0] = remaining */
@@ -782,7 +795,7 @@ static const unsigned longlink__control__metadata__field_indices_by_name[] = {
 static const ProtobufCIntRange longlink__control__metadata__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 7 }
+  { 0, 8 }
 };
 const ProtobufCMessageDescriptor longlink__control__metadata__descriptor =
 {
@@ -792,7 +805,7 @@ const ProtobufCMessageDescriptor longlink__control__metadata__descriptor =
   "Longlink__Control__Metadata",
   "longlink.control",
   sizeof(Longlink__Control__Metadata),
-  7,
+  8,
   longlink__control__metadata__field_descriptors,
   longlink__control__metadata__field_indices_by_name,
   1,  longlink__control__metadata__number_ranges,

@@ -133,7 +133,7 @@ extension Metadata {
       },
       retryAfter: .random(using: &generator),
       credit: generator.next() & 1 == 0 ? nil : .random(using: &generator),
-      items: generator.next() & 1 == 0)
+      items: generator.next() & 1 == 0, interrupted: generator.next() & 1 == 0)
     metadata.entries = metadata.canonicalEntries
     return metadata
   }

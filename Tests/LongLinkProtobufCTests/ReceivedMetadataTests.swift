@@ -29,6 +29,7 @@ import Testing
         try #require(received.retryAfter == whole.retryAfter, "\(block)")
         try #require(received.credit == whole.credit, "\(block)")
         try #require(received.items == whole.items, "\(block)")
+        try #require(received.interrupted == whole.interrupted, "\(block)")
         let isPlain = whole.priority == 0 && whole.idempotencyKey.isEmpty && whole.entries.isEmpty
         try #require(received.isPlain == isPlain, "\(block)")
       case (.failure(let expected), .failure(let error)):

@@ -50,6 +50,16 @@ import Testing
     #expect(promises() == [.truthfulDelivery])
   }
 
+  @Test func `an answer that no handler has given is found`() {
+    for key in 1...4 as ClosedRange<UInt64> { ledger.asked(key) }
+    for key in 2...4 as ClosedRange<UInt64> { ledger.ran(key) }
+    ledger.returned(4)
+    for key in 1...4 as ClosedRange<UInt64> { ledger.ended(key, .failure(error(.answered))) }
+    // Too late.
+    ledger.returned(3)
+    #expect(promises() == [.truthfulDelivery, .truthfulDelivery, .truthfulDelivery])
+  }
+
   @Test func `a success that never ran, and a second run, are found`() {
     ledger.asked(1)
     ledger.ended(1, .success([]))

@@ -79,6 +79,8 @@ private struct Details: LogHandler {
       let client = try LongLinkClient(configuration, on: simulation.eventLoop(named: "client"))
       var failure: LongLinkError?
       do throws(LongLinkError) { try await client.connect() } catch { failure = error }
+      // Its system has answered, so that there is nothing to try a second time.
+      #expect(await client.counters().secondAttempts == 0)
       await client.close()
       await scripted.stop()
 

@@ -181,6 +181,49 @@ import Testing
     }
   }
 
+  @Test func `a response tells whether the handler made it`() async throws {
+    try await Stage.simulate { stage, _ in
+      let server = try await stage.serve { server in
+        server.routeBasics()
+        server.route(5) { _ in throw Rejection(.deadlinePassed) }
+      }
+      let peer = try await SimulatedClient.connect(to: server.addresses[0], on: stage.clientLoop)
+      try await peer.sayHello()
+      let metadata = WireMetadata(remaining: .seconds(1))
+      let given = try await peer.request(.hang, [], metadata: metadata)
+      let thrown = try await peer.request(5, [], metadata: metadata)
+      for response in [given, thrown] {
+        #expect(response.code == .deadlinePassed && !response.isRefused)
+      }
+      #expect(given.metadata?.interrupted == true && thrown.metadata?.interrupted != true)
+      peer.close()
+    }
+  }
+
+  @Test(arguments: [ResponseCode.unauthenticated, .deadlinePassed, .overloaded, .draining, 1_000])
+  func `only the handler's own response is an answer`(_ code: ResponseCode) async throws {
+    try await Stage.simulate { stage, _ in
+      let server = try await SimulatedServer.start(
+        on: stage.serverLoop, at: .ipv4(10, 0, 0, 1, port: 4_000))
+      for isInterrupted in [false, true] {
+        server.on(
+          isInterrupted ? 2 : 1,
+          .frame {
+            .response(
+              to: $0.serial, code: code,
+              metadata: isInterrupted ? WireMetadata(interrupted: true) : nil)
+          })
+      }
+      let client = try stage.client(to: [.host("10.0.0.1", port: 4_000)])
+      for (type, delivery) in [(1, .answered), (2, .sent)] as [(MessageType, Delivery)] {
+        let error = try await failure { try await client.request(type, []) }
+        #expect(error.code == .rejected && error.response == code, "\(error)")
+        #expect(error.delivery == delivery, "\(error)")
+      }
+      await server.stop()
+    }
+  }
+
   @Test(arguments: [Duration.zero, .seconds(-5)])
   func `a request without time left is never sent`(_ timeout: Duration) async throws {
     try await Stage.simulate { stage, simulation in

@@ -148,9 +148,10 @@ import Testing
     #expect(mean > .seconds(6) && mean < .seconds(14))
   }
 
-  @Test func `streams end in band when the time is up`() async throws {
+  @Test func `streams and requests end alike when the time is up`() async throws {
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve { server in
+        server.routeBasics()
         server.routeStream(10, [.requestItems, .responseItems]) { _, items, writer in
           for try await item in items { try await writer.write(item) }
           return []
@@ -165,12 +166,17 @@ import Testing
         }
       }
       await echoed.reached(1)
+      let request = client.submit(.hang, [])
+      try await stage.until { await server.counters().requestsRunning == 2 }
       let now = simulation.now
       await server.shutDown(within: .seconds(5))
       #expect(now.duration(to: simulation.now) < .seconds(7))
-      let error = try await failure { try await task.value }
-      #expect(error.response == .draining && error.delivery == .answered)
-      #expect(error.itemsReceived == 1)
+      let cut = try await failure { try await task.value }
+      #expect(cut.itemsReceived == 1)
+      for error in [cut, try await failure { try await request.value }] {
+        #expect(error.code == .connectionLost && error.delivery == .sent, "\(error)")
+        #expect(error.closeReason == .goneAway(.draining) && error.response == nil, "\(error)")
+      }
     }
   }
 }

@@ -76,4 +76,81 @@ import Testing
       #expect("\(push)".hasSuffix("; delivery: notSent"), "\(push)")
     }
   }
+
+  /// Bodies of an application's error, and what its description shows of them.
+  private static let textsOfErrors: [([UInt8], String)] = [
+    (Array("say \"something\"".utf8), #" (say "something")"#),
+    (Array("a bell \u{7}".utf8), ""),
+    (Array("two\nlines, ünd 無".utf8), #" (two\nlines, ünd 無)"#),
+    ([UInt8](repeating: 0x61, count: 1_000), " (\(String(repeating: "a", count: 197))…)"),
+    (Array(String(repeating: "ü", count: 150).utf8), " (\(String(repeating: "ü", count: 98))…)"),
+    ([8, 5], ""), ([0xFF, 0x61], ""), ([], ""),
+  ]
+
+  @Test(arguments: textsOfErrors)
+  func `the text of an application's error is shown`(body: [UInt8], text: String) async throws {
+    try await Stage.run(.simulated) { stage in
+      let server = try await stage.serve { $0.route(1) { _ in throw Rejection(1_000, body: body) } }
+      let client = try stage.client(of: server)
+      let error = try await failure { try await client.request(1, []) }
+      #expect(error.body == body)
+      #expect("\(error)".hasSuffix(": rejected 1000\(text); delivery: answered"), "\(error)")
+    }
+  }
+
+  @Test(arguments: [ServerAction.close, .reset])
+  func `what a goaway said stays in the error of a request that is lost after it`(
+    _ ending: ServerAction
+  ) async throws {
+    try await Stage.simulate { stage, simulation in
+      let server = try await SimulatedServer.start(
+        on: stage.serverLoop, at: .ipv4(10, 0, 0, 1, port: 4_000))
+      server.on(
+        1,
+        .sequence([.goAway(code: .overloaded, reason: "too\nmuch"), .pause(.seconds(1)), ending]))
+      let client = try stage.client(to: [.host("10.0.0.1", port: 4_000)])
+      let error = try await failure { try await client.request(1, []) }
+      #expect(error.code == .connectionLost && error.delivery == .sent, "\(error)")
+      #expect(error.detail.contains("429"), "\(error)")
+      #expect(error.detail.hasSuffix(#": too\nmuch"#), "\(error)")
+      await server.stop()
+    }
+  }
+
+  @Test(arguments: [OfflinePolicy.wait, .failUnlessConnecting])
+  func `an error keeps how the server refused an earlier sending`(
+    _ offline: OfflinePolicy
+  ) async throws {
+    try await Stage.simulate { stage, simulation in
+      let server = try await SimulatedServer.start(
+        on: stage.serverLoop, at: .ipv4(10, 0, 0, 1, port: 4_000))
+      server.on(1, .sequence([.refuse(.overloaded, "busy\n"), .close]))
+      let client = try stage.client(to: [.host("10.0.0.1", port: 4_000)])
+      try await client.connect()
+      simulation.network.connects = .refused
+      let options = RequestOptions(timeout: .seconds(20), offline: offline)
+      let error = try await failure { try await client.request(1, [], options: options) }
+      #expect(error.code == (offline == .wait ? .deadlineExceeded : .notConnected), "\(error)")
+      let ending = #"; an earlier sending was refused with 429: busy\n"#
+      #expect(error.delivery == .refused && error.detail.hasSuffix(ending), "\(error)")
+      await server.stop()
+    }
+  }
+
+  @Test func `an error keeps why a goaway left its request out`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let server = try await SimulatedServer.start(
+        on: stage.serverLoop, at: .ipv4(10, 0, 0, 1, port: 4_000))
+      server.on(1, .sequence([.frame { _ in .goAway(code: .draining, reason: "moving") }, .close]))
+      let client = try stage.client(to: [.host("10.0.0.1", port: 4_000)])
+      try await client.connect()
+      simulation.network.connects = .refused
+      let error = try await failure {
+        try await client.request(1, [], options: RequestOptions(timeout: .seconds(20)))
+      }
+      #expect(error.code == .deadlineExceeded && error.delivery == .refused, "\(error)")
+      #expect(error.detail.hasSuffix("; an earlier sending was refused with 503: moving"))
+      await server.stop()
+    }
+  }
 }

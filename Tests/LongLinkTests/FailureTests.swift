@@ -57,7 +57,7 @@ import Darwin
       #expect(error.closeReason == .handshakeTimeout)
       let seconds = Double(simulation.now.nanoseconds) / 1e9
       #expect(seconds >= 4 && seconds < 4.01)
-      #expect(await client.counters().failedAttempts == 1)
+      #expect(await client.counters().failedAttempts == 2)
     }
   }
 

@@ -145,7 +145,8 @@ import Testing
           #expect(await server.endConnections(of: "bob", reason: "the account is closed") == 1)
         }
       }
-      #expect(items == 1 && error.response == .unauthenticated, "\(error)")
+      #expect(items == 1 && error.closeReason == .goneAway(.unauthenticated), "\(error)")
+      #expect(error.code == .connectionLost && error.delivery == .sent, "\(error)")
       #expect(error.detail.contains("the account is closed"), "\(error)")
     }
   }

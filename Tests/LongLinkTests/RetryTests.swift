@@ -277,7 +277,9 @@ import Testing
       #expect(try await tasks[0].value == [0])
       #expect(try await tasks[1].value == [1])
       for task in tasks[2...] {
-        #expect(try await failure { try await task.value }.delivery == .sent)
+        let error = try await failure { try await task.value }
+        #expect(error.delivery == .sent)
+        #expect(error.detail.hasSuffix("; not retried: the retry budget is spent (retry.budget)"))
       }
       let counters = await client.counters().requests
       #expect(counters.retriedIdempotent == 2 && counters.beyondBudget == 3)
@@ -285,6 +287,35 @@ import Testing
       for _ in 0..<4 { _ = try await client.request(1, [9]) }
       server.on(1, [.reset, .reply([7])])
       #expect(try await client.request(1, [1], options: idempotent) == [7])
+      await server.stop()
+    }
+  }
+
+  @Test func `by default, the budget carries 128 requests of one connection, and no more`()
+    async throws
+  {
+    try await Stage.simulate { stage, simulation in
+      let (server, client) = try await pair(stage)
+      try await client.connect()
+      server.on(1, .never)
+      let idempotent = RequestOptions(retry: .idempotent)
+      var tasks = (0..<128).map { client.submit(1, [UInt8($0)], options: idempotent) }
+      try await stage.until { server.requests(of: 1).count == 128 }
+      server.on(1) { .reply($0.body) }
+      simulation.network.loseAllLinks()
+      for (index, task) in tasks.enumerated() { #expect(try await task.value == [UInt8(index)]) }
+      #expect(await client.counters().requests.retriedIdempotent == 128)
+      // They have paid for twelve more.
+      server.on(1, .never)
+      tasks = (0..<300).map { _ in client.submit(1, [], options: idempotent) }
+      for _ in 0..<4 {
+        try await simulation.sleep(for: .seconds(3))
+        simulation.network.loseAllLinks()
+      }
+      for task in tasks { #expect(try await failure { try await task.value }.delivery == .sent) }
+      let counters = await client.counters().requests
+      #expect(counters.retriedIdempotent == 140 && counters.beyondBudget == 300)
+      #expect(server.requests(of: 1).count == 568)
       await server.stop()
     }
   }
@@ -300,6 +331,7 @@ import Testing
         try await client.request(1, [1], options: RequestOptions(retry: .idempotent))
       }
       #expect(error.code == .connectionLost && error.delivery == .sent)
+      #expect(error.detail.contains("; not retried: retry.maxRetries (3) is reached"), "\(error)")
       #expect(server.requests(of: 1).count == 4)
       #expect(await client.counters().requests.retriedIdempotent == 3)
       await server.stop()

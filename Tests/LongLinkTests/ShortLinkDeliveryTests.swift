@@ -184,12 +184,23 @@ import Testing
   }
 
   @Test func `a drain's bound ends what still runs`() async throws {
-    try await ShortLinkTests.short { stage, server, client in
+    try await ShortLinkTests.short(setUp: { server in
+      server.routeBasics()
+      server.routeStream(10, .responseItems) { request, _, writer in
+        try await writer.write([1])
+        try await request.clock.sleep(for: .seconds(100))
+        return []
+      }
+    }) { stage, server, client in
       let hanging = client.submit(.hang, [], options: RequestOptions())
-      try await stage.until { await server.counters().requestsRunning == 1 }
+      let stream = stage.spawn { for try await _ in client.stream(10, []) {} }
+      try await stage.until { await server.counters().requestsRunning == 2 }
       await server.shutDown(within: .seconds(1))
-      let error = try await failure { try await hanging.value }
-      #expect(error.code == .connectionLost && error.delivery == .sent)
+      let cut = try await failure { try await stream.value }
+      for error in [cut, try await failure { try await hanging.value }] {
+        #expect(error.code == .connectionLost && error.delivery == .sent, "\(error)")
+        #expect(error.closeReason == .goneAway(.draining), "\(error)")
+      }
     }
   }
 

@@ -16,8 +16,11 @@ extension Connection {
     beginClosing(.violation(violation), saying: framing.hasControlFrames ? goaway : nil)
   }
 
-  /// Ends the connection on purpose, after the encoded bytes have been written.
-  package mutating func shutDown(at now: LinkInstant) {
+  /// Ends the connection on purpose, after the encoded bytes have been written. A server's short
+  /// link says `notice` with a goaway first, because `goAway` sends none there.
+  package mutating func shutDown(
+    at now: LinkInstant, saying notice: (code: ResponseCode, reason: String)? = nil
+  ) {
     self.now = max(self.now, now)
     guard isLive else { return }
     guard !isShortUnanswered else {
@@ -25,7 +28,10 @@ extension Connection {
       close(.closedHere)
       return
     }
-    beginClosing(.closedHere, saying: nil)
+    let goaway = notice.map {
+      GoAway(code: $0.code.rawValue, reason: $0.reason, requestsAccepted: requestsAccepted)
+    }
+    beginClosing(.closedHere, saying: short == nil ? nil : goaway)
   }
 
   /// Sends a goaway: no new requests are accepted, and running ones continue. On a short link the

@@ -52,5 +52,6 @@ extension Metadata {
     ControlField(1, "remaining"), ControlField(2, "priority"),
     ControlField(3, "idempotency_key", .bytes), ControlField(4, "entries", .entry),
     ControlField(5, "retry_after"), ControlField(6, "credit"), ControlField(7, "items"),
+    ControlField(8, "interrupted"),
   ]
 }

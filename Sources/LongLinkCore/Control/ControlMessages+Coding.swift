@@ -154,6 +154,7 @@ extension Metadata: ControlBody {
     writer.uint32(5, retryAfter)
     if let credit { writer.present(6, UInt64(credit)) }
     writer.bool(7, items)
+    writer.bool(8, interrupted)
   }
 
   package static func read(from reader: inout ProtobufReader) throws(BodyError) -> Metadata {
@@ -167,6 +168,7 @@ extension Metadata: ControlBody {
       case 5: value.retryAfter = try reader.uint32()
       case 6: value.credit = try reader.uint32()
       case 7: value.items = try reader.bool()
+      case 8: value.interrupted = try reader.bool()
       default: try reader.skip()
       }
     }

@@ -132,6 +132,8 @@ package struct Metadata: Equatable, Sendable {
   package var credit: UInt32?
   /// Whether items of the requester follow.
   package var items: Bool
+  /// Whether the responder ended the exchange itself: the response is not its handler's.
+  package var interrupted: Bool
 
   package init(
     remaining: UInt32? = nil,
@@ -140,7 +142,8 @@ package struct Metadata: Equatable, Sendable {
     entries: [Entry] = [],
     retryAfter: UInt32 = 0,
     credit: UInt32? = nil,
-    items: Bool = false
+    items: Bool = false,
+    interrupted: Bool = false
   ) {
     self.remaining = remaining
     self.priority = priority
@@ -149,6 +152,7 @@ package struct Metadata: Equatable, Sendable {
     self.retryAfter = retryAfter
     self.credit = credit
     self.items = items
+    self.interrupted = interrupted
   }
 }
 

@@ -15,6 +15,8 @@ package struct ReceivedMetadata: Equatable, Sendable {
   package var credit: UInt32?
   /// Whether items of the requester follow.
   package var items = false
+  /// Whether the responder ended the exchange itself: the response is not its handler's.
+  package var interrupted = false
   private var hasEntries = false
   /// The whole block; empty if it has no entries.
   private var block: [UInt8] = []
@@ -62,6 +64,7 @@ extension ReceivedMetadata {
       case 5: value.retryAfter = try reader.uint32()
       case 6: value.credit = try reader.uint32()
       case 7: value.items = try reader.bool()
+      case 8: value.interrupted = try reader.bool()
       default: try reader.skip()
       }
     }

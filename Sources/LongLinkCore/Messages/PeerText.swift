@@ -42,6 +42,21 @@ package struct PeerText: Equatable, Sendable, CustomStringConvertible {
     description = text
   }
 
+  /// Whether bytes look like a text for people: they are UTF-8, without control characters other
+  /// than line ends and tabs. Reads no more of them than a text shows.
+  package static func isPlain(utf8 bytes: [UInt8]) -> Bool {
+    // A character may be cut in half at the end of what is read.
+    var shown = Array(bytes.prefix(limit))
+    if shown.count < bytes.count {
+      while let last = shown.last, last & 0xC0 == 0x80 { shown.removeLast() }
+      if let last = shown.last, last >= 0xC0 { shown.removeLast() }
+    }
+    guard let text = String(validating: shown, as: UTF8.self) else { return false }
+    return text.unicodeScalars.allSatisfy { scalar in
+      scalar.properties.generalCategory != .control || ["\n", "\r", "\t"].contains(scalar)
+    }
+  }
+
   /// All of the bytes as safe text, of up to six times the size.
   package static func whole(_ bytes: [UInt8]) -> String {
     var text = ""

@@ -80,16 +80,47 @@ extension LinkMachine {
     }
     addressCount = addresses
     nextAddress = 0
+    isHeard = false
     roundState = .connecting
     startNext(at: now)
   }
 
+  private mutating func startDue(at now: LinkInstant) {
+    if nextAddress < addressCount { startNext(at: now) } else { startSecond(at: now) }
+  }
+
   private mutating func startNext(at now: LinkInstant) {
+    start(nextAddress, until: now + settings.connectTimeout)
+    if nextAddress < addressCount {
+      nextStart = now + settings.stagger
+    } else if !isHeard, settings.patience < settings.connectTimeout {
+      nextStart = now + settings.patience
+    }
+  }
+
+  /// Connects a second time to the address that has been silent longest, beside the first attempt
+  /// and for no longer: the first handshake that is completed wins.
+  private mutating func startSecond(at now: LinkInstant) {
+    nextStart = .distantFuture
+    guard let first = attempts.first(where: { $0.limit > now }) else { return }
+    counts.secondAttempts += 1
+    start(first.address, until: first.limit)
+  }
+
+  private mutating func start(_ address: Int, until limit: LinkInstant) {
     lastAttempt += 1
-    attempts.append(Attempt(id: lastAttempt, limit: now + settings.connectTimeout))
-    effects.append(.connect(lastAttempt, address: nextAddress))
+    attempts.append(Attempt(id: lastAttempt, address: address, limit: limit))
+    effects.append(.connect(lastAttempt, address: address))
     nextAddress += 1
-    nextStart = nextAddress < addressCount ? now + settings.stagger : .distantFuture
+    nextStart = .distantFuture
+  }
+
+  /// Notes that the system of an attempt's server has answered the connect: the server may be slow,
+  /// but no packet is lost, and a second attempt would only double its work.
+  package mutating func reached(_ attempt: AttemptID) {
+    guard attempts.contains(where: { $0.id == attempt }) else { return }
+    isHeard = true
+    if nextAddress == addressCount { nextStart = .distantFuture }
   }
 
   /// Notes that an attempt has failed; the next address is tried at once.
@@ -105,9 +136,9 @@ extension LinkMachine {
 
   /// Keeps an attempt whose handshake is complete, and no other: its owner does not use it yet.
   package mutating func hold(_ attempt: AttemptID) {
-    guard attempts.contains(where: { $0.id == attempt }) else { return }
+    guard let held = attempts.first(where: { $0.id == attempt }) else { return }
     for other in attempts where other.id != attempt { effects.append(.abandon(other.id, .left)) }
-    attempts = [Attempt(id: attempt, limit: .distantFuture)]
+    attempts = [Attempt(id: attempt, address: held.address, limit: .distantFuture)]
     nextStart = .distantFuture
     // The server has answered: its other addresses are for another round.
     nextAddress = addressCount
@@ -242,7 +273,7 @@ extension LinkMachine {
     case .resolving(let until) where until <= now:
       failRound(at: now, bits: bits)
     case .connecting:
-      if nextStart <= now { startNext(at: now) }
+      if nextStart <= now { startDue(at: now) }
       for attempt in attempts where attempt.limit <= now {
         effects.append(.abandon(attempt.id, .handshakeTimeout))
         failed(attempt.id, at: now, bits: bits)

@@ -46,6 +46,10 @@ package struct LinkMachine: Equatable {
     package var servers: ServerPolicy
     /// The time between starting two attempts of a round, in nanoseconds (RFC 8305: 250 ms).
     package var stagger: Int64 = 250_000_000
+    /// The time after the last first attempt of a round until one of them is made a second time, if
+    /// no server has answered, in nanoseconds. The system repeats a lost packet of a connect only
+    /// after 1, 3 and 7 s, so that the end of a cut would long go unnoticed.
+    package var patience: Int64 = 1_000_000_000
     /// The timeout for a look-up, and for each attempt including its handshake, in nanoseconds.
     package var connectTimeout: Int64
     /// How long a retired link can wait for its last responses, in nanoseconds.
@@ -113,6 +117,7 @@ package struct LinkMachine: Equatable {
 
   struct Attempt: Equatable, Sendable {
     let id: AttemptID
+    let address: Int
     let limit: LinkInstant
   }
 
@@ -180,7 +185,10 @@ package struct LinkMachine: Equatable {
   var lastAttempt: AttemptID = 0
   var attempts: [Attempt] = []
   var addressCount = 0
+  /// The address of the next attempt; after the last one, the second attempt of an address follows.
   var nextAddress = 0
+  /// Whether the system of a server has answered a connect of this round.
+  var isHeard = false
   var nextStart = LinkInstant.distantFuture
   package internal(set) var counts = LinkCounts()
   var effects = Queue<Effect>()
@@ -213,6 +221,8 @@ package struct LinkCounts: Equatable, Sendable {
   package var migrations: UInt64 = 0
   /// Times that one of several servers began to cool down.
   package var coolDowns: UInt64 = 0
+  /// Second attempts to connect to an address, because no server had answered.
+  package var secondAttempts: UInt64 = 0
 }
 
 // MARK: - Commands

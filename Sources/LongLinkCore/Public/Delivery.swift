@@ -7,7 +7,8 @@
 public enum Delivery: String, Hashable, Sendable, CaseIterable {
   /// No byte of the request was passed to the network: it did not run. A retry is safe.
   case notSent
-  /// Some or all of it was sent, without a response: it may have run, or may still run.
+  /// Some or all of it was sent, and its handler has not responded: it may have run, or may still
+  /// run.
   case sent
   /// It arrived, and the peer reported that its handler was not called. A retry is safe.
   case refused

@@ -52,7 +52,7 @@
     @usableFromInline package var position = StreamPosition.keptBack
     @usableFromInline var timer = TimingWheel.Handle.none
     /// The driver's part of the request.
-    @usableFromInline package let payload: Payload
+    @usableFromInline package var payload: Payload
 
     @inlinable @inline(__always)
     init(
@@ -315,6 +315,13 @@ extension RequestTable {
   /// An ordered request may have arrived.
   package mutating func arrived(_ entry: Entry) {
     if entry.isOrdered { lane.arrived(entry.number) }
+  }
+
+  /// Changes the driver's part of a request.
+  package mutating func change(_ id: RequestID, _ body: (inout Payload) -> Void) {
+    guard let slot = entries.slot(of: id.serial), entries[slot: slot].number == id.number
+    else { return }
+    body(&entries[slot: slot].payload)
   }
 
   /// Whether a retry of a request keeps the order of the ordered ones.

@@ -116,7 +116,7 @@ extension Link {
 
   /// Whether any request of either side carries items.
   @inline(__always)
-  var hasStreams: Bool { core.hasStreams }
+  package var hasStreams: Bool { core.hasStreams }
 
   /// Whether the limit of all windows has room for another stream's first credit.
   func hasWindow(of credit: Int) -> Bool { core.hasWindow(of: credit) }
@@ -264,9 +264,9 @@ extension Link {
     settle()
   }
 
-  /// Closes the link once its encoded frames are written.
-  package func shutDown() {
-    core.shutDown(at: loop.now)
+  /// Closes the link once its encoded frames are written. A short link says `notice` first.
+  package func shutDown(saying notice: (code: ResponseCode, reason: String)? = nil) {
+    core.shutDown(at: loop.now, saying: notice)
     settle()
   }
 

@@ -43,6 +43,8 @@ extension Link {
   }
   /// The most time for the handshake, that of the security included.
   private var handshakeLimit: Duration { .nanoseconds(core.settings.handshakeTimeout) }
+  /// Whether the peer's system has answered the connect.
+  package var isReached: Bool { isConnected || isAlive && stream.isHandshaking }
   /// The name that the peer gave itself.
   package var peerName: String { core.agreement.name }
 
@@ -53,9 +55,18 @@ extension Link {
 }
 
 extension Link {
-  /// Why the link ends, for people: with the name of a short link's way, and what its stream knows.
-  /// Call it before the link has ended, except for a failure of its security or a timeout.
+  /// Why the link ends, for people: with the name of a short link's way, what its stream knows, and
+  /// what the peer's goaway said. Call it before the link has ended, except for a failure of its
+  /// security or a timeout.
   package func detail(of reason: CloseReason) -> String {
+    guard let goaway = peerGoAway else { return ownDetail(of: reason) }
+    let text = PeerText(goaway.reason).description
+    let code = ResponseCode(wire: goaway.code)
+    let announced = reason == .goneAway(code) ? "" : ", after a goaway with code \(code)"
+    return ownDetail(of: reason) + announced + (text.isEmpty ? "" : ": \(text)")
+  }
+
+  private func ownDetail(of reason: CloseReason) -> String {
     if reason.isLateHandshake, endedInHandshake || isAlive && stream.isHandshaking {
       return """
         the \(role == .client ? "server" : "client") did not complete the handshake of TLS in time \

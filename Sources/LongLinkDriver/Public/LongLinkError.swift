@@ -157,6 +157,7 @@ public struct LongLinkError: Error, Sendable {
   /// The configuration field that is invalid, such as `heartbeat.interval`.
   public var field: String? { storage.operation.field }
   /// Details for people. Text from the peer is escaped and cut to 200 bytes; `body` has all of it.
+  /// The body of an application's code is shown if it is a text.
   public var detail: String { storage.detail }
   /// The peer of the operation, if known.
   public var peer: SocketAddress? { storage.peer }
@@ -180,15 +181,22 @@ public struct LongLinkError: Error, Sendable {
 }
 
 extension LongLinkError {
-  /// The error with a delivery that also covers earlier attempts of the request.
-  package func after(_ past: Delivery) -> LongLinkError {
+  /// The error with a delivery that also covers earlier attempts of the request. `refusal` says how
+  /// the peer refused one of them.
+  package func after(_ past: Delivery, _ refusal: String? = nil) -> LongLinkError {
     let whole = delivery.after(past)
     guard whole != delivery else { return self }
-    let note = whole == .sent ? "an earlier sending may have run" : "an earlier sending was refused"
-    return changed {
-      $0.delivery = whole
-      $0.detail = $0.detail.isEmpty ? note : "\($0.detail); \(note)"
-    }
+    let note =
+      whole == .sent
+      ? "an earlier sending may have run"
+      : ["an earlier sending was refused", refusal].compactMap(\.self).joined(separator: " ")
+    return changed { $0.delivery = whole }.noting(note)
+  }
+
+  /// The same error with a note behind its detail, if there is one.
+  package func noting(_ note: String?) -> LongLinkError {
+    guard let note else { return self }
+    return changed { $0.detail = $0.detail.isEmpty ? note : "\($0.detail); \(note)" }
   }
 
   /// The same error with another code.

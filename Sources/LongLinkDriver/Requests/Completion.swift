@@ -56,16 +56,20 @@ struct PendingRequest {
   let retry: RetryMode
   let deadline: LinkInstant
   let body: RequestBody
-  /// Metadata for the peer besides the remaining time; nil in the usual case.
-  let extras: Extras?
+  /// What few requests have; nil in the usual case.
+  private(set) var extras: Extras?
   let completion: Completion
 
-  /// The caller's metadata, stored separately to keep the request small.
+  /// What few requests have, stored separately to keep the request small.
   final class Extras {
-    let metadata: Metadata
+    /// Metadata for the peer besides the remaining time.
+    let metadata: Metadata?
+    /// How the peer refused the last attempt that it refused, for people.
+    let refusal: String?
 
-    init(_ metadata: Metadata) {
+    init(_ metadata: Metadata?, refusal: String? = nil) {
       self.metadata = metadata
+      self.refusal = refusal
     }
   }
 
@@ -99,7 +103,17 @@ struct PendingRequest {
     if case .stream(let channel) = completion { channel.value } else { nil }
   }
 
-  var priority: UInt32 { extras?.metadata.priority ?? 0 }
+  var priority: UInt32 { extras?.metadata?.priority ?? 0 }
+
+  /// How the peer refused the last attempt that it refused, as text; nil if it has refused none.
+  var refusal: String? { extras?.refusal }
+
+  /// Keeps how the peer has refused an attempt, for the error of a later one.
+  mutating func wasRefused(with code: ResponseCode, _ reason: PeerText) {
+    let reason = reason.description
+    extras = Extras(
+      extras?.metadata, refusal: reason.isEmpty ? "with \(code)" : "with \(code): \(reason)")
+  }
 
   /// Whether its body is sent in fragments, if the peer takes them.
   var isLarge: Bool { (try? terms.isLarge) ?? false }

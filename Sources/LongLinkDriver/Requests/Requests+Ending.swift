@@ -88,15 +88,18 @@ extension Requests {
     let hint = link.metadata?.retryAfter ?? 0
     let retryAfter: Duration? = hint > 0 ? .milliseconds(Int64(hint)) : nil
     let dialectCode = link.dialectCode
-    // In a dialect all bodies are application data, whatever the code.
-    let text = arrival.code.isApplication ? "" : PeerText(utf8: body).description
+    // The application defines the body of its own codes: often a text, but perhaps a message.
+    let isText = !arrival.code.isApplication || PeerText.isPlain(utf8: body)
+    let text = isText ? PeerText(utf8: body).description : ""
     let detail = dialectCode.map(\.summary) ?? text
     if arrival.code == .deadlinePassed, !arrival.isRefused, request.deadline <= loop.now {
       // Both sides watch the deadline, and the peer's response came before this side's timer.
       return error(.deadlineExceeded, id, request, .sent, detail, on: link).after(past)
     }
+    // The peer may have responded in its handler's place, and the handler may still run.
+    let ran: Delivery = link.metadata?.interrupted == true ? .sent : .answered
     return LongLinkError(
-      .rejected, delivery: arrival.isRefused ? .refused : .answered,
+      .rejected, delivery: arrival.isRefused ? .refused : ran,
       doing: operation(id, request), detail: detail, peer: link.peer, response: arrival.code,
       dialectCode: dialectCode, body: body, retryAfter: retryAfter
     ).after(past)
@@ -159,13 +162,15 @@ extension Requests {
   func expired(
     _ id: RequestID, _ request: PendingRequest, _ delivery: Delivery, on link: Link?
   ) -> LongLinkError {
+    let refusal = request.refusal.map { "an earlier sending was refused \($0)" }
     guard link == nil, let reason = waitReason?() else {
-      return error(.deadlineExceeded, id, request, delivery, "", on: link)
+      return error(.deadlineExceeded, id, request, delivery, "", on: link).noting(refusal)
     }
     return LongLinkError(
       .deadlineExceeded, delivery: delivery, doing: operation(id, request), detail: reason.detail,
       peer: reason.peer, response: reason.response, systemError: reason.systemError,
-      closeReason: reason.closeReason, securityFailure: reason.securityFailure)
+      closeReason: reason.closeReason, securityFailure: reason.securityFailure
+    ).noting(refusal)
   }
 
   /// The state of a request; nil once it has ended.

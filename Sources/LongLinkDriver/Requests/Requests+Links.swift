@@ -41,6 +41,9 @@ extension Requests {
         let delivery: Delivery = hasRun ? .sent : hasLeft ? .refused : .notSent
         taken.append((id, delivery))
         table.takeBack(id, delivery)
+        if delivery == .refused {
+          table.change(id) { $0.wasRefused(with: code, PeerText(reason)) }
+        }
       }
     }
     taken.sort { $0.id < $1.id }
@@ -82,7 +85,11 @@ extension Requests {
       all || $0.payload.offline == .failUnlessConnecting
     }) {
       guard let entry = table.end(id) else { continue }
-      ended.append((entry.payload, make(operation(id, entry.payload), []).after(entry.past)))
+      ended.append(
+        (
+          entry.payload,
+          make(operation(id, entry.payload), []).after(entry.past, entry.payload.refusal)
+        ))
     }
     for (request, error) in ended { finish(request, .failure(error)) }
     disarmIfUnused()

@@ -16,6 +16,8 @@ extension Requests {
     let request = entry.payload
     request.channel?.detached()
     table.takeBack(id, .refused)
+    let reason = PeerText(utf8: link.isNative ? link.takeBody(of: arrival) : [])
+    table.change(id) { $0.wasRefused(with: arrival.code, reason) }
     // With a new serial, because a late response to the old one does not belong to this attempt.
     let next = table.renew(id, deadline: request.deadline)
     counters.retriedRefused += 1
@@ -68,13 +70,15 @@ extension Requests {
     for (id, delivery) in requests {
       guard let entry = table.entry(id) else { continue }
       let request = entry.payload
+      var objection: String?
       if resends, mayWait(request), table.keepsOrder(id, entry),
-        mayRetry(entry, delivery, repeats: repeats)
+        mayRetry(entry, delivery, repeats: repeats, &objection)
       {
         request.channel?.detached()
         table.wait(id, terms(of: request))
       } else if table.end(id) != nil {
-        ended.append((request, make(id, request, delivery).after(entry.past)))
+        let error = make(id, request, delivery).noting(objection.map { "not retried: \($0)" })
+        ended.append((request, error.after(entry.past, request.refusal)))
       }
     }
     for (request, error) in ended { finish(request, .failure(error)) }
@@ -82,9 +86,10 @@ extension Requests {
   }
 
   /// Whether a request is retried after this delivery of its last attempt; if so, the retry is
-  /// counted.
+  /// counted. If only a limit of this side prevents it, `objection` names the limit.
   private func mayRetry(
-    _ entry: RequestTable<PendingRequest>.Entry, _ delivery: Delivery, repeats: Bool
+    _ entry: RequestTable<PendingRequest>.Entry, _ delivery: Delivery, repeats: Bool,
+    _ objection: inout String?
   ) -> Bool {
     guard entry.payload.mayRetry else { return false }
     switch delivery {
@@ -96,11 +101,14 @@ extension Requests {
       counters.retriedRefused += 1
       return true
     case .sent:
-      guard repeats, entry.payload.retry.repeats,
-        entry.returns <= limits.retry.maxRetries
-      else { return false }
+      guard repeats, entry.payload.retry.repeats else { return false }
+      guard entry.returns <= limits.retry.maxRetries else {
+        objection = "retry.maxRetries (\(limits.retry.maxRetries)) is reached"
+        return false
+      }
       guard retryTokens.lost() else {
         counters.beyondBudget += 1
+        objection = "the retry budget is spent (retry.budget)"
         return false
       }
       counters.retriedIdempotent += 1

@@ -51,7 +51,7 @@ extension Requests {
     let length = metadata.map { 2 + $0.count + size } ?? size
     if !link.accepts(bodyOf: length) {
       // The peer can do without the remaining time, but not without the body.
-      let least = request.extras == nil ? size : length
+      let least = request.extras?.metadata == nil ? size : length
       guard link.accepts(bodyOf: least) else { throw Unsendable(tooLarge: least, for: link) }
       metadata = nil
     }

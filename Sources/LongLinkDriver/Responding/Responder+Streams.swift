@@ -17,14 +17,6 @@ extension Responder: StreamSide {
       giveUp(serial, .overloaded, "an item and the windows of all streams exceed the limit")
     }
   }
-
-  /// Ends the streams that still run, because the time of the connection is up, with what its
-  /// goaway said. Returns whether there were any.
-  package func endStreams(_ code: ResponseCode, _ reason: String) -> Bool {
-    let serials = running.keys.filter { running[$0]?.channel != nil }.sorted()
-    for serial in serials { giveUp(serial, code, reason) }
-    return !serials.isEmpty
-  }
 }
 
 extension Responder {

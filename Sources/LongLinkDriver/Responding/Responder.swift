@@ -204,7 +204,7 @@ extension Responder {
       send(request, .cancelled, text("cancelled"))
     case is HandlerSkipped:
       link.count { $0.handlersSkipped += 1 }
-      send(request, .cancelled, text("cancelled"))
+      send(request, .cancelled, text("cancelled"), isRefused: true)
     default:
       link.count { $0.handlersFailed += 1 }
       // The error's text may contain data that the peer must not see, so it is only logged. It may
@@ -232,11 +232,13 @@ extension Responder {
   /// Sends a response; returns false if the request had already ended.
   func send(
     _ serial: UInt32, _ code: ResponseCode, _ body: [UInt8], isRefused: Bool = false,
-    isUrgent: Bool = false, dialectCode: UInt32? = nil, retryAfter: Duration? = nil
+    isInterrupted: Bool = false, dialectCode: UInt32? = nil, retryAfter: Duration? = nil
   ) -> Bool {
     var metadata: MetadataBlock?
-    if let retryAfter, link.features.contains(.metadata) {
-      metadata = try? Metadata(retryAfter: retryAfter.wireMilliseconds).encodedBlock()
+    if isInterrupted || retryAfter != nil, link.features.contains(.metadata) {
+      metadata = try? Metadata(
+        retryAfter: retryAfter?.wireMilliseconds ?? 0, interrupted: isInterrupted
+      ).encodedBlock()
     }
     var room = link.maxBody
     if let block = metadata {
@@ -247,7 +249,7 @@ extension Responder {
     // Checked after it was cut, because a cut body may end with part of a delimiter.
     if (try? link.validate(body)) == nil { body = [] }
     return link.respond(
-      serial, code: code, isRefused: isRefused, isUrgent: isUrgent, ownCode: dialectCode,
+      serial, code: code, isRefused: isRefused, isUrgent: isInterrupted, ownCode: dialectCode,
       metadata: metadata, body)
   }
 
@@ -297,14 +299,14 @@ extension Responder {
     giveUp(serial, .deadlinePassed, "the deadline passed before the response")
   }
 
-  /// Responds before the handler has returned, and cancels its task. The response waits for no
-  /// room: the connection may be about to close.
+  /// Responds in the handler's place, and cancels its task. The response waits for no room, because
+  /// the connection may be about to close, and says that the handler did not make it.
   func giveUp(_ serial: UInt32, _ code: ResponseCode, _ detail: String) {
     guard let task = running[serial]?.task else { return }
     let rest = end(serial)
     task.cancel()
     link.outlives(serial)
-    _ = send(serial, code, text(detail), isUrgent: true)
+    _ = send(serial, code, text(detail), isInterrupted: true)
     rest?()
     if running.isEmpty { onIdle?() }
   }

@@ -6,8 +6,9 @@ public import LongLinkCore
 public enum OraclePromise: String, CaseIterable, Hashable, Sendable, CustomStringConvertible {
   /// Each request ends exactly once.
   case endsOnce = "ends-once"
-  /// Requests reported as `notSent` or `refused` never ran, successful requests ran, and requests
-  /// that are not idempotent ran at most once.
+  /// Requests reported as `notSent` or `refused` never ran, successful requests ran, handlers of
+  /// those reported as `answered` had returned, and requests that are not idempotent ran at most
+  /// once.
   case truthfulDelivery = "truthful-delivery"
   /// Each response or push is the right one, complete and undamaged.
   case ownAnswers = "own-answers"

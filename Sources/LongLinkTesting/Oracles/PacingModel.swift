@@ -16,6 +16,8 @@ struct PacingModel {
   private let renews: Bool
   /// The interval between the attempts of one round (RFC 8305, section 5).
   private static let stagger: Int64 = 250_000_000
+  /// The time after the last first attempt of a round until the only second one.
+  private static let patience: Int64 = 1_000_000_000
 
   /// The state of the current outage.
   private struct Outage {
@@ -36,6 +38,8 @@ struct PacingModel {
   private var targets: [UInt32: Endpoint] = [:]
   private var hints: [Endpoint: ClosedRange<LinkInstant>] = [:]
   private var round: UInt32?
+  /// The addresses of the attempts of the round.
+  private var addresses: [SocketAddress] = []
   private var lastAttempt = LinkInstant(nanoseconds: 0)
   private var hasFailure = false
   /// The link that takes new requests, since when there has been one without a break, and whether
@@ -62,9 +66,9 @@ struct PacingModel {
 
   mutating func heard(_ event: LinkEvent, at time: LinkInstant) {
     switch event {
-    case .attempt(let id, let round, let server, _, let replaces):
+    case .attempt(let id, let round, let server, let address, let replaces):
       targets[id] = server
-      attempt(id, round: round, replaces: replaces, at: time)
+      attempt(id, round: round, at: address, replaces: replaces, at: time)
     case .failed:
       hasFailure = true
     case .roundFailed(_, let replaces):
@@ -127,18 +131,23 @@ struct PacingModel {
 
 extension PacingModel {
   private mutating func attempt(
-    _ id: UInt32, round: UInt32, replaces: Bool, at time: LinkInstant
+    _ id: UInt32, round: UInt32, at address: SocketAddress, replaces: Bool, at time: LinkInstant
   ) {
     // The client may have left its link without an event, for example for other servers.
     if !replaces { current = nil }
     if self.round == round {
       let pause = time - lastAttempt
-      if pause < Self.stagger, !hasFailure {
+      if addresses.contains(address) {
+        if pause < Self.patience || Set(addresses).count < addresses.count {
+          fail("attempt \(id) is the second to \(address), \(pause) ns after the last", time)
+        }
+      } else if pause < Self.stagger, !hasFailure {
         fail("attempt \(id) came \(pause) ns after the previous one, which had not failed", time)
       }
     } else if !replaces, let notBefore, time < notBefore {
       fail("attempt \(id) came \(notBefore - time) ns too early", time)
     }
+    addresses = self.round == round ? addresses + [address] : [address]
     self.round = round
     lastAttempt = time
     hasFailure = false

@@ -7,7 +7,7 @@ internal import Synchronization
 /// Records when requests are made, run and end. Any thread may use it.
 ///
 /// An ``Oracle`` has one. Give each request a unique key in its body. Call `asked` when it is made,
-/// `ran` first in the handler, and `ended` when the caller gets the result.
+/// `ran` first in the handler, `returned` last, and `ended` when the caller gets the result.
 public final class RequestLedger: Sendable {
   private struct Entry {
     var mayRunAgain = false
@@ -18,6 +18,7 @@ public final class RequestLedger: Sendable {
     var deadline: LinkInstant?
     var ended: LinkInstant?
     var runs = 0
+    var hasReturned = false
     var end: End?
   }
 
@@ -88,6 +89,11 @@ public final class RequestLedger: Sendable {
     }
   }
 
+  /// Records that the handler of a request has returned or thrown, and was not cancelled before.
+  public func returned(_ key: UInt64) {
+    state.withLock { $0.entries[key, default: Entry()].hasReturned = true }
+  }
+
   /// Records how a request ended. `isOwnAnswer` is whether a success has the right body.
   public func ended(
     _ key: UInt64,
@@ -105,7 +111,13 @@ public final class RequestLedger: Sendable {
       }
       switch result {
       case .success: state.entries[key, default: Entry()].end = .success
-      case .failure(let error): state.entries[key, default: Entry()].end = .failure(error)
+      case .failure(let error):
+        state.entries[key, default: Entry()].end = .failure(error)
+        // Now, because a handler may still return later.
+        if error.delivery == .answered, state.entries[key]?.hasReturned != true {
+          state.early.append(
+            (.truthfulDelivery, "the handler of request \(key) has not answered: \(error)"))
+        }
       }
     }
   }
@@ -189,8 +201,6 @@ public final class RequestLedger: Sendable {
     case .failure(let error) where error.delivery.isSafeToRetry && entry.runs > 0:
       broken.append(
         (.truthfulDelivery, "request \(key) was reported safe to retry, and ran: \(error)"))
-    case .failure(let error) where error.delivery == .answered && entry.runs == 0:
-      broken.append((.truthfulDelivery, "request \(key) was answered and never ran: \(error)"))
     case .failure, .forgotten:
       break
     }

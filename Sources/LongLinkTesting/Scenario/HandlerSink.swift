@@ -18,12 +18,17 @@ struct HandlerSink: Sendable {
   let isAlive: @Sendable () -> Bool
 
   func handleAll(_ set: (MessageType, Handler) -> Void) {
-    set(ScenarioStage.Kind.inline, .inline { try answer(try began($0)) })
+    set(
+      ScenarioStage.Kind.inline,
+      .inline { request in
+        let body = try began(request)
+        defer { returned(body.key) }
+        return try answer(body)
+      })
     set(
       ScenarioStage.Kind.delayed,
       .task { request in
-        try await whileRunning {
-          let body = try began(request)
+        try await run(request) { body in
           try await request.clock.sleep(for: .milliseconds(Int(body.delay)))
           return try answer(body)
         }
@@ -31,16 +36,14 @@ struct HandlerSink: Sendable {
     set(
       ScenarioStage.Kind.rejecting,
       .task { request in
-        try await whileRunning {
-          let body = try began(request)
+        try await run(request) { body in
           throw Rejection(1_000, body: ScenarioBody(key: body.key).bytes(count: 16))
         }
       })
     set(
       ScenarioStage.Kind.hanging,
       .task { request in
-        try await whileRunning {
-          _ = try began(request)
+        try await run(request) { _ in
           try await request.clock.sleep(for: .seconds(100_000))
           return [UInt8]()
         }
@@ -51,6 +54,7 @@ struct HandlerSink: Sendable {
         type,
         .inline { inbound in
           if isAlive() { stage.oracle.requests.ran(request.key) }
+          defer { returned(request.key) }
           guard inbound.body.isEmpty else { throw Rejection(.malformed) }
           return [UInt8]()
         })
@@ -71,11 +75,18 @@ struct HandlerSink: Sendable {
     ScenarioBody(key: body.key, answerSize: body.answerSize).bytes(count: Int(body.answerSize))
   }
 
-  private func whileRunning(
-    _ work: () async throws -> [UInt8]
+  private func run(
+    _ request: InboundRequest, _ work: (ScenarioBody) async throws -> [UInt8]
   ) async throws -> [UInt8] {
     stage.state.withLock { $0.running += 1 }
     defer { stage.state.withLock { $0.running -= 1 } }
-    return try await work()
+    let body = try began(request)
+    defer { returned(body.key) }
+    return try await work(body)
+  }
+
+  /// Records that a handler returns, unless it was cancelled: then its result is dropped.
+  private func returned(_ key: UInt64) {
+    if isAlive(), !Task.isCancelled { stage.oracle.requests.returned(key) }
   }
 }

@@ -45,6 +45,8 @@ struct StreamSink: Sendable {
       throw Rejection(.malformed)
     }
     if isAlive() { stage.oracle.requests.ran(plan.key) }
+    // A cancelled handler's result is dropped.
+    defer { if isAlive(), !Task.isCancelled { stage.oracle.requests.returned(plan.key) } }
     let ends = StreamEnds(
       plan: plan, side: .responder, ledger: stage.oracle.items, clock: request.clock,
       isAlive: isAlive)

@@ -19,6 +19,8 @@ public struct WireMetadata: Hashable, Sendable {
   public var credit: UInt32?
   /// Whether items of the requester follow the request.
   public var items: Bool
+  /// Whether the responder ended the exchange itself: the response is not its handler's.
+  public var interrupted: Bool
 
   /// Makes metadata. Negative times are 0; parts of a millisecond are rounded up.
   public init(
@@ -28,7 +30,8 @@ public struct WireMetadata: Hashable, Sendable {
     entries: [String: String] = [:],
     retryAfter: Duration? = nil,
     credit: UInt32? = nil,
-    items: Bool = false
+    items: Bool = false,
+    interrupted: Bool = false
   ) {
     self.remaining = remaining
     self.priority = priority
@@ -37,6 +40,7 @@ public struct WireMetadata: Hashable, Sendable {
     self.retryAfter = retryAfter
     self.credit = credit
     self.items = items
+    self.interrupted = interrupted
   }
 
   init?(encoded: ArraySlice<UInt8>) {
@@ -51,7 +55,8 @@ public struct WireMetadata: Hashable, Sendable {
       ),
       retryAfter: metadata.retryAfter == 0 ? nil : .milliseconds(metadata.retryAfter),
       credit: metadata.credit,
-      items: metadata.items
+      items: metadata.items,
+      interrupted: metadata.interrupted
     )
   }
 
@@ -65,7 +70,8 @@ public struct WireMetadata: Hashable, Sendable {
       entries: entries.map { Metadata.Entry(key: $0.key, value: $0.value) },
       retryAfter: retryAfter?.wireMilliseconds ?? 0,
       credit: credit,
-      items: items
+      items: items,
+      interrupted: interrupted
     )
     let encoded = metadata.wireBytes
     precondition(encoded.count <= 0xFFFF, "metadata has at most 65,535 bytes")

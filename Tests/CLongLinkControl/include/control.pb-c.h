@@ -231,6 +231,11 @@ struct  Longlink__Control__Metadata
    * Items of the requester follow the request, and then an end.
    */
   protobuf_c_boolean items;
+  /*
+   * On a response without the refused mark: the responder ended the exchange itself. The response
+   * is not its handler's, and the handler may still run.
+   */
+  protobuf_c_boolean interrupted;
   Longlink__Control__Metadata__DeadlineCase deadline_case;
   union {
     /*
@@ -249,7 +254,7 @@ struct  Longlink__Control__Metadata
 };
 #define LONGLINK__CONTROL__METADATA__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&longlink__control__metadata__descriptor) \
-    , 0, {0,NULL}, 0,NULL, 0, 0, LONGLINK__CONTROL__METADATA__DEADLINE__NOT_SET, {0}, LONGLINK__CONTROL__METADATA__ITEMS_WANTED__NOT_SET, {0} }
+    , 0, {0,NULL}, 0,NULL, 0, 0, 0, LONGLINK__CONTROL__METADATA__DEADLINE__NOT_SET, {0}, LONGLINK__CONTROL__METADATA__ITEMS_WANTED__NOT_SET, {0} }
 
 
 /* Longlink__Control__Hello methods */

@@ -6,14 +6,14 @@ extension LinkMachine {
   /// A machine for servers with these priorities.
   static func make(
     _ priorities: [Int] = [0], _ reconnect: ReconnectPolicy = ReconnectPolicy(),
-    change: (inout ServerPolicy) -> Void = { _ in }
+    connectTimeout: Int64 = 1_000_000_000, change: (inout ServerPolicy) -> Void = { _ in }
   ) -> LinkMachine {
     var policy = ServerPolicy()
     change(&policy)
     return LinkMachine(
       servers: priorities.map { ServerList.Entry(priority: $0, weight: 1) },
       settings: LinkMachine.Settings(
-        reconnect: reconnect, servers: policy, connectTimeout: 1_000_000_000,
+        reconnect: reconnect, servers: policy, connectTimeout: connectTimeout,
         lingering: 10_000_000_000))
   }
 
