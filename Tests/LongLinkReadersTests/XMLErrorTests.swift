@@ -100,6 +100,8 @@ import Testing
     "<a><node>1</node><!-- -- --></a>", "<a><node>1</node><b c='<'/></a>", "<a><node>1</node></a",
     "<a><node>1</node>\u{0}</a>", "<a><node>1</node><></a>", "<a><node>1</node><?xml v?></a>",
     "<a><node>1</node><b", "<a><node>1</node><b\u{FFFF}/></a>",
+    "<a><node>1</node><!DOCTYPE a></a>", "<a><node>1</node></a><!DOCTYPE a>",
+    "<!DOCTYPE a><a><node>1</node><!DOCTYPE a></a>",
   ])
   func `what is wrong is the same however the document is cut`(document: String) {
     let whole = XMLCase(document).read()
@@ -109,6 +111,30 @@ import Testing
       for error in [nil, "error"] {
         #expect(XMLCase(document, error: error).read(cutting) == whole, "\(cutting)")
       }
+    }
+  }
+
+  @Test(arguments: [
+    "<!DOCTYPE>", "<!DOCTYPEa>", "<!DOCTYPE 1>", "<!DOCTYPE a b>", "<!DOCTYPE a PUBLIC 'b'>",
+    "<!DOCTYPE a PUBLIC '{' 'b'>", "<!DOCTYPE a SYSTEM>", "<!DOCTYPE a SYSTEM '' ]>", "<!DOC a>",
+    "<!DOCTYPE a><!DOCTYPE a>", "<!DOCTYPE a <b>", "<!doctype a>", "<!DOCTYPE a 'b'>",
+    "<!DOCTYPE a SYSTEM \u{1}>",
+  ])
+  func `a declaration that is not well-formed is malformed`(declaration: String) {
+    for space in ["", " "] {
+      let document = declaration + space + "<a><node>1</node></a>"
+      let whole = XMLCase(document).read()
+      #expect(whole.error?.code == .malformed && whole.values.isEmpty)
+      let withError = XMLCase(document + "<error>boom</error>", error: "error")
+      #expect(withError.read().error?.element?.text == "boom")
+      for cutting in Cutting.several {
+        #expect(XMLCase(document).read(cutting) == whole, "\(cutting)")
+        #expect(withError.read(cutting) == withError.read(), "\(cutting)")
+      }
+    }
+    // Without what follows, it is either malformed or not complete.
+    for cutting in Cutting.several {
+      #expect(XMLCase(declaration).read(cutting) == XMLCase(declaration).read(), "\(cutting)")
     }
   }
 
