@@ -96,7 +96,8 @@ extension ReaderError: CustomStringConvertible {
     if let offset { text += " at byte \(offset)" }
     if let detail { text += ": \(detail)" }
     if let element {
-      text += " <\(PeerText(element.name))>: \(PeerText(utf8: element.textBytes))"
+      let tag = PeerText(utf8: element.tagBytes(limit: PeerText.limit))
+      text += " <\(tag)>: \(PeerText(utf8: element.textBytes))"
     }
     return text
   }

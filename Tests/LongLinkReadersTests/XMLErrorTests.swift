@@ -67,6 +67,17 @@ import Testing
     #expect("\(found.error!)" == "an error element <error>: 5boom")
   }
 
+  @Test func `the text of an error has the attributes, escaped and cut`() throws {
+    let attribute = XMLCase("<a><error code='5' x='&quot;&#10;'>full</error>", error: "error")
+    let error = try #require(attribute.read().error)
+    #expect("\(error)" == #"an error element <error code="5" x="&quot;\n">: full"#)
+    let long = String(repeating: "x", count: 5_000)
+    let many = (0..<100).map { "a\($0)='\(long)'" }.joined(separator: " ")
+    let cut = try #require(XMLCase("<error \(many)>\(long)</error>", error: "error").read().error)
+    #expect("\(cut)".hasPrefix(#"an error element <error a0="xxx"#))
+    #expect("\(cut)".utf8.count < 450)
+  }
+
   @Test func `without a chosen error element, its name means nothing`() {
     let found = XMLCase("<a><error/><node>1</node></a>").read()
     #expect(found.error == nil && found.values.map(\.text) == ["1"])
