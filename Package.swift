@@ -90,7 +90,15 @@ let package = Package(
       pkgConfig: "expat",
       providers: [.apt(["libexpat1-dev"]), .brew(["expat"])]
     ),
-    .target(name: "CLongLinkReaders", dependencies: ["CExpat"], cSettings: cSettings),
+    .target(
+      name: "CLongLinkReaders",
+      dependencies: ["CExpat"],
+      cSettings: cSettings,
+      // Elsewhere it is part of the C library.
+      linkerSettings: [
+        .linkedLibrary("iconv", .when(platforms: [.macOS, .iOS, .tvOS, .watchOS, .visionOS]))
+      ]
+    ),
     .systemLibrary(
       name: "CCrypto",
       pkgConfig: "libcrypto",

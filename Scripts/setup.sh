@@ -54,6 +54,7 @@ look() {
   need nginx 'brew install nginx' nginx -v
   # It ends TLS in front of a server.
   need libnginx-mod-stream 'brew install nginx' has_stream_module
+  need caddy 'brew install caddy' caddy version
   need apache2-bin 'brew install httpd' apache2 -v
   # To check that the mutants apply.
   need patch 'brew install gpatch' patch --version

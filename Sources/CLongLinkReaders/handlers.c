@@ -110,10 +110,12 @@ static void on_declaration(
   if (encoding) note_encoding(context, encoding);
 }
 
-static int on_unknown_encoding(void *context, const XML_Char *name, XML_Encoding *info) {
-  (void)info;
+int cll_xml_unknown_encoding(void *context, const XML_Char *name, XML_Encoding *info) {
   note_encoding(context, name);
-  return XML_STATUS_ERROR;
+  info->data = NULL;
+  info->convert = NULL;
+  info->release = NULL;
+  return cll_encoding_table(name, info->map) ? XML_STATUS_OK : XML_STATUS_ERROR;
 }
 
 // Expat has it since 2.6, and some systems in earlier versions. The library at run time may be newer than
@@ -136,5 +138,5 @@ void cll_xml_set_handlers(cll_xml *reader) {
   XML_SetElementHandler(parser, on_start, on_end);
   XML_SetCharacterDataHandler(parser, on_text);
   XML_SetXmlDeclHandler(parser, on_declaration);
-  XML_SetUnknownEncodingHandler(parser, on_unknown_encoding, reader);
+  XML_SetUnknownEncodingHandler(parser, cll_xml_unknown_encoding, reader);
 }

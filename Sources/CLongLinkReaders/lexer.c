@@ -33,7 +33,7 @@ static void run_outside(cll_lexer *lexer, const uint8_t *bytes, size_t end) {
     uint8_t byte = bytes[lexer->place];
     if (byte == '<') return begin(lexer, cll_behind_less);
     if (byte != ' ' && byte != '\t' && byte != '\r' && byte != '\n') {
-      lexer->is_outside = true;
+      lexer->detail = "text outside of the root element";
       return fail(lexer, cll_xml_malformed, lexer->place);
     }
   }
@@ -94,24 +94,43 @@ static void run_tag(cll_lexer *lexer, const uint8_t *bytes, size_t end) {
 
 static void run_bang(cll_lexer *lexer, uint8_t byte) {
   if (byte == '-') return go(lexer, cll_behind_bang_dash);
-  if (byte == '[' && lexer->depth > 0) {
-    lexer->matched = 1;
-    return go(lexer, cll_in_section_open);
-  }
-  fail(lexer, byte == 'D' ? cll_xml_doctype : cll_xml_malformed, lexer->token);
+  lexer->matched = 1;
+  if (byte == '[' && lexer->depth > 0) return go(lexer, cll_in_section_open);
+  if (byte == 'D' && !lexer->has_tag && !lexer->has_doctype) return go(lexer, cll_in_doctype_open);
+  fail(lexer, cll_xml_malformed, lexer->token);
 }
 
-static void run_section_open(cll_lexer *lexer, uint8_t byte) {
-  static const char opening[] = "[CDATA[";
+static void run_opening(
+    cll_lexer *lexer, uint8_t byte, const char *opening, cll_lexer_state opened) {
   if (byte != (uint8_t)opening[lexer->matched]) {
     return fail(lexer, cll_xml_malformed, lexer->token);
   }
   lexer->matched++;
-  if (lexer->matched < sizeof opening - 1) {
+  if (opening[lexer->matched]) {
     lexer->place++;
   } else {
     lexer->matched = 0;
-    go(lexer, cll_in_section);
+    lexer->quote = 0;
+    go(lexer, opened);
+  }
+}
+
+// Only finds the end: expat judges the rest.
+static void run_doctype(cll_lexer *lexer, const uint8_t *bytes, size_t end) {
+  for (; lexer->place < end; lexer->place++) {
+    uint8_t byte = bytes[lexer->place];
+    if (lexer->quote) {
+      if (byte == lexer->quote) lexer->quote = 0;
+    } else if (byte == '"' || byte == '\'') {
+      lexer->quote = byte;
+    } else if (byte == '[') {
+      return fail(lexer, cll_xml_doctype, lexer->token);
+    } else if (byte == '<') {
+      return fail(lexer, cll_xml_malformed, lexer->place);
+    } else if (byte == '>') {
+      lexer->has_doctype = true;
+      return go(lexer, cll_behind_doctype);
+    }
   }
 }
 
@@ -164,6 +183,7 @@ static void step(cll_lexer *lexer, const uint8_t *bytes, size_t end) {
     if (byte == '!') return go(lexer, cll_behind_bang);
     if (byte == '?') return go(lexer, cll_in_instruction);
     lexer->quote = 0;
+    lexer->has_tag = true;
     lexer->state = cll_in_tag;
     return;
   case cll_in_tag: return run_tag(lexer, bytes, end);
@@ -176,8 +196,11 @@ static void step(cll_lexer *lexer, const uint8_t *bytes, size_t end) {
   case cll_in_comment:
   case cll_in_comment_dash:
   case cll_in_comment_dashes: return run_comment(lexer, bytes, end);
-  case cll_in_section_open: return run_section_open(lexer, byte);
+  case cll_in_section_open: return run_opening(lexer, byte, "[CDATA[", cll_in_section);
   case cll_in_section: return run_section(lexer, bytes, end);
+  case cll_in_doctype_open: return run_opening(lexer, byte, "DOCTYPE", cll_in_doctype);
+  case cll_in_doctype: return run_doctype(lexer, bytes, end);
+  case cll_behind_doctype: return;
   }
 }
 
@@ -230,7 +253,7 @@ static bool is_open(const cll_lexer *lexer) {
 
 size_t cll_lexer_run(
     cll_lexer *lexer, const uint8_t *bytes, size_t end, size_t enough, size_t longest) {
-  while (!lexer->has_failed) {
+  while (!lexer->has_failed && lexer->state != cll_behind_doctype) {
     if (lexer->state == cll_in_text) skim(lexer, bytes, end, enough, longest);
     bool open = is_open(lexer);
     // No byte beyond the longest token is looked at, however many there are.

@@ -15,6 +15,10 @@ typedef enum {
   cll_in_instruction,
   cll_behind_question,
   cll_behind_bang,
+  cll_in_doctype_open,
+  cll_in_doctype,
+  /// It stops here until the declaration has been removed.
+  cll_behind_doctype,
   cll_behind_bang_dash,
   cll_in_comment,
   cll_in_comment_dash,
@@ -31,21 +35,24 @@ typedef struct {
   size_t token;
   /// All before is known.
   size_t place;
-  /// How many of "[CDATA[" were seen, or of "]]".
+  /// How many of "[CDATA[" or "DOCTYPE" were seen, or of "]]".
   size_t matched;
   /// The elements that are open.
   size_t depth;
-  /// The quote that is open in a tag, or 0.
+  /// Whether the root element has begun, or the declaration in front of it.
+  bool has_tag;
+  bool has_doctype;
+  /// The quote that is open in a tag or declaration, or 0.
   uint8_t quote;
-  /// Whether the next token has a mistake that ends parsing, which one, and where.
+  /// Whether the next token has a mistake that ends parsing, which one, and where. `detail` is a constant,
+  /// or NULL.
   bool has_failed;
   cll_xml_failure_kind kind;
   size_t failed_at;
-  /// Whether the mistake is text outside of all elements.
-  bool is_outside;
+  const char *detail;
 } cll_lexer;
 
-/// Goes on until `enough` is passed, or to `end`. All before the returned place is complete.
+/// Goes on until `enough` is passed, to `end`, or behind a document type declaration. All before the returned place is complete.
 size_t cll_lexer_run(
     cll_lexer *lexer, const uint8_t *bytes, size_t end, size_t enough, size_t longest);
 

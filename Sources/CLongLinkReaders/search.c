@@ -18,16 +18,10 @@ static similarity compare(const cll_xml *reader, size_t place) {
 }
 
 // The error element is parsed as if it were a document.
-static void restart(cll_xml *reader, size_t place) {
-  const char *encoding = reader->encoding[0] ? reader->encoding : "UTF-8";
-  if (reader->input.form != cll_form_bytes) encoding = "UTF-8";
-  cll_account *before = cll_account_enter(&reader->account);
-  XML_ParserReset(reader->parser, encoding);
-  cll_account_enter(before);
-  cll_xml_set_handlers(reader);
+static void begin_element(cll_xml *reader, size_t place) {
+  cll_xml_restart(reader, place);
   reader->lexer = (cll_lexer){.state = cll_in_text, .token = place, .place = place};
-  reader->passing = reader->given = reader->safe = place;
-  reader->parser_offset = reader->input.offset + place;
+  reader->safe = place;
   reader->depth = reader->captured_depth = 0;
   reader->captures_error = false;
   reader->is_halted = reader->has_final = reader->is_searching = false;
@@ -42,7 +36,8 @@ void cll_xml_begin_search(cll_xml *reader, size_t place) {
   reader->is_suspended = false;
   reader->kept = SIZE_MAX;
   reader->passing = reader->given = reader->safe = place;
-  reader->lexer.has_failed = reader->lexer.is_outside = false;
+  reader->lexer.has_failed = false;
+  reader->lexer.detail = NULL;
 }
 
 // Each of them may be parsed to the end of the document again. So many are enough for any that is honest.
@@ -63,7 +58,7 @@ bool cll_xml_search(cll_xml *reader) {
         return false;
       }
       reader->tries++;
-      restart(reader, place);
+      begin_element(reader, place);
       return true;
     }
     if (found == is_cut) break;

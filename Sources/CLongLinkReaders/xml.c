@@ -106,6 +106,11 @@ static size_t search_place(const cll_xml *reader, cll_xml_failure_kind kind, uin
 
 static void parser_failed(cll_xml *reader) {
   enum XML_Error error = XML_GetErrorCode(reader->parser);
+  if (error == XML_ERROR_UNKNOWN_ENCODING && !reader->alias) {
+    // The document is read again from its declaration on, which came first.
+    reader->alias = cll_encoding_alias(reader->encoding);
+    if (reader->alias) return cll_xml_restart(reader, reader->passing);
+  }
   if (reader->is_halted) {
     // A limit; the handler has said which.
     reader->final_step = cll_xml_failed;
@@ -128,10 +133,8 @@ static void parser_failed(cll_xml *reader) {
 
 static void lexer_failed(cll_xml *reader) {
   size_t place = reader->lexer.failed_at;
-  const char *detail = NULL;
-  if (reader->lexer.is_outside) {
-    detail = "text outside of the root element";
-  } else if (reader->lexer.kind == cll_xml_malformed) {
+  const char *detail = reader->lexer.detail;
+  if (!detail && reader->lexer.kind == cll_xml_malformed) {
     detail = XML_ErrorString(XML_ERROR_INVALID_TOKEN);
   }
   cll_xml_set_failure(reader, reader->lexer.kind, reader->input.offset + place, detail);
@@ -139,6 +142,50 @@ static void lexer_failed(cll_xml *reader) {
     cll_xml_begin_search(reader, place);
   } else {
     reader->final_step = cll_xml_failed;
+  }
+}
+
+// The encoding in which expat gets the document, once its declaration has been read.
+static const char *encoding_of(const cll_xml *reader) {
+  if (reader->input.form != cll_form_bytes) return "UTF-8";
+  if (reader->alias) return reader->alias;
+  return reader->encoding[0] ? reader->encoding : "UTF-8";
+}
+
+void cll_xml_restart(cll_xml *reader, size_t place) {
+  XML_ParserReset(reader->parser, encoding_of(reader));
+  cll_xml_set_handlers(reader);
+  reader->passing = reader->given = place;
+  reader->parser_offset = reader->input.offset + place;
+}
+
+// Expat gets blanks in place of the declaration. After one that names an external subset, it would pass over
+// entities that it does not know. Whether the declaration is well-formed, another parser finds out.
+void cll_xml_skip_doctype(cll_xml *reader) {
+  cll_lexer *lexer = &reader->lexer;
+  uint8_t *declaration = reader->input.bytes + lexer->token;
+  int count = (int)(lexer->place - lexer->token);
+  XML_Parser parser = XML_ParserCreate_MM(encoding_of(reader), &cll_account_suite, NULL);
+  enum XML_Error error = XML_ERROR_NO_MEMORY;
+  XML_Index place = 0;
+  if (parser) {
+    XML_SetUnknownEncodingHandler(parser, cll_xml_unknown_encoding, reader);
+    error = XML_ERROR_NONE;
+    if (XML_Parse(parser, (const char *)declaration, count, false) != XML_STATUS_OK ||
+        XML_Parse(parser, "<a/>", 4, true) != XML_STATUS_OK) {
+      error = XML_GetErrorCode(parser);
+      place = XML_GetErrorByteIndex(parser);
+    }
+    XML_ParserFree(parser);
+  }
+  if (error == XML_ERROR_NONE) {
+    memset(declaration, ' ', (size_t)count);
+    lexer->state = cll_in_text;
+  } else {
+    lexer->has_failed = true;
+    lexer->kind = kind_of(reader, error);
+    lexer->failed_at = lexer->token + (size_t)(place > 0 ? place : 0);
+    lexer->detail = XML_ErrorString(error);
   }
 }
 
@@ -179,12 +226,17 @@ static bool parse(cll_xml *reader, enum XML_Status *status) {
     *status = XML_ResumeParser(reader->parser);
     return true;
   }
-  if (reader->given == reader->safe && !reader->has_final) scan(reader);
+  if (reader->given == reader->safe && !reader->has_final) {
+    if (reader->lexer.state == cll_behind_doctype) cll_xml_skip_doctype(reader);
+    scan(reader);
+  }
   size_t end = reader->safe;
   if (reader->given == end) {
     if (reader->lexer.has_failed || !reader->is_finished || reader->has_final) return false;
     reader->has_final = true;
-    end = reader->safe = reader->input.end;
+    // Expat would take the last word of a declaration that does not end for a wrong one.
+    bool is_cut = reader->lexer.state == cll_in_doctype;
+    end = reader->safe = is_cut ? reader->lexer.token : reader->input.end;
   }
   reader->passing = reader->given;
   reader->given = end;

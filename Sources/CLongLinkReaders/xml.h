@@ -7,6 +7,7 @@
 #include "CLongLinkReadersXML.h"
 #include "account.h"
 #include "capture.h"
+#include "CLongLinkReadersEncoding.h"
 #include "input.h"
 #include "lexer.h"
 
@@ -39,8 +40,9 @@ struct cll_xml {
   bool captures_error;
   uint64_t captured_offset;
   cll_capture capture;
-  /// The encoding that the document declares.
+  /// The encoding that the document declares, and expat's name of it if expat knows it by another one.
   char encoding[64];
+  const char *alias;
 
   /// Whether the application has fed all, and expat has got all.
   bool is_finished;
@@ -59,12 +61,21 @@ struct cll_xml {
   cll_xml_step final_step;
 };
 
+/// Tells expat about an encoding that it does not know; the context is a reader.
+int cll_xml_unknown_encoding(void *context, const XML_Char *name, XML_Encoding *info);
+
 /// Gives the parser its handlers, which capture elements.
 void cll_xml_set_handlers(cll_xml *reader);
+
+/// Passes over the document type declaration, in front of which the lexer has stopped.
+void cll_xml_skip_doctype(cll_xml *reader);
 
 /// Sets the failure, unless there is one. `detail` is a constant.
 void cll_xml_set_failure(
     cll_xml *reader, cll_xml_failure_kind kind, uint64_t offset, const char *detail);
+
+/// Starts expat anew at a place of the input.
+void cll_xml_restart(cll_xml *reader, size_t place);
 
 /// Begins to look for the error element at a place of the input, or fails if there is no such element.
 void cll_xml_begin_search(cll_xml *reader, size_t place);

@@ -19,11 +19,20 @@ extension GatewayHandler {
   }
 
   /// Writes what the server has written, as far as the client reads.
-  private func writeOutput() {
+  func writeOutput() {
     guard let context, context.channel.isWritable, case .exchanging(var exchange) = phase else {
       return
     }
-    let (bytes, hasEnded) = exchange.bridge.takeOutput()
+    let (output, hasEnded) = exchange.bridge.takeOutput()
+    let bytes = exchange.greeting + output
+    exchange.greeting = []
+    if !exchange.hasRequest, !exchange.hasAnswerHead, !exchange.isAbandoned, !hasEnded,
+      let greeting = GatewayGreeting.alone(in: bytes)
+    {
+      exchange.greeting = greeting
+      phase = .exchanging(exchange)
+      return
+    }
     guard !bytes.isEmpty || hasEnded else {
       if exchange.isAbandoned { breakOff(context) }
       return
@@ -139,8 +148,19 @@ extension GatewayHandler {
     refuse(.unavailable, exchange.head, hasRequest: exchange.hasRequest)
   }
 
-  /// Answers with a status other than 200 and a short text, and closes the connection.
+  /// Refuses a request, once it has ended: some clients and proxies look at an answer only then.
   func refuse(_ refusal: GatewayRefusal, _ head: HTTPRequestHead, hasRequest: Bool = false) {
+    // A client that waits for leave to send the rest is not waited for.
+    if hasRequest || head.expectsContinue {
+      return answer(refusal, head, hasRequest: hasRequest)
+    }
+    phase = .refusing(refusal, head, bytes: 0)
+    wait(gateway.discardTimeout)
+    readOn()
+  }
+
+  /// Answers with a status other than 200 and a short text, and closes the connection.
+  func answer(_ refusal: GatewayRefusal, _ head: HTTPRequestHead, hasRequest: Bool = false) {
     guard let context else { return }
     if hasRequest { stopReading() } else { discard(thenCloses: true) }
     var headers = HTTPHeaders()
@@ -158,6 +178,13 @@ extension GatewayHandler {
     let written = context.writeAndFlush(wrapOutboundOut(.end(nil)))
     answerWritten = written
     if hasRequest { close(behind: written) } else { readOn() }
+  }
+}
+
+extension HTTPRequestHead {
+  /// Whether the client sends the rest only after an interim response (RFC 9110, section 10.1.1).
+  var expectsContinue: Bool {
+    version == .http1_1 && headers["Expect"].contains { $0.lowercased() == "100-continue" }
   }
 }
 #endif

@@ -25,6 +25,8 @@ final class GatewayHandler: ChannelInboundHandler {
     case awaitingHead
     /// The server has the request.
     case exchanging(Exchange)
+    /// The request is refused once it has ended, or its rest is too large or too slow.
+    case refusing(GatewayRefusal, HTTPRequestHead, bytes: Int)
     /// The answer has ended before the request; the rest of the request is dropped.
     case discarding(bytes: Int, thenCloses: Bool)
     case closed
@@ -42,6 +44,8 @@ final class GatewayHandler: ChannelInboundHandler {
     /// The bytes that came although there was no room.
     var excess = 0
     var hasAnswerHead = false
+    /// The welcome, while it is all there is of the answer, and the request still arrives.
+    var greeting: [UInt8] = []
     /// Whether the connection ends with the answer; known with its head.
     var closes = false
     /// The number of writes that the client's system has not taken.
@@ -67,7 +71,7 @@ final class GatewayHandler: ChannelInboundHandler {
   private var timer: Scheduled<Void>?
   private var timerIsFor = NIODeadline.distantFuture
 
-  /// The most bytes of a request that are dropped once it is answered.
+  /// The most bytes of a request that are dropped before it is refused, or once it is answered.
   private static let mostDiscarded = 262_144
   /// The most bytes of a head: the parser's limits, what one read brings, and as much to spare.
   private static let mostHeadBytes = 131_072
@@ -140,14 +144,14 @@ final class GatewayHandler: ChannelInboundHandler {
         close()
       }
     case .exchanging: clientSent()
-    case .discarding, .closed: break
+    case .refusing, .discarding, .closed: break
     }
   }
 
   /// Asks for more bytes, if they are of use.
   func readOn() {
     switch phase {
-    case .awaitingHead, .discarding:
+    case .awaitingHead, .refusing, .discarding:
       context?.read()
     case .exchanging(let exchange):
       if exchange.hasRoom { context?.read() }
@@ -167,8 +171,7 @@ final class GatewayHandler: ChannelInboundHandler {
     let bridge = StreamBridge(isConnected: true)
     phase = .exchanging(Exchange(number: number, bridge: bridge, head: head))
     gateway.count { $0.requests += 1 }
-    let expects = head.headers["Expect"].contains { $0.lowercased() == "100-continue" }
-    if expects, head.version == .http1_1 {
+    if head.expectsContinue {
       let goOn = HTTPResponseHead(version: head.version, status: .continue)
       context.writeAndFlush(wrapOutboundOut(.head(goOn)), promise: nil)
     }
@@ -190,6 +193,9 @@ final class GatewayHandler: ChannelInboundHandler {
         unsafe exchange.bridge.deliver($0)
       }
       phase = .exchanging(exchange)
+    case .refusing(let refusal, let head, let dropped):
+      phase = .refusing(refusal, head, bytes: dropped + bytes.readableBytes)
+      if dropped + bytes.readableBytes > Self.mostDiscarded { answer(refusal, head) }
     case .discarding(let dropped, let closes):
       phase = .discarding(bytes: dropped + bytes.readableBytes, thenCloses: closes)
       if dropped + bytes.readableBytes > Self.mostDiscarded { close() }
@@ -204,6 +210,9 @@ final class GatewayHandler: ChannelInboundHandler {
       phase = .exchanging(exchange)
       exchange.bridge.endInput()
       clientSent()
+      if !exchange.greeting.isEmpty { writeOutput() }
+    case .refusing(let refusal, let head, _):
+      answer(refusal, head, hasRequest: true)
     case .discarding(_, thenCloses: false):
       awaitNextRequest()
       answered(number)
@@ -280,7 +289,9 @@ final class GatewayHandler: ChannelInboundHandler {
   private func timerFired() {
     timer = nil
     timerIsFor = .distantFuture
-    if deadline <= .now() {
+    if deadline <= .now(), case .refusing(let refusal, let head, _) = phase {
+      answer(refusal, head)
+    } else if deadline <= .now() {
       gateway.count { $0.timeouts += 1 }
       close()
     } else {

@@ -37,6 +37,11 @@ struct GatewayRefusal {
       self = GatewayRefusal(.uriTooLong, "The URL is too long.")
       return
     }
+    let codings = head.headers[canonicalForm: "Transfer-Encoding"].map { $0.lowercased() }
+    guard codings.allSatisfy({ $0 == "chunked" }) else {
+      self = GatewayRefusal(.notImplemented, "The gateway knows no transfer coding but chunked.")
+      return
+    }
     guard Self.path(of: head.uri) == path else {
       self = GatewayRefusal(.notFound, "There is nothing here. The short link is at \(path).")
       return

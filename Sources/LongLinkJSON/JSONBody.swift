@@ -21,6 +21,9 @@ internal import Foundation
 /// It is coded by `JSONEncoder` and `JSONDecoder` as they are by default, with the members of
 /// objects sorted by name, so that a value always has the same bytes. A type that needs other
 /// strategies, for dates for instance, states them in its own `encode(to:)` and `init(from:)`.
+///
+/// `JSONDecoder` departs from RFC 8259 in two ways: it accepts a comma behind the last element or
+/// member (`[1,]`), and refuses a zero with an exponent (`0e1`).
 public struct JSONBody<Value> {
   /// The value.
   public var value: Value
@@ -62,8 +65,8 @@ extension JSONBody: BodyEncodable where Value: Encodable {
 }
 
 extension JSONBody: BodyDecodable where Value: Decodable {
-  /// Decodes the JSON text. Throws `malformed` if it is not JSON, and `wrongType` if it does not
-  /// fit the value's type.
+  /// Decodes the JSON text. Throws `malformed` if `JSONDecoder` does not take it for JSON, and
+  /// `wrongType` if it does not fit the value's type.
   public init(decoding body: RawSpan) throws(BodyError) {
     do {
       value = try JSONCoding.decode(Value.self, from: body)

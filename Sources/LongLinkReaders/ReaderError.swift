@@ -39,7 +39,7 @@ extension ReaderError {
       case malformed
       case truncated
       case errorElement = "an error element"
-      case doctype = "a document type declaration"
+      case doctype = "a document type declaration with an internal subset"
       case entity = "an entity"
       case unreadableEncoding = "an encoding that cannot be read"
       case tooDeep = "nested too deep"
@@ -60,22 +60,23 @@ extension ReaderError {
     public static let truncated = Code(.truncated)
     /// The document contains the error element; `element` has its content.
     public static let errorElement = Code(.errorElement)
-    /// The document has a document type declaration, which is refused because it can declare
-    /// entities.
+    /// The document type declaration has an internal subset (`[…]`), which is refused because it
+    /// can declare entities.
     public static let doctype = Code(.doctype)
     /// The document refers to an entity other than `amp`, `apos`, `gt`, `lt` and `quot`.
     public static let entity = Code(.entity)
-    /// The document has an encoding other than UTF-8, UTF-16, ISO-8859-1 and US-ASCII.
+    /// The document has an encoding that cannot be read; <doc:ReadingXML> lists those that can.
     public static let unreadableEncoding = Code(.unreadableEncoding)
     /// The document is nested deeper than its limit.
     public static let tooDeep = Code(.tooDeep)
     /// An element is larger than its limit.
     public static let elementTooLarge = Code(.elementTooLarge)
-    /// A tag, comment, processing instruction or reference is larger than its limit.
+    /// A tag, comment, processing instruction, reference or document type declaration is larger
+    /// than its limit.
     public static let tokenTooLarge = Code(.tokenTooLarge)
     /// The parser would need more memory than its limit.
     public static let outOfMemory = Code(.outOfMemory)
-    /// The document is complete, but has no array at the path.
+    /// The document is complete, but has neither an array nor `null` at the path.
     public static let notFound = Code(.notFound)
     /// An element was read, but cannot be decoded as its type.
     public static let undecodable = Code(.undecodable)
@@ -95,7 +96,8 @@ extension ReaderError: CustomStringConvertible {
     if let offset { text += " at byte \(offset)" }
     if let detail { text += ": \(detail)" }
     if let element {
-      text += " <\(PeerText(element.name))>: \(PeerText(utf8: element.textBytes))"
+      let tag = PeerText(utf8: element.tagBytes(limit: PeerText.limit))
+      text += " <\(tag)>: \(PeerText(utf8: element.textBytes))"
     }
     return text
   }

@@ -186,6 +186,8 @@ enum ReaderFuzz {
     "<!DOCTYPE n [<!ENTITY x 'y'>]><n>&x;</n>", "<r><n b=\"<e>x</e>", "<n><n><n/></n>]]&gt;</n>",
     "<r><![CDATA[half <e>x</e>", "\u{FEFF}<n>\r\n</n>\n", "<r></n><f/><e/>",
     "<?xml version='1.0' encoding='ISO-8859-1'?><n/>", "<?xml version='1.0' encoding='x'?><n/>",
+    "<!DOCTYPE n PUBLIC 'a' \"b>\"><n>&x;</n>", "<?xml version='1.0' encoding='utf8'?><n>é</n>",
+    "<?xml version='1.0' encoding='KOI8-R'?><!DOCTYPE n><r><n>1</n>& <e/>",
   ]
 
   static var jsonSeeds: [[UInt8]] {
@@ -196,6 +198,7 @@ enum ReaderFuzz {
     (0, #"[1, "a\"]\\", {"b": [null, true]}, [], -2.5e3]"#),
     (1, #"{"b": {"a": [0]}, "\u0061": [1, {"c": "]"}], "d": 1}"#), (2, "1\n{\"a\": 1}\r\n\n[2]\n"),
     (3, #"{}[]"a""b"1 2 true{}"#), (4, #"[{"a": {"b": [1, 2]}}, {}, 7]"#), (0, "[[[[[[1]]]]]]"),
+    (0, "\u{FEFF}[1]"), (1, #"{"a": null}"#),
     (0, "[" + String(repeating: #"{"key": "val\"ue", "list": [1, 2]}, "#, count: 6) + "0]"),
   ]
 

@@ -50,11 +50,51 @@ import Testing
   }
 
   @Test func `a path that is not there is an error at the end`() {
-    for document in [#"{"item": [1]}"#, #"{"items": {"a": 1}}"#, #"{"items": null}"#, "[1]", "7"] {
+    for document in [
+      #"{"item": [1]}"#, #"{"items": {"a": 1}}"#, "[1]", "7", "null", #"{"a":null}"#,
+      #"{"items": false}"#,
+    ] {
       expect(JSONCase(document, .path("items[*]")), [], .notFound)
     }
     expect(JSONCase(#"{"items": 1"#, .path("items[*]")), [], .truncated)
     expect(JSONCase("{}"), [], .notFound)
+  }
+
+  @Test func `null in place of an array is no elements`() {
+    expect(JSONCase(#"{"items": null}"#, .path("items[*]")), [])
+    expect(JSONCase(" null ", .array), [])
+    expect(JSONCase("[null]", .path("[*].items[*]")), [], .notFound)
+    expect(JSONCase("[null]", .path("[*][*]")), [])
+    expect(JSONCase(#"{"items": nul}"#, .path("items[*]")), [], .malformed)
+    expect(JSONCase(#"{"items": nul"#, .path("items[*]")), [], .truncated)
+    expect(JSONCase("null", .path("items[*]")), [], .notFound)
+    // As for an array without elements, nothing is further inside.
+    for outer in ["null", "[]"] {
+      expect(JSONCase(#"{"pages":\#(outer)}"#, .path("pages[*].items[*]")), [], .notFound)
+    }
+  }
+
+  @Test(arguments: [JSONReader.Shape.array, .path("[*][*]"), .lines, .concatenated])
+  func `a part of a byte order mark is malformed`(shape: JSONReader.Shape) {
+    for (head, code) in [
+      ([0xEF], ReaderError.Code.malformed), ([0xEF, 0xBB], .malformed), ([0xBB, 0xBF], .malformed),
+      ([0xEF, 0xBF], .malformed), ([0xEF, 0x20, 0xBF], .malformed), ([0x20, 0xBB], .malformed),
+      ([0x0A, 0xBB, 0xBF], .malformed), ([0xEF, 0xBB, 0xBF, 0xEF, 0xBB, 0xBF], .malformed),
+    ] as [([UInt8], ReaderError.Code)] {
+      for rest in ["[[1]]", "{}", " "] {
+        var json = JSONCase(rest, shape)
+        json.document = head + json.document
+        expect(json, [], code)
+      }
+      var alone = JSONCase("", shape)
+      alone.document = head
+      #expect(alone.read().error != nil)
+      expect(alone, [], alone.read().error?.code)
+    }
+    var whole = JSONCase("[[1]]", shape)
+    let plain = whole.read()
+    whole.document = [0xEF, 0xBB, 0xBF] + whole.document
+    expect(whole, plain.values)
   }
 
   @Test func `values can follow each other`() {
@@ -146,14 +186,22 @@ import Testing
   }
 
   @Test func `paths are read`() {
-    for path in ["items[*]", "[*]", "[*][*]", "a.b.c[*]", "a[*].b[*]", "日本[*]", "a b[*]"] {
+    for path in [
+      "items[*]", "[*]", "[*][*]", "a.b.c[*]", "a[*].b[*]", "日本[*]", "a b[*]", #"a"b[*]"#,
+      #"["a.b"][*]"#, #"a["b"].c["d"][*]"#, #"[*]["a"][*]"#, #"["[*]"][*]"#, #"[""][*]"#,
+    ] {
       #expect(JSONReader.Shape(path: path) != nil, "\(path)")
     }
     for path in [
       "", "items", "items[0]", "items[*].", ".items[*]", "a..b[*]", "a[*]b", "a[*].b", "[",
+      "a]b[*]", #"["a"]"#, #"["a][*]"#, #"["a"[*]"#, #"[a][*]"#, #"["a"]b[*]"#, #"a.["b"][*]"#,
+      #"["\x"][*]"#, #"["a\"][*]"#, #"[""#, #"["\u12"][*]"#,
     ] {
       #expect(JSONReader.Shape(path: path) == nil, "\(path)")
     }
     #expect(JSONReader.Shape(path: "[*]") == .array)
+    #expect(JSONReader.Shape(path: #"["a"]["b"][*]"#) == .path("a.b[*]"))
+    expect(JSONCase(#"{"d":{"results":[2]},"d.results":[1]}"#, .path(#"["d.results"][*]"#)), ["1"])
+    expect(JSONCase(#"{"a]\"\u005B":{"":[1]}}"#, .path(#"["a]\"\u005b"][""][*]"#)), ["1"])
   }
 }

@@ -16,20 +16,24 @@ import Testing
     """
 
   @Test(arguments: [
-    laughs, "<!DOCTYPE node><node/>", "<!DOCTYPE node SYSTEM 'file:///etc/passwd'><node/>",
+    laughs, "<!DOCTYPE node []><node/>", "<!DOCTYPE node SYSTEM '[' [",
     "\u{FEFF}<!-- x --><!DOCTYPE node [<!ENTITY x SYSTEM 'http://example.org/'>]><node>&x;</node>",
+    "<!DOCTYPE node PUBLIC 'a' 'b' [<!ATTLIST node a CDATA 'x'>]><node/>",
   ])
-  func `document type declarations are refused`(document: String) {
+  func `declarations with an internal subset are refused`(document: String) {
     for cutting in Cutting.several {
       let found = XMLCase(document).read(cutting)
       #expect(found.values.isEmpty && found.error?.code == .doctype, "\(cutting)")
     }
   }
 
-  @Test func `entities are refused`() {
+  @Test func `entities are refused, whatever is declared outside`() {
     for cutting in Cutting.several {
-      for document in ["<node>&lol;</node>", "<node a='&lol;'/>", "<node>&nbsp;</node>"] {
-        #expect(XMLCase(document).read(cutting).error?.code == .entity, "\(cutting)")
+      for declaration in ["", "<!DOCTYPE node>", "<!DOCTYPE node SYSTEM 'file:///etc/passwd'>"] {
+        for node in ["<node>&lol;</node>", "<node a='&lol;'/>", "<node>&nbsp;</node>"] {
+          let error = XMLCase(declaration + node).read(cutting).error
+          #expect(error?.code == .entity, "\(declaration + node), \(cutting)")
+        }
       }
     }
   }
@@ -94,6 +98,9 @@ import Testing
       "<?\(long)?>", "<?p \(long)?>", "&\(long);", "<b\(String(repeating: " ", count: 20_000))/>",
     ] {
       expectSame(XMLCase("<node>\(token)</node>", limits: limits), .tokenTooLarge, most: 100_000)
+    }
+    for declaration in ["<!DOCTYPE \(long)>", "<!DOCTYPE a SYSTEM '\(long)'>"] {
+      expectSame(XMLCase(declaration, limits: limits), .tokenTooLarge, most: 100_000)
     }
     let exact = "<node a='\(String(repeating: "x", count: 5_000 - 12))'/>"
     #expect(XMLCase(exact, limits: limits).read(.bytes).error == nil)

@@ -67,6 +67,17 @@ import Testing
     #expect("\(found.error!)" == "an error element <error>: 5boom")
   }
 
+  @Test func `the text of an error has the attributes, escaped and cut`() throws {
+    let attribute = XMLCase("<a><error code='5' x='&quot;&#10;'>full</error>", error: "error")
+    let error = try #require(attribute.read().error)
+    #expect("\(error)" == #"an error element <error code="5" x="&quot;\n">: full"#)
+    let long = String(repeating: "x", count: 5_000)
+    let many = (0..<100).map { "a\($0)='\(long)'" }.joined(separator: " ")
+    let cut = try #require(XMLCase("<error \(many)>\(long)</error>", error: "error").read().error)
+    #expect("\(cut)".hasPrefix(#"an error element <error a0="xxx"#))
+    #expect("\(cut)".utf8.count < 450)
+  }
+
   @Test func `without a chosen error element, its name means nothing`() {
     let found = XMLCase("<a><error/><node>1</node></a>").read()
     #expect(found.error == nil && found.values.map(\.text) == ["1"])
@@ -100,6 +111,8 @@ import Testing
     "<a><node>1</node><!-- -- --></a>", "<a><node>1</node><b c='<'/></a>", "<a><node>1</node></a",
     "<a><node>1</node>\u{0}</a>", "<a><node>1</node><></a>", "<a><node>1</node><?xml v?></a>",
     "<a><node>1</node><b", "<a><node>1</node><b\u{FFFF}/></a>",
+    "<a><node>1</node><!DOCTYPE a></a>", "<a><node>1</node></a><!DOCTYPE a>",
+    "<!DOCTYPE a><a><node>1</node><!DOCTYPE a></a>",
   ])
   func `what is wrong is the same however the document is cut`(document: String) {
     let whole = XMLCase(document).read()
@@ -109,6 +122,30 @@ import Testing
       for error in [nil, "error"] {
         #expect(XMLCase(document, error: error).read(cutting) == whole, "\(cutting)")
       }
+    }
+  }
+
+  @Test(arguments: [
+    "<!DOCTYPE>", "<!DOCTYPEa>", "<!DOCTYPE 1>", "<!DOCTYPE a b>", "<!DOCTYPE a PUBLIC 'b'>",
+    "<!DOCTYPE a PUBLIC '{' 'b'>", "<!DOCTYPE a SYSTEM>", "<!DOCTYPE a SYSTEM '' ]>", "<!DOC a>",
+    "<!DOCTYPE a><!DOCTYPE a>", "<!DOCTYPE a <b>", "<!doctype a>", "<!DOCTYPE a 'b'>",
+    "<!DOCTYPE a SYSTEM \u{1}>",
+  ])
+  func `a declaration that is not well-formed is malformed`(declaration: String) {
+    for space in ["", " "] {
+      let document = declaration + space + "<a><node>1</node></a>"
+      let whole = XMLCase(document).read()
+      #expect(whole.error?.code == .malformed && whole.values.isEmpty)
+      let withError = XMLCase(document + "<error>boom</error>", error: "error")
+      #expect(withError.read().error?.element?.text == "boom")
+      for cutting in Cutting.several {
+        #expect(XMLCase(document).read(cutting) == whole, "\(cutting)")
+        #expect(withError.read(cutting) == withError.read(), "\(cutting)")
+      }
+    }
+    // Without what follows, it is either malformed or not complete.
+    for cutting in Cutting.several {
+      #expect(XMLCase(declaration).read(cutting) == XMLCase(declaration).read(), "\(cutting)")
     }
   }
 

@@ -108,32 +108,4 @@ import Testing
     }
     #expect(XMLCase(brokenBytes).read(.bytes).error?.code == .malformed)
   }
-
-  @Test func `ISO-8859-1 can be read`() {
-    let head = Array("<?xml version='1.0' encoding='ISO-8859-1'?><node>".utf8)
-    let document = head + [0xE9] + Array("</node>".utf8)
-    for cutting in Cutting.several {
-      #expect(XMLCase(document).read(cutting).values.map(\.text) == ["é"], "\(cutting)")
-    }
-    // The error element is read in the same encoding.
-    let broken = head + Array("<error>".utf8.map { $0 }) + [0xE9] + Array("</error>".utf8)
-    let early = head + Array("& <error>".utf8) + [0xE9] + Array("</error>".utf8)
-    for document in [broken, early] {
-      let error = XMLCase(document, error: "error").read(.bytes).error
-      #expect(error?.element?.text == "é")
-    }
-  }
-
-  @Test(arguments: [
-    ("<?xml version='1.0' encoding='KOI8-R'?><a/>", "KOI8-R"),
-    ("<?xml version='1.0' encoding='UTF-16'?><a/>", "UTF-16"),
-    ("\0\0\0<\0\0\0a", "UTF-32"), ("\u{4C}o\u{00}\u{00}", ""),
-  ])
-  func `an encoding that cannot be read is named`(document: String, name: String) {
-    for cutting in Cutting.several {
-      let error = XMLCase(document).read(cutting).error
-      #expect(error?.encoding == (name.isEmpty ? nil : name), "\(cutting)")
-      if !name.isEmpty { #expect(error?.code == .unreadableEncoding) }
-    }
-  }
 }

@@ -98,6 +98,26 @@ private struct Station {
     station.close()
   }
 
+  @Test func `bytes that wait are held, output only while it is full`() throws {
+    let station = try Station()
+    let held = { station.bench.onLoop { station.stream.heldBytes } }
+    #expect(held() == 0)
+    _ = station.deliver([1, 2, 3])
+    #expect(held() == 3)
+    _ = try station.read(2)
+    #expect(held() == 3)
+    _ = try station.read(2)
+    #expect(try station.read(2) == nil)
+    #expect(held() == 0)
+    #expect(try station.write(StreamBridge.capacity) == StreamBridge.capacity)
+    #expect(held() == 0)
+    #expect(try station.write(1) == 0)
+    #expect(held() == StreamBridge.capacity)
+    _ = station.bridge.takeOutput()
+    #expect(held() == 0)
+    station.close()
+  }
+
   @Test func `readiness lasts as long as bytes wait, turn by turn`() throws {
     let station = try Station()
     station.interest(.read)

@@ -2,6 +2,7 @@
 #ifndef CLONGLINKREADERS_H
 #define CLONGLINKREADERS_H
 
+#include "CLongLinkReadersEncoding.h"
 #include "CLongLinkReadersJSON.h"
 #include "CLongLinkReadersXML.h"
 

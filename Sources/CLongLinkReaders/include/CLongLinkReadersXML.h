@@ -19,7 +19,7 @@ typedef struct {
   size_t depth;
   /// The most bytes that an element may have in the form described at `cll_xml_take`.
   size_t element;
-  /// The most bytes of a tag, comment, processing instruction or reference.
+  /// The most bytes of a tag, comment, processing instruction, reference or document type declaration.
   size_t token;
   /// The most bytes that expat may hold.
   size_t memory;
@@ -41,6 +41,7 @@ typedef enum {
 typedef enum {
   cll_xml_malformed,
   cll_xml_truncated,
+  /// A document type declaration with an internal subset.
   cll_xml_doctype,
   cll_xml_entity,
   cll_xml_encoding,

@@ -62,7 +62,7 @@ package final class Link {
   @safe @exclusivity(unchecked) var hasMetadata = false
   /// Owned by the link, and not used once the link has ended.
   let stream: any ByteStream
-  /// Whether the stream transforms its bytes, and holds some.
+  /// Whether the stream holds bytes of its own: one that transforms them, or a bridge.
   let isTransformed: Bool
   /// What a short link's way is called in errors and logs; nil on a long link.
   package let way: String?

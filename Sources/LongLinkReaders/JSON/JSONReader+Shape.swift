@@ -30,8 +30,9 @@ extension JSONReader {
     /// `pages[*].items[*]`.
     ///
     /// A path has names of members and `[*]` for all elements of an array, which is its last part.
-    /// What is not on the path is skipped. Traps if the path is not written like that; see
-    /// `init(path:)`.
+    /// A name stands behind a dot, unless it is the first; one with a dot or a bracket stands as a
+    /// string of JSON in brackets: `["d.results"][*]`. What is not on the path is skipped. Traps if
+    /// the path is not written like that; see `init(path:)`.
     public static func path(_ path: String) -> Shape {
       guard let shape = Shape(path: path) else { preconditionFailure("\(path) is not a path") }
       return shape
@@ -40,24 +41,31 @@ extension JSONReader {
     /// The same as `path(_:)`; nil for a path that is written in any other way.
     public init?(path: String) {
       var steps: [Step] = []
-      for part in path.split(separator: ".", omittingEmptySubsequences: false) {
-        var name = part
-        var count = 0
-        while name.hasSuffix("[*]") {
-          name.removeLast(3)
-          count += 1
-        }
-        guard !name.contains(where: { $0 == "[" || $0 == "]" }) else { return nil }
-        if name.isEmpty {
-          // Only an array that is the document has no name.
-          guard steps.isEmpty, count > 0 else { return nil }
-        } else {
-          steps.append(.member(of: Array(name.utf8)))
-        }
-        steps += Array(repeating: .each, count: count)
+      var rest = Array(path.utf8)[...]
+      while !rest.isEmpty {
+        guard let step = Shape.nextStep(&rest, isFirst: steps.isEmpty) else { return nil }
+        steps.append(step)
       }
       guard steps.last == .each else { return nil }
       self.init(steps: steps, separation: nil)
+    }
+
+    private static func nextStep(_ rest: inout ArraySlice<UInt8>, isFirst: Bool) -> Step? {
+      if rest.starts(with: "[*]".utf8) {
+        rest = rest.dropFirst(3)
+        return .each
+      }
+      if rest.first == UInt8(ascii: "[") {
+        guard let quoted = JSONName.quoted(at: rest.dropFirst()), let name = JSONName.text(quoted)
+        else { return nil }
+        rest = rest[quoted.endIndex...]
+        return rest.popFirst() == UInt8(ascii: "]") ? .member(of: name) : nil
+      }
+      if !isFirst, rest.popFirst() != UInt8(ascii: ".") { return nil }
+      let name = rest.prefix { $0 != UInt8(ascii: ".") && $0 != UInt8(ascii: "[") }
+      rest = rest[name.endIndex...]
+      guard !name.isEmpty, !name.contains(UInt8(ascii: "]")) else { return nil }
+      return .member(of: Array(name))
     }
 
     private init(steps: [Step], separation: Separation?) {

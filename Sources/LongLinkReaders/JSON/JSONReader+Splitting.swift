@@ -7,6 +7,8 @@ extension JSONReader {
   mutating func advance() throws(ReaderError) -> [UInt8]? {
     while true {
       switch phase {
+      case .mark(let count):
+        guard try skipMark(count) else { return try needBytes() }
       case .inValue(let role):
         guard try skip() else { return try needBytes() }
         if let element = valueEnded(role) { return element }
@@ -33,21 +35,34 @@ extension JSONReader {
       case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r"):
         break
       default:
-        guard isByteOrderMark(byte) else { return byte }
+        return byte
       }
       place += 1
     }
     return nil
   }
 
-  /// Whether a byte belongs to a mark at the beginning, which RFC 8259 allows to ignore.
-  private func isByteOrderMark(_ byte: UInt8) -> Bool {
-    switch offset + place {
-    case 0: byte == 0xEF
-    case 1: byte == 0xBB
-    case 2: byte == 0xBF
-    default: false
+  /// Passes the next byte of a mark at the beginning, which RFC 8259 allows to ignore. Returns
+  /// false if it is missing.
+  private mutating func skipMark(_ count: Int) throws(ReaderError) -> Bool {
+    let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+    let byte = place < bytes.count ? bytes[place] : nil
+    if byte == mark[count] {
+      place += 1
+      phase = count + 1 < mark.count ? .mark(count + 1) : firstPhase
+    } else if count == 0, byte != nil || isFinished {
+      phase = firstPhase
+    } else if byte != nil {
+      throw malformed()
+    } else {
+      return false
     }
+    return true
+  }
+
+  private var firstPhase: Phase {
+    if shape.separation != nil { return .between(hasLineEnd: true) }
+    return .value(.enter, isFirst: false)
   }
 
   private mutating func take(_ byte: UInt8) throws(ReaderError) {
@@ -93,8 +108,12 @@ extension JSONReader {
     if role == .enter, isArray || byte == UInt8(ascii: "{") {
       if isArray == (shape.steps[level] == .each) { return try enter(isArray) }
     }
-    // Something else is at the path.
-    if role == .enter { role = .skip }
+    // Something else is at the path. Many servers write `null` for an empty array.
+    if role == .enter {
+      role = .skip
+      let isLast = level == shape.steps.count - 1 && shape.steps[level] == .each
+      if isLast, byte == UInt8(ascii: "n") { hasFoundArray = true }
+    }
     start = role == .deliver ? place : nil
     switch byte {
     case UInt8(ascii: "["), UInt8(ascii: "{"), UInt8(ascii: "\""):

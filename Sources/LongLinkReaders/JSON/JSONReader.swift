@@ -26,6 +26,8 @@ internal import CLongLinkReaders
 public struct JSONReader: Sendable {
   /// What is expected next.
   enum Phase {
+    /// The document, perhaps behind a byte order mark, of which so many bytes have been read.
+    case mark(Int)
     /// A value, which begins with the next byte other than white space. `isFirst`: or the end of
     /// the array.
     case value(Role, isFirst: Bool)
@@ -55,7 +57,7 @@ public struct JSONReader: Sendable {
 
   let shape: Shape
   let limits: Limits
-  var phase: Phase
+  var phase = Phase.mark(0)
   /// The arrays and objects on the path that are open.
   var level = 0
   /// The place in an array, object or string.
@@ -78,8 +80,6 @@ public struct JSONReader: Sendable {
   public init(_ shape: Shape, limits: Limits = Limits()) {
     self.shape = shape
     self.limits = limits
-    phase = .value(shape.steps.isEmpty ? .deliver : .enter, isFirst: false)
-    if shape.separation != nil { phase = .between(hasLineEnd: true) }
   }
 
   /// Adds the next bytes of the document, which are copied. Traps after `finish()`.

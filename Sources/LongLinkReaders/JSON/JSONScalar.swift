@@ -29,14 +29,34 @@ enum JSONScalar {
 enum JSONName {
   /// Whether a name with its quotes is the wanted one; escapes are replaced first.
   static func matches(_ name: [UInt8], _ wanted: [UInt8]) -> Bool {
-    let name = name.dropFirst().dropLast()
-    guard name.contains(UInt8(ascii: "\\")) else { return name.elementsEqual(wanted) }
     // Each escape has at most six bytes for one.
-    guard name.count <= 6 * wanted.count else { return false }
-    return unescaped(name)?.elementsEqual(wanted) ?? false
+    guard name.count - 2 <= 6 * wanted.count else { return false }
+    return text(name[...]) == wanted
   }
 
-  private static func unescaped(_ name: ArraySlice<UInt8>) -> String.UTF8View? {
+  /// The string with which bytes begin, with its quotes; nil if they begin with something else.
+  static func quoted(at bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+    guard bytes.first == UInt8(ascii: "\"") else { return nil }
+    var isEscaped = false
+    for place in bytes.indices.dropFirst() {
+      if isEscaped {
+        isEscaped = false
+      } else if bytes[place] == UInt8(ascii: "\"") {
+        return bytes[...place]
+      } else {
+        isEscaped = bytes[place] == UInt8(ascii: "\\")
+      }
+    }
+    return nil
+  }
+
+  /// What a name with its quotes stands for; nil if it has an escape that JSON has not.
+  static func text(_ name: ArraySlice<UInt8>) -> [UInt8]? {
+    let name = name.dropFirst().dropLast()
+    return name.contains(UInt8(ascii: "\\")) ? unescaped(name) : Array(name)
+  }
+
+  private static func unescaped(_ name: ArraySlice<UInt8>) -> [UInt8]? {
     var text: [UInt8] = []
     var units: [UInt16] = []
     var rest = name
@@ -62,7 +82,7 @@ enum JSONName {
       }
     }
     flush()
-    return String(decoding: text, as: UTF8.self).utf8
+    return text
   }
 
   private static func unit(ofEscape kind: UInt8) -> UInt16? {

@@ -71,6 +71,23 @@ extension XMLReader {
       return text
     }
 
+    /// The name and the attributes as in a tag; no attribute is added after `limit` bytes.
+    func tagBytes(limit: Int) -> [UInt8] {
+      let start = range.lowerBound + 1
+      var place = end(of: start)
+      var tag = Array(bytes[start..<place])
+      while bytes[place] == Mark.attribute, tag.count < limit {
+        let value = end(of: place + 1)
+        tag += " ".utf8 + bytes[(place + 1)..<value] + "=\"".utf8
+        place = end(of: value + 1)
+        for byte in bytes[(value + 1)..<place].prefix(limit) {
+          tag += byte == UInt8(ascii: "\"") ? Array("&quot;".utf8) : [byte]
+        }
+        tag += "\"".utf8
+      }
+      return tag
+    }
+
     /// The elements directly inside, in the document's order.
     public var children: [Element] {
       var children: [Element] = []

@@ -9,8 +9,8 @@ extension XMLReader {
     public var depth: Int
     /// The most bytes of one element that is returned, its tags included; 16 MiB by default.
     public var elementBytes: Int
-    /// The most bytes of a tag, a comment, a processing instruction or a reference; 1 MiB by
-    /// default. Text may be longer.
+    /// The most bytes of a tag, a comment, a processing instruction, a reference or a document
+    /// type declaration; 1 MiB by default. Text may be longer.
     public var tokenBytes: Int
     /// The most bytes that expat may allocate; 16 MiB by default. It needs some times the longest
     /// tag, and keeps each name of an element or attribute until the end of the document.

@@ -23,8 +23,9 @@ internal import CLongLinkReaders
 /// Chosen elements are found at any depth. Inside a chosen element, others are its content, also if
 /// they have a chosen name.
 ///
-/// Document type declarations are refused, and with them all entities except the five that XML
-/// predefines. UTF-8, UTF-16, ISO-8859-1 and US-ASCII can be read.
+/// A document type declaration is skipped, and nothing that it names is fetched; one with an
+/// internal subset is refused. All entities except the five that XML predefines are refused.
+/// <doc:ReadingXML> lists the encodings that can be read.
 ///
 /// A reader is used by one task at a time.
 @safe

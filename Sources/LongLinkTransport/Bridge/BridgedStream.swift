@@ -206,6 +206,15 @@ package final class BridgedStream: ByteStream, TurnHandler {
   /// Not known: what the carrier took may not have left.
   package var unacknowledgedBytes: Int { 0 }
 
+  /// Output counts only while the carrier cannot take it: until then it is about to leave, and the
+  /// loop does not learn when.
+  package var heldBytes: Int? {
+    let waiting = bridge.state.withLock(of: bridge) { state in
+      state.input.count + (state.isOutputFull ? state.output.count : 0)
+    }
+    return input.count + waiting
+  }
+
   package var hasUnreadBytes: Bool {
     requireOpen()
     return inputRead < input.count || bridge.state.withLock(of: bridge) { !$0.input.isEmpty }

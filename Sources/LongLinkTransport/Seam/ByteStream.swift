@@ -92,7 +92,8 @@ package protocol ByteStream: AnyObject {
   /// Whether the last read, which would block, has taken bytes of the stream below that are not yet
   /// enough for one of its own. Never of a plain stream.
   var hasReadPart: Bool { get }
-  /// The bytes that the stream holds in memory for its transform; nil for a stream that has none.
+  /// The bytes that the stream holds in memory, for its transform or the carrier of a bridge; nil
+  /// for a stream that has neither.
   var heldBytes: Int? { get }
   /// Frees what the stream's transform keeps to be fast: the stream idles, or memory is short.
   func releaseStorage()

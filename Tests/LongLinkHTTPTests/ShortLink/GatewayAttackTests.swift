@@ -27,6 +27,8 @@ extension HTTPTests {
         "GET /\(String(repeating: "a", count: 9_000)) HTTP/1.1\r\nHost: a\r\n\r\n", "414",
         "too long"
       ),
+      (head + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", "501", "chunked"),
+      (head + "Transfer-Encoding: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "501", ""),
       ("nonsense\r\n\r\n", "400", ""),
       (head + "Transfer-Encoding: chunked\r\n\r\nzz\r\n", "400", ""),
       (head + "Content-Length: -1\r\n\r\n", "400", ""),
@@ -45,6 +47,36 @@ extension HTTPTests {
         #expect(answer.prefix(12).hasSuffix(status), "\(answer)")
         #expect(answer.lowercased().contains(text))
         #expect(stage.gateway.counters.requests == 0 || status == "400")
+      }
+    }
+
+    @Test func `a refusal comes behind the request, or where its rest is too large or slow`()
+      async throws
+    {
+      try await HTTPStage.run({ $0.headTimeout = .seconds(20) }) { stage in
+        let wrong = Self.head.replacing("/longlink/v1", with: "/other")
+        let whole = try await RawPeer.connect(to: stage.port)
+        whole.send(wrong + "Content-Length: 200000\r\n\r\n")
+        let waiting = try await RawPeer.connect(to: stage.port)
+        waiting.send(wrong + "Content-Length: 9\r\nExpect: 100-continue\r\n\r\n")
+        // It waits for leave to send: the one before, whose head came first, has no answer yet.
+        #expect(await waiting.hears("\r\n\r\n").hasPrefix("HTTP/1.1 404"))
+        #expect(whole.heard.value.bytes.isEmpty)
+        whole.send([UInt8](repeating: 1, count: 200_000))
+        #expect(await whole.hearsEnd().hasPrefix("HTTP/1.1 404"))
+        let large = try await RawPeer.connect(to: stage.port)
+        large.send(wrong + "Content-Length: 1000000\r\n\r\n")
+        large.send([UInt8](repeating: 1, count: 300_000))
+        #expect(await large.hears("\r\n\r\n").hasPrefix("HTTP/1.1 404"))
+        large.close()
+      }
+      try await HTTPStage.run({ $0.headTimeout = .milliseconds(50) }) { stage in
+        let slow = try await RawPeer.connect(to: stage.port)
+        slow.send(
+          Self.head.replacing("/longlink/v1", with: "/other") + "Content-Length: 9\r\n\r\nabc")
+        #expect(await slow.hears("\r\n\r\n").hasPrefix("HTTP/1.1 404"))
+        await slow.hearsEnd()
+        #expect(stage.gateway.counters.timeouts == 1)
       }
     }
 
@@ -245,7 +277,7 @@ extension HTTPTests {
         peer.send(head + "Content-Length: \(frames.count)\r\n\r\n")
         peer.send(frames)
         await stage.begun.until { $0["large"] == 1 }
-        // Longer than the rest of a request may take.
+        // Longer than the rest of a request may take, in real time: the gateway has no other clock.
         try await Task.sleep(for: .milliseconds(600))
         try await peer.channel.setOption(.autoRead, value: true).get()
         _ = await peer.hearsEnd()

@@ -117,7 +117,8 @@ struct FetchCommand: AsyncParsableCommand {
 
   private static func shape(_ path: String) throws -> JSONReader.Shape {
     guard let shape = JSONReader.Shape(path: path) else {
-      throw ValidationError("'\(path)' is not a path: names, dots and '[*]', which is its end.")
+      throw ValidationError(
+        "'\(path)' is not a path: names, dots, '[\"a.b\"]', and '[*]', which is its end.")
     }
     return shape
   }

@@ -6,7 +6,8 @@ import NIOPosix
 import Synchronization
 
 /// A relay in front of a port that breaks each connection off at a byte, counted in the direction
-/// from the client or towards it.
+/// from the client or towards it; or that drops the rest of a request once its response has begun,
+/// as the reverse proxies of Go do.
 final class CuttingRelay: Sendable {
   let port: Int
   /// The bytes of either direction that have passed on the last connection.
@@ -19,7 +20,10 @@ final class CuttingRelay: Sendable {
   }
 
   /// Relays until `up` bytes have gone to the server, or `down` have come from it; nil for no cut.
-  static func start(to port: Int, up: Int? = nil, down: Int? = nil) async throws -> CuttingRelay {
+  /// With `dropsBehindAnswer`, nothing more goes up once something has come down.
+  static func start(
+    to port: Int, up: Int? = nil, down: Int? = nil, dropsBehindAnswer: Bool = false
+  ) async throws -> CuttingRelay {
     let made = Watched<CuttingRelay?>(nil)
     let group = NIOSingletons.posixEventLoopGroup
     let listener = try await ServerBootstrap(group: group)
@@ -33,10 +37,14 @@ final class CuttingRelay: Sendable {
           .flatMapThrowing { server in
             // Both are on one thread.
             try client.pipeline.syncOperations.addHandler(
-              Passing(to: server, limit: up) { count in relay?.passed.change { $0.up += count } })
+              Passing(to: server, limit: up) { count in
+                relay?.passed.change { $0.up += count }
+                return !dropsBehindAnswer || relay?.passed.value.down == 0
+              })
             try server.pipeline.syncOperations.addHandler(
               Passing(to: client, limit: down) { count in
                 relay?.passed.change { $0.down += count }
+                return true
               })
             for channel in [client, server] {
               channel.setOption(.autoRead, value: true).whenComplete { _ in }
@@ -60,9 +68,10 @@ private final class Passing: ChannelInboundHandler {
 
   private let target: any Channel
   private var left: Int?
-  private let count: @Sendable (Int) -> Void
+  /// Counts bytes, and says whether they may pass.
+  private let count: @Sendable (Int) -> Bool
 
-  init(to target: any Channel, limit: Int?, _ count: @escaping @Sendable (Int) -> Void) {
+  init(to target: any Channel, limit: Int?, _ count: @escaping @Sendable (Int) -> Bool) {
     self.target = target
     left = limit
     self.count = count
@@ -72,7 +81,7 @@ private final class Passing: ChannelInboundHandler {
     var bytes = unwrapInboundIn(data)
     if let left, bytes.readableBytes >= left {
       let rest = bytes.readSlice(length: left) ?? ByteBuffer()
-      count(left)
+      _ = count(left)
       self.left = 0
       let channel = context.channel
       target.writeAndFlush(rest).whenComplete { [target] _ in
@@ -82,8 +91,7 @@ private final class Passing: ChannelInboundHandler {
       return
     }
     if let left { self.left = left - bytes.readableBytes }
-    count(bytes.readableBytes)
-    target.writeAndFlush(bytes, promise: nil)
+    if count(bytes.readableBytes) { target.writeAndFlush(bytes, promise: nil) }
   }
 
   func channelInactive(context: ChannelHandlerContext) {

@@ -118,13 +118,12 @@ final class HTTPStage: Sendable {
     }
     server.route(hang) { request async throws -> [UInt8] in
       begun.change { $0["hang", default: 0] += 1 }
-      do {
-        try await Task.sleep(for: .seconds(3_600))
-      } catch {
-        cancelled.change { $0 += 1 }
-        throw error
-      }
-      return []
+      let (never, continuation) = AsyncStream<Void>.makeStream()
+      // Only a cancel ends it.
+      for await _ in never {}
+      continuation.finish()
+      cancelled.change { $0 += 1 }
+      throw CancellationError()
     }
     server.route(medium) { _ in [UInt8](repeating: 5, count: 20_000) }
     server.route(large) { _ in
