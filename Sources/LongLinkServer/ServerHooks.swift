@@ -17,6 +17,8 @@ struct ServerHooks: Sendable {
   var pushRules: [MessageType: AccessRule] = [:]
   /// The access rule of all others.
   var rule = AccessRule.everyone
+  /// Where the settings come from that can be made once.
+  var origins: [Setting: Setting.Origin] = [:]
   /// In order, the first one outermost. Without types, an interceptor is around all routes.
   var interceptors: [(types: Set<MessageType>?, run: Interceptor)] = []
 }
@@ -63,3 +65,49 @@ package protocol ServerService: Sendable {
   /// All connections have ended. The loop is the same, and still runs.
   func serverStopped(on loop: EventLoop) async
 }
+extension ServerHooks {
+  /// What an application can set once.
+  enum Setting: Hashable, CustomStringConvertible {
+    case route(MessageType)
+    case onPush(MessageType)
+    case onAccept
+    case onConnect
+    case onDisconnect
+    case require
+
+    /// As the object of a sentence.
+    var description: String {
+      switch self {
+      case .route(let type): "the route of message type \(type)"
+      case .onPush(let type): "onPush of message type \(type)"
+      case .onAccept: "onAccept"
+      case .onConnect: "onConnect"
+      case .onDisconnect: "onDisconnect"
+      case .require: "the access rule of all routes"
+      }
+    }
+
+    /// Who has set it.
+    struct Origin: CustomStringConvertible {
+      /// That of a route's method; empty for others.
+      let name: String
+      let place: SourcePlace
+
+      var description: String {
+        "\(name.isEmpty ? "" : "for \(name) ")at \(place.fileID):\(place.line)"
+      }
+    }
+  }
+}
+
+/// A line of a program.
+struct SourcePlace {
+  let fileID: StaticString
+  let line: UInt
+
+  init(_ fileID: StaticString, _ line: UInt) {
+    self.fileID = fileID
+    self.line = line
+  }
+}
+

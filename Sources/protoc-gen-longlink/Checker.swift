@@ -83,6 +83,9 @@ struct Checker {
     for method in schema.files.flatMap(\.services).flatMap(\.methods) {
       guard let type = method.messageType else {
         findings.add(
+  /// Those of `Protocols/uploads.proto`, for which a server that receives uploads has routes.
+  private static let typesOfUploads: ClosedRange<UInt32> = 12...16
+
           method, "\(method.fullName) has no message type: option (longlink.message_type) = …;")
         continue
       }
@@ -92,6 +95,11 @@ struct Checker {
         findings.add(
           method,
           "\(method.fullName) has the message type \(type) of \(other.fullName) (\(location))")
+      if Self.typesOfUploads.contains(type) {
+        findings.add(
+          method,
+          "\(method.fullName): the message types 12 to 16 are those of uploads; take another one")
+      }
       } else {
         users[type] = method
       }
