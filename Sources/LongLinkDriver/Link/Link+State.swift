@@ -37,7 +37,9 @@ extension Link {
     let (peer, side) = role == .client ? ("server", "client") : ("client", "server")
     let text =
       code == .securePeer
-      ? "the \(peer) speaks TLS, and this \(side) does not: set `security`, or use --tls"
+      ? """
+      the \(peer) speaks TLS, and this \(side) does not: set `security`, or connect to another port
+      """
       : "the connection was cut off within a frame, without the end that TLS protects"
     return SecurityFailure(code, text)
   }
