@@ -162,7 +162,7 @@ extension ClientCore: LinkOwner {
       link.id, .goneAway(code), hint: hint, alternatives: named.count, at: loop.now, bits: bits)
     take(named, since: number)
     lastFailure = ConnectFailure(
-      .goneAway(code), detail: CloseReason.goneAway(code).detail, address: link.peer)
+      .goneAway(code), detail: link.detail(of: .goneAway(code)), address: link.peer)
     perform()
     // A link that was replaced earlier waits only for its last responses.
     finishIfDone(link)
@@ -175,7 +175,7 @@ extension ClientCore: LinkOwner {
     counters.trialsFailed += 1
     shortLinks?.machine.trialFailed(link.id)
     lastFailure = ConnectFailure(
-      .goneAway(code), detail: "\(CloseReason.goneAway(code).detail): \(farewell)",
+      .goneAway(code), detail: "\(link.detail(of: .goneAway(code))): \(farewell)",
       address: link.peer)
     machine.heldLeft(link.id, at: loop.now, bits: bits)
     perform()
@@ -287,9 +287,12 @@ extension ClientCore: LinkOwner {
     var detail = link.securityFailure.map { "\($0)" }
     if case .transport(let code) = reason { detail = SocketError.text(of: code) }
     let farewell = connection.farewell.map { ": \($0)" } ?? ""
+    if case .goneAway(let code) = reason, !connection.isOpened {
+      detail = ConnectFailure.text(ofRefusal: code, of: needs.credential ?? [])
+    }
     let hint = seemsForeign(link, reason) ? "; this may not be a LongLink server" : ""
     lastFailure = ConnectFailure(
-      reason, detail: detail ?? "\(link.detail(of: reason))\(farewell)\(hint)", address: link.peer,
+      reason, detail: "\(detail ?? link.detail(of: reason))\(farewell)\(hint)", address: link.peer,
       securityFailure: link.securityFailure)
     machine.failed(link.id, at: loop.now, bits: bits)
   }

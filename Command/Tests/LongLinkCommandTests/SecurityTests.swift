@@ -194,7 +194,8 @@ import Testing
       trial.server + ["--token", "ann=first", "--token", "bob=second=third"])
     try await Self.expect(0, server, trial.client + ["--token", "first"])
     try await Self.expect(0, server, trial.client + ["--token", "second=third"])
-    try await Self.expect(9, saying: "unknown token", server, trial.client + ["--token", "third"])
+    try await Self.expect(
+      9, saying: "the credential (401): unknown token", server, trial.client + ["--token", "third"])
     try await Self.expect(9, saying: "401", server, trial.client)
     let plain = try await RunningServer("--token", "ann=first")
     try await Self.expect(0, plain, ["--token", "first"])

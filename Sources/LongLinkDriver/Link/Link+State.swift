@@ -67,13 +67,15 @@ extension Link {
     if case .securityFailed = reason, let failure = securityFailure {
       return way.map { "\($0): \(failure)" } ?? "\(failure)"
     }
-    guard let way else { return reason.detail }
-    let isKnown =
+    let text =
       switch reason {
-      case .noResponse, .transport: true
-      default: false
+      case .goneAway(let code):
+        CloseReason.text(ofGoaway: code, from: role == .client ? "server" : "client")
+      case .noResponse, .transport:
+        way == nil ? reason.detail : stream.failureText ?? reason.detail
+      default: reason.detail
       }
-    return "\(way): \(isKnown ? stream.failureText ?? reason.detail : reason.detail)"
+    return way.map { "\($0): \(text)" } ?? text
   }
 }
 
