@@ -31,8 +31,18 @@ extension ServerHooks {
       .union(pushRules.filter { $0.value.needsPrincipal }.keys)
       .sorted { $0.rawValue < $1.rawValue }
     guard !types.isEmpty else { return nil }
-    let text = types.prefix(8).map { "\($0)" }.joined(separator: ", ")
+    let names = methodNames
+    let text = types.prefix(8).map { names[$0] ?? "\($0)" }.joined(separator: ", ")
     return types.count > 8 ? "\(text) and \(types.count - 8) more" : text
+  }
+
+  /// The names of the routes' methods, as far as they have any.
+  var methodNames: [MessageType: String] {
+    var names: [MessageType: String] = [:]
+    for case (.route(let type), let origin) in origins where !origin.name.isEmpty {
+      names[type] = origin.name
+    }
+    return names
   }
 
   /// The functions as loops use them: with the rules of pushes.
@@ -58,13 +68,6 @@ extension ServerHooks {
   }
 }
 
-/// A part of the application that works while a server runs, beside its handlers.
-package protocol ServerService: Sendable {
-  /// The server is about to listen. Called on its first loop.
-  func serverStarted(on loop: EventLoop)
-  /// All connections have ended. The loop is the same, and still runs.
-  func serverStopped(on loop: EventLoop) async
-}
 extension ServerHooks {
   /// What an application can set once.
   enum Setting: Hashable, CustomStringConvertible {
@@ -111,3 +114,10 @@ struct SourcePlace {
   }
 }
 
+/// A part of the application that works while a server runs, beside its handlers.
+package protocol ServerService: Sendable {
+  /// The server is about to listen. Called on its first loop.
+  func serverStarted(on loop: EventLoop)
+  /// All connections have ended. The loop is the same, and still runs.
+  func serverStopped(on loop: EventLoop) async
+}

@@ -183,7 +183,7 @@ extension Simulation {
 
   private func failure(_ code: SimulationError.Code) -> SimulationError {
     var lines = loops.map { loop in
-      let timer = loop.simulatedDriver.deadline.map { "a timer at \($0.sinceStart)" } ?? "no timer"
+      let timer = loop.simulatedDriver.deadline.map { "a timer at \($0)" } ?? "no timer"
       return "loop \"\(loop.name)\": \(loop.hasWork ? "work, " : "")\(timer)"
     }
     lines += machines.filter(\.isPaused).map { "frozen: \($0.name)" }
