@@ -190,6 +190,13 @@ extension Simulation {
     lines += escapes.map { "escaped: \($0)" }
     lines += openStreams.map { "open: \($0)" }
     lines += openListeners.map { "listening: \($0)" }
+    if code == .stuck, openStreams.isEmpty, !openListeners.isEmpty {
+      lines.append(
+        """
+        no stream is open: was a client or server made without a loop of the simulation \
+        (`on: simulation.mainLoop`)? It then runs outside, and does not reach the others
+        """)
+    }
     lines += trace.suffix(20).map { "  \($0)" }
     return SimulationError(code: code, time: now, state: lines.joined(separator: "\n"))
   }
