@@ -8,8 +8,8 @@ import Synchronization
 
 /// A server, which accepts connections and runs the handlers of their requests.
 ///
-/// Set the handlers, call `start`, and finally `shutDown`: releasing the server does not stop it.
-/// It may be used from any thread.
+/// Set the handlers, call `start`, and finally `shutDown`: a server that nothing refers to any more
+/// goes on listening. It may be used from any thread.
 public final class LongLinkServer: Sendable {
   private struct State {
     var phase = Phase.made
