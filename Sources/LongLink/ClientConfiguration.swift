@@ -111,6 +111,9 @@ public struct ClientConfiguration: Sendable {
   private var configuredLogger = ConfiguredLogger(label: "longlink.client")
 
   /// Makes a configuration for one or more servers, in order of preference.
+  ///
+  /// They are not balanced: each client uses the first one that works. To spread clients over
+  /// several servers, give ``ServerEntry`` values of the same priority.
   public init(servers: [Endpoint]) {
     self.servers = ServerEntry.ordered(servers)
   }

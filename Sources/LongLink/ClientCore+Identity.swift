@@ -102,7 +102,8 @@ extension ClientCore {
     let failure = ConnectFailure(
       .goneAway(code),
       detail: """
-        \(shortLinks.name(of: connection.way)): the server does not accept this client (\(code)): \
+        \(shortLinks.name(of: connection.way)): \
+        \(ConnectFailure.text(ofRefusal: code, of: connection.credential)): \
         \(PeerText(goaway.reason))
         """, address: connection.link.peer)
     lastFailure = failure
@@ -119,6 +120,20 @@ extension ClientCore {
 }
 
 extension ConnectFailure {
+  /// What a goaway in place of a welcome says about a client that showed a credential; an empty one
+  /// is none.
+  static func text(ofRefusal code: ResponseCode, of credential: [UInt8]) -> String {
+    switch code {
+    case .unauthenticated:
+      credential.isEmpty
+        ? "the server did not accept this client, which has no `credential` (401)"
+        : "the server did not accept the credential (401)"
+    case .forbidden: "the server does not allow this client to connect (403)"
+    case .draining: "the server is draining, and takes no new clients (503)"
+    default: CloseReason.text(ofGoaway: code, from: "server")
+    }
+  }
+
   static func unencryptedCredential(for address: SocketAddress?, way: String?) -> ConnectFailure {
     ConnectFailure(
       "credentialUnencrypted",

@@ -92,6 +92,7 @@ extension ClientCore: LinkOwner {
     }
     // The server has accepted it.
     refusals.forget()
+    servers.forgetSecured()
     if beginsTrial(link) {
       link.log(.info, "The link takes no requests yet, because earlier ones were cut")
       connection(link.id)?.heldSince = loop.now
@@ -283,9 +284,12 @@ extension ClientCore: LinkOwner {
     }
     var detail = link.securityFailure.map { "\($0)" }
     if case .transport(let code) = reason { detail = SocketError.text(of: code) }
+    if case .goneAway(let code) = reason, !connection.isOpened {
+      detail = ConnectFailure.text(ofRefusal: code, of: needs.credential ?? []) + link.farewell
+    }
     let hint = seemsForeign(link, reason) ? "; this may not be a LongLink server" : ""
     lastFailure = ConnectFailure(
-      reason, detail: detail ?? "\(link.detail(of: reason))\(hint)", address: link.peer,
+      reason, detail: "\(detail ?? link.detail(of: reason))\(hint)", address: link.peer,
       securityFailure: link.securityFailure)
     machine.failed(link.id, at: loop.now, bits: bits)
   }

@@ -26,7 +26,10 @@ extension ClientCore: PeerOwner {
       return requests.failAtOnce(
         type, body, copy options, completion, defaults: defaults, notConnected)
     }
-    if isOffline, options.offline ?? defaults.offline == .failUnlessConnecting {
+    // No attempt helps against servers that speak TLS; others may be set, or theirs may change.
+    if isOffline,
+      servers.areAllSecured || options.offline ?? defaults.offline == .failUnlessConnecting
+    {
       return requests.failAtOnce(
         type, body, copy options, completion, defaults: defaults, notConnected)
     }

@@ -301,7 +301,8 @@ extension ClientCore: TimerHandler {
     if case .waiting = machine.state { publishState() }
     // The error has the address, which does not show the host name.
     let isNamed = failure.address.map { "\($0)" != "\(endpoint)" } ?? false
-    failWaiting(after: .failed, resumesConnect: true) {
+    servers.failed(endpoint, speaksTLS: failure.securityFailure?.code == .securePeer)
+    failWaiting(after: servers.areAllSecured ? .refused : .failed, resumesConnect: true) {
       failure.error(.connectFailed, doing: $0, to: isNamed ? "\(endpoint): " : "")
     }
   }

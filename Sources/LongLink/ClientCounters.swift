@@ -62,6 +62,11 @@ public struct ClientCounters: Hashable, Sendable {
   public let pushesUnhandled: UInt64
 }
 
+extension ClientCounters: CustomStringConvertible {
+  /// The counters that are not zero, a line for each.
+  public var description: String { CounterText.lines(of: self) }
+}
+
 /// What the short links of one way have counted.
 public struct ShortLinkCounters: Hashable, Sendable {
   /// Short links that were begun, those that failed to open included.

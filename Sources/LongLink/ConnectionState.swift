@@ -40,6 +40,27 @@ public enum ConnectionState: Hashable, Sendable {
   }
 }
 
+extension ConnectionState: CustomStringConvertible {
+  /// The state as text, such as `connected(127.0.0.1:9000)`.
+  public var description: String {
+    switch self {
+    case .idle: "idle"
+    case .connecting(let server): "connecting(\(server))"
+    case .connected(let address): "connected(\(Self.text(of: address)))"
+    case .migrating(let address, let server): "migrating(\(Self.text(of: address)), to: \(server))"
+    case .short(let way): "short(\(way))"
+    case .waiting(let time): "waiting(\(time))"
+    case .notAccepted(let code): "notAccepted(\(code))"
+    case .suspended: "suspended"
+    case .closed: "closed"
+    }
+  }
+
+  private static func text(of address: SocketAddress?) -> String {
+    address.map { "\($0)" } ?? "unknown address"
+  }
+}
+
 /// The current state, and sequences of its changes.
 final class StateHub: Sendable {
   private struct Hub {

@@ -128,7 +128,8 @@ public final class LongLinkClient: Sendable {
 // MARK: - Requests of the server
 
 extension LongLinkClient {
-  /// Sets the handler of the server's requests of a type, for connections made after this call.
+  /// Sets the handler of the server's requests of a type, for connections made after this call. It
+  /// replaces an earlier handler of the type.
   ///
   /// It runs in a task, by default on the client's loop. The task is cancelled when the server
   /// cancels the request, its deadline passes, or the connection ends. A request without a handler
@@ -142,7 +143,7 @@ extension LongLinkClient {
   }
 
   /// Sets the handler of the server's requests of a type whose exchanges carry items, for
-  /// connections made after this call.
+  /// connections made after this call. It replaces an earlier handler of the type.
   ///
   /// `shape` says which side sends items; the server is the requester. Otherwise it is like
   /// `LongLinkServer.routeStream`.

@@ -10,6 +10,8 @@ struct ServerDirectory {
   /// The servers that a draining server named last, and the machine's number of the first.
   private var alternatives: [Endpoint] = []
   private var firstAlternative = 0
+  /// The listed servers that spoke TLS when they were last tried, to a client that does not.
+  private var secured: Set<Endpoint> = []
 
   init(_ listed: [ServerEntry]) {
     self.listed = listed
@@ -28,8 +30,23 @@ struct ServerDirectory {
   mutating func replace(with servers: [ServerEntry]) -> [Int?] {
     let old = listed
     listed = servers
+    secured = []
     return servers.map { server in old.firstIndex { $0.endpoint == server.endpoint } }
   }
+
+  /// Whether none of the listed servers can be reached without TLS, as far as is known.
+  var areAllSecured: Bool {
+    !secured.isEmpty && listed.allSatisfy { secured.contains($0.endpoint) }
+  }
+
+  /// Notes that a server could not be reached, because it speaks TLS or for another reason.
+  mutating func failed(_ endpoint: Endpoint, speaksTLS: Bool) {
+    secured.remove(endpoint)
+    if speaksTLS, listed.contains(where: { $0.endpoint == endpoint }) { secured.insert(endpoint) }
+  }
+
+  /// Notes that a server was reached.
+  mutating func forgetSecured() { secured = [] }
 
   /// Keeps the servers that the machine has numbered from `first` on.
   mutating func take(_ named: [Endpoint], from first: Int) {

@@ -5,22 +5,25 @@ public import LongLinkCore
 
 extension LongLinkServer {
   /// Sets the rule of all routes and pushes that have no rule of their own, whether they are set
-  /// before or afterwards. Call it before `start`; it traps afterwards.
+  /// before or afterwards. Call it before `start`, and only once; it traps otherwise.
   ///
   /// Default: `.everyone`. With `.authenticated`, a route that somebody forgets to protect is
   /// closed, and the open ones say so, with `requires: .everyone`. A server that starts with rules
   /// that need a principal, and without `authenticate`, logs a warning.
-  public func require(_ rule: AccessRule) {
-    beforeStart("set the access rule of all routes") { $0.rule = rule }
+  public func require(
+    _ rule: AccessRule, fileID: StaticString = #fileID, line: UInt = #line
+  ) {
+    setOnce(.require, at: SourcePlace(fileID, line)) { $0.rule = rule }
   }
 
   /// Sets the rule of routes, replacing the ones that they had. Call it after the routes were set
   /// and before `start`; it traps afterwards, and for a type without a route.
   ///
-  /// Use it for single methods of a service that sets its routes itself. To set a route again
-  /// removes its rule.
-  public func require(_ rule: AccessRule, for types: MessageType...) {
-    for type in types {
+  /// Use it for single methods of a service that sets its routes itself.
+  public func require(
+    _ rule: AccessRule, for type: MessageType, _ others: MessageType...
+  ) {
+    for type in [type] + others {
       beforeStart("set the access rule of message type \(type)") { hooks in
         precondition(router.contains(type), "there is no route of message type \(type)")
         hooks.rules[type] = rule

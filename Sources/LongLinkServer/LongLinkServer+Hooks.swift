@@ -5,39 +5,49 @@ public import LongLinkCore
 public import LongLinkTransport
 
 extension LongLinkServer {
-  /// Sets the function that accepts connections by address. Call it before `start`; it traps
-  /// afterwards.
+  /// Sets the function that accepts connections by address. Call it before `start`, and only once;
+  /// it traps otherwise.
   ///
   /// The function is called before any frame is read. If it returns false, the connection is closed
   /// and counted in `rejections`. The address is the client's, also behind one of the `proxies`;
   /// nil if there is none, as over a Unix socket. The function runs on a loop, which it must not
   /// block: look the address up in a table.
-  public func onAccept(_ handler: @escaping @Sendable (SocketAddress?) -> Bool) {
-    beforeStart("set onAccept") { $0.accept = handler }
+  public func onAccept(
+    fileID: StaticString = #fileID, line: UInt = #line,
+    _ handler: @escaping @Sendable (SocketAddress?) -> Bool
+  ) {
+    setOnce(.onAccept, at: SourcePlace(fileID, line)) { $0.accept = handler }
   }
 
-  /// Sets the function that is called on the loop of a new connection. Call it before `start`; it
-  /// traps afterwards.
-  public func onConnect(_ handler: @escaping @Sendable (Peer) -> Void) {
-    beforeStart("set onConnect") { $0.connect = handler }
+  /// Sets the function that is called on the loop of a new connection. Call it before `start`, and
+  /// only once; it traps otherwise.
+  public func onConnect(
+    fileID: StaticString = #fileID, line: UInt = #line,
+    _ handler: @escaping @Sendable (Peer) -> Void
+  ) {
+    setOnce(.onConnect, at: SourcePlace(fileID, line)) { $0.connect = handler }
   }
 
   /// Sets the function that is called on the loop of a connection that `onConnect` got, when it has
-  /// ended. Call it before `start`; it traps afterwards.
-  public func onDisconnect(_ handler: @escaping @Sendable (Peer) -> Void) {
-    beforeStart("set onDisconnect") { $0.disconnect = handler }
+  /// ended. Call it before `start`, and only once; it traps otherwise.
+  public func onDisconnect(
+    fileID: StaticString = #fileID, line: UInt = #line,
+    _ handler: @escaping @Sendable (Peer) -> Void
+  ) {
+    setOnce(.onDisconnect, at: SourcePlace(fileID, line)) { $0.disconnect = handler }
   }
 
-  /// Sets the function that is called with each push of a type, replacing any earlier one. Call it
-  /// before `start`; it traps afterwards.
+  /// Sets the function that is called with each push of a type. Call it before `start`; it traps
+  /// afterwards, and if the type has a function already.
   ///
   /// The function runs on the connection's loop, which it must not block. A push that `rule` does
   /// not allow is dropped and counted in `pushesDenied`. Default: the rule of `require(_:)`.
   public func onPush(
     _ type: MessageType, requires rule: AccessRule? = nil,
+    fileID: StaticString = #fileID, line: UInt = #line,
     _ handler: @escaping @Sendable (Push, Peer) -> Void
   ) {
-    beforeStart("set onPush of message type \(type)") { hooks in
+    setOnce(.onPush(type), at: SourcePlace(fileID, line)) { hooks in
       hooks.pushes[type] = handler
       hooks.pushRules[type] = rule
     }
@@ -49,11 +59,32 @@ extension LongLinkServer {
     beforeStart("add a service") { $0.services.append(service) }
   }
 
-  /// Sets the handler of a message type, and its rule if it has one of its own.
-  func setRoute(_ type: MessageType, requires rule: AccessRule?, _ route: Route) {
-    beforeStart("set the route of message type \(type)") { hooks in
+  /// Sets the handler of a message type, and its rule if it has one of its own. It traps if there
+  /// is a handler.
+  func setRoute(
+    _ type: MessageType, _ method: (any NamedMethod)? = nil, requires rule: AccessRule?,
+    at place: SourcePlace, _ route: Route
+  ) {
+    setOnce(.route(type), named: method?.fullName ?? "", at: place) { hooks in
       router.set(type, route)
       hooks.rules[type] = rule
+    }
+  }
+
+  /// Sets what must not be replaced. It traps if it was set before, and names both places.
+  func setOnce(
+    _ setting: ServerHooks.Setting, named name: String = "", at place: SourcePlace,
+    _ set: (inout ServerHooks) -> Void
+  ) {
+    beforeStart("set \(setting)") { hooks in
+      let new = ServerHooks.Setting.Origin(name: name, place: place)
+      if let first = hooks.origins.updateValue(new, forKey: setting) {
+        // Not a precondition, whose text is not printed in a release build.
+        fatalError(
+          "\(setting) is set twice: first \(first), then \(new)", file: place.fileID,
+          line: place.line)
+      }
+      set(&hooks)
     }
   }
 }

@@ -4,7 +4,8 @@ public import LongLinkDriver
 public import LongLinkCore
 
 extension LongLinkServer {
-  /// Sets a synchronous handler for a message type. Call it before `start`; it traps afterwards.
+  /// Sets a synchronous handler for a message type. Call it before `start`; it traps afterwards,
+  /// and if the type has a handler already.
   ///
   /// The handler runs on the connection's loop and must not block. It returns the body of a
   /// response with code 200, or throws a `Rejection` with another code. Other errors become 500.
@@ -13,26 +14,28 @@ extension LongLinkServer {
   /// counted in `refusedAccess`. Default: the rule of `require(_:)`.
   public func route(
     _ type: MessageType, requires rule: AccessRule? = nil,
+    fileID: StaticString = #fileID, line: UInt = #line,
     _ handler: @escaping @Sendable (InboundRequest) throws -> any BodyEncodable & Sendable
   ) {
-    setRoute(type, requires: rule, .inline(handler))
+    setRoute(type, requires: rule, at: SourcePlace(fileID, line), .inline(handler))
   }
 
-  /// Sets an asynchronous handler for a message type. Call it before `start`; it traps afterwards.
+  /// Sets an asynchronous handler for a message type. Call it before `start`; it traps afterwards,
+  /// and if the type has a handler already.
   ///
   /// The handler runs in a task, by default on the connection's loop. The task is cancelled when
   /// the client cancels, the connection ends, or the request's deadline passes. A request that
   /// `rule` does not allow is refused with 403, without calling the handler.
   public func route(
     _ type: MessageType, on placement: HandlerPlacement = .connectionLoop,
-    requires rule: AccessRule? = nil,
+    requires rule: AccessRule? = nil, fileID: StaticString = #fileID, line: UInt = #line,
     _ handler: @escaping @Sendable (InboundRequest) async throws -> any BodyEncodable & Sendable
   ) {
-    setRoute(type, requires: rule, .task(placement, handler))
+    setRoute(type, requires: rule, at: SourcePlace(fileID, line), .task(placement, handler))
   }
 
   /// Sets the handler of a message type whose exchanges carry items. Call it before `start`; it
-  /// traps afterwards.
+  /// traps afterwards, and if the type has a handler already.
   ///
   /// `shape` says which side sends items: `.requestItems`, `.responseItems`, or both. A request
   /// with another shape is refused with 400. The handler reads the client's items, writes its own,
@@ -45,39 +48,45 @@ extension LongLinkServer {
   public func routeStream(
     _ type: MessageType, _ shape: StreamShape, on placement: HandlerPlacement = .connectionLoop,
     itemTimeout: Duration? = nil, requires rule: AccessRule? = nil,
+    fileID: StaticString = #fileID, line: UInt = #line,
     _ handler:
       @escaping @Sendable (InboundRequest, Items, ItemWriter) async throws
       -> any BodyEncodable & Sendable
   ) {
     setRoute(
-      type, requires: rule,
+      type, requires: rule, at: SourcePlace(fileID, line),
       .stream(StreamRoute(shape, on: placement, itemTimeout: itemTimeout, handler)))
   }
 
   /// Sets a synchronous handler for a method, which gets the decoded request.
   ///
   /// A request whose body does not decode is refused with 400, and one that `rule` does not allow
-  /// with 403, without calling the handler. Call this before `start`; it traps afterwards.
+  /// with 403, without calling the handler. Call this before `start`; it traps
+  /// afterwards, and if the message type of the method has a handler already.
   public func route<Request: BodyDecodable, Reply: BodyEncodable>(
     _ method: RPCMethod<Request, Reply>, requires rule: AccessRule? = nil,
+    fileID: StaticString = #fileID, line: UInt = #line,
     _ handler: @escaping @Sendable (Request, InboundRequest) throws -> Reply
   ) {
-    route(method.type, requires: rule) { request in
-      try handler(try request.decoded(as: Request.self), request)
-    }
+    setRoute(
+      method.type, method, requires: rule, at: SourcePlace(fileID, line),
+      .inline { request in try handler(try request.decoded(as: Request.self), request) })
   }
 
   /// Sets an asynchronous handler for a method, which gets the decoded request.
   ///
   /// A request whose body does not decode is refused with 400, and one that `rule` does not allow
-  /// with 403, without calling the handler. Call this before `start`; it traps afterwards.
+  /// with 403, without calling the handler. Call this before `start`; it traps
+  /// afterwards, and if the message type of the method has a handler already.
   public func route<Request: BodyDecodable, Reply: BodyEncodable>(
     _ method: RPCMethod<Request, Reply>, on placement: HandlerPlacement = .connectionLoop,
-    requires rule: AccessRule? = nil,
+    requires rule: AccessRule? = nil, fileID: StaticString = #fileID, line: UInt = #line,
     _ handler: @escaping @Sendable (Request, InboundRequest) async throws -> Reply
   ) {
-    route(method.type, on: placement, requires: rule) { request in
-      try await handler(try request.decoded(as: Request.self), request)
-    }
+    setRoute(
+      method.type, method, requires: rule, at: SourcePlace(fileID, line),
+      .task(placement) { request in
+        try await handler(try request.decoded(as: Request.self), request)
+      })
   }
 }

@@ -12,13 +12,16 @@ extension LongLinkServer {
   public func routeStream<Request: BodyDecodable, Item: BodyEncodable>(
     _ method: ServerStreamingMethod<Request, Item>,
     on placement: HandlerPlacement = .connectionLoop, itemTimeout: Duration? = nil,
-    requires rule: AccessRule? = nil,
+    requires rule: AccessRule? = nil, fileID: StaticString = #fileID, line: UInt = #line,
     _ handler:
       @escaping @Sendable (Request, InboundRequest, TypedItemWriter<Item>) async throws -> Void
   ) {
-    routeStream(
-      method.type, .responseItems, on: placement, itemTimeout: itemTimeout, requires: rule,
-      ServerStreamingMethod.handler(handler))
+    setRoute(
+      method.type, method, requires: rule, at: SourcePlace(fileID, line),
+      .stream(
+        StreamRoute(
+          .responseItems, on: placement, itemTimeout: itemTimeout,
+          ServerStreamingMethod.handler(handler))))
   }
 
   /// Sets the handler of a method whose request has items. It reads them decoded.
@@ -29,12 +32,15 @@ extension LongLinkServer {
   public func routeStream<Item: BodyDecodable, Reply: BodyEncodable>(
     _ method: ClientStreamingMethod<Item, Reply>,
     on placement: HandlerPlacement = .connectionLoop, itemTimeout: Duration? = nil,
-    requires rule: AccessRule? = nil,
+    requires rule: AccessRule? = nil, fileID: StaticString = #fileID, line: UInt = #line,
     _ handler: @escaping @Sendable (InboundRequest, TypedItems<Item>) async throws -> Reply
   ) {
-    routeStream(
-      method.type, .requestItems, on: placement, itemTimeout: itemTimeout, requires: rule,
-      ClientStreamingMethod.handler(handler))
+    setRoute(
+      method.type, method, requires: rule, at: SourcePlace(fileID, line),
+      .stream(
+        StreamRoute(
+          .requestItems, on: placement, itemTimeout: itemTimeout,
+          ClientStreamingMethod.handler(handler))))
   }
 
   /// Sets the handler of a method with items in both directions. It reads them decoded.
@@ -45,14 +51,17 @@ extension LongLinkServer {
   public func routeStream<RequestItem: BodyDecodable, ResponseItem: BodyEncodable>(
     _ method: BidirectionalMethod<RequestItem, ResponseItem>,
     on placement: HandlerPlacement = .connectionLoop, itemTimeout: Duration? = nil,
-    requires rule: AccessRule? = nil,
+    requires rule: AccessRule? = nil, fileID: StaticString = #fileID, line: UInt = #line,
     _ handler:
       @escaping @Sendable (
         InboundRequest, TypedItems<RequestItem>, TypedItemWriter<ResponseItem>
       ) async throws -> Void
   ) {
-    routeStream(
-      method.type, [.requestItems, .responseItems], on: placement, itemTimeout: itemTimeout,
-      requires: rule, BidirectionalMethod.handler(handler))
+    setRoute(
+      method.type, method, requires: rule, at: SourcePlace(fileID, line),
+      .stream(
+        StreamRoute(
+          [.requestItems, .responseItems], on: placement, itemTimeout: itemTimeout,
+          BidirectionalMethod.handler(handler))))
   }
 }

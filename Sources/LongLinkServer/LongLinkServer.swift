@@ -8,8 +8,8 @@ import Synchronization
 
 /// A server, which accepts connections and runs the handlers of their requests.
 ///
-/// Set the handlers, call `start`, and finally `shutDown`: releasing the server does not stop it.
-/// It may be used from any thread.
+/// Set the handlers, call `start`, and finally `shutDown`: a server that nothing refers to any more
+/// goes on listening. It may be used from any thread.
 public final class LongLinkServer: Sendable {
   private struct State {
     var phase = Phase.made
@@ -126,8 +126,9 @@ extension LongLinkServer {
       throw LongLinkError(
         .closed, doing: "start the server", detail: "it is already running, or was shut down")
     }
-    let (loops, own) = try makeLoopsOrReset()
-    let routes = router.snapshot { hooks.settled($1, of: $0) }
+    let names = hooks.methodNames
+    let (loops, own) = try makeLoopsOrReset(names)
+    let routes = router.snapshot(names: names) { hooks.settled($1, of: $0) }
     let lanes = loops.map { loop in
       let lane = ServerLane(
         loop: loop, configuration, settings, routes: routes, hooks: hooks, shared: shared)
@@ -171,9 +172,11 @@ extension LongLinkServer {
     if wasShutDown { ended.open(()) }
   }
 
-  private func makeLoopsOrReset() throws(LongLinkError) -> (all: [EventLoop], own: [EventLoop]) {
+  private func makeLoopsOrReset(
+    _ names: [MessageType: String]
+  ) throws(LongLinkError) -> (all: [EventLoop], own: [EventLoop]) {
     do throws(LongLinkError) {
-      return try makeLoops()
+      return try makeLoops(names)
     } catch {
       reset()
       throw error
@@ -183,7 +186,9 @@ extension LongLinkServer {
   private static let shutDownMeanwhile = LongLinkError(
     .closed, doing: "start the server", detail: "it was shut down meanwhile")
 
-  private func makeLoops() throws(LongLinkError) -> (all: [EventLoop], own: [EventLoop]) {
+  private func makeLoops(
+    _ names: [MessageType: String]
+  ) throws(LongLinkError) -> (all: [EventLoop], own: [EventLoop]) {
     guard givenLoops.isEmpty else { return (givenLoops, []) }
     var made: [EventLoop] = []
     for index in 0..<configuration.loops {
@@ -194,10 +199,11 @@ extension LongLinkServer {
             configuration: EventLoop.Configuration(onStall: { [log = shared.log] stall in
               guard let loop = EventLoop.current else { return }
               log.log(.warning, "An event loop was blocked", at: loop.now) {
-                [
+                let type = stall.messageType
+                return [
                   "loop": "\(stall.loop)", "ms": .milliseconds(stall.duration.clampedNanoseconds),
-                  "type": "\(stall.messageType.map(String.init(describing:)) ?? "unknown")",
-                ]
+                  "type": "\(type.map(String.init(describing:)) ?? "unknown")",
+                ].merging(type.flatMap { names[$0] }.map { ["method": "\($0)"] } ?? [:]) { $1 }
               }
             })))
       } catch {

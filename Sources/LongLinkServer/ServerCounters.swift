@@ -50,3 +50,8 @@ public struct ServerCounters: Hashable, Sendable {
   /// Counters of the server's own requests.
   public internal(set) var requests = RequestCounters()
 }
+
+extension ServerCounters: CustomStringConvertible {
+  /// The counters that are not zero, a line for each.
+  public var description: String { CounterText.lines(of: self) }
+}

@@ -17,6 +17,8 @@ struct ServerHooks: Sendable {
   var pushRules: [MessageType: AccessRule] = [:]
   /// The access rule of all others.
   var rule = AccessRule.everyone
+  /// Where the settings come from that can be made once.
+  var origins: [Setting: Setting.Origin] = [:]
   /// In order, the first one outermost. Without types, an interceptor is around all routes.
   var interceptors: [(types: Set<MessageType>?, run: Interceptor)] = []
 }
@@ -29,8 +31,18 @@ extension ServerHooks {
       .union(pushRules.filter { $0.value.needsPrincipal }.keys)
       .sorted { $0.rawValue < $1.rawValue }
     guard !types.isEmpty else { return nil }
-    let text = types.prefix(8).map { "\($0)" }.joined(separator: ", ")
+    let names = methodNames
+    let text = types.prefix(8).map { names[$0] ?? "\($0)" }.joined(separator: ", ")
     return types.count > 8 ? "\(text) and \(types.count - 8) more" : text
+  }
+
+  /// The names of the routes' methods, as far as they have any.
+  var methodNames: [MessageType: String] {
+    var names: [MessageType: String] = [:]
+    for case (.route(let type), let origin) in origins where !origin.name.isEmpty {
+      names[type] = origin.name
+    }
+    return names
   }
 
   /// The functions as loops use them: with the rules of pushes.
@@ -53,6 +65,52 @@ extension ServerHooks {
       by: interceptors.filter { $0.types?.contains(type) ?? true }.map(\.run))
     let rule = rules[type] ?? rule
     return rule.isOpen ? whole : .guarded(rule, whole)
+  }
+}
+
+extension ServerHooks {
+  /// What an application can set once.
+  enum Setting: Hashable, CustomStringConvertible {
+    case route(MessageType)
+    case onPush(MessageType)
+    case onAccept
+    case onConnect
+    case onDisconnect
+    case require
+
+    /// As the object of a sentence.
+    var description: String {
+      switch self {
+      case .route(let type): "the route of message type \(type)"
+      case .onPush(let type): "onPush of message type \(type)"
+      case .onAccept: "onAccept"
+      case .onConnect: "onConnect"
+      case .onDisconnect: "onDisconnect"
+      case .require: "the access rule of all routes"
+      }
+    }
+
+    /// Who has set it.
+    struct Origin: CustomStringConvertible {
+      /// That of a route's method; empty for others.
+      let name: String
+      let place: SourcePlace
+
+      var description: String {
+        "\(name.isEmpty ? "" : "for \(name) ")at \(place.fileID):\(place.line)"
+      }
+    }
+  }
+}
+
+/// A line of a program.
+struct SourcePlace {
+  let fileID: StaticString
+  let line: UInt
+
+  init(_ fileID: StaticString, _ line: UInt) {
+    self.fileID = fileID
+    self.line = line
   }
 }
 

@@ -32,7 +32,12 @@ struct Checker {
     header.headerOnly = true
     if file.extractProto(options: header).syntax != "proto3" {
       let start = SourceLocation(file: file.name, line: 1, column: 1)
-      findings.add(start, "only proto3 is supported: syntax = \"proto3\";")
+      findings.add(
+        start,
+        """
+        only proto3 is supported: write syntax = "proto3"; and remove groups, extensions, defaults \
+        and "required"; the bytes on the wire stay the same
+        """)
     }
   }
 
@@ -78,6 +83,9 @@ struct Checker {
 
   // MARK: Message types
 
+  /// Those of `Protocols/uploads.proto`, for which a server that receives uploads has routes.
+  private static let typesOfUploads: ClosedRange<UInt32> = 12...16
+
   private func checkMessageTypes(_ findings: inout Findings) {
     var users: [UInt32: MethodDescriptor] = [:]
     for method in schema.files.flatMap(\.services).flatMap(\.methods) {
@@ -87,6 +95,11 @@ struct Checker {
         continue
       }
       checkRange(type, method, "\(method.fullName)", &findings)
+      if Self.typesOfUploads.contains(type) {
+        findings.add(
+          method,
+          "\(method.fullName): the message types 12 to 16 are those of uploads; take another one")
+      }
       if let other = users[type] {
         let location = findings.text(other.location)
         findings.add(

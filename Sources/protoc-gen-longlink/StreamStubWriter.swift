@@ -147,7 +147,8 @@ extension FileWriter {
     source.add(
       """
       routeStream(
-        \(value), on: placement, itemTimeout: itemTimeout, requires: rule
+        \(value), on: placement, itemTimeout: itemTimeout,
+        requires: rule, fileID: fileID, line: line
       ) { \(parameters) in
         try await service.\(method.name)(\(arguments))
       }

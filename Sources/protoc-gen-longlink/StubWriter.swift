@@ -151,6 +151,7 @@ extension FileWriter {
       )
       $0.add(
         """
+        /// It traps afterwards, and if the message type of a method has a handler already.
         ///
         /// Requests that `rule` does not allow are refused with 403. Default: the rule of
         /// `require(_:)`. For single methods, call `require(_:for:)` afterwards.
@@ -169,7 +170,8 @@ extension FileWriter {
       $0.add("  \(parameter): some \(service.handler),")
       $0.add("  on placement: LongLinkServer::HandlerPlacement = .connectionLoop,")
       if service.hasStreams { $0.add("  itemTimeout: Swift.Duration? = nil,") }
-      $0.add("  requires rule: LongLinkServer::AccessRule? = nil")
+      $0.add("  requires rule: LongLinkServer::AccessRule? = nil,")
+      $0.add("  fileID: Swift.StaticString = #fileID, line: Swift.UInt = #line")
       $0.block(") {") {
         for method in service.methods {
           guard method.kind == .unary else {
@@ -179,7 +181,8 @@ extension FileWriter {
           $0.add(
             """
             route(
-              \(schema.method(method, of: service)), on: placement, requires: rule
+              \(schema.method(method, of: service)), on: placement, requires: rule,
+              fileID: fileID, line: line
             ) { request, context in
               try await service.\(method.name)(request, context: context)
             }
@@ -222,9 +225,12 @@ extension FileWriter {
       /// Starts a server, by default on the shared loop and on a free port of 127.0.0.1.
       \(access)static func start(
         on loop: LongLinkTesting::EventLoop = .shared,
-        at address: LongLinkTesting::SocketAddress = .ipv4(127, 0, 0, 1, port: 0)
+        at address: LongLinkTesting::SocketAddress = .ipv4(127, 0, 0, 1, port: 0),
+        security: LongLinkTesting::ServerSecurity? = nil
       ) async throws -> Self {
-        Self(try await LongLinkTesting::SimulatedServer.start(on: loop, at: address))
+        Self(
+          try await LongLinkTesting::SimulatedServer.start(
+            on: loop, at: address, security: security))
       }
 
       /// The endpoint that clients connect to.

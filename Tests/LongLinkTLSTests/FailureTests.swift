@@ -206,13 +206,62 @@ import Testing
     let error = try await failure(World.Parts(try .tls(.trusting()), nil))
     #expect(error.securityFailure?.code == .plainPeer)
     #expect(error.delivery == .notSent)
-    #expect(error.detail.contains("the server does not speak TLS"))
+    #expect(
+      error.detail
+        == "the server does not speak TLS; connect without `security`, or to another port")
   }
 
   @Test func `a plain client learns that the server speaks TLS`() async throws {
     let error = try await failure(World.Parts(nil, try .tls(.with())))
     #expect(error.closeReason == .securityFailed(.securePeer))
     #expect(error.delivery == .notSent)
+    #expect(
+      error.detail.hasSuffix(
+        """
+        the server speaks TLS, and this client does not: set `security`, or connect to another port
+        """))
+  }
+
+  @Test func `requests do not wait where all servers speak TLS and the client does not`()
+    async throws
+  {
+    var parts = World.Parts(nil, try .tls(.with()))
+    parts.client.timeout = .seconds(3600)
+    _ = try await World.simulate(parts) { world in
+      let simulation = world.simulation!
+      let begin = simulation.now
+      // The first waits for the attempt; the second comes when its failure is known.
+      for _ in 0..<2 {
+        let error = await #expect(throws: LongLinkError.self) {
+          try await world.client.request(World.echo, [1])
+        }
+        #expect(error?.code == .securityFailed && error?.delivery == .notSent)
+        #expect(error?.securityFailure?.code == .securePeer)
+      }
+      #expect(begin.duration(to: simulation.now) < .seconds(1))
+      // The client goes on trying, and finds the server that replaces this one.
+      await world.server.shutDown(within: .zero)
+      let server = try World.makeServer(
+        World.Parts(nil, nil), on: [simulation.eventLoop(named: "server 2")])
+      try await server.start()
+      for await state in world.client.states() where state.isConnected { break }
+      #expect(try await world.client.request(World.echo, [2]) == [2])
+      await server.shutDown(within: .zero)
+    }
+  }
+
+  @Test func `requests wait for another server that does not speak TLS`() async throws {
+    var parts = World.Parts(nil, try .tls(.with()))
+    parts.client.servers.append(ServerEntry(.host("10.0.0.1", port: 7_001), priority: 1))
+    _ = try await World.simulate(parts) { world in
+      var plain = World.Parts(nil, nil)
+      plain.server.listen = [.host("10.0.0.1", port: 7_001)]
+      let server = try World.makeServer(
+        plain, on: [world.simulation!.eventLoop(named: "server 2")])
+      try await server.start()
+      #expect(try await world.client.request(World.echo, [2]) == [2])
+      await server.shutDown(within: .zero)
+    }
   }
 
   @Test func `a request that waits for a connection is told why none could be secured`()

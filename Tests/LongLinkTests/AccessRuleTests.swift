@@ -165,9 +165,8 @@ import Testing
         server.require(.authenticated)
         server.route(2, requires: .everyone) { $0.body }
         Self.route(on: server, requires: nil, called: called)
-        server.require(.everyone, for: 10, 11)
+        server.require(.everyone, for: 10)
         server.require(.custom { _ in false }, for: 2)
-        server.route(11) { $0.body }
       }
       let client = try stage.client(of: server)
       #expect(try await client.request(10, [5]) == [5])

@@ -38,6 +38,33 @@ import Testing
     }
   }
 
+  @Test(
+    arguments: [
+      (401, true, "the server did not accept the credential (401)"),
+      (401, false, "the server did not accept this client, which has no `credential` (401)"),
+      (403, true, "the server does not allow this client to connect (403)"),
+      (503, true, "the server is draining, and takes no new clients (503)"),
+      (400, true, "the server ended the connection because of what this side sent (400)"),
+      (507, true, "the server ended the connection (507)"),
+    ] as [(ResponseCode, Bool, String)])
+  func `the error of a client that is turned away says what happened`(
+    _ code: ResponseCode, _ hasCredential: Bool, _ text: String
+  ) async throws {
+    try await Stage.simulate { stage, simulation in
+      let server = try await SimulatedServer.start(
+        on: stage.serverLoop, at: .ipv4(10, 0, 0, 1, port: 4_000))
+      server.handshake = .refuse(code, "so it is")
+      let key = Key("a")
+      let client = try stage.client(to: [server.endpoint]) {
+        if hasCredential { $0.credential = { key.get() } }
+        $0.sendsCredentialUnencrypted = true
+      }
+      let error = try await failure { try await client.connect() }
+      #expect(error.detail == "\(text): so it is")
+      await server.stop()
+    }
+  }
+
   @Test func `it is asked for at each connect`() async throws {
     try await Stage.simulate { stage, _ in
       let seen = Tally<[UInt8]>()

@@ -64,7 +64,7 @@ import Testing
     let configuration = try #require(
       throws: LongLinkError.self
     ) { try LongLinkClient(ClientConfiguration(servers: [.host("", port: 1)])) }
-    #expect("\(configuration)" == "check servers[0]: the host is empty")
+    #expect("\(configuration)" == "check `servers[0]`: the host is empty")
     try await Stage.run(.simulated) { stage in
       let client = try stage.client(to: [.host("nowhere.example", port: 80)])
       let connect = try await failure { try await client.connect() }

@@ -9,17 +9,57 @@ import Testing
 /// The functions of an application are set before its server is started.
 @Suite struct ServerHookTests {
   enum Hook: String, CaseIterable, Codable, Sendable {
-    case route, onAccept, onConnect, onDisconnect, onPush, require, intercept
+    case inline, task, typedInline, typedTask, stream, serverStream, clientStream, bothStreams
+    case onAccept, onConnect, onDisconnect, onPush, typedPush, require, intercept
 
-    func set(on server: LongLinkServer) {
+    /// Sets it, as if in a line of this file.
+    func set(on server: LongLinkServer, line: UInt = #line) {
+      typealias Bytes = [UInt8]
       switch self {
-      case .route: server.route(1) { request in request.body }
-      case .onAccept: server.onAccept { _ in true }
-      case .onConnect: server.onConnect { _ in }
-      case .onDisconnect: server.onDisconnect { _ in }
-      case .onPush: server.onPush(7) { _, _ in }
-      case .require: server.require(.authenticated)
+      case .inline: server.route(1, line: line) { request in request.body }
+      case .task: server.route(1, on: .connectionLoop, line: line) { request in request.body }
+      case .typedInline:
+        server.route(RPCMethod<Bytes, Bytes>(1, "Say", of: "talk.Talk"), line: line) { body, _ in
+          body
+        }
+      case .typedTask:
+        server.route(
+          RPCMethod<Bytes, Bytes>(1, "Say", of: "talk.Talk"), on: .connectionLoop, line: line
+        ) { body, _ in body }
+      case .stream: server.routeStream(1, .requestItems, line: line) { _, _, _ in Bytes() }
+      case .serverStream:
+        server.routeStream(
+          ServerStreamingMethod<Bytes, Bytes>(1, "Say", of: "talk.Talk"), line: line
+        ) { _, _, _ in }
+      case .clientStream:
+        server.routeStream(
+          ClientStreamingMethod<Bytes, Bytes>(1, "Say", of: "talk.Talk"), line: line
+        ) { _, _ in [] }
+      case .bothStreams:
+        server.routeStream(
+          BidirectionalMethod<Bytes, Bytes>(1, "Say", of: "talk.Talk"), line: line
+        ) { _, _, _ in }
+      case .onAccept: server.onAccept(line: line) { _ in true }
+      case .onConnect: server.onConnect(line: line) { _ in }
+      case .onDisconnect: server.onDisconnect(line: line) { _ in }
+      case .onPush: server.onPush(7, line: line) { _, _ in }
+      case .typedPush: server.onPush(Note.self, line: line) { _, _ in }
+      case .require: server.require(.authenticated, line: line)
       case .intercept: server.intercept { request, next in try await next(request) }
+      }
+    }
+
+    /// What can be set once, as an error calls it, with the name of its method; nil for the others.
+    var setting: (text: String, origin: String)? {
+      switch self {
+      case .inline, .task, .stream: ("the route of message type 1", "at ")
+      case .typedInline, .typedTask, .serverStream, .clientStream, .bothStreams:
+        ("the route of message type 1", "for talk.Talk/Say at ")
+      case .onAccept, .onConnect, .onDisconnect: (rawValue, "at ")
+      case .onPush: ("onPush of message type 7", "at ")
+      case .typedPush: ("onPush of message type 40", "at ")
+      case .require: ("the access rule of all routes", "at ")
+      case .intercept: nil
       }
     }
   }
@@ -44,6 +84,29 @@ import Testing
     }
     await #expect(processExitsWith: .success) { [hook] in
       await Self.start(settingBefore: hook, after: nil)
+    }
+  }
+
+  @Test(arguments: Hook.allCases.filter { $0.setting != nil })
+  func `what can be set once traps the second time, and names both places`(hook: Hook) async {
+    let result = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) { [hook] in
+      let server = try LongLinkServer(listen: .host("127.0.0.1", port: 9_000))
+      hook.set(on: server, line: 1_001)
+      hook.set(on: server, line: 1_002)
+    }
+    let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+    guard let (text, origin) = hook.setting else { return }
+    let place = "\(origin)\(#fileID)"
+    #expect(said.contains("\(text) is set twice: first \(place):1001, then \(place):1002"))
+  }
+
+  @Test func `a route of another form, or without its rule, does not replace the first`() async {
+    await #expect(processExitsWith: .failure) {
+      let server = try LongLinkServer(listen: .host("127.0.0.1", port: 9_000))
+      server.route(1, requires: .authenticated) { request in request.body }
+      server.routeStream(1, .requestItems) { _, _, _ in EmptyBody() }
     }
   }
 

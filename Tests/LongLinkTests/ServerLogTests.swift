@@ -80,7 +80,10 @@ import Testing
       try await told { server in
         server.route(30, requires: both) { $0.body }
         server.onPush(29, requires: .attribute("role", "editor")) { _, _ in }
-      } == ["29, 30"])
+        server.route(
+          RPCMethod<[UInt8], [UInt8]>(31, "Say", of: "talk.Talk"), requires: .authenticated
+        ) { body, _ in body }
+      } == ["29, 30, talk.Talk/Say"])
   }
 
   @Test func `a client's text cannot forge a line, and its goaways cannot flood the log`()

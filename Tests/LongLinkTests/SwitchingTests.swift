@@ -200,7 +200,7 @@ import Testing
       let unknown = try await failure { try client.switchEnvironment(to: "local") }
       #expect(unknown.code == .invalidConfiguration && unknown.detail.contains("local"))
       let none = try await failure { try client.switchServers(to: []) }
-      #expect(none.code == .invalidConfiguration && none.operation == "check servers")
+      #expect(none.code == .invalidConfiguration && none.operation == "check `servers`")
       let nowhere = ClientConfiguration(environments: environments, initial: "local")
       #expect(throws: LongLinkError.self) { try nowhere.validate() }
     }

@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The options that set what the library's errors call by the names of its fields.
+/// The options of the command for settings of the library.
+///
+/// The library knows no options. Its texts put the names of settings between backquotes, and a
+/// command shows an option in place of a name that it has one for.
 package enum OptionNames {
-  /// The text of the library, and that of the command; a longer one before its beginning.
-  private static let pairs = [
-    ("security.certificates[0].chain", "--tls-certificate"),
-    ("security.certificates[0].key", "--tls-key"),
-    ("security.certificates[0]", "--tls-certificate"),
-    ("security.certificate.chain", "--tls-certificate"),
-    ("security.certificate.key", "--tls-key"),
-    ("security.clientCertificates", "--tls-client-ca"),
-    ("security.roots", "--tls-ca"),
-    ("security.serverName", "--tls-server-name"),
-    ("security.pins", "--tls-pin"),
-    ("set `serverName`", "set --tls-server-name"),
-    ("set `certificate`", "set --tls-certificate and --tls-key"),
-    ("set `security`, or use --tls", "use --tls"),
-    ("without --tls or without `security`", "without --tls"),
-    ("add its authority to the roots", "add its authority to the file of --tls-ca"),
-    ("add it to the roots", "add it to the file of --tls-ca"),
+  private static let options = [
+    "security": "--tls",
+    "roots": "--tls-ca",
+    "security.roots": "--tls-ca",
+    "serverName": "--tls-server-name",
+    "security.serverName": "--tls-server-name",
+    "certificate": "--tls-certificate and --tls-key",
+    "security.certificate.chain": "--tls-certificate",
+    "security.certificate.key": "--tls-key",
+    "security.certificates[0]": "--tls-certificate",
+    "security.certificates[0].chain": "--tls-certificate",
+    "security.certificates[0].key": "--tls-key",
+    "security.clientCertificates": "--tls-client-ca",
+    "security.pins": "--tls-pin",
+    "insecure": "--tls-insecure",
+    "credential": "--token",
   ]
 
-  /// Returns an error's text with the names of options for those of fields.
+  /// Returns a text with options in place of the settings that they set.
   package static func inserted(into text: String) -> String {
-    pairs.reduce(text) { text, pair in text.replacing(pair.0, with: pair.1) }
+    text.replacing(/`([^`\s]+)`/) { match in options[String(match.1)] ?? String(match.0) }
   }
 }

@@ -16,7 +16,7 @@ package enum Output {
     try write(Array("\(text)\n".utf8))
   }
 
-  /// Writes a line to standard error, with the names of options for those of the library's fields.
+  /// Writes a line to standard error, with options in place of the library's settings.
   package static func error(_ text: String) {
     let text = printable(OptionNames.inserted(into: text))
     try? FileHandle.standardError.write(

@@ -9,6 +9,8 @@ import Testing
     let demo = try await Tool.run("demo")
     #expect(demo.code == 0, "\(demo.errors)\n\(demo.text)")
     #expect(!demo.output.contains(0x1B))
+    let checks = demo.text.count { $0 == "✓" }
+    #expect(demo.text.contains("\n\(checks) checks passed. Now read"), "\(demo.text)")
     for statement in [
       "Echo returned Tick(number: 42) unchanged", "delivery answered", "delivery refused",
       "they were answered in the opposite order", "all arrived, in order",

@@ -140,7 +140,7 @@ import Testing
     try await Self.expect(0, server, trial.client + ["--host", "localhost"])
     try await Self.expect(0, server, ["--tls", "--tls-insecure"])
     try await Self.expect(8, saying: "no authority", server, other.client)
-    try await Self.expect(8, saying: "no authority", server, ["--tls"])
+    try await Self.expect(8, saying: "add its authority to --tls-ca", server, ["--tls"])
     try await Self.expect(
       8, saying: "or set --tls-server-name", server,
       trial.client + ["--tls-server-name", "example.com"])
@@ -166,8 +166,8 @@ import Testing
   @Test func `a plain peer either way ends with 8`() async throws {
     let trial = try await Trial()
     let (secure, plain) = (try await RunningServer(trial.server), try await RunningServer())
-    try await Self.expect(8, saying: "TLS", secure, [])
-    try await Self.expect(8, saying: "TLS", plain, trial.client)
+    try await Self.expect(8, saying: "this client does not: set --tls, or", secure, [])
+    try await Self.expect(8, saying: "connect without --tls, or to", plain, trial.client)
   }
 
   @Test func `clients show certificates`() async throws {
@@ -194,7 +194,8 @@ import Testing
       trial.server + ["--token", "ann=first", "--token", "bob=second=third"])
     try await Self.expect(0, server, trial.client + ["--token", "first"])
     try await Self.expect(0, server, trial.client + ["--token", "second=third"])
-    try await Self.expect(9, saying: "unknown token", server, trial.client + ["--token", "third"])
+    try await Self.expect(
+      9, saying: "the credential (401): unknown token", server, trial.client + ["--token", "third"])
     try await Self.expect(9, saying: "401", server, trial.client)
     let plain = try await RunningServer("--token", "ann=first")
     try await Self.expect(0, plain, ["--token", "first"])

@@ -117,9 +117,22 @@ extension CloseReason: CustomStringConvertible {
     case .transport(let code): "the connection failed (errno \(code))"
     case .securityFailed(let code): "the connection is not secure (\(code))"
     case .notAccepted(let code): "the server did not accept the client (code \(code))"
-    case .goneAway(let code): "the peer went away with code \(code)"
+    case .goneAway(let code): Self.text(ofGoaway: code, from: "peer")
     case .closedHere: "closed on purpose"
     case .left: "abandoned for another connection or by suspending"
+    }
+  }
+
+  /// What the code of a goaway says, if it came from `peer`.
+  package static func text(ofGoaway code: ResponseCode, from peer: String) -> String {
+    switch code {
+    case .unauthenticated: "the \(peer) no longer accepts the credential (401)"
+    case .forbidden: "the \(peer) does not allow this side to connect (403)"
+    case .draining: "the \(peer) is draining (503)"
+    default:
+      (400..<500).contains(code.rawValue)
+        ? "the \(peer) ended the connection because of what this side sent (\(code))"
+        : "the \(peer) ended the connection (\(code))"
     }
   }
 }

@@ -49,6 +49,16 @@ public struct LinkInstant: InstantProtocol, Hashable, Sendable {
   }
 }
 
+extension LinkInstant: CustomStringConvertible {
+  /// Seconds since the clock's origin, such as `3508.799106781 s`.
+  public var description: String {
+    let (whole, part) = nanoseconds.magnitude.quotientAndRemainder(dividingBy: 1_000_000_000)
+    let digits = String(part)
+    let sign = nanoseconds < 0 ? "-" : ""
+    return "\(sign)\(whole).\(String(repeating: "0", count: 9 - digits.count))\(digits) s"
+  }
+}
+
 extension Duration {
   /// The duration in whole nanoseconds, clamped to 64 bits (292 years in either direction).
   package var clampedNanoseconds: Int64 {

@@ -7,7 +7,8 @@
 package enum Setback: Sendable, CaseIterable {
   /// The connection was lost, or no attempt has succeeded. There will be others.
   case failed
-  /// Servers do not accept this client over connections, for good.
+  /// No attempt to connect can succeed: servers do not accept this client, or all speak TLS, which
+  /// it does not.
   case refused
   /// Servers do not accept this client over short links, for good.
   case refusedOverShortLinks

@@ -96,7 +96,7 @@ public struct RequestOptions: Hashable, Sendable {
   public var cancellation: CancellationPolicy?
   /// What happens while there is no connection. Default: the request waits.
   public var offline: OfflinePolicy?
-  /// Sent to the peer's handler: larger is more urgent. Default: 0, which is ordinary.
+  /// Sent to the peer's handler: larger is more urgent. Default: 0, the least urgent.
   ///
   /// Waiting requests are sent strictly by priority: a constant supply of more urgent ones starves
   /// the others.

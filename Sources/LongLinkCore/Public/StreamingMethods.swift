@@ -59,3 +59,22 @@ public struct BidirectionalMethod<RequestItem: Sendable, ResponseItem: Sendable>
     self.service = service
   }
 }
+
+/// A method of any form.
+package protocol NamedMethod {
+  var type: MessageType { get }
+  var name: String { get }
+  var service: String { get }
+}
+
+extension NamedMethod {
+  /// As gRPC writes it, such as `chat.Chat/Say`; empty for a method without a name.
+  package var fullName: String {
+    name.isEmpty || service.isEmpty ? name : "\(service)/\(name)"
+  }
+}
+
+extension RPCMethod: NamedMethod {}
+extension ServerStreamingMethod: NamedMethod {}
+extension ClientStreamingMethod: NamedMethod {}
+extension BidirectionalMethod: NamedMethod {}

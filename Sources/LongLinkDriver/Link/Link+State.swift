@@ -37,7 +37,9 @@ extension Link {
     let (peer, side) = role == .client ? ("server", "client") : ("client", "server")
     let text =
       code == .securePeer
-      ? "the \(peer) speaks TLS, and this \(side) does not: set `security`, or use --tls"
+      ? """
+      the \(peer) speaks TLS, and this \(side) does not: set `security`, or connect to another port
+      """
       : "the connection was cut off within a frame, without the end that TLS protects"
     return SecurityFailure(code, text)
   }
@@ -60,10 +62,15 @@ extension Link {
   /// security or a timeout.
   package func detail(of reason: CloseReason) -> String {
     guard let goaway = peerGoAway else { return ownDetail(of: reason) }
-    let text = PeerText(goaway.reason).description
     let code = ResponseCode(wire: goaway.code)
     let announced = reason == .goneAway(code) ? "" : ", after a goaway with code \(code)"
-    return ownDetail(of: reason) + announced + (text.isEmpty ? "" : ": \(text)")
+    return ownDetail(of: reason) + announced + farewell
+  }
+
+  /// What the peer's goaway gave as its reason, after a colon; empty if it gave none.
+  package var farewell: String {
+    let text = peerGoAway.map { PeerText($0.reason).description } ?? ""
+    return text.isEmpty ? "" : ": \(text)"
   }
 
   private func ownDetail(of reason: CloseReason) -> String {
@@ -76,13 +83,15 @@ extension Link {
     if case .securityFailed = reason, let failure = securityFailure {
       return way.map { "\($0): \(failure)" } ?? "\(failure)"
     }
-    guard let way else { return reason.detail }
-    let isKnown =
+    let text =
       switch reason {
-      case .noResponse, .transport: true
-      default: false
+      case .goneAway(let code):
+        CloseReason.text(ofGoaway: code, from: role == .client ? "server" : "client")
+      case .noResponse, .transport:
+        way == nil ? reason.detail : stream.failureText ?? reason.detail
+      default: reason.detail
       }
-    return "\(way): \(isKnown ? stream.failureText ?? reason.detail : reason.detail)"
+    return way.map { "\($0): \(text)" } ?? text
   }
 }
 

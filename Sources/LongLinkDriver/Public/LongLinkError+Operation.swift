@@ -27,7 +27,7 @@ extension LongLinkError.Operation: CustomStringConvertible {
     case .request(let type, nil): "request type=\(type)"
     case .push(let type): "push type=\(type)"
     case .exchange(let text, _): text
-    case .check(let field): "check \(field)"
+    case .check(let field): "check `\(field)`"
     case .other(let text): text
     }
   }

@@ -47,7 +47,7 @@ extension Requests {
       }
     }
     taken.sort { $0.id < $1.id }
-    let cause = code.deniesAccess ? "the peer does not accept this side" : "the peer went away"
+    let cause = link.detail(of: .goneAway(code))
     retryOrEnd(taken, resends: acceptsNext, repeats: false) { id, request, delivery in
       LongLinkError(
         code == .draining ? .rejected : code.deniesAccess ? .notAccepted : .protocolViolation,

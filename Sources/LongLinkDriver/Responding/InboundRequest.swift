@@ -37,12 +37,14 @@ public struct InboundRequest: Sendable {
 
   private var received: ReceivedMetadata? { extras?.value }
 
-  /// The priority that the peer set: larger is more urgent; 0, the default, is ordinary.
+  /// The priority that the peer set: larger is more urgent; 0, the default, is the least urgent.
   public var priority: UInt32 { received?.priority ?? 0 }
   /// A key that all attempts of one request share; empty if the peer set none.
   public var idempotencyKey: [UInt8] { received?.idempotencyKey ?? [] }
   /// Trace context and other entries, by key. Each access builds the dictionary anew.
   public var metadata: [String: String] { received?.entries ?? [:] }
+  /// The time until `deadline`; negative once that has passed, and nil if the peer set none.
+  public var timeRemaining: Duration? { deadline.map { clock.now.duration(to: $0) } }
   /// The clock of the connection's loop. A `sleep` on it throws when the request is cancelled.
   public var clock: EventLoopClock { peer.clock }
 }

@@ -9,10 +9,9 @@ extension Responder {
     link.count { $0.refusedAccess += 1 }
     link.log(
       .debug, "Refused a request: the access rule of its route does not allow the peer",
-      [
-        "type": "\(arrival.tag)", "serial": "\(arrival.serial)",
-        "principal": "\(PeerText(peer.principal?.name ?? "none"))",
-      ])
+      metadata(
+        MessageType(tag: arrival.tag), arrival.serial,
+        ["principal": "\(PeerText(peer.principal?.name ?? "none"))"]))
     refuse(arrival, .forbidden, "access to message type \(arrival.tag) is denied")
   }
 }

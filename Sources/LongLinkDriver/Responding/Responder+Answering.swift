@@ -15,9 +15,20 @@ extension Responder {
     } catch {
       link.log(
         .error, "A response could not be encoded",
-        ["type": "\(request.type)", "serial": "\(request.serial)", "error": "\(error)"])
+        metadata(request.type, request.serial, ["error": "\(error)"]))
       send(request, .failed, text("the response could not be encoded"))
     }
+  }
+
+  /// What a log line says of a request, with the name of its method if that has one.
+  func metadata(
+    _ type: MessageType, _ serial: UInt32, _ others: Logger.Metadata
+  ) -> Logger.Metadata {
+    var metadata = others
+    metadata["type"] = "\(type)"
+    metadata["serial"] = "\(serial)"
+    metadata["method"] = routes.names[type].map { "\($0)" }
+    return metadata
   }
 
   private func write<Body: BodyEncodable>(
@@ -35,7 +46,7 @@ extension Responder {
     let limit = link.maxBody
     link.log(
       .error, "A response is larger than the peer accepts",
-      ["type": "\(request.type)", "serial": "\(request.serial)", "bytes": "\(size)"])
+      metadata(request.type, request.serial, ["bytes": "\(size)"]))
     send(request, .failed, text("the response is larger than \(limit) bytes"))
   }
 }

@@ -25,7 +25,7 @@ package final class Responder: TimerHandler {
   let link: Link
   /// The link's loop, copied so that reading it does not retain the link.
   private let loop: EventLoop
-  private let routes: Routes
+  let routes: Routes
   let peer: Peer
   var running: SerialTable<Running>
   private var started: UInt64 = 0
@@ -211,10 +211,7 @@ extension Responder {
       // also contain text from the peer, so it is escaped and cut.
       link.log(
         .error, "A handler failed",
-        [
-          "type": "\(request.type)", "serial": "\(request.serial)",
-          "error": "\(PeerText("\(error)"))",
-        ])
+        metadata(request.type, request.serial, ["error": "\(PeerText("\(error)"))"]))
       send(request, .failed, text("the handler failed"))
     }
   }

@@ -68,15 +68,17 @@ package final class Router: Sendable {
   /// A snapshot of the routes. A connection keeps the snapshot that it was opened with.
   package var snapshot: Routes { snapshot { _, route in route } }
 
-  /// A snapshot of the routes, each of them changed by a function.
-  package func snapshot(changing change: (MessageType, Route) -> Route) -> Routes {
+  /// A snapshot of the routes, each of them changed by a function. `names` are those of methods.
+  package func snapshot(
+    names: [MessageType: String] = [:], changing change: (MessageType, Route) -> Route
+  ) -> Routes {
     let routes = routes.withLock { $0.copy() }
     var entries = SerialTable<Routes.Entry>()
     for key in routes.keys.sorted() {
       guard let route = routes[key] else { continue }
       entries[key] = Routes.Entry(change(MessageType(tag: key - 1), route))
     }
-    return Routes(entries)
+    return Routes(entries, names)
   }
 }
 
@@ -97,8 +99,12 @@ package final class Routes: Sendable {
 
   private let table: SerialTable<Entry>
 
-  fileprivate init(_ table: consuming SerialTable<Entry>) {
+  /// The names of methods, for the log.
+  let names: [MessageType: String]
+
+  fileprivate init(_ table: consuming SerialTable<Entry>, _ names: [MessageType: String]) {
     self.table = table
+    self.names = names
   }
 
   /// The slot of the route of a type; nil if it has none.

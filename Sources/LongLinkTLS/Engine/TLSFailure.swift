@@ -65,12 +65,12 @@ struct TLSFailure {
   static let plainClient = SecurityFailure(
     .plainPeer,
     """
-    the client does not speak TLS; let it connect with --tls or with `security`, or to another port
+    the client does not speak TLS; set its `security`, or let it connect to another port
     """)
 
   static let plainServer = SecurityFailure(
     .plainPeer,
-    "the server does not speak TLS; connect without --tls or without `security`, or to another port"
+    "the server does not speak TLS; connect without `security`, or to another port"
   )
 
   static func applicationProtocol(_ place: Place) -> SecurityFailure {
@@ -139,7 +139,7 @@ extension TLSFailure {
           .unknownAuthority,
           """
           no authority that this side trusts has issued the certificate of the \(place.peer); \
-          add its authority to the roots, or let the \(place.peer) send its intermediate \
+          add its authority to `roots`, or let the \(place.peer) send its intermediate \
           certificates
           """
         )
@@ -148,7 +148,7 @@ extension TLSFailure {
           .selfSigned,
           """
           the \(place.peer)'s certificate is signed by itself and not trusted; \
-          add it to the roots if you know that it is the right one
+          add it to `roots` if you know that it is the right one
           """
         )
       case X509_V_ERR_CERT_REVOKED:

@@ -278,7 +278,7 @@ struct LinkWatch {
         .deadPeersFound, now,
         """
         \(owner.name), link \(name.link): nothing had arrived for \(seconds(now - last)), the link \
-        should have been closed by \(limit.sinceStart), and it \(state)
+        should have been closed by \(limit), and it \(state)
         """
       ))
   }
@@ -331,6 +331,6 @@ struct LinkWatch {
   }
 
   private func seconds(_ nanoseconds: Int64) -> String {
-    LinkInstant(nanoseconds: nanoseconds).sinceStart
+    "\(LinkInstant(nanoseconds: nanoseconds))"
   }
 }

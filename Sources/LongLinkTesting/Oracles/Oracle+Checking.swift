@@ -97,7 +97,7 @@ extension Oracle {
       guard !pauses.contains(where: { $0.from <= ended && asked <= $0.to }) else { continue }
       found(
         .deadlinesKept,
-        "request \(key), made at \(asked.sinceStart), ended only at \(ended.sinceStart)")
+        "request \(key), made at \(asked), ended only at \(ended)")
     }
   }
 

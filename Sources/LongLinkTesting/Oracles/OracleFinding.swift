@@ -65,5 +65,5 @@ public struct OracleFinding: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// The promise, the time and what happened, on one line.
-  public var description: String { "\(promise) at \(time.sinceStart): \(detail)" }
+  public var description: String { "\(promise) at \(time): \(detail)" }
 }

@@ -183,13 +183,20 @@ extension Simulation {
 
   private func failure(_ code: SimulationError.Code) -> SimulationError {
     var lines = loops.map { loop in
-      let timer = loop.simulatedDriver.deadline.map { "a timer at \($0.sinceStart)" } ?? "no timer"
+      let timer = loop.simulatedDriver.deadline.map { "a timer at \($0)" } ?? "no timer"
       return "loop \"\(loop.name)\": \(loop.hasWork ? "work, " : "")\(timer)"
     }
     lines += machines.filter(\.isPaused).map { "frozen: \($0.name)" }
     lines += escapes.map { "escaped: \($0)" }
     lines += openStreams.map { "open: \($0)" }
     lines += openListeners.map { "listening: \($0)" }
+    if code == .stuck, openStreams.isEmpty, !openListeners.isEmpty {
+      lines.append(
+        """
+        no stream is open: was a client or server made without a loop of the simulation \
+        (`on: simulation.mainLoop`)? It then runs outside, and does not reach the others
+        """)
+    }
     lines += trace.suffix(20).map { "  \($0)" }
     return SimulationError(code: code, time: now, state: lines.joined(separator: "\n"))
   }

@@ -44,15 +44,6 @@ extension SimulationError: CustomStringConvertible {
       case .timeLimit: "the simulation ran out of virtual time"
       default: "the simulation is endlessly busy at one instant of virtual time"
       }
-    return "\(reason) (at \(time.sinceStart))\n\(state)"
-  }
-}
-
-extension LinkInstant {
-  /// The instant of a simulation as seconds since its start.
-  var sinceStart: String {
-    let whole = nanoseconds / 1_000_000_000
-    let part = String(nanoseconds % 1_000_000_000)
-    return "\(whole).\(String(repeating: "0", count: 9 - part.count))\(part) s"
+    return "\(reason) (at \(time))\n\(state)"
   }
 }

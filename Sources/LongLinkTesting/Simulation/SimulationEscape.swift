@@ -29,7 +29,7 @@ extension SimulationEscape: CustomStringConvertible {
   /// The task, the loop, the thread and the time, on one line.
   public var description: String {
     let subject = task.map { "task \"\($0)\"" } ?? "something"
-    return "\(subject) came to loop \"\(loop)\" from thread \"\(thread)\" at \(time.sinceStart)"
+    return "\(subject) came to loop \"\(loop)\" from thread \"\(thread)\" at \(time)"
   }
 }
 

@@ -108,7 +108,7 @@ extension Trace.Entry {
   /// The time, link and text of the event.
   func line(machines: [String]) -> String {
     let place = link == 0 ? "" : "link \(link) \(side): "
-    return "\(time.sinceStart)  \(place)\(text(machine: machine.map { machines[$0] } ?? ""))"
+    return "\(time)  \(place)\(text(machine: machine.map { machines[$0] } ?? ""))"
   }
 
   /// A readable description of the event.

@@ -19,7 +19,7 @@ public struct FinishedUpload: Hashable, Sendable {
 
 extension LongLinkServer {
   /// Receives uploads, and keeps them in a directory. Call this before `start`; it traps
-  /// afterwards.
+  /// afterwards, and if one of its message types has a handler already.
   ///
   /// It sets the routes of the message types 12 to 16, which `Protocols/uploads.proto` describes. A
   /// finished upload is the folder `ID` in the directory, with its files and a `fields.json`; the
@@ -39,17 +39,19 @@ extension LongLinkServer {
   public func routeUploads(
     in directory: String, limits: UploadLimits = UploadLimits(), fileThreads: Int = 4,
     requires rule: AccessRule? = nil,
+    fileID: StaticString = #fileID, line: UInt = #line,
     onFinish: @escaping @Sendable (FinishedUpload) -> Void = { _ in }
   ) throws(LongLinkError) -> UploadReceiver {
     try routeUploads(
       in: directory, limits: limits, fileThreads: fileThreads, requires: rule, waiting: nil,
-      onFinish: onFinish)
+      fileID: fileID, line: line, onFinish: onFinish)
   }
 
   /// The same with another bound on the bytes that wait.
   func routeUploads(
     in directory: String, limits: UploadLimits, fileThreads: Int = 4,
     requires rule: AccessRule? = nil, waiting: WaitingBytes?,
+    fileID: StaticString = #fileID, line: UInt = #line,
     onFinish: @escaping @Sendable (FinishedUpload) -> Void
   ) throws(LongLinkError) -> UploadReceiver {
     if let (field, reason) = limits.objection {
@@ -68,7 +70,7 @@ extension LongLinkServer {
     let receiver = UploadReceiver(
       store, FileThreads(fileThreads), configuration.logger,
       waiting: waiting ?? WaitingBytes(UploadLimits.mostWaitingBytes), onFinish)
-    receiver.route(on: self, requires: rule)
+    receiver.route(on: self, requires: rule, fileID, line)
     add(receiver)
     return receiver
   }

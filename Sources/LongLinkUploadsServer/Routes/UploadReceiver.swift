@@ -41,9 +41,23 @@ public final class UploadReceiver: Sendable {
 
   // MARK: Routes
 
-  func route(on server: LongLinkServer, requires rule: AccessRule?) {
-    route(UploadMethods.create, on: server, requires: rule, upTo: UploadLimits.mostRequestBytes) {
-      [self] message, request in
+  /// Sets the routes, for a line of the application.
+  func route(
+    on server: LongLinkServer, requires rule: AccessRule?, _ fileID: StaticString, _ line: UInt
+  ) {
+    // Each request counts as one of its client's.
+    func route<Request: BodyDecodable, Reply: BodyEncodable & Sendable>(
+      _ method: RPCMethod<Request, Reply>, upTo limit: Int = UploadLimits.mostOtherRequestBytes,
+      _ handler: @escaping @Sendable (Request, InboundRequest) async throws -> Reply
+    ) {
+      // Not the typed form, because a request is decoded only if it is small enough.
+      server.route(method.type, requires: rule, fileID: fileID, line: line) { [self] request in
+        try await counted(request) {
+          try await handler(try decoded(request, upTo: limit), request)
+        }
+      }
+    }
+    route(UploadMethods.create, upTo: UploadLimits.mostRequestBytes) { [self] message, request in
       // Before it waits for files: there may be many, and each may be large.
       do throws(UploadFailure) {
         try store.check(message)
@@ -56,7 +70,7 @@ public final class UploadReceiver: Sendable {
         try store.create(message, id: id, of: principal, now: now)
       }
     }
-    route(UploadMethods.status, on: server, requires: rule) { [self] message, request in
+    route(UploadMethods.status) { [self] message, request in
       let principal = UploadOwner.name(of: request.peer)
       return try await answer(request) { [self] () throws(UploadFailure) in
         try store.status(message, of: principal, now: now)
@@ -64,30 +78,19 @@ public final class UploadReceiver: Sendable {
     }
     server.routeStream(
       UploadMethods.append, .requestItems, itemTimeout: store.limits.itemTimeout,
-      requires: rule
+      requires: rule, fileID: fileID, line: line
     ) { [self] request, items, _ in
       try await append(try decoded(request), items, request)
     }
-    route(UploadMethods.finish, on: server, requires: rule) { [self] message, request in
+    route(UploadMethods.finish) { [self] message, request in
       try await finish(message, request)
     }
-    route(UploadMethods.abort, on: server, requires: rule) { [self] message, request in
+    route(UploadMethods.abort) { [self] message, request in
       let principal = UploadOwner.name(of: request.peer)
       return try await answer(request) { [self] () throws(UploadFailure) in
         try store.abort(message, of: principal)
         return EmptyBody()
       }
-    }
-  }
-
-  /// Sets a handler for requests up to a size, each of which counts as one of its client's.
-  private func route<Request: BodyDecodable, Reply: BodyEncodable & Sendable>(
-    _ method: RPCMethod<Request, Reply>, on server: LongLinkServer,
-    requires rule: AccessRule?, upTo limit: Int = UploadLimits.mostOtherRequestBytes,
-    _ handler: @escaping @Sendable (Request, InboundRequest) async throws -> Reply
-  ) {
-    server.route(method.type, requires: rule) { [self] request in
-      try await counted(request) { try await handler(try decoded(request, upTo: limit), request) }
     }
   }
 

@@ -139,7 +139,7 @@ import LongLinkDialects
     var configuration = ClientConfiguration(servers: [.host("127.0.0.1", port: 1)])
     configuration.dialect = .custom(description, session: [1, 2, 3])
     let short = try #require(throws: LongLinkError.self) { try configuration.validate() }
-    #expect(short.code == .invalidConfiguration && short.operation == "check dialect.session")
+    #expect(short.code == .invalidConfiguration && short.operation == "check `dialect.session`")
     configuration.dialect = .custom(description)
     #expect(throws: LongLinkError.self) { try configuration.validate() }
     configuration.dialect = .custom(description, session: [1, 2, 3, 4])

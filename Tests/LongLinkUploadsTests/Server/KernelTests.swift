@@ -38,6 +38,27 @@ import Testing
     }
   }
 
+  @Test(arguments: [true, false])
+  func `a route of one of its message types traps, before or after it`(isFirst: Bool) async {
+    let result = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) { [isFirst] in
+      let directory = UploadDirectory()
+      let server = try LongLinkServer(listen: .host("127.0.0.1", port: 0))
+      if isFirst { server.route(12, line: 1_001) { $0.body } }
+      try server.routeUploads(in: directory.path, line: 1_002)
+      server.route(16, line: 1_003) { $0.body }
+    }
+    let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+    let (type, first, second) = isFirst ? (12, 1_001, 1_002) : (16, 1_002, 1_003)
+    #expect(
+      said.contains(
+        """
+        the route of message type \(type) is set twice: first at \(#fileID):\(first), \
+        then at \(#fileID):\(second)
+        """))
+  }
+
   @Test func `several uploads at once, on threads of their own`() async throws {
     let directory = UploadDirectory()
     var configuration = ServerConfiguration(listen: [.host("127.0.0.1", port: 0)])

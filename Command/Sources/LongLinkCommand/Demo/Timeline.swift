@@ -3,11 +3,13 @@
 import Foundation
 import LongLink
 import LongLinkCommandSupport
+import Synchronization
 
 /// Prints events, each line with the time since the start.
-struct Timeline: Sendable {
+final class Timeline: Sendable {
   private let start = ContinuousClock.now
   private let isColoured: Bool
+  private let checks = Mutex(0)
 
   init(isColoured: Bool) {
     self.isColoured = isColoured
@@ -34,7 +36,19 @@ struct Timeline: Sendable {
   /// Prints a statement; throws if it does not hold.
   func check(_ isSo: Bool, _ text: String, otherwise found: @autoclosure () -> String) throws {
     guard isSo else { throw DemoFailure("'\(text)' does not hold: \(found())") }
+    checks.withLock { $0 += 1 }
     try print("\(paint("✓", "32")) \(text)")
+  }
+
+  /// Says how many statements held, and what to do next.
+  func end() throws {
+    let program = ProcessInfo.processInfo.arguments[0]
+    try Output.line(
+      """
+
+      \(checks.withLock { $0 }) checks passed. Now read "A first client" in README.md, or try:
+        \(program) help
+      """)
   }
 
   /// Prints the error that a request failed with; throws if it is not the expected one.

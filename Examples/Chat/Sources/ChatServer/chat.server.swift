@@ -29,31 +29,37 @@ public nonisolated protocol ChatService: Swift.Sendable {
 
 extension LongLinkServer::LongLinkServer {
   /// Routes the requests of `chat.Chat` to a service, before `start`.
+  /// It traps afterwards, and if the message type of a method has a handler already.
   ///
   /// Requests that `rule` does not allow are refused with 403. Default: the rule of
   /// `require(_:)`. For single methods, call `require(_:for:)` afterwards.
   public nonisolated func register(
     chat service: some ChatService,
     on placement: LongLinkServer::HandlerPlacement = .connectionLoop,
-    requires rule: LongLinkServer::AccessRule? = nil
+    requires rule: LongLinkServer::AccessRule? = nil,
+    fileID: Swift.StaticString = #fileID, line: Swift.UInt = #line
   ) {
     route(
-      ChatMessages::ChatMethods.join, on: placement, requires: rule
+      ChatMessages::ChatMethods.join, on: placement, requires: rule,
+      fileID: fileID, line: line
     ) { request, context in
       try await service.join(request, context: context)
     }
     route(
-      ChatMessages::ChatMethods.leave, on: placement, requires: rule
+      ChatMessages::ChatMethods.leave, on: placement, requires: rule,
+      fileID: fileID, line: line
     ) { request, context in
       try await service.leave(request, context: context)
     }
     route(
-      ChatMessages::ChatMethods.send, on: placement, requires: rule
+      ChatMessages::ChatMethods.send, on: placement, requires: rule,
+      fileID: fileID, line: line
     ) { request, context in
       try await service.send(request, context: context)
     }
     route(
-      ChatMessages::ChatMethods.history, on: placement, requires: rule
+      ChatMessages::ChatMethods.history, on: placement, requires: rule,
+      fileID: fileID, line: line
     ) { request, context in
       try await service.history(request, context: context)
     }

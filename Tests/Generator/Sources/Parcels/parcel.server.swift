@@ -42,6 +42,7 @@ public nonisolated protocol ParcelsService: Swift.Sendable {
 
 extension LongLinkServer::LongLinkServer {
   /// Routes the requests of `parcel.Parcels` to a service, before `start`.
+  /// It traps afterwards, and if the message type of a method has a handler already.
   ///
   /// Requests that `rule` does not allow are refused with 403. Default: the rule of
   /// `require(_:)`. For single methods, call `require(_:for:)` afterwards.
@@ -52,35 +53,42 @@ extension LongLinkServer::LongLinkServer {
     parcels service: some ParcelsService,
     on placement: LongLinkServer::HandlerPlacement = .connectionLoop,
     itemTimeout: Swift.Duration? = nil,
-    requires rule: LongLinkServer::AccessRule? = nil
+    requires rule: LongLinkServer::AccessRule? = nil,
+    fileID: Swift.StaticString = #fileID, line: Swift.UInt = #line
   ) {
     route(
-      Parcels::ParcelsMethods.send, on: placement, requires: rule
+      Parcels::ParcelsMethods.send, on: placement, requires: rule,
+      fileID: fileID, line: line
     ) { request, context in
       try await service.send(request, context: context)
     }
     route(
-      Parcels::ParcelsMethods.find, on: placement, requires: rule
+      Parcels::ParcelsMethods.find, on: placement, requires: rule,
+      fileID: fileID, line: line
     ) { request, context in
       try await service.find(request, context: context)
     }
     route(
-      Parcels::ParcelsMethods.clear, on: placement, requires: rule
+      Parcels::ParcelsMethods.clear, on: placement, requires: rule,
+      fileID: fileID, line: line
     ) { request, context in
       try await service.clear(request, context: context)
     }
     routeStream(
-      Parcels::ParcelsMethods.track, on: placement, itemTimeout: itemTimeout, requires: rule
+      Parcels::ParcelsMethods.track, on: placement, itemTimeout: itemTimeout,
+      requires: rule, fileID: fileID, line: line
     ) { request, context, writer in
       try await service.track(request, writer: writer, context: context)
     }
     routeStream(
-      Parcels::ParcelsMethods.sendAll, on: placement, itemTimeout: itemTimeout, requires: rule
+      Parcels::ParcelsMethods.sendAll, on: placement, itemTimeout: itemTimeout,
+      requires: rule, fileID: fileID, line: line
     ) { context, items in
       try await service.sendAll(items, context: context)
     }
     routeStream(
-      Parcels::ParcelsMethods.unwrap, on: placement, itemTimeout: itemTimeout, requires: rule
+      Parcels::ParcelsMethods.unwrap, on: placement, itemTimeout: itemTimeout,
+      requires: rule, fileID: fileID, line: line
     ) { context, items, writer in
       try await service.unwrap(items, writer: writer, context: context)
     }

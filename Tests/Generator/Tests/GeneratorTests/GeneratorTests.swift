@@ -38,6 +38,25 @@ import Testing
     #expect(!said.contains("B:"))
   }
 
+  @Test func `the message types of uploads are left to them`() throws {
+    let said = try Protoc.findings(
+      Protoc.imported
+        + """
+        message A { option (longlink.push_type) = 12; }
+        service S {
+          rpc Before(A) returns (A) { option (longlink.message_type) = 11; }
+          rpc First(A) returns (A) { option (longlink.message_type) = 12; }
+          rpc Last(A) returns (A) { option (longlink.message_type) = 16; }
+          rpc After(A) returns (A) { option (longlink.message_type) = 17; }
+        }
+        """)
+    for (line, name) in [(6, "First"), (7, "Last")] {
+      let text = "S.\(name): the message types 12 to 16 are those of uploads"
+      #expect(said.contains("bad.proto:\(line):3: error: \(text)"), "\(said)")
+    }
+    #expect(!said.contains("S.Before") && !said.contains("S.After") && !said.contains("push"))
+  }
+
   @Test func `two pushes of one type are both named`() throws {
     let said = try Protoc.findings(
       Protoc.imported

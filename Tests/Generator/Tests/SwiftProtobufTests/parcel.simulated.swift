@@ -19,9 +19,12 @@ public nonisolated struct SimulatedParcelsServer: Swift.Sendable {
   /// Starts a server, by default on the shared loop and on a free port of 127.0.0.1.
   public static func start(
     on loop: LongLinkTesting::EventLoop = .shared,
-    at address: LongLinkTesting::SocketAddress = .ipv4(127, 0, 0, 1, port: 0)
+    at address: LongLinkTesting::SocketAddress = .ipv4(127, 0, 0, 1, port: 0),
+    security: LongLinkTesting::ServerSecurity? = nil
   ) async throws -> Self {
-    Self(try await LongLinkTesting::SimulatedServer.start(on: loop, at: address))
+    Self(
+      try await LongLinkTesting::SimulatedServer.start(
+        on: loop, at: address, security: security))
   }
 
   /// The endpoint that clients connect to.
