@@ -73,7 +73,7 @@ extension HTTPExchange {
     if let length = opened.length, length > UInt64(limit), method != .head {
       throw tooLarge(limit)
     }
-    let reader = ChunkSource(opened.response.body, opened.tail).begin()
+    let reader = ChunkReader(opened.body.reader(), opened.tail)
     var body: [UInt8] = []
     while let chunk = try await reader.next(isolation: #isolation) {
       guard chunk.count <= limit - body.count else { throw tooLarge(limit) }

@@ -66,10 +66,10 @@ extension HTTPExchange {
         message, deadline: purpose.deadline ?? .distantFuture)
       past = .sent
       core.configuration.cookies?.take(response.headers["set-cookie"], from: address)
-      let tail = ExchangeTail(
-        purpose, flight, place, meter,
-        isCompressed: response.headers.contains(name: "content-encoding"))
-      let opened = Opened(response: response, tail: tail, address: address)
+      let opened = Opened(
+        response: response,
+        body: ResponseBody(response, flight, core.configuration.maxInflation),
+        tail: ExchangeTail(purpose, flight, place, meter), address: address)
       meter.expect(opened.length)
       return opened
     } catch {

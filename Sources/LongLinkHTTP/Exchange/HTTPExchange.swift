@@ -59,6 +59,7 @@ final class HTTPExchange {
   /// A response of the status 200 to 299, or 304 where it was asked for.
   struct Opened {
     let response: HTTPClientResponse
+    let body: ResponseBody
     let tail: ExchangeTail
     let address: HTTPAddress
 
@@ -71,7 +72,7 @@ final class HTTPExchange {
     return HTTPResponse(
       status: opened.status, fields: HTTPFields(opened.response.headers),
       url: opened.address.text, length: opened.length,
-      chunks: HTTPChunks(source: ChunkSource(opened.response.body, opened.tail)))
+      chunks: HTTPChunks(source: ChunkSource(opened.body, opened.tail)))
   }
 
   private func unexpected(_ opened: Opened) -> LongLinkError {
@@ -189,10 +190,12 @@ final class HTTPExchange {
     }
     defer { timer.cancel() }
     var bytes: [UInt8] = []
+    let reader = opened.body.reader()
     do {
-      for try await chunk in opened.response.body {
-        bytes += chunk.readableBytesView.prefix(HTTPExchange.errorBytes - bytes.count)
-        if bytes.count == HTTPExchange.errorBytes { break }
+      while bytes.count < HTTPExchange.errorBytes,
+        let chunk = try await reader.next(isolation: #isolation)
+      {
+        bytes += chunk.prefix(HTTPExchange.errorBytes - bytes.count)
       }
     } catch {
       // What is there of it has to do.
@@ -210,8 +213,10 @@ final class HTTPExchange {
 
   /// Throws for an encoding that was not asked for, which nobody could read.
   private func checkEncoding(_ opened: Opened) throws(LongLinkError) {
-    let encoding = opened.response.headers.first(name: "content-encoding")?.lowercased() ?? ""
-    guard !["", "identity", "gzip", "deflate"].contains(encoding) else { return }
+    let encoding = opened.body.encoding
+    guard !ResponseBody.encodings.contains(encoding), method != .head, opened.status != 204,
+      opened.response.headers.first(name: "content-length") != "0"
+    else { return }
     throw purpose.failure(
       .protocolViolation, delivery: .sent,
       "the body has the encoding \(PeerText(encoding)), which was not asked for")

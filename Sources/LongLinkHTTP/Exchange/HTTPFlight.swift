@@ -16,6 +16,7 @@ final class HTTPFlight: Sendable {
     var isWithdrawn = false
     var isReadingBody = false
     var failure: HTTPFailure?
+    var body: ResponseBytes?
     /// Ends the exchange of the connection that it is on.
     var abort: (@Sendable (HTTPFailure) -> Void)?
   }
@@ -45,6 +46,12 @@ final class HTTPFlight: Sendable {
 
   /// Why it was ended on this side, if it was.
   var failure: HTTPFailure? { state.withLock(of: self) { $0.failure } }
+
+  /// Notes that a response has begun, whose body comes in this sequence.
+  func begin(_ body: ResponseBytes) { state.withLock(of: self) { $0.body = body } }
+
+  /// The body of the response, for its one reader.
+  func takeBody() -> ResponseBytes? { state.withLock(of: self) { $0.body.take() } }
 
   /// Keeps its head from being written from now on, if it was not.
   func withdraw() {
@@ -98,6 +105,12 @@ enum HTTPFailure: Error, Hashable {
   case unwanted
   /// The response ended before the request.
   case endedEarly
+  /// The compressed body is not what its encoding says.
+  case damaged
+  /// The body is more times larger than its compressed bytes than this, which is the limit.
+  case inflated(Int)
+  /// The compressed body lacks its end.
+  case truncated
 }
 
 /// The flights that have not reached a connection, by number.

@@ -6,7 +6,8 @@ internal import NIOHTTP1
 internal import NIOHTTP2
 
 /// Watches one connection of HTTP/1, or one stream of HTTP/2: what has left of a request, the size
-/// of a response's head, how long the server is silent, and the deadline.
+/// of a response's head, how long the server is silent, and the deadline. The bytes of a response's
+/// body leave here to their reader: see `ResponseBytes`.
 ///
 /// It stands between the codec and the client. The client's own time-outs also run while nobody
 /// reads a response, and its errors do not state whether a request has left.
@@ -41,6 +42,11 @@ final class HTTPGuard: ChannelDuplexHandler {
   /// Whether the response has ended, and the request has not.
   private var hasResponseEnded = false
   private var isReadPending = false
+  private var body: ResponseBytes.Source?
+  /// Whether the reader of the body has enough for now.
+  private var isPaused = false
+  /// Whether a read waits for the reader.
+  private var isReadHeld = false
   private var writesPending = 0
   /// When something last happened that is not to be waited for again.
   private var active = NIODeadline.distantPast
@@ -93,6 +99,7 @@ final class HTTPGuard: ChannelDuplexHandler {
     isRequestSent = false
     status = nil
     hasResponseEnded = false
+    endBody()
     flight = number.flatMap { flights.take($0) }
     touch(context)
     let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
@@ -133,6 +140,10 @@ final class HTTPGuard: ChannelDuplexHandler {
   }
 
   func read(context: ChannelHandlerContext) {
+    guard !isPaused else {
+      isReadHeld = true
+      return
+    }
     if !isReadPending {
       isReadPending = true
       // The time in which nobody reads the body does not count. A head that comes byte by byte
@@ -159,12 +170,46 @@ final class HTTPGuard: ChannelDuplexHandler {
         status = head.status.code
         touch(context)
       }
-    case .body: touch(context)
+      if !(100..<200).contains(head.status.code) || head.status == .switchingProtocols {
+        beginBody(context)
+      }
+    case .body(let bytes):
+      touch(context)
+      if let body {
+        if body.yield(bytes) == .stopProducing { isPaused = true }
+        return
+      }
     case .end:
+      endBody()
       guard isRequestSent else { return endEarly(data, context) }
       end()
     }
     context.fireChannelRead(data)
+  }
+
+  private func beginBody(_ context: ChannelHandlerContext) {
+    guard let flight else { return }
+    let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+    let made = ResponseBytes.makeSequence(
+      elementType: ByteBuffer.self, backPressureStrategy: .init(lowWatermark: 1, highWatermark: 1),
+      finishOnDeinit: true,
+      delegate: ResponseDemand {
+        bound.eventLoop.execute {
+          let (this, context) = bound.value
+          this.isPaused = false
+          guard this.isReadHeld else { return }
+          this.isReadHeld = false
+          this.read(context: context)
+        }
+      })
+    body = made.source
+    flight.begin(made.sequence)
+  }
+
+  private func endBody() {
+    body?.finish()
+    body = nil
+    isPaused = false
   }
 
   /// The response is whole before the request is.
@@ -173,7 +218,6 @@ final class HTTPGuard: ChannelDuplexHandler {
     guard version == .http1, (200..<300).contains(status ?? 0) else {
       // The client forgets such a request, and whoever waits to write more of its body with it; on
       // HTTP/2 its stream, too. An error behind what has come ends them all.
-      context.fireChannelReadComplete()
       return abort(.endedEarly, context)
     }
     // The rest of the request is still timed.
@@ -189,12 +233,14 @@ final class HTTPGuard: ChannelDuplexHandler {
   }
 
   func channelInactive(context: ChannelHandlerContext) {
+    endBody()
     end()
     disarm()
     context.fireChannelInactive()
   }
 
   func handlerRemoved(context: ChannelHandlerContext) {
+    endBody()
     end()
     disarm()
   }

@@ -203,7 +203,7 @@ extension HTTPTests {
 
     @Test func `a bomb of gzip ends at the ratio`() async throws {
       // 10 MiB of zeros, twice compressed by gzip's own program: see Resources.
-      try await expect(.corrupted, "limit") { connection in
+      try await expect(.corrupted, "maxInflation") { connection in
         let bomb = GzipSamples.bomb
         try await connection.send(
           "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: \(bomb.count)\r\n\r\n")
