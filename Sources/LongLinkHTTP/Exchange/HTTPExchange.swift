@@ -35,6 +35,10 @@ final class HTTPExchange {
   var challenges = 0
   /// Whether an empty request has shown that the server does not challenge.
   var hasProbed = false
+  // How the last request failed: whether its head had left, and whether that was on a connection
+  // which the server may have closed before.
+  var hasLeft = false
+  var wasStale = false
   /// What has happened to the requests so far.
   var past = Delivery.notSent
 
@@ -90,12 +94,13 @@ final class HTTPExchange {
     } catch {
       throw purpose.failure(.encodingFailed, delivery: .notSent, "the body: \(error)")
     }
-    var redirects = Redirects(from: address, method, limit: request.maxRedirects)
+    var redirects = Redirects(
+      from: address, method, limit: request.maxRedirects, cookies: cookies(for: address))
     while true {
       self.address = address
       let isProbe = needsProbe(address)
       let opened = try await send(to: address, isProbe ? .none : body, place)
-      if (200..<400).contains(opened.status) { forgetKept(opened.address) }
+      if (200..<400).contains(opened.status) { forgetKept(opened) }
       if opened.status == 401, try await answerChallenge(opened, isProbe: isProbe) { continue }
       switch opened.status {
       case 200..<300:
@@ -111,7 +116,8 @@ final class HTTPExchange {
       case 304 where extraFields["If-None-Match"] != nil: return opened
       case 300..<400:
         address = try await follow(opened, &redirects, isProbe: isProbe)
-      default: throw await rejection(opened, "HTTP \(opened.status)")
+      default:
+        throw await rejection(opened, "HTTP \(opened.status)\(unansweredChallenge(opened))")
       }
     }
   }
@@ -134,11 +140,19 @@ final class HTTPExchange {
     return address
   }
 
-  /// Drops the kept response of a URL that a request may have changed.
-  private func forgetKept(_ address: HTTPAddress) {
+  /// Drops the kept responses of URLs that a request may have changed: its own, and those that the
+  /// response names, if they have the same origin.
+  private func forgetKept(_ opened: Opened) {
     guard !method.isSafe, core.configuration.cacheBytes > 0 else { return }
-    let url = address.withoutFragment
-    core.withCache { cache, _ in cache.remove(url) }
+    var changed = [opened.address]
+    for name in ["location", "content-location"] {
+      guard let text = opened.response.headers.first(name: name),
+        let address = try? opened.address.resolving(text), address.origin == opened.address.origin
+      else { continue }
+      changed.append(address)
+    }
+    let urls = changed.map(\.withoutFragment)
+    core.withCache { cache, _ in urls.forEach { cache.remove($0) } }
   }
 
   /// Whether an empty request goes first, since the body can be sent only once.
@@ -156,7 +170,8 @@ final class HTTPExchange {
     do throws(Redirect.Refusal) {
       redirect = try redirects.follow(
         opened.status, to: opened.response.headers.first(name: "location"), from: opened.address,
-        method, canSendBodyAgain: body.isReplayable || body.isEmpty || isProbe)
+        method, canSendBodyAgain: body.isReplayable || body.isEmpty || isProbe,
+        cookies: cookies(for:))
     } catch {
       throw await rejection(opened, "HTTP \(opened.status): \(error)")
     }

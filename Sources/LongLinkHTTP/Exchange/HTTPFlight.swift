@@ -12,6 +12,9 @@ final class HTTPFlight: Sendable {
 
   private struct State {
     var isSent = false
+    /// Whether its connection had served another request before.
+    var isOnUsed = false
+    var isAnswered = false
     /// Whether its exchange has ended before its head was written.
     var isWithdrawn = false
     var isReadingBody = false
@@ -38,6 +41,10 @@ final class HTTPFlight: Sendable {
   /// Whether its head was written.
   var isSent: Bool { state.withLock(of: self) { $0.isSent } }
 
+  /// Whether it went over a connection that had served others, and nothing of an answer has come.
+  /// The server may have closed the connection just then.
+  var isStale: Bool { state.withLock(of: self) { $0.isSent && $0.isOnUsed && !$0.isAnswered } }
+
   /// Whether the connection waits for the source of its body.
   var isReadingBody: Bool {
     get { state.withLock(of: self) { $0.isReadingBody } }
@@ -46,6 +53,9 @@ final class HTTPFlight: Sendable {
 
   /// Why it was ended on this side, if it was.
   var failure: HTTPFailure? { state.withLock(of: self) { $0.failure } }
+
+  /// Notes that an answer has begun.
+  func noteAnswer() { state.withLock(of: self) { $0.isAnswered = true } }
 
   /// Notes that a response has begun, whose body comes in this sequence.
   func begin(_ body: ResponseBytes) { state.withLock(of: self) { $0.body = body } }
@@ -59,10 +69,13 @@ final class HTTPFlight: Sendable {
   }
 
   /// Notes that its head is being written to a connection. Returns false if its exchange has ended.
-  func willSend(_ abort: @escaping @Sendable (HTTPFailure) -> Void) -> Bool {
+  func willSend(
+    onUsed isOnUsed: Bool, _ abort: @escaping @Sendable (HTTPFailure) -> Void
+  ) -> Bool {
     state.withLock(of: self) { state in
       guard state.failure == nil, !state.isWithdrawn else { return false }
       state.isSent = true
+      state.isOnUsed = isOnUsed
       state.abort = abort
       return true
     }

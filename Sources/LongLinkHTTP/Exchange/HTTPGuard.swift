@@ -33,6 +33,8 @@ final class HTTPGuard: ChannelDuplexHandler {
   private let flights: FlightTable
   private let idle: TimeAmount
   private var flight: HTTPFlight?
+  /// Whether a response has ended on the connection.
+  private var isUsed = false
   private var interim = 0
   private var isRequestSent = false
   /// Whether what follows belongs to a request whose head was not written.
@@ -103,7 +105,7 @@ final class HTTPGuard: ChannelDuplexHandler {
     flight = number.flatMap { flights.take($0) }
     touch(context)
     let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-    let isWanted = flight?.willSend { failure in
+    let isWanted = flight?.willSend(onUsed: isUsed) { failure in
       bound.eventLoop.execute {
         let (this, context) = bound.value
         if this.flight?.number == number { this.abort(failure, context) }
@@ -161,6 +163,7 @@ final class HTTPGuard: ChannelDuplexHandler {
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     switch unwrapInboundIn(data) {
     case .head(let head):
+      flight?.noteAnswer()
       guard HTTPGuard.isSmall(head.headers) else { return abort(.headTooLarge, context) }
       if (100..<200).contains(head.status.code) {
         // No life of the response: endless ones end by the time, and by their number.
@@ -181,6 +184,7 @@ final class HTTPGuard: ChannelDuplexHandler {
       }
     case .end:
       endBody()
+      isUsed = true
       guard isRequestSent else { return endEarly(data, context) }
       end()
     }

@@ -27,7 +27,7 @@ struct ResponseDemand: NIOAsyncSequenceProducerDelegate {
 /// The body of one response. While it is kept, its exchange goes on.
 struct ResponseBody {
   /// The encodings that are read; the first two are none.
-  static let encodings = ["", "identity", "gzip", "deflate"]
+  static let encodings = ["", "identity", "gzip", "x-gzip", "deflate"]
 
   /// The encoding, in lower case.
   let encoding: String
