@@ -270,7 +270,7 @@ final class HTTPGuard: ChannelDuplexHandler {
   }
 
   private func touch(_ context: ChannelHandlerContext) {
-    active = .now()
+    active = context.eventLoop.now
     schedule(at: active + idle, context)
   }
 
@@ -292,7 +292,7 @@ final class HTTPGuard: ChannelDuplexHandler {
 
   private func elapsed(_ context: ChannelHandlerContext) {
     guard let flight else { return }
-    let now = NIODeadline.now()
+    let now = context.eventLoop.now
     if now >= flight.deadline { return abort(.deadline, context) }
     // The time in which the source of the body has nothing does not count either. A head is always
     // waited for, also by a read that was under way before this guard was there.
