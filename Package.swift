@@ -68,7 +68,6 @@ let package = Package(
     // Neither fetched nor built without their traits.
     .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0", traits: []),
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
-    .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
     .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
     .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
@@ -263,9 +262,15 @@ let package = Package(
       swiftSettings: swiftSettings
     ),
     // HTTP: empty without the trait.
+    .systemLibrary(
+      name: "CZlib",
+      pkgConfig: "zlib",
+      providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]
+    ),
     .target(
       name: "LongLinkHTTP",
       dependencies: [
+        .target(name: "CZlib", condition: .when(traits: ["HTTP"])),
         "LongLink", "LongLinkCalls", "LongLinkDigest", "LongLinkDriver", "LongLinkCore",
         "LongLinkTransport", "LongLinkUploads",
         .product(name: "Logging", package: "swift-log"),
@@ -276,9 +281,6 @@ let package = Package(
         .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["HTTP"])),
         .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["HTTP"])),
         .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: .when(traits: ["HTTP"])),
-        .product(
-          name: "NIOHTTPCompression", package: "swift-nio-extras",
-          condition: .when(traits: ["HTTP"])),
         .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["HTTP"])),
       ],
       swiftSettings: swiftSettings

@@ -37,6 +37,8 @@ look() {
   need libexpat1-dev 'brew install expat' pkg-config --exists expat
   # Linked into programs with uploads, for hashes, and into those with TLS.
   need libssl-dev 'brew install openssl@3' pkg-config --exists openssl
+  # Linked into clients of HTTP.
+  need zlib1g-dev 'brew install zlib' pkg-config --exists zlib
   # To generate code, with the files that every .proto may import.
   need protobuf-c-compiler 'brew install protobuf-c' protoc-c --version
   need protobuf-compiler 'brew install protobuf' protoc --version

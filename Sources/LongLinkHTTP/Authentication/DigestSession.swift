@@ -42,17 +42,33 @@ struct DigestSession: Equatable {
         return nil
       }
     }
-    if let qualities = parameters["qop"] {
-      let names = qualities.split { $0 == "," || $0 == " " || $0 == "\t" }
-      guard names.contains(where: { $0.lowercased() == "auth" }) else { return nil }
-      hasQuality = true
-    } else {
-      hasQuality = false
-    }
+    guard let hasQuality = DigestSession.hasQuality(parameters["qop"]) else { return nil }
+    self.hasQuality = hasQuality
     self.realm = realm
     self.nonce = nonce
     self.algorithm = algorithm
     opaque = parameters["opaque"]
+  }
+
+  /// What cannot be answered in a challenge of Digest; nil if it can be.
+  static func problem(_ challenge: Challenge) -> String? {
+    guard DigestSession(challenge) == nil else { return nil }
+    let parameters = challenge.parameters
+    if let algorithm = parameters["algorithm"], Algorithm(rawValue: algorithm.uppercased()) == nil {
+      return "Digest with the algorithm \(PeerText(algorithm))"
+    }
+    if let qualities = parameters["qop"], DigestSession.hasQuality(qualities) == nil {
+      return "Digest with qop=\(PeerText(qualities))"
+    }
+    return "Digest without a usable realm and nonce"
+  }
+
+  /// Whether `auth` is among the qualities of protection; false without any, as in RFC 2069, and nil
+  /// if there are only others.
+  private static func hasQuality(_ qualities: String?) -> Bool? {
+    let names = (qualities ?? "").split { $0 == "," || $0 == " " || $0 == "\t" }
+    if names.contains(where: { $0.lowercased() == "auth" }) { return true }
+    return names.isEmpty ? false : nil
   }
 
   /// The value of `Authorization` for the next request; nil if the hash is not available.

@@ -88,6 +88,22 @@ public final class HTTPCredentials: Sendable {
     return true
   }
 
+  /// What none of the challenges leaves to answer; nil if one can be answered, or if there is none.
+  func problem(_ challenges: [Challenge]) -> String? {
+    var problem: String?
+    for challenge in challenges {
+      switch challenge.scheme {
+      case "digest" where schemes.contains(.digest):
+        guard let digest = DigestSession.problem(challenge) else { return nil }
+        problem = "\(digest), which is not supported"
+      case "basic" where schemes.contains(.basic): return nil
+      default:
+        problem = problem ?? "\(PeerText(challenge.scheme)), which these credentials do not answer"
+      }
+    }
+    return problem
+  }
+
   /// A new nonce of the server for the next requests.
   func renew(_ nonce: String, of origin: String) {
     guard nonce.utf8.count <= 4096, !nonce.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F })

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if HTTP
+internal import AsyncHTTPClient
+internal import Foundation
 internal import LongLinkCore
 
 /// Responses that their servers allow to keep, by URL, bounded in bytes; it removes the least
@@ -21,7 +23,11 @@ struct HTTPCache {
     var reply: HTTPReply
     let vary: [String: String?]
     var tag: String?
-    var freshUntil: LinkInstant
+    /// How old it was when it, or the 304 that confirmed it, was received.
+    var age: Int
+    var received: LinkInstant
+    /// The age up to which it is fresh, in seconds.
+    var lifetime: Int
     let bytes: Int
     var use: UInt64
   }
@@ -42,26 +48,32 @@ struct HTTPCache {
     guard let entry = entries[url],
       entry.vary.allSatisfy({ fields[$0.key] == $0.value })
     else { return .nothing }
+    let control = CacheControl(fields)
+    guard !control.isNotStored else { return .nothing }
     uses += 1
     entries[url]?.use = uses
-    if CacheControl(fields).isReload == false, now < entry.freshUntil { return .fresh(entry.reply) }
+    let age = entry.age + Int(entry.received.duration(to: now).components.seconds)
+    let reply = entry.reply.fromCache(age: age)
+    let lifetime = min(entry.lifetime - (control.minFresh ?? 0), control.maxAge ?? .max)
+    if !control.isReload, age < lifetime { return .fresh(reply) }
     guard let tag = entry.tag else { return .nothing }
-    return .stale(entry.reply, tag: tag)
+    return .stale(reply, tag: tag)
   }
 
   /// Keeps a response if that is allowed; otherwise removes an older one.
   mutating func store(
-    _ reply: HTTPReply, for url: String, _ fields: HTTPFields, at now: LinkInstant
+    _ reply: HTTPReply, for url: String, _ fields: HTTPFields, at now: LinkInstant, date: Int64
   ) {
     remove(url)
+    let reply = reply.withoutFieldsOfConnection
     let control = CacheControl(reply.fields)
     guard reply.status == 200, !control.isNotStored, !CacheControl(fields).isNotStored,
       let vary = HTTPCache.vary(of: reply, fields)
     else { return }
     let tag = reply.fields["ETag"]
-    let age = reply.fields["Age"].flatMap { Int($0) } ?? 0
-    let fresh = control.isReload ? 0 : (control.maxAge ?? 0) - max(0, age)
-    guard fresh > 0 || tag != nil else { return }
+    let age = HTTPCache.age(reply.fields, date: date)
+    let lifetime = control.isReload ? 0 : control.maxAge ?? 0
+    guard age < lifetime || tag != nil else { return }
     let size = HTTPCache.size(of: reply, url)
     guard size <= limit else { return }
     while bytes + size > limit, let oldest = entries.min(by: { $0.value.use < $1.value.use }) {
@@ -69,21 +81,38 @@ struct HTTPCache {
     }
     uses += 1
     entries[url] = Entry(
-      reply: reply, vary: vary, tag: tag,
-      freshUntil: now.advanced(by: .seconds(max(0, fresh))), bytes: size, use: uses)
+      reply: reply, vary: vary, tag: tag, age: age, received: now, lifetime: lifetime,
+      bytes: size, use: uses)
     bytes += size
   }
 
-  /// Takes what a 304 says about the response with a tag, if that is the one that is kept.
+  /// Takes what a 304 says about the response with a tag, and returns it, if that is the one that is
+  /// kept.
+  @discardableResult
   mutating func refresh(
-    _ url: String, _ fields: HTTPFields, tag: String, at now: LinkInstant
-  ) {
-    guard entries[url]?.tag == tag else { return }
+    _ url: String, _ fields: HTTPFields, tag: String, at now: LinkInstant, date: Int64
+  ) -> HTTPReply? {
+    guard var entry = entries[url], entry.tag == tag else { return nil }
     let control = CacheControl(fields)
-    if control.isNotStored { return remove(url) }
-    let age = max(0, fields["Age"].flatMap { Int($0) } ?? 0)
-    let fresh = control.isReload ? 0 : (control.maxAge ?? 0) - age
-    entries[url]?.freshUntil = now.advanced(by: .seconds(max(0, fresh)))
+    entry.age = HTTPCache.age(fields, date: date)
+    entry.received = now
+    entry.lifetime = control.isReload ? 0 : control.maxAge ?? 0
+    if control.isNotStored { remove(url) } else { entries[url] = entry }
+    return entry.reply.fromCache(age: entry.age)
+  }
+
+  /// How old a response is when it is received, by its `Age` and its `Date`, at most a year. An `Age`
+  /// that cannot be read is a year.
+  private static func age(_ fields: HTTPFields, date now: Int64) -> Int {
+    let ages = fields.values(of: "Age").flatMap { $0.split(separator: ",") }.map { text in
+      Int(text.filter { $0 != " " && $0 != "\t" }) ?? CacheControl.mostAge
+    }
+    // The client below reads the dates of cookies, which have the same forms.
+    let date = fields["Date"].flatMap {
+      HTTPClient.Cookie(header: "a=b; Expires=\($0)", defaultDomain: "")?.expires
+    }
+    let apparent = date.map { now - Int64(clamping: Int($0.timeIntervalSince1970)) } ?? 0
+    return min(max(ages.max() ?? 0, Int(apparent), 0), CacheControl.mostAge)
   }
 
   mutating func remove(_ url: String) {
@@ -118,6 +147,11 @@ struct CacheControl {
   /// Whether the server has to be asked each time.
   private(set) var isReload = false
   private(set) var maxAge: Int?
+  /// How much longer a request wants a response to be fresh.
+  private(set) var minFresh: Int?
+
+  /// A year, in seconds.
+  static let mostAge = 31_536_000
 
   init(_ fields: HTTPFields) {
     for value in fields.values(of: "Cache-Control") {
@@ -127,14 +161,38 @@ struct CacheControl {
         switch name {
         case "no-store": isNotStored = true
         case "no-cache": isReload = true
+        // A number that cannot be read means that it is not fresh; a huge one is a year.
         case "max-age":
-          let text = parts.count > 1 ? parts[1].filter { $0 != "\"" && $0 != " " } : ""
-          // A number that cannot be read means that it is not fresh; a huge one is a year.
-          maxAge = min(maxAge ?? .max, min(max(0, Int(text) ?? 0), 31_536_000))
+          maxAge = min(maxAge ?? .max, CacheControl.seconds(parts) ?? 0)
+        case "min-fresh":
+          minFresh = max(minFresh ?? 0, CacheControl.seconds(parts) ?? CacheControl.mostAge)
         default: break
         }
       }
     }
+  }
+
+  private static func seconds(_ parts: [Substring]) -> Int? {
+    let text = parts.count > 1 ? parts[1].filter { $0 != "\"" && $0 != " " } : ""
+    return Int(text).map { min(max(0, $0), mostAge) }
+  }
+}
+
+extension HTTPReply {
+  /// The same reply as the cache gives it, with its age in seconds.
+  fileprivate func fromCache(age: Int) -> HTTPReply {
+    var fields = fields
+    fields["Age"] = "\(age)"
+    return HTTPReply(status: status, fields: fields, url: url, body: body, isFromCache: true)
+  }
+
+  /// Without what was said of one connection (RFC 9110, section 7.6.1).
+  fileprivate var withoutFieldsOfConnection: HTTPReply {
+    var fields = fields
+    let named = fields.values(of: "Connection").flatMap { $0.split(separator: ",") }
+    for name in named { fields[name.filter { $0 != " " && $0 != "\t" }] = nil }
+    fields["Connection"] = nil
+    return HTTPReply(status: status, fields: fields, url: url, body: body, isFromCache: false)
   }
 }
 #endif

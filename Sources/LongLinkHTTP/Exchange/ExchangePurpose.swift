@@ -7,7 +7,6 @@ internal import LongLinkDriver
 internal import LongLinkUploads
 internal import NIOCore
 internal import NIOHTTP1
-internal import NIOHTTPCompression
 
 /// What an exchange is for, and the making of its errors.
 struct ExchangePurpose: Sendable {
@@ -80,6 +79,9 @@ struct ExchangePurpose: Sendable {
       (.protocolViolation, "more than \(HTTPGuard.interimHeads) interim responses")
     case .unwanted: (.cancelled, "nobody wanted the rest")
     case .endedEarly: (.connectionLost, "the response ended before the request")
+    case .damaged: (.corrupted, "the compressed body is damaged")
+    case .inflated(let most): (.corrupted, Inflater.problem(most))
+    case .truncated: (.connectionLost, "the compressed body lacks its end")
     }
   }
 
@@ -92,9 +94,6 @@ struct ExchangePurpose: Sendable {
     case let error as HTTPClientError: return code(of: error)
     case let error as HTTPParserError:
       return error == .invalidEOFState ? .connectionLost : .protocolViolation
-    case is NIOHTTPDecompression.DecompressionError: return .corrupted
-    case let error as NIOHTTPDecompression.ExtraDecompressionError:
-      return error == .truncatedData ? .connectionLost : .corrupted
     default: break
     }
     // The errors of HTTP/2 have many types.

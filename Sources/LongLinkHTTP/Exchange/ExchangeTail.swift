@@ -12,21 +12,18 @@ internal import Synchronization
 /// The place is free when it ends or is dropped.
 final class ExchangeTail: Sendable {
   let flight: HTTPFlight
-  /// Whether the body's bytes are those of an encoding.
-  let isCompressed: Bool
   private let purpose: ExchangePurpose
   private let place: ExchangePlace
   private let meter: ExchangeMeter
 
   init(
     _ purpose: ExchangePurpose, _ flight: HTTPFlight, _ place: ExchangePlace,
-    _ meter: ExchangeMeter, isCompressed: Bool
+    _ meter: ExchangeMeter
   ) {
     self.purpose = purpose
     self.flight = flight
     self.place = place
     self.meter = meter
-    self.isCompressed = isCompressed
   }
 
   /// Ends the exchange with its last response.

@@ -15,7 +15,7 @@ extension HTTPExchange {
       case .nothing: break
       case .fresh(let reply):
         core.count(\.cacheHits)
-        return reply.fromCache
+        return reply
       case .stale(let reply, let tag):
         kept = reply
         extraFields["If-None-Match"] = tag
@@ -32,14 +32,18 @@ extension HTTPExchange {
           .rejected, delivery: .answered, "HTTP 304 of another URL", response: 304)
       }
       let fields = HTTPFields(opened.response.headers)
-      core.withCache { cache, now in cache.refresh(url, fields, tag: tag, at: now) }
+      let confirmed = core.withCache { cache, now in
+        cache.refresh(url, fields, tag: tag, at: now, date: ServiceCore.date)
+      }
       core.count(\.cacheHits)
-      return kept.fromCache
+      return confirmed ?? kept
     }
     let reply = try await read(opened)
     // A redirected response belongs to its own URL, which may be asked for by itself.
     if let url, opened.address.withoutFragment == url {
-      core.withCache { cache, now in cache.store(reply, for: url, sent, at: now) }
+      core.withCache { cache, now in
+        cache.store(reply, for: url, sent, at: now, date: ServiceCore.date)
+      }
     }
     return reply
   }
@@ -73,7 +77,7 @@ extension HTTPExchange {
     if let length = opened.length, length > UInt64(limit), method != .head {
       throw tooLarge(limit)
     }
-    let reader = ChunkSource(opened.response.body, opened.tail).begin()
+    let reader = ChunkReader(opened.body.reader(), opened.tail)
     var body: [UInt8] = []
     while let chunk = try await reader.next(isolation: #isolation) {
       guard chunk.count <= limit - body.count else { throw tooLarge(limit) }
@@ -88,12 +92,6 @@ extension HTTPExchange {
     purpose.failure(
       .tooLarge, delivery: .answered,
       "the response has more than \(limit) bytes; raise maxResponseBytes, or read it in chunks")
-  }
-}
-
-extension HTTPReply {
-  fileprivate var fromCache: HTTPReply {
-    HTTPReply(status: status, fields: fields, url: url, body: body, isFromCache: true)
   }
 }
 #endif

@@ -17,11 +17,10 @@ extension HTTPExchange {
   ) async throws(LongLinkError) -> Opened {
     var tries = 0
     while true {
-      let before = past
       do throws(LongLinkError) {
         return try await sendOnce(to: address, body, place)
       } catch {
-        guard mayRetry(error, body, tries, before) else { throw error }
+        guard mayRetry(error, body, tries) else { throw error }
         tries += 1
         core.count(\.retries)
       }
@@ -29,13 +28,15 @@ extension HTTPExchange {
   }
 
   private func mayRetry(
-    _ error: LongLinkError, _ body: ReadyBody, _ tries: Int, _ before: Delivery
+    _ error: LongLinkError, _ body: ReadyBody, _ tries: Int
   ) -> Bool {
     guard error.code == .connectionLost, request.retry != .never, !Task.isCancelled,
       core.isOpen
     else { return false }
-    if past == before, past == .notSent || tries > 0 { return tries < HTTPExchange.mostRetries }
-    return tries == 0 && request.retry.repeats && (body.isReplayable || body.isEmpty)
+    if !hasLeft { return tries < HTTPExchange.mostRetries }
+    // The server may have closed a connection that it had served before, as the request left.
+    return tries == 0 && (request.retry.repeats || wasStale && method.isSafe)
+      && (body.isReplayable || body.isEmpty)
   }
 
   private func sendOnce(
@@ -66,16 +67,19 @@ extension HTTPExchange {
         message, deadline: purpose.deadline ?? .distantFuture)
       past = .sent
       core.configuration.cookies?.take(response.headers["set-cookie"], from: address)
-      let tail = ExchangeTail(
-        purpose, flight, place, meter,
-        isCompressed: response.headers.contains(name: "content-encoding"))
-      let opened = Opened(response: response, tail: tail, address: address)
+      let opened = Opened(
+        response: response,
+        body: ResponseBody(response, flight, core.configuration.maxInflation),
+        tail: ExchangeTail(purpose, flight, place, meter), address: address)
       meter.expect(opened.length)
       return opened
     } catch {
       // A head that has not left by now never does.
       flight.withdraw()
       let failure = purpose.failure(of: note.value ?? error, flight, past: past)
+      // An error of the parser means that an answer had begun.
+      hasLeft = flight.isSent
+      wasStale = flight.isStale && !(error is HTTPParserError)
       past = failure.delivery
       throw place.failure(failure, of: error)
     }
@@ -100,11 +104,7 @@ extension HTTPExchange {
         headers.replaceOrAdd(name: "Authorization", value: authorization)
       }
     }
-    if let cookies = core.configuration.cookies, request.fields["Cookie"] == nil,
-      request.secretFields["Cookie"] == nil, let value = cookies.field(for: address)
-    {
-      headers.add(name: "Cookie", value: value)
-    }
+    if let value = cookies(for: address) { headers.add(name: "Cookie", value: value) }
     for field in extraFields.fields {
       if !isAtHome, HTTPExchange.secret.contains(field.name.lowercased()) { continue }
       headers.replaceOrAdd(name: field.name, value: field.value)
@@ -117,6 +117,12 @@ extension HTTPExchange {
       name: "Accept-Encoding", value: acceptsCompression ? "gzip, deflate" : "identity")
     if !headers.contains(name: "Accept") { headers.add(name: "Accept", value: "*/*") }
     return headers
+  }
+
+  /// The jar's cookies for the next request.
+  func cookies(for address: HTTPAddress) -> String? {
+    guard request.fields["Cookie"] == nil, request.secretFields["Cookie"] == nil else { return nil }
+    return core.configuration.cookies?.field(for: address)
   }
 
   /// Fields that no other origin gets.
@@ -187,6 +193,16 @@ extension HTTPExchange {
     }
     core.count(\.challenges)
     return true
+  }
+
+  /// Why the challenge of a 401 was not answered, if it is for what it asks; empty otherwise.
+  func unansweredChallenge(_ opened: Opened) -> String {
+    guard opened.status == 401, isAtHome,
+      case .challenged(let credentials) = request.authentication?.kind,
+      let problem = credentials.problem(
+        Challenge.read(opened.response.headers["www-authenticate"]))
+    else { return "" }
+    return "; the server asks for \(problem)"
   }
 }
 

@@ -35,6 +35,10 @@ final class HTTPExchange {
   var challenges = 0
   /// Whether an empty request has shown that the server does not challenge.
   var hasProbed = false
+  // How the last request failed: whether its head had left, and whether that was on a connection
+  // which the server may have closed before.
+  var hasLeft = false
+  var wasStale = false
   /// What has happened to the requests so far.
   var past = Delivery.notSent
 
@@ -59,6 +63,7 @@ final class HTTPExchange {
   /// A response of the status 200 to 299, or 304 where it was asked for.
   struct Opened {
     let response: HTTPClientResponse
+    let body: ResponseBody
     let tail: ExchangeTail
     let address: HTTPAddress
 
@@ -71,7 +76,7 @@ final class HTTPExchange {
     return HTTPResponse(
       status: opened.status, fields: HTTPFields(opened.response.headers),
       url: opened.address.text, length: opened.length,
-      chunks: HTTPChunks(source: ChunkSource(opened.response.body, opened.tail)))
+      chunks: HTTPChunks(source: ChunkSource(opened.body, opened.tail)))
   }
 
   private func unexpected(_ opened: Opened) -> LongLinkError {
@@ -89,12 +94,13 @@ final class HTTPExchange {
     } catch {
       throw purpose.failure(.encodingFailed, delivery: .notSent, "the body: \(error)")
     }
-    var redirects = Redirects(from: address, method, limit: request.maxRedirects)
+    var redirects = Redirects(
+      from: address, method, limit: request.maxRedirects, cookies: cookies(for: address))
     while true {
       self.address = address
       let isProbe = needsProbe(address)
       let opened = try await send(to: address, isProbe ? .none : body, place)
-      if (200..<400).contains(opened.status) { forgetKept(opened.address) }
+      if (200..<400).contains(opened.status) { forgetKept(opened) }
       if opened.status == 401, try await answerChallenge(opened, isProbe: isProbe) { continue }
       switch opened.status {
       case 200..<300:
@@ -110,7 +116,8 @@ final class HTTPExchange {
       case 304 where extraFields["If-None-Match"] != nil: return opened
       case 300..<400:
         address = try await follow(opened, &redirects, isProbe: isProbe)
-      default: throw await rejection(opened, "HTTP \(opened.status)")
+      default:
+        throw await rejection(opened, "HTTP \(opened.status)\(unansweredChallenge(opened))")
       }
     }
   }
@@ -133,11 +140,19 @@ final class HTTPExchange {
     return address
   }
 
-  /// Drops the kept response of a URL that a request may have changed.
-  private func forgetKept(_ address: HTTPAddress) {
+  /// Drops the kept responses of URLs that a request may have changed: its own, and those that the
+  /// response names, if they have the same origin.
+  private func forgetKept(_ opened: Opened) {
     guard !method.isSafe, core.configuration.cacheBytes > 0 else { return }
-    let url = address.withoutFragment
-    core.withCache { cache, _ in cache.remove(url) }
+    var changed = [opened.address]
+    for name in ["location", "content-location"] {
+      guard let text = opened.response.headers.first(name: name),
+        let address = try? opened.address.resolving(text), address.origin == opened.address.origin
+      else { continue }
+      changed.append(address)
+    }
+    let urls = changed.map(\.withoutFragment)
+    core.withCache { cache, _ in urls.forEach { cache.remove($0) } }
   }
 
   /// Whether an empty request goes first, since the body can be sent only once.
@@ -155,7 +170,8 @@ final class HTTPExchange {
     do throws(Redirect.Refusal) {
       redirect = try redirects.follow(
         opened.status, to: opened.response.headers.first(name: "location"), from: opened.address,
-        method, canSendBodyAgain: body.isReplayable || body.isEmpty || isProbe)
+        method, canSendBodyAgain: body.isReplayable || body.isEmpty || isProbe,
+        cookies: cookies(for:))
     } catch {
       throw await rejection(opened, "HTTP \(opened.status): \(error)")
     }
@@ -189,10 +205,12 @@ final class HTTPExchange {
     }
     defer { timer.cancel() }
     var bytes: [UInt8] = []
+    let reader = opened.body.reader()
     do {
-      for try await chunk in opened.response.body {
-        bytes += chunk.readableBytesView.prefix(HTTPExchange.errorBytes - bytes.count)
-        if bytes.count == HTTPExchange.errorBytes { break }
+      while bytes.count < HTTPExchange.errorBytes,
+        let chunk = try await reader.next(isolation: #isolation)
+      {
+        bytes += chunk.prefix(HTTPExchange.errorBytes - bytes.count)
       }
     } catch {
       // What is there of it has to do.
@@ -210,8 +228,10 @@ final class HTTPExchange {
 
   /// Throws for an encoding that was not asked for, which nobody could read.
   private func checkEncoding(_ opened: Opened) throws(LongLinkError) {
-    let encoding = opened.response.headers.first(name: "content-encoding")?.lowercased() ?? ""
-    guard !["", "identity", "gzip", "deflate"].contains(encoding) else { return }
+    let encoding = opened.body.encoding
+    guard !ResponseBody.encodings.contains(encoding), method != .head, opened.status != 204,
+      opened.response.headers.first(name: "content-length") != "0"
+    else { return }
     throw purpose.failure(
       .protocolViolation, delivery: .sent,
       "the body has the encoding \(PeerText(encoding)), which was not asked for")

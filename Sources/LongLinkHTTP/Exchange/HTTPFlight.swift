@@ -12,10 +12,14 @@ final class HTTPFlight: Sendable {
 
   private struct State {
     var isSent = false
+    /// Whether its connection had served another request before.
+    var isOnUsed = false
+    var isAnswered = false
     /// Whether its exchange has ended before its head was written.
     var isWithdrawn = false
     var isReadingBody = false
     var failure: HTTPFailure?
+    var body: ResponseBytes?
     /// Ends the exchange of the connection that it is on.
     var abort: (@Sendable (HTTPFailure) -> Void)?
   }
@@ -37,6 +41,10 @@ final class HTTPFlight: Sendable {
   /// Whether its head was written.
   var isSent: Bool { state.withLock(of: self) { $0.isSent } }
 
+  /// Whether it went over a connection that had served others, and nothing of an answer has come.
+  /// The server may have closed the connection just then.
+  var isStale: Bool { state.withLock(of: self) { $0.isSent && $0.isOnUsed && !$0.isAnswered } }
+
   /// Whether the connection waits for the source of its body.
   var isReadingBody: Bool {
     get { state.withLock(of: self) { $0.isReadingBody } }
@@ -46,16 +54,28 @@ final class HTTPFlight: Sendable {
   /// Why it was ended on this side, if it was.
   var failure: HTTPFailure? { state.withLock(of: self) { $0.failure } }
 
+  /// Notes that an answer has begun.
+  func noteAnswer() { state.withLock(of: self) { $0.isAnswered = true } }
+
+  /// Notes that a response has begun, whose body comes in this sequence.
+  func begin(_ body: ResponseBytes) { state.withLock(of: self) { $0.body = body } }
+
+  /// The body of the response, for its one reader.
+  func takeBody() -> ResponseBytes? { state.withLock(of: self) { $0.body.take() } }
+
   /// Keeps its head from being written from now on, if it was not.
   func withdraw() {
     state.withLock(of: self) { if !$0.isSent { $0.isWithdrawn = true } }
   }
 
   /// Notes that its head is being written to a connection. Returns false if its exchange has ended.
-  func willSend(_ abort: @escaping @Sendable (HTTPFailure) -> Void) -> Bool {
+  func willSend(
+    onUsed isOnUsed: Bool, _ abort: @escaping @Sendable (HTTPFailure) -> Void
+  ) -> Bool {
     state.withLock(of: self) { state in
       guard state.failure == nil, !state.isWithdrawn else { return false }
       state.isSent = true
+      state.isOnUsed = isOnUsed
       state.abort = abort
       return true
     }
@@ -98,6 +118,12 @@ enum HTTPFailure: Error, Hashable {
   case unwanted
   /// The response ended before the request.
   case endedEarly
+  /// The compressed body is not what its encoding says.
+  case damaged
+  /// The body is more times larger than its compressed bytes than this, which is the limit.
+  case inflated(Int)
+  /// The compressed body lacks its end.
+  case truncated
 }
 
 /// The flights that have not reached a connection, by number.

@@ -6,7 +6,8 @@ internal import NIOHTTP1
 internal import NIOHTTP2
 
 /// Watches one connection of HTTP/1, or one stream of HTTP/2: what has left of a request, the size
-/// of a response's head, how long the server is silent, and the deadline.
+/// of a response's head, how long the server is silent, and the deadline. The bytes of a response's
+/// body leave here to their reader: see `ResponseBytes`.
 ///
 /// It stands between the codec and the client. The client's own time-outs also run while nobody
 /// reads a response, and its errors do not state whether a request has left.
@@ -32,6 +33,8 @@ final class HTTPGuard: ChannelDuplexHandler {
   private let flights: FlightTable
   private let idle: TimeAmount
   private var flight: HTTPFlight?
+  /// Whether a response has ended on the connection.
+  private var isUsed = false
   private var interim = 0
   private var isRequestSent = false
   /// Whether what follows belongs to a request whose head was not written.
@@ -41,6 +44,11 @@ final class HTTPGuard: ChannelDuplexHandler {
   /// Whether the response has ended, and the request has not.
   private var hasResponseEnded = false
   private var isReadPending = false
+  private var body: ResponseBytes.Source?
+  /// Whether the reader of the body has enough for now.
+  private var isPaused = false
+  /// Whether a read waits for the reader.
+  private var isReadHeld = false
   private var writesPending = 0
   /// When something last happened that is not to be waited for again.
   private var active = NIODeadline.distantPast
@@ -93,10 +101,11 @@ final class HTTPGuard: ChannelDuplexHandler {
     isRequestSent = false
     status = nil
     hasResponseEnded = false
+    endBody()
     flight = number.flatMap { flights.take($0) }
     touch(context)
     let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-    let isWanted = flight?.willSend { failure in
+    let isWanted = flight?.willSend(onUsed: isUsed) { failure in
       bound.eventLoop.execute {
         let (this, context) = bound.value
         if this.flight?.number == number { this.abort(failure, context) }
@@ -133,6 +142,10 @@ final class HTTPGuard: ChannelDuplexHandler {
   }
 
   func read(context: ChannelHandlerContext) {
+    guard !isPaused else {
+      isReadHeld = true
+      return
+    }
     if !isReadPending {
       isReadPending = true
       // The time in which nobody reads the body does not count. A head that comes byte by byte
@@ -150,6 +163,7 @@ final class HTTPGuard: ChannelDuplexHandler {
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     switch unwrapInboundIn(data) {
     case .head(let head):
+      flight?.noteAnswer()
       guard HTTPGuard.isSmall(head.headers) else { return abort(.headTooLarge, context) }
       if (100..<200).contains(head.status.code) {
         // No life of the response: endless ones end by the time, and by their number.
@@ -159,12 +173,47 @@ final class HTTPGuard: ChannelDuplexHandler {
         status = head.status.code
         touch(context)
       }
-    case .body: touch(context)
+      if !(100..<200).contains(head.status.code) || head.status == .switchingProtocols {
+        beginBody(context)
+      }
+    case .body(let bytes):
+      touch(context)
+      if let body {
+        if body.yield(bytes) == .stopProducing { isPaused = true }
+        return
+      }
     case .end:
+      endBody()
+      isUsed = true
       guard isRequestSent else { return endEarly(data, context) }
       end()
     }
     context.fireChannelRead(data)
+  }
+
+  private func beginBody(_ context: ChannelHandlerContext) {
+    guard let flight else { return }
+    let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+    let made = ResponseBytes.makeSequence(
+      elementType: ByteBuffer.self, backPressureStrategy: .init(lowWatermark: 1, highWatermark: 1),
+      finishOnDeinit: true,
+      delegate: ResponseDemand {
+        bound.eventLoop.execute {
+          let (this, context) = bound.value
+          this.isPaused = false
+          guard this.isReadHeld else { return }
+          this.isReadHeld = false
+          this.read(context: context)
+        }
+      })
+    body = made.source
+    flight.begin(made.sequence)
+  }
+
+  private func endBody() {
+    body?.finish()
+    body = nil
+    isPaused = false
   }
 
   /// The response is whole before the request is.
@@ -173,7 +222,6 @@ final class HTTPGuard: ChannelDuplexHandler {
     guard version == .http1, (200..<300).contains(status ?? 0) else {
       // The client forgets such a request, and whoever waits to write more of its body with it; on
       // HTTP/2 its stream, too. An error behind what has come ends them all.
-      context.fireChannelReadComplete()
       return abort(.endedEarly, context)
     }
     // The rest of the request is still timed.
@@ -189,12 +237,14 @@ final class HTTPGuard: ChannelDuplexHandler {
   }
 
   func channelInactive(context: ChannelHandlerContext) {
+    endBody()
     end()
     disarm()
     context.fireChannelInactive()
   }
 
   func handlerRemoved(context: ChannelHandlerContext) {
+    endBody()
     end()
     disarm()
   }
@@ -220,7 +270,7 @@ final class HTTPGuard: ChannelDuplexHandler {
   }
 
   private func touch(_ context: ChannelHandlerContext) {
-    active = .now()
+    active = context.eventLoop.now
     schedule(at: active + idle, context)
   }
 
@@ -242,7 +292,7 @@ final class HTTPGuard: ChannelDuplexHandler {
 
   private func elapsed(_ context: ChannelHandlerContext) {
     guard let flight else { return }
-    let now = NIODeadline.now()
+    let now = context.eventLoop.now
     if now >= flight.deadline { return abort(.deadline, context) }
     // The time in which the source of the body has nothing does not count either. A head is always
     // waited for, also by a read that was under way before this guard was there.

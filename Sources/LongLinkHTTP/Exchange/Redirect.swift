@@ -33,19 +33,22 @@ struct Redirects {
   private var count = 0
   private var visited: Set<String> = []
 
-  init(from address: HTTPAddress, _ method: HTTPMethod, limit: Int) {
+  init(from address: HTTPAddress, _ method: HTTPMethod, limit: Int, cookies: String? = nil) {
     self.limit = min(max(0, limit), Redirects.most)
-    visited = [Redirects.key(address, method)]
+    visited = [Redirects.key(address, method, cookies)]
   }
 
-  private static func key(_ address: HTTPAddress, _ method: HTTPMethod) -> String {
-    "\(method.rawValue) \(address.withoutFragment)"
+  /// What a request repeats if it is equal. With other cookies the answer may be another.
+  private static func key(
+    _ address: HTTPAddress, _ method: HTTPMethod, _ cookies: String?
+  ) -> String {
+    "\(method.rawValue) \(address.withoutFragment) \(cookies ?? "")"
   }
 
-  /// Returns where a response leads to.
+  /// Returns where a response leads to. `cookies` are those for a request to an address.
   mutating func follow(
     _ status: Int, to location: String?, from address: HTTPAddress, _ method: HTTPMethod,
-    canSendBodyAgain: Bool
+    canSendBodyAgain: Bool, cookies: (HTTPAddress) -> String? = { _ in nil }
   ) throws(Redirect.Refusal) -> Redirect {
     guard [301, 302, 303, 307, 308].contains(status) else { throw .status }
     guard let location else { throw .noLocation }
@@ -62,7 +65,7 @@ struct Redirects {
     if status == 301 || status == 302, method == .post { next = .get }
     let keepsBody = next == method && (status != 303 || method == .head)
     if keepsBody, !canSendBodyAgain { throw .bodyIsGone }
-    guard visited.insert(Redirects.key(target, next)).inserted else { throw .loop }
+    guard visited.insert(Redirects.key(target, next, cookies(target))).inserted else { throw .loop }
     count += 1
     return Redirect(
       address: target, method: next, keepsBody: keepsBody,

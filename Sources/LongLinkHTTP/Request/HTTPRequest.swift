@@ -39,7 +39,9 @@ public struct HTTPRequest: Sendable {
   /// Whether a response that was kept may be used, and this one kept, as the server allows. Default
   /// false.
   public var usesCache: Bool
-  /// Whether it is sent again by itself. Default: only while no byte of it has left.
+  /// Whether it is sent again by itself. Default: only while no byte of it has left; and GET, HEAD
+  /// and OPTIONS once if the connection, on which the server had answered before, ended without a
+  /// byte of a response.
   public var retry: RetryMode
   /// Hears how far the exchange is, on any thread, at most once for each piece of 64 KiB.
   public var progress: (@Sendable (HTTPProgress) -> Void)?

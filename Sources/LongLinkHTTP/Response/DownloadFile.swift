@@ -8,6 +8,8 @@ internal import Glibc
 #elseif canImport(Musl)
 internal import Musl
 #endif
+internal import LongLinkCore
+internal import LongLinkDigest
 internal import LongLinkDriver
 internal import LongLinkTransport
 
@@ -21,20 +23,30 @@ final class DownloadFile: Sendable {
   private let part: OpenFile
   private let record: SmallFile
 
-  private static let title = "longlink download 1"
+  private static let title = "longlink download 2"
   private static let mostRecordBytes = 32_768
 
   /// Opens or creates the part. Throws if another download writes it.
   init(for path: String) throws(DownloadProblem) {
     self.path = path
-    record = SmallFile(path + ".part.etag")
+    let name = DownloadFile.partName(of: path)
+    record = SmallFile(name + ".etag")
     let part = try DownloadProblem.wrapping { () throws(FileError) in
-      try DownloadFile.locked(path + ".part")
+      try DownloadFile.locked(name)
     }
-    guard let part else {
-      throw DownloadProblem(description: "another download writes \(path).part")
-    }
+    guard let part else { throw DownloadProblem(description: "another download writes \(name)") }
     self.part = part
+  }
+
+  /// The path with `.part`, or with a hash in place of a name that would leave no room for suffixes
+  /// within the 255 bytes of a name.
+  private static func partName(of path: String) -> String {
+    let bytes = Array(path.utf8)
+    let folder = bytes.lastIndex(of: UInt8(ascii: "/")).map { $0 + 1 } ?? 0
+    let name = bytes[folder...]
+    guard name.count + ".part.etag.new".utf8.count > 255 else { return path + ".part" }
+    let short = Array(SHA256Digest.hash(of: Array(name)).prefix(16)).hexadecimal
+    return String(decoding: bytes[..<folder], as: UTF8.self) + "longlink-\(short).part"
   }
 
   /// Opens and locks what the path names; nil if another download has it.
@@ -57,26 +69,34 @@ final class DownloadFile: Sendable {
   /// Lets another download write the part.
   func unlock() { part.unlock() }
 
-  /// How many bytes of which version are there; nil if that is not certain.
-  func kept(of url: String) throws(DownloadProblem) -> (count: UInt64, tag: String)? {
+  /// What is there, and of which version; nil if that is not certain.
+  func kept(of url: String) throws(DownloadProblem) -> KeptPart? {
     guard let bytes = try? record.read(limit: DownloadFile.mostRecordBytes) else { return nil }
     let lines = String(decoding: bytes, as: UTF8.self)
       .split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
-    guard lines.count == 5, lines[0] == DownloadFile.title, lines[1] == url, lines[3] == "end"
+    guard lines.count == 6, lines[0] == DownloadFile.title, lines[1] == url, lines[4] == "end"
     else { return nil }
     let size = try DownloadProblem.wrapping { () throws(FileError) in try part.identity.size }
-    return size > 0 ? (size, lines[2]) : nil
+    return size > 0 ? KeptPart(count: size, tag: lines[2], total: UInt64(lines[3])) : nil
   }
 
-  /// Begins with no bytes of a version. Without a tag it cannot be gone on with.
-  func begin(_ url: String, tag: String?) throws(DownloadProblem) {
+  /// Begins with no bytes of a version, which has `total` bytes if that is known. Without a tag it
+  /// cannot be gone on with, nor without a record of it. Returns whether it can.
+  func begin(_ url: String, tag: String?, total: UInt64?) throws(DownloadProblem) -> Bool {
     record.remove()
     try DownloadProblem.wrapping { () throws(FileError) in
       try part.truncate(to: 0)
       try part.sync()
-      guard let tag else { return }
-      let text = [DownloadFile.title, url, tag, "end", ""].joined(separator: "\n")
+    }
+    guard let tag else { return false }
+    let size = total.map { "\($0)" } ?? ""
+    let text = [DownloadFile.title, url, tag, size, "end", ""].joined(separator: "\n")
+    do throws(FileError) {
       try record.replace(with: Array(text.utf8), suffix: "new")
+      return true
+    } catch {
+      // An older record was removed.
+      return false
     }
   }
 
@@ -99,6 +119,14 @@ final class DownloadFile: Sendable {
     record.remove()
     _ = unsafe unlink(part.path)
   }
+}
+
+/// The part of a download that is there.
+struct KeptPart {
+  let count: UInt64
+  let tag: String
+  /// The bytes of the whole version, if they are known.
+  let total: UInt64?
 }
 
 /// Why the file of a download cannot be used.

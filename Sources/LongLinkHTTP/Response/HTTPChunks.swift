@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if HTTP
-internal import AsyncHTTPClient
 public import LongLinkDriver
 internal import LongLinkTransport
-internal import NIOCore
 internal import Synchronization
 
 /// The body of a response, in the chunks in which it arrives.
@@ -46,71 +44,54 @@ public struct HTTPChunks: AsyncSequence, Sendable {
 
 /// A body, and the exchange that it belongs to.
 final class ChunkSource: Sendable {
-  private let body: Mutex<HTTPClientResponse.Body?>
+  private let body: Mutex<ResponseBody?>
   private let exchange: ExchangeTail
 
-  init(_ body: HTTPClientResponse.Body?, _ exchange: ExchangeTail) {
+  init(_ body: ResponseBody, _ exchange: ExchangeTail) {
     self.body = Mutex(body)
     self.exchange = exchange
   }
 
   func begin() -> ChunkReader {
-    let body = body.withLock(of: self) { $0.take() }
-    return ChunkReader(body?.makeAsyncIterator(), exchange)
+    ChunkReader(body.withLock(of: self) { $0.take() }?.reader(), exchange)
   }
 }
 
 final class ChunkReader {
-  private var iterator: HTTPClientResponse.Body.AsyncIterator?
+  private var reader: ResponseReader?
   private let exchange: ExchangeTail
-  private var hasBegun = false
-  private var hasEnded = false
+  /// Whether another reader has the body.
+  private var isSecond: Bool
 
-  init(_ iterator: HTTPClientResponse.Body.AsyncIterator?, _ exchange: ExchangeTail) {
-    self.iterator = iterator
+  init(_ reader: ResponseReader?, _ exchange: ExchangeTail) {
+    self.reader = reader
     self.exchange = exchange
-    if iterator == nil { hasEnded = true }
+    isSecond = reader == nil
   }
 
   func next(isolation actor: isolated (any Actor)?) async throws(LongLinkError) -> [UInt8]? {
-    guard !hasEnded else {
-      if !hasBegun, iterator == nil {
-        hasBegun = true
-        throw exchange.failure(.streamEnded, "the body of a response can be read once")
-      }
-      return nil
+    guard let reader else {
+      guard isSecond else { return nil }
+      isSecond = false
+      throw exchange.failure(.streamEnded, "the body of a response can be read once")
     }
-    hasBegun = true
-    while true {
-      let buffer: ByteBuffer?
-      do {
-        buffer = try await iterator?.next(isolation: actor)
-        // The sequence below ends when its task is cancelled.
-        if buffer == nil { try Task.checkCancellation() }
-      } catch {
-        // It is told while the place is still held.
-        let failure = exchange.failure(of: error)
-        end()
-        // The body is whole all the same; what checks a compressed one has not seen its end.
-        if (error as? HTTPFailure) == .endedEarly, !exchange.isCompressed { return nil }
-        throw failure
+    do {
+      if let bytes = try await reader.next(isolation: actor) {
+        exchange.received(bytes.count)
+        return bytes
       }
-      guard let buffer else {
-        // The connection below ends the sequence also when this side has ended the exchange.
-        let failure = exchange.flight.failure
-        end()
-        if let failure { throw exchange.failure(of: failure) }
-        return nil
-      }
-      if buffer.readableBytes == 0 { continue }
-      exchange.received(buffer.readableBytes)
-      return Array(buffer.readableBytesView)
+    } catch {
+      // It is told while the place is still held.
+      let failure = exchange.failure(of: error)
+      end()
+      throw failure
     }
+    end()
+    return nil
   }
 
   private func end() {
-    hasEnded = true
-    iterator = nil
+    reader = nil
     exchange.end()
   }
 }

@@ -32,9 +32,10 @@ extension HTTPService {
   ///
   /// Until then it is `PATH.part`. If the download fails and the server has given a strong tag
   /// (`ETag`), what is there is kept, and the next download of the same URL to the same path asks
-  /// for the rest, if `resumes` is true. `PATH.part.etag` keeps the URL and the tag. The server is
-  /// asked with `If-Range`, so that the file is never made of two versions. Two downloads to one
-  /// path at the same time do not work: the second fails.
+  /// for the rest, if `resumes` is true. `PATH.part.etag` keeps the URL, the tag and the length; a
+  /// name of over 241 bytes is replaced with its hash in both. The server is asked with `If-Range`,
+  /// so that the file is never made of two versions. Two downloads to one path at the same time do
+  /// not work: the second fails.
   ///
   /// The file has no bound but the disk's. Redirects, authentication and the time-outs are those of
   /// `open`.
@@ -81,7 +82,7 @@ struct FileDownload {
     resumes: Bool
   ) async throws(DownloadProblem) -> Result<HTTPDownload, HTTPDownloadError> {
     let url = request.url
-    var kept: (count: UInt64, tag: String)?
+    var kept: KeptPart?
     if resumes, request.method == .get {
       kept = try await DownloadProblem.offloading { [file] () throws(DownloadProblem) in
         try file.kept(of: url)
@@ -114,7 +115,7 @@ struct FileDownload {
 
   /// Asks for the file, or for the rest of it. Nil if the answer does not fit what is there.
   private func open(
-    after kept: (count: UInt64, tag: String)?
+    after kept: KeptPart?
   ) async throws(LongLinkError) -> (HTTPResponse, UInt64)? {
     let exchange = HTTPExchange(request, on: core)
     // The bytes of a range are those of the encoding.
@@ -133,7 +134,9 @@ struct FileDownload {
     guard response.status == 206 else { return (response, 0) }
     guard let kept, response.fields["ETag"].map({ $0 == kept.tag }) ?? true,
       response.fields["Content-Encoding"] == nil,
-      let range = ContentRange(response.fields["Content-Range"]), range.first == kept.count
+      let range = ContentRange(response.fields["Content-Range"]), range.first == kept.count,
+      // A server that changes the size under one strong tag cannot be trusted with the rest.
+      range.total == nil || kept.total == nil || range.total == kept.total
     else { return nil }
     return (response, kept.count)
   }
@@ -145,10 +148,10 @@ struct FileDownload {
       let url = request.url
       if start == 0 {
         let tag = FileDownload.tag(of: response)
-        try await DownloadProblem.offloading { [file] () throws(DownloadProblem) in
-          try file.begin(url, tag: tag)
+        isResumable = try await DownloadProblem.offloading {
+          [file] () throws(DownloadProblem) in
+          try file.begin(url, tag: tag, total: response.length)
         }
-        isResumable = tag != nil
       } else {
         isResumable = true
       }

@@ -4,7 +4,6 @@
 internal import AsyncHTTPClient
 internal import LongLinkDriver
 internal import NIOCore
-internal import NIOHTTPCompression
 internal import NIOSSL
 
 extension HTTPConfiguration {
@@ -18,8 +17,7 @@ extension HTTPConfiguration {
       connectionPool: HTTPClient.Configuration.ConnectionPool(
         idleTimeout: connectionIdleTimeout.timeAmount,
         concurrentHTTP1ConnectionsPerHostSoftLimit: connectionsPerServer),
-      ignoreUncleanSSLShutdown: false,
-      decompression: .enabled(limit: .ratio(maxInflation)))
+      ignoreUncleanSSLShutdown: false)
     configuration.connectionPool.retryConnectionEstablishment = false
     configuration.httpVersion = offersHTTP2 ? .automatic : .http1Only
     configuration.proxy = proxy?.server

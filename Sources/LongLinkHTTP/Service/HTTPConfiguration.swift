@@ -19,7 +19,8 @@ public struct HTTPConfiguration: Sendable {
   public var timeout: Duration?
   /// The most bytes of a response in memory, decompressed; at least 1. Default 16 MiB.
   public var maxResponseBytes: Int
-  /// How many times larger than its compressed bytes a body may be; at least 1. Default 100.
+  /// How many times larger than its compressed bytes a body of over 1 MiB may be; at least 1.
+  /// Default 100.
   public var maxInflation: Int
   /// The most connections of HTTP/1 to one server, at least 1. Default 8.
   public var connectionsPerServer: Int

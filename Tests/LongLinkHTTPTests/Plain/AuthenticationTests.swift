@@ -65,9 +65,30 @@ extension HTTPTests {
       #expect(session(["algorithm": "MD5-sess"]) == nil)
       #expect(session(["algorithm": "SHA-512-256"]) == nil)
       #expect(session(["qop": "auth-int"]) == nil)
+      #expect(session(["qop": ""])?.hasQuality == false)
       #expect(session(["nonce": "a\r\nb"]) == nil)
       #expect(session(["realm": String(repeating: "r", count: 5000)]) == nil)
       #expect(MD5Digest.hash(of: Array("abc".utf8))?.first == 0x90)
+    }
+
+    @Test(arguments: [
+      (#"Digest realm="r", nonce="n", qop="auth-int""#, "Digest with qop=auth-int, which is not"),
+      (#"Digest realm="r", nonce="n", algorithm=MD5-sess"#, "with the algorithm MD5-sess, which"),
+      ("Negotiate", "asks for negotiate, which these credentials do not answer"),
+    ])
+    func `a challenge that cannot be answered is named`(challenge: String, text: String)
+      async throws
+    {
+      try await RawServer.answering { _ in
+        http("401 No", ["WWW-Authenticate: \(challenge)"])
+      } body: { server in
+        try await withService { service in
+          var request = HTTPRequest(.get, server.url())
+          request.authentication = .challenged(HTTPCredentials(user: "me", password: "open"))
+          let error = try await linkFailure { try await service.send(request) }
+          #expect(error.response == 401 && error.detail.contains(text), "\(error)")
+        }
+      }
     }
 
     /// A server of Digest that checks the answers itself.

@@ -18,10 +18,10 @@ extension HTTPTests {
 
     private func isKept(
       _ fields: HTTPFields, asking: HTTPFields = [:], then: HTTPFields? = nil,
-      after: Duration = .zero
+      after: Duration = .zero, date: Int64 = 0
     ) -> String {
       var cache = HTTPCache(limit: 10_000)
-      cache.store(reply(fields), for: "u", asking, at: start)
+      cache.store(reply(fields), for: "u", asking, at: start, date: date)
       switch cache.find("u", then ?? asking, at: start.advanced(by: after)) {
       case .nothing: return "no"
       case .fresh: return "fresh"
@@ -46,6 +46,41 @@ extension HTTPTests {
       #expect(isKept(["Cache-Control": "max-age=99999999999999999999"]) == "no")
     }
 
+    @Test func `the age counts, by Age and by Date, and the request may want less of it`() {
+      let fresh: HTTPFields = ["Cache-Control": "max-age=10"]
+      for age in ["old, 0", "10, 0", "0, 10", "x"] {
+        #expect(isKept(["Cache-Control": "max-age=10", "Age": age]) == "no", "\(age)")
+      }
+      #expect(isKept(["Cache-Control": "max-age=10", "Age": "0, 9"]) == "fresh")
+      let dated: HTTPFields = [
+        "Cache-Control": "max-age=10", "Date": "Thu, 01 Jan 1970 00:01:00 GMT",
+      ]
+      #expect(isKept(dated, date: 69) == "fresh" && isKept(dated, date: 70) == "no")
+      #expect(isKept(dated, date: 0) == "fresh")
+      for control in ["max-age=0", "min-fresh=11", "no-store", "no-cache", "max-age=5, max-age=0"] {
+        #expect(isKept(fresh, then: ["Cache-Control": control]) == "no", "\(control)")
+      }
+      #expect(isKept(fresh, then: ["Cache-Control": "max-age=9, min-fresh=4"]) == "fresh")
+      #expect(
+        isKept(fresh, then: ["Cache-Control": "min-fresh=4"], after: .seconds(6)) == "no")
+    }
+
+    @Test func `a kept response has its age, and nothing of its connection`() {
+      var cache = HTTPCache(limit: 10_000)
+      let fields: HTTPFields = [
+        "Cache-Control": "max-age=10", "Age": "3", "Connection": "close, X-Hop", "x-hop": "1",
+        "X-End": "2",
+      ]
+      cache.store(reply(fields), for: "u", [:], at: start, date: 0)
+      guard case .fresh(let kept) = cache.find("u", [:], at: start.advanced(by: .seconds(4))) else {
+        Issue.record("not kept")
+        return
+      }
+      #expect(kept.isFromCache && kept.fields.values(of: "Age") == ["7"])
+      #expect(kept.fields["X-Hop"] == nil && kept.fields["Connection"] == nil)
+      #expect(kept.fields["X-End"] == "2")
+    }
+
     @Test func `a response that varies is for equal requests`() {
       let varying: HTTPFields = ["Cache-Control": "max-age=10", "Vary": "Accept-Language, X"]
       #expect(isKept(varying, asking: ["Accept-Language": "fr"]) == "fresh")
@@ -58,10 +93,12 @@ extension HTTPTests {
     @Test func `it is bounded, and forgets the least recently used`() {
       var cache = HTTPCache(limit: 3 * (HTTPCache.overhead + 200))
       let fields: HTTPFields = ["Cache-Control": "max-age=10"]
-      for url in ["a", "b", "c"] { cache.store(reply(fields, body: 100), for: url, [:], at: start) }
+      for url in ["a", "b", "c"] {
+        cache.store(reply(fields, body: 100), for: url, [:], at: start, date: 0)
+      }
       #expect(cache.count == 3)
       _ = cache.find("a", [:], at: start)
-      cache.store(reply(fields, body: 100), for: "d", [:], at: start)
+      cache.store(reply(fields, body: 100), for: "d", [:], at: start, date: 0)
       guard case .fresh = cache.find("a", [:], at: start),
         case .nothing = cache.find("b", [:], at: start)
       else {
@@ -69,7 +106,7 @@ extension HTTPTests {
         return
       }
       #expect(cache.bytes <= cache.limit)
-      cache.store(reply(fields, body: 100_000), for: "a", [:], at: start)
+      cache.store(reply(fields, body: 100_000), for: "a", [:], at: start, date: 0)
       guard case .nothing = cache.find("a", [:], at: start) else {
         Issue.record("it is too large")
         return

@@ -76,16 +76,22 @@ extension HTTPTests {
       let start = LinkInstant(nanoseconds: 0)
       let reply = HTTPReply(
         status: 200, fields: ["ETag": "new"], url: "u", body: [], isFromCache: false)
-      cache.store(reply, for: "u", [:], at: start)
-      cache.refresh("u", ["Cache-Control": "max-age=60"], tag: "old", at: start)
+      cache.store(reply, for: "u", [:], at: start, date: 0)
+      cache.refresh("u", ["Cache-Control": "max-age=60"], tag: "old", at: start, date: 0)
       if case .fresh = cache.find("u", [:], at: start) { Issue.record("renewed by another's tag") }
-      cache.refresh("u", ["Cache-Control": "max-age=60"], tag: "new", at: start)
+      cache.refresh("u", ["Cache-Control": "max-age=60"], tag: "new", at: start, date: 0)
       guard case .fresh = cache.find("u", [:], at: start) else {
         Issue.record("not renewed")
         return
       }
-      try await RawServer.answering { _ in
-        http("200 OK", ["Cache-Control: max-age=60"])
+      try await RawServer.answering { request in
+        let named =
+          switch request.target {
+          case "/Other": "Location: http://localhost:1/"
+          case "/": "X: y"
+          default: "\(request.target.dropFirst()): /"
+          }
+        return http("200 OK", ["Cache-Control: max-age=60", named])
       } body: { server in
         try await withService(HTTPConfiguration(cacheBytes: 100_000)) { service in
           var request = HTTPRequest(.get, server.url())
@@ -94,6 +100,14 @@ extension HTTPTests {
           #expect(try await service.send(request).isFromCache)
           try await service.succeed(HTTPRequest(.put, server.url()))
           #expect(try await service.send(request).isFromCache == false)
+          // The response to another URL names this one.
+          for field in ["Location", "Content-Location"] {
+            try await service.succeed(HTTPRequest(.post, server.url("/\(field)")))
+            #expect(try await service.send(request).isFromCache == false)
+          }
+          // Another origin's are its own matter.
+          try await service.succeed(HTTPRequest(.post, server.url("/Other")))
+          #expect(try await service.send(request).isFromCache)
         }
       }
     }
@@ -175,12 +189,12 @@ extension HTTPTests {
               await Task.yield()
               continue
             }
-            try file.begin("u", tag: nil)
+            _ = try file.begin("u", tag: nil, total: nil)
             file.unlock()
             return
           }
         }
-        try first.begin("u", tag: nil)
+        _ = try first.begin("u", tag: nil, total: nil)
         try first.write([1, 2, 3], at: 0)
         try first.finish()
         first.unlock()

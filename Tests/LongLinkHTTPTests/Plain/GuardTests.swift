@@ -15,7 +15,9 @@ extension HTTPTests {
     private func channel(_ flights: FlightTable) throws -> EmbeddedChannel {
       let channel = EmbeddedChannel()
       try channel.pipeline.syncOperations.addHandlers(
-        HTTPRequestEncoder(), ByteToMessageHandler(HTTPResponseDecoder()))
+        HTTPRequestEncoder(),
+        ByteToMessageHandler(
+          HTTPResponseDecoder(informationalResponseStrategy: .forward)))
       try HTTPGuard.install(on: channel, over: .http1, flights, idle: .seconds(1)).wait()
       try channel.connect(to: .init(ipAddress: "127.0.0.1", port: 1)).wait()
       return channel
@@ -52,6 +54,66 @@ extension HTTPTests {
       flight.withdraw()
       #expect(flight.isSent && channel.isActive)
       channel.embeddedEventLoop.advanceTime(by: .seconds(2))
+      _ = try? channel.finish()
+    }
+
+    /// A channel whose request is on its way, and the flight of it. The guard allows a silence of one
+    /// second.
+    private func sent(
+      deadline: NIODeadline = .distantFuture
+    ) throws -> (channel: EmbeddedChannel, flight: HTTPFlight) {
+      let flights = FlightTable()
+      let flight = flights.add(deadline: deadline, progress: nil)
+      let channel = try channel(flights)
+      channel.write(head(flight.number), promise: nil)
+      channel.writeAndFlush(HTTPClientRequestPart.end(nil), promise: nil)
+      channel.read()
+      return (channel, flight)
+    }
+
+    /// Receives a text each tenth of a second until the channel ends. Returns how many there were.
+    private func drip(_ text: String, into channel: EmbeddedChannel) -> Int {
+      for count in 1...100 {
+        // The error that ends it is the flight's.
+        _ = try? channel.writeInbound(ByteBuffer(string: text))
+        channel.read()
+        channel.embeddedEventLoop.advanceTime(by: .milliseconds(100))
+        if !channel.isActive { return count }
+      }
+      return 0
+    }
+
+    @Test(arguments: [("HTTP/1.1 200 OK\r\nX: ", "v"), ("", "HTTP/1.1 100 Continue\r\n\r\n")])
+    func `a head that drips, and interim responses, are silence`(
+      beginning: String, drop: String
+    ) throws {
+      let (channel, flight) = try sent()
+      try channel.writeInbound(ByteBuffer(string: beginning))
+      #expect(drip(drop, into: channel) == 10 && flight.failure == .silence)
+    }
+
+    @Test func `a body that drips ends by the deadline`() throws {
+      let (channel, flight) = try sent(deadline: .uptimeNanoseconds(3_000_000_000))
+      try channel.writeInbound(
+        ByteBuffer(string: "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"))
+      #expect(drip("a", into: channel) == 30 && flight.failure == .deadline)
+    }
+
+    @Test func `a slow reader is not taken for a silent server`() throws {
+      let response = ByteBuffer(string: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n")
+      let (channel, flight) = try sent()
+      try channel.writeInbound(response)
+      // The reader has not taken this when the next read is asked for.
+      try channel.writeInbound(ByteBuffer(string: "abc"))
+      channel.read()
+      channel.embeddedEventLoop.advanceTime(by: .minutes(10))
+      #expect(channel.isActive && flight.failure == nil)
+      // A reader that waits hears of silence.
+      let (silent, other) = try sent()
+      try silent.writeInbound(response)
+      silent.read()
+      silent.embeddedEventLoop.advanceTime(by: .seconds(1))
+      #expect(!silent.isActive && other.failure == .silence)
       _ = try? channel.finish()
     }
 

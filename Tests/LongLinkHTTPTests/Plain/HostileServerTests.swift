@@ -75,24 +75,7 @@ extension HTTPTests {
       }
     }
 
-    @Test func `a head that drips ends by the time`() async throws {
-      try await expect(.deadlineExceeded, "silent", by: quick) { connection in
-        try await connection.send("HTTP/1.1 200 OK\r\nX: ")
-        for _ in 0..<10_000 {
-          try await connection.send("v")
-          try await Task.sleep(for: .milliseconds(20))
-        }
-      }
-    }
-
     @Test func `endless interim responses end`() async throws {
-      try await expect(.deadlineExceeded, "silent", by: quick) { connection in
-        for _ in 0..<15 {
-          try await connection.send("HTTP/1.1 100 Continue\r\n\r\n")
-          try await Task.sleep(for: .milliseconds(60))
-        }
-        try await connection.untilEnd()
-      }
       try await expect(.protocolViolation, "interim") { connection in
         for _ in 0..<10_000 { try await connection.send("HTTP/1.1 103 Early\r\nX: y\r\n\r\n") }
       }
@@ -187,6 +170,8 @@ extension HTTPTests {
           if ending { return }
           for _ in 0..<1000 {
             try await connection.send("n")
+            // Real time is the subject: a timer of the exchange bounds such a body, and the guard
+            // must not be faster than it.
             try await Task.sleep(for: .milliseconds(20))
           }
         } body: { server in
@@ -203,7 +188,7 @@ extension HTTPTests {
 
     @Test func `a bomb of gzip ends at the ratio`() async throws {
       // 10 MiB of zeros, twice compressed by gzip's own program: see Resources.
-      try await expect(.corrupted, "limit") { connection in
+      try await expect(.corrupted, "maxInflation") { connection in
         let bomb = GzipSamples.bomb
         try await connection.send(
           "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: \(bomb.count)\r\n\r\n")

@@ -170,7 +170,7 @@ extension HTTPTests {
       let purpose = ExchangePurpose(
         operation: "GET a", deadline: nil, idleTimeout: .seconds(1), connectTimeout: .seconds(1))
       let flight = HTTPFlight(1, deadline: .distantFuture, progress: nil)
-      #expect(flight.willSend { _ in })
+      #expect(flight.willSend(onUsed: false) { _ in })
       let error = purpose.failure(of: NIOSSLError.uncleanShutdown, flight, past: .sent)
       #expect(error.code == .connectionLost && error.delivery == .sent, "\(error)")
       #expect(error.securityFailure?.code == .cutOff, "\(error)")
