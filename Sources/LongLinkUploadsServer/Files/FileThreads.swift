@@ -1,32 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LongLinkCore
 internal import LongLinkDriver
 internal import LongLinkTransport
 internal import Synchronization
 
-/// Calls that block: they are made off the loops, in the order in which they were given, and so
-/// many at once at most. In a simulation each is made at once.
+/// Calls that block, made off the loops on a number of threads. In a simulation each is made at
+/// once.
+///
+/// The owners of calls take turns, and each turn is one step of a job. An owner has one step that
+/// runs while others wait; when none does, it has all threads but one, which is for a newcomer.
 final class FileThreads: Sendable {
+  /// One step of a job; returns whether the job needs another.
+  typealias Step = @Sendable () -> Bool
+
+  private struct Owner {
+    var steps = Queue<Step>()
+    var running = 0
+  }
+
   private struct State {
-    var jobs: [@Sendable () -> Void] = []
-    /// Where the next job is; those in front of it have been taken.
-    var next = 0
+    /// Only owners that have a step which waits or runs.
+    var owners: [String: Owner] = [:]
+    /// The owners with a step that waits, each once, in the order of their turns.
+    var turns = Queue<String>()
     var running = 0
 
-    mutating func take() -> (@Sendable () -> Void)? {
-      guard next < jobs.count else {
-        jobs.removeAll(keepingCapacity: jobs.capacity <= 64)
-        next = 0
-        running -= 1
-        return nil
-      }
-      let job = jobs[next]
-      next += 1
-      if next >= 64, next * 2 > jobs.count {
-        jobs.removeFirst(next)
-        next = 0
-      }
-      return job
+    mutating func add(_ step: @escaping Step, of name: String) {
+      if owners[name, default: Owner()].steps.isEmpty { turns.append(name) }
+      owners[name, default: Owner()].steps.append(step)
+    }
+
+    /// The next step; nil if there is none, or if its owner has to leave a thread to others.
+    mutating func take(atMost most: Int) -> (name: String, step: Step)? {
+      let name =
+        turns.remove { owners[$0]?.running == 0 }
+        ?? turns.remove { owners[$0, default: Owner()].running < most }
+      guard let name, let step = owners[name]?.steps.popFirst() else { return nil }
+      owners[name]?.running += 1
+      running += 1
+      if owners[name]?.steps.isEmpty == false { turns.append(name) }
+      return (name, step)
+    }
+
+    mutating func ended(_ name: String) {
+      running -= 1
+      owners[name]?.running -= 1
+      if let owner = owners[name], owner.running == 0, owner.steps.isEmpty { owners[name] = nil }
     }
   }
 
@@ -38,33 +58,57 @@ final class FileThreads: Sendable {
     self.count = count
   }
 
-  /// Makes a call, as `loop` does those that block. Any thread may ask for it.
-  func start(on loop: EventLoop, _ job: @escaping @Sendable () -> Void) {
-    let needsThread = state.withLock(of: self) { state in
-      state.jobs.append(job)
-      guard state.running < count else { return false }
-      state.running += 1
-      return true
+  /// How many steps wait.
+  var waiting: Int { state.withLock(of: self) { $0.owners.values.reduce(0) { $0 + $1.steps.count } } }
+
+  /// Whether a step of an owner runs.
+  func isRunning(_ owner: String) -> Bool {
+    state.withLock(of: self) { $0.owners[owner]?.running ?? 0 > 0 }
+  }
+
+  private var mostOfOwner: Int { max(1, count - 1) }
+
+  /// Makes the steps of a job, as `loop` does calls that block. Any thread may ask for it.
+  func start(of owner: String, on loop: EventLoop, _ step: @escaping Step) {
+    let first = state.withLock(of: self) { state -> (name: String, step: Step)? in
+      state.add(step, of: owner)
+      return state.running < count ? state.take(atMost: mostOfOwner) : nil
     }
-    guard needsThread else { return }
+    guard let first else { return }
     if loop.isCurrent {
-      loop.offload { self.work() }
+      loop.offload { self.work(first) }
     } else {
-      loop.execute { loop.offload { self.work() } }
+      loop.execute { loop.offload { self.work(first) } }
     }
   }
 
-  private func work() {
-    while let job = state.withLock(of: self, { $0.take() }) { job() }
+  private func work(_ first: (name: String, step: Step)) {
+    var next: (name: String, step: Step)? = first
+    while let (name, step) = next {
+      let needsMore = step()
+      next = state.withLock(of: self) { state in
+        if needsMore { state.add(step, of: name) }
+        state.ended(name)
+        return state.take(atMost: mostOfOwner)
+      }
+    }
   }
 
-  /// Makes a call, and returns its result. The call is made even if the task was cancelled.
+  /// Calls a function once for each turn of `owner` until it returns something, and returns that.
+  /// It goes on even if the task was cancelled.
   func run<Success: Sendable, Failure: Error>(
-    on loop: EventLoop, _ call: @escaping @Sendable () throws(Failure) -> Success
+    of owner: String, on loop: EventLoop,
+    _ step: @escaping @Sendable () throws(Failure) -> Success?
   ) async throws(Failure) -> Success {
     let result: Result<Success, Failure> = await suspend { waiter in
-      start(on: loop) {
-        waiter(Result { () throws(Failure) -> Success in try call() })
+      start(of: owner, on: loop) {
+        do throws(Failure) {
+          guard let success = try step() else { return true }
+          waiter(.success(success))
+        } catch {
+          waiter(.failure(error))
+        }
+        return false
       }
     }
     return try result.get()

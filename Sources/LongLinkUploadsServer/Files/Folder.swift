@@ -152,8 +152,8 @@ final class Folder: Sendable {
     }
   }
 
-  /// The names of all entries, sorted.
-  func names() throws(FileError) -> [String] {
+  /// The names of all entries, or of so many of them, sorted.
+  func names(atMost most: Int = .max) throws(FileError) -> [String] {
     // A descriptor of its own, because reading moves it.
     let own = try FileCall.retrying("list", path) {
       unsafe openat(self.descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -165,7 +165,7 @@ final class Folder: Sendable {
     }
     defer { unsafe closedir(list) }
     var names: [String] = []
-    while let entry = unsafe readdir(list) {
+    while names.count < most, let entry = unsafe readdir(list) {
       let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
         unsafe pointer.withMemoryRebound(to: CChar.self, capacity: 256) {
           unsafe String(cString: $0)
@@ -195,23 +195,37 @@ final class Folder: Sendable {
   }
 
   /// Removes a folder with all that is in it, down to two further levels; nothing happens if there
-  /// is none. Links are removed and not followed.
-  func removeFolder(_ name: String, levels: Int = 2) throws(FileError) {
+  /// is none. Links are removed and not followed. Returns false if more than `most` files are in
+  /// it: so many are removed, and the rest is left.
+  func removeFolder(_ name: String, atMost most: Int = .max) throws(FileError) -> Bool {
+    var left = most
+    return try removeFolder(name, levels: 2, &left)
+  }
+
+  private func removeFolder(
+    _ name: String, levels: Int, _ left: inout Int
+  ) throws(FileError) -> Bool {
     let inner: Folder
     do throws(FileError) {
       inner = try folder(name)
     } catch {
-      if error.isMissing { return }
+      if error.isMissing { return true }
       throw error
     }
-    for entry in try inner.names() {
+    let limit = max(left, 1)
+    let entries = try inner.names(atMost: limit)
+    for entry in entries {
       if levels > 0, try inner.kind(of: entry) == .folder {
-        try inner.removeFolder(entry, levels: levels - 1)
+        guard try inner.removeFolder(entry, levels: levels - 1, &left) else { return false }
       } else {
+        guard left > 0 else { return false }
         try inner.removeFile(entry)
+        left -= 1
       }
     }
+    if entries.count == limit, try !inner.names(atMost: 1).isEmpty { return false }
     try remove(name, flags: CInt(AT_REMOVEDIR))
+    return true
   }
 
   /// Moves an entry into a folder of the same file system. What has the name there must not be a

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LongLinkCore
 internal import LongLinkDriver
 internal import LongLinkTransport
 internal import Synchronization
 
 /// Brings the items of a stream to an append: while some are written, the next ones arrive.
 ///
-/// What has arrived is written as soon as nothing else of the append is. While more than
-/// `mostWaiting` bytes wait, no item is taken, and so the stream grants no credit.
+/// What has arrived is written as soon as nothing else of the append is, at most `mostWaiting` bytes
+/// in a turn. While more than so many wait, no item is taken, and so the stream grants no credit.
 final class AppendFlow: Sendable {
   private struct State {
-    var pieces: [[UInt8]] = []
+    /// What was not written yet, and the number of its bytes.
+    var pieces = Queue<[UInt8]>()
     var size = 0
     var isWriting = false
     /// Why nothing is written any more.
     var failure: UploadFailure?
-    /// Opened when all pieces have been taken, or nothing is written any more.
+    /// Opened when fewer than `mostWaiting` bytes wait, or nothing is written any more.
     var taken: Gate<Void>?
-    /// The same, and all of them have been written.
+    /// Opened when nothing waits.
     var idle: Gate<Void>?
   }
 
@@ -32,6 +34,7 @@ final class AppendFlow: Sendable {
   private static let mostWaiting = 1 << 18
 
   private let append: Append
+  private let owner: String
   private let threads: FileThreads
   private let loop: EventLoop
   private let allowance: WaitingBytes
@@ -40,10 +43,11 @@ final class AppendFlow: Sendable {
 
   /// Begins an append, whose items come to `loop`, at `minRate` bytes per second or more.
   init(
-    _ append: Append, _ threads: FileThreads, on loop: EventLoop, _ allowance: WaitingBytes,
-    minRate: Int
+    _ append: Append, of owner: String, _ threads: FileThreads, on loop: EventLoop,
+    _ allowance: WaitingBytes, minRate: Int
   ) {
     self.append = append
+    self.owner = owner
     self.threads = threads
     self.loop = loop
     self.allowance = allowance
@@ -97,7 +101,10 @@ final class AppendFlow: Sendable {
     }
     switch next {
     case .go: break
-    case .start: threads.start(on: loop) { self.write() }
+    case .start:
+      // Used by one turn at a time.
+      let rest = Mutex<ArraySlice<UInt8>>([])
+      threads.start(of: owner, on: loop) { rest.withLock(of: self) { self.write(&$0) } }
     case .wait(let gate): await gate.value
     case .fail(let failure):
       allowance.giveBack(item.count)
@@ -105,43 +112,61 @@ final class AppendFlow: Sendable {
     }
   }
 
-  /// Writes what has arrived until nothing more has; on a thread for files.
-  private func write() {
-    while let (pieces, size) = take() {
+  /// Writes some of what has arrived, on a thread for files; returns whether there is more. `rest` is
+  /// what is left of a piece.
+  private func write(_ rest: inout ArraySlice<UInt8>) -> Bool {
+    var left = Self.mostWaiting
+    while left > 0 {
+      if rest.isEmpty {
+        guard let piece = state.withLock(of: self, { $0.pieces.popFirst() }) else { break }
+        rest = piece[...]
+      }
+      let piece = rest.prefix(left)
       do throws(UploadFailure) {
-        try append.write(pieces)
-        allowance.giveBack(size)
+        let written = try append.write(piece)
+        rest = rest.dropFirst(written)
+        left -= written
+        wrote(written)
+        // Files were flushed, which is enough for a turn.
+        if written < piece.count { break }
       } catch {
-        allowance.giveBack(size)
+        rest = []
         fail(error)
       }
     }
+    return needsMore()
   }
 
-  private func take() -> ([[UInt8]], Int)? {
-    let (taken, opened) = state.withLock(of: self) { state -> (([[UInt8]], Int)?, [Gate<Void>]) in
-      var opened = [state.taken].compactMap { $0 }
-      state.taken = nil
-      guard state.size > 0 else {
-        state.isWriting = false
-        opened += [state.idle].compactMap { $0 }
-        state.idle = nil
-        return (nil, opened)
-      }
-      defer { (state.pieces, state.size) = ([], 0) }
-      return ((state.pieces, state.size), opened)
+  private func wrote(_ count: Int) {
+    allowance.giveBack(count)
+    let opened = state.withLock(of: self) { state -> Gate<Void>? in
+      state.size -= count
+      guard state.size < Self.mostWaiting else { return nil }
+      return state.taken.take()
     }
-    for gate in opened { gate.open(()) }
-    return taken
+    opened?.open(())
+  }
+
+  private func needsMore() -> Bool {
+    let opened = state.withLock(of: self) { state -> Gate<Void>?? in
+      guard state.size == 0 else { return nil }
+      state.isWriting = false
+      return .some(state.idle.take())
+    }
+    guard let opened else { return true }
+    opened?.open(())
+    return false
   }
 
   private func fail(_ failure: UploadFailure) {
-    let dropped = state.withLock(of: self) { state in
+    let (dropped, opened) = state.withLock(of: self) { state in
       state.failure = failure
-      defer { (state.pieces, state.size) = ([], 0) }
-      return state.size
+      state.pieces.removeAll()
+      defer { state.size = 0 }
+      return (state.size, state.taken.take())
     }
     allowance.giveBack(dropped)
+    opened?.open(())
   }
 
   /// Returns when nothing is written any more, and the failure if there was one.

@@ -87,10 +87,11 @@ public final class UploadReceiver: Sendable {
     }
     route(UploadMethods.abort) { [self] message, request in
       let principal = UploadOwner.name(of: request.peer)
-      return try await answer(request) { [self] () throws(UploadFailure) in
+      try await answer(request) { [self] () throws(UploadFailure) in
         try store.abort(message, of: principal)
-        return EmptyBody()
       }
+      try await removeRest(of: message.id, request)
+      return EmptyBody()
     }
   }
 
@@ -119,14 +120,23 @@ public final class UploadReceiver: Sendable {
     return try await work()
   }
 
-  /// Answers a request with the result of a call that may block.
+  /// Answers a request with the result of a call that may block, and is made again, each time at
+  /// the client's next turn, as long as it returns nil.
   private func answer<Reply: Sendable>(
-    _ request: InboundRequest, _ call: @escaping @Sendable () throws(UploadFailure) -> Reply
+    _ request: InboundRequest, _ call: @escaping @Sendable () throws(UploadFailure) -> Reply?
   ) async throws -> Reply {
     do throws(UploadFailure) {
-      return try await threads.run(on: request.peer.loop, call)
+      return try await threads.run(
+        of: UploadOwner.name(of: request.peer), on: request.peer.loop, call)
     } catch {
       throw rejection(error, request)
+    }
+  }
+
+  /// Removes what is left of the files of an upload.
+  private func removeRest(of id: String, _ request: InboundRequest) async throws {
+    try await answer(request) { [store] () throws(UploadFailure) in
+      try store.removeMore(id) ? nil : ()
     }
   }
 
@@ -139,10 +149,10 @@ public final class UploadReceiver: Sendable {
     }
     defer { store.quotas.removeAppend(of: principal) }
     do {
-      try await copy(items, to: append, on: request.peer.loop)
+      try await copy(items, to: append, of: principal, on: request.peer.loop)
     } catch {
       // What has come is kept, if nobody has taken the upload over.
-      _ = try? await threads.run(on: request.peer.loop) { [self] () throws(UploadFailure) in
+      _ = try? await threads.run(of: principal, on: request.peer.loop) { [self] () throws(UploadFailure) in
         try append.end(now: now)
       }
       store.counted { $0.appendsCut += 1 }
@@ -158,10 +168,10 @@ public final class UploadReceiver: Sendable {
 
   /// Writes items until they end, or until somebody takes the upload over or removes it.
   private func copy(
-    _ items: Items, to append: Append, on loop: EventLoop
+    _ items: Items, to append: Append, of owner: String, on loop: EventLoop
   ) async throws {
     let flow = AppendFlow(
-      append, threads, on: loop, waiting, minRate: store.limits.minAppendRate)
+      append, of: owner, threads, on: loop, waiting, minRate: store.limits.minAppendRate)
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask {
         defer { append.stopped.open(()) }
@@ -193,14 +203,32 @@ public final class UploadReceiver: Sendable {
         try store.settle(upload, now: now)
       }
     case .hashing(let finishing):
-      // In steps, so that others get their turn on the threads.
-      while try await answer(request, finishing.hashMore) {}
-      settled = try await answer(request) { [self] () throws(UploadFailure) in
-        try store.endFinish(finishing, now: now)
-      }
+      settled = try await end(finishing, request)
     }
+    try? await removeRest(of: message.id, request)
     if settled.isFirst { finished(message, settled.response, request) }
     return settled.response
+  }
+
+  private func end(
+    _ finishing: Finishing, _ request: InboundRequest
+  ) async throws -> UploadStore.Settled {
+    let isIntact = try await answer(request) { () throws(UploadFailure) in
+      try finishing.hashMore() ? nil : try finishing.isIntact()
+    }
+    if isIntact {
+      try await answer(request) { () throws(UploadFailure) in
+        try finishing.completeMore() ? nil : ()
+      }
+    }
+    do {
+      return try await answer(request) { [self] () throws(UploadFailure) in
+        try store.endFinish(finishing, now: now)
+      }
+    } catch {
+      if !isIntact { try? await removeRest(of: finishing.upload.id, request) }
+      throw error
+    }
   }
 
   private func finished(
@@ -252,6 +280,9 @@ public final class UploadReceiver: Sendable {
 // MARK: - Expiry
 
 extension UploadReceiver: ServerService {
+  /// The owner of the server's own work; no client's name is empty.
+  private static let own = ""
+
   package func serverStarted(on loop: EventLoop) {
     let clock = UploadClock(loop, time: UploadClock.systemTime())
     do throws(FileError) {
@@ -282,12 +313,16 @@ extension UploadReceiver: ServerService {
       }
     }
     let now = now
-    await threads.run(on: loop) { [store] in store.suspend(now: now) }
+    await threads.run(of: Self.own, on: loop) { [store] in store.suspend(now: now) }
   }
 
   /// Removes what has expired, and returns how long nothing else does.
   private func sweep(_ clock: UploadClock, on loop: EventLoop) async -> Duration {
-    let next = await threads.run(on: loop) { [store] in store.expire(now: clock.now) }
+    let next = await threads.run(of: Self.own, on: loop) { [store] () -> UInt64?? in
+      let now = clock.now
+      let next = store.expire(now: now)
+      return next == now ? nil : .some(next)
+    }
     let lifetime = store.limits.lifetime
     guard let next else { return lifetime }
     let now = clock.now

@@ -26,17 +26,14 @@ final class Append: Sendable {
     return facts.append === self ? nil : Upload.conflict(facts)
   }
 
-  /// Writes bytes after those that were written before.
+  /// Writes bytes after those that were written before; returns how many. If it wrote fewer, the
+  /// rest is for another turn.
   ///
   /// Once it has failed, nothing more may be written. What was written before stays, unless another
   /// client has taken the upload over.
-  func write(_ pieces: [[UInt8]]) throws(UploadFailure) {
-    for piece in pieces { try write(piece) }
-  }
-
-  private func write(_ piece: [UInt8]) throws(UploadFailure) {
-    guard !piece.isEmpty else { return }
-    try upload.work.withLock(of: upload) { work throws(UploadFailure) in
+  func write(_ piece: ArraySlice<UInt8>) throws(UploadFailure) -> Int {
+    guard !piece.isEmpty else { return 0 }
+    return try upload.work.withLock(of: upload) { work throws(UploadFailure) in
       let facts = upload.factsNow
       guard facts.append === self else { throw Upload.conflict(facts) }
       if work.files == nil {
@@ -49,13 +46,16 @@ final class Append: Sendable {
         work.isClean = true
       }
       let (admitted, failure) = admit(piece, at: work.written)
-      try put(piece.prefix(admitted), &work)
-      if let failure { throw failure }
+      let written = try put(piece.prefix(admitted), &work)
+      if let failure, written == admitted { throw failure }
+      return written
     }
   }
 
   /// How many of the bytes may be written, and what the next one fails with.
-  private func admit(_ piece: [UInt8], at offset: UInt64) -> (count: Int, failure: UploadFailure?) {
+  private func admit(
+    _ piece: ArraySlice<UInt8>, at offset: UInt64
+  ) -> (count: Int, failure: UploadFailure?) {
     let limits = store.limits
     let bounds: [(UInt64, UploadFailure)] = [
       (
@@ -80,9 +80,11 @@ final class Append: Sendable {
     return (admitted, failure)
   }
 
-  private func put(_ piece: ArraySlice<UInt8>, _ work: inout Upload.Work) throws(UploadFailure) {
-    guard !piece.isEmpty, store.quotas.take(UInt64(piece.count), of: upload.principal) else {
-      if piece.isEmpty { return }
+  private func put(
+    _ piece: ArraySlice<UInt8>, _ work: inout Upload.Work
+  ) throws(UploadFailure) -> Int {
+    if piece.isEmpty { return 0 }
+    guard store.quotas.take(UInt64(piece.count), of: upload.principal) else {
       throw .noSpace("the unfinished uploads take all space that they may")
     }
     let (written, error) = work.files?.write(piece, at: work.written) ?? (0, nil)
@@ -98,6 +100,7 @@ final class Append: Sendable {
       work.isClean = false
       throw UploadFailure(error)
     }
+    return written
   }
 
   /// Makes durable what was written, and returns the offset after it.

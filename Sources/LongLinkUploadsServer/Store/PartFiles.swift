@@ -20,6 +20,9 @@ struct PartFiles {
   /// the other, they cost little more than one: a file system writes what they have in common once.
   private var dirty: [OpenFile] = []
   private static let mostDirty = 8
+  /// The most files that are looked at, made or removed at once, so that others get their turn on
+  /// the threads.
+  static let mostAtOnce = 32
   /// Why bytes that were written may never be durable. A system reports that once.
   private var broken: FileError?
   /// Whether there are names that may not be durable.
@@ -40,7 +43,8 @@ struct PartFiles {
   // MARK: Writing
 
   /// Writes bytes at an offset of the upload, in front of which all bytes are there. Returns how
-  /// many were written before an error. Bytes after the last part are not written.
+  /// many were written before an error, or before files were flushed so that others get their turn.
+  /// Bytes after the last part are not written.
   mutating func write(
     _ bytes: ArraySlice<UInt8>, at offset: UInt64
   ) -> (written: Int, error: FileError?) {
@@ -51,7 +55,7 @@ struct PartFiles {
       let room = entry.end - offset
       let piece = UInt64(rest.count) <= room ? rest : rest.prefix(Int(room))
       do throws(FileError) {
-        let file = try fileToWrite(index, isNew: offset == entry.start)
+        guard let file = try fileToWrite(index, isNew: offset == entry.start) else { break }
         isDirty = true
         let (written, error) = file.write(piece, at: offset - entry.start)
         rest = rest.dropFirst(written)
@@ -64,9 +68,10 @@ struct PartFiles {
     return (bytes.count - rest.count, nil)
   }
 
-  private mutating func fileToWrite(_ index: Int, isNew: Bool) throws(FileError) -> OpenFile {
+  /// The file of a part; nil if files were flushed, and it is to be asked for again.
+  private mutating func fileToWrite(_ index: Int, isNew: Bool) throws(FileError) -> OpenFile? {
     if let open, open.index == index { return open.file }
-    try closeLast()
+    if try closeLast() { return nil }
     let name = layout.entries[index].name
     let file: OpenFile
     if isNew {
@@ -79,11 +84,14 @@ struct PartFiles {
     return file
   }
 
-  private mutating func closeLast() throws(FileError) {
+  /// Lets go of the file that was used last; returns whether files were flushed.
+  private mutating func closeLast() throws(FileError) -> Bool {
     if isDirty, let open { dirty.append(open.file) }
     isDirty = false
     open = nil
-    if dirty.count >= Self.mostDirty { try flush() }
+    guard dirty.count >= Self.mostDirty else { return false }
+    try flush()
+    return true
   }
 
   private mutating func flush() throws(FileError) {
@@ -147,7 +155,6 @@ struct PartFiles {
     guard let index = layout.index(at: offset) else { return 0 }
     let entry = layout.entries[index]
     if open?.index != index {
-      try closeLast()
       open = (index, try folder(of: index).file(entry.name))
     }
     guard let file = open?.file else { return 0 }
@@ -155,38 +162,54 @@ struct PartFiles {
     return Int(min(UInt64(count), min(end, entry.end) - offset))
   }
 
-  /// Makes the files of the parts without bytes, and checks that all files have their sizes. The
-  /// names of the new ones are not durable yet.
-  mutating func complete(at end: UInt64) throws(UploadFailure) {
-    try filing { () throws(FileError) in try closeLast() }
-    for (index, entry) in layout.entries.enumerated() {
+  /// Goes on to make the files of the parts without bytes, to check that all files have their sizes,
+  /// and to read the fields. Returns false once the file with the fields is durable, and the names of
+  /// all files are.
+  func complete(_ completion: inout Completion, at end: UInt64) throws(UploadFailure) -> Bool {
+    let first = completion.next
+    for index in first..<min(first + Self.mostAtOnce, layout.entries.count) {
+      let entry = layout.entries[index]
       let size = entry.size ?? (end - entry.start)
       let folder = folder(of: index)
       let kind = try filing { () throws(FileError) in try folder.kind(of: entry.name) }
       if kind == nil, size == 0 {
-        _ = try filing { () throws(FileError) in try folder.makeFile(entry.name) }
+        if entry.isFile {
+          _ = try filing { () throws(FileError) in try folder.makeFile(entry.name) }
+        }
       } else if kind != .file(size: size) {
         throw .damaged("the file of part \(index) is gone or has another size")
       }
+      if !entry.isFile { completion.form.add(try value(of: entry, size), to: entry.field) }
+      completion.next = index + 1
+    }
+    if completion.next < layout.entries.count { return true }
+    try filing { () throws(FileError) in try write(completion.form) }
+    return false
+  }
+
+  private func value(
+    of entry: PartLayout.Entry, _ size: UInt64
+  ) throws(UploadFailure) -> [UInt8] {
+    guard size > 0 else { return [] }
+    return try filing { () throws(FileError) in
+      try fields.contents(of: entry.name, limit: UploadLimits.mostFieldBytes)
     }
   }
 
-  /// Writes the file with the fields. It is durable when this returns, and so are the names of all
-  /// files.
-  func writeFields() throws(UploadFailure) {
-    var form = FormFields()
-    for entry in layout.entries where !entry.isFile {
-      form.add(
-        try filing { () throws(FileError) in
-          try fields.contents(of: entry.name, limit: UploadLimits.mostFieldBytes)
-        }, to: entry.field)
-    }
-    let bytes = form.encoded()
-    try filing { () throws(FileError) in
-      // One of an earlier attempt; no other file has the name.
-      try files.removeFile(PartLayout.fieldsName)
-      try files.write(bytes, to: PartLayout.fieldsName)
-      try files.sync()
-    }
+  private func write(_ form: FormFields) throws(FileError) {
+    // One of an earlier attempt; no other file has the name.
+    try files.removeFile(PartLayout.fieldsName)
+    try files.write(form.encoded(), to: PartLayout.fieldsName)
+    try files.sync()
+  }
+
+  /// How far the files are that a finished upload has.
+  struct Completion {
+    /// The index of the next part.
+    fileprivate var next = 0
+    /// The fields of the parts in front of it.
+    fileprivate var form = FormFields()
+
+    var hasBegun: Bool { next > 0 }
   }
 }

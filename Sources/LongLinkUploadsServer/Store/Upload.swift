@@ -47,6 +47,8 @@ final class Upload: Sendable {
     /// The hash of the first bytes, up to `hashed`.
     var digest = SHA256Digest()
     var hashed: UInt64 = 0
+    /// How far the finish that was begun last is with the files.
+    var completion = PartFiles.Completion()
 
     /// Forgets what was written after an offset, or may not have been.
     mutating func fallBack(to offset: UInt64) {

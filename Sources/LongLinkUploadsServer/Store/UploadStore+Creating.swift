@@ -115,7 +115,7 @@ extension UploadStore {
         try unfinished.sync()
       } catch {
         // A start would remove what is left.
-        try? unfinished.removeFolder(id)
+        _ = try? unfinished.removeFolder(id)
         throw error
       }
     } catch {

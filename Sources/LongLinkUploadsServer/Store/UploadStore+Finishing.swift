@@ -53,24 +53,46 @@ struct Finishing: Sendable {
     upload.facts.withLock(of: upload) { if $0.phase == .finishing { $0.phase = .open } }
   }
 
-  /// Makes the files complete, and the state say that the upload is finished. Returns false, and
-  /// retires the upload, if its bytes have another hash.
-  func commit() throws(UploadFailure) -> Bool {
+  /// Whether the bytes, all of which were hashed, have the hash of the client.
+  func isIntact() throws(UploadFailure) -> Bool {
+    try step { work throws(UploadFailure) in
+      guard work.hashed == work.written else { throw .damaged("the hash is not complete") }
+      return work.digest.copy().finalize() == request.sha256
+    }
+  }
+
+  /// Makes some of the files complete; returns whether there are more. Only for bytes that are
+  /// intact.
+  func completeMore() throws(UploadFailure) -> Bool {
+    try step { work throws(UploadFailure) in
+      let files = try filing { () throws(FileError) in
+        var files = try PartFiles(upload.layout, in: upload.parent.folder(upload.id))
+        if !work.completion.hasBegun { try files.cut(to: work.written) }
+        // An append behind a takeover removes the empty files that are made now.
+        work.isClean = false
+        return files
+      }
+      return try files.complete(&work.completion, at: work.written)
+    }
+  }
+
+  /// Makes the state say that the upload is finished, whose files are complete.
+  func commit() throws(UploadFailure) {
+    try step { _ throws(UploadFailure) in
+      try filing { () throws(FileError) in
+        try upload.commit { $0.phase = .finished(hash: request.sha256) }
+      }
+    }
+  }
+
+  /// Does a part of the work. If it fails, the upload can be gone on with.
+  private func step<Value: Sendable>(
+    _ body: (inout Upload.Work) throws(UploadFailure) -> Value
+  ) throws(UploadFailure) -> Value {
     try upload.work.withLock(of: upload) { work throws(UploadFailure) in
       try check()
       do throws(UploadFailure) {
-        guard work.hashed == work.written else { throw .damaged("the hash is not complete") }
-        guard work.digest.copy().finalize() == request.sha256 else { return false }
-        var files = try filing { () throws(FileError) in
-          try PartFiles(upload.layout, in: upload.parent.folder(upload.id))
-        }
-        try filing { () throws(FileError) in try files.cut(to: work.written) }
-        try files.complete(at: work.written)
-        try files.writeFields()
-        try filing { () throws(FileError) in
-          try upload.commit { $0.phase = .finished(hash: request.sha256) }
-        }
-        return true
+        return try body(&work)
       } catch {
         giveUp()
         throw error
@@ -101,8 +123,9 @@ extension UploadStore {
       }
       return .done(FinishResponse(names: record.names))
     }
-    let start: Result<FinishStart, UploadFailure> = upload.work.withLock(of: upload) { _ in
-      upload.facts.withLock(of: upload) { facts in
+    let start: Result<FinishStart, UploadFailure> = upload.work.withLock(of: upload) { work in
+      work.completion = PartFiles.Completion()
+      return upload.facts.withLock(of: upload) { facts in
         if case .finished(let hash) = facts.phase {
           return hash == request.sha256 && facts.offset == request.size
             ? .success(.committed(upload))
@@ -124,13 +147,14 @@ extension UploadStore {
     return try start.get()
   }
 
-  /// Answers a finish whose bytes were hashed.
+  /// Answers a finish whose bytes were hashed, and whose files are complete if they are intact.
   func endFinish(_ finishing: Finishing, now: UInt64) throws(UploadFailure) -> Settled {
-    guard try finishing.commit() else {
+    guard try finishing.isIntact() else {
       _ = try remove(finishing.upload) { $0.phase == .finishing }
       counted { $0.mismatched += 1 }
       throw .mismatch("the bytes have another hash; the upload was removed")
     }
+    try finishing.commit()
     counted { $0.finished += 1 }
     return try settle(finishing.upload, now: now)
   }
@@ -179,8 +203,8 @@ extension UploadStore {
     try finishedFolder.write((try? record.encodedBytes()) ?? [], to: partial)
     try finishedFolder.rename(partial, to: finishedFolder, as: id)
     try finishedFolder.sync()
-    // What is left is removed by the next start at the latest.
-    try? unfinished.removeFolder(id)
+    // What is left is removed by `removeMore`, or the next start.
+    _ = try? unfinished.removeFolder(id, atMost: PartFiles.mostAtOnce)
   }
 
   // MARK: What was finished

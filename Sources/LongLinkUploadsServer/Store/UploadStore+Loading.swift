@@ -54,11 +54,12 @@ extension UploadStore {
     guard let bytes, let stored = try? StoredUpload(decodingBytes: bytes),
       let request = stored.request, var state
     else {
-      return try filing { () throws(FileError) in try unfinished.removeFolder(id) }
+      _ = try filing { () throws(FileError) in try unfinished.removeFolder(id) }
+      return
     }
     if state.sha256.isEmpty {
       guard state.expiresAtMs > now else {
-        try filing { () throws(FileError) in try unfinished.removeFolder(id) }
+        _ = try filing { () throws(FileError) in try unfinished.removeFolder(id) }
         return counted { $0.expired += 1 }
       }
       // No more than what is here, in case that somebody has removed files.
@@ -79,7 +80,9 @@ extension UploadStore {
       if state.sha256.isEmpty { table.counters.restored += 1 }
     }
     // A finish that cannot be ended now is ended when the client asks again.
-    if !state.sha256.isEmpty { _ = try? settle(upload, now: now) }
+    if !state.sha256.isEmpty, (try? settle(upload, now: now)) != nil {
+      _ = try? unfinished.removeFolder(id)
+    }
   }
 
   private func contents(of name: String, in folder: Folder) -> [UInt8]? {

@@ -39,6 +39,8 @@ package final class UploadStore: Sendable {
     var keys: [Key: String] = [:]
     /// The keys whose uploads are being made.
     var creating: Set<Key> = []
+    /// The upload that has expired last, of which there may be files.
+    var expired: String?
     var isSuspended = false
     var counters = UploadCounters()
 
@@ -235,7 +237,7 @@ package final class UploadStore: Sendable {
 
   // MARK: Abort
 
-  /// Removes an upload.
+  /// Removes an upload; `removeMore` removes what is left of many files.
   package func abort(
     _ request: AbortRequest, of principal: String
   ) throws(UploadFailure) {
@@ -249,17 +251,24 @@ package final class UploadStore: Sendable {
     counted { $0.aborted += 1 }
   }
 
-  /// Removes an upload with its files; false if it is not to be removed.
+  /// Removes an upload with some of its files; false if it is not to be removed.
   func remove(
     _ upload: Upload, if mayRemove: (Upload.Facts) -> Bool
   ) throws(UploadFailure) -> Bool {
     guard let bytes = upload.retire(if: mayRemove) else { return false }
     forget(upload, bytes)
-    try filing { () throws(FileError) in
-      try unfinished.removeFolder(upload.id)
-      try unfinished.sync()
-    }
+    _ = try removeMore(upload.id)
     return true
+  }
+
+  /// Removes some files of an upload that was removed or is in its place; returns whether there are
+  /// more.
+  func removeMore(_ id: String) throws(UploadFailure) -> Bool {
+    try filing { () throws(FileError) in
+      guard try unfinished.removeFolder(id, atMost: PartFiles.mostAtOnce) else { return true }
+      try unfinished.sync()
+      return false
+    }
   }
 
   /// Counts an upload no more, which was retired.
@@ -276,16 +285,34 @@ package final class UploadStore: Sendable {
 
   // MARK: Expiry
 
-  /// Removes what has expired, and returns when something expires next; nil if nothing does.
+  /// Removes some of what has expired, and returns when something expires next: now, if there is
+  /// more; nil if nothing does.
   package func expire(now: UInt64) -> UInt64? {
-    let (uploads, finished) = table.withLock(of: self) { (Array($0.uploads.values), $0.finished) }
-    for upload in uploads {
+    let (uploads, finished, last) = table.withLock(of: self) { table in
+      (
+        Array(table.uploads.values),
+        table.finished.filter { $0.value.expiresAt <= now }.keys.prefix(PartFiles.mostAtOnce),
+        table.expired.take()
+      )
+    }
+    if let last {
+      // What cannot be removed, the next start removes.
+      if (try? removeMore(last)) == true { table.withLock(of: self) { $0.expired = last } }
+      return now
+    }
+    for upload in uploads where upload.factsNow.expiresAt <= now {
       let isExpired = try? remove(upload) {
         $0.phase == .open && $0.append == nil && $0.expiresAt <= now
       }
-      if isExpired == true { counted { $0.expired += 1 } }
+      if isExpired == false { continue }
+      table.withLock(of: self) { table in
+        table.counters.expired += 1
+        table.expired = upload.id
+      }
+      return now
     }
-    for (id, entry) in finished where entry.expiresAt <= now { forgetFinish(id) }
+    for id in finished { forgetFinish(id) }
+    if finished.count == PartFiles.mostAtOnce { return now }
     return table.withLock(of: self) { table in
       let open = table.uploads.values.map { max($0.factsNow.expiresAt, now + 1_000) }
       return (open + table.finished.values.map(\.expiresAt)).min()

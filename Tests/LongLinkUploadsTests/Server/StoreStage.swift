@@ -113,7 +113,16 @@ struct StoreStage {
     case .committed(let upload): return try store.settle(upload, now: now).response.names
     case .hashing(let finishing):
       while try finishing.hashMore() {}
+      if try finishing.isIntact() { while try finishing.completeMore() {} }
       return try store.endFinish(finishing, now: now).response.names
+    }
+  }
+
+  /// Removes what has expired, in as many turns as it takes; returns when something expires next.
+  func expire() -> UInt64? {
+    while true {
+      let next = store.expire(now: now)
+      if next != now { return next }
     }
   }
 
@@ -137,6 +146,16 @@ struct StoreStage {
   /// Bytes that differ from place to place.
   static func bytes(_ count: Int, seed: Int = 0) -> [UInt8] {
     (0..<count).map { UInt8(truncatingIfNeeded: ($0 &+ seed) &* 167 &+ ($0 >> 8)) }
+  }
+}
+
+extension Append {
+  /// Writes pieces, each in as many turns as it takes.
+  func write(_ pieces: [[UInt8]]) throws(UploadFailure) {
+    for piece in pieces {
+      var rest = piece[...]
+      while !rest.isEmpty { rest = rest.dropFirst(try write(rest)) }
+    }
   }
 }
 

@@ -162,10 +162,10 @@ import Testing
     try stage.append([1], to: upload.id, at: 0)
     #expect(try stage.status(upload.id).expiresInMs == day)
     stage.now += day - 1
-    #expect(stage.store.expire(now: stage.now) == stage.now + 1_000)
+    #expect(stage.expire() == stage.now + 1_000)
     #expect(try stage.status(upload.id).expiresInMs == 1)
     stage.now += 1
-    #expect(stage.store.expire(now: stage.now) == nil)
+    #expect(stage.expire() == nil)
     #expect(throws: UploadFailure.unknown) { try stage.status(upload.id) }
     #expect(stage.directory.names(".unfinished") == [])
     #expect(stage.store.counters.expired == 1)
