@@ -128,7 +128,8 @@ import Testing
       [
         "_ request: M::A, writer: LongLinkServer::TypedItemWriter<M::B>,",
         "_ items: LongLinkServer::TypedItems<M::A>, context: LongLinkServer::InboundRequest",
-        "M::SMethods.both, on: placement, itemTimeout: itemTimeout, requires: rule",
+        "M::SMethods.both, on: placement, itemTimeout: itemTimeout,",
+        "requires: rule, fileID: fileID, line: line",
       ])
     let simulated = try protoc.output("T/good.simulated.swift")
     #expect(simulated.contains("func onDown(_ actions:") && simulated.contains("waitForDown("))

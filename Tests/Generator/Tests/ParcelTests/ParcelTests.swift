@@ -93,6 +93,21 @@ let sample = Parcel(
     }
   }
 
+  @Test func `a service that is registered twice traps, and names the method and both places`()
+    async
+  {
+    let result = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      let server = try LongLinkServer(listen: .host("127.0.0.1", port: 9_000))
+      server.register(parcels: Depot(), line: 1_001)
+      server.register(parcels: Depot(), line: 1_002)
+    }
+    let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+    #expect(said.contains("is set twice: first for parcel.Parcels/Send at \(#fileID):1001, then"))
+    #expect(said.contains("at \(#fileID):1002"), "\(said)")
+  }
+
   @Test func `a parcel comes back as it was sent`() async throws {
     try await run { client, _ in
       let parcels = ParcelsClient(client)
