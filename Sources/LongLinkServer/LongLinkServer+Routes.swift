@@ -63,7 +63,9 @@ extension LongLinkServer {
     _ handler: @escaping @Sendable (Request, InboundRequest) throws -> Reply
   ) {
     route(method.type, requires: rule) { request in
-      try handler(try request.decoded(as: Request.self), request)
+      let decoded = try request.decoded(as: Request.self)
+      defer { decoded.release() }
+      return try handler(decoded.message, request)
     }
   }
 
@@ -77,7 +79,9 @@ extension LongLinkServer {
     _ handler: @escaping @Sendable (Request, InboundRequest) async throws -> Reply
   ) {
     route(method.type, on: placement, requires: rule) { request in
-      try await handler(try request.decoded(as: Request.self), request)
+      let decoded = try request.decoded(as: Request.self)
+      defer { decoded.release() }
+      return try await handler(decoded.message, request)
     }
   }
 }

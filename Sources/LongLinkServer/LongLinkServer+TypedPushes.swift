@@ -8,14 +8,15 @@ extension LongLinkServer {
   /// one. Call it before `start`; it traps afterwards.
   ///
   /// The function runs on the connection's loop, which it must not block. For a body that does not
-  /// decode it gets `decodingFailed`. A push that `rule` does not allow is dropped and counted in
-  /// `pushesDenied`. Default: the rule of `require(_:)`.
+  /// decode it gets `decodingFailed`, and `overloaded` if `memoryLimit` leaves no room for it. A
+  /// push that `rule` does not allow is dropped and counted in `pushesDenied`. Default: the rule of
+  /// `require(_:)`.
   public func onPush<Message: PushMessage>(
     _ message: Message.Type, requires rule: AccessRule? = nil,
     _ handler: @escaping @Sendable (Result<Message, LongLinkError>, Peer) -> Void
   ) {
     onPush(Message.pushType, requires: rule) { push, peer in
-      handler(Result { () throws(LongLinkError) in try Message(push) }, peer)
+      push.withDecoded(as: message, in: peer) { handler($0, peer) }
     }
   }
 

@@ -68,7 +68,10 @@ extension Link {
   }
 
   /// Whether it contributes little to what the server holds.
-  private var isSmall: Bool { hasFewRequests && account.told.open <= Link.smallBytes }
+  private var isSmall: Bool { hasFewRequests && heldBytes <= Link.smallBytes }
+
+  /// What the connection holds, with what its handlers do.
+  private var heldBytes: Int { account.told.open + (decoded?.bytes ?? 0) }
 
   private static let fewRequests = 4
   /// A message of 64 KiB in a buffer that doubled to hold it, and four requests.
@@ -95,7 +98,7 @@ extension Link {
   }
 
   /// Frees the peer's input once it is no longer parsed, because handlers that still run may
-  /// retain the link.
+  /// retain the link, and counts what they hold as theirs.
   func releaseMemory() {
     if !borrowsQueue { core.releaseInput() }
     core.forgetMetadata()
@@ -106,6 +109,7 @@ extension Link {
     core.releaseRoom()
     releaseTransform()
     reportMemory()
+    decoded?.connectionEnds()
   }
 
   /// Frees what the stream keeps to be fast.

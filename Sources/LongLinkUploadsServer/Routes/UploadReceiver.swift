@@ -66,7 +66,9 @@ public final class UploadReceiver: Sendable {
       UploadMethods.append, .requestItems, itemTimeout: store.limits.itemTimeout,
       requires: rule
     ) { [self] request, items, _ in
-      try await append(try decoded(request), items, request)
+      let decoded: Decoded<AppendRequest> = try decoded(request)
+      defer { decoded.release() }
+      return try await append(decoded.message, items, request)
     }
     route(UploadMethods.finish, on: server, requires: rule) { [self] message, request in
       try await finish(message, request)
@@ -87,7 +89,11 @@ public final class UploadReceiver: Sendable {
     _ handler: @escaping @Sendable (Request, InboundRequest) async throws -> Reply
   ) {
     server.route(method.type, requires: rule) { [self] request in
-      try await counted(request) { try await handler(try decoded(request, upTo: limit), request) }
+      try await counted(request) {
+        let decoded: Decoded<Request> = try decoded(request, upTo: limit)
+        defer { decoded.release() }
+        return try await handler(decoded.message, request)
+      }
     }
   }
 
@@ -95,7 +101,7 @@ public final class UploadReceiver: Sendable {
   /// much memory.
   private func decoded<Request: BodyDecodable>(
     _ request: InboundRequest, upTo limit: Int = UploadLimits.mostOtherRequestBytes
-  ) throws -> Request {
+  ) throws -> Decoded<Request> {
     guard request.body.count <= limit else {
       throw rejection(.tooLarge("the request has more than \(limit) bytes"), request)
     }
