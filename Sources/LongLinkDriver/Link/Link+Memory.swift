@@ -5,7 +5,12 @@ internal import LongLinkTransport
 
 extension Link {
   /// How much the connection is to blame where memory is short.
-  package var memoryWeight: Int { account.weight(at: loop.now) }
+  package var memoryWeight: (amount: Int, isStalled: Bool) {
+    let weight = account.weight(
+      at: loop.now, unfinished: isAlive ? core.unfinishedBytes : 0, decoded: decoded?.bytes ?? 0,
+      longest: core.settings.messageTimeout)
+    return (weight.amount, weight.isStalled)
+  }
 
   /// Reports the memory that the connection now holds to the budget, if any.
   @inline(__always)
@@ -16,7 +21,9 @@ extension Link {
   private func reportMemory(in share: MemoryShare) {
     var held = isAlive ? core.held : HeldMemory(outlived: core.held.outlived)
     if isTransformed, isAlive { held.open += stream.heldBytes ?? 0 }
-    if let more = account.change(to: held, at: loop.now) { share.add(more) }
+    let more = account.change(
+      to: held, at: loop.now, moved: core.counters.bytesReceived &+ core.counters.bytesSent)
+    if let more { share.add(more) }
   }
 
   /// Lowers the connection's bound on unread output while the server's memory is scarce, and lifts
@@ -102,6 +109,7 @@ extension Link {
   func releaseMemory() {
     if !borrowsQueue { core.releaseInput() }
     core.forgetMetadata()
+    decoded?.connectionEnds()
   }
 
   /// Frees the connection's empty buffers.
@@ -109,7 +117,6 @@ extension Link {
     core.releaseRoom()
     releaseTransform()
     reportMemory()
-    decoded?.connectionEnds()
   }
 
   /// Frees what the stream keeps to be fast.
