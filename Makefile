@@ -13,7 +13,7 @@ HTTP = --traits HTTP
 RELEASED = .build/release
 
 .PHONY: all setup setup-tests build command install demo test unit-tests protocols check-protocols \
-	check-generator check-vectors check-mutants check-readme check-chat check-feed docs format lint portable \
+	check-generator check-vectors check-mutants check-openssl check-readme check-chat check-feed docs format lint portable \
 	sanitize sanitize-thread sanitize-address fuzz soak simulate \
 	attacks mutants bench bench-quick bench-scale bench-codec bench-readers bench-uploads bench-http bench-tls bench-build bench-check clean
 
@@ -126,6 +126,10 @@ sanitize: setup-tests
 
 sanitize-thread sanitize-address:
 	SWIFT="$(SWIFT)" Scripts/sanitize.sh $(@:sanitize-%=%)
+
+# The tests of TLS with a newer OpenSSL than the system's, which is fetched. FILTER selects tests.
+check-openssl: setup-tests
+	SWIFT="$(SWIFT)" Scripts/openssl.sh $(FILTER)
 
 # Runs each fuzzer for FUZZ_SECONDS, two at a time; FUZZ names the fuzzers to run.
 FUZZ_SECONDS ?= 60

@@ -52,7 +52,11 @@ struct TLSFailure {
       )
     case CLL_FAILURE_CROWDED_HELLO:
       return SecurityFailure(
-        .damaged, "the hello of the \(place.peer) offers more than 64 groups, or 8 keys for them")
+        .damaged,
+        """
+        the hello of the \(place.peer) offers more than 64 groups, or 8 keys for them, \
+        or names too many authorities
+        """)
     case CLL_FAILURE_CHAIN:
       return chainFailure(place)
     case CLL_FAILURE_PROTOCOL_NAME:
@@ -114,6 +118,8 @@ extension TLSFailure {
         a certificate of the \(place.peer) has a key that is not used here; \
         use RSA with 8,192 bits at most, P-256, P-384, P-521, Ed25519 or Ed448
         """
+      case CLL_CHAIN_COMPRESSED:
+        "the certificates of the \(place.peer) are compressed, which is not used here"
       default:
         "the certificates of the \(place.peer) are damaged, or have too many names and extensions"
       }
