@@ -341,14 +341,39 @@ void cll_tls_context_set_pins(cll_tls_context *context, bool audits, int64_t end
 
 // --- Identities --------------------------------------------------------------------------------
 
+struct password {
+  // May be null.
+  const char *text;
+  bool was_asked_for;
+};
+
 // Never asks on a terminal.
-static int give_password(char *buffer, int size, int writes, void *password) {
+static int give_password(char *buffer, int size, int writes, void *given) {
   (void)writes;
+  struct password *password = given;
   if (password == NULL) return -1;
-  size_t length = strlen(password);
+  password->was_asked_for = true;
+  if (password->text == NULL) return -1;
+  size_t length = strlen(password->text);
   if (length > (size_t)size) return -1;
-  memcpy(buffer, password, length);
+  memcpy(buffer, password->text, length);
   return (int)length;
+}
+
+// Returns null, with the reason, if there is no key or it cannot be decrypted.
+static EVP_PKEY *read_key(const uint8_t *pem, size_t length, const char *text, const char **what) {
+  struct password password = {text, false};
+  BIO *memory = BIO_new_mem_buf(pem, (int)length);
+  EVP_PKEY *key = PEM_read_bio_PrivateKey(memory, NULL, give_password, &password);
+  BIO_free(memory);
+  if (key != NULL) return key;
+  *what = "no private key could be read";
+  if (!password.was_asked_for) return NULL;
+  *what = text == NULL ? "the key has a password, and none is set"
+                       : "the key has another password than the one that is set";
+  // OpenSSL calls that an interrupted dialogue, or damage.
+  ERR_clear_error();
+  return NULL;
 }
 
 // Reads the certificate and its chain. Returns the certificate, or null.
@@ -417,11 +442,7 @@ int cll_tls_context_add_identity(cll_tls_context *context, const uint8_t *chain,
   X509 *certificate = read_chain(chain, chain_length, rest);
   if (certificate == NULL) goto failed;
   part = CLL_PART_KEY;
-  what = "no private key could be read";
-  BIO *memory = BIO_new_mem_buf(key, (int)key_length);
-  // The password is only read.
-  secret = PEM_read_bio_PrivateKey(memory, NULL, give_password, (void *)(uintptr_t)password);
-  BIO_free(memory);
+  secret = read_key(key, key_length, password, &what);
   if (secret == NULL) goto failed;
   what = "the private key does not belong to the certificate";
   if (X509_check_private_key(certificate, secret) != 1) goto failed;

@@ -189,10 +189,23 @@ extension TLSFailure {
         PeerText.shortened(text)
       }
     }
-    let own = names.isEmpty ? "has no names" : "is for \(names.joined(separator: ", "))"
+    let wanted = place.name ?? "this server"
+    if certificate?.names.contains(.dns(wanted)) == true {
+      return """
+        the server's certificate names \(wanted) as a DNS name, not as an IP address; \
+        add the address to it, or connect by another name that it has
+        """
+    }
+    let own =
+      if !names.isEmpty {
+        "is for \(names.joined(separator: ", ")), and not for \(wanted)"
+      } else if certificate?.subject.contains("CN=") == true {
+        "has only a common name, which is ignored; add \(wanted) to its subject alternative names"
+      } else {
+        "has no names, so it is not for \(wanted)"
+      }
     return """
-      the server's certificate \(own), and not for \(place.name ?? "this server"); \
-      connect by a name that it has, or set `serverName`
+      the server's certificate \(own); connect by a name that it has, or set `serverName`
       """
   }
 }
